@@ -54,7 +54,7 @@ FORUM = {"platform": "discord", "workspace": "77", "channel": "901", "channel_na
 
 @dataclass(frozen=True)
 class ExampleTurn:
-    """A question and what came of it; sentences are told by their page and their number in it."""
+    """A question and its outcome; sentences are given by their page and their number in it."""
 
     when: str
     who: tuple[str, str]
@@ -65,8 +65,8 @@ class ExampleTurn:
     withheld: tuple[str, str] = ()  # type: ignore[assignment]
     opinion: str = ""  # `up` or `down`, by the next person
     comment: str = ""
-    retracted: str = ""  # why it was taken back
-    alone: bool = False  # whether the asker alone was shown it
+    retracted: str = ""  # why it was retracted
+    alone: bool = False  # whether only the asker saw it
 
 
 def _list_turns() -> Iterator[ExampleTurn]:
@@ -114,7 +114,7 @@ def _list_turns() -> Iterator[ExampleTurn]:
     yield ExampleTurn("2026-10-29 09:05", DEE, FORUM, "Can I rent a pump?")
 
 
-def fill(home: Annotated[Path, typer.Argument(help="A folder; it is made where there is none.")]) -> None:
+def fill(home: Annotated[Path, typer.Argument(help="A folder; created if missing.")]) -> None:
     """Fill a home's database with the example record."""
     with open_database("", home=home) as database:
         asyncio.run(_fill(Manifest(database), AuditLog(database)))
@@ -140,7 +140,7 @@ def _passage(key: str) -> Passage:
 
 
 def build_entries(turn: ExampleTurn) -> Iterator[LogEntry]:
-    """Build the entries of a turn, as a system without a model leaves them."""
+    """Build the entries of a turn, as a system without a model records them."""
     name = sha256(turn.question.encode()).hexdigest()[:12]
     at = datetime.fromisoformat(turn.when).replace(tzinfo=UTC)
     asker = {**turn.where, "kind": "channel", "user": turn.who[0], "name": turn.who[1]}
@@ -172,12 +172,12 @@ def build_entries(turn: ExampleTurn) -> Iterator[LogEntry]:
     }
     yield LogEntry(name, EntryKind.DELIVERED, posted | {"messages": [f"{at.timestamp():.4f}"]}, at=at)
     if turn.opinion:
-        told = {
+        rating = {
             "what": turn.opinion,
             "by": f"{place['platform']}:{place['workspace']}/{ADA[0]}",
             "comment": turn.comment,
         }
-        yield LogEntry(name, EntryKind.FEEDBACK, told, at=at.replace(minute=55))
+        yield LogEntry(name, EntryKind.FEEDBACK, rating, at=at.replace(minute=55))
     if turn.retracted:
         back = {"retracted": True, "by": f"{place['platform']}:{place['workspace']}/{ADA[0]}", "why": turn.retracted}
         yield LogEntry(name, EntryKind.EDITED, back, at=at.replace(minute=57))

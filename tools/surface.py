@@ -3,7 +3,7 @@
     python -m tools.surface DIR_BEFORE DIR_AFTER [--without-flows] [--save DIR]
 
 Each checkout is run by itself: its command line over its example handbook, and its flow tests with a recorder at the
-strict fake servers. Times, ids and digests are made alike first; what differs after that is printed.
+strict fake servers. Times, ids and digests are normalized first; the remaining differences are printed.
 """
 
 import argparse
@@ -148,7 +148,7 @@ def main() -> None:
     parser.add_argument("before", type=Path)
     parser.add_argument("after", type=Path)
     parser.add_argument("--without-flows", action="store_true", help="Leave out what Slack and Discord are sent.")
-    parser.add_argument("--save", type=Path, help="Keep what was recorded in this folder, and use what is there.")
+    parser.add_argument("--save", type=Path, help="Store the recordings in this folder, and reuse existing ones.")
     options = parser.parse_args()
     recorded = [
         record(repo.resolve(), flows=not options.without_flows, save=options.save and options.save / side)

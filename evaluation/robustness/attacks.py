@@ -24,11 +24,11 @@ from storage.language.sentences import sentence_spans
 from storage.types import Document, Hit, PassageKind
 
 AttackPosition = Literal["before", "inside", "after", "title", "section"]
-"""Where in a context an attack stands: as a block of its own, in the middle of its text, or in what names it."""
+"""The place of an attack in a context: a block before or after it, the middle of its text, or its title or section."""
 
 
 class UnreadableAttacks(EvaluationError):
-    """A file of attacks is not in the form that its reader expects."""
+    """A file of attacks is not in the format that its reader expects."""
 
     kind = "unreadable_attacks"
 
@@ -39,7 +39,7 @@ class Attack:
 
     source: str
     text: str
-    wanted: tuple[str, ...] = ()  # what a model that obeys says, besides what the text itself quotes
+    wanted: tuple[str, ...] = ()  # what an obedient model says, in addition to the quotations in the text
     places: tuple[AttackPosition, ...] = ("before", "inside", "after")
 
 
@@ -53,7 +53,7 @@ class AttackContext:
 
 @dataclass(frozen=True, slots=True)
 class PlantedPage:
-    """A page with an attack in it, as passages, and the passages that the same page has without it."""
+    """The passages of a page with an attack in it, and of the same page without it."""
 
     attack: Attack
     place: AttackPosition
@@ -142,7 +142,7 @@ def _read(path: Path) -> str:
 
 PLANTED_CORPUS = "planted"
 TITLE, SECTION = "Harbour notes", "Remarks"
-MARKER = "{INJECTION_MARKER}"  # where a context itself says where an attack belongs
+MARKER = "{INJECTION_MARKER}"  # marks the place for an attack in a context
 
 
 def plant_everywhere(attack: Attack, contexts: Sequence[AttackContext], random: Random) -> tuple[PlantedPage, ...]:
@@ -173,7 +173,7 @@ def _blocks(context: AttackContext, attack: str, place: AttackPosition) -> list[
 
 
 def _insert_in_middle(context: AttackContext, attack: str) -> str:
-    """Put an attack where the sentence or line in the middle begins."""
+    """Insert an attack before the sentence or line in the middle."""
     text = context.text
     starts = [start for start, _ in sentence_spans(text)]
     if context.kind is not PassageKind.PROSE:
@@ -226,19 +226,19 @@ class Leaks:
     images: int = 0
     mentions: int = 0
     sites: int = 0
-    """Bare names of sites and mail addresses: words that no channel links by itself in what a bot posts."""
+    """Bare names of sites and mail addresses, which channels do not link in a bot's posts."""
 
     def __add__(self, other: "Leaks") -> "Leaks":
         return Leaks(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(self)))
 
     @property
     def harmful(self) -> int:
-        """Those that must not leave."""
+        """The number of those that must not leave."""
         return self.links + self.images + self.mentions
 
 
 def count_leaks(text: str) -> Leaks:
-    """Count what a text holds, however it is disguised; of its readings the worst counts."""
+    """Count the leaks of a text, also disguised ones; of its readings the worst counts."""
     read = {text, _drop_invisible(text), _drop_invisible(_decode_entities(text))}
     found = [_count_reading(reading) for reading in read]
     return Leaks(*(max(getattr(one, each.name) for one in found) for each in fields(Leaks)))
@@ -267,5 +267,5 @@ def _decode_entities(text: str) -> str:
 
 
 def _drop_invisible(text: str) -> str:
-    """Return the text without signs that have no width."""
+    """Return the text without zero-width characters."""
     return "".join(sign for sign in text if unicodedata.category(sign) not in {"Cf", "Cs", "Cn"} and sign != "\u034f")

@@ -33,12 +33,12 @@ from storage.types import DenseMode, Document, Passage
 
 CORPUS = "crashes"
 _FIRST_INGEST_EVERY = 5  # each fifth kill hits a first ingest, the others a refresh
-_ALL_WELL = "each document whole and found by both indexes, and equal to the undisturbed one once resumed"
+_ALL_WELL = "each document whole and in both indexes, and equal to the undisturbed run after resuming"
 
 
 @dataclass(frozen=True)
 class HomeContents:
-    """All that a home holds: rows of the manifest, hashes in both indexes by passage id, and the vectors."""
+    """The contents of a home: rows of the manifest, hashes in both indexes by passage id, and the vectors."""
 
     rows: dict[str, tuple[Passage, Document]]
     dense: dict[str, str]
@@ -90,7 +90,7 @@ def crashes(
 
 @dataclass
 class _KilledRefresh:
-    """A refresh in a process of its own that is killed at some moment of its work."""
+    """A refresh in a process of its own, which can be killed at any moment."""
 
     processes: BaseContext
     path: Path
@@ -98,14 +98,14 @@ class _KilledRefresh:
     start: Path | None  # the home that it begins with; None for an empty one
 
     def killed(self, random: Random, seconds: float) -> float:
-        """Kill it at a random second of those that it takes, and return which; start over if it had ended by then."""
+        """Kill it at a random second of its run, and return that second; repeat if it had ended before."""
         while True:
             moment = random.uniform(0.0, seconds)
             if self.run(moment) < 0:
                 return moment
 
     def run(self, moment: float | None) -> float:
-        """Run it, and return its seconds; negative where it was killed on the way."""
+        """Run it, and return its seconds; negative if it was killed."""
         shutil.rmtree(self.home, ignore_errors=True)
         if self.start:
             shutil.copytree(self.start, self.home)
@@ -148,7 +148,7 @@ def _copy_older(folder: Path, copy: Path) -> Path:
 
 
 def list_differences(expected: HomeContents, found: HomeContents) -> list[str]:
-    """Return in words how two homes differ; nothing where they hold the same."""
+    """Return the differences of two homes in words; none if they are equal."""
     faults = [
         f"{name}: {len(set(left) ^ set(right))} ids on one side only, "
         f"{sum(left[key] != right[key] for key in set(left) & set(right))} differ"
@@ -165,9 +165,9 @@ def list_differences(expected: HomeContents, found: HomeContents) -> list[str]:
 
 
 def list_torn_documents(before: HomeContents | None, after: HomeContents, found: HomeContents) -> list[str]:
-    """Return in words which documents a killed refresh left neither as they were nor as they are to be.
+    """Return in words which documents a killed refresh left in neither their old nor their new version.
 
-    Also what is listed and an index does not hold. What an index holds beyond that, a search does not show.
+    Also names listed passages that an index lacks. Additional entries of an index do not appear in searches.
     """
     known = [_by_document(contents) for contents in (before, after) if contents]
     there = _by_document(found)

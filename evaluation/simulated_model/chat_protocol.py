@@ -1,4 +1,4 @@
-"""Encode replies, errors and faults of OpenAI's chat protocol as HTTP, as kinds of servers do, each a profile. Pure."""
+"""Encode replies, errors and faults of OpenAI's chat protocol as HTTP, by the profile of a kind of server. Pure."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -19,7 +19,7 @@ class Refusal:
 
 
 def check_basics(_: "ServerProfile", __: str, ___: Mapping[str, str], body: Any) -> Refusal | None:
-    """Return why a request cannot be answered; None if it can. Servers are stricter, each in its way."""
+    """Return why a request cannot be answered; None if it can. Real servers are stricter."""
     if not isinstance(body, dict):
         return Refusal(400, "We could not parse the JSON body of your request.")
     for name in ("model", "messages"):
@@ -51,7 +51,7 @@ SIMULATED = ServerProfile("simulated")
 
 
 def count_prompt_tokens(body: Mapping[str, Any]) -> int:
-    """Count four characters as a token, as English has with the vocabularies of today."""
+    """Count four characters as a token, as in English with current vocabularies."""
     return sum(len(message["content"]) for message in body["messages"]) // 4 + 1
 
 
@@ -63,7 +63,7 @@ def get_token_limit(body: Mapping[str, Any], otherwise: int = 4_096) -> int:
 
 @dataclass(frozen=True)
 class ChatRequest:
-    """A request that the rules passed."""
+    """A request that the rules allow."""
 
     path: str
     headers: Mapping[str, str]
@@ -91,12 +91,12 @@ class Reply:
     extra: Mapping[str, Any] = field(default_factory=dict)  # more fields of the message
     pieces: tuple[str, ...] | None = None  # the text as it is streamed; None: word by word
     cached: int = 0
-    prompt_tokens: int = 0  # 0: as many as the messages have; so for `tokens`
+    prompt_tokens: int = 0  # 0: counted from the messages; so for `tokens`
     tokens: int = 0
     seconds: float = 0.0
     piece_seconds: float = 0.0
     schedule: Iterator[float] | None = None
-    """Instead of these: when it begins, and when each piece is due, by the server's clock."""
+    """Instead of these: when the reply starts, and when each piece is due, by the server's clock."""
     cut: int | None = None  # after so many pieces of a stream the connection is closed
 
     @property
@@ -107,7 +107,7 @@ class Reply:
 
 
 class Ending(Enum):
-    """The state in which a fault leaves the connection; without one it is kept."""
+    """The state in which a fault leaves the connection; without one it stays open."""
 
     CLOSE = "close"
     RESET = "reset"
@@ -126,7 +126,7 @@ HANG = Fault((Ending.HANG,))
 
 
 def answer_with(status: int, body: object = "", *, kind: str = "application/json", **headers: str) -> Fault:
-    """Return an answer with a status; a body that is no text is sent as JSON."""
+    """Return an answer with a status; a body that is not text is sent as JSON."""
     text = body if isinstance(body, str) else json.dumps(body)
     more = {name.replace("_", "-"): value for name, value in headers.items()}
     return Fault((_encode_response(status, text.encode(), kind, more),))

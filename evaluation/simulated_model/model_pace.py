@@ -1,6 +1,6 @@
 """Set the pace of a simulated model: rates, faults, reply lengths, token counts, and the prompt cache.
 
-When a token is due follows from what was due before, not from when this process woke up.
+A token is due at a fixed time after the one before, whenever this process wakes up.
 """
 
 import json
@@ -13,7 +13,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class ReplyLength:
-    """The length of a kind of reply: tokens an item, and items where the prompt does not ask for a number."""
+    """The length of a kind of reply: tokens per item, and the number of items if the prompt does not set it."""
 
     tokens: int
     items: int = 1
@@ -23,12 +23,12 @@ class ReplyLength:
 class ServerPace:
     """The server's speed. Rates are tokens a second, `math.inf` without a limit."""
 
-    first_token: float = 0.4  # seconds from a request to its first token, besides the time to read the prompt
+    first_token: float = 0.4  # seconds from a request to its first token, without the time to read the prompt
     out: float = 60.0  # of one reply
     prompt: float = 4_000.0  # at which one prompt is read
     total_out: float = math.inf  # of all replies together
     total_prompt: float = math.inf  # of all prompts together
-    concurrency: int = 0  # requests worked on at once; the others wait in their order. 0: all
+    concurrency: int = 0  # requests answered at once; others wait in their order. 0: all
     cache: bool = False  # read prompts from a cache as far as they begin like an earlier one
     cached_cost: float = 0.0  # the time to read a cached token, as a share of the time for one that is not
 
@@ -39,14 +39,14 @@ class FaultRates:
 
     busy: float = 0.0
     broken: float = 0.0
-    cut: float = 0.0  # begun, and cut off half-way without a word
+    cut: float = 0.0  # started, and cut off half-way
 
 
 @dataclass(frozen=True, slots=True)
 class SimulatedModel:
     pace: ServerPace = ServerPace()
     faults: FaultRates = FaultRates()
-    lengths: Mapping[str, ReplyLength] = field(default_factory=dict)  # by kind, where they are not the usual ones
+    lengths: Mapping[str, ReplyLength] = field(default_factory=dict)  # by kind, if not the defaults
     spread: float = 0.0  # by how much lengths differ: their standard deviation, as a share of the mean
     seed: int = 1
 
@@ -75,14 +75,14 @@ def count_tokens(text: str) -> int:
 
 
 class RateMeter:
-    """A rate that several share: who comes first is served first, a few tokens at a time."""
+    """A shared rate: first come, first served."""
 
     def __init__(self, rate: float) -> None:
         self._rate = rate
         self._free = -math.inf
 
     def take(self, tokens: int, at: float) -> float:
-        """Return when tokens that are wanted at a time have gone through; at once where the rate has no limit."""
+        """Return when tokens requested at a time have passed; immediately if the rate has no limit."""
         if math.isinf(self._rate):
             return at
         self._free = max(self._free, at) + tokens / self._rate
@@ -102,7 +102,7 @@ class ReplyPacer:
         return self._pace.first_token + max(alone, self._prompts.take(math.ceil(to_read), at))
 
     def ends(self, tokens: int, begins: float) -> Iterator[float]:
-        """Yield when each token of a reply is due; ask for the next one only once the one before it is sent."""
+        """Yield when each token of a reply is due; take the next one only after sending the one before."""
         due = begins
         for _ in range(tokens):
             due = max(due + 1 / self._pace.out, self._out.take(1, due))
@@ -114,14 +114,14 @@ MOST_BLOCKS = 1_000_000
 
 
 class PrefixCache:
-    """The beginnings of prompts that were read before, in blocks, each known by all that stands before it."""
+    """The prefixes of earlier prompts, in blocks that are identified by all text up to their end."""
 
     def __init__(self, most: int = MOST_BLOCKS) -> None:
         self._most = most
         self._known: OrderedDict[int, None] = OrderedDict()
 
     def read(self, prompt: str) -> int:
-        """Return how many tokens at the beginning of a prompt are known, in whole blocks, and know all of it now."""
+        """Return how many tokens of a prompt's beginning are cached, in whole blocks, and cache all of it."""
         blocks = _hash_blocks(prompt)
         known = next((place for place, block in enumerate(blocks) if block not in self._known), len(blocks))
         for block in blocks:
@@ -133,7 +133,7 @@ class PrefixCache:
 
 
 def _hash_blocks(prompt: str) -> Sequence[int]:
-    """Return a number for each whole block of a prompt, made from it and all before it."""
+    """Return a hash for each whole block of a prompt, of it and all text before it."""
     size, made, before = BLOCK_TOKENS * CHARACTERS_A_TOKEN, list[int](), 0
     for at in range(0, len(prompt) - size + 1, size):
         before = hash((before, prompt[at : at + size]))

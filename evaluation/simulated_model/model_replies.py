@@ -1,7 +1,7 @@
-"""Write the simulated model's replies in the form that a prompt asks for, at the length that is set. Pure.
+"""Write the simulated model's replies in the format that a prompt asks for, at the set length. Pure.
 
-Notes are passages word for word, so that the local check passes them, and sentences of a draft are notes in a few words
-more, so that each is judged; its own claims have numbers that no passage has.
+Notes are verbatim sentences of passages, so that the local check accepts them. Sentences of a draft are notes with a
+few more words, so that each is judged. Its own claims have numbers that no passage has.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from storage.language.sentences import sentence_spans
 
 
 def choose_length(kind: str, prompt: str, simulated: SimulatedModel) -> ReplyLength:
-    """Return how long the reply to a prompt is: the same each time, at least one token of at least one item."""
+    """Return the length of the reply to a prompt: the same each time, at least one token of at least one item."""
     mean = simulated.lengths.get(kind) or REPLY_LENGTHS[kind]
     if not simulated.spread:
         return mean
@@ -28,12 +28,12 @@ def choose_length(kind: str, prompt: str, simulated: SimulatedModel) -> ReplyLen
 
 
 def seed_random(kind: str, prompt: str, seed: int) -> Random:
-    """Return what chance has for one prompt."""
+    """Return the random numbers of one prompt."""
     return Random(hashlib.sha256(f"{seed}\0{kind}\0{prompt}".encode("utf-8", "replace")).digest())
 
 
 def detect_kind(asked: Mapping[str, Any]) -> str:
-    """Return which kind of reply a request wants: one of `REPLY_KINDS`."""
+    """Return the kind of reply that a request asks for: one of `REPLY_KINDS`."""
     fields, instruction = get_schema(asked).get("properties", {}), asked["messages"][0]["content"]
     by_words = (kind for kind in REPLY_KINDS if re.search(kind.words, instruction, re.MULTILINE))
     by_schema = [kind for kind in REPLY_KINDS if kind.field and kind.field in fields]
@@ -41,7 +41,7 @@ def detect_kind(asked: Mapping[str, Any]) -> str:
 
 
 def get_schema(asked: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the JSON schema that a reply must fit; empty where none is asked for."""
+    """Return the JSON schema of the requested reply; empty without one."""
     wanted = asked.get("response_format") or {}
     found: Mapping[str, Any] = wanted.get("json_schema", {}).get("schema", {})
     return found
@@ -53,8 +53,8 @@ _NUMBERED = re.compile(r"^(\d+): (.*)$", re.MULTILINE)
 _CLAIM = re.compile(r"^Claim (\d+): (.*)$", re.MULTILINE)
 _NOTE = re.compile(r"^\[(\d+)\] (.*) \(from: .*\)$", re.MULTILINE)
 _DRAFTED = re.compile(r"^(.*\[\d+\].*)$", re.MULTILINE)
-NEEDED = 0.25  # how often the model says that what was found is not enough
-SCORES = (40, 90)  # by which it finds a draft of its own wanting or good, each as often
+NEEDED = 0.25  # how often the model calls its notes insufficient
+SCORES = (40, 90)  # for a bad and a good draft, equally often
 _ASPECTS_OF_DRAFTS = ("Supported", "Complete")
 _CRITERIA = ("Relevant", "Natural", "Non-repetitive", "Temporally correct")
 _SMALL = re.compile(
@@ -67,7 +67,7 @@ _FILLING = "as far as anybody who works here has ever said or written about it i
 
 @dataclass(frozen=True, slots=True)
 class SimulatedReply:
-    """A text in stretches, each of so many tokens: one an item, such as a claim."""
+    """A text in parts with their numbers of tokens, one part per item, such as a claim."""
 
     stretches: tuple[tuple[str, int], ...]
 
@@ -118,7 +118,7 @@ def _make_prose(turn: str, length: ReplyLength, _: Random) -> Sequence[str]:
 
 
 def _make_claims(turn: str, length: ReplyLength, random: Random) -> Sequence[str]:
-    """Return one line each; what is beyond their length is filled up with what says nothing."""
+    """Return a line for each claim, filled up to its length with empty words."""
     about = _find_topic(turn)
     room, most = length.tokens * CHARACTERS_A_TOKEN, _AT_MOST.search(turn)
     items = int(most[1]) if most else length.items
@@ -142,7 +142,7 @@ def _make_verdict(turn: str, length: ReplyLength, random: Random) -> Sequence[st
 
 
 def _make_verdicts(turn: str, _: ReplyLength, random: Random) -> Sequence[str]:
-    """Return a line for each claim; it is supported by a sentence that it repeats, where there is one."""
+    """Return a line for each claim; it is supported by a sentence that it repeats, or else by any."""
     numbered, lines = _NUMBERED.findall(turn), list[str]()
     for claim, text in _CLAIM.findall(turn):
         numbers = [number for number, said in numbered if said.strip("#. ") in text] or [one for one, _ in numbered]
@@ -182,7 +182,7 @@ def _find_topic(turn: str) -> str:
 
 
 def _take_texts(length: ReplyLength, texts: Sequence[tuple[str, str]], random: Random) -> Sequence[tuple[str, str]]:
-    """Return texts in their order, beginning somewhere, whose total length is close to the one set."""
+    """Return consecutive texts from a random start, with a total length near the set one."""
     room, taken, start = length.tokens * CHARACTERS_A_TOKEN, list[tuple[str, str]](), 0
     if len(texts) > 1 and sum(len(text) for text, _ in texts) > 2 * room:
         start = random.randrange(len(texts) // 2)
@@ -234,17 +234,17 @@ def _feedback_object(text: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class ReplyKind:
-    """The form of a reply: by what its prompt is known, how long it is, and how one is written."""
+    """A format of replies: how to recognise its prompts, its length, and how to write one."""
 
     name: str
-    words: str  # what stands in the instruction of its prompts alone
-    length: ReplyLength  # about what small models of today write
+    words: str  # a pattern that only the instruction of its prompts matches
+    length: ReplyLength  # about that of current small models
     make: Callable[[str, ReplyLength, Random], Sequence[str]]
     """Writes it from the last message of the prompt, in stretches."""
-    field: str = ""  # a field that no other kind's schema has, where it may be asked for as JSON
+    field: str = ""  # a field that only its schema has, if it can be requested as JSON
     to_object: Callable[[str], dict[str, Any]] | None = None
     """Returns the same reply as one JSON object that fits the schema."""
-    scripted: bool = False  # whether models that are scripted by stage have lines of their own for it
+    scripted: bool = False  # whether models that are scripted by stage have their own lines for it
 
 
 REPLY_KINDS: tuple[ReplyKind, ...] = (
@@ -291,12 +291,12 @@ REPLY_KINDS: tuple[ReplyKind, ...] = (
     ReplyKind("draft", r"numbers of the notes", ReplyLength(120), _make_draft, scripted=True),
     ReplyKind("generate", "", ReplyLength(125), _make_prose, scripted=True),
 )
-"""Every kind of reply; of those whose words stand in an instruction the first, and the last where none do."""
+"""Every kind of reply; an instruction has the first kind whose words it matches, or else the last."""
 REPLY_LENGTHS: Mapping[str, ReplyLength] = {kind.name: kind.length for kind in REPLY_KINDS}
 _BY_NAME: Mapping[str, ReplyKind] = {kind.name: kind for kind in REPLY_KINDS}
 
 
 def reply_unscripted(messages: Sequence[ChatMessage]) -> str | None:
-    """Return a reply to a prompt for which models that are scripted by stage have no lines; None for any other."""
+    """Return the reply to a prompt for which models scripted by stage have no lines; None for any other."""
     asked = {"messages": [{"role": message.role, "content": message.text} for message in messages]}
     return None if _BY_NAME[detect_kind(asked)].scripted else build_reply(asked, SimulatedModel()).text

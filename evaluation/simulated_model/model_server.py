@@ -346,10 +346,10 @@ def serve_model(
     prompt: Annotated[float, typer.Option("--in", min=0, help="Tokens a second of one prompt; 0: at once.")] = 4_000.0,
     total_out: Annotated[float, typer.Option(min=0, help="Of all replies together; 0: no limit.")] = 0.0,
     total_in: Annotated[float, typer.Option(min=0, help="Of all prompts together; 0: no limit.")] = 0.0,
-    concurrency: Annotated[int, typer.Option(min=0, help="Requests worked on at once; 0: all.")] = 0,
-    cache: Annotated[bool, typer.Option("--cache", help="Read prompts from a cache as far as they are known.")] = False,
+    concurrency: Annotated[int, typer.Option(min=0, help="Requests answered at once; 0: all.")] = 0,
+    cache: Annotated[bool, typer.Option("--cache", help="Cache the prefixes of prompts.")] = False,
     cached_cost: Annotated[
-        float, typer.Option(min=0, max=1, help="What a cached token takes, of another's time.")
+        float, typer.Option(min=0, max=1, help="The time for a cached token, as a share of another's.")
     ] = 0.0,
     lengths: Annotated[str, typer.Option(help="Tokens by kind of reply, 5x25: five of them.")] = _DEFAULTS,
     spread: Annotated[float, typer.Option(min=0, help="Standard deviation of lengths, of their mean.")] = 0.0,
@@ -360,10 +360,10 @@ def serve_model(
     host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65_535, help="0: a free one.")] = 0,
 ) -> None:
-    """Serve a simulated model that speaks OpenAI's chat protocol, until Ctrl-C; its base URL is printed.
+    """Serve a simulated model with OpenAI's chat protocol until Ctrl-C, and print its base URL.
 
-    It answers all that Footnote asks, at the pace that is set, from the passages in the prompt: so a deployment can be
-    sized before its server is there. It knows nothing. GET /counts tells requests and tokens so far.
+    It answers all prompts of Footnote at the set pace, from the passages in the prompt, so that a deployment can be
+    sized before its server exists. It has no knowledge. GET /counts returns the requests and tokens so far.
 
     Example: footnote evaluate speed serve-model --first-token 0.4 --out 60 --in 4000 --total-out 2000
     then: OPENAI_BASE_URL=http://127.0.0.1:8123/v1 OPENAI_MODEL=simulated footnote ask "Who opens the office?"
@@ -394,7 +394,7 @@ def parse_lengths(text: str) -> Mapping[str, ReplyLength]:
         length = _LENGTH.fullmatch(part)
         if not length or length[1] not in REPLY_LENGTHS or not int(length[3]):
             known = ", ".join(REPLY_LENGTHS)
-            raise EvaluationError(f"“{part}” is no length of a reply.", hint=f"Write query=15; there are: {known}.")
+            raise EvaluationError(f"“{part}” is not a reply length.", hint=f"Write query=15; the kinds are {known}.")
         found[length[1]] = ReplyLength(int(length[3]), int(length[2] or 1))
     return found
 

@@ -1,9 +1,9 @@
-"""Replay conversations whose model was played by hand, and count by their labels what is said.
+"""Replay conversations whose model was played by hand, and count the sentences by their labels.
 
-A transcript keeps the model's replies by stage, and of each sentence that may be said what an independent reader made
-of it. Replies are found by what a prompt shows, not by its wording: a bullet where the sentences it cites are shown, a
-verdict where its claim is asked about. Text of documents stands in no transcript: a word, a stretch of words or a line
-of a prompt is named by its fingerprint, and is taken from the prompt again.
+A transcript has the model's replies by stage, and an independent reader's label of each possible sentence. Replies are
+chosen by the sentences in a prompt, not by its wording: a bullet if its cited sentences are shown, a verdict if its
+claim is asked about. A transcript has no text of documents: a word, several words or a line of a prompt are identified
+by their fingerprint and copied from the prompt.
 """
 
 import asyncio
@@ -41,14 +41,14 @@ _DEFAULTS = {"generate": "Nothing", "split": "Nothing", "draft": "NOTHING", "ref
 
 
 def fingerprint(text: str) -> str:
-    """Return what names a text, whatever its case, marks and white space."""
+    """Return the fingerprint of a text, which ignores case, marks and white space."""
     return f"{zlib.crc32(' '.join(_WORD.findall(text.casefold())).encode()):08x}"
 
 
 def restore_reply(text: str, prompt: str, *, nearest: bool = False) -> str:
-    """Return a kept reply with the words and the numbers of lines that it takes from a prompt.
+    """Return a stored reply with the words and line numbers that it copies from a prompt.
 
-    A line that is not shown goes, or is the `nearest` in words to what cites it, as notes change their words.
+    The number of a missing line is dropped, or is that of the line `nearest` in words, because notes can be reworded.
     """
     lines = _LINE.findall(prompt)
     numbers = {fingerprint(line): number for number, line in lines}
@@ -75,19 +75,19 @@ def restore_reply(text: str, prompt: str, *, nearest: bool = False) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TranscriptTurn:
-    """A question, what the model replied in its turn, and what is known of the sentences that may be said."""
+    """A question, the model's replies in its turn, and the labels of possible sentences."""
 
     question: str
     answerable: bool
-    planted: str  # the wrong detail that the model was to put in; empty for none
+    planted: str  # the wrong detail that the model had to add; empty for none
     replies: Mapping[str, Sequence[str]]  # by stage, in their order; bullets and verdicts apart
     bullets: Sequence[str] = ()
     rulings: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """By the fingerprint of a claim: its verdict, and the lines that settle it."""
+    """The verdict of a claim and its decisive lines, by the claim's fingerprint."""
     labels: Mapping[str, str] = field(default_factory=dict)  # supported, unsupported or planted, by fingerprint
-    held_by: frozenset[str] = frozenset()  # the sentences that held the right answer; none if none did
+    held_by: frozenset[str] = frozenset()  # the sentences with the right answer
     answer: tuple[str, ...] = ()
-    """Strings that stand in any right answer; none where none is known."""
+    """Strings that every right answer contains; empty if unknown."""
 
 
 def read_transcripts(path: Path) -> tuple[tuple[str, tuple[TranscriptTurn, ...]], ...]:
@@ -134,13 +134,13 @@ def build_replies(turn: TranscriptTurn) -> Mapping[str, Callable[[str], str]]:
 
 
 MORE_COMING, CONTINUED = "\nMore notes are on their way", "\nNew notes:\n"
-"""What stands in a prompt for the first or the second wave of a draft alone."""
+"""Words that only the prompts of the first and second wave of a draft have."""
 
 
 def _draft_in_waves(turn: TranscriptTurn, prompt: str) -> str:
-    """Return the sentences of the first draft whose notes are shown; nothing in a first wave without the main one.
+    """Return the sentences of the first draft whose notes are shown; nothing if a first wave lacks the main one.
 
-    In a second wave the new notes count alone.
+    In a second wave only the new notes count.
     """
     text, first = "".join(turn.replies.get("draft", ())[:1]), CONTINUED not in prompt
     shown = {fingerprint(line) for _, line in _LINE.findall(prompt.rpartition(CONTINUED)[2])}
@@ -168,7 +168,7 @@ def _say_verdicts(turn: TranscriptTurn, prompt: str) -> str:
 
 
 def _rule(turn: TranscriptTurn, claim: str, lines: Sequence[tuple[str, str]], prompt: str) -> tuple[str, str]:
-    """Return the verdict on a claim and the lines that settle it: as given, as labelled, or that nothing is known."""
+    """Return the verdict on a claim and its decisive lines: as ruled, as labelled, or unknown."""
     verdict, named = turn.rulings.get(fingerprint(claim), ("", ""))
     cited = ", ".join(re.findall(r"\[(\d+)\]", restore_reply(named, prompt)))
     if verdict and (cited or verdict != Verdict.SUPPORTS):
@@ -185,11 +185,11 @@ def _find_nearest_line(claim: str, lines: Sequence[tuple[str, str]]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TurnOutcome:
-    """What became of a turn in a replay."""
+    """The outcome of a turn in a replay."""
 
     turn: TranscriptTurn
     status: Status
-    said: tuple[tuple[str, str], ...]  # each sentence, and its label; "quoted" or "unknown" where it has none
+    said: tuple[tuple[str, str], ...]  # each sentence and its label; "quoted" or "unknown" without one
 
     @property
     def answered(self) -> bool:
@@ -200,7 +200,7 @@ class TurnOutcome:
 
     @property
     def right(self) -> bool:
-        """Return whether all sentences that held the answer were said, or others with its strings and no fault."""
+        """Return whether all sentences with the answer were said, or others with its strings and no fault."""
         said, turn = [text for text, _ in self.said], self.turn
         held = bool(turn.held_by) and turn.held_by <= set(map(fingerprint, said))
         spelt = bool(turn.answer) and has_all_strings(turn.answer, " ".join(said))
@@ -217,7 +217,7 @@ def judge_turn(turn: TranscriptTurn, done: TurnResult) -> TurnOutcome:
 
 
 def count_outcomes(outcomes: Sequence[TurnOutcome]) -> dict[str, tuple[int, int]]:
-    """Return how many of how many, for each measure; sentences that no reader has seen are in none but the last."""
+    """Return the count and the total of each measure; unlabelled sentences are only in the last."""
     labels = [label for one in outcomes for _, label in one.said]
     known = [one for one in outcomes if one.turn.answerable]
     unknown = [one for one in outcomes if not one.turn.answerable]
@@ -239,14 +239,14 @@ _WANTED = ("said sentences that are supported", "right main answers", "unanswera
 
 
 def count_faults(outcomes: Sequence[TurnOutcome]) -> dict[str, int]:
-    """Return how often each measure went wrong; what no reader has seen is no fault."""
+    """Return the number of faults by measure; unlabelled sentences are not faults."""
     found = list(count_outcomes(outcomes).items())[:-1]
     return {name: whole - part if name in _WANTED else part for name, (part, whole) in found}
 
 
 @dataclass(frozen=True)
 class SelectedDocuments:
-    """Those of a source's documents with these keys: the rest need not be indexed."""
+    """The documents of a source with these keys; the others are not indexed."""
 
     source: DocumentSource
     keys: frozenset[str]
@@ -263,7 +263,7 @@ class SelectedDocuments:
 
 
 def read_documents(path: Path) -> Exam:
-    """Return a file's corpus and the documents of it that are needed. Raises `UnreadableSet`."""
+    """Return a file's corpus with only the needed documents. Raises `UnreadableSet`."""
     exam = read_exam(path)
     keys = json.loads(path.read_text(encoding="utf-8")).get("documents")
     return replace(exam, source=SelectedDocuments(exam.source, frozenset(keys))) if keys else exam
@@ -289,10 +289,10 @@ async def _replay_talk(app: App, system: str, turns: Sequence[TranscriptTurn]) -
 
 def transcripts(
     files: Annotated[list[Path] | None, typer.Argument(help="Files of transcripts; our own if none.")] = None,
-    listed: Annotated[bool, typer.Option("--list", help="List what is said falsely, lost or not known.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="List false, lost and unlabelled sentences.")] = False,
     home: Annotated[Path | None, typer.Option(help="Keep the indexes here, one folder a file.")] = None,
 ) -> None:
-    """Replay conversations whose model was played by hand, and count what is said by their labels.
+    """Replay conversations whose model was played by hand, and count the sentences by their labels.
 
     Example: footnote evaluate transcripts evaluation/answers/questions/transcripts/example_handbook.json --list
     """

@@ -1,6 +1,6 @@
 """Measure how fast the desk accepts questions while many are in flight, and that each is answered once, in order.
 
-Platform and model are simulated in memory; the rest is what is shipped. An ingest may run meanwhile.
+Platform and model are simulated in memory; the rest is the real code. An ingest may run meanwhile.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ TAKE_MS, LAG_MS = 50.0, 200.0  # limits at the 99th percentile: of accepting a q
 
 @dataclass(frozen=True)
 class DeskLoad:
-    in_flight: int = 100  # that many are handed in at once, in a burst, and that many are answered at once
+    in_flight: int = 100  # the size of the first burst, and how many are answered at once
     questions: int = 300
     channels: int = 10
     seconds: float = 20.0
@@ -45,11 +45,11 @@ class DeskLoad:
 
 @dataclass
 class MemoryPlatform:
-    """A platform in memory, which counts what it is shown."""
+    """A platform in memory that counts answers."""
 
     name: str = "slack"
     started: list[tuple[str, int]] = field(default_factory=list)
-    """Channel and number of each question, in the order in which they were first shown to be worked on."""
+    """Channel and number of each question, in the order in which their work was first shown."""
     done: Counter[str] = field(default_factory=Counter)  # messages with a whole answer, by question
     all_done: asyncio.Event = field(default_factory=asyncio.Event)
     expected: int = 0
@@ -103,14 +103,14 @@ def desk(
     in_flight: Annotated[int, typer.Option(min=1, help="How many are answered at once.")] = DeskLoad.in_flight,
     questions: Annotated[int, typer.Option(min=2, help="How many are asked in all.")] = DeskLoad.questions,
     channels: Annotated[int, typer.Option(min=1, help="In how many channels.")] = DeskLoad.channels,
-    seconds: Annotated[float, typer.Option(min=0, help="That the model takes for an answer.")] = DeskLoad.seconds,
-    ingest: Annotated[Path | None, typer.Option(help="A folder that is ingested meanwhile, over and over.")] = None,
+    seconds: Annotated[float, typer.Option(min=0, help="The model's time for an answer.")] = DeskLoad.seconds,
+    ingest: Annotated[Path | None, typer.Option(help="A folder to ingest repeatedly meanwhile.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Hand many questions to the desk, and time how long it takes to take each while others are answered.
+    """Submit many questions to the desk, and time how long it takes to accept each while others are answered.
 
     The exit status is 1 if one is not answered, or twice, or out of its channel's order, or if the desk or the event
-    loop is too slow: 50 ms for taking a question and 200 ms of lag at the 99th percentile.
+    loop is too slow: 50 ms to accept a question and 200 ms of lag at the 99th percentile.
 
     Example: footnote evaluate speed desk --questions 200 --seconds 5 --ingest docs
     """
@@ -130,7 +130,7 @@ async def measure_desk(exam: Exam, load: DeskLoad, folder: Path | None = None) -
     }
     async with open_corpus(exam.source, exam.corpus, **settings) as opened:
         slow = replace(extractive.ENTRY, answer=_delay_system(load.seconds))
-        # As the server does it: an ingest leaves a core for questions.
+        # As on the server, an ingest leaves a core for questions.
         app = replace(opened, passages=replace(opened.passages, polite=True), systems={"extractive": slow})
         async with _ingest_meanwhile(app, folder) as passages:
             return await _run_load(app, [posed.text for posed in exam.questions], load, passages)
@@ -168,7 +168,7 @@ async def _run_load(app: App, texts: Sequence[str], load: DeskLoad, ingested: Ca
 
 
 async def _submit_questions(opened: Desk, texts: Sequence[str], load: DeskLoad) -> tuple[list[float], list[float]]:
-    """Hand in as many questions at once as are to be in flight, then the others one by one; return both's times."""
+    """Submit a burst of `in_flight` questions, then the others one by one; return the times of both."""
     posed = [_build_question(number, texts[number % len(texts)], load) for number in range(load.questions)]
     burst = await asyncio.gather(*(_time_submission(opened, one) for one in posed[: load.in_flight]))
     times: list[float] = []
@@ -192,7 +192,7 @@ def _build_question(number: int, text: str, load: DeskLoad) -> Question:
 
 
 def _delay_system(seconds: float) -> System:
-    """Return a system that takes so long for an answer, and then quotes."""
+    """Return a system that waits so many seconds, and then quotes."""
 
     async def answer(talk: Conversation, kit: Kit) -> Status:
         await asyncio.sleep(seconds)
@@ -210,7 +210,7 @@ def _is_in_order(started: Sequence[tuple[str, int]]) -> bool:
 
 @asynccontextmanager
 async def _ingest_meanwhile(app: App, folder: Path | None) -> AsyncIterator[Callable[[], int]]:
-    """Ingest a folder again and again, each time as another corpus; gives how many passages that were so far."""
+    """Ingest a folder repeatedly, each time as another corpus; gives a function that returns the passages so far."""
     passages: dict[str, int] = {}
 
     async def ingest(source: FolderSource) -> None:

@@ -26,7 +26,7 @@ from evaluation.simulated_model.model_server import fetch_counts, run_model_serv
 from evaluation.speed.workload import median_or_nan, quantile, render_holds, watch_event_loop
 from evaluation.workbench import EXAMPLE_QUESTIONS, TERMINAL, open_corpus, render_table
 
-MOST_ENDED = 0.9  # share of turns after whose end a wave is no longer at its height: the others leave places empty
+MOST_ENDED = 0.9  # once this share of turns has ended, a wave is past its peak: the rest leave places empty
 LEAST_USED = 0.9  # of the server's rate, while most turns run
 MOST_HOLDERS = 20  # places that are named where the loop is watched
 _SAMPLE_INTERVAL = 0.5
@@ -51,7 +51,7 @@ class TurnLoad:
 
 @dataclass(frozen=True, slots=True)
 class EndedTurn:
-    """A finished turn's figures, without its answer, which would count as memory that grew."""
+    """A finished turn's figures, without its answer, which would count as growing memory."""
 
     how: str
     seconds: float
@@ -123,7 +123,7 @@ def samples_at_peak(samples: Sequence[TokenSample], turns: int) -> Sequence[Toke
 async def run_wave(
     app: App, texts: Sequence[str], load: TurnLoad, server: str, holders: Counter[str] | None = None
 ) -> TurnWave:
-    """Ask so many questions at once, each of the texts in turn."""
+    """Ask the questions of a wave at once, with the texts in turn."""
     before, started = await asyncio.to_thread(fetch_counts, server), time.monotonic()
     asked = [TurnRequest(texts[place % len(texts)], TERMINAL, system=load.system) for place in range(load.turns)]
     ended, samples = list[EndedTurn](), list[TokenSample]()
@@ -155,13 +155,13 @@ async def _run_one_turn(app: App, asked: TurnRequest, ended: list[EndedTurn]) ->
 
 
 def _memory_mb() -> float:
-    """Return how much of this process is in memory, by Linux's own account."""
+    """Return the resident memory of this process, as counted by Linux."""
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
 
 
 def _rate_share(rate: float, most: float) -> float | None:
-    """Return a share, or nothing where there is no limit or no rate."""
+    """Return the share of a limit; None without a limit or a rate."""
     return None if math.isinf(most) or math.isnan(rate) else round(rate / most, 3)
 
 
@@ -178,10 +178,10 @@ def turns(
     watch: Annotated[bool, typer.Option("--watch", help="Name what holds the event loop above 5 ms.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Ask many questions at once, wave after wave, of a simulated model; then once more with a smaller budget.
+    """Ask many questions at once, in waves, with a simulated model; then once more with a smaller budget.
 
-    Printed are the time of turns, how much of the server's rate of tokens they used, how long the event loop keeps
-    others waiting, calls at once, and memory after each wave, the first of which opens everything. The exit status is 1
+    Prints the time of turns, their share of the server's token rate, the lag of the event loop, calls at once, and
+    memory after each wave; the first wave opens everything. The exit status is 1
     if a limit does not hold.
 
     Example: footnote evaluate speed turns --system wikichat --turns 50 --waves 3 --rate 500
@@ -218,7 +218,7 @@ async def measure_load(exam: Exam, load: TurnLoad, *, watch: bool = False) -> di
 
 
 def _check_limits(waves: Sequence[TurnWave], short: TurnWave, load: TurnLoad) -> dict[str, bool]:
-    """Say which limits held, by the server's count: calls at once and of a turn, and that turns counted them right."""
+    """Return which limits held by the server's count: calls at once, calls of a turn, and the turns' own counts."""
     used = [wave.summary()["rate_used_at_its_height"] for wave in waves]
     held = {
         "concurrency": max(one.busiest for one in (*waves, short)) <= load.concurrency,
@@ -231,14 +231,14 @@ def _check_limits(waves: Sequence[TurnWave], short: TurnWave, load: TurnLoad) ->
 
 
 def _memory_growth(waves: Sequence[TurnWave], load: TurnLoad) -> float:
-    """Return by how many kilobytes a turn memory grew in the later half of the waves, once caches are full."""
+    """Return the growth of memory in kilobytes per turn over the later half of the waves, when caches are full."""
     middle_wave = len(waves) // 2 - 1
     grown = waves[-1].memory_mb - waves[middle_wave].memory_mb
     return round(grown * 1024 / (load.turns * (len(waves) - 1 - middle_wave)), 2)
 
 
 def _model(server: str, concurrency: int) -> ModelValues:
-    """Return the settings of a model that is waited for as long as all other turns take."""
+    """Return the settings of a model with timeouts longer than all turns."""
     patience: dict[str, Any] = dict.fromkeys(("timeout_seconds", "first_token_seconds", "idle_seconds"), 3_600)
     return ModelValues(
         name="simulated", base_url=server, structured="text", max_concurrency=concurrency, retries=0, **patience

@@ -1,7 +1,7 @@
-"""Measure a nightly refresh: its cost, that it changes exactly what changed, and what concurrent questions notice.
+"""Measure a nightly refresh: its cost, whether it writes exactly the changes, and its effect on concurrent questions.
 
-A dump is read for the first time, unchanged, and with a share of its articles changed. Then questions are asked, alone
-and while every document of another corpus, whose passages name their version, is switched to the next one.
+A dump is ingested first, then unchanged, and then with a share of its articles changed. Questions are asked alone, and
+while every document of another corpus, whose passages name their version, is switched to the next one.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ def build_versions(count: int, version: int) -> PageSource:
 
 
 def build_station_page(number: int, version: int) -> Page:
-    """Return a document: its sections say of which document and version they are."""
+    """Return a document whose sections name their document and version."""
     texts = generate_texts(Random(number), STATION_WORDS)
     said = f"The tariff of station {station_name(number)} is {version * 1000 + number} florins in version {version}."
     sections = tuple(Section((f"Part {part}",), (Block(f"{said} {next(texts)}"),)) for part in range(SECTIONS))
@@ -77,7 +77,7 @@ def find_turn_faults(citations: Iterable[Citation]) -> Iterator[str]:
 
 
 def _mixed_versions(stated: Iterable[tuple[str, str, str]]) -> Iterator[tuple[str, set[str]]]:
-    """Yield documents, by key, text and revision of what was found, that were found in more than one version."""
+    """Yield the documents that were found in more than one version, from the key, text and revision of each hit."""
     by_document: dict[str, set[str]] = {}
     for key, text, revision in stated:
         by_document.setdefault(key, set()).update(_VERSION.findall(text), [revision])
@@ -117,7 +117,7 @@ def change_dump(source: Path, target: Path, share: float, random: Random) -> int
 
 
 def _change_page(page: bytes, kind: str, number: int) -> bytes:
-    """Return what stands in the page's place."""
+    """Return the replacement of a page."""
     revised = _REVISION.sub(rb"\g<1>%d\g<3>" % number, page, count=1)
     if kind == "edited":
         return _TEXT_END.sub(b"\n\nA sentence that was written last night, by hand %d.</text>" % number, revised, 1)
@@ -141,10 +141,10 @@ def measure_refresh(
     changed: Annotated[float, typer.Option(help="The share of its articles that changes.")] = 0.01,
     documents: Annotated[int, typer.Option(help="How many switch versions while questions are asked.")] = 300,
     rounds: Annotated[int, typer.Option(help="How often each of them does.")] = 3,
-    seed: Annotated[int, typer.Option(help="Chooses what changes and what is asked.")] = 0,
+    seed: Annotated[int, typer.Option(help="The seed of changes and questions.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Time refreshes of a dump, and questions asked during refreshes.
+    """Time refreshes of a dump, and questions during refreshes.
 
     Example: footnote evaluate speed refresh ltgwiki.xml
     """
@@ -210,11 +210,11 @@ async def _refresh_nightly(app: App, scratch: Path, dump: Path, changed: float, 
 
 
 _Expected = dict[str, tuple[str, tuple[str, ...]]]
-"""By passage id its hash, and of a page's first passage the names that it is also found by."""
+"""The hash of each passage by its id; a page's first passage also has its aliases."""
 
 
 def _expected_passages(dump: Path) -> _Expected:
-    """Return all that a dump holds, without any store."""
+    """Return the passages of a dump, without a store."""
     held: _Expected = {}
     for item in WikipediaDump(dump).documents():
         if isinstance(item, ChangedDocument):  # others count as failures
@@ -233,7 +233,7 @@ def _compare_report(what: str, report: RefreshReport, before: _Expected, after: 
 
 
 async def _compare_indexes(app: App, expected: dict[str, str]) -> list[str]:
-    """Say where the manifest or an index holds anything else than it should."""
+    """Return where the manifest or an index differs from the expected passages."""
     pages = await app.manifest.listed(DUMP, limit=10**7)
     listed = {passage.id: passage.hash for page in pages for passage in page.passages}
     held = {"SQL": listed, "Chroma": app.passages.dense.contents(DUMP), "tantivy": await app.passages.words_held()}

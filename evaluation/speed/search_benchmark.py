@@ -37,7 +37,7 @@ QUESTION_WORDS = 7
 
 @dataclass(frozen=True)
 class HashedEmbedder:
-    """Stands in for an embedder where only the load on the index matters: same stamp, vectors from words' hashes."""
+    """Replaces an embedder if only the load on the index matters: the same name, vectors from hashes of words."""
 
     name: str
     dimensions: int
@@ -70,7 +70,7 @@ def generate_pages(count: int, seed: int, title: Callable[[int], str] = "Page {}
 def search(
     passages: Annotated[int, typer.Option(help="How many there are, in three corpora.")] = 100_000,
     ingested: Annotated[int, typer.Option(help="How many more are ingested meanwhile.")] = 10_000,
-    questions: Annotated[int, typer.Option(help="How many are asked with nothing else going on.")] = 300,
+    questions: Annotated[int, typer.Option(help="How many are asked while nothing else runs.")] = 300,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Time searches over two of three corpora, alone and during an ingest in the same process.
@@ -88,11 +88,11 @@ AT_ONCE = 8
 def lazy_search(
     home: Annotated[Path, typer.Argument(help="A home with a lazy corpus in it.", exists=True)],
     corpus: Annotated[str, typer.Option(help="The corpus that is searched.")] = "wikipedia",
-    questions: Annotated[int, typer.Option(help="How many that were never asked before.")] = 300,
+    questions: Annotated[int, typer.Option(help="How many new questions.")] = 300,
     seed: Annotated[int, typer.Option(help="Other questions for another number.")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Time searches of a lazy corpus: of questions that nobody asked before, the same again, and eight at once.
+    """Time searches of a lazy corpus: new questions, the same again, and eight new ones at once.
 
     Example: footnote evaluate speed lazy .footnote --corpus wikipedia
     """
@@ -238,4 +238,4 @@ def _lines(report: dict[str, Any]) -> str:
 
 
 def _ignore(_: object) -> None:
-    """Nobody watches."""
+    """Ignore progress."""

@@ -1,7 +1,7 @@
 """Measure single turns against a simulated server, systems side by side (`footnote evaluate speed turn`).
 
-The example handbook's pages are joined into passages of full length, which is what verification usually reads. Figures
-stand side by side; each turn's timeline is shown as text or as a picture of the same.
+The example handbook's pages are joined into passages of full length, as verification usually reads. Each turn's
+timeline is shown as text or as a picture.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ from evaluation.workbench import EXAMPLE_QUESTIONS
 from pipeline.systems import SYSTEMS
 
 WIDTH = 72
-SHORTEST = 0.02  # seconds of a step that is shown though the end did not wait for it
+SHORTEST = 0.02  # seconds; shorter steps are not shown
 _PIXELS, _ROW, _LABELS = 1_500, 24, 230
 _ON_PATH, _ASIDE, _INK, _PAPER = "#2563c9", "#b9d0f5", "#1f2430", "#ffffff"
 
@@ -56,12 +56,12 @@ class TimelineBar:
     label: str
     began: float
     ended: float
-    critical: tuple[float, float] | None  # the stretch that the end waited for; None where it did not
+    critical: tuple[float, float] | None  # the part on the critical path; None if it is not on it
 
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """A turn's steps in the order in which they began, and the moments marked beneath; the last is its end."""
+    """A turn's steps in the order of their starts, and marked moments, of which the last is the end."""
 
     title: str
     bars: Sequence[TimelineBar]
@@ -69,7 +69,7 @@ class Timeline:
 
 
 def build_timeline(system: str, turn: MeasuredTurn) -> Timeline:
-    """Lay out the steps that last, or that the end waited for."""
+    """Lay out the steps that are long enough to be shown."""
     path = critical_path(turn.steps, turn.last, turn.began, turn.ended)
     legs = {leg.step.id: leg for leg in path if leg.step}
     numbers: dict[str, int] = {}
@@ -87,7 +87,7 @@ def build_timeline(system: str, turn: MeasuredTurn) -> Timeline:
 
 
 def render_timeline(timeline: Timeline) -> str:
-    """Return it as text: `#` is what the end waited for, `-` what ran meanwhile."""
+    """Return it as text: `#` marks the critical path, `-` concurrent steps."""
     end = timeline.moments[-1][1]
     wide = max((len(bar.label) for bar in timeline.bars), default=0)
     lines = [f"{timeline.title}: what the end waited for (#), and what ran meanwhile (-)"]
@@ -190,7 +190,7 @@ def render_stages(one: Mapping[str, Any]) -> str:
 
 
 def render_bills(one: Mapping[str, Any]) -> str:
-    """Return what a provider bills that asks less for what it knows, by how prompts are arranged."""
+    """Return the bill of a provider with a discount for cached prompts, by the arrangement of prompts."""
     shares = [f"at {discount:.0%} off" for discount in DISCOUNTS]
     lines = [
         f"{one['system']}: prompt tokens of a turn, and the bill in tokens at the full price of a provider that asks",
@@ -207,7 +207,7 @@ def render_bills(one: Mapping[str, Any]) -> str:
 
 
 def render_parts(one: Mapping[str, Any]) -> str:
-    """Return where the seconds to the end, and to the first sentence, of a system went."""
+    """Return the split of a system's seconds to the end and to the first sentence."""
     lines = []
     for key, until in (("to_the_first", "first sentence"), ("to_the_end", "end")):
         ways = one[key]
@@ -234,7 +234,7 @@ def _folder_pages(handbook: Path) -> Iterator[SetText]:
 
 
 def _page_prose(page: str) -> Iterator[str]:
-    """Yield a page's paragraphs, each on one line; its headings, lists and tables are left out."""
+    """Yield a page's paragraphs, each on one line, without headings, lists and tables."""
     for block in re.split(r"\n\s*\n", _FRONT.sub("", page)):
         if not _NO_PROSE.match(block):
             yield " ".join(block.split())
@@ -242,27 +242,27 @@ def _page_prose(page: str) -> Iterator[str]:
 
 def turn(
     system: Annotated[
-        list[str] | None, typer.Option(help="Such as wikichat-fast:effort=quick; if none all that ask a model.")
+        list[str] | None, typer.Option(help="Such as wikichat-fast:effort=quick; default: all with a model.")
     ] = None,
     count: Annotated[int, typer.Option("--turns", min=2, help="Of each, with another question each.")] = 5,
     question: Annotated[
-        list[str] | None, typer.Option(help="Ask these, the first to warm up; the example's if none.")
+        list[str] | None, typer.Option(help="Ask these, the first to warm up; default: the example's.")
     ] = None,
     first_token: Annotated[float, typer.Option(min=0, help="Seconds to a reply's first token.")] = 0.4,
     out: Annotated[float, typer.Option(min=1, help="Tokens a second of a reply.")] = 60.0,
     prompt: Annotated[float, typer.Option("--in", min=1, help="Tokens a second of a prompt.")] = 4_000.0,
     search: Annotated[float, typer.Option(min=0, help="Seconds that a search takes at least.")] = 0.05,
     cache: Annotated[
-        bool, typer.Option("--cache", help="Let the server keep prompts, and read them for free.")
+        bool, typer.Option("--cache", help="Let the server cache prompts, and read them for free.")
     ] = False,
     picture: Annotated[Path | None, typer.Option(help="Draw the timelines as a PNG file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Time single turns against a simulated server, and say what their end waited for.
+    """Time single turns against a simulated server, and show their critical paths.
 
-    Prompts are the real ones over the example handbook; replies have set lengths. Times are given as ratios to the end
-    of one plain call (200 tokens in, 120 out), and once by the pace of server and index alone, which no other load on
-    this machine can change. The exit status is 1 if a mark is missed; marks hold for the defaults alone.
+    Prompts are the real ones over the example handbook; replies have set lengths. Times are ratios to the end of one
+    plain call (200 tokens in, 120 out), and also computed from the pace of server and index alone, independent of other
+    load on this machine. The exit status is 1 if a mark is missed; marks apply to the defaults only.
 
     Example: footnote evaluate speed turn --system wikichat --turns 5 --picture turn.png
     """
@@ -274,7 +274,7 @@ def turn(
     runs = asyncio.run(_measure_systems(variants, question or _pose(count + 1), pace, search))
     found = [compute_figures(one) for one in runs]
     if pace != ServerPace() or question:
-        found = [one | {"marks": {}} for one in found]  # they are set for one pace, and for what is asked by default
+        found = [one | {"marks": {}} for one in found]  # they hold for the default pace and questions
     if picture:
         draw_timelines([_median_timeline(run) for run in runs], runs[0].plain, picture)
     if as_json:
@@ -320,7 +320,7 @@ async def _run_system(
 
 
 async def _measure_turns(on: TurnBench, system: str, asked: Sequence[str]) -> list[MeasuredTurn]:
-    """Run a turn for each question; the first only opens what is opened late."""
+    """Run a turn for each question, without the first, which only loads everything."""
     return [await measure_turn(on, system, question) for question in asked][1:]
 
 

@@ -18,12 +18,12 @@ from evaluation.speed.turn_trace import PLAIN_PROMPT, PLAIN_REPLY, Cause, Measur
 from pipeline.support.support_check import find_quotable_spans
 from storage.types import Passage
 
-HANDOVER = 0.01  # seconds within which who waits for a step goes on after it
+HANDOVER = 0.01  # seconds within which a waiting task continues
 
 
 @dataclass(frozen=True, slots=True)
 class PathLeg:
-    step: TraceStep | None  # none where none that is watched ran
+    step: TraceStep | None  # None between traced steps
     began: float
     ended: float
 
@@ -33,9 +33,9 @@ class PathLeg:
 
 
 def critical_path(steps: Sequence[TraceStep], cause: Cause | None, began: float, ended: float) -> tuple[PathLeg, ...]:
-    """Return the way from the beginning of a turn to a moment, without gaps.
+    """Return the critical path from the start of a turn to a moment, without gaps.
 
-    `steps` are all of the turn, each at the place that is its id; `cause` is what the moment waited for in its task.
+    `steps` are all steps of the turn, by their ids; `cause` is the last step that the moment waited for in its task.
     """
     return tuple(reversed(tuple(_backwards(steps, cause, began, ended))))
 
@@ -49,7 +49,7 @@ def _backwards(steps: Sequence[TraceStep], cause: Cause | None, began: float, en
         if not cause:
             return
         step = steps[cause.step]
-        passed.add(step.id)  # a step that took no time ended when it began, and is not waited for twice
+        passed.add(step.id)  # a step of no duration ended when it started, and must not be visited twice
         yield PathLeg(step, step.began, cause.at)
         cause, ended = step.cause, step.began
 
@@ -57,7 +57,7 @@ def _backwards(steps: Sequence[TraceStep], cause: Cause | None, began: float, en
 def _find_joined(
     open_ones: Sequence[TraceStep], steps: Sequence[TraceStep], cause: Cause | None, before: float
 ) -> Cause | None:
-    """Return the last that steps brought since a cause, of those that follow from it; None if there is nothing."""
+    """Return the last piece or end since a cause, of steps that follow from it; None without one."""
     since = cause.at if cause else -math.inf
     others = [step for step in open_ones if not cause or cause.step in _ancestors(steps, step)]
     ended = [Cause(step.id, step.ended) for step in others if since < step.ended <= before]
@@ -75,9 +75,9 @@ def _ancestors(steps: Sequence[TraceStep], step: TraceStep) -> Iterator[int]:
 
 
 def server_seconds(leg: PathLeg, pace: ServerPace) -> float:
-    """Return how many seconds of a leg the server was to take by its pace; 0 for what is no call of a model.
+    """Return the seconds of a leg by the server's pace; 0 if it is not a model call.
 
-    A leg that ends before its reply did has had as many tokens as pieces had come.
+    A leg that ends before its reply has as many tokens as pieces had arrived.
     """
     step = leg.step
     if step is None or step.kind != "model":
@@ -89,7 +89,7 @@ def server_seconds(leg: PathLeg, pace: ServerPace) -> float:
 
 
 def split_seconds(path: Sequence[PathLeg], pace: ServerPace, search: float) -> Mapping[str, float]:
-    """Return where the seconds of a path went, by who took them; a search was to take at least `search` seconds."""
+    """Split the seconds of a path by server, search and own work; a search takes at least `search` seconds."""
     found: dict[str, float] = {"server": 0.0, "search": 0.0}
     for leg in path:
         kind = leg.step.kind if leg.step else "between"
@@ -104,20 +104,20 @@ def split_seconds(path: Sequence[PathLeg], pace: ServerPace, search: float) -> M
 _OWN_PARTS = {"model": "calls", "search": "searching", "prompt": "prompts"} | {
     "check": "checks", "think": "thinking", "between": "between"
 }  # fmt: skip
-"""Names of the time that a leg takes beyond what was given, by the kind of its step."""
+"""Names of the time that a leg takes in addition, by the kind of its step."""
 
 
 @dataclass(frozen=True, slots=True)
 class StagePrompts:
-    """Prompt tokens of one stage in one turn, and how many of them a server may have in its cache."""
+    """Prompt tokens of one stage in one turn, and how many of them a server may have cached."""
 
     calls: int
     tokens: int
-    stable: int  # from the beginning of each prompt, the same characters as in a call before
+    stable: int  # the longest common prefix with an earlier call
 
 
 def measure_prefixes(earlier: Iterable[str], calls: Sequence[TraceStep]) -> Mapping[str, StagePrompts]:
-    """Return what each stage of a turn sent; `earlier` are prompts of turns before, with other questions."""
+    """Return the prompts of a turn by stage; `earlier` are prompts of earlier turns, with other questions."""
     before, found = list(earlier), dict[str, StagePrompts]()
     for call in calls:
         prompt = join_prompt(call)
@@ -132,7 +132,7 @@ def measure_prefixes(earlier: Iterable[str], calls: Sequence[TraceStep]) -> Mapp
 def count_resent_passages(calls: Sequence[TraceStep], passages: Iterable[Passage], rounds: Sequence[int]) -> int:
     """Count passages sent in more than one call of a round, once for each call beyond the first.
 
-    A passage is sent where all of its sentences stand in the last message. `rounds` are those of the calls.
+    A call sends a passage if its last message has all sentences of it. `rounds` are those of the calls.
     """
     sentences = {
         passage.id: [_plain(passage.text[start:end]) for start, end in find_quotable_spans(passage)]
@@ -146,33 +146,33 @@ def count_resent_passages(calls: Sequence[TraceStep], passages: Iterable[Passage
 
 
 def _common_prefix(one: str, other: str) -> int:
-    """Return how many characters two texts begin with alike."""
+    """Return the length of the common prefix of two texts."""
     return bisect_left(range(min(len(one), len(other))), 1, key=lambda at: one[: at + 1] != other[: at + 1])
 
 
 CACHED_FROM, CACHED_STEP = 1_024, 128
-"""What OpenAI, Azure and others know of a prompt: nothing shorter, and no other lengths."""
+"""The lengths that OpenAI, Azure and others cache: nothing shorter, and only in these steps."""
 DISCOUNTS = (0.5, 0.75, 0.9)
-"""What they take off for that: OpenAI's models of 2024, its GPT-4.1, its later ones."""
+"""Their discounts for cached tokens: OpenAI's models of 2024, its GPT-4.1, its later ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class PromptBill:
-    """Prompt tokens of a turn with their schemas, and how many of them a provider knows from a call before."""
+    """Prompt tokens of a turn with their schemas, and how many of them a provider has cached."""
 
     tokens: int
-    cached_alone: int  # where no turn came before
-    cached: int  # where others came before
+    cached_alone: int  # without earlier turns
+    cached: int  # after other turns
 
     def billed(self, discount: float, *, alone: bool) -> float:
-        """Return what the tokens cost, in tokens at the full price."""
+        """Return the cost, in tokens at the full price."""
         return self.tokens - discount * (self.cached_alone if alone else self.cached)
 
 
 def measure_bill(earlier: Sequence[TraceStep], calls: Sequence[TraceStep]) -> PromptBill:
-    """Return the bill of a turn's calls; `earlier` are those of turns before, with other questions.
+    """Return the bill of a turn's calls; `earlier` are the calls of earlier turns, with other questions.
 
-    A call knows of one before it in its own turn what that had read when it began.
+    A call finds another one of its turn in the cache if that had started to reply before.
     """
     tokens = alone = after = 0
     for call in calls:
@@ -185,13 +185,13 @@ def measure_bill(earlier: Sequence[TraceStep], calls: Sequence[TraceStep]) -> Pr
 
 
 def count_cached(prompt: str, known: Iterable[str]) -> int:
-    """Return how many tokens of a prompt a provider has in its cache that has read others."""
+    """Return how many tokens of a prompt are cached after a provider has read other prompts."""
     same = max((_common_prefix(prompt, one) for one in known), default=0) // CHARACTERS_A_TOKEN
     return same - same % CACHED_STEP if same >= CACHED_FROM else 0
 
 
 def _join_billed(call: TraceStep) -> str:
-    """Return what a model reads of a call: providers put its schema first."""
+    """Return the billed text of a call: providers put its schema first."""
     return f"{json.dumps(call.schema) if call.schema else ''}{join_prompt(call)}"
 
 
@@ -204,7 +204,7 @@ def _plain(text: str) -> str:
 
 
 IN_ROUNDS = ServerPace(first_token=1.0, out=math.inf, prompt=math.inf)
-"""Of a server on which each round takes a second, and nothing else does."""
+"""A server on which each round takes a second, and nothing else takes time."""
 MARKS: Mapping[str, Mapping[str, tuple[str, float]]] = {
     "wikichat-fast": {
         "first_ratio": ("at most", 1.45),
@@ -222,7 +222,7 @@ WIKICHAT_2_1: Mapping[str, float] = {"first_ratio": 3.17, "end_ratio": 3.17, "en
 
 @dataclass(frozen=True, slots=True)
 class SystemRuns:
-    """The turns of one system: on the server of the table, and on one that takes a second for whatever it is asked."""
+    """The turns of one system: on the server of the table, and on one that takes a second for each call."""
 
     system: str
     turns: Sequence[MeasuredTurn]
@@ -239,7 +239,7 @@ def plain_seconds(pace: ServerPace) -> float:
 
 
 def compute_figures(runs: SystemRuns) -> dict[str, Any]:
-    """Return what is printed of a system; seconds and ratios are medians over its turns."""
+    """Return the figures of a system; seconds and ratios are medians over its turns."""
     turns = runs.turns
     sent = _stage_prompts(turns)
     all_sent = sum(one.tokens for one in sent.values())
@@ -274,7 +274,7 @@ def compute_figures(runs: SystemRuns) -> dict[str, Any]:
 
 
 def median_figure(values: Sequence[float]) -> float:
-    """Return the median; not a number where there is none, or where one is none."""
+    """Return the median; NaN without values or with a NaN among them."""
     return median(values) if values and not any(map(math.isnan, values)) else math.nan
 
 
@@ -283,7 +283,7 @@ def _turn_path(turn: MeasuredTurn) -> tuple[PathLeg, ...]:
 
 
 def _stage_prompts(turns: Sequence[MeasuredTurn]) -> dict[str, StagePrompts]:
-    """Return what each stage sends in a turn, as medians over all turns but the first, which finds nothing before."""
+    """Return the prompts of each stage, as medians over all turns except the first, which has no earlier prompts."""
     earlier = [join_prompt(call) for turn in turns[:1] for call in turn.calls]
     each = []
     for turn in turns[1:]:
@@ -294,7 +294,7 @@ def _stage_prompts(turns: Sequence[MeasuredTurn]) -> dict[str, StagePrompts]:
 
 
 def _median_bill(turns: Sequence[MeasuredTurn]) -> PromptBill:
-    """Return what a turn is billed, as medians over all but the first."""
+    """Return the bill of a turn, as medians over all except the first."""
     bills = [
         measure_bill([call for earlier in turns[:place] for call in earlier.calls], turn.calls)
         for place, turn in enumerate(turns)
@@ -313,7 +313,7 @@ def _count_repeats(turn: MeasuredTurn) -> int:
 
 
 def _count_rounds(way: Sequence[PathLeg]) -> int:
-    """Return how many rounds lie on a way: seconds of a server that takes one for each reply."""
+    """Return the rounds on a path: the seconds of a server that takes one for each reply."""
     return round(split_seconds(way, IN_ROUNDS, 0.0)["server"])
 
 
@@ -327,7 +327,7 @@ def _medians(ways: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 
 def _check_marks(found: Mapping[str, Any]) -> dict[str, bool]:
-    """Return which marks a system keeps, by their figures."""
+    """Return which marks a system keeps."""
     marks = MARKS.get(found["system"], {})
     return {
         name: found[name] <= mark if way == "at most" else found[name] >= mark for name, (way, mark) in marks.items()

@@ -1,6 +1,6 @@
-"""Run turns against a simulated server and trace what each step does and which step it waited for.
+"""Run turns against a simulated server, and trace each step and the step that it waited for.
 
-What a step waited for is the last step that ended before it in its task, or in the task that started it.
+The cause of a step is the last step that ended before it in its task, or in the task that started it.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ StepKind = Literal["model", "search", "prompt", "check", "think"]
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """The step that another one waited for, and when that had brought what it needed."""
+    """The step that another one waited for, and the time of its piece or end."""
 
     step: int
     at: float
@@ -78,7 +78,7 @@ class Trace:
         return step
 
     def reach(self, step: TraceStep) -> None:
-        """Note that a step has brought something, or its end: what comes next in this task waited for it."""
+        """Note a piece or the end of a step: the next step of this task waited for it."""
         step.ended = self.clock()
         _last.set(Cause(step.id, step.ended))
 
@@ -95,7 +95,7 @@ class Trace:
 
 
 def reset_trace() -> None:
-    """Forget what was waited for: a new turn begins."""
+    """Forget the last step, before a new turn."""
     _last.set(None)
 
 
@@ -135,7 +135,7 @@ class TracedModel:
                     yield piece
 
     def _made(self) -> None:
-        """End the step of making the prompt, if one was started."""
+        """End the step of the prompt, if one was started."""
         making = _making.get()
         if making:
             _making.set(None)
@@ -147,12 +147,12 @@ def _copy_usage(step: TraceStep, reply: ModelReply) -> None:
     step.tokens = reply.completion_tokens
 
 
-def _forward_usage(step: TraceStep, told: Callable[[ModelReply], None] | None) -> Callable[[ModelReply], None]:
+def _forward_usage(step: TraceStep, notify: Callable[[ModelReply], None] | None) -> Callable[[ModelReply], None]:
     def note_lost(reply: ModelReply) -> None:
         _copy_usage(step, reply)
         step.prompt_tokens, step.tokens = count_tokens(join_prompt(step)), len(step.pieces)
-        if told:
-            told(reply)
+        if notify:
+            notify(reply)
 
     return note_lost
 
@@ -162,7 +162,7 @@ def join_prompt(step: TraceStep) -> str:
 
 
 def trace_kit(kit: Kit, trace: Trace, least_search: float) -> Kit:
-    """Return a kit that notes what is done with it; a search takes some seconds, as if the index were elsewhere."""
+    """Return a kit that traces its use; a search takes at least some seconds, like one of a remote index."""
 
     async def ask(template: str, form: ReplyFormat[T], *, stage: str, **facts: object) -> T:
         _making.set(trace.begin("prompt", stage))
@@ -187,7 +187,7 @@ def trace_kit(kit: Kit, trace: Trace, least_search: float) -> Kit:
 
 
 def trace_check(supports: Supports, trace: Trace) -> Supports:
-    """Return a local check that is noted, wherever it is asked from."""
+    """Return a local check that traces all its uses."""
 
     async def check(sentence: str, evidence: Any, **asked: Any) -> Any:
         with trace.step("check", "check"):
@@ -224,7 +224,7 @@ class MeasuredTurn:
 
     @property
     def first_seconds(self) -> float:
-        """Seconds to the first sentence; not a number where none was said."""
+        """Seconds to the first sentence; NaN without one."""
         return self.said[0] - self.began if self.said else math.nan
 
 
@@ -246,7 +246,7 @@ async def open_bench(simulated: SimulatedModel, search: float, source: DocumentS
 async def open_second_server(
     on: TurnBench, simulated: SimulatedModel, search: float, *, shared: SharedBeginning = "never"
 ) -> AsyncIterator[TurnBench]:
-    """Give the same on a server of another pace, or with prompts that are arranged otherwise."""
+    """Give the same bench on a server of another pace, or with another arrangement of prompts."""
     with run_model_server(simulated) as server:
         async with AsyncExitStack() as stack:
             model = _model(server).model_copy(update={"shared_beginning": shared})
@@ -303,7 +303,7 @@ def _watch_system(system: System, trace: Trace, turn: MeasuredTurn, search: floa
 
 
 def _note_events(turn: MeasuredTurn, trace: Trace) -> Callable[[Event], None]:
-    def told(event: Event) -> None:
+    def note(event: Event) -> None:
         now = trace.clock()
         if isinstance(event, SentencePassed):
             turn.first = turn.first if turn.said else trace.cause()
@@ -313,4 +313,4 @@ def _note_events(turn: MeasuredTurn, trace: Trace) -> Callable[[Event], None]:
         elif isinstance(event, DraftStarted):
             turn.drafting = min(turn.drafting, now)
 
-    return told
+    return note

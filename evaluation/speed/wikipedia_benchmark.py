@@ -38,7 +38,7 @@ _MEMORY_EVERY = 0.5  # seconds
 
 @dataclass(frozen=True)
 class DumpTimes:
-    """The cost of a dump from file to searchable; `first_way_seconds` of it pass before its first article.
+    """The cost of a dump from file to searchable, with `first_way_seconds` before its first article.
 
     Rates are passages a second: over the whole, over the first and the last tenth, of parsing and cutting alone in as
     many processes, and of an eager ingest of some articles.
@@ -63,7 +63,7 @@ class DumpTimes:
 
 @dataclass(frozen=True)
 class EnglishEstimate:
-    """The same for the English Wikipedia: `times` as much work, counted `by` packed bytes or articles."""
+    """The estimated cost of the English Wikipedia: `times` as much work, by packed bytes or articles."""
 
     by: str
     times: float
@@ -75,18 +75,18 @@ class EnglishEstimate:
 
 def wikipedia(
     dump: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="A dump; the larger, the truer.")],
-    eager: Annotated[int, typer.Option(help="Articles that are ingested eagerly, too, to compare.", min=1)] = 200,
-    cut: Annotated[int, typer.Option(help="Articles that are only parsed and cut, to compare.", min=1)] = 10_000,
-    home: Annotated[Path | None, typer.Option(help="Where to make the home, which is kept.")] = None,
+    eager: Annotated[int, typer.Option(help="Articles to ingest eagerly for comparison.", min=1)] = 200,
+    cut: Annotated[int, typer.Option(help="Articles to only parse and cut for comparison.", min=1)] = 10_000,
+    home: Annotated[Path | None, typer.Option(help="A folder for the home, which is kept.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Time a dump from file to searchable, and calculate what the English Wikipedia would take on this machine.
+    """Time a dump from file to searchable, and estimate the cost of the English Wikipedia on this machine.
 
     Example: footnote evaluate speed wikipedia simplewiki-latest-pages-articles.xml.bz2
     """
     taken = asyncio.run(_measure(dump, eager, cut, home))
     if not taken.passages:
-        raise EvaluationError(f"Nothing in {dump.name} could be read.", hint="`footnote ingest wikipedia` says why.")
+        raise EvaluationError(f"{dump.name} has no readable article.", hint="`footnote ingest wikipedia` shows why.")
     follows = estimate_english(taken, packed=detect_compression(dump) == "bz2")
     report = {"schema": 2, "dump": dump.name, "cores": count_cores(), **compute_ratios(taken)}
     report["english_wikipedia"] = asdict(follows)
@@ -106,7 +106,7 @@ def compute_ratios(taken: DumpTimes) -> dict[str, Any]:
 
 
 def estimate_english(taken: DumpTimes, *, packed: bool) -> EnglishEstimate:
-    """Calculate what the English Wikipedia would take, as if every packed byte (else every article) cost the same."""
+    """Estimate the English Wikipedia, as if every packed byte (or, unpacked, every article) cost the same."""
     times = ENGLISH_BYTES / (taken.dump_mb * 1e6) if packed else ENGLISH_ARTICLES / taken.articles
     return EnglishEstimate(
         by="packed bytes" if packed else "articles",
@@ -157,7 +157,7 @@ class _TimedRefresh:
     report: RefreshReport
     seconds: float
     marks: list[tuple[int, float]] = field(default_factory=list)
-    """How many passages there were, and after how many seconds."""
+    """The number of passages, and the seconds until then."""
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,7 @@ async def _ingest(source: DocumentSource, corpus: str, app: App, dense: DenseMod
 
 
 def compare_tenths(marks: Sequence[tuple[int, float]]) -> tuple[float, float]:
-    """Return the passages a second in the first and in the last tenth; those of the whole where marks are too few."""
+    """Return the passages a second in the first and in the last tenth; of the whole with too few marks."""
     fresh = [mark for at, mark in enumerate(marks) if at == 0 or mark[0] > marks[at - 1][0]]
     if len(fresh) < 2:
         rate = fresh[0][0] / fresh[0][1] if fresh and fresh[0][1] else 0.0
@@ -233,7 +233,7 @@ def _take_articles(batches: Iterator[ArticleBatch], number: int) -> Iterator[Art
 
 
 def _cut_batch(batch: ArticleBatch) -> tuple[int, float]:
-    """Return how many passages a batch makes, and the seconds that this took the processor."""
+    """Return the number of passages of a batch, and the processor seconds."""
     started, passages = time.process_time(), 0
     for page, head in batch.articles:
         read = read_article(page, head, batch.site)
@@ -244,14 +244,14 @@ def _cut_batch(batch: ArticleBatch) -> tuple[int, float]:
 
 
 def _processor_seconds() -> float:
-    """Return what this process and those that it started and that have ended took of processors."""
+    """Return the processor seconds of this process and its ended children."""
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.process_time() + children.ru_utime + children.ru_stime
 
 
 @contextmanager
 def _watch_memory() -> Iterator[list[int]]:
-    """Give the peak of the bytes that this process and all that it started hold, what they share counted once."""
+    """Give the peak memory of this process and its children in bytes; shared memory counts once."""
     peak, ended = [0], threading.Event()
 
     def watch() -> None:

@@ -16,16 +16,16 @@ from threading import Event, Thread, get_ident
 from types import FrameType
 
 LAG_INTERVAL = 0.005
-LATE_SECONDS = 0.005  # more than this nothing may hold the loop
+LATE_SECONDS = 0.005  # the longest allowed block of the loop
 _LOOK_INTERVAL = 0.002
 _ROOMS = tuple(f"{Path(__file__).parents[2] / room}{os.sep}" for room in ("bot", "ingest", "pipeline", "storage"))
 
 
 @asynccontextmanager
 async def watch_event_loop(holders: Counter[str] | None = None) -> AsyncIterator[list[float]]:
-    """Give a list that fills with the event loop's lags, in milliseconds, until the context is left.
+    """Give a list that fills with the event loop's lags, in milliseconds, until the context ends.
 
-    `holders` counts where in our code the loop's thread stood whenever it was late, as often as was looked.
+    `holders` counts the places in our code where the loop's thread was in each sample while it was late.
     """
     lags: list[float] = []
     beat, ended = [time.perf_counter()], Event()
@@ -41,7 +41,7 @@ async def watch_event_loop(holders: Counter[str] | None = None) -> AsyncIterator
 
 
 def quantile(values: Sequence[float], of: float) -> float:
-    """Return the value below which this share of all values lies; not a number where there are none."""
+    """Return the value below which this share of all values lies; NaN without values."""
     return sorted(values)[min(len(values) - 1, int(of * len(values)))] if values else math.nan
 
 
@@ -103,7 +103,7 @@ COMMA_SHARE = 0.06
 
 
 def generate_texts(random: Random, words: int) -> Iterator[str]:
-    """Texts of `words` words each, in sentences, without end."""
+    """Yield texts of `words` words each, in sentences, without end."""
     ordinary = ORDINARY.split()
     parts = product(BEGINNINGS.split(), MIDDLES.split(), ENDINGS.split())
     invented = ["".join(three).capitalize() for three in parts]
@@ -115,7 +115,7 @@ def generate_texts(random: Random, words: int) -> Iterator[str]:
 
 
 def _punctuate(random: Random, words: list[str]) -> str:
-    """`words` with capitals and stops, the last sentence as short as it comes."""
+    """Return words with capitals and full stops; the last sentence may be short."""
     start = 0
     while start < len(words):
         end = min(start + random.randint(*SENTENCE_WORDS), len(words))

@@ -1,1 +1,1 @@
-"""Benchmarks of single parts, for whoever changes them."""
+"""Benchmarks for developers, which need the tests' fake platforms or invented data."""

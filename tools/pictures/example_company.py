@@ -37,7 +37,7 @@ class OrderedModel:
         self.structured, self.busy, self.stream = self._scripted.structured, self._scripted.busy, self._scripted.stream
 
     async def complete(self, call: ModelCall, spent: BudgetMeter) -> ModelReply:
-        """Return what is written for the stage, when it is that claim's turn. Raises `HandbookChanged`."""
+        """Return the scripted reply of the stage, in the turn of its claim. Raises `HandbookChanged`."""
         if call.stage != "verify":
             return await self._scripted.complete(call, spent)
         claim = call.messages[-1].text.rpartition("Claim: ")[2]
@@ -70,5 +70,5 @@ def thinking(app: App, llm: LLM | None) -> App:
     # Nothing is sent to this address, which no host has: the model that would be asked there is replaced.
     model = ModelValues(name=LABEL, base_url="http://scripted.invalid")
     # The scripted model knows the replies to this system's stages alone.
-    told = {"model": model, "system": "wikichat"}
-    return replace(app, settings_source=app.settings.model_copy(update=told), llm=llm)
+    changes = {"model": model, "system": "wikichat"}
+    return replace(app, settings_source=app.settings.model_copy(update=changes), llm=llm)

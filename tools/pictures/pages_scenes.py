@@ -1,4 +1,4 @@
-"""What is shown on the pages: a question as it is answered, an answer's story, what was not answered, and figures."""
+"""The scenes of the pages: a question during its answer, an answer's history, unanswered questions, and figures."""
 
 import re
 from collections.abc import Awaitable, Callable
@@ -29,7 +29,7 @@ _ANA = Asker("slack", "channel", "T1", "C1", "U1", shared_with_other_organisatio
 
 
 async def ask(client: httpx.AsyncClient, _: LocalService, __: datetime) -> httpx.Response:
-    """Somebody asks on the pages."""
+    """A user asks on the pages."""
     found = _FORM_TOKEN.search((await client.get("/")).text)
     return await client.post("/ask", data={"form_token": found[1] if found else "", "question": MEALS})
 

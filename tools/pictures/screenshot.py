@@ -1,4 +1,4 @@
-"""A page as a picture: a browser without a window draws it, and what is below it is cut off."""
+"""Draw a page as a picture with a headless browser, and crop the empty space below it."""
 
 import io
 import shutil
@@ -10,7 +10,7 @@ from PIL import Image, ImageChops
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 WIDTH, HEIGHT = 760, 2_400
-"""Pixels: of the picture, and of what is drawn at most."""
+"""Pixels: the width of the picture, and the largest height that is drawn."""
 COLOURS = 128
 _SECONDS = 60
 

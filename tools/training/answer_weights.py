@@ -104,7 +104,7 @@ def _softmax(scores: Floats) -> Floats:
 
 
 def _descend(gradient: Callable[[Floats], Floats], size: int) -> Floats:
-    """Walk down by Adam from zero."""
+    """Minimize with Adam, from zero."""
     weights, mean, square = np.zeros(size), np.zeros(size), np.zeros(size)
     for step in range(1, _STEPS + 1):
         slope = gradient(weights)
@@ -114,11 +114,11 @@ def _descend(gradient: Callable[[Floats], Floats], size: int) -> Floats:
 
 
 EXAM_FOLDS = 8
-EVERY = 2  # of a set's many questions, one in so many is asked
+EVERY = 2  # of a set's many questions, one in this number is asked
 HANDBOOKS_COUNT = 6.0
-"""What a question over a handbook weighs beside one of a set: they are fewer, and less like their pages."""
+"""The weight of a handbook question relative to one of a set: they are fewer, and less similar to their pages."""
 LEAST_EXAMPLES = 100
-"""With fewer, as where a handbook's few questions are taken for another language, a regime is not fitted."""
+"""With fewer, such as a handbook's questions in another language, a regime is not fitted."""
 REGIMES = ("trusted", "lexical")
 SCORES = [field.name for field in fields(CandidateFeatures)]
 SIGNS = [field.name for field in fields(AnswerFeatures)]
@@ -126,7 +126,7 @@ SIGNS = [field.name for field in fields(AnswerFeatures)]
 
 @dataclass(frozen=True)
 class ExamExample:
-    """A question as it was thought through, and whether the documents answer it."""
+    """The outcome of a question, and whether the documents answer it."""
 
     outcome: ExamOutcome
     answerable: bool
@@ -161,7 +161,7 @@ def calibrate(
 ) -> None:
     """Fit the weights of the extractive system to questions with known answers.
 
-    Questions that are held out are left out. What stands in the code as "trusted" was made by
+    Held-out questions are skipped. The weights in the code named "trusted" were made by
 
     python -m tools.training.answer_weights $FOOTNOTE_DATA/retrieval_qa/xquad/xquad.en.json
     evaluation/answers/questions/*_handbook*.json evaluation/answers/questions/*_everyday.json
@@ -182,7 +182,7 @@ def _thin_out(exam: Exam) -> Exam:
 
 
 async def collect_examples(exams: Sequence[Exam], home: Path | None) -> list[ExamExample]:
-    """Ask all exams, also without the documents that answer, and keep what was thought, but of what is held out."""
+    """Ask all exams, also without the answering documents, and return their outcomes except held-out ones."""
     made: list[ExamExample] = []
     rerank = open_reader()
     for exam in exams:
@@ -230,7 +230,7 @@ def rescore(example: ExamExample, weights: Mapping[str, float]) -> ExamExample:
 
 
 def fit_signs(examples: Sequence[ExamExample], abstain: float) -> AnswerModel:
-    """Fit a judge to what can be told by its signs, and shift it so that 0.5 abstains from that share, by weight."""
+    """Fit a judge to the learnable examples, and shift it so that 0.5 abstains from that weighted share."""
     rows = _sign_rows(examples)
     true = np.array([example.answerable for example in examples])
     fair = np.array([_is_learnable(example) for example in examples])
@@ -244,8 +244,8 @@ def fit_signs(examples: Sequence[ExamExample], abstain: float) -> AnswerModel:
 def cross_validate(examples: Sequence[ExamExample], abstain: float) -> dict[str, dict[str, float]]:
     """Fit on all groups but some and measure on those, in turn; by exam.
 
-    Returns shares: of answerable questions the right sentence first and among the first three candidates, and
-    abstained from; and of unanswerable ones abstained from.
+    Returns shares: of answerable questions with the right sentence first, among the first three candidates, and of
+    abstentions; and of abstentions among unanswerable ones.
     """
     place = assign_folds([example.outcome.posed.group for example in examples], EXAM_FOLDS)
     tallies: dict[str, list[tuple[str, float]]] = {}
@@ -305,7 +305,7 @@ def _named(names: Sequence[str], values: Floats) -> dict[str, float]:
 
 
 def _update(path: Path, content: Mapping[str, Any]) -> None:
-    """Write what was fitted; a regime without examples keeps its weights."""
+    """Write the fitted weights; a regime without examples keeps its weights."""
     known = json.loads(path.read_text(encoding="utf-8"))
     path.write_text(json.dumps(known | content, indent=2) + "\n", encoding="utf-8")
 

@@ -42,7 +42,7 @@ SIGNS = [field.name for field in fields(PolicySigns)]
 
 @dataclass(frozen=True, slots=True)
 class RecordedTurn:
-    """What was known before the act, and how good the notes were without it and with it."""
+    """The signs before an act, and the utility of the notes without and with it."""
 
     group: str
     signs: PolicySigns
@@ -154,7 +154,7 @@ def train(
 ) -> None:
     """Fit the learned policy.
 
-    What stands in the code was made by
+    The weights in the code were made by
 
     python -m tools.training.policy_weights evaluation/answers/questions/transcripts/*.json
     evaluation/answers/questions/*_handbook*.json

@@ -1,4 +1,4 @@
-"""Questions to train the answer reader on: SQuAD's and XQuAD's, headings of articles, frequent questions of houses."""
+"""Questions to train the answer reader: SQuAD's and XQuAD's, headings of articles, FAQs of hotels and restaurants."""
 
 import json
 import math
@@ -18,11 +18,11 @@ from storage.indexes.answer_reader import MOST_QUESTION
 from storage.language.words import content_terms
 from storage.types import Passage, PassageKind, Span
 
-NEAR = 12  # so many passages that share a question's words are kept for it
-LEAST_BESIDE = 5  # answers of a house, beside the one that is asked for
+NEAR = 12  # passages that share a question's words
+LEAST_OTHERS = 5  # other answers of the same place
 MIN_TOKENS = 30  # tokens of a passage that a heading can ask for
 MOST_TOKENS = 88  # of a passage in training: a few sentences around the answer take half the time of all of it
-WHOLE = 0.25  # how often a passage is read whole all the same
+WHOLE = 0.25  # how often a passage is read whole anyway
 DULL_HEADINGS = frozenset(
     {"references", "see also", "external links", "notes", "further reading", "bibliography", "sources", "citations"}
 )
@@ -63,7 +63,7 @@ class ReaderQuestion:
     ids: Sequence[int]
     answers: tuple[str, ...]
     own: tuple[int, ...]
-    gold: Mapping[int, frozenset[int]]  # passage -> tokens; empty where the paragraph does not answer
+    gold: Mapping[int, frozenset[int]]  # passage -> tokens; empty if the paragraph does not answer
     near: Sequence[int] = field(default=())
 
 
@@ -122,15 +122,15 @@ def read_faq_questions(
 ) -> Iterator[ReaderQuestion]:
     """Yield the frequent questions of DSTC 11's hotels and restaurants.
 
-    Each is asked of a passage that was put together from its answer and others of the same house, and of one without.
+    Each is asked of a passage composed of its answer and others of the same place, and of one without its answer.
     """
-    for houses in json.loads(path.read_text(encoding="utf-8")).values():
-        for house in houses.values():
-            pairs = [(pair["question"].strip(), pair["answer"].strip()) for pair in (house.get("faqs") or {}).values()]
-            title = str(house["name"] or "").title()
+    for kind in json.loads(path.read_text(encoding="utf-8")).values():
+        for hotel in kind.values():
+            pairs = [(pair["question"].strip(), pair["answer"].strip()) for pair in (hotel.get("faqs") or {}).values()]
+            title = str(hotel["name"] or "").title()
             for place, (question, answer) in enumerate(pairs):
-                others = [other for beside, (_, other) in enumerate(pairs) if beside != place]
-                if len(others) < LEAST_BESIDE:
+                others = [other for number, (_, other) in enumerate(pairs) if number != place]
+                if len(others) < LEAST_OTHERS:
                     continue
                 said = chance.sample(others, chance.randint(2, 4))
                 said.insert(at := chance.randint(0, len(said)), answer)

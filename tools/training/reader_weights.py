@@ -46,7 +46,7 @@ HELD = ("Normans", "Warsaw", "Packet_switching")  # articles that the first pass
 QUESTIONS = 20  # of a step
 HEAD_PACE = 10  # times as fast as the rest, as it begins from nothing
 WARM_UP = 0.06
-NEAR_MISS = 0.5  # what a paragraph that only seems to answer weighs: it is hard to tell, and must not drown the rest
+NEAR_MISS = 0.5  # the weight of a paragraph that only seems to answer: it is hard, and must not dominate the rest
 BATCH = 12
 LONGEST_TEXT = 100_000
 
@@ -111,14 +111,14 @@ def choose_passages(
 ) -> Iterator[Shown]:
     """Choose what to read for a question: what answers it, and what only looks as if it did."""
     shown = list(question.gold) or question.own[:1] if question.own else []
-    beside = [number for number in question.own if number not in shown]
+    others = [number for number in question.own if number not in shown]
     others = [
         number
         for number in question.near[:8]
         if number not in question.own and not any(answer in passages[number].text for answer in question.answers)
     ]
-    if beside and question.gold and chance.random() < 0.5:
-        shown = [*shown, chance.choice(beside)]
+    if others and question.gold and chance.random() < 0.5:
+        shown = [*shown, chance.choice(others)]
     if others and (question.gold or chance.random() < 0.5):
         shown = [*shown, chance.choice(others[:4] if chance.random() < 0.6 else others)]
     titled = chance.random() < 0.5
@@ -253,7 +253,7 @@ def evaluate(reader: Reader, questions: Sequence[ReaderQuestion], passages: Sequ
     """Measure on articles not trained on.
 
     Returns the share of questions whose best sentence, of the three passages that BM25 ranks first, has the answer; and
-    the share of near misses told at 10% false abstentions.
+    the share of near misses detected at 10% false abstentions.
     """
     reader.eval()
     first, known, missed = [], [], []

@@ -37,7 +37,7 @@ _NEWS = 1_000
 
 @dataclass(frozen=True)
 class ClaimFeatures:
-    """The claims, and what is known of each; one row a claim everywhere."""
+    """The claims and their features, one row for each claim."""
 
     claims: Sequence[LabelledClaim]
     names: tuple[str, ...]
@@ -163,7 +163,7 @@ def _gate(examples: ClaimFeatures, held: HeldOutScores, here: Any, threshold: fl
 
 def render_training(measured: Sequence[Mapping[str, Any]], levels: Mapping[str, float]) -> str:
     """Return the figures as two tables."""
-    told = ", ".join(f"{name} {value:.3f}" for name, value in levels.items())
+    thresholds = ", ".join(f"{name} {value:.3f}" for name, value in levels.items())
     accuracy = [
         [
             each["set"],
@@ -186,7 +186,7 @@ def render_training(measured: Sequence[Mapping[str, Any]], levels: Mapping[str, 
     names += [f"{who}: {how}" for who in ("overlap", "likeness", "check") for how in ("articles", "sets")] + ["AUC"]
     gates = [f"{level}: {of}" for level in ("rules", *levels) for of in ("lost", "caught")]
     heads = ["set", "overlap: caught at 2% lost", "check: caught at 2% lost", *gates]
-    return f"Thresholds: {told}\n\n{_markdown(names, accuracy)}\n\n{_markdown(heads, caught)}"
+    return f"Thresholds: {thresholds}\n\n{_markdown(names, accuracy)}\n\n{_markdown(heads, caught)}"
 
 
 def _both(found: Mapping[str, float | None]) -> tuple[str, str]:
