@@ -122,25 +122,25 @@ _ASIDE_WORDS = 8  # words; a text this short between two pieces of code does not
 def split_page(corpus: str, key: str, page: Page) -> tuple[Passage, ...]:
     """Cut a page into passages, each of one section and one kind, in order."""
     seen: Counter[tuple[str, str]] = Counter()
-    made: list[Passage] = []
+    passages: list[Passage] = []
     for section in page.sections:
         path = SEPARATOR.join(section.path)
         for kind, text in _split_section(section, available_words(page.title, path)):
             ordinal = seen[path, text]
             seen[path, text] += 1
-            made.append(
+            passages.append(
                 Passage(
                     id=make_passage_id(corpus, key, path, text, ordinal),
                     corpus=corpus,
                     document=key,
                     section=path,
                     text=text,
-                    position=len(made),
+                    position=len(passages),
                     hash=hash_passage(page.title, path, text),
                     kind=kind,
                 )
             )
-    return tuple(made)
+    return tuple(passages)
 
 
 def available_words(title: str, section: str) -> int:

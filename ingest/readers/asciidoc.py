@@ -106,7 +106,7 @@ class _Reader:
 
     def _end(self) -> Iterator[ContentItem]:
         lines, self._waiting = self._waiting, []
-        made: list[list[str]] = []
+        parts_by_line: list[list[str]] = []
         numbers = Counter[int]()
         for line in lines:
             if item := _LIST_ITEM.fullmatch(line):
@@ -114,14 +114,14 @@ class _Reader:
                 numbers = Counter({deep: count for deep, count in numbers.items() if deep <= depth})
                 numbers[depth] += item[1][0] == "."
                 mark = "-" if item[1][0] in "*-" else f"{numbers[depth]}." if item[1][0] == "." else item[1]
-                made.append([f"{'  ' * depth}{mark} {item[2]}"])
+                parts_by_line.append([f"{'  ' * depth}{mark} {item[2]}"])
             elif term := _TERM.fullmatch(line):
-                made.append([f"{term[1]}: {term[2] or ''}".rstrip()])
-            elif made and not made[-1][-1].endswith(" +"):
-                made[-1].append(line.strip())
+                parts_by_line.append([f"{term[1]}: {term[2] or ''}".rstrip()])
+            elif parts_by_line and not parts_by_line[-1][-1].endswith(" +"):
+                parts_by_line[-1].append(line.strip())
             else:
-                made.append([line.strip()])
-        if text := "\n".join(filter(None, (self._text(" ".join(parts)) for parts in made))):
+                parts_by_line.append([line.strip()])
+        if text := "\n".join(filter(None, (self._text(" ".join(parts)) for parts in parts_by_line))):
             yield Block(text)
 
     def _fenced(self, fence: str, kind: str) -> Iterator[ContentItem]:

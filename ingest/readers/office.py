@@ -113,11 +113,11 @@ def _write_equations(archive: zipfile.ZipFile, content: bytes) -> bytes:
     for paragraph in list(body.iter(f"{_MATH_NAMESPACE}oMathPara")):
         for run in list(paragraph):
             paragraph.addprevious(run)
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_STORED) as copy:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as copy:
         for part in archive.namelist():
             copy.writestr(part, value_parsers.serialize_xml(body) if part == _WORD_BODY else archive.read(part))
-    return made.getvalue()
+    return file.getvalue()
 
 
 def format_equation(math: Element) -> str:

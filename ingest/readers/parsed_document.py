@@ -53,13 +53,13 @@ def find_title(items: Sequence[ContentItem]) -> str:
 
 def group_sections(items: Iterable[ContentItem], title: str) -> tuple[Section, ...]:
     """Group blocks under the path of headings above them, without a heading that repeats the title."""
-    made: list[tuple[tuple[str, ...], list[Block]]] = []
+    groups: list[tuple[tuple[str, ...], list[Block]]] = []
     for path, block in _group_by_heading(list(items), title):
-        if made and made[-1][0] == path:
-            made[-1][1].append(block)
+        if groups and groups[-1][0] == path:
+            groups[-1][1].append(block)
         else:
-            made.append((path, [block]))
-    return tuple(Section(path, tuple(_join_introductions(blocks))) for path, blocks in made)
+            groups.append((path, [block]))
+    return tuple(Section(path, tuple(_join_introductions(blocks))) for path, blocks in groups)
 
 
 def _group_by_heading(items: Sequence[ContentItem], title: str) -> Iterator[tuple[tuple[str, ...], Block]]:

@@ -182,16 +182,16 @@ def _char_at(text_page: Any, at: int) -> PdfChar:
 
 def _compose_accents(chars: list[PdfChar]) -> list[PdfChar]:
     """Join accents that are drawn as separate signs, as TeX does, to their letters."""
-    made: list[PdfChar] = []
+    composed: list[PdfChar] = []
     for char in chars:
-        accent = made[-1] if made and made[-1].char in _ACCENTS else None
+        accent = composed[-1] if composed and composed[-1].char in _ACCENTS else None
         if accent and char.left < accent.right - _OVER * (accent.right - accent.left) and accent.left < char.right:
             both = unicodedata.normalize("NFC", char.char + _ACCENTS[accent.char])
             if len(both) == 1:
-                made[-1] = char._replace(char=both)
+                composed[-1] = char._replace(char=both)
                 continue
-        made.append(char)
-    return made
+        composed.append(char)
+    return composed
 
 
 def _row_cells(row: list[PdfChar], *, rtl: bool) -> Iterator[tuple[list[PdfChar], str]]:

@@ -100,17 +100,17 @@ def read_cells(row: Sequence[PdfChar], widest: float, *, rtl: bool) -> list[tupl
     Each has its characters, from left to right, and its text as it is read.
     """
     clusters = _make_clusters(row)
-    made: list[list[_Cluster]] = []
+    cells: list[list[_Cluster]] = []
     for cluster in clusters:
-        last = made[-1][-1] if made else None
+        last = cells[-1][-1] if cells else None
         if last and cluster.left - last.right < widest * max(cluster.chars[0].height, last.chars[0].height):
-            made[-1].append(cluster)
+            cells[-1].append(cluster)
         else:
-            made.append([cluster])
-    cells = [
-        ([char for cluster in cell for char in cluster.chars], read_clusters(_space(cell), rtl=rtl)) for cell in made
+            cells.append([cluster])
+    runs = [
+        ([char for cluster in cell for char in cluster.chars], read_clusters(_space(cell), rtl=rtl)) for cell in cells
     ]
-    return cells[::-1] if rtl else cells
+    return runs[::-1] if rtl else runs
 
 
 def read_clusters(visual: Sequence[tuple[str, str]], *, rtl: bool) -> str:
@@ -178,7 +178,7 @@ def _trim(clusters: list[_Cluster]) -> list[_Cluster]:
 
 
 def _space(cell: Sequence[_Cluster]) -> list[tuple[str, str]]:
-    made: list[tuple[str, str]] = []
+    spaced: list[tuple[str, str]] = []
     for at, cluster in enumerate(cell):
         before = cell[at - 1] if at else None
         if (
@@ -186,10 +186,10 @@ def _space(cell: Sequence[_Cluster]) -> list[tuple[str, str]]:
             and cluster.left - before.right > _GAP * cluster.chars[0].height
             and " " not in (before.text, cluster.text)
         ):
-            made.append((" ", ""))
-        if cluster.text != " " or (made and made[-1][0] != " "):
-            made.append((cluster.text, cluster.kind))
-    return made
+            spaced.append((" ", ""))
+        if cluster.text != " " or (spaced and spaced[-1][0] != " "):
+            spaced.append((cluster.text, cluster.kind))
+    return spaced
 
 
 def _directed_runs(visual: Sequence[tuple[str, str]], *, rtl: bool) -> Iterator[tuple[bool, Sequence[tuple[str, str]]]]:
@@ -213,21 +213,21 @@ def _directed_runs(visual: Sequence[tuple[str, str]], *, rtl: bool) -> Iterator[
 
 def _read_rtl(visual: Sequence[tuple[str, str]]) -> list[str]:
     """Read a right-to-left run, with foreign words and numbers from left to right."""
-    made: list[str] = []
+    texts: list[str] = []
     outside: list[int] = []
     signs = _NumberSigns(_JOINS_DIGITS, "")
     if not any(_ARABIC.match(text) for text, _ in visual):
         signs = _NumberSigns(_JOINS_DIGITS + _JOINS_BUT_IN_ARABIC, _OF_A_NUMBER_BUT_IN_ARABIC)
     for is_rtl_run, run in groupby(visual[::-1], key=lambda cluster: cluster[1] == "R"):
         if is_rtl_run:
-            made += [text for text, _ in run]
+            texts += [text for text, _ in run]
             continue
         for keeps, piece in _split_foreign(list(run)[::-1], signs):
             if not keeps:
-                outside += range(len(made), len(made) + len(piece))
-            made += piece
-    _turn_brackets(made, outside)
-    return made
+                outside += range(len(texts), len(texts) + len(piece))
+            texts += piece
+    _turn_brackets(texts, outside)
+    return texts
 
 
 class _NumberSigns(NamedTuple):
@@ -271,17 +271,17 @@ def _numbers(texts: Sequence[str], digits: Sequence[int], signs: _NumberSigns) -
         yield begin, end + 1 if end < len(texts) and texts[end] in signs.adjacent else end
 
 
-def _turn_brackets(made: list[str], outside: Sequence[int]) -> None:
+def _turn_brackets(texts: list[str], outside: Sequence[int]) -> None:
     """Make brackets open before their content, as files hold either sign of a pair."""
     opened = 0
     for at in outside:
-        pair = _BRACKETS.get(made[at])
+        pair = _BRACKETS.get(texts[at])
         if pair is None:
             continue
-        before = made[at - 1] if at else " "
-        after = made[at + 1] if at + 1 < len(made) else " "
+        before = texts[at - 1] if at else " "
+        after = texts[at + 1] if at + 1 < len(texts) else " "
         opens = not opened
         if before.isspace() != (after.isspace() or after in ".,;:!?،؛؟"):
             opens = before.isspace()
         opened += 1 if opens else -min(opened, 1)
-        made[at] = pair[0] if opens else pair[1]
+        texts[at] = pair[0] if opens else pair[1]

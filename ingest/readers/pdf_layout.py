@@ -83,15 +83,15 @@ def _order_by_place(lines: list[TextLine]) -> list[TextLine]:
     below: list[list[int]] = [[at for at, other in enumerate(lines) if _is_above(line, other)] for line in lines]
     waiting = Counter(at for found in below for at in found)
     ready = [at for at in range(len(lines)) if not waiting[at]]  # a heap, as it is sorted
-    made: list[TextLine] = []
+    ordered: list[TextLine] = []
     while ready:
         first = heapq.heappop(ready)
-        made.append(lines[first])
+        ordered.append(lines[first])
         for at in below[first]:
             waiting[at] -= 1
             if not waiting[at]:
                 heapq.heappush(ready, at)
-    return made
+    return ordered
 
 
 def _is_above(line: TextLine, other: TextLine) -> bool:
@@ -192,12 +192,12 @@ def read_layout(pages: Sequence[Sequence[TextSegment]]) -> list[ContentItem]:
     lines = find_lines(pages)
     if not lines:
         return []
-    looks = _measure_typography(lines)
-    made: list[ContentItem] = []
+    typography = _measure_typography(lines)
+    items: list[ContentItem] = []
     for is_table, run in groupby(_mark_tables(lines), key=lambda marked: marked[0]):
         block = [line for _, line in run]
-        made += _read_table(block, looks) if is_table else _read_prose(block, looks)
-    return made
+        items += _read_table(block, typography) if is_table else _read_prose(block, typography)
+    return items
 
 
 def _measure_typography(lines: Sequence[TextLine]) -> _Typography:
@@ -264,7 +264,7 @@ def _have_like_cells(line: TextLine, other: TextLine) -> bool:
     return abs(line.size - other.size) <= _SAME_SIZE and line.bold == other.bold
 
 
-def _read_table(lines: Sequence[TextLine], looks: _Typography) -> list[ContentItem]:
+def _read_table(lines: Sequence[TextLine], typography: _Typography) -> list[ContentItem]:
     """Read rows; cells that overlap horizontally form a column."""
     columns: list[tuple[float, float]] = []
     for left, right in sorted((cell.left, cell.right) for line in lines if len(line.cells) > 1 for cell in line.cells):
@@ -284,7 +284,7 @@ def _read_table(lines: Sequence[TextLine], looks: _Typography) -> list[ContentIt
         flows = (
             [_make_line(row[at], line.page) for line, row in zip(lines, cells, strict=True) if row[at]] for at in (0, 1)
         )
-        return [item for flow in flows for item in _read_prose(flow, looks)]
+        return [item for flow in flows for item in _read_prose(flow, typography)]
     return list(table_rows.make_row_blocks(*table_rows.split_header(grid)))
 
 
@@ -306,28 +306,28 @@ def _is_running_text(grid: Sequence[Sequence[str]]) -> bool:
     )
 
 
-def _read_prose(lines: Sequence[TextLine], looks: _Typography) -> Iterator[ContentItem]:
-    for group in _groups(lines, looks):
-        level = looks.levels.get((group[0].size, group[0].bold))
-        if level and len(group) <= _TITLE_LINES and all(_could_be_heading(line, looks.body) for line in group):
-            yield Heading(level, _flowing(group, looks.vocabulary))
+def _read_prose(lines: Sequence[TextLine], typography: _Typography) -> Iterator[ContentItem]:
+    for group in _groups(lines, typography):
+        level = typography.levels.get((group[0].size, group[0].bold))
+        if level and len(group) <= _TITLE_LINES and all(_could_be_heading(line, typography.body) for line in group):
+            yield Heading(level, _flowing(group, typography.vocabulary))
         else:
-            for paragraph in _paragraphs(group, looks.width):
-                yield Block(_BULLET.sub("- ", _flowing(paragraph, looks.vocabulary), count=1))
+            for paragraph in _paragraphs(group, typography.width):
+                yield Block(_BULLET.sub("- ", _flowing(paragraph, typography.vocabulary), count=1))
 
 
-def _groups(lines: Sequence[TextLine], looks: _Typography) -> list[list[TextLine]]:
+def _groups(lines: Sequence[TextLine], typography: _Typography) -> list[list[TextLine]]:
     """Group close lines of one size and weight, also across the end of a column or page."""
-    made: list[list[TextLine]] = []
+    groups: list[list[TextLine]] = []
     for line in lines:
         over = (
-            made and line.page != made[-1][-1].page and line.size > looks.body
+            groups and line.page != groups[-1][-1].page and line.size > typography.body
         )  # headings do not continue on another page
-        if made and not over and _continues(made[-1][-1], line, looks.leading.get(line.size, line.size)):
-            made[-1].append(line)
+        if groups and not over and _continues(groups[-1][-1], line, typography.leading.get(line.size, line.size)):
+            groups[-1].append(line)
         else:
-            made.append([line])
-    return made
+            groups.append([line])
+    return groups
 
 
 def _continues(before: TextLine, line: TextLine, leading: float) -> bool:

@@ -80,14 +80,15 @@ def _split_paragraphs(text: str) -> str:
 
 
 def _split_lines(paragraph: str) -> str:
-    made, size = list[str](), 0
+    pieces: list[str] = []
+    size = 0
     for line in paragraph.splitlines(keepends=True):
         size += len(line)
-        made.append(line)
+        pieces.append(line)
         if size >= _PIECE:
-            made.append("\n")
+            pieces.append("\n")
             size = 0
-    return "".join(made)
+    return "".join(pieces)
 
 
 def _field_list(document: nodes.document) -> dict[str, str]:

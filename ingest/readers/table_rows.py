@@ -101,7 +101,7 @@ def merge_columns(names: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[
     The name of a column may be above any of the columns of a number and its signs.
     """
     columns = list(zip_longest(*map(_join_signs, rows), fillvalue=""))
-    made: list[tuple[str, Sequence[str]]] = []
+    merged: list[tuple[str, Sequence[str]]] = []
     waiting = ""  # the name of an empty column, for the next one without a name
     for at, column in enumerate(columns):
         name = names[at] if at < len(names) else ""
@@ -113,28 +113,28 @@ def merge_columns(names: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[
         if (
             at
             and name
-            and name == made[-1][0]
-            and not any(before and own for before, own in zip(made[-1][1], column, strict=True))
+            and name == merged[-1][0]
+            and not any(before and own for before, own in zip(merged[-1][1], column, strict=True))
         ):
-            made[-1] = name, [before or own for before, own in zip(made[-1][1], column, strict=True)]
+            merged[-1] = name, [before or own for before, own in zip(merged[-1][1], column, strict=True)]
         else:
-            made.append((named, column))
-    if len(made) == len(columns):
+            merged.append((named, column))
+    if len(merged) == len(columns):
         return names, rows
-    return [name for name, _ in made], list(zip(*(column for _, column in made), strict=True))
+    return [name for name, _ in merged], list(zip(*(column for _, column in merged), strict=True))
 
 
 def _join_signs(row: Sequence[str]) -> Sequence[str]:
     """Join a currency sign with the number after it, and a bracket or percent sign with the number before it."""
-    made = list(row)
+    cells = list(row)
     for at, after in pairwise([at for at, cell in enumerate(row) if cell]):
         if after - at > _WIDEST_GAP:
             continue
-        if at and _OPENING.fullmatch(made[at]) and _NUMBER.match(made[after]):
-            made[at], made[after] = "", made[at] + made[after]
-        elif _CLOSING.fullmatch(made[after]) and _NUMBER.match(made[at]):
-            made[at], made[after] = made[at] + made[after], ""
-    return made
+        if at and _OPENING.fullmatch(cells[at]) and _NUMBER.match(cells[after]):
+            cells[at], cells[after] = "", cells[at] + cells[after]
+        elif _CLOSING.fullmatch(cells[after]) and _NUMBER.match(cells[at]):
+            cells[at], cells[after] = cells[at] + cells[after], ""
+    return cells
 
 
 def is_header_row(row: Sequence[str]) -> bool:
@@ -252,7 +252,7 @@ def make_table_blocks(grid: Grid, texts: Mapping[Element, str]) -> Iterator[Bloc
 
 def build_grid(table: Element) -> Grid:
     """Return the cells of a table by row, without nested tables, each in all rows and columns that it spans."""
-    made: Grid = []
+    grid: Grid = []
     hanging: dict[int, tuple[int, Element]] = {}
     for row in table.iter("tr"):
         if next(row.iterancestors("table")) is not table:
@@ -267,8 +267,8 @@ def build_grid(table: Element) -> Grid:
                 line.append(cell)
         _fill_spans(line, hanging)
         if line:
-            made.append(line)
-    return made
+            grid.append(line)
+    return grid
 
 
 def _fill_spans(line: list[Element], hanging: dict[int, tuple[int, Element]]) -> None:
