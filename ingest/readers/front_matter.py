@@ -58,11 +58,12 @@ def read_with_fields(
     stated = stated_fields(fields, DATE_FIELDS)
     written, body = _take_date_line(body) if date_line and not stated else (None, body)
     reading = read(body)
+    stated_date = value_parsers.parse_first_date(stated) if stated else None
     revision = first_field(fields, REVISION_FIELDS)
     return replace(
         reading,
         title=title_field(fields) or reading.title,
-        date=value_parsers.parse_first_date(stated) or written or reading.date,
+        date=stated_date or written or reading.date,
         dated=bool(stated or written) or reading.dated,
         revision=reading.revision if revision is None else str(revision),
         language=language_field(fields) or reading.language,
