@@ -1,7 +1,7 @@
-"""Read a source's listing batch by batch, in a thread of its own, one batch ahead of what is done with it.
+"""Read a source's listing batch by batch, in a separate thread, one batch ahead of the caller.
 
-Only what has changed is loaded. Whatever a source lists or a document holds, a batch stays small: documents and texts
-beyond the limits are failures.
+Only changed documents are loaded. Batches stay small for any source and document: documents and texts
+above the limits are failures.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ from ingest.types import (
 from storage.database.document_versions import PackedDocument
 from storage.database.worker_threads import ThreadPool
 
-DUPLICATE_REASON = "stands in its source more than once: the first was taken"
+DUPLICATE_REASON = "appears more than once in its source; the first was read"
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -93,7 +93,7 @@ class BatchReader:
     def batch(self) -> DocumentBatch | None:
         """Read the next batch; None at the end.
 
-        An error of the source is raised by the next call, so that what was read before is kept.
+        An error of the source is raised by the next call, so that the documents read before it are kept.
         """
         batch = DocumentBatch(PACKED if self._pack_for else EMBEDDED)
         keys: set[str] = set()
@@ -183,7 +183,7 @@ class SourceReader:
     _reader: BatchReader | None = None
     _ahead: asyncio.Task[DocumentBatch | None] | None = None
     _calls: tuple[asyncio.Task[object], ...] = ()
-    """Running and waiting calls of the thread: they cannot be abandoned, so whoever is cancelled waits in `end`."""
+    """Running and waiting calls of the thread. They cannot be abandoned, so a cancelled caller waits in `end`."""
 
     async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call a function in the source's thread."""
@@ -215,7 +215,7 @@ class SourceReader:
             await asyncio.wait(running)
         for call in self._calls:
             if not call.cancelled():
-                call.exception()  # whoever waited has it, and nobody else asks
+                call.exception()  # the waiter has it; without this, asyncio logs it as never retrieved
         if self._reader is not None:
             await self._thread.run(self._reader.close)
 

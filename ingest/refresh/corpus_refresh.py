@@ -64,7 +64,7 @@ class _RunState:
     lease: Lease
     known: Mapping[str, str]
     unwanted: Collection[str]
-    tell: Callable[[RefreshProgress], None]
+    report_progress: Callable[[RefreshProgress], None]
     packs: bool = False  # whether documents are packed and stored, not embedded
     done: int = 0
     arrived: "array[int]" = field(default_factory=lambda: array("q"))
@@ -80,11 +80,11 @@ class _RunState:
         step = RefreshProgress(
             self.done, self.total, self.report.passages_added, time.monotonic() - self.started, doing
         )
-        self.tell(step)
+        self.report_progress(step)
         await self.record.progress(step)
 
     async def notify_embedded(self, passages: int) -> None:
-        await self.notify(f"embeds what was found by words before: {passages:,} passages")
+        await self.notify(f"embeds passages that had no vectors: {passages:,}")
 
 
 async def refresh_corpus(
@@ -105,18 +105,18 @@ async def refresh_corpus(
     """Bring `corpus` up to date with `source`, and report.
 
     Reading runs a batch ahead of embedding, in a thread of its own. A document that cannot be read keeps its last
-    version; one that the source no longer has is removed, unless there are suspiciously many. What was applied stays,
+    version; one that the source no longer has is removed, unless there are suspiciously many. Applied changes stay,
     also when the refresh is cancelled.
 
     Args:
         source: Where the documents come from.
         corpus: The corpus to refresh.
         store: Where it is kept.
-        progress: Is told the progress.
+        progress: Called with the progress.
         dense: Whether passages are embedded now, lazily, or not at all; None: as before, and a new corpus now.
         most_removed: The share of the corpus, 0 to 1, that is removed without confirmation; a few documents always are.
         confirm_removal: Whether a person confirmed that more are removed.
-        restore: Whether what was forgotten on purpose is read again.
+        restore: Whether documents that were forgotten on purpose are read again.
         source_digest: A digest of the source's settings: when they change, all is listed again.
         night: The night that the run belongs to, for the history.
         clock: Returns the moment, with a time zone.
@@ -124,9 +124,9 @@ async def refresh_corpus(
 
     Raises:
         RefreshRefused: The source has no documents, or another process refreshes the corpus.
-        SourceUnavailable: Or an error of the source's own: what was read before is kept, nothing is removed.
-        LeaseLost: This process stood still for so long that another took over.
-        StorageError: The store failed; what was applied before stays.
+        SourceUnavailable: Or an error of the source's own. Documents read before are kept, nothing is removed.
+        LeaseLost: This process was suspended for so long that another took over.
+        StorageError: The store failed; changes applied before stay.
     """
     async with (
         hold_lease(store.leases, corpus, clock=clock, seconds=lease_seconds) as lease,
@@ -147,7 +147,7 @@ async def refresh_corpus(
         since = last.mark if last.digest == digest else ""
         async with poll_progress(source, lambda: run.notify(describe_activity(source))):
             listing = await reader.run(source.documents, run.known, since)
-        if run.total is None:  # what is downloaded to be listed can be counted now
+        if run.total is None:  # a source that downloads before it lists can count only now
             run.total = await reader.run(source.expected)
         record.report = replace(record.report, edition=listing.edition)
         await store.manifest.describe(corpus, reference=source.reference, dense=mode)
@@ -180,17 +180,21 @@ async def refresh_corpus(
 
 
 async def _find_dense(store: PassageStore, corpus: str) -> DenseMode:
-    known = {one.name: one.dense for one in await store.manifest.catalogue()}
+    known = {entry.name: entry.dense for entry in await store.manifest.catalogue()}
     return known.get(corpus, DenseMode.EAGER)
 
 
 async def _start_run(
-    corpus: str, store: PassageStore, record: RunRecord, lease: Lease, tell: Callable[[RefreshProgress], None]
+    corpus: str,
+    store: PassageStore,
+    record: RunRecord,
+    lease: Lease,
+    report_progress: Callable[[RefreshProgress], None],
 ) -> _RunState:
-    """Finish what an interrupted refresh left, and read what is known."""
+    """Finish an interrupted refresh, and read the known fingerprints and the forgotten keys."""
     await store.recover()
     known, unwanted = await store.manifest.fingerprints(corpus), await store.manifest.forgotten(corpus)
-    run = _RunState(corpus, store, record, lease, known, unwanted, tell)
+    run = _RunState(corpus, store, record, lease, known, unwanted, report_progress)
     record.report = replace(record.report, forgotten=len(unwanted))
     await _remove_keys(run, [key for key in known if key in unwanted])
     return run
@@ -217,14 +221,14 @@ _BatchPlan = tuple[list[DocumentChange], list[tuple[str, str]]]
 async def _plan_batch(run: _RunState, batch: DocumentBatch, reader: SourceReader) -> _BatchPlan:
     if not batch.read:
         return [], []
-    stored = await run.store.manifest.stored(run.corpus, [found.key for found, _ in batch.read])
+    stored = await run.store.manifest.stored(run.corpus, [listed.key for listed, _ in batch.read])
     known = {key: StoredDocument(of.document, of.passages, of.number) for key, of in stored.items()}
     return await reader.run(_plan_documents, run.corpus, batch, known)
 
 
 async def _compare_packed(run: _RunState, batch: DocumentBatch, reader: SourceReader) -> tuple[int, int]:
     """Return how many passages of documents that are packed again stay, and how many go."""
-    changed = [key for one in batch.packed if (key := one.document.key) in run.known]
+    changed = [key for packed in batch.packed if (key := packed.document.key) in run.known]
     if not changed:
         return 0, 0
     return await reader.run(compare_packed, batch.packed, await run.store.manifest.stored(run.corpus, changed))
@@ -233,12 +237,12 @@ async def _compare_packed(run: _RunState, batch: DocumentBatch, reader: SourceRe
 def _plan_documents(corpus: str, batch: DocumentBatch, stored: Mapping[str, StoredDocument]) -> _BatchPlan:
     changes: list[DocumentChange] = []
     failures: list[tuple[str, str]] = []
-    for found, page in batch.read:
-        existing = stored.get(found.key, StoredDocument(None, ()))
+    for listed, page in batch.read:
+        existing = stored.get(listed.key, StoredDocument(None, ()))
         try:
-            changes.append(isolate_errors(partial(plan_document, corpus, found, page, existing)))
+            changes.append(isolate_errors(partial(plan_document, corpus, listed, page, existing)))
         except UnreadableDocument as error:
-            failures.append((found.key, str(error)))
+            failures.append((listed.key, str(error)))
     return changes, failures
 
 
@@ -248,10 +252,10 @@ async def _apply_batch(run: _RunState, batch: DocumentBatch, planned: _BatchPlan
     if batch.packed:
         conflicts |= {key for _, key in await run.store.store_packed(run.corpus, batch.packed, run.lease)}
     applied = [change for change in changes if change.key not in conflicts]
-    packed = [one for one in batch.packed if one.document.key not in conflicts]
+    packed = [entry for entry in batch.packed if entry.document.key not in conflicts]
     if run.known:
         listed = [(one.key, one.fingerprint) for one, _ in batch.read]
-        listed += [(one.document.key, one.document.fingerprint) for one in batch.packed]
+        listed += [(entry.document.key, entry.document.fingerprint) for entry in batch.packed]
         run.arrived.extend(hash(fingerprint) for key, fingerprint in listed if key not in run.known)
     run.done += batch.looked_at
     counted = count_packed(count_changes(run.report, applied, run.known), packed, run.known, compared)
@@ -282,7 +286,7 @@ async def _retry_unread(run: _RunState, reader: SourceReader, batches: BatchRead
 
 
 async def _remove_missing(run: _RunState, batches: BatchReader, *, most_removed: float) -> None:
-    """Remove what is gone, unless it is suspiciously much; what may no longer be shown is removed in any case."""
+    """Remove deleted documents, unless there are suspiciously many; withheld ones are removed in any case."""
     whole = batches.listing.whole
     withheld = batches.withheld & run.known.keys()
     await _remove_keys(run, sorted(withheld))

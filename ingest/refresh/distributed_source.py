@@ -1,8 +1,8 @@
-"""Have the documents of a source read, cut and embedded by an engine's processes, a little ahead of the refresh.
+"""Let an engine's processes read, split and embed the documents of a source, slightly ahead of the refresh.
 
-What comes back are pages and vectors, or packed documents: the refresh itself is the same, and finds its pages read and
-its texts embedded. What was not embedded elsewhere is embedded here. A service that embeds for money is asked from here
-alone: its key does not leave this process.
+They return pages and vectors, or packed documents, so the refresh itself is the same. Texts that were not embedded
+elsewhere are embedded here. A paid embedding service is only called from here, because its key does not leave this
+process.
 """
 
 from collections import deque
@@ -37,27 +37,27 @@ BLOCK_DOCUMENTS = 64
 
 
 class WorkerEmbedder(NamedTuple):
-    """An embedder that every process can open, and the name by which it is told from others."""
+    """An embedder that every process can open, and its unique name."""
 
     name: str
     open: Callable[[], Embedder]  # a function of a module
 
 
 class _Block(NamedTuple):
-    """What one process is given at once."""
+    """The documents that one process reads at once."""
 
     documents: list[ChangedDocument]
-    corpus: str  # for which they are packed, if any
+    corpus: str  # the corpus to pack them for; empty to return pages
     embedder: WorkerEmbedder | None
 
 
 _ReadDocument = Page | PackedDocument | str
-"""What came of a document; in place of one that cannot be read stands the reason."""
+"""The outcome of a document: its page, or the reason why it cannot be read."""
 
 
 class _ReadBlock(NamedTuple):
-    listed: list[ListedItem]  # what needed no reading; the other field is empty then
-    read: list[_ReadDocument] = []  # noqa: RUF012 - nobody changes it
+    listed: list[ListedItem]  # items that need no reading; the other fields are empty then
+    read: list[_ReadDocument] = []  # noqa: RUF012 - never changed
     texts: list[str] = []  # noqa: RUF012 - the same
     vectors: Vectors | None = None
 
@@ -65,9 +65,9 @@ class _ReadBlock(NamedTuple):
 def read_block(block: _Block) -> _ReadBlock:
     """Read documents, and pack or embed them. Never raises for a document's sake."""
     read, texts = list[_ReadDocument](), list[str]()
-    for found in block.documents:
+    for listed in block.documents:
         try:
-            made = isolate_errors(partial(_read_document, found, block.corpus))
+            made = isolate_errors(partial(_read_document, listed, block.corpus))
             cut = isolate_errors(partial(_list_texts, made)) if block.embedder and isinstance(made, Page) else []
         except UnreadableDocument as error:
             read.append(str(error))
@@ -78,25 +78,25 @@ def read_block(block: _Block) -> _ReadBlock:
     return _ReadBlock([], read, texts, vectors)
 
 
-def _read_document(found: ChangedDocument, corpus: str) -> Page | PackedDocument:
+def _read_document(listed: ChangedDocument, corpus: str) -> Page | PackedDocument:
     if corpus:
-        return pack_document(corpus, found, load_page(found))
-    return limit_length(found.load())
+        return pack_document(corpus, listed, load_page(listed))
+    return limit_length(listed.load())
 
 
 def _list_texts(page: Page) -> list[str]:
-    """Return what is embedded of a page, as the refresh cuts it."""
+    """Return the texts of a page that are embedded, split as the refresh splits them."""
     cut = clean_page(page)
     document = Document("", "", cut.title)
     return [indexed_text(document, passage) for passage in split_page("", "", cut)]
 
 
-def _embed(given: WorkerEmbedder, texts: list[str]) -> Vectors:
-    embedder = _opened.get(given.name) or given.open()
-    if embedder.name != given.name:
+def _embed(worker_embedder: WorkerEmbedder, texts: list[str]) -> Vectors:
+    embedder = _opened.get(worker_embedder.name) or worker_embedder.open()
+    if embedder.name != worker_embedder.name:
         hint = "Install the same version of Footnote on every machine of the cluster."
-        raise EmbeddingUnavailable(f"A worker embeds with {embedder.name}, not with {given.name}.", hint=hint)
-    _opened[given.name] = embedder
+        raise EmbeddingUnavailable(f"A worker embeds with {embedder.name}, not with {worker_embedder.name}.", hint=hint)
+    _opened[worker_embedder.name] = embedder
     return embedder.embed(texts)
 
 
@@ -116,7 +116,7 @@ def _sandbox(*, slow: bool) -> Sandbox:
 def distribute(
     source: LiveSource, store: PassageStore, engine: Engine, opener: Callable[[], Embedder] | None
 ) -> tuple[LiveSource, PassageStore]:
-    """Return what to refresh with so that an engine reads and, where it can open the store's embedder, embeds."""
+    """Return a source and store whose documents an engine reads, and embeds if it can open the store's embedder."""
     if opener is None:
         return DistributedSource(source, engine), store
     embedder = RememberingEmbedder(store.embedder)
@@ -135,7 +135,7 @@ class DistributedSource:
     source: LiveSource
     engine: Engine
     embedder: WorkerEmbedder | None = None
-    remember: Callable[[list[str], Vectors], None] = _forget  # is given what was embedded
+    remember: Callable[[list[str], Vectors], None] = _forget  # called with the texts and vectors embedded elsewhere
     block_documents: int = BLOCK_DOCUMENTS
     _corpus: str = field(default="", init=False)
 
@@ -170,7 +170,7 @@ class DistributedSource:
         self.source.stop()
 
     def _read_ahead(self, items: Iterator[ListedItem], known: Mapping[str, str]) -> Iterator[ListedItem]:
-        """Yield the items in order, those that changed with what was read of them."""
+        """Yield the items in order; changed ones with their pages."""
         waiting = deque[list[ListedItem]]()
 
         def list_work() -> Iterator[_Block | list[_ReadBlock]]:
@@ -212,7 +212,7 @@ class DistributedSource:
 
 
 def _fetch(item: ChangedDocument, fetched: list[ChangedDocument]) -> ChangedDocument:
-    """Add a document that any process can read; what is too large is told where it is loaded."""
+    """Add a document that any process can read. Documents that are too large are reported when they are loaded."""
     if item.size > LARGEST_DOCUMENT:
         return item
     try:

@@ -17,10 +17,10 @@ FEW_REMOVALS = 20  # so many documents are always removed without confirmation
 
 
 def count_left_out(source: object) -> tuple[tuple[str, int], ...]:
-    """Count what a source left out that nobody would call a document, by what it is, the most first."""
+    """Count the files that a source skipped because they are not documents, by kind, the most frequent first."""
     left_out: Iterable[LeftOut] = getattr(source, "left_out", ())
     kinds = {*IGNORED_KINDS, IGNORED_BY_SETTING}
-    return tuple(Counter(one.reason for one in left_out if one.reason in kinds).most_common())
+    return tuple(Counter(skipped.reason for skipped in left_out if skipped.reason in kinds).most_common())
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,18 +32,18 @@ class StoredDocument:
     number: int = 0
 
 
-def plan_document(corpus: str, found: ChangedDocument, page: Page, stored: StoredDocument) -> DocumentChange:
+def plan_document(corpus: str, listed: ChangedDocument, page: Page, stored: StoredDocument) -> DocumentChange:
     """Plan the change of a document that was read again.
 
     A passage that the dense index holds unchanged, title included, is not embedded again.
     """
-    new = split_page(corpus, found.key, page)
-    document = build_document(corpus, found, page)
+    new = split_page(corpus, listed.key, page)
+    document = build_document(corpus, listed, page)
     known = {passage.id: passage.hash for passage in stored.passages}
     ids = {passage.id for passage in new}
     return DocumentChange(
         corpus=corpus,
-        key=found.key,
+        key=listed.key,
         document=document,
         passages=new,
         add=tuple(passage for passage in new if known.get(passage.id) != passage.hash),
@@ -52,34 +52,34 @@ def plan_document(corpus: str, found: ChangedDocument, page: Page, stored: Store
     )
 
 
-def build_document(corpus: str, found: ChangedDocument, page: Page) -> Document:
+def build_document(corpus: str, listed: ChangedDocument, page: Page) -> Document:
     return Document(
         corpus=corpus,
-        key=found.key,
+        key=listed.key,
         title=page.title,
         url=page.url,
         revision=page.revision,
         date=page.date,
         language=page.language,
-        fingerprint=found.fingerprint,
+        fingerprint=listed.fingerprint,
         aliases=page.aliases,
         disambiguation=page.disambiguation,
     )
 
 
-def pack_document(corpus: str, found: ChangedDocument, page: Page) -> PackedDocument:
-    """Return a document ready to be stored. Reads neither what was stored before nor any model."""
-    passages = split_page(corpus, found.key, page)
-    document = build_document(corpus, found, page)
+def pack_document(corpus: str, listed: ChangedDocument, page: Page) -> PackedDocument:
+    """Return a document ready to be stored. Needs neither its stored version nor a model."""
+    passages = split_page(corpus, listed.key, page)
+    document = build_document(corpus, listed, page)
     return PackedDocument(document, len(passages), pack_passages(passages), passage_terms(document, passages))
 
 
 def compare_packed(packed: Iterable[PackedDocument], stored: Mapping[str, StoredVersion]) -> tuple[int, int]:
-    """Return how many passages of the versions that are stored stay as they are, and how many go."""
+    """Return how many passages of the stored versions are kept unchanged, and how many are dropped."""
     kept = dropped = 0
-    for one in packed:
-        if before := stored.get(one.document.key):
-            new = {passage.id: passage.hash for passage in unpack_passages(one.document, one.body)}
+    for new_version in packed:
+        if before := stored.get(new_version.document.key):
+            new = {passage.id: passage.hash for passage in unpack_passages(new_version.document, new_version.body)}
             kept += sum(new.get(passage.id) == passage.hash for passage in before.passages)
             dropped += sum(passage.id not in new for passage in before.passages)
     return kept, dropped
@@ -88,14 +88,14 @@ def compare_packed(packed: Iterable[PackedDocument], stored: Mapping[str, Stored
 def count_packed(
     report: RefreshReport, packed: Iterable[PackedDocument], known: Mapping[str, str], compared: tuple[int, int]
 ) -> RefreshReport:
-    """Add documents that were stored to a report, with what `compare_packed` found."""
+    """Add stored documents to a report, with the passage counts of `compare_packed`."""
     stored, (kept, dropped) = list(packed), compared
-    changed = sum(one.document.key in known for one in stored)
+    changed = sum(document.document.key in known for document in stored)
     return replace(
         report,
         added=report.added + len(stored) - changed,
         changed=report.changed + changed,
-        passages_added=report.passages_added + sum(one.passages for one in stored) - kept,
+        passages_added=report.passages_added + sum(document.passages for document in stored) - kept,
         passages_removed=report.passages_removed + dropped,
     )
 
@@ -126,7 +126,7 @@ def find_missing(known: Mapping[str, str], seen: KeySet) -> list[str]:
 def is_removal_suspicious(
     keys: Sequence[str], known: Mapping[str, str], arrived: Collection[int], share: float
 ) -> bool:
-    """Return whether so many documents are gone that a person must confirm their removal.
+    """Return whether so many documents are missing that a person must confirm their removal.
 
     `share` of the known documents, 0 to 1, may go, and always `FEW_REMOVALS`. Those whose fingerprint `arrived` under
     another key, by its hash, were only renamed.

@@ -1,4 +1,4 @@
-"""Bring one document up to date with its source, or remove some at once."""
+"""Bring one document up to date with its source, or remove documents at once."""
 
 import time
 from collections.abc import Collection, Mapping
@@ -32,8 +32,8 @@ WRITE_ATTEMPTS = 3
 async def refresh_document(source: LiveSource, corpus: str, store: PassageStore, address: str) -> RefreshReport | None:
     """Bring the document with this address or key up to date, and report; None if the source has none.
 
-    One that was forgotten on purpose comes back: somebody asks for it by name. Where its source is only read as a
-    whole, it does so with the next refresh.
+    One that was forgotten on purpose comes back, because it was asked for by name. If its source is only read as a
+    whole, it comes back with the next refresh.
 
     Raises:
         RefreshRefused: A refresh changes it at the same time, again and again.
@@ -51,7 +51,7 @@ async def refresh_document(source: LiveSource, corpus: str, store: PassageStore,
                 raise
             await store.manifest.remember(corpus, [address])
             await store.manifest.list_again(corpus)
-            hint = "It is no longer forgotten: `footnote ingest all` reads it in."
+            hint = "It is no longer forgotten: `footnote ingest all` reads it."
             raise SingleReadUnsupported(str(error), hint=hint) from error
         if item is None:
             return None
@@ -80,11 +80,11 @@ async def _plan_removals(store: PassageStore, corpus: str, keys: Collection[str]
 async def remove_corpus(
     store: PassageStore, corpus: str, *, clock: Clock = utc_now, lease_seconds: float = LEASE_SECONDS
 ) -> RefreshReport:
-    """Remove a corpus: its documents, and what is recorded of it but its past refreshes.
+    """Remove a corpus: its documents and everything stored about it, except the history of its refreshes.
 
     Raises:
         RefreshRefused: Another process refreshes it.
-        StorageError: The store failed; run again, it goes on.
+        StorageError: The store failed; run again to continue.
     """
     started, removed, passages = time.monotonic(), 0, 0
     async with hold_lease(store.leases, corpus, clock=clock, seconds=lease_seconds):
@@ -100,13 +100,13 @@ async def remove_corpus(
 async def forget_documents(store: PassageStore, corpus: str, keys: Collection[str]) -> RefreshReport:
     """Remove documents at once, and keep every refresh, also a running one, from bringing them back.
 
-    When this returns, no search finds them; they leave the indexes when nobody writes to these.
+    When this returns, no search finds them. They leave the indexes once no other task is writing to these.
 
     Raises:
-        StorageError: The store failed. What was recorded before is removed by the next refresh.
+        StorageError: The store failed. The next refresh removes the documents that were recorded as forgotten.
     """
     await store.manifest.forget(corpus, keys)
-    # Not by `apply`, which waits for whoever is writing to the indexes.
+    # Not by `apply`, which waits for other writers of the indexes.
     removed = await store.remove(corpus, keys, erasing=True)
     return replace(RefreshReport(corpus), removed=len(removed), passages_removed=sum(removed.values()))
 
@@ -120,25 +120,25 @@ async def _apply_item(
     reader.begin(BatchReader(Listing(iter([item]), whole=False), known))
     batch = await reader.batch() or DocumentBatch()
     report = replace(report, unchanged=batch.unchanged, failures=tuple(batch.failures))
-    for found, page in batch.read:
+    for listed, page in batch.read:
         try:
-            change = await _apply_document(reader, corpus, store, found, page)
+            change = await _apply_document(reader, corpus, store, listed, page)
         except UnreadableDocument as error:
-            return replace(report, failures=((found.key, str(error)),))
+            return replace(report, failures=((listed.key, str(error)),))
         return count_changes(report, [change], known)
     return report
 
 
 async def _apply_document(
-    reader: SourceReader, corpus: str, store: PassageStore, found: ChangedDocument, page: Page
+    reader: SourceReader, corpus: str, store: PassageStore, listed: ChangedDocument, page: Page
 ) -> DocumentChange:
     for _ in range(WRITE_ATTEMPTS):
-        stored = (await store.manifest.stored(corpus, [found.key])).get(found.key)
+        stored = (await store.manifest.stored(corpus, [listed.key])).get(listed.key)
         existing = (
             StoredDocument(stored.document, stored.passages, stored.number) if stored else StoredDocument(None, ())
         )
-        change = await reader.run(isolate_errors, partial(plan_document, corpus, found, page, existing))
+        change = await reader.run(isolate_errors, partial(plan_document, corpus, listed, page, existing))
         if not await store.apply([change]):
             return change
     hint = "Run the command again once the refresh has ended."
-    raise RefreshRefused(f"“{found.key}” of “{corpus}” is being changed by a refresh.", hint=hint)
+    raise RefreshRefused(f"“{listed.key}” of “{corpus}” is being changed by a refresh.", hint=hint)

@@ -1,4 +1,4 @@
-"""Remember keys: those that are numbers, as page ids are, a bit for each, since a Wikipedia has many millions."""
+"""A set of keys that stores numbers, such as page ids, as one bit each: a Wikipedia has many millions."""
 
 from collections.abc import Iterable, Iterator, MutableSet
 
@@ -48,7 +48,7 @@ class KeySet(MutableSet[str]):
 
     @property
     def others(self) -> frozenset[str]:
-        """Return the keys that are no numbers."""
+        """Return the keys that are not numbers."""
         return frozenset(self._others)
 
 

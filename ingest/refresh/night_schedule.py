@@ -1,6 +1,6 @@
-"""Run the nightly job: at a time of day in a time zone, exactly once a night, whatever clocks do. On APScheduler.
+"""Run the nightly job at a time of day in a time zone, exactly once a night, also when clocks change. On APScheduler.
 
-`next_night` decides purely when a night is due; APScheduler keeps the appointment.
+The pure function `next_night` decides when a night is due; APScheduler keeps the appointment.
 """
 
 import asyncio
@@ -15,10 +15,10 @@ from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from apscheduler.triggers.base import BaseTrigger
 
 CHECK_SECONDS = 30.0
-"""Seconds between two looks at the clock: a scheduler's timers stop while a machine sleeps, and miss a clock that is
+"""Seconds between two checks of the clock: a scheduler's timers stop while a machine sleeps, and miss a clock that is
 set."""
 
-_IDLE = timedelta(days=1)  # the appointment of a calendar without nights: somebody may set a time any moment
+_IDLE = timedelta(days=1)  # the next appointment of a schedule without a time: one may be set at any moment
 CLOCK_LEAP = timedelta(hours=1)  # a night further ahead than this was run under a wrong clock
 
 log = logging.getLogger(__name__)
@@ -31,8 +31,8 @@ def system_clock() -> datetime:
 def night_after(moment: datetime, at: time, zone: tzinfo) -> datetime:
     """Return when the first night after a moment begins, in UTC. Pure.
 
-    Each day of the zone has one night. Where `at` is skipped that day, the night begins as much later as the clock
-    was put forward; where it comes twice, at the first.
+    Each day of the zone has one night. If daylight saving skips `at` that day, the night begins later by the shift;
+    if it doubles `at`, it begins at the first.
     """
     day = moment.astimezone(zone).date()
     nights = (_night_start(day + timedelta(days=days), at, zone) for days in range(-1, 4))
@@ -49,7 +49,7 @@ def night_by(moment: datetime, at: time, zone: tzinfo) -> datetime:
 def next_night(since: datetime, now: datetime, at: time, zone: tzinfo) -> datetime:
     """Return the next night to run: the last one missed since a moment, or the coming one. Pure.
 
-    Where the clock was put back behind `since`, nights come as the clock says now.
+    If the clock was set back behind `since`, the present time counts.
     """
     missed = night_by(now, at, zone)
     return missed if missed > since else night_after(now, at, zone)
@@ -132,7 +132,7 @@ async def run_nightly(
 
     Args:
         work: The work of a night; it is passed when the night was due.
-        at: Returns the time of day that is set now; None where there are no nights.
+        at: Returns the present time of day for refreshes; None if there are no nightly refreshes.
         zone: Its time zone.
         since: Nights after this moment count as missed: the last night, or now.
         put_back: Called when the clock was put back behind nights that were already run, by `CLOCK_LEAP` or more.

@@ -133,7 +133,7 @@ def _send_answers(pipe: Connection, windows: "queue.SimpleQueue[Any]") -> None:
 
 
 def explain_refusal(error: Exception, address: str) -> tuple[str, str]:
-    """Explain why there is no cluster: what happened, and what to do. Pure."""
+    """Explain why there is no cluster: the cause, and what to do. Pure."""
     causes = " ".join(f"{error} {error.__cause__}".split())
     if "ersion mismatch" in causes:
         return f"Ray's or Python's version on the cluster differs: {causes[:300]}", _SAME_HINT

@@ -1,8 +1,8 @@
-"""An engine on Ray Data: what is to be read goes to the processes of a cluster in blocks, and results come back.
+"""An engine on Ray Data: documents go to the processes of a cluster in blocks, and results come back.
 
-Ray itself is spoken to by `ray_driver`, a process of its own: it is given no secrets, Ray's noise stays in it, and it
-may die with its cluster without this process. Blocks go to it in windows, each a data set of Ray's; a second one is
-under way while the first ends. A block whose worker or machine was lost is computed again, by Ray.
+`ray_driver`, a separate process, uses Ray: it gets no secrets, keeps Ray's output, and may die with its cluster
+without ending this process. Blocks go to it in windows, each a Ray data set; the next window runs while the last one
+ends. Ray repeats a block whose worker or machine was lost.
 """
 
 import hashlib
@@ -29,11 +29,11 @@ S = TypeVar("S")
 R = TypeVar("R")
 
 WINDOW_BYTES = 32 << 20  # bytes of items after which a window is full
-WINDOW_BLOCKS = 8  # the least number of items in a window; two a core where there are more cores
+WINDOW_BLOCKS = 8  # the least number of blocks in a window; two per core on larger machines
 LOOPBACK_ALONE = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 """Unless this is 0, Ray takes 127.0.0.1 for the machine's address, and listens to all."""
 STOP_SECONDS = 20.0  # seconds in which the driver may end by itself
-INSTALL_HINT = "`make ray` installs it from requirements/ray.lock; or leave --engine ray away."
+INSTALL_HINT = "`make ray` installs it from requirements/ray.lock; or omit --engine ray."
 
 
 class EngineUnavailable(SourceUnavailable):
@@ -159,7 +159,7 @@ class RayEngine:
         self.doing = ""
 
     def stop(self) -> None:
-        """Interrupt what is under way: it raises `EngineUnavailable`."""
+        """Interrupt running work, which raises `EngineUnavailable`."""
         self._stopped = True
         if self._process is not None:
             self._process.kill()
@@ -179,17 +179,17 @@ class RayEngine:
 
 
 def build_environment(environment: Mapping[str, str], address: str) -> dict[str, str]:
-    """Return what the driver and, where it starts the cluster, its workers are given of an environment. Pure.
+    """Return the part of an environment that the driver gets, and its workers if it starts the cluster. Pure.
 
     Ray's own variables say how to reach a cluster; one that is started here needs none of them.
     """
     own = {name: value for name, value in environment.items() if name.startswith("RAY_") and name != "RAY_ADDRESS"}
-    given = own if address else {LOOPBACK_ALONE: "0"}
-    return minimal_environment(environment) | given | {"RAY_USAGE_STATS_ENABLED": "0"}
+    ray_variables = own if address else {LOOPBACK_ALONE: "0"}
+    return minimal_environment(environment) | ray_variables | {"RAY_USAGE_STATS_ENABLED": "0"}
 
 
 def _unpack(said: str, held: Any) -> Any:
-    """Return a result, or raise what stands in its place."""
+    """Return a result, or raise the error sent instead."""
     if said == "result":
         return pickle.loads(held)  # noqa: S301 - our own code made it
     if said == "error":

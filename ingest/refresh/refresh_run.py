@@ -33,7 +33,7 @@ async def hold_lease(
 
     Raises:
         RefreshRefused: Another process holds it.
-        LeaseLost: It lapsed within the block, which was cancelled: this process stood still for too long.
+        LeaseLost: It lapsed within the block, which was cancelled: this process was suspended for too long.
     """
     lease = Lease(name_lease(corpus), make_owner_id())
     if not await leases.take(lease.name, lease.owner, clock(), seconds):
@@ -48,8 +48,8 @@ async def hold_lease(
         yield lease
     except asyncio.CancelledError:
         if lost.is_set() and task.uncancel() <= before:
-            hint = "The other process continues; if it does not, run the command again. What was applied stays."
-            message = f"Another process has taken over the refresh of “{corpus}”: this one stood still for too long."
+            hint = "The other process continues; if it does not, run the command again. Applied changes stay."
+            message = f"Another process has taken over the refresh of “{corpus}”: this one was suspended for too long."
             raise LeaseLost(message, hint=hint) from None
         raise
     finally:
@@ -64,7 +64,7 @@ async def _renew_lease(
 ) -> None:
     while True:
         await asyncio.sleep(seconds / 3)
-        # While the database is out of reach nobody else takes the lease either; each commit checks its owner.
+        # While the database is unreachable no other process takes the lease either; each commit checks its owner.
         with suppress(StorageError):
             if not await leases.renew(lease.name, lease.owner, clock(), seconds):
                 lost.set()
@@ -78,7 +78,7 @@ PROGRESS_SECONDS = 1.0  # seconds between two records of progress
 
 @dataclass
 class RunRecord:
-    """One run's row in the history. `report` is what was done so far."""
+    """One run's row in the history. `report` counts the work done so far."""
 
     report: RefreshReport
     _runs: RefreshLog
@@ -108,7 +108,7 @@ async def record_run(
     try:
         yield record
     except asyncio.CancelledError:
-        await record.end(RunState.CANCELLED, "It was stopped; what was applied stays.")
+        await record.end(RunState.CANCELLED, "It was stopped; applied changes stay.")
         raise
     except Exception as error:
         await record.end(RunState.FAILED, describe_fault(error))
@@ -128,22 +128,22 @@ POLL_SECONDS = 1.0  # seconds between two looks at a busy source
 
 
 def describe_activity(source: DocumentSource) -> str:
-    """Return what keeps a source busy, in a few words; empty where it says nothing."""
+    """Return a source's present activity in a few words; empty if it reports none."""
     return str(getattr(source, "doing", ""))
 
 
 @asynccontextmanager
 async def poll_progress(
-    source: DocumentSource, tell: Callable[[], Awaitable[None]], every: float = POLL_SECONDS
+    source: DocumentSource, notify: Callable[[], Awaitable[None]], every: float = POLL_SECONDS
 ) -> AsyncIterator[None]:
-    """Call `tell` again and again within the block, while the source says that it is busy."""
+    """Call `notify` every `every` seconds within the block while the source reports an activity."""
 
     async def poll() -> None:
         while True:
             await asyncio.sleep(every)
             if describe_activity(source):
                 with suppress(StorageError):  # the refresh meets it too, and says so
-                    await tell()
+                    await notify()
 
     task = asyncio.create_task(poll(), name="progress")
     try:

@@ -54,79 +54,79 @@ ReportProgress = Callable[[int, int | None], None]
 
 
 def download_file(
-    wanted: DownloadRequest, ask: OpenUrl, rest: Callable[[float | None, int], None], progress: ReportProgress
+    request: DownloadRequest, ask: OpenUrl, rest: Callable[[float | None, int], None], progress: ReportProgress
 ) -> None:
     """Download a file; `rest` waits after so many failed tries, and raises if we are to stop."""
 
     def once() -> None:
-        before = _size(wanted.part)
+        before = _size(request.part)
         try:
-            _fetch(wanted, ask, progress)
-            _check(wanted)
+            _fetch(request, ask, progress)
+            _check(request)
         except RetryableWebError as error:
-            error.progressed = _size(wanted.part) - before >= _PROGRESS_BYTES
+            error.progressed = _size(request.part) - before >= _PROGRESS_BYTES
             raise
 
     try:
-        retry(wanted.url, wanted.tries, once, rest)
-        wanted.part.replace(wanted.path)
-        wanted.tag.unlink(missing_ok=True)
+        retry(request.url, request.tries, once, rest)
+        request.part.replace(request.path)
+        request.tag.unlink(missing_ok=True)
     except OSError as error:
         if error.errno == errno.ENOSPC:
-            _discard_part(wanted)  # so that the database has room to go on
-            hint, message = "Make room, and try again.", f"The disk is full: {wanted.path.name} does not fit."
+            _discard_part(request)  # so that the database has room to go on
+            hint, message = "Make room, and try again.", f"The disk is full: {request.path.name} does not fit."
         else:
             reason = (error.strerror or type(error).__name__).lower()
-            hint, message = "Check the folder's permissions.", f"{wanted.path} cannot be written: {reason}."
+            hint, message = "Check the folder's permissions.", f"{request.path} cannot be written: {reason}."
         raise SourceUnavailable(message, hint=hint) from error
 
 
-def _fetch(wanted: DownloadRequest, ask: OpenUrl, progress: ReportProgress) -> None:
-    have = _size(wanted.part)
-    if wanted.size is not None and have == wanted.size:
+def _fetch(request: DownloadRequest, ask: OpenUrl, progress: ReportProgress) -> None:
+    have = _size(request.part)
+    if request.size is not None and have == request.size:
         return
-    if wanted.size is not None and have > wanted.size:
-        have = _discard_part(wanted)
-    wanted.path.parent.mkdir(parents=True, exist_ok=True)
-    validator = wanted.tag.read_text("utf-8") if have and wanted.tag.exists() else ""
-    # Without a validator, only a digest could tell that the rest belongs to another file.
-    if have and not validator and not wanted.digest:
-        have = _discard_part(wanted)
-    asked = {"Range": f"bytes={have}-", **({"If-Range": validator} if validator else {})} if have else {}
-    with ask(wanted.url, asked) as answer:
-        total = _prepare_part(wanted, answer, have)
-        with wanted.part.open("ab", buffering=0) as file:  # what has come is there, whatever happens next
+    if request.size is not None and have > request.size:
+        have = _discard_part(request)
+    request.path.parent.mkdir(parents=True, exist_ok=True)
+    validator = request.tag.read_text("utf-8") if have and request.tag.exists() else ""
+    # Without a validator, only a digest could show that the rest belongs to another file.
+    if have and not validator and not request.digest:
+        have = _discard_part(request)
+    headers = {"Range": f"bytes={have}-", **({"If-Range": validator} if validator else {})} if have else {}
+    with ask(request.url, headers) as answer:
+        total = _prepare_part(request, answer, have)
+        with request.part.open("ab", buffering=0) as file:  # unbuffered: received bytes survive a crash
             for block in answer.blocks:
                 file.write(block)
                 progress(file.tell(), total)
             os.fsync(file.fileno())
-    if total is not None and (now := _size(wanted.part)) != total:
+    if total is not None and (now := _size(request.part)) != total:
         if now > total:
-            _discard_part(wanted)
+            _discard_part(request)
         raise RetryableWebError("broke off" if now < total else "sends more than it said")
 
 
-def _prepare_part(wanted: DownloadRequest, answer: IncomingResponse, have: int) -> int | None:
+def _prepare_part(request: DownloadRequest, answer: IncomingResponse, have: int) -> int | None:
     """Make the part ready for a response; return how large the file will be, if that can be known."""
     if answer.status == httpx.codes.PARTIAL_CONTENT and have:
         content_range = _RANGE.fullmatch(answer.headers.get("content-range", "").strip())
-        total = int(content_range[2]) if content_range and content_range[2] != "*" else wanted.size
-        if not content_range or int(content_range[1]) != have or (wanted.size is not None and total != wanted.size):
-            _discard_part(wanted)
+        total = int(content_range[2]) if content_range and content_range[2] != "*" else request.size
+        if not content_range or int(content_range[1]) != have or (request.size is not None and total != request.size):
+            _discard_part(request)
             raise RetryableWebError("sends another part than it was asked for")
         return total
     if answer.status == httpx.codes.REQUESTED_RANGE_NOT_SATISFIABLE and have:
-        _discard_part(wanted)
+        _discard_part(request)
         raise RetryableWebError("has a shorter file than before")
     if answer.status != httpx.codes.OK:
         hint = "It may be gone, or not there yet. " + RETRY_HINT
-        raise SourceUnavailable(f"{format_url(wanted.url)} answers HTTP {answer.status}.", hint=hint)
+        raise SourceUnavailable(f"{format_url(request.url)} answers HTTP {answer.status}.", hint=hint)
     length = parse_number(answer.headers.get("content-length", ""))
-    total = wanted.size if length is None else length
-    if wanted.size is not None and total != wanted.size:
-        raise RetryableWebError(f"has {total:,} bytes instead of {wanted.size:,}")
-    _discard_part(wanted)
-    wanted.tag.write_text(_validator(answer.headers), "utf-8")
+    total = request.size if length is None else length
+    if request.size is not None and total != request.size:
+        raise RetryableWebError(f"has {total:,} bytes instead of {request.size:,}")
+    _discard_part(request)
+    request.tag.write_text(_validator(answer.headers), "utf-8")
     return total
 
 
@@ -136,21 +136,21 @@ def _validator(headers: Mapping[str, str]) -> str:
     return tag if tag and not tag.startswith("W/") else headers.get("last-modified", "").strip()
 
 
-def _discard_part(wanted: DownloadRequest) -> int:
-    wanted.part.unlink(missing_ok=True)
-    wanted.tag.unlink(missing_ok=True)
+def _discard_part(request: DownloadRequest) -> int:
+    request.part.unlink(missing_ok=True)
+    request.tag.unlink(missing_ok=True)
     return 0
 
 
-def _check(wanted: DownloadRequest) -> None:
-    """Compare what has come with what it must be; discard what is wrong."""
-    if not wanted.digest:
+def _check(request: DownloadRequest) -> None:
+    """Compare the downloaded file with the expected size and digest; discard it if it differs."""
+    if not request.digest:
         return
-    name, expected = wanted.digest
-    with wanted.part.open("rb") as file:
-        found = hashlib.file_digest(file, name).hexdigest()
-    if found != expected.lower():
-        _discard_part(wanted)
+    name, expected = request.digest
+    with request.part.open("rb") as file:
+        digest = hashlib.file_digest(file, name).hexdigest()
+    if digest != expected.lower():
+        _discard_part(request)
         raise RetryableWebError(f"sends a file that does not match its {name.upper()} checksum")
 
 

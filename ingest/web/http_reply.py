@@ -23,7 +23,7 @@ class AccessDenied(SourceUnavailable):
 
 
 class ResponseTooLarge(SourceUnavailable):
-    """A reply is larger than what is read."""
+    """A reply is larger than the limit."""
 
 
 class ReadingStopped(SourceUnavailable):
@@ -32,16 +32,16 @@ class ReadingStopped(SourceUnavailable):
 
 
 class RetryableWebError(Exception):
-    """Signals what may succeed if it is retried. `str()` says what was wrong, as in "HOST did not answer in time"."""
+    """An error that may not occur again. `str()` completes a sentence, as in "HOST did not answer in time"."""
 
     def __init__(self, reason: str, wait: float | None = None) -> None:
         super().__init__(reason)
-        self.wait = wait  # seconds that the server asks us to wait; None where it says nothing
+        self.wait = wait  # seconds that the server asks us to wait; None if unknown
         self.progressed = False  # whether so much came before that the try does not count as failed
 
 
 def retry(url: str, tries: int, once: Callable[[], T], rest: Callable[[float | None, int], None]) -> T:
-    """Try until it succeeds; `rest` is told how long the server asks us to wait, and how many tries failed in a row."""
+    """Retry until it succeeds; `rest` gets the wait that the server asks for, and the number of failures in a row."""
     tried = 0
     while True:
         try:
@@ -69,7 +69,7 @@ def describe_transport_error(error: httpx.TransportError) -> str:
     if isinstance(error, httpx.ConnectError):
         return f"cannot be reached ({error})" if str(error) else "cannot be reached"
     if isinstance(error, httpx.UnsupportedProtocol):
-        return "is no address of the web"
+        return "is not a web address"
     return "broke off"
 
 
@@ -102,7 +102,7 @@ def parse_http_date(text: str) -> datetime | None:
 
 
 def parse_retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds of Retry-After, which may be given as a date; None where nothing of use is said."""
+    """Return the seconds of Retry-After, which may be a date; None if it is missing or useless."""
     value = headers.get("retry-after", "").strip()
     if parse_number(value) is not None:
         return float(value[:9])
@@ -114,7 +114,7 @@ def parse_retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def read_content(answer: httpx.Response, blocks: Iterable[bytes], largest: int) -> bytes:
-    """Return what was sent, unpacked. Raises `ResponseTooLarge` rather than hold more than `largest` bytes."""
+    """Return the unpacked body. Raises `ResponseTooLarge` instead of holding more than `largest` bytes."""
     encoding = answer.headers.get("content-encoding", "").strip().lower()
     if encoding not in {"", "identity", "gzip", "x-gzip"}:
         raise RetryableWebError("uses an encoding that was not requested")
@@ -124,7 +124,7 @@ def read_content(answer: httpx.Response, blocks: Iterable[bytes], largest: int) 
         try:
             content += unpacker.decompress(block, largest + 1 - len(content)) if unpacker else block
         except zlib.error as error:
-            raise RetryableWebError("sends what cannot be unpacked") from error
+            raise RetryableWebError("sends data that cannot be unpacked") from error
         if len(content) > largest:
             raise ResponseTooLarge(
                 f"{format_url(answer.url)} is larger than {largest / 2**20:,.0f} MB.", hint="Leave it out by a rule."

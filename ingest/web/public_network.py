@@ -1,7 +1,7 @@
 """Read for strangers from the public web alone: never from addresses of this machine or of the network around it.
 
-A name is resolved here, all that it stands for is checked, and what was checked is what is connected to: a name that
-means another address the next time it is asked for (DNS rebinding) leads nowhere else.
+A name is resolved here, all its addresses are checked, and the connection uses a checked address. So a name that
+resolves to another address the next time (DNS rebinding) has no effect.
 """
 
 import socket
@@ -15,7 +15,7 @@ from ingest.web.http_reply import format_url
 from ingest.web.web_client import load_ssl_context
 
 Resolve = Callable[[str, int], Sequence[str]]
-"""Returns the addresses that a host's name stands for. Blocks. Raises `OSError`."""
+"""Returns the addresses of a host name. Blocks. Raises `OSError`."""
 _NAT64 = IPv6Network("64:ff9b::/96")
 _HOSTERS_OWN = (IPv4Network("192.0.0.0/24"), IPv4Network("168.63.129.16/32"))
 """Where Oracle's and Azure's clouds answer their own machines, credentials included, at addresses that seem public."""
@@ -26,8 +26,8 @@ class PrivateAddress(SourceUnavailable):
 
 
 def resolve_host(host: str, port: int) -> tuple[str, ...]:
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return tuple(dict.fromkeys(str(address[0]) for *_, address in found))
+    answers = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return tuple(dict.fromkeys(str(address[0]) for *_, address in answers))
 
 
 def is_public(text: str) -> bool:
@@ -76,7 +76,7 @@ class PublicTransport(httpx.BaseTransport):
                 return self._inner.handle_request(sent)
             except (httpx.ConnectError, httpx.ConnectTimeout) as error:
                 failed = error
-        raise failed or httpx.ConnectError("its name stands for no address")
+        raise failed or httpx.ConnectError("its name has no address")
 
     def close(self) -> None:
         self._inner.close()
@@ -84,10 +84,10 @@ class PublicTransport(httpx.BaseTransport):
     def _find_addresses(self, url: httpx.URL) -> Sequence[str]:
         port = url.port or (443 if url.scheme == "https" else 80)
         try:
-            found = self._resolve(url.host, port)
+            addresses = self._resolve(url.host, port)
         except (OSError, UnicodeError) as error:
             raise httpx.ConnectError("its name cannot be resolved") from error
-        if url.netloc.decode("ascii") not in self._allowed and not all(map(is_public, found)):
+        if url.netloc.decode("ascii") not in self._allowed and not all(map(is_public, addresses)):
             hint = "Name the host under [search_engine] hosts if its pages may be read."
             raise PrivateAddress(f"{format_url(url)} is not on the public web.", hint=hint)
-        return found
+        return addresses

@@ -1,7 +1,7 @@
 """Read from web servers politely: one request at a time, a pause between two, with retries and backoff.
 
-Every source that reads from the web does it through `WebClient`, which can be stopped from another thread. What cannot
-be had is a `SourceUnavailable` in one line.
+Every source reads the web through `WebClient`, which can be stopped from another thread. A
+failure is a `SourceUnavailable` with one line.
 """
 
 import json
@@ -43,7 +43,7 @@ FormData = Mapping[str, str]
 MayFollow = Callable[[str], bool]
 Auth = httpx.Auth | tuple[str, str]
 
-MIN_BYTES_PER_SECOND = 1024  # over all that has come; a slower server is left and asked anew
+MIN_BYTES_PER_SECOND = 1024  # averaged over the response; a slower connection is closed and the request repeated
 _LONGEST_BACKOFF = 30.0
 _REDIRECTS = 5
 _CONNECTING = 15.0
@@ -58,8 +58,8 @@ class RequestPolicy:
 
     agent: str  # who asks, with how its operator can be reached, as a User-Agent
     gap: float = 0.1  # between the end of a request and the next
-    tries: int = 5  # in all, before it is given up
-    longest_wait: float = 120.0  # if a server asks us to wait longer, it is given up at once
+    tries: int = 5  # attempts in total
+    longest_wait: float = 120.0  # seconds; if a server asks for more, the request fails at once
     seconds: float = 60.0  # within which a server has to say something
     largest: int = 64 << 20  # of one reply once it is unpacked; downloads have no limit
 
@@ -67,7 +67,7 @@ class RequestPolicy:
 @dataclass(frozen=True, slots=True)
 class WebResponse:
     status: int
-    url: str  # where it was found in the end, after redirects
+    url: str  # after redirects
     headers: Mapping[str, str]  # upper and lower case are the same
     content: bytes
 
@@ -89,7 +89,7 @@ class WebClient:
         wait: Callable[[float], bool] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Send `headers` and `auth` to the host that is asked, and never along with a redirect to another.
+        """Send `headers` and `auth` to the requested host only, never to a redirect's other host.
 
         `credential` is what messages call them, such as `CONFLUENCE_TOKEN`; `wait` waits so many seconds, and returns
         true if it is to stop.
@@ -117,7 +117,7 @@ class WebClient:
         self._client = None
 
     def stop(self) -> None:
-        """End whatever waits or reads: it raises `ReadingStopped`, as all that is asked later does."""
+        """Interrupt waiting and reading, which raise `ReadingStopped`, as do later requests."""
         self._stopped.set()
         for connection in tuple(self._connections):
             with suppress(OSError):
@@ -138,11 +138,11 @@ class WebClient:
         (`AccessDenied`), and 429 and 5xx each time that it was tried (`SourceUnavailable`). Raises `ResponseTooLarge`
         and `ReadingStopped`.
         """
-        wanted = {**headers, **({"Accept": accept} if accept else {})}
-        return self._retry(url, lambda: self._read_whole(url, params, wanted, follow))
+        sent = {**headers, **({"Accept": accept} if accept else {})}
+        return self._retry(url, lambda: self._read_whole(url, params, sent, follow))
 
     def post(self, url: str, form: FormData) -> WebResponse:
-        """Send a form, and return what is answered, as `get` does. Redirects are not followed."""
+        """Send a form, and return the response as `get` does. Redirects are not followed."""
         return self._retry(url, lambda: self._read_whole(url, None, EMPTY, lambda _: False, form))
 
     def pause(self, seconds: float) -> None:
@@ -156,7 +156,7 @@ class WebClient:
         self._policy = replace(self._policy, gap=max(gap, self._policy.gap))
 
     def json(self, url: str, params: QueryParams | None = None) -> Any:
-        """Get JSON. Raises as `get` does, and `SourceUnavailable` for other statuses and for what is no JSON."""
+        """Get JSON. Raises as `get` does, and `SourceUnavailable` for other statuses and for anything but JSON."""
         reply = self.get(url, params, "application/json")
         if reply.status != httpx.codes.OK:
             raise SourceUnavailable(f"{format_url(url)} answers HTTP {reply.status}.", hint="Check the address.")
@@ -168,15 +168,15 @@ class WebClient:
             raise SourceUnavailable(f"{format_url(url)} answers {what} that is no JSON.", hint=hint) from error
 
     def size(self, url: str) -> int | None:
-        """Return how many bytes a file has; None where its server does not tell, or has none. Raises as `get` does."""
+        """Return the size of a file in bytes; None if unknown, or if there is no such file. Raises as `get` does."""
 
         def once() -> int | None:
-            wanted = {"Range": "bytes=0-0", "Accept-Encoding": "identity"}
-            with self._request(url, None, wanted, None) as answer:
+            headers = {"Range": "bytes=0-0", "Accept-Encoding": "identity"}
+            with self._request(url, None, headers, None) as answer:
                 if answer.status_code == httpx.codes.PARTIAL_CONTENT:
                     return parse_number(answer.headers.get("content-range", "").rpartition("/")[2])
-                found = answer.status_code == httpx.codes.OK
-                return parse_number(answer.headers.get("content-length", "")) if found else None
+                is_whole = answer.status_code == httpx.codes.OK
+                return parse_number(answer.headers.get("content-length", "")) if is_whole else None
 
         return self._retry(url, once)
 
@@ -194,8 +194,8 @@ class WebClient:
         It must have `size` bytes; `digest` is the name of a hash and what it must be: `("sha1", "da39…")`. Raises
         `SourceUnavailable`.
         """
-        wanted = DownloadRequest(url, path, size, digest, self._policy.tries)
-        download_file(wanted, self._open, self._back_off, progress or (lambda _done, _total: None))
+        request = DownloadRequest(url, path, size, digest, self._policy.tries)
+        download_file(request, self._open, self._back_off, progress or (lambda _done, _total: None))
 
     @contextmanager
     def _open(self, url: str, headers: Mapping[str, str]) -> Iterator[IncomingResponse]:
@@ -297,7 +297,7 @@ class WebClient:
                 raise RetryableWebError("sends too slowly")
 
     def _drain(self, answer: httpx.Response) -> None:
-        """Read what is left of a short response that says nothing to us, so that its connection can be used again."""
+        """Read the rest of a short response that is not needed, so that its connection can be reused."""
         left = _SHORT_REPLY
         with suppress(httpx.TransportError, RetryableWebError):  # its status said enough
             for block in self._blocks(answer):
@@ -340,12 +340,12 @@ def _parse_url(url: str, params: QueryParams | None) -> httpx.URL:
     except httpx.InvalidURL as error:
         raise SourceUnavailable("An address cannot be read.", hint="Check the addresses in the settings.") from error
     if not is_web_address(address):
-        raise SourceUnavailable(f"{format_url(address)} is no address of the web.", hint="It begins with https://.")
+        raise SourceUnavailable(f"{format_url(address)} is not a web address.", hint="It must begin with https://.")
     return address.copy_merge_params(dict(params)) if params else address
 
 
 def _redirect_target(address: httpx.URL, answer: httpx.Response) -> httpx.URL | None:
-    """Return where a redirect leads; None for any other response, and for what is no address of the web."""
+    """Return the target of a redirect; None for any other response, and for an invalid address."""
     if not answer.has_redirect_location:
         return None
     try:

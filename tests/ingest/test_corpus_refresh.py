@@ -46,8 +46,7 @@ async def test_the_first_run_adds_every_document(tmp_path):
         assert (await found(store, "how many days of leave"))[0] == "Everyone has 30 days of leave."
 
 
-async def test_a_second_run_reads_nothing(tmp_path):
-    """What has the same fingerprint is not even loaded, and nothing is embedded."""
+async def test_unchanged_documents_are_neither_loaded_nor_embedded(tmp_path):
     with opened(tmp_path) as store:
         await run(store, FIRST)
         source, calls = PageSource(FIRST), list(store.embedder.calls)
@@ -59,7 +58,7 @@ async def test_a_second_run_reads_nothing(tmp_path):
         assert store.embedder.calls == calls
 
 
-async def test_an_edit_a_removal_and_a_renaming_change_exactly_their_passages(tmp_path):
+async def test_edit_removal_and_rename_change_only_their_passages(tmp_path):
     """One section edited, one page gone, one page renamed; the rest keeps its passages."""
     second = {
         "leave.md": {**FIRST["leave.md"], "Illness": "Call before eight."},
@@ -79,8 +78,7 @@ async def test_an_edit_a_removal_and_a_renaming_change_exactly_their_passages(tm
         assert "The vault opens at ten." not in await found(store, "when does the vault open")
 
 
-async def test_a_new_title_is_indexed_though_every_text_stands(tmp_path):
-    """Passages are found by their title too."""
+async def test_new_title_is_indexed_although_texts_are_unchanged(tmp_path):
     with opened(tmp_path) as store:
         await run(store, FIRST)
         await run(store, {**FIRST, "vault.md": {"title": "Strongroom", "": "The vault opens at ten."}})
@@ -91,8 +89,8 @@ async def test_a_new_title_is_indexed_though_every_text_stands(tmp_path):
         assert (await contents(store, "handbook")).dense[hits[0].passage.id] == hits[0].passage.hash
 
 
-async def test_the_first_passage_is_found_by_the_page_s_other_titles_and_by_new_ones_at_once(tmp_path):
-    """Redirects of a wiki: the text stands, only the names under which it is sought have changed."""
+async def test_first_passage_is_found_by_aliases(tmp_path):
+    """A wiki's redirects change while the text stays."""
     page = {"": "A philosopher and pupil of Plato.", "Works": "Most of them are lost."}
     with opened(tmp_path) as store:
         await run(store, {"1": {**page, "aliases": "Aristoteles"}, "2": {"": "Nothing of that kind."}})
@@ -105,8 +103,7 @@ async def test_the_first_passage_is_found_by_the_page_s_other_titles_and_by_new_
         assert len(store.lexical.search("Stagirite", ["handbook"], 5)[0]) == len(before)
 
 
-async def test_a_document_that_cannot_be_read_is_listed_and_keeps_its_old_version(tmp_path):
-    """The others are not concerned."""
+async def test_unreadable_document_is_reported_and_keeps_its_version(tmp_path):
     with opened(tmp_path) as store:
         await run(store, FIRST)
 
@@ -117,8 +114,8 @@ async def test_a_document_that_cannot_be_read_is_listed_and_keeps_its_old_versio
         assert "Lunch is served at noon." in await found(store, "when is lunch served")
 
 
-async def test_an_empty_source_is_refused_and_nothing_is_removed(tmp_path):
-    """A folder that was unmounted must not empty the bot's head."""
+async def test_empty_source_is_refused_and_removes_nothing(tmp_path):
+    """For example an unmounted folder."""
     with opened(tmp_path) as store:
         await run(store, FIRST)
 
@@ -128,8 +125,7 @@ async def test_an_empty_source_is_refused_and_nothing_is_removed(tmp_path):
         assert len((await contents(store, "handbook")).manifest) == 4
 
 
-def test_what_lies_in_a_folder_that_could_not_be_listed_is_not_gone():
-    """A permission that was lost for a night must not remove a department."""
+def test_documents_of_an_unlistable_folder_are_not_missing():
     known = dict.fromkeys(["a.md", "b.md", "people/leave.md", "people/old/pay.md", "peoples.md"], "")
 
     assert find_missing(known, KeySet(["a.md", "people/"])) == ["b.md", "peoples.md"]
@@ -173,7 +169,7 @@ states = st.dictionaries(st.sampled_from(["a", "b", "c", "d"]), texts, min_size=
     after=st.booleans(),
     which=st.sampled_from(["dense", "lexical"]),
 )
-async def test_a_crash_at_any_write_then_a_run_over_whatever_is_there_now_equals_an_undisturbed_store(
+async def test_run_after_a_crash_at_any_write_equals_an_undisturbed_store(
     tmp_path_factory, first, second, third, lives, after, which
 ):
     """However many index writes succeed before the crash, on either side of it: nothing of the lost run stays."""
@@ -195,8 +191,7 @@ async def test_a_crash_at_any_write_then_a_run_over_whatever_is_there_now_equals
         assert await contents(store, "handbook") == expected
 
 
-async def test_reindexing_gives_the_same_indexes(tmp_path):
-    """The indexes are disposable: the database holds the text of record."""
+async def test_reindexing_rebuilds_equal_indexes(tmp_path):
     with opened(tmp_path) as store:
         await run(store, FIRST)
         before = await contents(store, "handbook")
@@ -213,8 +208,8 @@ async def test_reindexing_gives_the_same_indexes(tmp_path):
         await store.check()
 
 
-async def test_a_reindexing_that_dies_leaves_no_index_of_what_the_database_does_not_know(tmp_path):
-    """Else a database whose last pages were just removed would be taken for a lost one."""
+async def test_interrupted_reindexing_indexes_no_unknown_document(tmp_path):
+    """Otherwise a database without its last pages would count as lost."""
     with opened(tmp_path) as store:
         await run(store, FIRST)
         crashing = replace(store, lexical=CrashingIndex(store.lexical, 0, after=False))
@@ -228,8 +223,7 @@ async def test_a_reindexing_that_dies_leaves_no_index_of_what_the_database_does_
         assert await contents(store, "handbook") == Contents(frozenset(), {}, {})
 
 
-async def test_a_batch_is_embedded_in_few_calls(tmp_path):
-    """Texts go to the embedder together, not one by one."""
+async def test_batch_is_embedded_in_few_calls(tmp_path):
     embedder = WordEmbedder()
     with opened(tmp_path, embedder) as store:
         await run(store, {f"{n}.md": {"": f"Page number {n} says {n}."} for n in range(300)})
@@ -273,8 +267,7 @@ class Loads:
         return Listing(iter([ChangedDocument(key, key, 1, load) for key, load in self.loads.items()]))
 
 
-async def test_one_odd_document_does_not_stop_the_others(tmp_path):
-    """Whatever reading or cutting raises is listed with that document alone."""
+async def test_error_in_one_document_is_reported_and_the_others_are_read(tmp_path):
     fine = Page("Fine", (Section((), (Block("The vault opens at ten."),)),))
     uncut = Page("Odd", (Section((), (Block(OddText("Lunch is served at noon.")),)),))
     loads = {
@@ -296,14 +289,13 @@ async def test_one_odd_document_does_not_stop_the_others(tmp_path):
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
-def test_what_concerns_the_whole_process_is_not_taken_for_an_odd_document(error):
-    """It ends the run."""
+def test_process_wide_errors_end_the_run(error):
     with pytest.raises(error):
         BatchReader(Loads({"a.md": failing(error())}).documents({}), {}).batch()
 
 
-async def test_what_no_store_takes_is_mended_before_it_is_stored(tmp_path):
-    """Escapes for half a character, NUL, and moments beyond the ends of time, from files as they are."""
+async def test_unstorable_text_and_dates_are_repaired(tmp_path):
+    """Lone surrogates, NUL, and dates out of range."""
     folder = tmp_path / "folder"
     folder.mkdir()
     (folder / "a.json").write_text('{"name": "lone \\ud800 surrogate and \\u0000 nul"}')

@@ -26,8 +26,8 @@ def store(tmp_path, embedder):
         yield it
 
 
-async def test_a_document_is_forgotten_at_once_in_the_middle_of_a_batch_that_changes_it(store, embedder):
-    """The refresh does not bring it back, and neither does the next."""
+async def test_document_is_forgotten_at_once_during_a_batch_that_changes_it(store, embedder):
+    """Neither this refresh nor the next brings it back."""
     await run(store, Scripted(pages("a", "b")))
     task = await begun(store, embedder, Scripted([found("a", "Now wait a bit."), *pages("b", "d")]))
 
@@ -42,8 +42,7 @@ async def test_a_document_is_forgotten_at_once_in_the_middle_of_a_batch_that_cha
     assert set(store.dense.contents("c")) == set(await store.words_held())
 
 
-async def test_forgetting_that_was_cut_short_is_finished_by_the_next_refresh(store):
-    """It was noted, and nothing was removed yet."""
+async def test_interrupted_forgetting_is_finished_by_the_next_refresh(store):
     await run(store, Scripted(pages("a", "b")))
     await store.manifest.forget("c", ["a"])
 
@@ -52,8 +51,7 @@ async def test_forgetting_that_was_cut_short_is_finished_by_the_next_refresh(sto
     assert (report.removed, set(await store.manifest.fingerprints("c"))) == (1, {"b"})
 
 
-async def test_one_document_is_read_at_once_and_a_forgotten_one_comes_back(store):
-    """By its address; what is not there is said, and what is gone is removed."""
+async def test_single_document_is_read_and_a_forgotten_one_restored(store):
     await run(store, Scripted(pages("a", "b")))
     singly = {"https://x.example/b": found("b", "Page b is new."), "c": found("c"), "a": DeletedDocument("a")}
     source = Scripted([], singly=singly)
@@ -72,8 +70,8 @@ async def test_one_document_is_read_at_once_and_a_forgotten_one_comes_back(store
     assert len(await store.runs.recent()) == 1
 
 
-async def test_what_was_forgotten_of_a_source_that_is_read_as_a_whole_comes_back_with_the_next_refresh(store):
-    """All is listed then, also by a source that tells what changed; of what was not forgotten nothing is touched."""
+async def test_forgotten_document_of_a_whole_source_returns_with_the_next_refresh(store):
+    """The next refresh lists everything, even if the source could list only changes."""
     whole = Scripted(pages("a", "b"), marked="day", alone=False)
     await run(store, whole)
     await forget_documents(store, "c", ["b"])
@@ -84,15 +82,15 @@ async def test_what_was_forgotten_of_a_source_that_is_read_as_a_whole_comes_back
     await run(store, whole)
     with pytest.raises(SingleReadUnsupported) as forgotten:
         await refresh_document(whole, "c", store, "b")
-    assert forgotten.value.hint == "It is no longer forgotten: `footnote ingest all` reads it in."
+    assert forgotten.value.hint == "It is no longer forgotten: `footnote ingest all` reads it."
 
     back = await run(store, whole)
     assert [since for _, since in whole.asked] == ["", "day", ""]
     assert (back.added, back.unchanged, await texts(store, "b")) == (1, 1, ["Page b says b."])
 
 
-async def test_one_document_is_read_while_its_corpus_is_refreshed(store, embedder):
-    """It waits for the batch that is being embedded, and is planned over what that left."""
+async def test_single_document_is_read_during_a_refresh(store, embedder):
+    """It waits for the running batch, and is planned over the result."""
     task = await begun(store, embedder, Scripted([found("a", "Please wait.")]))
     alone = asyncio.create_task(
         refresh_document(Scripted([], singly={"a": found("a", "The newest.")}), "c", store, "a")

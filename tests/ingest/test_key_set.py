@@ -9,8 +9,8 @@ KEYS = st.one_of(st.integers(0, 40).map(str), st.sampled_from(["", "007", "٣", 
 
 
 @given(st.lists(st.tuples(st.booleans(), KEYS)), KEYS)
-def test_it_is_a_set(steps, other):
-    """Whatever is added and discarded; numbers only as they are usually written."""
+def test_key_set_behaves_like_a_set(steps, other):
+    """For any additions and removals; only canonical numbers use bits."""
     keys, expected = KeySet(), set()
     for added, key in steps:
         (keys.add if added else keys.discard)(key)

@@ -22,8 +22,8 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(("writes", "after"), [(1, "before"), (2, "after")])
-async def test_what_another_process_finds_after_a_kill_is_brought_to_the_same_end(tmp_path, writes, after):
-    """Killed between the two indexes, and while what is gone is being removed from them."""
+async def test_another_process_completes_a_killed_refresh(tmp_path, writes, after):
+    """Killed between the two indexes, and while documents are being removed from them."""
     with opened(tmp_path / "whole") as store:
         await refresh_corpus(PageSource(SECOND), "handbook", store, progress=lambda _: None)
         expected = await contents(store, "handbook")

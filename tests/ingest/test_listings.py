@@ -39,8 +39,8 @@ async def last(store):
     return (await store.runs.recent(1))[0]
 
 
-async def test_a_mark_is_handed_in_next_time_and_only_changes_are_listed(store):
-    """What is not listed then is not gone."""
+async def test_mark_is_passed_to_the_next_listing_of_changes(store):
+    """Documents that are not listed then are kept."""
     await run(store, Scripted(pages("a", "b", "c"), marked="m1", edition="e1"), source_digest="s")
     changes = Scripted(
         [found("b", "Page b is new."), DeletedDocument("c"), *pages("d")], whole=False, marked="m2", edition="e2"
@@ -70,8 +70,7 @@ class Busy(Scripted):
         return super().documents(known, since)
 
 
-async def test_what_a_source_does_before_it_lists_is_told_and_on_record(store):
-    """Until it lists; a run that has ended does nothing any more."""
+async def test_activity_before_the_listing_is_reported_and_recorded(store):
     source, steps = Busy(pages("a")), []
     source.heard = threading.Event()
 
@@ -90,8 +89,7 @@ async def test_what_a_source_does_before_it_lists_is_told_and_on_record(store):
     assert (await last(store)).doing == ""
 
 
-async def test_after_a_change_of_its_settings_a_source_lists_all_anew(store):
-    """What its mark says holds for the old ones."""
+async def test_changed_source_settings_invalidate_the_mark(store):
     await run(store, Scripted(pages("a"), marked="m1"), source_digest="old")
     source = Scripted(pages("a"), marked="m2")
 
@@ -100,8 +98,8 @@ async def test_after_a_change_of_its_settings_a_source_lists_all_anew(store):
     assert source.asked[0][1] == ""
 
 
-async def test_a_source_that_fails_on_the_way_leaves_what_was_read_and_removes_nothing(store):
-    """Its mark stays, so that the next run lists all of it again."""
+async def test_failing_source_keeps_read_documents_and_removes_nothing(store):
+    """Its mark stays, so that the next run lists everything again."""
     await run(store, Scripted(pages("a", "b"), marked="m1"))
 
     with pytest.raises(SourceUnavailable):
@@ -117,16 +115,16 @@ async def test_a_source_that_fails_on_the_way_leaves_what_was_read_and_removes_n
     )
 
 
-async def test_an_error_that_nobody_foresaw_is_told_by_its_kind_alone(store):
-    """Its words may hold anything, a password too."""
+async def test_unexpected_error_is_recorded_by_its_type_only(store):
+    """Its text may contain a password."""
     with pytest.raises(ValueError, match="hunter2"):
         await run(store, Scripted([ValueError("hunter2")]))
 
     assert (await last(store)).fault == "It failed with an unexpected ValueError; see the log."
 
 
-async def test_too_many_that_are_gone_are_kept_until_somebody_confirms(store):
-    """All else is applied, and the run says what to do."""
+async def test_mass_removal_is_held_back_until_confirmed(store):
+    """Everything else is applied, and the run says what to do."""
     await run(store, Scripted(pages(*FIFTY), marked="m1"))
     tenth = Scripted([*pages(*FIFTY[:5]), *pages("new")], marked="m2")
 
@@ -145,8 +143,7 @@ async def test_too_many_that_are_gone_are_kept_until_somebody_confirms(store):
     assert (await store.manifest.checkpoint("c")).mark == "m2"
 
 
-async def test_too_many_changes_that_remove_are_kept_too_and_listed_again(store):
-    """Whether all is listed or only what changed."""
+async def test_mass_removal_in_a_listing_of_changes_is_held_back_and_listed_again(store):
     await run(store, Scripted(pages(*FIFTY), marked="m1"))
 
     report = await run(store, Scripted([DeletedDocument(key) for key in FIFTY[:30]], whole=False, marked="m2"))
@@ -155,15 +152,14 @@ async def test_too_many_changes_that_remove_are_kept_too_and_listed_again(store)
     assert len(await keys(store)) == 50
 
 
-async def test_a_few_are_removed_unasked(store):
-    """Twenty, or a fifth."""
+async def test_few_removals_need_no_confirmation(store):
+    """Up to twenty, or a fifth."""
     await run(store, Scripted(pages(*FIFTY)))
 
     assert (await run(store, Scripted(pages(*FIFTY[:30])))).removed == 20
 
 
-async def test_what_only_has_another_name_is_not_lost(store):
-    """A folder that was renamed: as much came as went."""
+async def test_renamed_documents_do_not_count_as_removed(store):
     await run(store, Scripted([found(f"old/{key}", f"Page {key}.") for key in FIFTY]))
 
     report = await run(store, Scripted([found(f"new/{key}", f"Page {key}.") for key in FIFTY]))
@@ -171,8 +167,7 @@ async def test_what_only_has_another_name_is_not_lost(store):
     assert (report.added, report.removed, report.held_back) == (50, 50, 0)
 
 
-async def test_a_source_that_suddenly_lists_nothing_removes_nothing(store):
-    """But for whoever confirms it."""
+async def test_empty_listing_removes_nothing_unless_confirmed(store):
     await run(store, Scripted(pages("a", "b")))
 
     with pytest.raises(RefreshRefused, match="2 documents of “c” were left"):
@@ -182,26 +177,24 @@ async def test_a_source_that_suddenly_lists_nothing_removes_nothing(store):
     assert (await run(store, Scripted([]), confirm_removal=True)).removed == 2
 
 
-async def test_a_key_that_comes_twice_is_taken_once_and_told(store):
-    """Every night the same, so that nothing flips to and fro."""
+async def test_duplicate_key_is_read_once_and_reported(store):
     source = Scripted([found("a", "The first."), found("a", "The second."), *pages("b")])
 
     reports = [await run(store, source) for _ in range(2)]
 
     assert [report.failures for report in reports] == [(("a", batch_reader.DUPLICATE_REASON),)] * 2
     assert (reports[1].changed, reports[1].unchanged) == (0, 2)
-    assert [one.text for one in await listed_passages(store.manifest, "c", "a")] == ["The first."]
+    assert [passage.text for passage in await listed_passages(store.manifest, "c", "a")] == ["The first."]
 
 
-async def test_a_fingerprint_that_comes_twice_is_two_documents(store):
-    """Equal files under two names."""
+async def test_equal_fingerprints_under_two_keys_are_two_documents(store):
     report = await run(store, Scripted([found("a", "The same."), found("b", "The same.")]))
 
     assert (report.added, await keys(store)) == (2, {"a", "b"})
 
 
-async def test_of_several_changes_of_one_document_the_last_holds(store):
-    """Edited, deleted, restored, and deleted: in the order in which they are listed."""
+async def test_last_of_several_changes_of_a_document_wins(store):
+    """Edited, deleted, restored and deleted, in listing order."""
     await run(store, Scripted(pages("a", "b", "c"), marked="m1"))
     events = [
         *(found("a", "First edit."), found("a", "Second edit.")),
@@ -213,20 +206,19 @@ async def test_of_several_changes_of_one_document_the_last_holds(store):
     await run(store, Scripted(events, whole=False))
 
     assert await keys(store) == {"a", "b"}
-    assert [one.text for one in await listed_passages(store.manifest, "c", "a")] == ["Second edit."]
+    assert [passage.text for passage in await listed_passages(store.manifest, "c", "a")] == ["Second edit."]
 
 
-async def test_a_change_that_was_taken_back_is_taken_back(store):
-    """The fingerprint is the known one, and not what was read a moment ago."""
+async def test_reverted_change_restores_the_known_version(store):
     await run(store, Scripted(pages("a"), marked="m1"))
 
     await run(store, Scripted([found("a", "A slip."), *pages("a")], whole=False))
 
-    assert [one.text for one in await listed_passages(store.manifest, "c", "a")] == ["Page a says a."]
+    assert [passage.text for passage in await listed_passages(store.manifest, "c", "a")] == ["Page a says a."]
 
 
-async def test_what_could_not_be_read_is_asked_for_again_though_it_has_not_changed(store):
-    """Nobody would list it; what still cannot be read stays on the list, and what is gone leaves it."""
+async def test_failed_documents_are_retried_although_unchanged(store):
+    """Documents that fail again stay listed as failures; deleted ones leave the list."""
     broken = [found("a"), found("b"), found("c"), *pages("d")]
     await run(store, Scripted(broken, marked="m1"))
     singly = {"a": found("a", "Now it can be read."), "b": found("b"), "c": DeletedDocument("c")}
@@ -239,9 +231,7 @@ async def test_what_could_not_be_read_is_asked_for_again_though_it_has_not_chang
     assert await keys(store) == {"a", "d", "e"}
 
 
-async def test_what_is_larger_than_any_document_is_not_loaded(store):
-    """However large it says it is; the others are."""
-
+async def test_document_above_the_size_limit_is_not_loaded(store):
     def explode():
         raise AssertionError("it was loaded")
 
@@ -251,8 +241,7 @@ async def test_what_is_larger_than_any_document_is_not_loaded(store):
     assert (report.added, report.failures) == (1, (("vast", "is larger than 512 MB"),))
 
 
-async def test_a_text_that_no_store_should_hold_is_listed_and_the_others_are_read(store):
-    """A page of a hundred megabytes among ordinary ones."""
+async def test_text_above_the_length_limit_is_reported_and_the_others_are_read(store):
     long = "word " * (page_cleanup.LONGEST_TEXT // 5 + 1)
     report = await run(store, Scripted([*pages("a"), found("long", long), *pages("b")]))
 
@@ -260,8 +249,7 @@ async def test_a_text_that_no_store_should_hold_is_listed_and_the_others_are_rea
     assert (report.added, "split it" in reason) == (2, True)
 
 
-async def test_an_unreadable_document_keeps_its_version_over_listings_of_changes(store):
-    """It is not gone."""
+async def test_unreadable_document_keeps_its_version_over_listings_of_changes(store):
     await run(store, Scripted(pages("a", "b"), marked="m1"))
 
     report = await run(store, Scripted([Unreadable("a", "is encrypted")], whole=False))

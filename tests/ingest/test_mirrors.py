@@ -39,7 +39,7 @@ EMPTY = page(2, "Empty", "{{infobox}}", revision=12)
 BOB = page(3, "Bob", "Bob is a name.", revision=13)
 
 
-async def test_nights_with_a_mirror(tmp_path):
+async def test_nightly_refreshes_of_a_dump_mirror(tmp_path):
     """A first dump, a night with nothing new, nights that fail, a new dump."""
     mirror = FakeMirror()
     mirror.publish(WIKI, "20261101", packed(ADA, EMPTY, BOB))
@@ -66,8 +66,8 @@ async def test_nights_with_a_mirror(tmp_path):
         assert world.files() == [name for name in world.files() if "20261120" in name]
 
 
-async def test_a_cancelled_download_goes_on_the_next_night(tmp_path):
-    """Whoever cancels does not wait for the rest of it, and what had come is not asked for again."""
+async def test_cancelled_download_resumes_the_next_night(tmp_path):
+    """Cancelling does not wait for the rest, and received bytes are not requested again."""
     mirror = FakeMirror()
     mirror.publish(WIKI, "20261101", packed(test_dump_mirror.about("pioneer")))
     mirror.fault("20261101-" + PLAIN, stalls(2_000))
@@ -83,8 +83,8 @@ async def test_a_cancelled_download_goes_on_the_next_night(tmp_path):
         assert server.requests[-1].headers["range"] == "bytes=2000-"
 
 
-async def test_nights_with_a_site(tmp_path):
-    """Pages come, change and go; a site that answers everything with a login, or with 404, takes nothing."""
+async def test_nightly_refreshes_of_a_web_site(tmp_path):
+    """Pages are added, change and disappear; logins or 404 for everything change nothing."""
     site = FakeSite()
     for number in range(60):
         site.page(

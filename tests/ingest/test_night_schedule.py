@@ -28,7 +28,7 @@ def _utc(*parts: int) -> datetime:
     return datetime(*parts, tzinfo=UTC)  # type: ignore[arg-type, misc]
 
 
-def test_a_night_that_the_clock_skips_comes_as_much_later() -> None:
+def test_skipped_time_runs_later_by_the_shift() -> None:
     """02:30 of 29 March 2026 does not exist in Berlin; 03:30 does."""
     nights = _nights(datetime(2026, 3, 28, 12, tzinfo=BERLIN), 3, time(2, 30), BERLIN)
 
@@ -36,15 +36,14 @@ def test_a_night_that_the_clock_skips_comes_as_much_later() -> None:
     assert nights[0].astimezone(BERLIN).time() == time(3, 30)
 
 
-def test_a_night_in_the_hour_that_comes_twice_comes_once() -> None:
+def test_doubled_time_runs_once() -> None:
     """The first 02:30 of 25 October 2026 in Berlin, and not the second."""
     nights = _nights(datetime(2026, 10, 24, 12, tzinfo=BERLIN), 2, time(2, 30), BERLIN)
 
     assert nights == [_utc(2026, 10, 25, 0, 30), _utc(2026, 10, 26, 1, 30)]
 
 
-def test_asked_between_the_two_hours_the_next_night_is_tomorrow_s() -> None:
-    """A restart in the doubled hour repeats nothing."""
+def test_restart_within_the_doubled_hour_repeats_nothing() -> None:
     between = datetime(2026, 10, 25, 2, 10, tzinfo=BERLIN, fold=1)
 
     assert night_after(between, time(2, 30), BERLIN) == _utc(2026, 10, 26, 1, 30)
@@ -55,8 +54,8 @@ def test_asked_between_the_two_hours_the_next_night_is_tomorrow_s() -> None:
     at=st.times().map(lambda moment: moment.replace(second=0, microsecond=0, fold=0)),
     zone=st.sampled_from([BERLIN, LORD_HOWE, ZoneInfo("America/Sao_Paulo"), ZoneInfo("Africa/Casablanca")]),
 )
-def test_every_day_has_its_night_once(start: datetime, at: time, zone: ZoneInfo) -> None:
-    """Over 400 days of any zone: always later, never two in less than 22 hours, none left out."""
+def test_every_day_has_one_night(start: datetime, at: time, zone: ZoneInfo) -> None:
+    """Over 400 days in any zone: ascending, at least 22 hours apart, none missing."""
     nights = _nights(start, 400, at, zone)
     gaps = [(later - earlier) / timedelta(hours=1) for earlier, later in pairwise(nights)]
 
@@ -65,7 +64,7 @@ def test_every_day_has_its_night_once(start: datetime, at: time, zone: ZoneInfo)
     assert round((nights[-1] - nights[0]) / timedelta(days=1)) == 399
 
 
-def test_a_day_that_a_country_skips_has_no_night() -> None:
+def test_skipped_day_has_no_night() -> None:
     """Samoa had no 30 December 2011; the nights before and after come once."""
     nights = _nights(datetime(2011, 12, 29, 12, tzinfo=APIA), 2, time(3), APIA)
 
@@ -77,8 +76,8 @@ def test_a_day_that_a_country_skips_has_no_night() -> None:
     at=st.times().map(lambda moment: moment.replace(second=0, microsecond=0, fold=0)),
     zone=st.sampled_from([BERLIN, LORD_HOWE, APIA]),
 )
-def test_the_last_night_is_the_one_before_the_next(start: datetime, at: time, zone: ZoneInfo) -> None:
-    """From either side there is none between them, and a night that comes just now has come."""
+def test_last_night_precedes_the_next(start: datetime, at: time, zone: ZoneInfo) -> None:
+    """There is none between them, and a night that begins now counts as begun."""
     before, after = night_by(start, at, zone), night_after(start, at, zone)
 
     assert before <= start < after
@@ -96,8 +95,7 @@ def test_the_last_night_is_the_one_before_the_next(start: datetime, at: time, zo
     ],
     ids=["nothing was missed", "it comes", "the last of those missed", "the clock was put back"],
 )
-def test_the_night_to_be_worked_next(since: datetime, now: datetime, expected: datetime) -> None:
-    """By what was worked last and what the clock says."""
+def test_next_night_follows_last_run_and_clock(since: datetime, now: datetime, expected: datetime) -> None:
     assert next_night(since, now, time(3), ZoneInfo("UTC")) == expected
 
 
@@ -161,8 +159,7 @@ async def _pulses() -> None:
         await asyncio.sleep(0.001)
 
 
-def test_missed_nights_are_made_up_for_by_one() -> None:
-    """Three were slept through."""
+def test_several_missed_nights_are_run_once() -> None:
     work = _Work()
 
     async def run() -> None:
@@ -177,16 +174,15 @@ def test_missed_nights_are_made_up_for_by_one() -> None:
     assert work.count == 1
 
 
-def test_nothing_happens_before_its_time() -> None:
-    """The last night was an hour ago."""
+def test_no_night_runs_before_it_is_due() -> None:
     work = _Work()
     asyncio.run(_during(work, datetime.now(UTC), _pulses))
 
     assert work.count == 0
 
 
-def test_each_night_is_told_when_it_was_due_and_comes_by_the_clock() -> None:
-    """One by one, also when a machine woke long after; a night is not worked while the clock has not come to it."""
+def test_each_night_gets_its_due_time_and_follows_the_clock() -> None:
+    """Also when a machine wakes long after; no night runs before the clock reaches it."""
     clock, work = _Clock(_utc(2026, 3, 1, 12)), _Work()
 
     async def run() -> None:
@@ -207,8 +203,8 @@ def test_each_night_is_told_when_it_was_due_and_comes_by_the_clock() -> None:
     assert work.backs == 0
 
 
-def test_a_clock_that_jumps_ahead_and_back_takes_no_night_away() -> None:
-    """What was worked for nights to come is told, and those nights come when they come; a small step is nothing."""
+def test_clock_that_jumps_ahead_and_back_skips_no_night() -> None:
+    """Nights that ran too early are reported and run again; small steps are ignored."""
     clock, work = _Clock(_utc(2026, 3, 1, 12)), _Work()
 
     async def run() -> None:
@@ -229,8 +225,7 @@ def test_a_clock_that_jumps_ahead_and_back_takes_no_night_away() -> None:
     assert (work.due, work.backs) == ([_utc(2026, 3, 4, 3), _utc(2026, 3, 2, 3)], 1)
 
 
-def test_what_goes_wrong_is_logged_and_ends_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    """The schedule goes on."""
+def test_failing_work_is_logged_and_the_schedule_continues(caplog: pytest.LogCaptureFixture) -> None:
     work = _Work(ValueError("broken"))
 
     async def run() -> None:
@@ -248,8 +243,7 @@ def test_what_goes_wrong_is_logged_and_ends_nothing(caplog: pytest.LogCaptureFix
     assert "the next night comes all the same" in caplog.text
 
 
-def test_work_under_way_is_cancelled_and_waited_for_at_the_end() -> None:
-    """It has let go of everything when the block is left."""
+def test_running_work_is_cancelled_and_awaited_at_the_end() -> None:
     work = _Work(endless=True)
     asyncio.run(asyncio.wait_for(_during(work, MISSED, work.begun.wait), 60))
 

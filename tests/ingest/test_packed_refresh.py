@@ -47,12 +47,14 @@ async def held(store):
     """Return the documents of the corpus without their numbers, and what words find."""
     versions = await store.manifest.listed("wiki")
     hits = await store.search("other number 7", ["wiki"], 5)
-    return {one.document.key: (one.document, one.passages) for one in versions}, [hit.passage.id for hit in hits]
+    return {version.document.key: (version.document, version.passages) for version in versions}, [
+        hit.passage.id for hit in hits
+    ]
 
 
 @pytest.mark.parametrize(("index", "processes"), [(True, 2), (True, 1), (False, 1)])
-async def test_it_holds_the_same_as_one_that_is_embedded(tmp_path, index, processes):
-    """Documents, their passages and other titles; nothing is embedded for it."""
+async def test_packed_corpus_equals_an_embedded_one(tmp_path, index, processes):
+    """Documents, passages and aliases are equal; nothing is embedded."""
     path = written(tmp_path / "dump", [*ARTICLES, EMPTY, *REDIRECTS], index=index)
     with opened(tmp_path / "eager") as store:
         eager = await refreshed(store, WikipediaDump(path, processes=1), DenseMode.EAGER)
@@ -71,7 +73,7 @@ async def test_it_holds_the_same_as_one_that_is_embedded(tmp_path, index, proces
 
 
 async def test_any_source_can_be_packed(tmp_path):
-    """One that cannot do it itself is packed as it is read; what changed and what is gone is told."""
+    """A source without its own packing is packed as it is read."""
     pages = {f"{n}.md": {"": f"Page {n} says {n}."} for n in range(30)}
     with opened(tmp_path) as store:
         await refreshed(store, PageSource(pages))
@@ -99,8 +101,8 @@ class Torn(WikipediaDump):
         return type(listing)(items())
 
 
-async def test_what_was_stored_before_an_end_is_not_read_again(tmp_path):
-    """The next run goes on, although the survey of the first is as old as the dump."""
+async def test_interrupted_packing_continues_without_reading_again(tmp_path):
+    """The survey of the interrupted run is as old as the dump."""
     path = written(tmp_path / "dump", [*ARTICLES, *REDIRECTS], index=True, size=7)
     kept = tmp_path / "survey"
     with opened(tmp_path / "home") as store:

@@ -54,8 +54,8 @@ async def states(store):
     return [one.state for one in await store.runs.recent()]
 
 
-async def test_a_corpus_is_refreshed_by_one_at_a_time(store, embedder):
-    """Whoever comes second is told who is at it; another corpus is nobody's business."""
+async def test_second_refresh_of_a_corpus_is_refused(store, embedder):
+    """It names the holder; other corpora are independent."""
     first = await begun(store, embedder, Scripted([found("a", "Please wait.")]))
 
     with pytest.raises(RefreshRefused, match="already being refreshed, by") as caught:
@@ -68,8 +68,7 @@ async def test_a_corpus_is_refreshed_by_one_at_a_time(store, embedder):
     assert await states(store) == [RunState.DONE, RunState.DONE]
 
 
-async def test_a_lease_is_renewed_while_a_long_batch_is_embedded(store, embedder):
-    """However long that takes."""
+async def test_lease_is_renewed_during_a_long_batch(store, embedder):
     clock, leases = Clock(), store.leases
     task = await begun(store, embedder, Scripted([found("a", "Please wait.")]), clock=clock, lease_seconds=0.03)
     clock.turn(1000)
@@ -81,8 +80,8 @@ async def test_a_lease_is_renewed_while_a_long_batch_is_embedded(store, embedder
     assert await leases.holder("refresh:c", clock()) is None
 
 
-async def test_a_lease_that_another_took_ends_the_refresh_and_nothing_more_is_written(store, embedder):
-    """The process stood still; the other goes on with the work, and the history tells both."""
+async def test_lost_lease_ends_the_refresh_without_further_writes(store, embedder):
+    """The process was suspended; the other continues, and the history shows both."""
     clock = Clock()
     task = await begun(store, embedder, Scripted([found("a", "Please wait.")]), clock=clock, lease_seconds=0.03)
     clock.turn(1000)
@@ -101,8 +100,7 @@ async def test_a_lease_that_another_took_ends_the_refresh_and_nothing_more_is_wr
     assert await other.holder("refresh:c", clock()) == "another"
 
 
-async def test_what_waits_under_a_lease_that_another_took_is_ended(store):
-    """It need not write anything to find out."""
+async def test_lost_lease_interrupts_a_waiting_block(store):
     clock, other = Clock(), Leases(store.manifest.database)
 
     async def waiting():
@@ -111,12 +109,11 @@ async def test_what_waits_under_a_lease_that_another_took_is_ended(store):
                 clock.turn(1000)
             await asyncio.Event().wait()
 
-    with pytest.raises(LeaseLost, match="stood still"):
+    with pytest.raises(LeaseLost, match="was suspended"):
         await waiting()
 
 
-async def test_a_lease_that_cannot_be_had_leaves_no_trace(store):
-    """Neither a run nor a lease."""
+async def test_refused_lease_leaves_neither_run_nor_lease(store):
     await store.leases.take("refresh:c", "another", NOON, 60)
 
     with pytest.raises(RefreshRefused, match="by another"):
@@ -126,8 +123,8 @@ async def test_a_lease_that_cannot_be_had_leaves_no_trace(store):
     assert await store.leases.holder("refresh:c", NOON) == "another"
 
 
-async def test_a_refresh_that_is_cancelled_stops_its_source_and_keeps_what_it_had(store):
-    """The source is told, its thread has ended, and what it had open is closed."""
+async def test_cancelled_refresh_stops_its_source_and_keeps_applied_changes(store):
+    """The source's thread has ended and its resources are closed."""
     reading, go_on, closed = threading.Event(), threading.Event(), threading.Event()
 
     def wait():
@@ -158,8 +155,7 @@ async def test_a_refresh_that_is_cancelled_stops_its_source_and_keeps_what_it_ha
     )
 
 
-async def test_the_event_loop_goes_on_while_a_cancelled_source_takes_its_time(store):
-    """Nothing waits for a thread but the refresh itself."""
+async def test_event_loop_runs_while_a_cancelled_source_stops_slowly(store):
     reading, go_on = threading.Event(), threading.Event()
 
     def wait():
@@ -200,8 +196,8 @@ class Interrupted:
         return there
 
 
-async def test_a_search_that_a_commit_overtakes_finds_the_new_version_and_not_nothing(store):
-    """The candidates were the old version's; by the time they are joined it is no longer listed."""
+async def test_search_overtaken_by_a_commit_finds_the_new_version(store):
+    """The candidates belong to the old version, which is retired before they are joined."""
     await run(store, Scripted([found("a", "The tariff is nine florins.")]))
     loop = asyncio.get_running_loop()
     new = Scripted([found("a", "The tariff is ten florins.")])
@@ -217,8 +213,8 @@ async def test_a_search_that_a_commit_overtakes_finds_the_new_version_and_not_no
 
 
 @pytest.mark.parametrize("method", ["expected", "documents"])
-async def test_a_source_that_is_slow_to_begin_is_stopped_and_blocks_nobody(store, method):
-    """A download of hours, say: the event loop goes on, and the refresh ends when the source does."""
+async def test_slow_source_is_stopped_without_blocking_the_loop(store, method):
+    """For example during a download of hours."""
     reading, go_on = threading.Event(), threading.Event()
 
     def wait(*_args):

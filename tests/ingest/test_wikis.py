@@ -34,8 +34,8 @@ def wiki_of_rules():
     return wiki
 
 
-async def test_a_wiki_from_its_first_run_on(tmp_path):
-    """Edited, made, moved, deleted, restored; then the same by a fresh store, passage by passage."""
+async def test_mediawiki_refreshes_follow_every_change(tmp_path):
+    """Edited, created, moved, deleted, restored; then compared with a new store."""
     wiki = wiki_of_rules()
     with opened(tmp_path / "one") as store:
         assert await run(store, wiki_source(wiki)) == (3, 0, 0, 0, 0)
@@ -59,7 +59,7 @@ async def test_a_wiki_from_its_first_run_on(tmp_path):
         assert (await contents(store, "wiki")).manifest == mine.manifest
 
 
-async def test_a_moved_page_keeps_its_id_and_its_passages(tmp_path):
+async def test_moved_page_keeps_its_passages_and_changes_its_title(tmp_path):
     """What is made of a title is the title: the passages keep their ids and texts, and none is left under the old."""
     wiki = wiki_of_rules()
     with opened(tmp_path) as store:
@@ -76,7 +76,7 @@ async def test_a_moved_page_keeps_its_id_and_its_passages(tmp_path):
         assert [(p.id, p.text) for p in await listed_passages(store.manifest, "wiki", key)] == before
 
 
-async def test_a_wiki_that_fails_half_way_keeps_what_there_was_and_is_gone_on_with(tmp_path):
+async def test_interrupted_wiki_run_keeps_its_pages_and_continues(tmp_path):
     wiki = wiki_of_rules()
     fault = Answer(404, b"")
     with opened(tmp_path) as store:
@@ -95,7 +95,7 @@ async def test_a_wiki_that_fails_half_way_keeps_what_there_was_and_is_gone_on_wi
         assert await run(store, wiki_source(wiki)) == (0, 1, 1, 1, 0)
 
 
-async def test_confluence_from_its_first_run_on(tmp_path):
+async def test_confluence_refreshes_follow_every_change(tmp_path):
     house = confluence.Confluence(cloud=True)
     house.write("1", "Home", "<p>Welcome, all of you.</p>")
     house.write("2", "Pay", "<p>Pay day is the 25th.</p>", parent="1")
@@ -111,8 +111,8 @@ async def test_confluence_from_its_first_run_on(tmp_path):
         assert await found(store, "pay day and bonus") == [("Home", "Welcome back.")]
 
 
-async def test_a_restriction_is_obeyed_however_many_pages_it_hides(tmp_path):
-    """Whatever else is held back when much is gone: what may no longer be shown is not shown."""
+async def test_restricted_pages_are_removed_at_any_number(tmp_path):
+    """The limit on mass removal does not apply."""
     house = confluence.Confluence(most=50)
     house.write("1", "Home", "<p>Welcome, all of you.</p>")
     house.write("2", "Board", "<p>Minutes of the board.</p>", parent="1")
@@ -125,7 +125,7 @@ async def test_a_restriction_is_obeyed_however_many_pages_it_hides(tmp_path):
         assert await run(store, confluence_source(house)) == (0, 0, 1, 61, 0)
 
 
-async def test_an_export_and_the_next(tmp_path):
+async def test_second_export_updates_the_first(tmp_path):
     pages = [space(), page(10, "Home", "<p>Welcome, all of you.</p>"), page(11, "Pay", "<p>Pay day is the 25th.</p>")]
     with opened(tmp_path / "home") as store:
         first = packed(tmp_path / "a.zip", xml(*pages))

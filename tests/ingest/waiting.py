@@ -47,4 +47,4 @@ async def begun(store, embedder, source, **options):
 
 async def texts(store, key):
     """Read what is listed of a document."""
-    return [one.text for one in await listed_passages(store.manifest, "c", key)]
+    return [passage.text for passage in await listed_passages(store.manifest, "c", key)]

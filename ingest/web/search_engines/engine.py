@@ -1,7 +1,7 @@
 """Ask a search engine for the addresses of pages: SearXNG by its JSON, Brave by its API.
 
 An engine is a black box behind `SearchEngine`. What it says is only taken for addresses: titles and summaries of its
-own are not evidence of anything, and an engine that fails never looks like one that found nothing.
+own are not evidence of anything, and a failing engine differs from one without results.
 """
 
 import json
@@ -39,7 +39,7 @@ class SearchEngine(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EngineAccess:
-    """Where an engine answers, and how it is asked."""
+    """An engine's address and the parameters of its requests."""
 
     url: str = field(repr=False)
     agent: str
@@ -64,7 +64,7 @@ class SearxngEngine:
     name: str = "searxng"
 
     def open_client(self) -> WebClient:
-        # Its own API knows no key: one is for a proxy that stands before it.
+        # Its own API has no keys; a key is for a proxy in front of it.
         return self.access.open_client({"Authorization": f"Bearer {self.access.api_key}"}, _KEY)
 
     def find(self, web: WebClient, query: str, count: int) -> tuple[str, ...]:
@@ -75,12 +75,12 @@ class SearxngEngine:
             hint = 'Add "json" to search.formats in its settings.yml; it may also want another [search_engine] api_key.'
             raise SourceUnavailable(str(error), hint=hint) from error
         body = read_reply(reply, self.name)
-        found = list_addresses(body.get("results"), count)
+        addresses = list_addresses(body.get("results"), count)
         silent = body.get("unresponsive_engines")
-        if not found and silent:
+        if not addresses and silent:
             hint = "Look at its own statistics, or let it ask other engines."
             raise SourceUnavailable("None of the engines that SearXNG asks answered it.", hint=hint)
-        return found
+        return addresses
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,12 +143,12 @@ def read_reply(reply: WebResponse, name: str) -> Mapping[str, Any]:
 def list_addresses(results: object, count: int) -> tuple[str, ...]:
     """Return the addresses of results that may be pages of the web, each once. Pure."""
     listed: Sequence[Any] = results if isinstance(results, list) else ()
-    named = (one.get("url") for one in listed if isinstance(one, Mapping))
+    named = (result.get("url") for result in listed if isinstance(result, Mapping))
     return tuple(dict.fromkeys(filter(None, map(normalize_address, named))))[:count]
 
 
 def normalize_address(url: object) -> str:
-    """Return a page's address without its fragment; empty where it is none of the web, or carries a password."""
+    """Return a page's address without its fragment; empty if it is not a web address or contains a password."""
     if not isinstance(url, str) or len(url) > _LONGEST_ADDRESS:
         return ""
     try:

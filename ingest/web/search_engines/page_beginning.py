@@ -1,4 +1,4 @@
-"""Read the first tokens of a page of the web; what runs in the process that reads, so that it imports little."""
+"""Read the first tokens of a web page. Runs in the sandbox process, so it imports little."""
 
 import math
 from collections.abc import Callable, Iterator

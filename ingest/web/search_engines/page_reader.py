@@ -1,6 +1,6 @@
 """Fetch a page that a search engine names, and read its beginning: politely, within bounds, and trusting none of it.
 
-Robots.txt is asked before each site's first page, redirects to another site included. Only what is text is read, in a
+robots.txt is read before each site's first page, also after redirects to another site. Only text is read, in a
 process of its own, and no more of it than a model is shown.
 """
 
@@ -32,7 +32,7 @@ _READ_TYPES = frozenset(
 class FetchedPage:
     """What a server sent for an address."""
 
-    url: str  # where it was found in the end
+    url: str  # after redirects
     content: bytes
     content_type: str
     modified: datetime | None
@@ -52,7 +52,7 @@ def fetch_page(web: WebClient, url: str) -> FetchedPage:
             return _accept(reply)
         url = normalize_address(join_url(reply.url, location))
         if not url:
-            raise UnreadableDocument("leads to no address of the web")
+            raise UnreadableDocument("redirects to an invalid address")
     raise UnreadableDocument("leads through too many sites")
 
 
@@ -74,7 +74,7 @@ def _accept(reply: WebResponse) -> FetchedPage:
     if reply.status != httpx.codes.OK:
         raise UnreadableDocument(f"answers HTTP {reply.status}")
     if kind.partition(";")[0].strip().lower() not in _READ_TYPES:
-        raise UnreadableDocument("is no page of text")
+        raise UnreadableDocument("is not a page of text")
     modified = parse_http_date(reply.headers.get("last-modified", ""))
     return FetchedPage(normalize_address(reply.url), reply.content, kind, modified)
 
@@ -85,7 +85,7 @@ def read_page(sandbox: Sandbox, fetched: FetchedPage, tokens: int, now: datetime
     is_markup = name.endswith((".html", ".htm", ".xhtml"))
     content = declare_encoding(fetched.content, fetched.content_type) if is_markup else fetched.content
     page = sandbox.done(partial(read_beginning, content, name, fetched.url, fetched.modified, tokens))
-    # The page may be gone tomorrow: what is cited of it is what was read that day.
+    # The page may be deleted tomorrow, so its citation is dated by the day it was read.
     return replace(page, revision=f"read {now.astimezone(UTC):%Y-%m-%d}")
 
 

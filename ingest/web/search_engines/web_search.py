@@ -1,7 +1,7 @@
 """Search the web for passages: an engine names pages, and the beginnings of the best are read, all within seconds.
 
-Pages are fetched at once, but from one host one at a time, over all turns. What cannot be read is left out and the next
-in the engine's order read in its place; where nothing at all can be had, that is an outage.
+Pages are fetched concurrently, but one at a time from each host, over all turns. Unreadable pages are replaced by the
+next in the engine's order; if none can be read, that is an outage.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ from storage.database.worker_threads import ThreadPool
 from storage.types import WEB_PREFIX, Document, Hit
 
 T = TypeVar("T")
-MOST_PAGES = 10  # of one search, however many are asked for
+MOST_PAGES = 10  # of one search
 SPARE = 2  # so many times more pages are named than read, as some cannot be
 PATIENCE = 3  # a page's server may take so great a part of the seconds to say something
 RECENT_SECONDS, MOST_RECENT = 60.0, 64
@@ -95,15 +95,15 @@ class WebSearch:
         """
         pages = min(pages, MOST_PAGES)
         deadline = asyncio.get_running_loop().time() + self._bounds.seconds
-        # Started while the engine is asked: a process takes longer to begin than a page to be read.
+        # Started during the engine's search, because starting a process takes longer than reading a page.
         warming = asyncio.ensure_future(self._reading.run(warm_up, self._sandbox))
         warming.add_done_callback(_note_failed_start)
         named = await self.find(query, SPARE * pages)
-        wanted = enumerate(url for url in named if url not in skip)
+        candidates = enumerate(url for url in named if url not in skip)
         read, outages = dict[int, tuple[Hit, ...]](), list[Exception]()
 
         async def fill_place() -> None:
-            for place, url in wanted:
+            for place, url in candidates:
                 try:
                     read[place] = await self._read(url, 1 / (place + 1), skip)
                 except Exception as error:  # noqa: BLE001 - one page, whatever it is, must not cost the others
@@ -142,7 +142,7 @@ class WebSearch:
         return tuple(Hit(passage, document, score) for passage in split_page(self.corpus, page.url, page))
 
     async def _load(self, url: str) -> Page:
-        """Return a page; one that another query of the moment asked for is not asked for again, had or not."""
+        """Return a page; concurrent queries share one request, also a failing one."""
         async with self._hosts.setdefault(urlsplit(url).netloc, asyncio.Lock()):
             now = asyncio.get_running_loop().time()
             until, loaded = self._recent.get(url, (now, None))
@@ -176,7 +176,7 @@ class WebSearch:
         return WebClient(policy, transport=PublicTransport(self._bounds.hosts, resolve=self._resolve))
 
     async def _fetch(self, client: WebClient, work: Callable[[], T]) -> T:
-        """Run what uses a client in a thread; it is stopped where nobody waits for it any more."""
+        """Run a function that uses a client in a thread; the client is stopped when the caller is cancelled."""
         self._clients.add(client)
         try:
             return await self._fetching.run(_run_within, client, work)

@@ -42,7 +42,7 @@ def make(number, kind):
 
 
 @given(kinds=st.lists(ITEMS, max_size=40), ahead=st.integers(1, 5), packs=st.booleans())
-def test_every_item_comes_in_its_place_whatever_stands_around_it(kinds, ahead, packs):
+def test_items_keep_their_order(kinds, ahead, packs):
     known = {f"{number}.md": "known" if kind == "known" else "old" for number, kind in enumerate(kinds)}
     items = [make(*each) for each in enumerate(kinds)]
     plain, far = Scripted(items), DistributedSource(Scripted(items), PicklingEngine(ahead), block_documents=4)
@@ -54,7 +54,7 @@ def test_every_item_comes_in_its_place_whatever_stands_around_it(kinds, ahead, p
     assert read_all(readers[1]) == read_all(readers[0])
 
 
-def test_a_quiet_night_asks_no_engine_and_a_change_in_it_asks_for_little():
+def test_unchanged_refresh_starts_no_engine():
     items = [make(number, "known") for number in range(1_000)]
     known = {item.key: "known" for item in items}
     engine = PicklingEngine()
@@ -78,7 +78,7 @@ def folder(tmp_path):
 
 
 @pytest.mark.parametrize("dense", [DenseMode.EAGER, DenseMode.LAZY])
-async def test_a_refresh_comes_to_the_same_and_embeds_nothing_here(tmp_path, folder, dense):
+async def test_distributed_refresh_equals_a_local_one_and_embeds_nothing_here(tmp_path, folder, dense):
     with opened(tmp_path / "a") as plain, opened(tmp_path / "b") as store:
         first = await refresh_corpus(folder, "docs", plain, progress=lambda _: None, dense=dense)
         embedded = list(store.embedder.calls)
@@ -93,7 +93,7 @@ async def test_a_refresh_comes_to_the_same_and_embeds_nothing_here(tmp_path, fol
         assert store.embedder.calls == embedded
 
 
-def test_who_embeds_otherwise_is_told_and_a_stop_reaches_engine_and_source():
+def test_other_embedder_is_an_error_and_stop_reaches_engine_and_source():
     engine, source = PicklingEngine(), Scripted([make(1, "new")])
     far = DistributedSource(source, engine, WorkerEmbedder("another", WordEmbedder))
 

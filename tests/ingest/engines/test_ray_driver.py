@@ -21,7 +21,7 @@ def told(work, number=1, code=OURS):
     return answer["said"], pickle.loads(answer["held"])
 
 
-def test_a_worker_answers_with_a_result_or_with_the_error():
+def test_worker_returns_a_result_or_an_error():
     assert told(pickle.dumps(jobs.double)) == ("result", 2)
     said, error = told(pickle.dumps(jobs.fail))
     assert said == "error"
@@ -38,7 +38,7 @@ def test_a_worker_answers_with_a_result_or_with_the_error():
         (GONE, OURS, "cannot run Footnote: No module named 'nowhere'"),
     ],
 )
-def test_a_worker_that_is_another_version_or_none_says_so(work, code, message):
+def test_worker_of_another_version_is_reported(work, code, message):
     said, (fault, hint) = told(work, code=code)
 
     assert said == "fault"
@@ -55,7 +55,7 @@ def test_a_worker_that_is_another_version_or_none_says_so(work, code, message):
         (RuntimeError("The node is out of disk\nat length"), "", "cannot be started here: .*disk.$", "this machine"),
     ],
 )
-def test_why_there_is_no_cluster_is_told_in_a_line(error, address, message, hint):
+def test_missing_cluster_is_explained_in_one_line(error, address, message, hint):
     fault, advice = explain_refusal(error, address)
 
     assert re.search(message, fault)
@@ -63,7 +63,7 @@ def test_why_there_is_no_cluster_is_told_in_a_line(error, address, message, hint
     assert "\n" not in fault
 
 
-def test_nobody_is_given_a_secret():
+def test_driver_and_workers_get_no_secrets():
     around = {
         "PATH": "/bin",
         "OPENAI_API_KEY": "s1",
@@ -78,7 +78,7 @@ def test_nobody_is_given_a_secret():
 
 
 @pytest.mark.skipif(find_spec("ray") is not None, reason="Ray is installed")
-def test_where_ray_is_missing_that_is_told_at_once():
+def test_missing_ray_is_reported():
     with pytest.raises(EngineUnavailable, match="not installed") as raised:
         RayEngine().check()
     assert "make ray" in raised.value.hint

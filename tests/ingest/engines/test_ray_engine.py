@@ -45,7 +45,7 @@ def two_nodes():
             cluster.wait(PATIENCE)
 
 
-def test_results_come_in_order_and_workers_know_no_secret(tmp_path):
+def test_results_keep_their_order_and_workers_have_no_secrets(tmp_path):
     with engine(OPENAI_API_KEY="s3cret", FOOTNOTE_DATABASE="postgresql://u:s3cret@h/d") as here:
         assert list(here.map(jobs.double, range(40))) == [2 * number for number in range(40)]
         (around,) = here.map(jobs.read_environment, [0])
@@ -71,7 +71,7 @@ def test_results_come_in_order_and_workers_know_no_secret(tmp_path):
             list(slow)
 
 
-def test_what_a_lost_node_had_is_computed_again(tmp_path):
+def test_work_of_a_lost_node_is_repeated(tmp_path):
     with two_nodes() as (address, cluster), engine(address) as there:
         items = [[-number] if number % 3 else (number, str(tmp_path)) for number in range(180)]
         done = there.map(jobs.take_time, items)
@@ -81,6 +81,6 @@ def test_what_a_lost_node_had_is_computed_again(tmp_path):
         assert [*first, *done] == [-number if number % 3 else 2 * number for number in range(180)]
 
 
-def test_a_cluster_that_is_not_there_is_told():
+def test_unreachable_cluster_is_reported():
     with engine(f"127.0.0.1:{free_port()}") as cluster, pytest.raises(EngineUnavailable, match="cannot be reached"):
         list(cluster.map(jobs.double, [1]))

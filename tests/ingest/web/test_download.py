@@ -61,8 +61,8 @@ def whole(path):
     return path.read_bytes() == CONTENT and [found.name for found in path.parent.iterdir()] == [path.name]
 
 
-def test_it_goes_on_where_the_connection_broke(path):
-    """Resets cost what was on its way, not what had come; a file that grows is not a failed try."""
+def test_download_resumes_after_a_broken_connection(path):
+    """Received bytes are kept, and progress does not count as a failed attempt."""
     asked = fetched(Mirror(1_000, 0, 50_000), path)
 
     assert whole(path)
@@ -72,8 +72,7 @@ def test_it_goes_on_where_the_connection_broke(path):
     assert have[-1] <= 51_000
 
 
-def test_another_process_goes_on(path):
-    """What an earlier process left is not asked for again."""
+def test_download_resumes_in_another_process(path):
     failed(Mirror(60_000), path, tries=1)
     left = path.with_name("dump.bz2.part").stat().st_size
     asked = fetched(Mirror(), path)
@@ -83,8 +82,8 @@ def test_another_process_goes_on(path):
     assert asked == [f"bytes={left}-"]
 
 
-def test_what_is_whole_already_is_only_checked(path):
-    """A process that died after the last byte left nothing to ask for."""
+def test_complete_download_is_only_verified(path):
+    """A process died after the last byte."""
     path.parent.mkdir()
     path.with_name("dump.bz2.part").write_bytes(CONTENT)
 
@@ -92,7 +91,7 @@ def test_what_is_whole_already_is_only_checked(path):
     assert whole(path)
 
 
-def test_a_server_that_ignores_ranges_begins_anew(path):
+def test_server_without_ranges_restarts_the_download(path):
     mirror = Mirror(60_000)
     mirror.ranges = False
     assert len(fetched(mirror, path)) == 2
@@ -100,16 +99,16 @@ def test_a_server_that_ignores_ranges_begins_anew(path):
 
 
 @pytest.mark.parametrize("digest", [SHA1, None])
-def test_a_file_that_changed_between_two_ranges_is_not_glued_together(path, digest):
-    """Its tag tells, whether there is a checksum or not: it begins anew."""
+def test_file_that_changes_between_ranges_is_downloaded_again(path, digest):
+    """Its ETag shows the change, with or without a checksum."""
     failed(Mirror(60_000, content=OTHER, etag='"old"'), path, tries=1, digest=digest)
     fetched(Mirror(), path, digest=digest)
 
     assert whole(path)
 
 
-def test_without_a_tag_the_checksum_tells(path):
-    """A part of another file is found out, thrown away, and all of it asked for."""
+def test_checksum_detects_a_changed_file_without_an_etag(path):
+    """The partial file is discarded and the download restarted."""
     failed(Mirror(60_000, content=OTHER, etag=""), path, tries=1)
     asked = fetched(Mirror(etag=""), path)
 
@@ -118,15 +117,15 @@ def test_without_a_tag_the_checksum_tells(path):
     assert asked[1] == ""
 
 
-def test_without_tag_and_checksum_nothing_is_glued(path):
+def test_without_etag_and_checksum_the_download_restarts(path):
     failed(Mirror(60_000, content=OTHER, etag=""), path, tries=1, digest=None)
 
     assert fetched(Mirror(etag=""), path, digest=None) == [""]
     assert whole(path)
 
 
-def test_a_wrong_checksum_is_never_taken(path):
-    """After all tries it is told, and nothing is left that the next try would build upon."""
+def test_wrong_checksum_is_rejected(path):
+    """After all attempts it is reported, and no partial file remains."""
     told = failed(Mirror(content=OTHER), path, tries=3)
 
     assert told.endswith("/dump.bz2 sends a file that does not match its SHA1 checksum.")
@@ -144,12 +143,12 @@ def test_a_wrong_checksum_is_never_taken(path):
         (Answer(206, CONTENT, {"Content-Range": "bytes 5-9/102400"}), "answers HTTP 206"),
     ],
 )
-def test_what_is_not_the_file_is_told_in_one_line(path, answer, said):
+def test_unusable_response_is_reported_in_one_line(path, answer, said):
     assert said in failed(in_turn(answer), path)
 
 
-def test_a_wrong_part_is_thrown_away(path):
-    """A server that answers another range than it was asked for, or a longer file, is asked for all of it."""
+def test_wrong_range_is_discarded(path):
+    """So is a longer file; the download restarts."""
     failed(Mirror(60_000), path, tries=1)
     wrong = Answer(206, b"xyz", {"Content-Range": "bytes 5-7/102400"})
     answers = [wrong, Answer(200, CONTENT)]
@@ -157,8 +156,8 @@ def test_a_wrong_part_is_thrown_away(path):
     assert whole(path)
 
 
-def test_a_part_from_another_place_is_not_glued_on(path):
-    """Also where it has just the length that is missing, and no checksum would tell."""
+def test_range_at_another_offset_is_discarded(path):
+    """Even if its length fits and there is no checksum."""
     failed(Mirror(60_000), path, tries=1, digest=None)
     have = path.with_name("dump.bz2.part").stat().st_size
     missing = len(CONTENT) - have
@@ -167,7 +166,7 @@ def test_a_part_from_another_place_is_not_glued_on(path):
     assert whole(path)
 
 
-def test_a_part_that_is_too_long_is_thrown_away(path):
+def test_partial_file_that_is_too_long_is_discarded(path):
     path.parent.mkdir()
     path.with_name("dump.bz2.part").write_bytes(CONTENT + b"more")
 
@@ -175,13 +174,13 @@ def test_a_part_that_is_too_long_is_thrown_away(path):
     assert whole(path)
 
 
-def test_a_folder_that_cannot_be_written_is_told(tmp_path):
+def test_unwritable_folder_is_reported(tmp_path):
     (tmp_path / "dumps").write_text("a file")
     told = failed(Mirror(), tmp_path / "dumps" / "dump.bz2")
     assert "cannot be written" in told
 
 
-def test_an_old_file_stays_until_the_new_one_is_whole(path):
+def test_old_file_stays_until_the_new_one_is_complete(path):
     path.parent.mkdir()
     path.write_bytes(b"old")
     with pytest.raises(SourceUnavailable):

@@ -24,18 +24,18 @@ PRIVATE = (
 
 
 @pytest.mark.parametrize("text", PRIVATE)
-def test_what_is_not_the_public_webs(text: str) -> None:
+def test_private_addresses_are_not_public(text: str) -> None:
     assert not is_public(text)
 
 
 @pytest.mark.parametrize("text", ["8.8.8.8", "93.184.215.14", "2606:4700::1111", "64:ff9b::808:808"])
-def test_what_is(text: str) -> None:
+def test_public_addresses_are_public(text: str) -> None:
     assert is_public(text)
 
 
 @given(st.integers(0, 2**32 - 1))
-def test_what_hides_an_address_is_no_more_public_than_it(number: int) -> None:
-    """Within the addresses of translators and tunnels stands another."""
+def test_embedded_address_decides(number: int) -> None:
+    """Translators and tunnels carry another address."""
     plain = IPv4Address(number)
     for hidden in (f"64:ff9b::{plain}", f"::ffff:{plain}", str(IPv6Address((0x2002 << 112) | (number << 80)))):
         assert is_public(str(plain)) or not is_public(hidden)
@@ -53,8 +53,8 @@ class Connected(httpx.BaseTransport):
 
 
 @pytest.mark.parametrize("found", [("10.0.0.1",), ("93.184.215.14", "127.0.0.1"), ("::1",)])
-def test_a_name_that_stands_for_a_private_address_is_not_connected_to(found: tuple[str, ...]) -> None:
-    """Nor one that stands for a public and a private one."""
+def test_name_with_a_private_address_is_refused(found: tuple[str, ...]) -> None:
+    """Also if it has a public one too."""
     inner = Connected()
     transport = PublicTransport(inner=inner, resolve=lambda *_: found)
     with httpx.Client(transport=transport) as client, pytest.raises(PrivateAddress) as raised:
@@ -63,8 +63,8 @@ def test_a_name_that_stands_for_a_private_address_is_not_connected_to(found: tup
     assert "secret" not in str(raised.value)
 
 
-def test_the_address_that_was_checked_is_connected_to_under_its_name() -> None:
-    """A name that would mean another address by then is not asked for again."""
+def test_checked_address_is_used_under_the_host_name() -> None:
+    """The name is not resolved again."""
     answers = [("93.184.215.14",), ("127.0.0.1",)]
     inner = Connected()
     transport = PublicTransport(inner=inner, resolve=lambda *_: answers.pop(0))
@@ -83,8 +83,8 @@ def test_the_address_that_was_checked_is_connected_to_under_its_name() -> None:
 @pytest.mark.parametrize(
     "host", ["127.0.0.1", "localhost", "0x7f.1", "2130706433", "127.1", "0", "[::1]", "[::ffff:127.0.0.1]"]
 )
-def test_no_spelling_of_this_machine_reaches_it(host: str) -> None:
-    """As the C library reads numbers, with a server that listens."""
+def test_no_spelling_of_the_local_address_connects(host: str) -> None:
+    """As the C library parses numbers, with a listening server."""
 
     def resolve(name: str, port: int) -> tuple[str, ...]:
         if ":" in name:
@@ -99,8 +99,8 @@ def test_no_spelling_of_this_machine_reaches_it(host: str) -> None:
         assert server.requests == []
 
 
-def test_a_redirect_inward_is_not_followed() -> None:
-    """Also by who would follow it; and a host that is allowed is so at its port alone."""
+def test_redirect_to_a_private_address_is_refused() -> None:
+    """An allowed host is allowed at its port only."""
     with serve(of_paths({"/": Answer(200, b"secret")})) as inside:
         with serve(of_paths({"/": Answer(302, b"", {"Location": inside.url + "/"})})) as outside:
             allowed = [outside.url.partition("://")[2]]

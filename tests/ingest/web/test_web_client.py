@@ -43,7 +43,7 @@ def refused(work):
     return f"{raised.value} {raised.value.hint}"
 
 
-def test_one_connection_one_agent_and_a_gap():
+def test_requests_share_a_connection_name_the_agent_and_pause():
     """Every request says who asks and how they can be reached, on one connection, a gap after the one before."""
     time = Time()
     with serve(lambda _: Answer(200, b"ok")) as server, web(time) as line:
@@ -65,8 +65,8 @@ def test_one_connection_one_agent_and_a_gap():
     ],
 )
 @pytest.mark.parametrize("status", [429, 500, 503])
-def test_it_waits_as_long_as_it_is_asked_to(headers, waits, status):
-    """Retry-After is obeyed, in seconds and as a date by the server's own clock; else waits grow from a second."""
+def test_retry_after_is_obeyed(headers, waits, status):
+    """In seconds, or as a date by the server's clock; otherwise waits grow from one second."""
     time = Time()
 
     answers = [Answer(status, headers=headers)] * len(waits) + [Answer(200, b"ok")]
@@ -76,8 +76,8 @@ def test_it_waits_as_long_as_it_is_asked_to(headers, waits, status):
     assert time.waits == waits
 
 
-def test_it_gives_up_in_one_line():
-    """After so many tries, or at once where it would have to wait for hours."""
+def test_client_gives_up_with_one_line():
+    """After the last attempt, or at once if it would have to wait for hours."""
     time = Time()
     with serve(
         of_paths({"/down?token=secret": Answer(502), "/rest": Answer(503, headers={"Retry-After": "7200"})})
@@ -92,8 +92,8 @@ def test_it_gives_up_in_one_line():
         assert "asks us to wait 7,200 seconds" in rest
 
 
-def test_what_is_not_there_is_an_answer():
-    """404 and 410 are the caller's to understand; 401 and 403 name the credential."""
+def test_missing_pages_are_answers_and_refusals_name_the_credential():
+    """404 and 410 are for the caller; 401 and 403 name the credential."""
     answers = of_paths({"/gone": Answer(410), "/in": Answer(401), "/no": Answer(403)})
     with serve(answers) as server, WebClient(RequestPolicy(AGENT, gap=0.0), credential="WIKI_TOKEN") as line:
         assert line.get(server.url + "/none").status == 404
@@ -106,7 +106,7 @@ def test_what_is_not_there_is_an_answer():
 
 
 def test_credentials_stay_with_their_host():
-    """A redirect within the host is followed; one elsewhere only if it is allowed, and then without credentials."""
+    """Redirects to another host are followed only if allowed, without credentials."""
     with serve(lambda _: Answer(200, b"media")) as other:
         answers = {
             "/a": Answer(302, headers={"Location": "/b?x=1"}),
@@ -129,7 +129,7 @@ def test_credentials_stay_with_their_host():
             assert "redirects too often" in round_and_round
 
 
-def test_replies_are_bounded_however_they_are_packed():
+def test_replies_are_bounded_after_unpacking():
     """A bomb is left after as many bytes as are allowed; what cannot be unpacked or ends early is tried again."""
     bomb = gzip.compress(bytes(50 << 20))
     packed = {"Content-Encoding": "gzip"}
@@ -154,8 +154,8 @@ def test_replies_are_bounded_however_they_are_packed():
         assert "not requested" in refused(lambda: line.get(server.url + "/twice"))
 
 
-def test_a_bomb_is_not_unpacked_beyond_what_is_allowed():
-    """All of it may come at once: no more of it is ever held."""
+def test_bomb_is_not_unpacked_beyond_the_limit():
+    """Even if it arrives at once."""
     bomb = httpx.Response(200, headers={"Content-Encoding": "gzip"}, request=httpx.Request("GET", "http://wiki.test/"))
     packed = gzip.compress(bytes(30 << 20))
     tracemalloc.start()
@@ -167,7 +167,7 @@ def test_a_bomb_is_not_unpacked_beyond_what_is_allowed():
         tracemalloc.stop()
 
 
-def test_json_is_json_or_one_line():
+def test_anything_but_json_is_one_line():
     answers = {"/j?a=b+c": Answer(200, b'{"x": 1}'), "/h": Answer(200, b"<html>", {"Content-Type": "text/html"})}
     with serve(of_paths({**answers, "/deep": Answer(200, b"[" * 200_000)})) as server:
         line = web(Time(), gap=0.0)
@@ -177,8 +177,8 @@ def test_json_is_json_or_one_line():
         assert "answers HTTP 404" in refused(lambda: line.json(server.url + "/none"))
 
 
-def test_a_server_that_only_drips_is_left():
-    """However long each byte may take: what all but stands still is asked anew."""
+def test_very_slow_server_is_abandoned():
+    """However short each pause is."""
     time = Time()
 
     class Drip(httpx.SyncByteStream):
@@ -201,7 +201,7 @@ def test_a_server_that_only_drips_is_left():
         (httpx.RemoteProtocolError("peer closed"), "broke off"),
     ],
 )
-def test_connections_that_fail_are_told_in_plain_words(error, said):
+def test_connection_errors_are_explained_without_secrets(error, said):
     def fail(_request):
         raise error
 
@@ -213,12 +213,12 @@ def test_connections_that_fail_are_told_in_plain_words(error, said):
 
 
 @pytest.mark.parametrize("url", ["gopher://wiki.test/", "http://[", "nothing", "http:///x", "http://a\nb/"])
-def test_odd_addresses_are_refused_in_one_line(url):
+def test_invalid_addresses_are_refused_in_one_line(url):
     assert "\n" not in refused(lambda: web(Time(), tries=1).get(url))
 
 
-def test_a_stop_ends_what_blocks():
-    """A server that never answers is left as soon as we are told to stop, and nothing is asked any more."""
+def test_stop_interrupts_a_blocking_request():
+    """Later requests are refused."""
     asked, over = threading.Event(), threading.Event()
 
     def silent(_request):
@@ -248,7 +248,7 @@ def test_a_stop_ends_what_blocks():
         assert len(server.requests) == 1
 
 
-def test_a_stop_ends_a_wait():
+def test_stop_interrupts_a_wait():
     with serve(in_turn(Answer(503, headers={"Retry-After": "100"}))) as server:
         line = WebClient(RequestPolicy(AGENT))
         timer = threading.Timer(0.05, line.stop)

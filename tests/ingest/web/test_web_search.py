@@ -59,8 +59,8 @@ def texts(hits: Sequence[Hit]) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_the_beginnings_of_pages_become_passages_of_the_engines_corpus(kind: str) -> None:
-    """In the engine's order; of a page that moved, by its address of then; nothing of the engine's own words."""
+async def test_page_beginnings_become_passages_of_the_web_corpus(kind: str) -> None:
+    """In the engine's order, by the final address, without the engine's own text."""
     engine = Engine(kind, ["/b", "/a#part", "/missing", "/a"])
     moved = Answer(301, b"", {"Location": "/kites"})
     with searching(engine, {"/a": page("A kite needs wind."), "/b": moved, "/kites": page("Kites fly.")}) as (
@@ -79,7 +79,7 @@ async def test_the_beginnings_of_pages_become_passages_of_the_engines_corpus(kin
         assert not any("x-subscription-token" in request.headers for request in site.requests)
 
 
-async def test_no_more_pages_are_read_than_wanted_and_others_take_the_place_of_those_that_cannot_be() -> None:
+async def test_unreadable_pages_are_replaced_up_to_the_wanted_number() -> None:
     engine = Engine("searxng", ["/gone", "/1", "/picture", "/2", "/3", "/4"])
     site = {f"/{number}": page(f"Page {number} is here.") for number in range(1, 5)}
     site["/picture"] = Answer(200, b"\x89PNG", {"Content-Type": "image/png"})
@@ -88,7 +88,7 @@ async def test_no_more_pages_are_read_than_wanted_and_others_take_the_place_of_t
         assert "/4" not in pages.paths()
 
 
-async def test_robots_are_asked_and_one_connection_is_held_to_a_host() -> None:
+async def test_robots_txt_is_read_and_each_host_has_one_connection() -> None:
     engine = Engine("searxng", ["/private/a", "/1", "/2", "/3"])
     site = {f"/{number}": page(f"Page {number}.") for number in (1, 2, 3)} | {"/private/a": page("Secret.")}
     site["/robots.txt"] = Answer(200, b"User-agent: footnote\nDisallow: /private/", {"Content-Type": "text/plain"})
@@ -98,15 +98,15 @@ async def test_robots_are_asked_and_one_connection_is_held_to_a_host() -> None:
         assert pages.most_open == 1
 
 
-async def test_what_was_forgotten_is_neither_fetched_nor_led_to() -> None:
+async def test_forgotten_pages_are_neither_fetched_nor_redirected_to() -> None:
     engine = Engine("searxng", ["/gone", "/leads", "/1"])
     site = {"/gone": page("Old."), "/leads": Answer(302, b"", {"Location": "/gone"}), "/1": page("New.")}
     with searching(engine, site) as (web, pages):
         assert texts(await web.search("pages", 3, skip={f"{pages.url}/gone"})) == ["New."]
 
 
-async def test_two_queries_of_one_moment_ask_once_for_a_page_that_both_find() -> None:
-    """Also for one that cannot be had."""
+async def test_concurrent_queries_fetch_a_common_page_once() -> None:
+    """Also if it is unavailable."""
     engine = Engine("searxng", ["/1", "/gone", "/2"])
     with searching(engine, {"/1": page("One."), "/2": page("Two.")}) as (web, pages):
         found = await asyncio.gather(web.search("kites", 3), web.search("kites wind", 3))
@@ -129,7 +129,7 @@ REFUSALS = {
 
 
 @pytest.mark.parametrize("case", REFUSALS)
-async def test_an_engine_that_fails_never_looks_like_one_that_found_nothing(case: str) -> None:
+async def test_engine_failure_differs_from_no_results(case: str) -> None:
     engine = REFUSALS[case]
     with searching(engine, {}, seconds=3.0) as (web, _), pytest.raises(SourceUnavailable) as raised:
         await web.search("secret plans", 5)
@@ -140,20 +140,20 @@ async def test_an_engine_that_fails_never_looks_like_one_that_found_nothing(case
     assert "secret plans" not in str(raised.value)
 
 
-async def test_a_wrong_key_is_told_without_showing_it() -> None:
+async def test_wrong_key_is_reported_without_showing_it() -> None:
     with searching(Engine("brave"), {}, key="wrong-key") as (web, _), pytest.raises(SourceUnavailable) as raised:
         await web.search("kites", 5)
     assert "api_key" in raised.value.hint
     assert "wrong-key" not in repr((raised.value, web._engine))
 
 
-async def test_finding_nothing_is_no_outage() -> None:
+async def test_no_results_is_not_an_outage() -> None:
     with searching(Engine("searxng"), {}) as (web, _):
         assert await web.search("kites", 5) == ()
 
 
-async def test_a_key_is_sent_no_farther() -> None:
-    """A redirect of the engine's is not followed to another host, and its answer says no more than where."""
+async def test_key_is_not_sent_to_a_redirect_target() -> None:
+    """The error names only the host."""
     seen = list[Mapping[str, str]]()
 
     def elsewhere(request: Request) -> Answer:
@@ -185,14 +185,14 @@ INWARD: tuple[object, ...] = (
 )
 
 
-def test_only_addresses_of_the_web_are_taken() -> None:
+def test_only_web_addresses_are_accepted() -> None:
     assert list_addresses([{"url": url} for url in INWARD] + [None, "x", [], {}], 20) == ()
     assert list_addresses({"url": "http://example.com"}, 20) == ()
     assert normalize_address(" HTTPS://Example.com/a<b>|c?q=1#part ") == "https://example.com/a%3Cb%3E%7Cc?q=1"
 
 
-async def test_no_page_is_asked_for_at_an_address_of_this_network() -> None:
-    """However it is named, and where a page leads there."""
+async def test_no_page_is_fetched_from_the_local_network() -> None:
+    """By name, number or redirect."""
     with serve(lambda _: page("The secret is 42.")) as inside:
         port = inside.url.rpartition(":")[2]
         named = [f"{host}:{port}/" for host in ("http://127.0.0.1", "http://localhost", "http://[::1]")]
@@ -203,7 +203,7 @@ async def test_no_page_is_asked_for_at_an_address_of_this_network() -> None:
         assert inside.requests == []
 
 
-async def test_where_all_pages_are_of_this_network_it_is_told_which_setting_lets_them_be_read() -> None:
+async def test_local_pages_only_names_the_setting_that_allows_them() -> None:
     engine = Engine("searxng", ["http://10.0.0.1/wiki", "http://[::1]/"])
     with searching(engine, {}) as (web, _), pytest.raises(SourceUnavailable) as raised:
         await web.search("pages", 5)
@@ -232,8 +232,8 @@ HOSTILE = {
 }
 
 
-async def test_pages_that_mean_harm_are_left_out(caplog: pytest.LogCaptureFixture) -> None:
-    """Each with a reason in the log, which has no query of an address."""
+async def test_harmful_pages_are_skipped_with_a_logged_reason(caplog: pytest.LogCaptureFixture) -> None:
+    """The log omits the query of an address."""
     site = {f"/{name.replace(' ', '-')}": answer for name, answer in HOSTILE.items()}
     engine = Engine("searxng", [*(f"{path}?token=hidden" for path in site), "/1"])
     asked = {f"{path}?token=hidden": answer for path, answer in site.items()} | {"/1": page("Fine.")}
@@ -247,8 +247,8 @@ async def test_pages_that_mean_harm_are_left_out(caplog: pytest.LogCaptureFixtur
     assert "hidden" not in " ".join(str(vars(record)) for record in left_out)
 
 
-async def test_who_never_ends_costs_no_more_than_the_seconds() -> None:
-    """What came in time is there; where nothing did, that is an outage; no thread stays."""
+async def test_endless_pages_cost_at_most_the_time_limit() -> None:
+    """Pages received in time are used; without any, it is an outage. No thread remains."""
     before = threading.active_count()
     slow = Answer(200, b"<p>Slow", HTML, sent=5, stalls=True)
     engine = Engine("searxng", ["/slow", "/1"])
@@ -263,14 +263,14 @@ async def test_who_never_ends_costs_no_more_than_the_seconds() -> None:
     assert threading.active_count() <= before
 
 
-async def test_a_slow_engine_is_an_outage() -> None:
+async def test_slow_engine_is_an_outage() -> None:
     engine = Engine("searxng", refusing=[Answer(200, b"{}", sent=1, stalls=True)])
     with searching(engine, {}, seconds=0.3) as (web, _), pytest.raises(SourceUnavailable, match="in time"):
         await web.search("pages", 1)
 
 
-async def test_pages_that_cannot_be_had_at_all_are_an_outage() -> None:
-    """But not those that only refuse us."""
+async def test_unreachable_pages_are_an_outage() -> None:
+    """Pages that only refuse us are not."""
     engine = Engine("searxng", ["/1", "/2"])
     with searching(engine, {"/1": Answer(403), "/2": Answer(404)}) as (web, _):
         assert await web.search("pages", 2) == ()
@@ -279,8 +279,8 @@ async def test_pages_that_cannot_be_had_at_all_are_an_outage() -> None:
         await web.search("pages", 2)
 
 
-async def test_a_search_that_is_cancelled_leaves_nothing_running() -> None:
-    """The connection goes at once, not when the server would have answered."""
+async def test_cancelled_search_leaves_nothing_running() -> None:
+    """The connection closes at once."""
     engine = Engine("searxng", ["/slow"])
     asked = threading.Event()
 
@@ -297,8 +297,8 @@ async def test_a_search_that_is_cancelled_leaves_nothing_running() -> None:
         assert not web._clients
 
 
-def test_a_page_is_read_as_far_as_its_first_tokens_go() -> None:
-    """Whole sentences and rows, their headings with them; a heading that never ends is cut."""
+def test_page_is_read_up_to_its_first_tokens() -> None:
+    """Whole sentences and rows with their headings; endless headings are cut."""
     sentence = "The north pier has nine berths for boats. "
     long = Block(sentence * 60)
     rows = Block("\n".join(f"row {number}; value {number}" for number in range(99)), PassageKind.TABLE)
