@@ -32,25 +32,24 @@ def read_healthcheck() -> list[str]:
     return json.loads(re.search(r"^HEALTHCHECK .* CMD (\[.*\])$", (ROOT / "Dockerfile").read_text(), re.MULTILINE)[1])
 
 
-def test_what_serves_needs_no_profile():
+def test_serving_services_have_no_profile():
     assert set(read_services(ALONE)) == {"footnote"}
     assert set(read_services(TEAM)) == {"bot-1", "bot-2", "postgres", "chroma"}
-    assert not any("profiles" in one or "command" in one for one in read_services(TEAM).values())
+    assert not any("profiles" in service or "command" in service for service in read_services(TEAM).values())
 
 
 @pytest.mark.parametrize("file", [ALONE, TEAM], ids=lambda file: file.name)
-def test_what_services_mount_and_wait_for_is_declared(file):
+def test_mounts_and_dependencies_are_declared(file):
     declared, services = yaml.safe_load(file.read_text()), read_services(file).values()
     mounts = [re.sub(r"\$\{\w+:-(.*?)\}", r"\1", one) for service in services for one in service["volumes"]]
 
-    assert {one.partition(":")[0] for one in mounts if not one.startswith("./")} == set(declared["volumes"])
+    assert {mount.partition(":")[0] for mount in mounts if not mount.startswith("./")} == set(declared["volumes"])
     assert {one for service in services for one in service.get("secrets", ())} == set(declared.get("secrets", ()))
     assert {one for service in services for one in service.get("depends_on", ())} <= set(declared["services"])
     assert all(service["read_only"] and service["security_opt"] and service["restart"] for service in services)
 
 
-def test_what_the_image_keeps_is_in_a_volume_and_writable():
-    """Also the settings, which `init` writes into the folder that the server reads them from."""
+def test_stored_data_is_in_a_writable_volume():
     dockerfile = (ROOT / "Dockerfile").read_text()
     mounted = {one.rpartition(":/")[2] for one in read_services(ALONE)["footnote"]["volumes"]}
 
@@ -61,7 +60,6 @@ def test_what_the_image_keeps_is_in_a_volume_and_writable():
 
 @pytest.mark.parametrize("service", ["bot-1", "bot-2"])
 def test_every_variable_of_a_bot_is_a_setting(service, tmp_path, monkeypatch):
-    """Also by its file; and the settings that they make are whole."""
     values = {"DATABASE": "postgresql://footnote:x@postgres/footnote", "SLACK_APP": "xapp-1-a", "SLACK_BOT": "xoxb-1"}
     for name, value in read_services(TEAM)[service]["environment"].items():
         given = next((text for part, text in values.items() if part in name), value)
@@ -77,7 +75,7 @@ def test_every_variable_of_a_bot_is_a_setting(service, tmp_path, monkeypatch):
     assert settings.slack.bot_token.get_secret_value() == "xoxb-1"
 
 
-def test_the_chroma_server_is_of_the_client_s_version():
+def test_chroma_server_has_the_clients_version():
     lock = (ROOT / "requirements" / "run.lock").read_text()
     assert f"\nchromadb=={read_services(TEAM)['chroma']['image'].partition(':')[2]} " in lock
 
@@ -97,8 +95,7 @@ async def answer_with(status: str):
 
 @pytest.mark.skipif(not shutil.which("bash"), reason="bash is not installed")
 @pytest.mark.parametrize(("status", "alive"), [("200 OK", True), ("503 Service Unavailable", False)])
-async def test_the_image_is_healthy_while_its_server_says_so(status, alive):
-    """At the port of its settings; where nothing listens it is not."""
+async def test_image_health_follows_the_server(status, alive):
     async with answer_with(status) as port:
         assert (await run_healthcheck(port) == 0) is alive
     assert await run_healthcheck(port) != 0
@@ -120,7 +117,7 @@ def has_compose() -> bool:
 
 @pytest.mark.skipif(not has_compose(), reason="docker compose is not installed")
 @pytest.mark.parametrize("file", [ALONE, TEAM], ids=lambda file: file.name)
-def test_compose_itself_takes_it(file):
+def test_compose_accepts_the_file(file):
     command = ["docker", "compose", "--file", str(file), "config", "--quiet"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -18,8 +18,7 @@ def run_make(goal: str, folder: Path, path: str = os.defpath) -> subprocess.Comp
     return subprocess.run(command, capture_output=True, text=True, check=False, env={"PATH": path})
 
 
-def test_the_link_leads_to_the_environment_and_goes_with_it(tmp_path):
-    """Made twice it is the same."""
+def test_link_is_made_and_removed(tmp_path):
     for _ in range(2):
         assert run_make("install", tmp_path).returncode == 0
     link = tmp_path / "bin" / "footnote"
@@ -30,13 +29,13 @@ def test_the_link_leads_to_the_environment_and_goes_with_it(tmp_path):
     assert not link.is_symlink()
 
 
-def test_who_has_not_the_folder_on_the_path_is_told_the_line(tmp_path):
+def test_missing_folder_on_the_path_is_reported(tmp_path):
     line = f'export PATH="{tmp_path}/bin:$PATH"'
     assert line in run_make("install", tmp_path).stdout
     assert line not in run_make("install", tmp_path, f"{os.defpath}:{tmp_path}/bin").stdout
 
 
-def test_whose_link_is_replaced_is_told(tmp_path):
+def test_replaced_link_is_reported(tmp_path):
     link = tmp_path / "bin" / "footnote"
     link.parent.mkdir()
     link.symlink_to("/srv/other/.venv/bin/footnote")
@@ -45,7 +44,7 @@ def test_whose_link_is_replaced_is_told(tmp_path):
     assert "led to" not in run_make("install", tmp_path).stdout
 
 
-def test_a_program_of_that_name_stays(tmp_path):
+def test_existing_program_is_kept(tmp_path):
     other = tmp_path / "bin" / "footnote"
     other.parent.mkdir()
     other.write_text("mine")

@@ -54,13 +54,11 @@ LISTED = {"listed_server": True}
         (SLACK | {"workspace": "G1", "channel": "C1"}, set()),
     ],
 )
-def test_each_place_reads_what_names_it_and_no_more(asker: dict[str, object], expected: set[str]) -> None:
-    """Nothing is readable unless its readers say so, and `*` stands for the team's own places alone."""
+def test_place_reads_exactly_its_corpora(asker: dict[str, object], expected: set[str]) -> None:
     assert set(select_readable(CORPORA, Asker(**asker))) == expected
 
 
-def test_corpora_keep_their_order() -> None:
-    """The names come back in the order in which they were given."""
+def test_readable_corpora_keep_their_order() -> None:
     assert select_readable({"b": ("*",), "a": ("*",)}, Asker("slack", "channel", **OWN)) == ("b", "a")
 
 
@@ -68,11 +66,11 @@ def test_corpora_keep_their_order() -> None:
     ("place", "ids", "found"),
     [("own", {"U1"}, ""), ("other", {"U1"}, "elsewhere"), ("own", {"U9"}, "denied"), ("own", {"U1", "R9"}, "denied")],
 )
-def test_who_is_denied_or_stands_elsewhere_is_not_answered(place: str, ids: set[str], found: str) -> None:
+def test_denied_or_unlisted_asker_is_excluded(place: str, ids: set[str], found: str) -> None:
     assert find_exclusion(listed=place == "own", ids=ids, deny=("U9", "R9")) == found
 
 
-def test_who_cannot_be_looked_up_reads_what_names_them_alone() -> None:
+def test_unplaced_asker_reads_only_corpora_that_name_them() -> None:
     known = Asker("slack", "dm", "T1", "D1", "U1", principals=("slack:T1/S1",), **OWN)
 
     assert set(select_readable(CORPORA, known)) == {"everyone", "person", "group"}

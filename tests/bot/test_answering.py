@@ -92,8 +92,7 @@ async def record(app):
     return [entry.kind for entry in entries], entries[-1].body
 
 
-async def test_an_introduction_is_on_record_with_all_that_it_names(app):
-    """So that it is shown nowhere that its corpora may not be read, as after a narrowing."""
+async def test_introduction_is_recorded_with_its_pages(app):
     await refresh_corpus(
         PageSource({"rota": {"title": "Rota", "": "Two watch."}}), "crew", app.passages, progress=lambda _: None
     )
@@ -109,8 +108,7 @@ async def test_an_introduction_is_on_record_with_all_that_it_names(app):
     assert "crew" not in alone.text
 
 
-async def test_an_answer_is_on_record_with_its_evidence_before_it_is_returned(app):
-    """Opened, every step, closed; and what is there verifies."""
+async def test_answer_is_recorded_with_its_evidence(app):
     done = await answer(app, asking(), lambda _: None)
 
     kinds, closed = await record(app)
@@ -121,9 +119,7 @@ async def test_an_answer_is_on_record_with_its_evidence_before_it_is_returned(ap
     assert verify_turn(await app.audit.turn(done.answer_id)) == ()
 
 
-async def test_what_cannot_be_put_on_record_is_not_answered(app):
-    """The system is not even asked."""
-
+async def test_unrecordable_question_runs_no_system(app):
     class FullLog(AuditLog):
         async def append(self, *_):
             raise HomeUnusable("The disk is full.")
@@ -142,8 +138,7 @@ async def test_what_cannot_be_put_on_record_is_not_answered(app):
     assert asked == []
 
 
-async def test_an_abstention_names_the_nearest_pages_and_says_so_in_the_asker_s_language(app):
-    """In our own words."""
+async def test_abstention_is_in_the_askers_language_with_nearest_pages(app):
     done = await answer(
         app, asking("Wann öffnet der Tresorraum, und wer hat die Schlüssel?", "abstaining"), lambda _: None
     )
@@ -153,9 +148,7 @@ async def test_an_abstention_names_the_nearest_pages_and_says_so_in_the_asker_s_
     assert [hit.document.title for hit in done.answer.nearest] == ["Vault"]
 
 
-async def test_a_search_that_fails_never_looks_like_not_knowing(app):
-    """The turn failed, and says why and what to do."""
-
+async def test_failed_search_is_reported_as_outage(app):
     class Broken:
         embedder, compare, threads = app.passages.embedder, app.passages.compare, app.passages.threads
 
@@ -171,8 +164,7 @@ async def test_a_search_that_fails_never_looks_like_not_knowing(app):
     assert closed["status"] == "failed"
 
 
-async def test_a_turn_that_takes_too_long_ends_and_says_nothing_half(app):
-    """What had passed the gate is not said either."""
+async def test_slow_turn_ends_without_a_partial_answer(app):
     quick = replace(app, settings_source=app.settings.model_copy(update={"limits": LimitSettings(seconds=0.5)}))
 
     done = await answer(quick, asking(system="dawdling"), lambda _: None)
@@ -180,8 +172,7 @@ async def test_a_turn_that_takes_too_long_ends_and_says_nothing_half(app):
     assert (done.answer.status, done.failure.kind, done.answer.sentences) == (Status.FAILED, "too_slow", ())
 
 
-async def test_a_cancelled_turn_leaves_a_record_that_says_so(app):
-    """And the cancellation goes on to whoever cancelled."""
+async def test_cancelled_turn_is_recorded(app):
     said = asyncio.Event()
     running = asyncio.create_task(answer(app, asking(system="dawdling"), lambda _: said.set()))
     await said.wait()
@@ -195,8 +186,7 @@ async def test_a_cancelled_turn_leaves_a_record_that_says_so(app):
 
 
 @pytest.mark.parametrize(("system", "fault"), [("breaking", LookupError), ("panicking", Panic)])
-async def test_a_bug_in_a_system_is_on_record_in_one_short_line_and_not_swallowed(app, system, fault):
-    """A whole document may stand in an error's message; a panic is no `Exception`, and no cancellation either."""
+async def test_bug_is_recorded_in_one_line_and_raised(app, system, fault):
     with pytest.raises(fault):
         await answer(app, asking(system=system), lambda _: None)
 
@@ -209,8 +199,7 @@ async def test_a_bug_in_a_system_is_on_record_in_one_short_line_and_not_swallowe
     ("asked", "status"),
     [("hello", Status.CHATTED), ("danke!", Status.CHATTED), ("x" * 100_000, Status.REFUSED), ("😀🎉", Status.REFUSED)],
 )
-async def test_what_needs_no_search_is_on_record_too(app, asked, status):
-    """Greetings are answered shortly; what cannot be read is refused with what to do."""
+async def test_questions_without_search_are_recorded(app, asked, status):
     done = await answer(app, asking(asked, "extractive"), lambda _: None)
 
     kinds, closed = await record(app)
@@ -220,8 +209,7 @@ async def test_what_needs_no_search_is_on_record_too(app, asked, status):
     assert closed["status"] == status
 
 
-async def test_what_is_asked_of_what_there_is_not_is_refused_before_it_is_on_record(app):
-    """A corpus that may not be read is not told apart from one that there is not."""
+async def test_unknown_corpus_or_system_is_refused_without_a_record(app):
     stranger = replace(asking(), asker=Asker(platform="slack", kind="channel", workspace="T1", channel="C1"))
 
     with pytest.raises(UnknownCorpus, match="to read here"):
@@ -234,8 +222,7 @@ async def test_what_is_asked_of_what_there_is_not_is_refused_before_it_is_on_rec
     assert await app.audit.turns(10) == ()
 
 
-async def test_who_may_read_nothing_is_shown_nothing(app):
-    """Not a title either."""
+async def test_asker_without_corpora_gets_no_title(app):
     stranger = replace(
         asking(system="extractive"), asker=Asker(platform="slack", kind="channel", workspace="T1", channel="C1")
     )
@@ -246,8 +233,7 @@ async def test_who_may_read_nothing_is_shown_nothing(app):
     assert done.answer.nearest == ()
 
 
-async def test_a_channel_s_scope_is_narrowed_without_a_word(app):
-    """What `within` names and cannot be read is passed over; what is read is on record."""
+async def test_unreadable_corpora_of_a_channel_are_ignored(app):
     done = await answer(app, asking(within=("handbook", "secret")), lambda _: None)
     narrowed = await answer(app, asking(within=("secret",), system="extractive"), lambda _: None)
     closed = await answer(app, asking(within=(), system="extractive"), lambda _: None)
@@ -259,16 +245,14 @@ async def test_a_channel_s_scope_is_narrowed_without_a_word(app):
     assert [list(body["corpora"]) for body in opened] == [["handbook"], [], []]
 
 
-async def test_a_corpus_outside_a_channel_s_scope_is_not_told_apart_from_none(app):
-    """Its name is in no hint either."""
+async def test_corpus_outside_the_channel_is_refused_like_an_unknown_one(app):
     with pytest.raises(UnknownCorpus, match="to read here") as raised:
         await answer(app, asking(within=(), corpora=("handbook",)), lambda _: None)
 
     assert "handbook" not in raised.value.hint
 
 
-async def test_the_record_says_where_a_question_came_from(app):
-    """Its message and ticket, why this system, and the id that the desk gave the turn."""
+async def test_record_has_the_origin_of_a_question(app):
     asked = asking(id="abc123abc123", message="17.5", ticket=7, because="tokens_per_day", thread="17.1")
 
     done = await answer(app, asked, lambda _: None)
@@ -285,8 +269,7 @@ async def test_the_record_says_where_a_question_came_from(app):
     assert [hit[2] for hit in step.body["hits"]] == ["handbook"]
 
 
-async def test_a_turn_that_was_cut_short_is_closed_once(app):
-    """It failed; a closed turn and one that never was stay as they are."""
+async def test_interrupted_turn_is_closed_once(app):
     await app.audit.append(LogEntry("cut", EntryKind.TURN_OPENED, {"question": "?", "language": "de"}))
     done = await answer(app, asking(), lambda _: None)
 
@@ -299,8 +282,7 @@ async def test_a_turn_that_was_cut_short_is_closed_once(app):
 
 
 @pytest.mark.parametrize(("database", "closed"), [("", {"old", "new"}), ("postgresql://one/db", {"old"})])
-async def test_turns_that_killed_processes_left_open_are_closed_as_interrupted(app, database, closed):
-    """On a database that others share, those that nobody can be running any more; the answered ones stay."""
+async def test_abandoned_turns_are_closed_as_interrupted(app, database, closed):
     now, turns = datetime(2026, 3, 1, tzinfo=UTC), {"old": 3, "new": 1}
     for turn, hours in turns.items():
         opened = LogEntry(turn, EntryKind.TURN_OPENED, {"question": "?", "ticket": 7}, at=now - timedelta(hours=hours))
@@ -315,8 +297,7 @@ async def test_turns_that_killed_processes_left_open_are_closed_as_interrupted(a
     assert (await app.audit.turn(done.answer_id))[-1].body["status"] == "answered"
 
 
-async def test_what_was_forgotten_is_remembered_no_more_and_what_followed_without_it_is(app):
-    """Neither its question; and an answer that did not remember it is not taken to stand on it."""
+async def test_turns_with_forgotten_documents_are_dropped(app):
     gate = Turn("bot", "The gate opens at nine. [1]", documents=(("handbook", "gate"),))
     after = Turn("bot", "So it does.", documents=(("handbook", "gate"), ("handbook", "vault")))
     said = (Turn("user", "The gate?"), gate, Turn("user", "Really?"), after, Turn("user", "Thanks."))

@@ -21,8 +21,7 @@ def told(*arguments: str, status: int = 0) -> dict[str, Any]:
     return document
 
 
-def test_from_a_folder_to_an_answer_that_the_record_vouches_for() -> None:
-    """Every command of the contract, on one home; what is quoted stands verbatim in the passage it cites."""
+def test_commands_from_a_folder_to_a_verified_answer() -> None:
     told("init")
     first = told("ingest", "folder", HANDBOOK, "--corpus", "handbook", "--url-base", "https://tolliver.example")
     pages = first["documents"]["added"]
@@ -59,8 +58,7 @@ def counted(report: dict[str, Any]) -> dict[str, int]:
 
 
 @thorough_only
-def test_of_a_dump_that_is_cut_short_all_that_was_good_is_kept_however_often_it_is_read() -> None:
-    """The command did its work: it exits 0 and lists where the dump ends; nothing that was known before is removed."""
+def test_truncated_dump_keeps_its_good_pages() -> None:
     articles = [page(n, f"Quay {n}", f"Quay {n} was built in {1900 + n}.") for n in (1, 2, 3)]
     whole = dump(*articles, page(4, "Old quay", "#REDIRECT [[Quay 1]]", redirect="Quay 1"))
     Path("whole.xml").write_bytes(whole)
@@ -76,8 +74,7 @@ def test_of_a_dump_that_is_cut_short_all_that_was_good_is_kept_however_often_it_
     assert told("search", "Old quay", "--corpus", "known")["hits"][0]["title"] == "Quay 1"
 
 
-def test_what_is_no_dump_is_refused_in_one_line_and_leaves_no_corpus() -> None:
-    """With what to do."""
+def test_invalid_dump_is_refused_without_a_corpus() -> None:
     Path("page.html").write_text("<html></html>", encoding="utf-8")
     error = told("ingest", "wikipedia", "--dump", "page.html", "--corpus", "wikipedia", status=1)["error"]
 

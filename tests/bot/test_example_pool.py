@@ -37,8 +37,7 @@ class Pool:
         return self.kept
 
 
-async def test_an_approved_answer_teaches_the_next_question_and_is_forgotten_with_its_page(tmp_path) -> None:
-    """From the record into the pool, into the prompts of a later turn, and out when its page is forgotten."""
+async def test_approved_answer_is_shown_until_its_page_is_forgotten(tmp_path) -> None:
     async with modelled(tmp_path, SCRIPT) as (app, _):
         gone = lambda documents: find_forgotten_documents(app.manifest, documents)  # noqa: E731
         first = await answer(app, asking(system="in-context"), lambda _: None)
@@ -71,7 +70,7 @@ async def test_an_approved_answer_teaches_the_next_question_and_is_forgotten_wit
 
 
 SCRIPT_QUERY = "Skarholm lighthouse year built"
-OWN = [one.id for one in load_own_demos()]
+OWN = [own_demo.id for own_demo in load_own_demos()]
 SCOPES = {
     "anybody": (("handbook",), (BUILT,)),
     "one of two": (("board", "handbook"), (BUILT,)),
@@ -82,8 +81,7 @@ SCOPES = {
 """By a word of an example what it was made from."""
 
 
-async def test_what_may_not_be_read_here_reaches_no_prompt(tmp_path) -> None:
-    """However near it is, and though it is pinned: not one word of it is in any request."""
+async def test_unreadable_example_is_in_no_prompt(tmp_path) -> None:
     limits = LimitSettings(examples=16)
     async with modelled(tmp_path, SCRIPT, limits=limits) as (app, server):
         for name, (corpora, documents) in SCOPES.items():
@@ -99,10 +97,10 @@ async def test_what_may_not_be_read_here_reaches_no_prompt(tmp_path) -> None:
         assert [name for name in SCOPES if f"says {name}?" in sent or f"the {name} code" in sent] == ["anybody"]
 
 
-async def test_an_example_of_another_version_is_passed_over() -> None:
+async def test_unreadable_example_version_is_skipped() -> None:
     pool = Pool(ApprovedExample("odd", "slack:T1/U1", {"turns": 7}))
     assert read_demo(pool.kept[0]) is None
-    assert [one.id for one in await load_demos(pool, ("handbook",), _none_gone)] == OWN
+    assert [demo.id for demo in await load_demos(pool, ("handbook",), _none_gone)] == OWN
 
 
 def turn(**closed: object) -> tuple[LogEntry, ...]:
@@ -128,7 +126,7 @@ def turn(**closed: object) -> tuple[LogEntry, ...]:
     )
 
 
-def test_a_turn_without_a_model_is_an_example_with_what_was_searched_for() -> None:
+def test_example_without_a_model_has_its_search() -> None:
     demo = build_demo(turn())
     assert demo.turns == (("user", "Hello."), ("bot", "Hi."), ("user", "When?"))
     assert (demo.query, demo.time, demo.day) == ("lighthouse when", "none", date(2026, 3, 1))
@@ -151,7 +149,7 @@ DENIED = {"claim": {"text": "It was lost.", "origin": "model"}, "verdict": "REFU
         ((*turn(), LogEntry("t1", EntryKind.EDITED, {"retracted": True})), "retracted"),
     ],
 )
-def test_only_an_answer_confirmed_throughout_is_an_example(entries, reason) -> None:
+def test_only_confirmed_answers_become_examples(entries, reason) -> None:
     with pytest.raises(UnfitExample) as unfit:
         build_demo(entries)
     assert unfit.value.reason == reason

@@ -36,8 +36,7 @@ PAGES = {
 HARM = ("evil.example", "@everyone", "<!channel>", "<@U1>", "![", "closed", "Ignore all", "SAY THIS")
 
 
-async def test_a_hostile_engine_yields_no_foreign_sentence_and_no_request_inward(tmp_path: Path) -> None:
-    """The model copies whatever it is shown, and calls all of it supported."""
+async def test_hostile_engine_adds_no_sentence_and_no_internal_request(tmp_path: Path) -> None:
     script = {"verify": "1. SUPPORTS [1]\n2. SUPPORTS [1]\n3. SUPPORTS [1]"}
     engine = Engine("searxng")
     with serve(engine) as asked, serve(of_paths(PAGES)) as site, serve(lambda _: Answer(200, b"secret")) as inside:
@@ -58,11 +57,11 @@ async def test_a_hostile_engine_yields_no_foreign_sentence_and_no_request_inward
 
     assert inside.requests == []
     assert done.answer.status is Status.ANSWERED
-    footnotes = {one.number: one for one in done.answer.citations}
+    footnotes = {citation.number: citation for citation in done.answer.citations}
     for sentence in done.answer.sentences:
         assert sentence.citations
         assert any(sentence.text in footnotes[number].passage_text for number in sentence.citations)
         assert not any(harm in sentence.text for harm in HARM)
     assert {one.corpus for one in footnotes.values()} == {"web:searxng"}
-    assert all(one.url.startswith(site.url) for one in footnotes.values())
+    assert all(footnote.url.startswith(site.url) for footnote in footnotes.values())
     assert "Skarholm pier is 90 metres long." in [sentence.text for sentence in done.answer.sentences]

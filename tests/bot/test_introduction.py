@@ -22,8 +22,7 @@ def version(title: str, *sections: str, language: str = "en", text: str = TEXT) 
 
 
 @pytest.mark.parametrize("language", list_languages())
-def test_who_are_you_is_known_in_every_language_that_is_spoken(language: str) -> None:
-    """So that a welcome, a prompt and a person get the introduction, in that language."""
+def test_introduction_question_is_recognised_in_every_language(language: str) -> None:
     asked = translate("intro_question", language)
 
     assert detect_small_talk(asked) is SmallTalk.ABOUT
@@ -40,19 +39,16 @@ def test_who_are_you_is_known_in_every_language_that_is_spoken(language: str) ->
         "何が読めますか",
     ],
 )
-def test_what_it_knows_is_asked_in_many_ways(asked: str) -> None:
-    """As a whole message."""
+def test_questions_about_the_bot_are_recognised(asked: str) -> None:
     assert detect_small_talk(asked) is SmallTalk.ABOUT
 
 
 @pytest.mark.parametrize("asked", ["What do you know about leave?", "How do I ask for leave?", "help desk hours"])
-def test_a_question_of_substance_is_none_about_the_bot(asked: str) -> None:
-    """It is looked up."""
+def test_other_questions_are_not_about_the_bot(asked: str) -> None:
     assert detect_small_talk(asked) is None
 
 
-def test_questions_are_those_that_headings_ask_or_are_about_what_says_much() -> None:
-    """In the asker's language first; of general headings, of lists and of few words none."""
+def test_suggested_questions_come_from_headings() -> None:
     listed = suggest_questions(
         [
             version("Urlaub", "Übertrag", language="de"),
@@ -72,8 +68,7 @@ def test_questions_are_those_that_headings_ask_or_are_about_what_says_much() -> 
     assert listed[0].source.passage.section == "How do I get my money back?"
 
 
-def test_an_introduction_says_what_may_be_read_how_fresh_and_what_to_ask() -> None:
-    """And where nothing may be read, that."""
+def test_introduction_lists_corpora_and_questions() -> None:
     questions = suggest_questions([version("Annual leave", "Carrying days over")], "en")
     corpora = (CorpusInfo("handbook", 1_204, 9_000, datetime(2026, 3, 1, tzinfo=UTC)), CorpusInfo("new", 3, 4, None))
     shown = render_introduction(Introduction(corpora, questions), "en", UTC)

@@ -61,10 +61,9 @@ def replace(home: Path) -> None:
         (replace, {"lexical"}, ("audit", "list")),
     ],
 )
-def test_a_lost_database_beside_full_indexes_is_not_replaced(
+def test_lost_database_is_not_replaced(
     home: Path, lose: Callable[[Path], None], kept: set[str], command: tuple[str, ...]
 ) -> None:
-    """One line says what to do; file and indexes stay as they are."""
     lose(home)
     for name in {"chroma", "lexical"} - kept:
         shutil.rmtree(home / name)
@@ -79,8 +78,7 @@ def test_a_lost_database_beside_full_indexes_is_not_replaced(
     assert any("Restore it" in finding["hint"] for finding in told("doctor", "--json", status=1)["findings"])
 
 
-async def test_a_home_that_is_new_or_was_emptied_on_purpose_is_used(tmp_path: Path) -> None:
-    """There are indexes, but nothing in them."""
+async def test_new_or_emptied_home_is_used(tmp_path: Path) -> None:
     for pages in (PAGES, {}):
         refuse_lost_database(tmp_path, tmp_path / "chroma")
         with opened(tmp_path) as store:
@@ -90,8 +88,7 @@ async def test_a_home_that_is_new_or_was_emptied_on_purpose_is_used(tmp_path: Pa
     refuse_lost_database(tmp_path, tmp_path / "chroma")
 
 
-def test_the_record_is_read_where_nothing_can_be_written(home: Path) -> None:
-    """Such as on a read-only medium, where SQLite can make no file beside its own: it follows no link."""
+def test_record_is_readable_on_a_read_only_medium(home: Path) -> None:
     (home / "footnote.db-shm").symlink_to("/nowhere/at/all")
 
     assert [turn["question"] for turn in told("audit", "list")["turns"]] == ["Why?"]

@@ -70,8 +70,7 @@ def _house(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
 
 
-def test_ask_answers_with_the_model_and_says_what_it_took(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Claims and their verdicts, usage and cost; a page in another language is said to be so; the record holds all."""
+def test_ask_answers_with_the_model_and_prints_its_cost(monkeypatch: pytest.MonkeyPatch) -> None:
     with served(CLAIMS) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         document = told("ask", "When was Skarholm lighthouse built?")
@@ -97,8 +96,7 @@ def test_ask_answers_with_the_model_and_says_what_it_took(monkeypatch: pytest.Mo
     assert told("audit", "verify")["findings"] == []
 
 
-def test_check_asks_the_model_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By rules alone nothing is sent."""
+def test_check_calls_the_model_unless_disabled(monkeypatch: pytest.MonkeyPatch) -> None:
     claim = "Skarholm lighthouse was built in 1890."
     with served(CLAIMS) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
@@ -113,8 +111,7 @@ def test_check_asks_the_model_unless_told_otherwise(monkeypatch: pytest.MonkeyPa
     assert ruled["evidence"][0]["quote"] == "Skarholm lighthouse was built in 1887."
 
 
-def test_chat_keeps_on_after_a_turn_in_which_the_model_failed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The failure is one line; quoting goes on."""
+def test_chat_continues_after_a_model_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     with served({"draft": answer_error(401, f"Incorrect API key provided: {KEY}.")}) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         result = run("chat", typed="When was Skarholm lighthouse built?\nhello\n")
@@ -126,8 +123,7 @@ def test_chat_keeps_on_after_a_turn_in_which_the_model_failed(monkeypatch: pytes
     assert "Ask me something" in result.stdout
 
 
-def test_a_model_without_a_name_is_a_plain_line_that_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And only for who asks it."""
+def test_unnamed_model_is_one_error_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_MODEL")
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
     error = told("ask", "When was Skarholm lighthouse built?", status=1)["error"]

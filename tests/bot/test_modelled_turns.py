@@ -45,8 +45,7 @@ def everything(entries):
     return json.dumps([entry.body for entry in entries], default=str, ensure_ascii=False)
 
 
-async def test_what_passages_confirm_is_said_and_all_is_on_record(tmp_path, asking, system):
-    """Said is what passages confirm; usage, claims, model and every call are in the answer and on record."""
+async def test_confirmed_claims_are_answered_and_recorded(tmp_path, asking, system):
     script = {
         "generate": "It was built in 1890. A keeper lives beside it.",
         "split": "- Skarholm lighthouse was built in 1890. | none\n- A keeper lives beside Skarholm lighthouse. | none",
@@ -66,7 +65,7 @@ async def test_what_passages_confirm_is_said_and_all_is_on_record(tmp_path, aski
     assert 0 < done.usage.llm_rounds < done.usage.llm_calls
     assert done.usage.prompt_tokens > 0
     assert done.usage.cost == pytest.approx((done.usage.prompt_tokens + 2 * done.usage.completion_tokens) / 1e6)
-    verdicts = {(one.claim.origin, one.verdict) for one in done.answer.claims}
+    verdicts = {(claim.claim.origin, claim.verdict) for claim in done.answer.claims}
     assert verdicts >= {("model", Verdict.REFUTES), ("model", Verdict.SUPPORTS), ("retrieved", Verdict.SUPPORTS)}
     assert {type(event) for event in events} >= {ClaimChecked, DraftStarted, SentencePassed}
     opened, closed = entries[0].body, entries[-1].body
@@ -79,29 +78,27 @@ async def test_what_passages_confirm_is_said_and_all_is_on_record(tmp_path, aski
     assert verify_turn(entries) == ()
 
 
-async def test_the_tone_is_in_the_prompt_of_the_answer_and_on_record(tmp_path, asking):
-    """That of the question's channel, or else that of all; a draft alone is asked for in it."""
+async def test_tone_is_in_the_prompt_and_recorded(tmp_path, asking):
     async with modelled(tmp_path) as (app, server):
         toned = replace(app, settings_source=app.settings.model_copy(update={"tone": "Brief, as to a friend."}))
         told = [await answer(toned, asking(tone=tone), lambda _: None) for tone in (None, "Solemn.", "")]
         tones = [(await app.audit.turn(one.answer_id))[0].body["tone"] for one in told]
 
     assert tones == ["Brief, as to a friend.", "Solemn.", ""]
-    asked = [(stage_of(one), one.body["messages"][-1]["content"]) for one in server.requests]
+    asked = [(stage_of(request), request.body["messages"][-1]["content"]) for request in server.requests]
     styled = [(stage, text) for stage, text in asked if "in this style" in text]
     assert {stage for stage, _ in styled} <= {"draft", "answer"}
     assert ["“Brief, as to a friend.”" in styled[0][1], "“Solemn.”" in styled[1][1], len(styled)] == [True, True, 2]
 
 
-async def test_the_effort_is_that_of_the_question_or_of_all_and_on_record(tmp_path, asking):
-    """It rules how far is looked, for answers alone: what is checked is checked as ever."""
+async def test_effort_is_from_the_request_or_settings_and_recorded(tmp_path, asking):
     async with modelled(tmp_path) as (app, server):
         careful = replace(app, settings_source=app.settings.model_copy(update={"effort": "thorough"}))
         told = [await answer(careful, asking(effort=effort), lambda _: None) for effort in ("quick", None)]
         told.append(await check(careful, asking("Skarholm lighthouse was built in 1887."), lambda _: None))
         entries = [await app.audit.turn(one.answer_id) for one in told]
 
-    claims = [one.body["messages"][-1]["content"] for one in server.requests if stage_of(one) == "claims"]
+    claims = [request.body["messages"][-1]["content"] for request in server.requests if stage_of(request) == "claims"]
     assert all(most in said for most, said in zip(("(At most 1.)", "(At most 5.)"), claims, strict=False))
     searched = [next(one.body["k"] for one in turn if "k" in one.body) for turn in entries]
     assert searched[0] * 15 == searched[1] * 6
@@ -110,8 +107,7 @@ async def test_the_effort_is_that_of_the_question_or_of_all_and_on_record(tmp_pa
     )
 
 
-async def test_a_server_that_is_slow_has_answers_take_less_effort_and_the_record_says_why(tmp_path, asking):
-    """By one effort, and none below the least; what asks no model is left alone."""
+async def test_slow_server_lowers_the_effort_with_a_recorded_reason(tmp_path, asking):
     async with modelled(tmp_path) as (app, _):
         for _ in range(20):
             app.load.observe(CallSample(0.0, 4.0, reading=6.0, tokens=60))
@@ -125,8 +121,7 @@ async def test_a_server_that_is_slow_has_answers_take_less_effort_and_the_record
     assert [one.get("lowered") for one in opened] == [*lowered, None, None]
 
 
-async def test_no_key_is_anywhere_in_what_is_kept_or_told(tmp_path, asking):
-    """Not in the record, the answer, the settings' repr or digest, even where the server echoes it."""
+async def test_model_key_is_never_stored_or_shown(tmp_path, asking):
     async with modelled(tmp_path, {"draft": answer_error(401, f"Incorrect API key provided: {KEY}.")}) as (app, _):
         done = await answer(app, asking(), lambda _: None)
         entries = await record(app)
@@ -163,10 +158,7 @@ async def test_no_key_is_anywhere_in_what_is_kept_or_told(tmp_path, asking):
         ),
     ],
 )
-async def test_a_model_that_fails_ends_in_one_sentence_in_the_asker_s_language(
-    tmp_path, asking, fault, asked, status, kind, said
-):
-    """What is technical is told apart, with what to do; the record holds the turn and why it failed."""
+async def test_model_failure_is_one_sentence_in_the_askers_language(tmp_path, asking, fault, asked, status, kind, said):
     async with modelled(tmp_path, dict.fromkeys(("query", "summarise", "generate"), fault)) as (app, _):
         done = await answer(app, asking(asked), lambda _: None)
         closed = (await record(app))[-1].body
@@ -177,8 +169,7 @@ async def test_a_model_that_fails_ends_in_one_sentence_in_the_asker_s_language(
     assert (closed["status"], closed["failure"]["kind"], closed["text"]) == (status, kind, done.text)
 
 
-async def test_a_reply_that_is_whole_does_not_wait_for_a_reason_that_never_comes(tmp_path):
-    """The verdict counts without it; the call is ended, and the turn is answered well before its time is over."""
+async def test_verdict_does_not_wait_for_its_reason(tmp_path):
     begun = Reply("", pieces=("1. SUPPORTS [1] It says so ", "because "))
     script = {
         "split": "- A keeper lives beside Skarholm lighthouse. | none",
@@ -193,8 +184,7 @@ async def test_a_reply_that_is_whole_does_not_wait_for_a_reason_that_never_comes
     assert (claim.verdict, claim.reasoning) == (Verdict.SUPPORTS, "")
 
 
-async def test_a_turn_whose_budget_is_used_up_is_refused_and_says_so(tmp_path, asking):
-    """By calls, before the clock runs out; one that was under way then may end before it arrives."""
+async def test_spent_turn_budget_is_refused(tmp_path, asking):
     async with modelled(tmp_path, limits=LimitSettings(calls=2, query="always")) as (app, server):
         done = await answer(app, asking(), lambda _: None)
 
@@ -204,8 +194,7 @@ async def test_a_turn_whose_budget_is_used_up_is_refused_and_says_so(tmp_path, a
     assert 1 <= len(server.requests) <= 2
 
 
-async def test_a_model_that_never_answers_ends_with_the_turn_s_time(tmp_path, asking):
-    """Its connections are closed."""
+async def test_hanging_model_ends_with_the_turns_time(tmp_path, asking):
     async with modelled(
         tmp_path, {"query": HANG, "generate": HANG}, limits=LimitSettings(seconds=0.5, query="always")
     ) as (
@@ -222,8 +211,7 @@ async def test_a_model_that_never_answers_ends_with_the_turn_s_time(tmp_path, as
     )
 
 
-async def test_cancelling_a_turn_stops_its_calls_at_once_and_the_record_says_so(tmp_path, asking):
-    """With the calls that were under way."""
+async def test_cancelled_turn_stops_its_calls(tmp_path, asking):
     hanging = {"query": HANG, "generate": HANG}
     async with modelled(tmp_path, hanging, limits=LimitSettings(query="always")) as (app, server):
         running = asyncio.create_task(answer(app, asking(), lambda _: None))
@@ -238,8 +226,7 @@ async def test_cancelling_a_turn_stops_its_calls_at_once_and_the_record_says_so(
     assert sum("template" in entry.body for entry in entries) == 2
 
 
-async def test_what_had_left_before_a_turn_failed_is_on_record(tmp_path, asking):
-    """Sentences are shown as they pass: an answer that breaks off has said them all the same."""
+async def test_failed_turn_records_spoken_sentences(tmp_path, asking):
     draft = Cut("Skarholm lighthouse was built in 1887 [1]. A keeper lives beside it, " + "year after year, " * 9)
     events = []
     async with modelled(tmp_path, {"draft": draft}, limits=LimitSettings(refine=False)) as (app, _):
@@ -252,8 +239,7 @@ async def test_what_had_left_before_a_turn_failed_is_on_record(tmp_path, asking)
     assert [sentence["text"] for sentence in closed["spoken"]] == said
 
 
-async def test_a_model_without_a_name_is_told_only_to_who_asks_it(tmp_path, asking):
-    """Quoting works without; what to set is said."""
+async def test_unnamed_model_fails_only_if_it_is_called(tmp_path, asking):
     async with modelled(tmp_path, name="") as (app, server):
         quoted = await answer(app, asking(system="extractive"), lambda _: None)
         asked = await answer(app, asking(), lambda _: None)
@@ -265,8 +251,7 @@ async def test_a_model_without_a_name_is_told_only_to_who_asks_it(tmp_path, aski
     assert server.requests == []
 
 
-async def test_a_stage_asks_the_model_that_is_named_for_it(tmp_path, asking, system):
-    """The record names both."""
+async def test_stage_calls_its_own_model(tmp_path, asking, system):
     limits = LimitSettings(query="always")
     async with modelled(tmp_path, limits=limits, stages={"query": "other-model"}) as (app, server):
         done = await answer(app, asking(), lambda _: None)
@@ -285,10 +270,7 @@ async def test_a_stage_asks_the_model_that_is_named_for_it(tmp_path, asking, sys
         ("Skarholm lighthouse was built in 1890.", REFUTED, Verdict.REFUTES),
     ],
 )
-async def test_a_claim_is_checked_by_the_model_and_the_rules_have_the_last_word(
-    tmp_path, asking, claim, reply, verdict
-):
-    """It is a turn like any other: on record, with its evidence."""
+async def test_rules_override_the_models_verdict(tmp_path, asking, claim, reply, verdict):
     async with modelled(tmp_path, {"verify": reply}) as (app, server):
         done = await check(app, asking(claim), lambda _: None)
         entries = await record(app)

@@ -33,8 +33,9 @@ IN_THREAD = replace(PLAIN, within=True)
         (replace(IN_THREAD, to_others=True), {"joined": True, "follows": True}, Audience.THEIRS),
     ],
 )
-async def test_whose_it_is(remark: IncomingMessage, known: dict[str, bool], expected: Audience) -> None:
-    """What it depends on is looked up, and it comes to the same."""
+async def test_only_needed_facts_are_looked_up(
+    remark: IncomingMessage, known: dict[str, bool], expected: Audience
+) -> None:
     facts = {"joined": False, "follows": False, "every": False, **known}
     looked = list[bool]()
 
@@ -56,6 +57,5 @@ async def test_whose_it_is(remark: IncomingMessage, known: dict[str, bool], expe
         (True, replace(PLAIN, addressed=True), True),
     ],
 )
-def test_which_edits_count(remark: IncomingMessage, *, unasked: bool, counts: bool) -> None:
-    """Of what nobody asked us in a channel none that does not ask us now."""
+def test_edit_must_address_the_bot(remark: IncomingMessage, *, unasked: bool, counts: bool) -> None:
     assert is_edit_addressed(remark, unasked=unasked) is counts

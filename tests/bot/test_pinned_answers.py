@@ -83,18 +83,17 @@ async def ask_and_pin(app: App, text: str = BETTER) -> str:
 
 
 def said(done: TurnResult) -> tuple[str, ...]:
-    return tuple(one.text for one in done.answer.sentences)
+    return tuple(sentence.text for sentence in done.answer.sentences)
 
 
-async def test_a_corrected_answer_is_said_when_its_question_is_asked_again(app) -> None:
-    """Through the gate, with its own footnotes; the record says whose it is, and holds by itself."""
+async def test_corrected_answer_is_shown_to_the_same_question(app) -> None:
     first = await ask_and_pin(app)
 
     done = await ask(app, "  when Does the  vault open ")
 
     assert (said(done), done.system, done.model) == (SAID, PINNED, None)
     assert (done.pinned.turn_id, done.pinned.name, done.pinned.day) == (first, "Ana", "2026-03-02")
-    assert [one.quote for one in done.answer.citations] == ["The vault opens at ten. It closes at six."]
+    assert [citation.quote for citation in done.answer.citations] == ["The vault opens at ten. It closes at six."]
     entries = await app.audit.turn(done.answer_id)
     checked = await verify_record(app.audit.database, ())
     assert (verify_turn(entries), checked.findings, checked.answers) == ((), (), 2)
@@ -104,8 +103,7 @@ async def test_a_corrected_answer_is_said_when_its_question_is_asked_again(app) 
 
 
 @pytest.mark.parametrize(("verdict", "system"), [("SUPPORTS", PINNED), ("NOT ENOUGH INFO", "wikichat-fast")])
-async def test_where_there_is_a_model_it_judges_a_pinned_answer_as_any_other(tmp_path, verdict, system) -> None:
-    """Where it says no, the system answers as usual, and nothing of what was pinned has left."""
+async def test_model_judges_a_pinned_answer(tmp_path, verdict, system) -> None:
     script = {**SCRIPT, "verify": f"Reasoning: So.\nSentences: 1\nVerdict: {verdict}"}
     async with modelled(tmp_path, script) as (app, _):
         told, asked = [], TurnRequest(BUILT, TERMINAL, system="wikichat-fast")
@@ -119,7 +117,7 @@ async def test_where_there_is_a_model_it_judges_a_pinned_answer_as_any_other(tmp
     assert (text.replace(" [1]", "") in shown) is (system == PINNED)
 
 
-async def test_it_is_dropped_and_stays_an_example(app) -> None:
+async def test_unpinned_answer_stays_an_example(app) -> None:
     first = await ask_and_pin(app)
     await app.examples.add(ApprovedExample(first, "slack:T1/U1", {"id": first}), build_entry(first))
     assert said(await ask(app)) == SAID
@@ -136,7 +134,7 @@ def build_entry(turn_id: str) -> LogEntry:
     return LogEntry(turn_id, EntryKind.FEEDBACK, {"what": "example"})
 
 
-async def test_what_it_cites_must_stand_as_it_stood(app) -> None:
+async def test_pinned_answer_needs_unchanged_passages(app) -> None:
     await ask_and_pin(app)
     changed = {"vault": {"title": "Vault", "": "The vault opens at nine. It closes at six."}}
     await refresh_corpus(PageSource(changed), "handbook", app.passages, progress=lambda _: None)
@@ -144,14 +142,14 @@ async def test_what_it_cites_must_stand_as_it_stood(app) -> None:
     assert (await ask(app)).system == "quoting"
 
 
-async def test_what_was_forgotten_is_not_said(app) -> None:
+async def test_pinned_answer_with_a_forgotten_page_is_not_shown(app) -> None:
     await ask_and_pin(app)
     await app.manifest.forget("handbook", ["vault"])
 
     assert (await ask(app)).pinned is None
 
 
-async def test_it_is_said_only_where_all_that_it_was_made_from_may_be_read(app) -> None:
+async def test_pinned_answer_needs_all_corpora_readable(app) -> None:
     await ask_and_pin(app)
     inside, outside = (Asker("slack", "channel", "T1", channel, "U1") for channel in ("C1", "C2"))
 
@@ -173,7 +171,7 @@ async def test_it_is_said_only_where_all_that_it_was_made_from_may_be_read(app) 
         ("From Oslo to Bergen?", "From Bergen to Oslo?", False),
     ],
 )
-def test_another_question_is_never_taken_for_its_own(one, other, same) -> None:
+def test_pinned_answer_needs_the_same_question(one, other, same) -> None:
     assert (normalize_question(one) == normalize_question(other)) is same
 
 
@@ -185,7 +183,7 @@ def test_another_question_is_never_taken_for_its_own(one, other, same) -> None:
         ("It closes at six [1]. It is old [1].", "It is old."),
     ],
 )
-async def test_a_text_that_its_passages_do_not_say_is_refused_sentence_by_sentence(app, text, refused) -> None:
+async def test_unsupported_correction_is_refused_by_sentence(app, text, refused) -> None:
     with pytest.raises(UnsupportedText) as unsupported:
         await ask_and_pin(app, text)
 
@@ -195,8 +193,7 @@ async def test_a_text_that_its_passages_do_not_say_is_refused_sentence_by_senten
 
 
 @pytest.mark.parametrize("verdict", ["SUPPORTS", "REFUTES"])
-async def test_where_there_is_a_model_it_judges_a_corrected_text(tmp_path, verdict) -> None:
-    """What the local check is not sure of is said on its word, and refused on its word."""
+async def test_model_judges_a_corrected_text(tmp_path, verdict) -> None:
     script = {**SCRIPT, "verify": f"Reasoning: So.\nSentences: 1\nVerdict: {verdict}"}
     async with modelled(tmp_path, script) as (app, _):
         done = await answer(app, TurnRequest(BUILT, TERMINAL, system="extractive"), lambda _: None)
@@ -205,7 +202,9 @@ async def test_where_there_is_a_model_it_judges_a_corrected_text(tmp_path, verdi
             text = "Skarholm lighthouse went up in 1887 [1]."
             building = build(app, entries, text, verify=verify)
             if verdict == "SUPPORTS":
-                assert [one.text for one in (await building).sentences] == ["Skarholm lighthouse went up in 1887."]
+                assert [sentence.text for sentence in (await building).sentences] == [
+                    "Skarholm lighthouse went up in 1887."
+                ]
             else:
                 with pytest.raises(UnsupportedText, match="went up"):
                     await building
@@ -222,7 +221,7 @@ async def test_where_there_is_a_model_it_judges_a_corrected_text(tmp_path, verdi
         ((*turn(), LogEntry("t1", EntryKind.EDITED, {"retracted": True})), "retracted"),
     ],
 )
-async def test_only_an_answer_to_a_question_that_stands_by_itself_is_pinned(app, entries, reason) -> None:
+async def test_only_self_contained_answered_questions_can_be_pinned(app, entries, reason) -> None:
     with pytest.raises(UnfitAnswer) as unfit:
         await build(app, entries, "")
     assert unfit.value.reason == reason

@@ -123,8 +123,7 @@ async def until_put_back(history: RefreshHistory, clock: Clock) -> None:
             await asyncio.sleep(0.002)
 
 
-async def test_each_night_of_a_week_is_worked_once_and_the_record_tells_the_story(tmp_path: Path) -> None:
-    """Seven nights: one across daylight saving, one with a source that is away, one missed, a clock that jumps."""
+async def test_nightly_refreshes_of_a_week_run_once_each(tmp_path: Path) -> None:
     servers, _, clock = await _week(tmp_path)
     worked = Counter(one for server in servers for one in server.worked)
     told = sorted(one for server in servers for one in server.told)

@@ -21,8 +21,7 @@ def evidence(*documents):
     return [Evidence("Text.", hit(document, "Text.").passage, document, (0, 5)) for document in documents]
 
 
-async def test_later_searches_of_a_turn_leave_out_another_version_of_what_was_found():
-    """Also where the new one is found first of another document; the next turn begins anew."""
+async def test_later_searches_drop_other_versions():
     rounds = [(hit(OLD, "one"),), (hit(NEW, "two"), hit(OTHER, "three")), (hit(OLD, "four"),)] * 2
     answers = iter(rounds)
 
@@ -37,8 +36,7 @@ async def test_later_searches_of_a_turn_leave_out_another_version_of_what_was_fo
     assert await second(SearchQuery("q"), 5) == rounds[0]
 
 
-async def test_what_cites_a_removed_document_does_not_pass():
-    """However well it is supported; another version of it is no removal."""
+async def test_citing_a_removed_document_fails():
     now = {("c", "a"): NEW}
 
     async def supports(_sentence, _evidence, **_asked):
@@ -55,8 +53,7 @@ async def test_what_cites_a_removed_document_does_not_pass():
     )
 
 
-async def test_what_is_not_supported_anyway_costs_no_look():
-    """But what a model may yet let through does."""
+async def test_unsupported_sentence_is_not_looked_up():
     looked = []
     said = {"no": Support(0.1, holds=False), "perhaps": Support(0.4, holds=False, appealable=True)}
 

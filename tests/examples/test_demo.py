@@ -49,8 +49,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     return _run(folder), folder
 
 
-def test_the_demonstration_answers_from_the_handbook_and_ends(shown: tuple[str, Path]) -> None:
-    """It shows what it typed, two dated sources that disagree, the newer first, and what to try next."""
+def test_demo_answers_from_the_handbook(shown: tuple[str, Path]) -> None:
     printed, folder = shown
 
     newer, older = (printed.index(text) for text in ("45 euros a day. [1]", "38 euros a day. [2]"))
@@ -60,8 +59,7 @@ def test_the_demonstration_answers_from_the_handbook_and_ends(shown: tuple[str, 
     assert (folder / ".demo" / "footnote.db").exists()
 
 
-def test_every_part_of_the_scripted_turn_says_what_it_is(shown: tuple[str, Path]) -> None:
-    """What happens, the answer, the claims and the calls stand each under the label, and each call is labelled."""
+def test_scripted_turn_labels_every_part(shown: tuple[str, Path]) -> None:
     printed, _ = shown
     events, answer, claims, calls = printed.split(f"[{LABEL}]")[1:]
 
@@ -71,8 +69,7 @@ def test_every_part_of_the_scripted_turn_says_what_it_is(shown: tuple[str, Path]
     assert calls.count(LABEL) == calls.count("tokens") == 13
 
 
-async def test_the_scripted_turn_says_what_is_supported_alone(shown: tuple[str, Path]) -> None:
-    """On record are a supported, a refuted and an unknown claim, and only the supported one is in the answer."""
+async def test_scripted_turn_shows_only_supported_claims(shown: tuple[str, Path]) -> None:
     async with open_records(load_settings(shown[1] / "examples" / "demo.toml")) as records:
         turns = await records.audit.turns(2)
         entries = await records.audit.turn(turns[0][0].turn_id)
@@ -90,8 +87,7 @@ async def test_the_scripted_turn_says_what_is_supported_alone(shown: tuple[str, 
 
 
 @thorough_only
-def test_a_changed_handbook_is_told_in_a_line(tmp_path: Path) -> None:
-    """What is scripted for the handbook as it is would be wrong of another, so neither answer nor claims are shown."""
+def test_changed_handbook_is_reported(tmp_path: Path) -> None:
     page = _copied(tmp_path) / PAGE
     page.write_text(page.read_text(encoding="utf-8").replace("140 euros", "150 euros"), encoding="utf-8")
 
@@ -103,8 +99,7 @@ def test_a_changed_handbook_is_told_in_a_line(tmp_path: Path) -> None:
 
 
 @thorough_only
-def test_a_model_that_is_configured_is_not_asked(shown: tuple[str, Path], tmp_path: Path) -> None:
-    """It is told how to ask it, and nothing is scripted; at its address there is nobody."""
+def test_demo_does_not_call_a_configured_model(shown: tuple[str, Path], tmp_path: Path) -> None:
     variables = {"OPENAI_API_KEY": "k", "OPENAI_MODEL": "some-model", "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
 
     printed = _run(shutil.copytree(shown[1], tmp_path / "again"), **variables)

@@ -25,13 +25,11 @@ def _body(page: Path) -> str:
 
 
 def test_the_handbook_has_twenty_to_thirty_pages() -> None:
-    """Enough to search in, few enough to read."""
     assert 20 <= len(PAGES) <= 30
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(HANDBOOK).as_posix())
-def test_a_page_has_a_title_a_date_an_owner_and_a_fair_length(page: Path) -> None:
-    """Footnotes show title and date, and a page that is too short or too long is a poor example."""
+def test_pages_have_title_date_owner_and_length(page: Path) -> None:
     values, text = _front_matter(page), _body(page)
 
     assert values.keys() == {"title", "date", "owner"}
@@ -40,15 +38,13 @@ def test_a_page_has_a_title_a_date_an_owner_and_a_fair_length(page: Path) -> Non
     assert 120 <= len(WORD.findall(text)) <= 450
 
 
-def test_titles_differ() -> None:
-    """A footnote names its page by its title."""
+def test_titles_are_unique() -> None:
     titles = [_front_matter(page)["title"] for page in PAGES]
 
     assert len(titles) == len(set(titles))
 
 
-def test_two_dated_pages_say_the_same_sentence_with_other_numbers_and_dates() -> None:
-    """The older page stays beside the newer one, and nothing but numbers and dates differs in the sentence."""
+def test_two_dated_pages_disagree_on_a_number() -> None:
     older, newer = (HANDBOOK / "operations" / name for name in ("travel-2024.md", "travel-2026.md"))
     sentences = [
         re.findall(r"From [^.]* meal allowance [^.]*\.", " ".join(_body(page).split())) for page in (older, newer)

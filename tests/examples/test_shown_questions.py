@@ -34,20 +34,18 @@ def find_shown_questions(path: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("path", PLACES, ids=lambda path: path.name)
-def test_every_question_shown_has_a_known_answer(path: Path) -> None:
-    """What is shown anew must be tried too."""
+def test_documented_questions_have_known_answers(path: Path) -> None:
     found = set(find_shown_questions(path))
 
     assert found
     assert found <= ANSWERS.keys()
 
 
-async def test_the_questions_shown_are_answered(handbook: Path, tmp_path: Path) -> None:
-    """By the first sentence, and with confidence."""
+async def test_documented_questions_are_answered(handbook: Path, tmp_path: Path) -> None:
     asked = tuple(ExamQuestion(text, ((answer,),), frozenset(), text) for text, answer in ANSWERS.items())
     exam = replace(read_exam(EXAMPLE_QUESTIONS), questions=asked)
     async with open_exam(exam, copy_home(handbook, tmp_path)) as store:
         outcomes = await ask_exam(exam, store)
 
     assert [one.posed.text for one in outcomes if not one.right_first] == []
-    assert [one.posed.text for one in outcomes if one.considered.chance < ANSWER_THRESHOLD] == []
+    assert [outcome.posed.text for outcome in outcomes if outcome.considered.chance < ANSWER_THRESHOLD] == []

@@ -37,7 +37,7 @@ class Told:
     @property
     def pages(self) -> list[list[str]]:
         """The titles of the pages that each sentence cites."""
-        titles = {one.number: one.title for one in self.done.answer.citations}
+        titles = {citation.number: citation.title for citation in self.done.answer.citations}
         return [[titles[number] for number in sentence.citations] for sentence in self.done.answer.sentences]
 
     @property
@@ -49,12 +49,12 @@ class Told:
     @property
     def cited(self) -> list[tuple[str, str]]:
         """Title and quote of each footnote."""
-        return [(one.title, one.quote) for one in self.done.answer.citations]
+        return [(citation.title, citation.quote) for citation in self.done.answer.citations]
 
     @property
     def claims(self) -> dict[str, Verdict]:
         """The model's own claims and what was found of them."""
-        return {one.claim.text: one.verdict for one in self.done.answer.claims if one.claim.origin == "model"}
+        return {claim.claim.text: claim.verdict for claim in self.done.answer.claims if claim.claim.origin == "model"}
 
     def steps(self, stage: str) -> list[Mapping[str, Any]]:
         """What is on record of a stage, or of searches."""
@@ -91,7 +91,9 @@ class House:
         assert (entries[0].body["question"], told.closed["status"]) == (text, done.answer.status)
         assert len([step for entry in entries if "template" in (step := entry.body)]) == len(llm.calls)
         assert [one.claim.text for one in checked] == list(told.claims)
-        assert [one["claim"]["text"] for one in told.closed["claims"]] == [one.claim.text for one in done.answer.claims]
+        assert [one["claim"]["text"] for one in told.closed["claims"]] == [
+            claim.claim.text for claim in done.answer.claims
+        ]
         return told
 
 

@@ -73,7 +73,7 @@ def number(pattern: str, found: Notes) -> int:
 
 def copied(found: Notes) -> str:
     """Write all notes as they stand."""
-    return " ".join(f"{text.rstrip('.')} [{place}]." for text, place in sorted(found.items(), key=lambda one: one[1]))
+    return " ".join(f"{text.rstrip('.')} [{place}]." for text, place in sorted(found.items(), key=lambda item: item[1]))
 
 
 def weighed(call: ModelCall) -> str:

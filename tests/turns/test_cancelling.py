@@ -29,10 +29,7 @@ def ignore(event: Event) -> None:
 
 
 @pytest.mark.parametrize("system", WRITERS)
-async def test_a_turn_stopped_in_any_call_leaves_no_open_call_and_a_record_that_says_so(
-    tmp_path: Path, system: str
-) -> None:
-    """Every call is on record, those under way with why they ended, those before them with their replies."""
+async def test_turn_cancelled_in_any_call_is_recorded(tmp_path: Path, system: str) -> None:
     usual, hung = following({"split": CLAIM, "claims": CLAIM, "feedback": POOR}), set[str]()
     async with modelled(tmp_path, lambda asked: HANG if stage_of(asked) in hung else usual(asked)) as (app, server):
         await answer(app, asking(system=system), ignore)
@@ -61,8 +58,7 @@ async def test_a_turn_stopped_in_any_call_leaves_no_open_call_and_a_record_that_
 
 
 @pytest.mark.parametrize("system", [name for name in WRITERS if name != "augmenter"])  # it speaks when all is written
-async def test_a_turn_stopped_while_it_speaks_keeps_what_was_said(tmp_path: Path, system: str) -> None:
-    """The stream is closed at the server; what had passed the gate is on record as spoken."""
+async def test_cancelled_turn_records_spoken_sentences(tmp_path: Path, system: str) -> None:
     sentence = "Skarholm lighthouse was built in 1887 [1]. "
     slow = Reply(sentence + "A keeper lives beside it [1]. " * 200, piece_seconds=0.01)
     shown = asyncio.Event()
@@ -88,8 +84,7 @@ async def test_a_turn_stopped_while_it_speaks_keeps_what_was_said(tmp_path: Path
     assert closed["spoken"][0]["text"] == "Skarholm lighthouse was built in 1887."
 
 
-async def test_a_turn_stopped_twice_is_still_put_on_record(tmp_path: Path) -> None:
-    """The second stop comes while the closing entry is written, and does not cut it short."""
+async def test_turn_cancelled_twice_is_recorded(tmp_path: Path) -> None:
     async with modelled(tmp_path, {"draft": HANG}) as (app, server):
         slow = SlowLog(app.audit)
         running = asyncio.create_task(

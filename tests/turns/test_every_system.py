@@ -37,10 +37,7 @@ def system(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_a_model_that_fails_says_nothing_and_an_outage_is_no_abstention(
-    tmp_path: Path, system: str, fault: str
-) -> None:
-    """Whatever it replies to every call; the turn is closed on record."""
+async def test_failing_model_is_reported_as_outage(tmp_path: Path, system: str, fault: str) -> None:
     async with modelled(tmp_path, FAULTS[fault]) as (app, _):
         done = await answer(app, asking(system=system), ignore)
         entries = await app.audit.turn(done.answer_id)
@@ -51,8 +48,7 @@ async def test_a_model_that_fails_says_nothing_and_an_outage_is_no_abstention(
     assert verify_turn(entries) == ()
 
 
-async def test_a_draft_that_is_cut_off_leaves_what_was_checked_and_a_record_of_it(tmp_path: Path, system: str) -> None:
-    """Nothing of the sentence that was never finished."""
+async def test_interrupted_draft_keeps_checked_sentences(tmp_path: Path, system: str) -> None:
     events = list[Event]()
     async with modelled(tmp_path, {"draft": Cut(BEGUN)}) as (app, _):
         done = await answer(app, asking(system=system), events.append)
@@ -65,8 +61,7 @@ async def test_a_draft_that_is_cut_off_leaves_what_was_checked_and_a_record_of_i
     assert verify_turn(entries) == ()
 
 
-async def test_what_may_not_be_read_here_reaches_neither_prompt_nor_record(tmp_path: Path, system: str) -> None:
-    """A page of another corpus that answers better; the same question in its own corpus shows that it would."""
+async def test_unreadable_page_is_in_no_prompt_or_record(tmp_path: Path, system: str) -> None:
     async with modelled(tmp_path) as (app, server):
         await refresh_corpus(PageSource(SECRET), "secret", app.passages, progress=lambda _: None)
         done = await answer(app, asking("Who built Skarholm lighthouse?", system=system, corpora=("handbook",)), ignore)

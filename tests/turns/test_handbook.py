@@ -28,8 +28,7 @@ def house(request: pytest.FixtureRequest, opened: House) -> House:
     return replace(opened, system=request.param)
 
 
-async def test_a_question_about_a_fact(house: House) -> None:
-    """What a passage says and what the model knew by itself become one answer, each sentence with its footnote."""
+async def test_question_about_a_fact(house: House) -> None:
     told = await house.ask(
         "Who founded the company, and when?",
         reading(
@@ -53,8 +52,7 @@ async def test_a_question_about_a_fact(house: House) -> None:
     assert told.closed["usage"]["llm_calls"] == len(told.llm.calls)
 
 
-async def test_a_follow_up_that_needs_what_was_said_before(house: House) -> None:
-    """The name that is looked up stands in the turn before, and nowhere in the question."""
+async def test_follow_up_uses_the_earlier_turn(house: House) -> None:
     before = (
         Turn("user", "Who is the oldest dog in the office?"),
         Turn("bot", "The dog with the longest service is Bosun, a wire-haired terrier. [1]"),
@@ -73,7 +71,6 @@ async def test_a_follow_up_that_needs_what_was_said_before(house: House) -> None
 
 
 async def test_a_greeting(house: House) -> None:
-    """It needs neither documents nor a model."""
     told = await house.ask("Hello there!", {})
 
     assert (told.done.answer.status, told.llm.calls, told.steps("search")) == (Status.CHATTED, [], [])
@@ -81,7 +78,6 @@ async def test_a_greeting(house: House) -> None:
 
 
 async def test_a_false_premise(house: House) -> None:
-    """The claim that takes it up is refuted and not said; what the handbook says is."""
     told = await house.ask(
         "Why was the Bergen office opened in 1956?",
         reading(
@@ -99,8 +95,7 @@ async def test_a_false_premise(house: House) -> None:
     assert told.closed["claims"][0]["reasoning"]
 
 
-async def test_a_sentence_that_turns_a_passage_round_is_withheld(house: House) -> None:
-    """The premise again, this time in the draft: its number is not the passage's, which is quoted instead."""
+async def test_inverted_sentence_is_withheld(house: House) -> None:
     told = await house.ask(
         "What is the accuracy of the Petrel?",
         reading(
@@ -117,7 +112,6 @@ async def test_a_sentence_that_turns_a_passage_round_is_withheld(house: House) -
 
 
 async def test_a_question_about_a_year(house: House) -> None:
-    """Passages that name the year are read first, and it is on record that it was asked for."""
     told = await house.ask("What was new in 2018?", reading("2018", query="new instruments and services", time="2018"))
 
     assert told.said == ["2018: Ebbline went into service with six harbours."]
@@ -126,7 +120,6 @@ async def test_a_question_about_a_year(house: House) -> None:
 
 
 async def test_the_latest_over_pages_of_different_dates(house: House) -> None:
-    """The newer page is read before the older, which says it in more of the question's words."""
     told = await house.ask(
         "What is the latest meal allowance on business trips?",
         reading(r"allowance on business trips is \d+", query="meal allowance on business trips", time="recent"),
@@ -139,7 +132,6 @@ async def test_the_latest_over_pages_of_different_dates(house: House) -> None:
 
 
 async def test_two_pages_that_disagree(house: House) -> None:
-    """Where no time is asked for both are said, with page and date, the newer first."""
     told = await house.ask(
         "What is the meal allowance?",
         reading(r"allowance on business trips is \d+", query="meal allowance on business trips"),
@@ -153,8 +145,7 @@ async def test_two_pages_that_disagree(house: House) -> None:
     assert "(Travel rules 2026, 2026-01-19) From 1 February 2026" in told.done.text
 
 
-async def test_one_that_nothing_is_known_about(house: House) -> None:
-    """What the model makes up by itself finds no support; the nearest pages are shown instead."""
+async def test_unknown_subject_shows_nearest_pages(house: House) -> None:
     told = await house.ask(
         "Who won the chess tournament of the works in spring?",
         reading(
@@ -171,7 +162,6 @@ async def test_one_that_nothing_is_known_about(house: House) -> None:
 
 
 async def test_a_question_in_german_over_a_german_page(house: House) -> None:
-    """Its words are said as they stand, with no note: nobody reads a foreign language."""
     told = await house.ask(
         "Wie viel Pfand zahle ich für den Haustürschlüssel in Hamburg?",
         reading("Pfand", query="Pfand für den Haustürschlüssel Hamburg"),
@@ -183,7 +173,6 @@ async def test_a_question_in_german_over_a_german_page(house: House) -> None:
 
 
 async def test_a_question_in_german_over_english_pages(house: House) -> None:
-    """The German sentence passes, as names and year are its page's, with a note that the page speaks English."""
     told = await house.ask(
         "Wann und von wem wurde die Firma eigentlich gegründet?",
         reading(
@@ -197,8 +186,6 @@ async def test_a_question_in_german_over_english_pages(house: House) -> None:
 
 
 async def test_a_question_with_three_parts(house: House) -> None:
-    """Each part is answered from its own page, and cites it."""
-
     def writes(notes: Notes) -> str:
         return (
             f"Ebbline costs 95 euros a month for each harbour [{number('95 euros', notes)}]. "
@@ -226,8 +213,6 @@ async def test_a_question_with_three_parts(house: House) -> None:
 
 
 async def test_a_draft_is_refined_and_adds_nothing(opened: House) -> None:
-    """What the revision makes up does not pass, and what it made that of is said instead; its footnotes stay right."""
-
     def refined(call: ModelCall) -> str:
         (mark,) = re.findall(r"Ebbline costs 95 euros[^.]*(\[\d+\])", turn_of(call))
         return f"Ebbline costs 95 euros a month for each harbour {mark}. Lifeboat stations pay 12 euros {mark}."
@@ -240,7 +225,6 @@ async def test_a_draft_is_refined_and_adds_nothing(opened: House) -> None:
 
 
 async def test_every_stage_shows_its_passages_between_fences(house: House) -> None:
-    """Two lines with the turn's word, which is in nothing that is shown; what is shown is of the page that it names."""
     told = await house.ask("When may I bring my dog?", reading("[Dd]og", query="dogs in the office"))
 
     shown = told.llm.of("summarise")
@@ -259,8 +243,7 @@ TALK = (
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
-async def test_a_conversation_goes_on_with_every_system(opened: House, system: str) -> None:
-    """A fact, a follow-up by pronoun, thanks, and what nothing tells."""
+async def test_conversation_with_every_system(opened: House, system: str) -> None:
     house, earlier = replace(opened, system=system), list[Turn]()
     for question, wanted, query, expected in TALK:
 
@@ -268,7 +251,7 @@ async def test_a_conversation_goes_on_with_every_system(opened: House, system: s
             return copied({text: place for text, place in found.items() if re.search(wanted, text)})
 
         told = await house.ask(question, reading(wanted, query=query, writes=write), *earlier)
-        status, titles = told.done.answer.status, [one.title for one in told.done.answer.citations]
+        status, titles = told.done.answer.status, [citation.title for citation in told.done.answer.citations]
         if expected:
             assert any(expected in text for text in told.said), (question, told.done.text)
         else:

@@ -39,8 +39,7 @@ def house(request: pytest.FixtureRequest, opened: House) -> House:
     return replace(opened, system=request.param)
 
 
-async def test_a_question_about_a_fact(house: House) -> None:
-    """The footnote leads to the revision of the article that was read."""
+async def test_question_about_a_fact(house: House) -> None:
     searched: list[str] = []
     told = await house.ask(
         "Who wrote Animalia, and when was it published?",
@@ -66,8 +65,7 @@ async def test_a_question_about_a_fact(house: House) -> None:
     assert "Animalia children's book originally published" in searched
 
 
-async def test_a_follow_up_that_needs_what_was_said_before(house: House) -> None:
-    """The director's name stands in the turn before."""
+async def test_follow_up_uses_the_earlier_turn(house: House) -> None:
     before = (
         Turn("user", "Who directed silent films from Toronto?"),
         Turn("bot", "Allan Dwan was a Canadian-born director. [1]", titles=("Allan Dwan",)),
@@ -85,14 +83,12 @@ async def test_a_follow_up_that_needs_what_was_said_before(house: House) -> None
 
 
 async def test_a_greeting_in_german(house: House) -> None:
-    """It is returned in German, without a search."""
     told = await house.ask("Guten Morgen!", {})
 
     assert (told.done.answer.status, told.llm.calls, told.steps("search")) == (Status.CHATTED, [], [])
 
 
 async def test_a_false_premise(house: House) -> None:
-    """The composer is not asked why in 1950: the claim is refuted, the year of the article is said."""
     told = await house.ask(
         "Why did Gershwin write An American in Paris as late as 1950?",
         reading(
@@ -110,7 +106,6 @@ async def test_a_false_premise(house: House) -> None:
 
 
 async def test_a_question_about_a_year(house: House) -> None:
-    """What mentions the year comes first, though other passages of the article are nearer."""
     told = await house.ask(
         "What became of An American in Paris in 1951?",
         reading("1951", query="An American in Paris history", time="1951"),
@@ -122,7 +117,6 @@ async def test_a_question_about_a_year(house: House) -> None:
 
 
 async def test_the_latest_over_articles_of_different_dates(house: House) -> None:
-    """The article of 2016 is read before that of 2014, which is as near."""
     told = await house.ask(
         "What is the latest on the government's plans and elections in Angola?",
         reading("government plans to build|five years", query="government plans elections Angola", time="recent"),
@@ -134,8 +128,7 @@ async def test_the_latest_over_articles_of_different_dates(house: House) -> None
     assert told.done.answer.citations[0].date.year == 2016
 
 
-async def test_one_that_nothing_is_known_about(house: House) -> None:
-    """The model's own claim is checked, found nowhere, kept on record, and not said."""
+async def test_unknown_subject_shows_nearest_pages(house: House) -> None:
     told = await house.ask(
         "How many bicycles were stolen in Reykjavik last week?",
         reading(
@@ -151,7 +144,6 @@ async def test_one_that_nothing_is_known_about(house: House) -> None:
 
 
 async def test_a_question_in_german(house: House) -> None:
-    """It is looked up in English and answered in German, with a note that the article is English."""
     told = await house.ask(
         "Wann wurde „An American in Paris“ uraufgeführt und von welchem Orchester?",
         reading(
@@ -168,8 +160,7 @@ async def test_a_question_in_german(house: House) -> None:
     assert told.done.answer.sentences[0].note == "An American in Paris, English"
 
 
-async def test_a_german_date_that_the_article_has_otherwise_is_withheld(house: House) -> None:
-    """Whatever the model says when it is asked to verify; the article is quoted instead."""
+async def test_wrong_german_date_is_withheld(house: House) -> None:
     told = await house.ask(
         "Wann wurde „An American in Paris“ uraufgeführt und von welchem Orchester?",
         reading(
@@ -185,7 +176,6 @@ async def test_a_german_date_that_the_article_has_otherwise_is_withheld(house: H
 
 
 async def test_a_question_with_three_parts(house: House) -> None:
-    """Of three articles, each sentence with its own, in one wave or in two."""
     parts = {
         "Graeme Base": "Animalia is an illustrated children's book by Graeme Base",
         "Toronto": "Allan Dwan was born in Toronto",
@@ -193,7 +183,7 @@ async def test_a_question_with_three_parts(house: House) -> None:
     }
 
     def writes(notes: Notes) -> str:
-        known = (one for one in parts if any(one in text for text in notes))
+        known = (part for part in parts if any(part in text for text in notes))
         return " ".join(f"{parts[one]} [{number(one, notes)}]." for one in known)
 
     told = await house.ask(

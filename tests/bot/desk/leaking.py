@@ -51,7 +51,7 @@ CHECKED = "The vaults hold maps."
 async def telling_all(talk, kit):
     """Search, and say all that can be said; where it is asked what is only found, check nothing."""
     hits = await kit.search(SearchQuery(talk.question.text), 9)
-    for text in [one.demo.answer for one in await kit.demos(talk.question.text, 9) if one.demo.corpora]:
+    for text in [demo.demo.answer for demo in await kit.demos(talk.question.text, 9) if demo.demo.corpora]:
         kit.tell(ClaimChecked(CheckedClaim(Claim(text, "model"), Verdict.SUPPORTS, (), "as an example")))
     heard = [turn.text for turn in talk.earlier if turn.speaker == "bot"]
     for verdict, text in zip(itertools.cycle((Verdict.SUPPORTS, Verdict.REFUTES)), heard, strict=False):
@@ -188,7 +188,7 @@ class House:
         """Start after a crash that came when a question was answered, as this one was, and not shown; return it."""
         row = await self.app.queue.by_key(question.key)
         entries = [one for one in await self.app.audit.turn(row.turn_id) if one.kind is not EntryKind.DELIVERED]
-        await self.app.audit.append(*(replace(one, turn_id=f"{one.turn_id}-left") for one in entries))
+        await self.app.audit.append(*(replace(entry, turn_id=f"{entry.turn_id}-left") for entry in entries))
         left = replace(question, key=f"{question.key}-left")
         kept_row, _ = await self.app.queue.put(kept_question(left))
         await self.app.queue.note(kept_row.ticket, turn_id=f"{row.turn_id}-left")
@@ -246,7 +246,7 @@ def found_in(value: Any) -> frozenset[str]:
 
 def combinations() -> Iterator[dict[str, tuple[str, ...]]]:
     """Return readers for the three corpora, until each of the 128 sets of places and `*` was given to one of them."""
-    sets = [one for size in range(8) for one in itertools.combinations((*PLACES, "*"), size)]
+    sets = [combination for size in range(8) for combination in itertools.combinations((*PLACES, "*"), size)]
     for start in range(0, len(sets), len(CORPORA)):
         yield {name: sets[(start + place) % len(sets)] for place, name in enumerate(CORPORA)}
 

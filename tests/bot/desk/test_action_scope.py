@@ -86,8 +86,7 @@ def leaks(said: Any, may: set[str]) -> set[str]:
 
 @settings(max_examples=sample(300), deadline=None)
 @given(turns=turned, readers=readers, narrowed=narrowed, presses=presses)
-def test_nothing_of_an_unreadable_corpus_comes_out(turns, readers, narrowed, presses):
-    """Not to whoever presses, and not into the channel, by whatever door; a ticket that they may not see is none."""
+def test_actions_reveal_nothing_of_an_unreadable_corpus(turns, readers, narrowed, presses):
     asyncio.run(_pressed(turns, readers, narrowed, presses))
 
 
@@ -119,9 +118,7 @@ def _could_be_told(told: Told, by: Asker, *, shared: bool) -> bool:
 
 @settings(max_examples=sample(150), deadline=None)
 @given(turns=turned, readers=readers, narrowed=narrowed, by=people, door=st.sampled_from(DOORS))
-def test_what_cannot_be_read_makes_no_difference(turns, readers, narrowed, by, door):
-    """Not even to a number: sources are told as if what may not be read had never been cited."""
-
+def test_sources_do_not_depend_on_unreadable_answers(turns, readers, narrowed, by, door):
     async def told(turns):
         record, stage = Record(told_settings(readers), narrowed=narrowed), Stage()
         for one in turns:
@@ -132,7 +129,7 @@ def test_what_cannot_be_read_makes_no_difference(turns, readers, narrowed, by, d
     async def both():
         said, posts, record = await told(turns)
         may = allowed(record, by)
-        without = [_without(one, may) for one in turns]
+        without = [_without(turn, may) for turn in turns]
         if door == "sources":
             assert (await told(without))[0] == said
         if door == "share" and posts:

@@ -24,8 +24,7 @@ FULL = HomeUnusable("The disk is full.")
 ADMINISTERED = Settings.model_validate({"slack": {"admins": ["slack:T1/U1"]}}).slack
 
 
-async def test_evidence_shows_every_claim_with_its_verdict_and_the_passages_words():
-    """Also claims that were refuted, marked as what they are, and passages that no footnote names."""
+async def test_evidence_shows_every_claim_with_its_verdict_and_passages():
     record, _, acting = house()
     ticket = record.add(Told(cited=("alpha",), found=("beta",)))
 
@@ -40,7 +39,7 @@ async def test_evidence_shows_every_claim_with_its_verdict_and_the_passages_word
         (1, "alphatitle", "alphatext opens at ten."),
         (0, "betatitle", "betatext opens at ten."),
     ]
-    assert [(one.number, one.quote) for one in view.sources] == [(1, "")]
+    assert [(source.number, source.quote) for source in view.sources] == [(1, "")]
 
 
 @pytest.mark.parametrize(
@@ -64,8 +63,7 @@ async def test_evidence_carries_the_receipt_of_its_answer(position, told):
     assert (told in receipt, "footnote audit receipt turn1" in receipt) == (True, bool(position))
 
 
-async def test_evidence_of_a_turn_that_checked_nothing_says_so():
-    """In the asker's language."""
+async def test_evidence_without_claims_has_a_text_in_the_askers_language():
     record, _, acting = house()
     ticket = record.add(Told(cited=(), status=Status.CHATTED, language="de"))
 
@@ -74,8 +72,7 @@ async def test_evidence_of_a_turn_that_checked_nothing_says_so():
     assert (view.items, view.text) == ((), translate("evidence_none", "de"))
 
 
-async def test_evidence_leaves_out_a_passage_that_is_gone():
-    """Its corpus was taken away; the claim that it stood for cannot be shown then."""
+async def test_evidence_omits_deleted_passages():
     record, _, acting = house()
     ticket = record.add(Told(cited=("alpha",), found=("beta",)))
     record.corpora = ("alpha",)
@@ -84,8 +81,7 @@ async def test_evidence_leaves_out_a_passage_that_is_gone():
 
 
 @pytest.mark.parametrize("act", ["evidence", "feedback", "ask_person", "share"])
-async def test_an_act_before_the_answer_waits_for_it(act):
-    """Whoever may see the question is told that it is being worked on; but a person can be asked."""
+async def test_actions_before_the_answer_are_refused_except_asking_a_person(act):
     record, _, acting = house()
     record.settings = settings(ask=("slack:T1/U9",))
     ticket = record.add(replace(PRIVATE, closed=False))
@@ -98,8 +94,7 @@ async def test_an_act_before_the_answer_waits_for_it(act):
         assert await denial(awaited) == translate("acting_later", "en")
 
 
-async def test_a_question_that_nobody_has_begun_to_answer_waits_too():
-    """It has no turn yet that anything could be noted of."""
+async def test_actions_before_the_first_turn_are_refused():
     record, _, acting = house()
     ticket = record.add(Told(closed=False))
     record.rows[ticket] = replace(record.rows[ticket], turn_id="", state="waiting", outcome="")
@@ -107,8 +102,7 @@ async def test_a_question_that_nobody_has_begun_to_answer_waits_too():
     assert await denial(acting.ask_person(ticket, in_channel(), language="de")) == translate("acting_later", "de")
 
 
-async def test_feedback_is_on_record_with_its_comment_and_whose_it_is():
-    """Changing one's mind adds an entry."""
+async def test_feedback_is_recorded_with_comment_and_user():
     record, _, acting = house()
     ticket = record.add(Told())
 
@@ -125,8 +119,7 @@ async def test_feedback_is_on_record_with_its_comment_and_whose_it_is():
     assert record.acts("up")[1]["by"] == "slack:T1/U3"
 
 
-async def test_the_same_opinion_twice_is_one():
-    """A second press changes nothing, also after a comment; a new comment does."""
+async def test_repeated_feedback_is_recorded_once():
     record, _, acting = house()
     ticket = record.add(Told())
 
@@ -136,8 +129,7 @@ async def test_the_same_opinion_twice_is_one():
     assert [body["comment"] for body in record.acts("down")] == ["", "why", "because"]
 
 
-async def test_of_a_long_comment_the_beginning_is_kept_and_that_is_said():
-    """As many characters as the words say."""
+async def test_long_comment_is_cut_with_a_notice():
     record, _, acting = house()
     ticket = record.add(Told())
 
@@ -147,8 +139,7 @@ async def test_of_a_long_comment_the_beginning_is_kept_and_that_is_said():
     assert record.acts("down")[0]["comment"] == "x" * LONGEST_COMMENT
 
 
-async def test_a_call_about_what_only_its_asker_sees_mentions_whom_settings_name_alone():
-    """Whoever asked was asked first whether it may be posted, and finds it there."""
+async def test_asking_about_a_private_question_mentions_only_contact_people():
     record, stage, acting = house()
     record.settings = settings(ask=("slack:T1/U1", "slack:T1/U9"))
     ticket = record.add(PRIVATE)
@@ -159,8 +150,7 @@ async def test_a_call_about_what_only_its_asker_sees_mentions_whom_settings_name
     assert (text, people) == (translate("ask_call", "en", question=ASKED), ("U1", "U9"))
 
 
-async def test_the_people_of_the_channel_s_settings_are_called_once_and_nobody_else():
-    """Where the question stands, with its words; it is on record before and after."""
+async def test_contact_people_are_mentioned_once():
     record, stage, acting = house()
     record.settings = settings(ask=("slack:T1/U8", "slack:T1/U9"))
     ticket = record.add(Told())
@@ -176,8 +166,7 @@ async def test_the_people_of_the_channel_s_settings_are_called_once_and_nobody_e
     assert record.acts("ask")[0]["people"] == ["slack:T1/U8", "slack:T1/U9"]
 
 
-async def test_whom_an_admin_has_taken_out_is_not_called():
-    """What is in effect now counts, not the file alone."""
+async def test_people_removed_by_admin_are_not_mentioned():
     record, stage, acting = house()
     record.settings = settings(ask=("slack:T1/U8", "slack:T1/U9"))
     record.narrowed["slack:T1/C1"] = {"ask": ["slack:T1/U9", "slack:T1/U666"]}
@@ -189,8 +178,7 @@ async def test_whom_an_admin_has_taken_out_is_not_called():
 
 
 @pytest.mark.parametrize("told", [Told(), Told(asker=in_channel("C2"))])
-async def test_where_nobody_is_named_nobody_is_called(told):
-    """The channel's settings name none, or another channel's do."""
+async def test_asking_without_contact_people_is_refused(told):
     record, stage, acting = house()
     record.settings = settings(ask=("slack:T1/U9",)) if told.asker.channel == "C2" else settings()
     ticket = record.add(told)
@@ -199,8 +187,7 @@ async def test_where_nobody_is_named_nobody_is_called(told):
     assert not stage.called
 
 
-async def test_a_call_that_the_platform_refused_can_be_tried_again():
-    """It is on record that it failed, and why."""
+async def test_asking_can_be_retried_after_a_platform_error():
     record, stage, acting = house()
     record.settings = settings(ask=("slack:T1/U9",))
     stage.faults = [CannotPost("The channel is archived.")]
@@ -214,14 +201,12 @@ async def test_a_call_that_the_platform_refused_can_be_tried_again():
     assert len(stage.called) == 1
 
 
-async def test_a_long_question_is_repeated_in_part():
-    """On one line."""
+async def test_long_question_is_shortened_to_one_line():
     assert shorten_question("a\nb " * 1_000) == ("a b " * (MAX_QUOTED_QUESTION // 4)).rstrip() + "…"
     assert shorten_question("When\n\ndoes it open?") == "When does it open?"
 
 
-async def test_an_answer_is_shared_with_its_channel_once():
-    """As it was answered, with whose question it was; the same people may see its evidence then."""
+async def test_answer_is_shared_once():
     record, stage, acting = house()
     ticket = record.add(PRIVATE)
     before = await denial(acting.evidence(ticket, in_channel(user="U2")))
@@ -231,7 +216,7 @@ async def test_an_answer_is_shared_with_its_channel_once():
 
     (view,) = stage.posts.values()
     assert (before, said, again) == (NOTHING, translate("share_done", "en"), translate("share_already", "en"))
-    assert [one.text for one in view.sentences] == ["alphatext opens at ten."]
+    assert [sentence.text for sentence in view.sentences] == ["alphatext opens at ten."]
     assert view.notice == f"Ana {'a' * 76}… asked “{PRIVATE.question(ticket).text}” and shared the answer."
     assert view.done
     assert {button.action for button in view.buttons} >= {
@@ -246,8 +231,7 @@ async def test_an_answer_is_shared_with_its_channel_once():
     assert (await acting.evidence(ticket, in_channel(user="U2"))).sources
 
 
-async def test_what_a_platform_refuses_for_its_layout_is_shared_as_plain_text():
-    """With whose question it was, and as it is on record."""
+async def test_refused_layout_is_shared_as_plain_text():
     record, stage, acting = house()
     stage.faults = [ContentRefused("Slack refused chat.postMessage: invalid_blocks.")]
 
@@ -259,8 +243,7 @@ async def test_what_a_platform_refuses_for_its_layout_is_shared_as_plain_text():
     assert "alphatext opens at ten." in view.text
 
 
-async def test_what_is_shared_is_posted_for_everybody_under_a_key_of_its_own():
-    """Without the question's secret."""
+async def test_shared_answer_is_public_under_its_own_key():
     record, stage, acting = house()
 
     await acting.share(record.add(PRIVATE), in_channel())
@@ -280,16 +263,14 @@ async def test_what_is_shared_is_posted_for_everybody_under_a_key_of_its_own():
         (replace(PRIVATE, status=Status.ABSTAINED), in_channel(), translate("share_empty", "en")),
     ],
 )
-async def test_only_the_asker_shares_only_in_its_channel_and_only_an_answer(told, by, words):
-    """Whom an answer was not shown to is not told that there is one."""
+async def test_sharing_is_refused_except_to_the_asker_in_the_channel(told, by, words):
     record, stage, acting = house()
 
     assert await denial(acting.share(record.add(told), by)) == words
     assert not stage.posts
 
 
-async def test_what_may_no_longer_be_read_in_the_channel_is_not_shared():
-    """An admin has narrowed the channel since it was answered."""
+async def test_sharing_checks_the_channels_rights_again():
     record, stage, acting = house()
     ticket = record.add(PRIVATE)
     record.narrowed["slack:T1/C1"] = {"corpora": ["beta"]}
@@ -299,8 +280,7 @@ async def test_what_may_no_longer_be_read_in_the_channel_is_not_shared():
 
 
 @pytest.mark.parametrize("readable", [["alpha", "beta"], ["alpha"]])
-async def test_a_shared_answer_counts_nothing_that_may_not_be_read_in_the_channel(readable):
-    """Neither claims that were checked nor statements that were left out."""
+async def test_shared_answer_omits_counts_of_unreadable_claims(readable):
     record, stage, acting = house()
     ticket = record.add(Told(cited=("alpha",), found=("beta",), only_asker=True))
     record.narrowed["slack:T1/C1"] = {"corpora": readable}
@@ -313,8 +293,7 @@ async def test_a_shared_answer_counts_nothing_that_may_not_be_read_in_the_channe
 
 
 @pytest.mark.parametrize("reads_back", [True, False])
-async def test_an_answer_whose_sharing_was_cut_short_is_not_there_twice(reads_back):
-    """Where the platform can be asked it is completed; where not, it is said that it may stand there."""
+async def test_interrupted_sharing_posts_no_second_copy(reads_back):
     record, stage, acting = house()
     stage.reads_back, stage.late_faults = reads_back, [PlatformUnavailable("It does not answer.")]
     ticket = record.add(PRIVATE)
@@ -331,8 +310,7 @@ async def test_an_answer_whose_sharing_was_cut_short_is_not_there_twice(reads_ba
 
 
 @pytest.mark.parametrize("fault", [CannotPost("It is archived."), PlatformUnavailable("Too many.", seconds=3)])
-async def test_what_the_platform_refused_can_be_shared_later(fault):
-    """It was not posted."""
+async def test_sharing_can_be_retried_after_a_platform_error(fault):
     record, stage, acting = house()
     stage.faults, stage.reads_back = [fault], False
     ticket = record.add(PRIVATE)
@@ -344,8 +322,7 @@ async def test_what_the_platform_refused_can_be_shared_later(fault):
     assert [body["state"] for body in record.acts("share")] == ["begun", "failed", "begun", "done"]
 
 
-async def test_a_shared_answer_can_be_removed_again():
-    """By whoever takes the answer back; where its posting was cut short the platform is asked."""
+async def test_shared_answer_is_removed_with_its_answer():
     record, stage, acting = house()
     told = record.add(PRIVATE), record.add(PRIVATE)
     stage.late_faults = [PlatformUnavailable("It does not answer.")]
@@ -359,8 +336,7 @@ async def test_a_shared_answer_can_be_removed_again():
 
 
 @pytest.mark.parametrize("act", ["share", "ask_person"])
-async def test_who_presses_twice_at_once_does_it_once(act):
-    """The second is told that it is being done, or was."""
+async def test_simultaneous_actions_run_once(act):
     record, stage, acting = house()
     record.settings = settings(ask=("slack:T1/U9",))
     ticket = record.add(PRIVATE)
@@ -371,8 +347,7 @@ async def test_who_presses_twice_at_once_does_it_once(act):
     assert len(stage.posts) + len(stage.called) == 1
 
 
-async def test_sources_are_each_page_once_numbered_anew():
-    """Over all answers of a conversation that stand."""
+async def test_sources_list_each_page_once_renumbered():
     record, _, acting = house()
     record.add(Told(cited=("beta", "alpha")))
     record.add(Told(cited=("alpha", "gamma"), language="de"))
@@ -380,7 +355,7 @@ async def test_sources_are_each_page_once_numbered_anew():
 
     view = await acting.sources("slack:T1/C1/1.0", in_channel(user="U2"))
 
-    assert [(one.number, one.title, one.quote) for one in view.sources] == [
+    assert [(source.number, source.title, source.quote) for source in view.sources] == [
         (1, "betatitle", ""),
         (2, "alphatitle", ""),
         (3, "gammatitle", ""),
@@ -388,8 +363,7 @@ async def test_sources_are_each_page_once_numbered_anew():
     assert (view.heading, view.text) == (translate("sources_heading", "de"), "")
 
 
-async def test_sources_of_others_private_answers_and_of_what_was_taken_back_are_not_shown():
-    """And nothing says that there are any."""
+async def test_sources_omit_private_and_retracted_answers():
     record, _, acting = house()
     record.add(Told(cited=("alpha",), only_asker=True))
     ticket = record.add(Told(cited=("beta",)))
@@ -402,8 +376,7 @@ async def test_sources_of_others_private_answers_and_of_what_was_taken_back_are_
 
 
 @pytest.mark.parametrize("act", ["evidence", "feedback", "ask_person", "share", "approve"])
-async def test_an_answer_that_cites_a_page_that_was_forgotten_is_shown_to_nobody_again(act):
-    """Not its evidence and not in its channel, in the words that are said of what never was; the record keeps it."""
+async def test_answer_citing_a_forgotten_page_is_inaccessible(act):
     record, stage, acting = house()
     record.settings = settings(ask=("slack:T1/U9",))
     ticket, more = record.add(replace(PRIVATE, cited=("alpha", "beta"))), ("up",) if act == "feedback" else ()
@@ -414,20 +387,18 @@ async def test_an_answer_that_cites_a_page_that_was_forgotten_is_shown_to_nobody
     assert (stage.posts, stage.called, record.log) == ({}, [], before)
 
 
-async def test_sources_leave_out_a_page_that_was_forgotten():
-    """The others stand."""
+async def test_sources_omit_forgotten_pages():
     record, _, acting = house()
     record.add(Told(cited=("beta", "alpha")))
     record.forgot = frozenset({"beta"})
 
     view = await acting.sources("slack:T1/C1/1.0", in_channel(user="U2"))
 
-    assert [(one.number, one.title) for one in view.sources] == [(1, "alphatitle")]
+    assert [(source.number, source.title) for source in view.sources] == [(1, "alphatitle")]
 
 
 @pytest.mark.parametrize("how", ["entry", "row"])
-async def test_a_retracted_answer_is_gone_for_everybody(how):
-    """As if it had never been."""
+async def test_retracted_answer_is_inaccessible(how):
     record, _, acting = house()
     ticket = record.add(Told())
     if how == "entry":
@@ -440,8 +411,7 @@ async def test_a_retracted_answer_is_gone_for_everybody(how):
 
 
 @pytest.mark.parametrize("act", ["feedback", "ask_person", "share", "approve"])
-async def test_what_cannot_be_recorded_is_not_done_and_one_sentence_says_so(act, caplog):
-    """The cause is in the log."""
+async def test_action_is_refused_if_it_cannot_be_recorded(act, caplog):
     record, stage, acting = house()
     record.settings = settings(ask=("slack:T1/U9",)).model_copy(update={"slack": ADMINISTERED})
     ticket = record.add(PRIVATE)
@@ -456,8 +426,7 @@ async def test_what_cannot_be_recorded_is_not_done_and_one_sentence_says_so(act,
     assert "The disk is full." in caplog.records[0].cause
 
 
-async def test_what_cannot_be_looked_up_is_said_in_one_sentence(caplog):
-    """The cause is in the log."""
+async def test_action_is_refused_if_the_turn_cannot_be_read(caplog):
     record, _, acting = house()
     record.unreadable = FULL
 
@@ -465,8 +434,7 @@ async def test_what_cannot_be_looked_up_is_said_in_one_sentence(caplog):
     assert "The disk is full." in caplog.records[0].cause
 
 
-async def test_what_no_longer_fits_the_record_is_said_in_one_sentence(caplog):
-    """A row that nobody can read is an error of ours, and the person is told."""
+async def test_action_is_refused_if_the_row_is_invalid(caplog):
     record, _, acting = house()
     ticket = record.add(Told())
     record.rows[ticket] = replace(record.rows[ticket], body={"text": 1})
@@ -475,8 +443,7 @@ async def test_what_no_longer_fits_the_record_is_said_in_one_sentence(caplog):
     assert caplog.records
 
 
-async def test_a_platform_that_is_not_there_is_no_crash():
-    """The owner at the terminal acts on a question of a platform that is not connected."""
+async def test_action_on_a_disconnected_platform_is_refused():
     record, _, acting = house()
     acting = type(acting)(record, {})
     ticket = record.add(PRIVATE)
@@ -485,8 +452,7 @@ async def test_a_platform_that_is_not_there_is_no_crash():
 
 
 @pytest.mark.parametrize("told", [Told(), PRIVATE])
-async def test_an_admin_makes_an_answer_an_example_once(told):
-    """It is on record who did; others are offered nothing, and can do nothing."""
+async def test_admin_approves_an_example_once(told):
     record, _, acting = house()
     ticket = record.add(told)
     assert not await acting.offers_example(ticket, in_channel())
@@ -505,7 +471,7 @@ async def test_an_admin_makes_an_answer_an_example_once(told):
     assert ("alpha", document("alpha").key) in kept.body["documents"]
 
 
-async def test_an_answer_of_which_something_was_refuted_is_no_example():
+async def test_answer_with_a_refuted_claim_cannot_be_an_example():
     record, _, acting = house()
     record.settings = settings().model_copy(update={"slack": ADMINISTERED})
     ticket = record.add(Told(found=("beta",)))
@@ -515,7 +481,7 @@ async def test_an_answer_of_which_something_was_refuted_is_no_example():
     assert record.examples.kept == []
 
 
-async def test_an_admin_who_stands_elsewhere_finds_nothing_to_approve():
+async def test_admin_elsewhere_cannot_approve():
     record, _, acting = house()
     record.settings = settings().model_copy(update={"slack": ADMINISTERED})
     ticket = record.add(Told(asker=in_channel("C2", "U2")))

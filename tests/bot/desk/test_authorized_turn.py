@@ -34,13 +34,11 @@ NOBODY = Asker("slack", "dm")
         (TERMINAL, in_channel(), False, False),
     ],
 )
-def test_who_stands_where_a_turn_was_answered_or_asked_may_be_told(asker, by, alone, expected):
-    """Everybody in its channel, unless it was for the asker alone; elsewhere the asker; at the terminal its owner."""
+def test_turn_is_visible_in_its_channel_and_to_its_asker(asker, by, alone, expected):
     assert may_view_turn(asker, by, alone=alone) is expected
 
 
-def test_nobody_is_the_same_person_as_nobody():
-    """Two of whom it is not known who they are may be two."""
+def test_unknown_people_are_not_the_same_person():
     assert not is_same_person(NOBODY, NOBODY)
 
 
@@ -55,20 +53,17 @@ def test_nobody_is_the_same_person_as_nobody():
         (Told(cited=()), (), True, True),
     ],
 )
-def test_an_answer_needs_what_it_cites_and_evidence_all_it_was_made_from(told, here, answer, evidence):
-    """What was found or said earlier counts for the evidence, and for the reasons of a fact-check."""
+def test_answer_needs_cited_and_evidence_all_corpora(told, here, answer, evidence):
     turn = read_turn_record(told.entries(1))
 
     assert (turn.may_show_answer(here), turn.may_show_evidence(here)) == (answer, evidence)
 
 
-def test_what_may_not_be_seen_is_refused_in_the_language_of_whoever_looks():
-    """And in English where that is not known: never in the question's."""
+def test_refusal_is_in_the_users_language():
     assert deny_unseen("").words == deny_unseen("en").words != deny_unseen("de").words
 
 
-def test_what_was_done_once_is_known_by_its_feedback_alone():
-    """An entry of another kind may have a field of the same name."""
+def test_last_action_reads_only_feedback_entries():
     shared, failed = ({"what": "share", "state": state} for state in ("done", ACTION_FAILED))
     edited, rated = (
         LogEntry("t", EntryKind.EDITED, {"what": "share"}),

@@ -31,15 +31,13 @@ def decide(used, now=NOON, language="en", zone=BERLIN, **limits):
     return decide_budget(LimitSettings(**limits), used, now=now, zone=zone, language=language)
 
 
-def test_without_limits_all_goes_on() -> None:
-    """However much was used."""
+def test_questions_without_limits_are_answered() -> None:
     used = BudgetUse(1_000, 1_000, SpendingTotal(9, 10**9, 1e6), SpendingTotal(9, 10**9, 1e6))
 
     assert decide(used) == BudgetDecision()
 
 
 def test_a_question_within_its_limits_is_answered() -> None:
-    """The last one that is allowed too: it is counted itself."""
     limits = {"questions_per_user": 3, "questions_per_channel": 5, "tokens_per_day": 100, "cost_per_month": 2.0}
 
     assert decide(BudgetUse(3, 5, SpendingTotal(1, 99), SpendingTotal(1, 99, 1.99)), **limits) == BudgetDecision()
@@ -48,8 +46,7 @@ def test_a_question_within_its_limits_is_answered() -> None:
 @pytest.mark.parametrize(
     ("field", "limit"), [("by_user", "questions_per_user"), ("in_channel", "questions_per_channel")]
 )
-def test_one_question_more_is_refused_and_told_when_it_goes_on(field, limit) -> None:
-    """At the next midnight of the team's clocks."""
+def test_question_over_the_limit_is_refused_until_midnight(field, limit) -> None:
     told = decide(BudgetUse(**{field: 4}), **{limit: 3})
 
     assert told.refusal
@@ -66,8 +63,7 @@ def test_one_question_more_is_refused_and_told_when_it_goes_on(field, limit) -> 
         (BudgetUse(this_month=SpendingTotal(1, 0, 2.5)), {"cost_per_month": 2.5}, "2026-04-01 00:00 CEST"),
     ],
 )
-def test_where_the_model_s_budget_is_spent_it_is_quoted_only(used, limits, until) -> None:
-    """The asker is told why and until when, and the record which limit it was."""
+def test_spent_model_budget_allows_only_quotations(used, limits, until) -> None:
     told = decide(used, **limits)
 
     assert (told.system, told.because) == ("extractive", next(iter(limits)))
@@ -75,8 +71,7 @@ def test_where_the_model_s_budget_is_spent_it_is_quoted_only(used, limits, until
     assert told.notice != decide(used, language="de", **limits).notice
 
 
-def test_of_day_and_month_the_longer_is_told() -> None:
-    """It does not go on tomorrow if the month is spent."""
+def test_spent_month_is_reported_before_spent_day() -> None:
     told = decide(
         BudgetUse(today=SpendingTotal(1, 9), this_month=SpendingTotal(1, 9)), tokens_per_day=5, tokens_per_month=5
     )
@@ -95,14 +90,12 @@ def test_of_day_and_month_the_longer_is_told() -> None:
     ],
 )
 def test_a_day_lasts_from_midnight_to_midnight_when_clocks_change(now, zone, hours) -> None:
-    """Also where the change is at midnight, so that there is none."""
     day = find_day(now, ZoneInfo(zone))
 
     assert day.until - day.since == timedelta(hours=hours)
 
 
-def test_evening_belongs_to_the_day_of_the_team_s_clocks() -> None:
-    """As new year's eve does to the year."""
+def test_day_follows_the_teams_time_zone() -> None:
     late = datetime(2025, 12, 31, 23, 30, tzinfo=UTC)
 
     assert find_day(late, BERLIN).since == datetime(2025, 12, 31, 23, tzinfo=UTC)
@@ -113,8 +106,7 @@ def test_evening_belongs_to_the_day_of_the_team_s_clocks() -> None:
     st.datetimes(datetime(2000, 1, 1), datetime(2037, 1, 1), timezones=st.just(UTC)),  # noqa: DTZ001 - as it wants them
     st.sampled_from(["UTC", "Europe/Berlin", "Asia/Beirut", "America/Sao_Paulo", "Pacific/Apia", "Asia/Kathmandu"]),
 )
-def test_every_moment_lies_in_its_day_and_its_month(now, name) -> None:
-    """And days and months follow each other without a gap."""
+def test_every_moment_is_in_its_day_and_month(now, name) -> None:
     zone = ZoneInfo(name)
     for spell_of in (find_day, find_month):
         spell = spell_of(now, zone)
@@ -139,8 +131,7 @@ async def ask(app, number, user="slack:T1/U1"):
     return row
 
 
-async def test_questions_that_came_at_once_use_up_nothing_of_those_before_them(opened_app) -> None:
-    """The first two are answered, the third is not; another person's is."""
+async def test_later_questions_do_not_use_up_earlier_ones_budget(opened_app) -> None:
     app = opened_app(questions_per_user=2)
     rows = [await ask(app, number) for number in range(3)] + [await ask(app, 9, user="slack:T1/U2")]
 
@@ -149,8 +140,7 @@ async def test_questions_that_came_at_once_use_up_nothing_of_those_before_them(o
     assert [bool(one.refusal) for one in told] == [False, False, True, False]
 
 
-async def test_what_the_bot_only_overheard_is_no_question(opened_app) -> None:
-    """It had nothing to say, and nobody had asked it."""
+async def test_overheard_messages_are_not_counted(opened_app) -> None:
     app = opened_app(questions_per_channel=1)
     overheard, asked = await ask(app, 1), await ask(app, 2)
     await app.queue.finish(overheard.ticket, "silent")
@@ -158,8 +148,7 @@ async def test_what_the_bot_only_overheard_is_no_question(opened_app) -> None:
     assert await check_budget(app, asked, now=NOON, language="en") == BudgetDecision()
 
 
-async def test_yesterday_s_questions_are_not_counted_today(opened_app) -> None:
-    """A new day, a new budget."""
+async def test_questions_of_yesterday_are_not_counted(opened_app) -> None:
     app = opened_app(questions_per_user=1)
     await ask(app, 1)
     row = await ask(app, 2)
@@ -168,8 +157,7 @@ async def test_yesterday_s_questions_are_not_counted_today(opened_app) -> None:
     assert await check_budget(app, row, now=NOON + timedelta(days=1), language="en") == BudgetDecision()
 
 
-async def test_what_turns_took_is_read_from_the_record(opened_app) -> None:
-    """Everybody's together."""
+async def test_spent_budget_is_read_from_the_record(opened_app) -> None:
     app = opened_app(tokens_per_day=10, cost_per_month=1.0)
     row = await ask(app, 1)
     usage = {"prompt_tokens": 8, "completion_tokens": 4, "cost": 0.5}
@@ -182,8 +170,7 @@ async def test_what_turns_took_is_read_from_the_record(opened_app) -> None:
     assert [one.because for one in (before, after, later)] == ["", "tokens_per_day", ""]
 
 
-async def test_a_question_that_is_edited_is_asked_once_more(opened_app) -> None:
-    """When it was answered, today or yesterday, and while it runs; while it waits it costs nothing yet."""
+async def test_edited_question_is_counted_again(opened_app) -> None:
     app = opened_app(questions_per_user=2)
     first, second = await ask(app, 1), await ask(app, 2)
     await app.queue.note(first.ticket, text="Waiting?")
@@ -197,8 +184,7 @@ async def test_a_question_that_is_edited_is_asked_once_more(opened_app) -> None:
     assert again.refusal
 
 
-async def test_words_that_change_while_it_is_answered_count(opened_app) -> None:
-    """Each time a turn is begun anew for them."""
+async def test_edit_during_the_answer_is_counted_again(opened_app) -> None:
     app = opened_app(questions_per_channel=1)
     row = await ask(app, 1)
     await app.queue.claim(row.ticket, "us", NOON, now=NOON)

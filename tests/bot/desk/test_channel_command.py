@@ -42,7 +42,7 @@ async def digest(app: App, by: Asker = ADMIN, days: int = 0) -> str:
     return await write_digest(app, by, datetime.now(UTC) + timedelta(days=days), "en")
 
 
-async def test_questions_stand_beneath_the_corpus_that_came_nearest_with_its_owner(app) -> None:
+async def test_digest_groups_questions_by_nearest_corpus_and_owner(app) -> None:
     for number, found in enumerate([("alpha",), ("alpha",), ("beta",), ()], 1):
         await ask(app, replace(UNANSWERED, found=found), number)
 
@@ -65,13 +65,13 @@ async def test_questions_stand_beneath_the_corpus_that_came_nearest_with_its_own
     ],
     ids=["corpus", "channel", "dm", "asker alone", "overheard", "check", "answered"],
 )
-async def test_what_is_not_for_the_channel_is_not_told(app, told, question) -> None:
+async def test_digest_omits_questions_that_are_not_public(app, told, question) -> None:
     await ask(app, told, **question)
 
     assert await digest(app) == NONE
 
 
-async def test_a_question_that_was_taken_back_is_not_told(app) -> None:
+async def test_digest_omits_retracted_questions(app) -> None:
     ticket = await ask(app, UNANSWERED)
     assert ASKED in await digest(app)
     await app.queue.retract(ticket, by="slack:T1/U1", why="deleted")
@@ -79,7 +79,7 @@ async def test_a_question_that_was_taken_back_is_not_told(app) -> None:
     assert await digest(app) == NONE
 
 
-async def test_only_an_admin_gets_it(app) -> None:
+async def test_digest_needs_an_admin(app) -> None:
     await ask(app, UNANSWERED)
     said = [await ChannelCommand(app, lambda _, let=let: let).answer("digest", ADMIN, "en") for let in (True, False)]
 
@@ -88,7 +88,7 @@ async def test_only_an_admin_gets_it(app) -> None:
 
 
 @pytest.mark.parametrize("language", list_languages())
-async def test_a_long_digest_fits_into_one_message(app, language) -> None:
+async def test_long_digest_fits_into_one_message(app, language) -> None:
     await ask(app, UNANSWERED)
     (one,) = await RecordSearch(app.audit.database).find(RecordFilter())
     long = [QuestionGroup((replace(one, question=f"{number} " * 500),)) for number in range(MAX_LISTED + 3)]

@@ -45,8 +45,7 @@ THERE = ("handbook", "kitchen", "board")
         ("paused", "RESET", None),
     ],
 )
-def test_a_channel_is_narrowed_or_given_back_to_the_file(key, written, expected) -> None:
-    """What the file says anyway is not kept."""
+def test_channel_change_stores_an_override_or_removes_it(key, written, expected) -> None:
     made = plan_channel_change(FILE, THERE, key, written, language="en")
 
     assert (made.key, made.value) == (key, expected)
@@ -70,23 +69,20 @@ def test_a_channel_is_narrowed_or_given_back_to_the_file(key, written, expected)
         ("id", "slack:T1/C2", "no setting"),
     ],
 )
-def test_what_would_widen_it_or_is_nothing_is_refused_with_why(key, written, why) -> None:
-    """In a plain sentence."""
+def test_widening_or_invalid_change_is_refused_with_reason(key, written, why) -> None:
     with pytest.raises(ChangeRefused, match=why.replace("*", ".")):
         plan_channel_change(FILE, THERE, key, written, language="en")
 
 
 @pytest.mark.parametrize(("key", "written"), [("answer", "every"), ("ephemeral", "off"), ("paused", "off")])
-def test_what_the_file_holds_back_is_not_let_go(key, written) -> None:
-    """In the admin's language."""
+def test_change_beyond_the_file_is_refused_in_the_admins_language(key, written) -> None:
     strict = ChannelSettings(CHANNEL, ephemeral=True, paused=True)
 
     with pytest.raises(ChangeRefused, match="nur einschränken"):
         plan_channel_change(strict, THERE, key, written, language="de")
 
 
-def test_a_refusal_names_no_corpus_that_cannot_be_read_there() -> None:
-    """Not one that the file keeps from the channel, nor one that its readers do."""
+def test_refusal_names_no_unreadable_corpus() -> None:
     with pytest.raises(ChangeRefused) as raised:
         plan_channel_change(FILE, ("kitchen",), "corpora", "board", language="en")
 
@@ -105,8 +101,7 @@ async def app(tmp_path):
         yield App(Settings(home=tmp_path, corpus=corpus, channel=channel), store, **kept(store))
 
 
-async def test_a_change_holds_at_once_and_is_on_record(app) -> None:
-    """With who made it and what held before; taken back, the file holds again."""
+async def test_change_is_effective_and_recorded(app) -> None:
     told = await change_channel(app, CHANNEL, "Answer ", " mention", ADMIN, is_admin=lambda _: True, language="en")
     held = resolve_channel_settings(app.settings, await app.overrides.of(CHANNEL), CHANNEL)
     await change_channel(app, CHANNEL, "answer", "reset", ADMIN, is_admin=lambda _: True, language="en")
@@ -122,8 +117,7 @@ async def test_a_change_holds_at_once_and_is_on_record(app) -> None:
     ]
 
 
-async def test_a_corpus_without_readers_there_is_not_named_to_an_admin_either(app) -> None:
-    """It is not told apart from none."""
+async def test_unreadable_corpus_is_refused_like_an_unknown_one(app) -> None:
     with pytest.raises(ChangeRefused, match="There are: handbook") as raised:
         await change_channel(app, CHANNEL, "corpora", "secret", ADMIN, is_admin=lambda _: True, language="en")
 
@@ -132,8 +126,7 @@ async def test_a_corpus_without_readers_there_is_not_named_to_an_admin_either(ap
         await change_channel(app, CHANNEL, "corpora", "board", ADMIN, is_admin=lambda _: True, language="en")
 
 
-async def test_only_an_admin_changes_a_channel_and_only_there(app) -> None:
-    """Nothing is kept otherwise."""
+async def test_only_an_admin_in_the_channel_changes_it(app) -> None:
     with pytest.raises(ChangeRefused, match="admin"):
         await change_channel(app, CHANNEL, "paused", "on", ADMIN, is_admin=lambda _: False, language="en")
     with pytest.raises(ChangeRefused, match="in that channel"):

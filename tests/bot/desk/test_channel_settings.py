@@ -43,8 +43,7 @@ def set_up(**table):
     return Settings(corpus=corpora, channel=[{"id": CHANNEL} | table])
 
 
-def test_the_file_s_table_holds_where_nothing_is_set() -> None:
-    """And the defaults in a channel that has no table."""
+def test_channel_without_overrides_has_the_files_settings() -> None:
     settings = set_up(corpora=["kitchen"], answer="every", ask=[PEOPLE[0]])
 
     assert resolve_channel_settings(settings, {}, CHANNEL) == ChannelSettings(
@@ -55,8 +54,7 @@ def test_the_file_s_table_holds_where_nothing_is_set() -> None:
     assert {resolve_channel_settings(quick, {}, channel).effort for channel in (CHANNEL, "slack:T1/C9")} == {"quick"}
 
 
-def test_what_admins_set_narrows_it() -> None:
-    """Fewer corpora and people, only when addressed, to the asker alone, quotations, nothing."""
+def test_overrides_narrow_the_settings() -> None:
     table = {"corpora": ["handbook", "kitchen"], "system": "wikichat", "answer": "every", "tone": "Brief."}
     settings = set_up(ask=PEOPLE, **table)
     overrides = {
@@ -76,8 +74,7 @@ def test_what_admins_set_narrows_it() -> None:
     )
 
 
-def test_what_the_file_no_longer_allows_is_not_brought_back() -> None:
-    """The file may have been narrowed after an admin chose."""
+def test_overrides_stay_within_a_narrowed_file() -> None:
     settings = set_up(corpora=["handbook"], answer="mention", ephemeral=True, paused=True)
     overrides = {"corpora": ["kitchen", "handbook"], "answer": "every", "ephemeral": False, "ask": [PEOPLE[0]]}
 
@@ -88,8 +85,7 @@ def test_what_the_file_no_longer_allows_is_not_brought_back() -> None:
 
 
 @given(CEILINGS, st.dictionaries(st.sampled_from([*CHANNEL_KEYS, "readers", "tomorrow"]), ANYTHING))
-def test_whatever_stands_in_the_database_widens_nothing(ceiling: ChannelSettings, overrides: dict) -> None:
-    """Keys of other versions are passed over, and values that nobody can read narrow."""
+def test_invalid_overrides_widen_nothing(ceiling: ChannelSettings, overrides: dict) -> None:
     held = narrow_channel_settings(ceiling, overrides)
 
     if ceiling.corpora is not None:

@@ -12,8 +12,7 @@ class Clock:
     now: float = 0.0
 
 
-def test_one_waits_for_so_many_seconds_and_others_do_not() -> None:
-    """The same question once more is no second one."""
+def test_cooldown_applies_to_one_person() -> None:
     clock = Clock()
     cooldown = Cooldown(lambda: 10, lambda: clock.now)
     cooldown.begin("ana", "q1")
@@ -24,8 +23,7 @@ def test_one_waits_for_so_many_seconds_and_others_do_not() -> None:
     assert cooldown.left("ana", "q2") == 0
 
 
-def test_a_refusal_is_told_once_a_wait() -> None:
-    """And again in the next."""
+def test_first_refusal_is_reported_once_per_wait() -> None:
     cooldown = Cooldown(lambda: 10, lambda: 0.0)
     cooldown.begin("ana", "q1")
     told = [cooldown.first_refusal("ana") for _ in range(2)]
@@ -34,8 +32,7 @@ def test_a_refusal_is_told_once_a_wait() -> None:
     assert (told, cooldown.first_refusal("ana"), cooldown.first_refusal("ben")) == ([True, False], True, False)
 
 
-def test_no_seconds_are_no_wait() -> None:
-    """As settings have it by default."""
+def test_cooldown_of_zero_seconds_never_waits() -> None:
     cooldown = Cooldown(lambda: 0, lambda: 0.0)
     cooldown.begin("ana", "q1")
 

@@ -89,8 +89,7 @@ def lives(doing, **traits):
 
 
 @pytest.mark.parametrize("ways", ["edits", "once"])
-def test_exactly_one_answer(ways):
-    """Where the platform can be asked, each question has one whole answer, whenever the process died."""
+def test_crash_leaves_exactly_one_answer_if_the_platform_reads_back(ways):
     for place, (most, world) in enumerate(lives(hand_in, **WAYS[ways])):
         if place % 2 == 0:
             continue
@@ -104,8 +103,7 @@ def test_exactly_one_answer(ways):
 
 @settings(max_examples=sample(60), deadline=None)
 @given(st.lists(st.integers(1, 80), min_size=2, max_size=5))
-def test_exactly_one_answer_after_many_deaths(fuses):
-    """However often the process dies, and wherever, each question has one whole answer in the end."""
+def test_many_crashes_leave_exactly_one_answer(fuses):
     world = World()
     for most in fuses:
         live(world, Fuse(most), hand_in)
@@ -118,8 +116,7 @@ def test_exactly_one_answer_after_many_deaths(fuses):
 
 
 @pytest.mark.parametrize("ways", ["blind edits", "blind"])
-def test_at_most_one_answer(ways):
-    """Where the platform cannot be asked, no question has two; of one that may have none, the record says so."""
+def test_crash_leaves_at_most_one_answer_without_reading_back(ways):
     doubts = 0
     for place, (most, world) in enumerate(lives(hand_in, **WAYS[ways])):
         if place % 2 == 0:
@@ -134,8 +131,7 @@ def test_at_most_one_answer(ways):
     assert doubts
 
 
-def test_every_turn_is_closed_and_every_answer_delivered_once_in_the_record():
-    """Whenever the process died, no turn stays open in the record, and no answer is recorded as delivered twice."""
+def test_crash_leaves_every_turn_closed_and_delivered_once():
     for place, (most, world) in enumerate(lives(hand_in, **WAYS["edits"])):
         if place % 2 == 0:
             continue
@@ -146,8 +142,7 @@ def test_every_turn_is_closed_and_every_answer_delivered_once_in_the_record():
         assert len(delivered) == len(set(delivered)) == 3, most
 
 
-def test_a_deleted_question_stays_deleted():
-    """Whenever the process died while a question was deleted, nothing stands there once that is done again."""
+def test_crash_during_a_deletion_leaves_no_post():
     for place, (most, world) in enumerate(lives(delete, **WAYS["edits"])):
         if place % 2:
             assert world.read() == [], most
@@ -155,8 +150,7 @@ def test_a_deleted_question_stays_deleted():
 
 
 @pytest.mark.parametrize("turns", [0, 3, 12, 40])
-def test_an_edited_question_is_answered_in_its_last_words(turns):
-    """Whenever the process died while a question was edited, one answer to the new words stands there."""
+def test_crash_during_an_edit_leaves_one_answer_to_the_new_text(turns):
     for place, (most, world) in enumerate(lives(edit_after(turns), **WAYS["edits"])):
         if place % 2:
             (view,) = world.read()
@@ -177,8 +171,7 @@ class Reworded(World):
         await super().reach(name)
 
 
-async def test_words_that_changed_as_the_answer_ended_are_answered_by_the_next_start():
-    """Though the process ended before it could ask again; a message that comes twice changes nothing."""
+async def test_edit_at_the_end_of_an_answer_is_answered_by_the_next_start():
     world = Reworded()
     at, again = office(world), office(world)
     async with at.desk.running(), asyncio.timeout(PATIENCE):

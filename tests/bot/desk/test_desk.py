@@ -20,8 +20,7 @@ STRANGER = Asker("slack", "channel", "T1", "C1", "U2")
 ADMIN = Asker("slack", "channel", "T1", "C1", "UADMIN")
 
 
-async def test_a_question_is_answered_once():
-    """The same question, handed in five times, has one row, one turn, one answer and one entry of its delivery."""
+async def test_repeated_question_is_answered_once():
     async with at_work() as at:
         taken = await asyncio.gather(*(at.desk.take(question()) for _ in range(5)))
         row = await done(at.world)
@@ -37,8 +36,7 @@ async def test_a_question_is_answered_once():
     assert entry.body["text"] == "About: Question 1? [1]"
 
 
-async def test_what_is_taken_before_it_runs_is_answered_when_it_does():
-    """A question that is taken while the desk is closed waits on the disk."""
+async def test_question_stored_before_the_start_is_answered():
     at = office()
     await at.desk.take(question())
 
@@ -48,8 +46,7 @@ async def test_what_is_taken_before_it_runs_is_answered_when_it_does():
     assert row.outcome == "delivered"
 
 
-async def test_a_question_that_cannot_be_stored_is_refused_once(caplog):
-    """The asker is told once for each question, however often the platform delivers it; the cause is in the log."""
+async def test_unstorable_question_is_refused_once(caplog):
     async with at_work() as at:
         at.world.broken.add("put")
         taken = [await at.desk.take(question()) for _ in range(3)]
@@ -60,8 +57,7 @@ async def test_a_question_that_cannot_be_stored_is_refused_once(caplog):
     assert at.world.told == [translate("unrecorded", "en")]
 
 
-async def test_questions_of_a_conversation_wait_for_each_other():
-    """The second question in a thread starts when the first is shown; another thread does not wait."""
+async def test_questions_of_a_conversation_are_answered_in_order():
     async with at_work() as at:
         gate = at.system.gates["Question 1?"] = asyncio.Event()
         for asked in (question(1, thread="t"), question(2, channel="C2")):
@@ -76,8 +72,7 @@ async def test_questions_of_a_conversation_wait_for_each_other():
     assert [asked.text for asked in at.system.asked] == ["Question 1?", "Question 2?", "Question 3?"]
 
 
-async def test_who_waits_long_is_told_how_many_are_before_him():
-    """After the time of patience a status stands there, which the answer replaces."""
+async def test_long_wait_posts_the_position():
     async with at_work() as at:
         gate = at.system.gates["Question 1?"] = asyncio.Event()
         await at.desk.take(question(1, thread="t"))
@@ -94,8 +89,7 @@ async def test_who_waits_long_is_told_how_many_are_before_him():
     assert [view.done for view in at.world.read(2)] == [True]
 
 
-async def test_a_slow_platform_holds_no_turn_up():
-    """A turn ends although no view of it could be shown yet; then the last one is, and none of those between."""
+async def test_slow_platform_does_not_delay_the_turn():
     async with at_work(gate=asyncio.Event()) as at:
         await at.desk.take(question())
         await settle()
@@ -107,8 +101,7 @@ async def test_a_slow_platform_holds_no_turn_up():
     assert [view.done for view in at.world.views] == [False, True]
 
 
-async def test_views_come_at_the_platforms_pace():
-    """Between two changes lies the platform's pace; the last one waits for nothing."""
+async def test_views_follow_the_platforms_pace():
     async with at_work(pace=1.0) as at:
         gate = at.system.gates["Question 1?"] = asyncio.Event()
         await at.desk.take(question())
@@ -123,8 +116,7 @@ async def test_views_come_at_the_platforms_pace():
 
 
 @pytest.mark.parametrize("status", [Status.ABSTAINED, Status.CHATTED, Status.FAILED])
-async def test_nothing_is_posted_unasked(status):
-    """Where nobody addressed the bot, only an answer is posted; the record says that it was silent."""
+async def test_unaddressed_message_is_answered_or_silent(status):
     async with at_work() as at:
         at.system.statuses["Question 1?"] = status
         await at.desk.take(question(1, unasked=True))
@@ -136,8 +128,7 @@ async def test_nothing_is_posted_unasked(status):
     assert [view.done for view in at.world.views] == [True]
 
 
-async def test_what_cannot_be_edited_is_posted_once_whole():
-    """Without edits nothing is shown on the way."""
+async def test_platform_without_edits_gets_one_complete_post():
     async with at_work(edits=False, reads_back=False) as at:
         await at.desk.take(question())
         await done(at.world)
@@ -146,8 +137,7 @@ async def test_what_cannot_be_edited_is_posted_once_whole():
 
 
 @pytest.mark.parametrize("moment", ["show", "after_show"])
-async def test_a_platform_that_is_away_gets_the_answer_later(moment):
-    """Whether a post failed before or after it was made, one whole answer stands there in the end."""
+async def test_unreachable_platform_gets_one_complete_answer_later(moment):
     async with at_work() as at:
         at.world.faults[moment] = [PlatformUnavailable("away") for _ in range(3)]
         await at.desk.take(question())
@@ -159,8 +149,7 @@ async def test_a_platform_that_is_away_gets_the_answer_later(moment):
     assert [view.done for view in at.world.read()] == [True]
 
 
-async def test_a_limit_is_waited_out():
-    """A platform that says how long to wait is asked again after that, and not before."""
+async def test_rate_limit_is_waited_out():
     async with at_work(edits=False, reads_back=False) as at:
         at.world.faults["show"] = [PlatformUnavailable("slow down", seconds=30)]
         await at.desk.take(question())
@@ -173,8 +162,7 @@ async def test_a_limit_is_waited_out():
     assert row.outcome == "delivered"
 
 
-async def test_what_was_perhaps_posted_is_not_posted_again():
-    """Where the platform cannot be asked, an answer whose post broke off is left, and the record says so."""
+async def test_uncertain_answer_is_not_posted_again():
     async with at_work(edits=False, reads_back=False) as at:
         at.world.faults["after_show"] = [PlatformUnavailable("away")]
         await at.desk.take(question())
@@ -187,8 +175,7 @@ async def test_what_was_perhaps_posted_is_not_posted_again():
     assert entry.body["why"]
 
 
-async def test_an_answer_that_is_refused_for_good_is_undeliverable():
-    """The record says why nobody saw it."""
+async def test_refused_answer_is_undeliverable():
     async with at_work() as at:
         gate = at.system.gates["Question 1?"] = asyncio.Event()
         await at.desk.take(question())
@@ -204,8 +191,7 @@ async def test_an_answer_that_is_refused_for_good_is_undeliverable():
 
 
 @pytest.mark.parametrize("fault", [CannotPost("no"), TypeError("no such argument")])
-async def test_a_view_on_the_way_that_cannot_be_shown_decides_nothing(fault):
-    """No other is tried, and the answer is posted all the same."""
+async def test_refused_progress_view_does_not_prevent_the_answer(fault):
     async with at_work() as at:
         gate = at.system.gates["Question 1?"] = asyncio.Event()
         at.world.faults["show"] = [fault]
@@ -222,8 +208,7 @@ async def test_a_view_on_the_way_that_cannot_be_shown_decides_nothing(fault):
 
 
 @pytest.mark.parametrize("refusals", [1, 2, 3])
-async def test_what_is_refused_for_what_it_is_made_of_is_posted_as_plain_text(refusals, caplog):
-    """Else that something failed; where not even that is taken, nothing is left that promises an answer."""
+async def test_refused_content_is_posted_as_plain_text(refusals, caplog):
     async with at_work() as at:
         gate = at.system.gates["Question 1?"] = asyncio.Event()
         await at.desk.take(question())
@@ -244,8 +229,7 @@ async def test_what_is_refused_for_what_it_is_made_of_is_posted_as_plain_text(re
     assert "invalid_blocks" in str([getattr(record, "cause", "") for record in caplog.records])
 
 
-async def test_a_deleted_post_is_not_posted_again():
-    """Somebody who deletes what stands there wants no answer there."""
+async def test_deleted_post_is_not_posted_again():
     async with at_work() as at:
         gate = at.system.gates["Question 1?"] = asyncio.Event()
         await at.desk.take(question())
@@ -261,8 +245,7 @@ async def test_a_deleted_post_is_not_posted_again():
     assert at.world.read() == []
 
 
-async def test_a_post_gone_while_a_view_is_on_its_way():
-    """The turn ends at once where a view on the way finds no post."""
+async def test_post_deleted_during_progress_ends_the_turn():
     async with at_work() as at:
         at.system.gates["Question 1?"] = asyncio.Event()
         at.world.faults["show"] = [PostGone("deleted")]
@@ -272,8 +255,7 @@ async def test_a_post_gone_while_a_view_is_on_its_way():
     assert row.outcome == "retracted"
 
 
-async def test_the_asker_stops_a_turn():
-    """The turn is recorded as cancelled, its post says that it was stopped, and nothing of it is left."""
+async def test_asker_stops_a_turn():
     async with at_work() as at:
         at.system.gates["Question 1?"] = asyncio.Event()
         await at.desk.take(question())
@@ -293,8 +275,7 @@ async def test_the_asker_stops_a_turn():
     assert not view.sentences
 
 
-async def test_an_admin_stops_what_waits():
-    """Who rules the channel may stop a question that has not started; it is never answered."""
+async def test_admin_stops_a_waiting_question():
     async with at_work() as at:
         gate = at.system.gates["Question 1?"] = asyncio.Event()
         await at.desk.take(question(1, thread="t"))
@@ -310,8 +291,7 @@ async def test_an_admin_stops_what_waits():
 
 
 @pytest.mark.parametrize("when", ["waiting", "running", "done"])
-async def test_a_deleted_question_takes_its_answer_along(when):
-    """Whenever its asker deletes a question, nothing of it stands there, and the record says so."""
+async def test_deleting_a_question_removes_its_answer(when):
     async with at_work() as at:
         gate = at.system.gates["Question 1?"] = asyncio.Event()
         await at.desk.take(question(1, thread="t"))
@@ -334,8 +314,7 @@ async def test_a_deleted_question_takes_its_answer_along(when):
     assert {entry.turn_id for entry in at.world.entries(EntryKind.TURN_CLOSED)} >= {wanted.turn_id, gone.turn_id}
 
 
-async def test_the_asker_takes_an_answer_back():
-    """The answer is removed for its asker, for nobody else, and not for one who is denied by now."""
+async def test_only_the_asker_retracts_an_answer():
     async with at_work() as at:
         await at.desk.take(question())
         await done(at.world)
@@ -350,8 +329,7 @@ async def test_the_asker_takes_an_answer_back():
 
 
 @pytest.mark.parametrize("when", ["waiting", "running", "done"])
-async def test_an_edited_question_is_answered_anew_in_the_same_post(when):
-    """Whenever its asker edits a question, one post stands there, and it answers the new words."""
+async def test_edited_question_is_answered_again_in_the_same_post(when):
     async with at_work() as at:
         gate = at.system.gates["Question 1?"] = asyncio.Event()
         await at.desk.take(question(1, thread="t"))
@@ -372,8 +350,7 @@ async def test_an_edited_question_is_answered_anew_in_the_same_post(when):
     assert "Other words?" in at.world.rows[number].body["text"]
 
 
-async def test_the_same_words_are_not_answered_anew():
-    """An edit that leaves the words as they are, such as a link that was unfurled, changes nothing."""
+async def test_edit_without_changed_text_is_ignored():
     async with at_work() as at:
         await at.desk.take(question())
         await done(at.world)
@@ -383,8 +360,7 @@ async def test_the_same_words_are_not_answered_anew():
     assert len(at.system.asked) == 1
 
 
-async def test_a_fault_of_the_code_is_said_and_logged(caplog):
-    """The asker gets one plain sentence, the log the cause without the handle, and the desk goes on."""
+async def test_unexpected_error_is_apologised_for_and_logged(caplog):
     caplog.set_level(logging.ERROR, "bot.desk")
     async with at_work() as at:
         at.system.errors["Question 1?"] = ValueError("broken at xoxb-secret")
@@ -402,8 +378,7 @@ async def test_a_fault_of_the_code_is_said_and_logged(caplog):
     assert "xoxb" not in record.cause
 
 
-async def test_a_platforms_fault_of_code_ends_nothing():
-    """An adapter that breaks at every post leaves a record, and the desk goes on."""
+async def test_broken_platform_does_not_end_the_desk():
     async with at_work() as at:
         at.world.faults["show"] = [TypeError("no such argument") for _ in range(3)]
         await at.desk.take(question(1, thread="t"))
@@ -417,8 +392,7 @@ async def test_a_platforms_fault_of_code_ends_nothing():
 
 
 @pytest.mark.parametrize("method", ["note", "append", "claim"])
-async def test_without_a_record_nothing_is_answered(method):
-    """Where the record cannot be written, the asker is told that, and reads nothing of an answer."""
+async def test_unrecordable_question_is_not_answered(method):
     async with at_work() as at:
         at.world.broken.add(method)
         await at.desk.take(question())
@@ -434,8 +408,7 @@ async def test_without_a_record_nothing_is_answered(method):
     assert row.outcome == "undeliverable"
 
 
-async def test_a_record_that_fails_in_mid_turn():
-    """Sentences that were shown on the way go when the turn cannot be closed in the record."""
+async def test_unrecordable_answer_is_withdrawn():
     async with at_work() as at:
         gate = at.system.gates["Question 1?"] = asyncio.Event()
         await at.desk.take(question())
@@ -449,8 +422,7 @@ async def test_a_record_that_fails_in_mid_turn():
     assert not view.sentences
 
 
-async def test_a_clean_end_finishes_what_ends_in_time():
-    """An answer that comes within the grace is delivered before the desk closes."""
+async def test_shutdown_delivers_answers_within_the_grace():
     at = office()
     gate = at.system.gates["Question 1?"] = asyncio.Event()
     async with at.desk.running():
@@ -462,8 +434,7 @@ async def test_a_clean_end_finishes_what_ends_in_time():
 
 
 @pytest.mark.parametrize("arrived", [True, False])
-async def test_a_clean_end_releases_the_rest(arrived):
-    """What does not end in time says so at its post, also one on its way; the next start completes it there."""
+async def test_shutdown_releases_other_questions(arrived):
     async with at_work(gate=asyncio.Event()) as at:
         at.system.gates["Question 1?"] = asyncio.Event()
         await at.desk.take(question())
@@ -482,8 +453,7 @@ async def test_a_clean_end_releases_the_rest(arrived):
     assert view.sentences[0].text == "About: Question 1?"
 
 
-async def test_an_edit_while_the_answer_is_being_delivered():
-    """The answer to the first words is shown, and the same post then answers the new ones."""
+async def test_edit_during_delivery_is_answered_in_the_same_post():
     async with at_work(edits=True, gate=asyncio.Event()) as at:
         await at.desk.take(question())
         await settle()
@@ -498,8 +468,7 @@ async def test_an_edit_while_the_answer_is_being_delivered():
     assert len(at.world.entries(EntryKind.DELIVERED)) == 2
 
 
-async def test_a_moved_clock_breaks_nothing():
-    """Where one process works alone, a date that jumps by years back and forth keeps nobody from his answer."""
+async def test_jumping_clock_delays_no_answer():
     jumps = itertools.cycle([DAY, DAY + timedelta(days=4_000), DAY - timedelta(days=4_000)])
     async with at_work(now=lambda: next(jumps)) as at:
         gate = at.system.gates["Question 1?"] = asyncio.Event()
@@ -513,8 +482,7 @@ async def test_a_moved_clock_breaks_nothing():
     assert len(at.system.asked) == 1
 
 
-async def test_what_another_process_left_is_taken_over_when_its_lease_lapsed():
-    """Of several processes, one takes up what another claimed only after that one has not renewed it for long."""
+async def test_question_of_another_process_is_claimed_after_its_lease():
     world, now = World(), DAY
     async with at_work(world, sole=False) as first:
         first.system.gates["Question 1?"] = asyncio.Event()
@@ -536,7 +504,6 @@ async def test_what_another_process_left_is_taken_over_when_its_lease_lapsed():
 
 
 async def test_leases_are_renewed():
-    """While the desk runs, what it claimed stays its own."""
     now = DAY
     async with at_work(now=lambda: now) as at:
         at.system.gates["Question 1?"] = asyncio.Event()
@@ -550,8 +517,7 @@ async def test_leases_are_renewed():
     assert after - before == timedelta(seconds=20)
 
 
-async def test_taking_part():
-    """The bot takes part where it was asked or spoke, and not where it only listened or was sent away."""
+async def test_participation_needs_a_question_or_an_answer():
     async with at_work() as at:
         at.system.statuses["Question 2?"] = Status.ABSTAINED
         await at.desk.take(question(1))
@@ -568,8 +534,7 @@ async def test_taking_part():
     assert because == [True, False]
 
 
-def test_the_queue_of_the_tests_is_like_the_real_one():
-    """The stand-in has no method that the queue has not."""
+def test_fake_queue_has_only_methods_of_the_queue():
     from storage.database.queue import Queue
 
     assert {name for name in vars(MemoryQueue) if not name.startswith("_")} - {"world"} <= set(dir(Queue))

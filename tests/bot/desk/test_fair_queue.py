@@ -46,8 +46,7 @@ def history(room, happening):
 
 
 @given(rooms, events)
-def test_room_is_kept(room, happening):
-    """Never more are answered at once than there is room for, over all and in a channel."""
+def test_concurrency_limits_are_kept(room, happening):
     states, _, _ = history(room, happening)
 
     for lanes in states:
@@ -57,8 +56,7 @@ def test_room_is_kept(room, happening):
 
 
 @given(rooms, events)
-def test_one_of_a_conversation_at_a_time(room, happening):
-    """Of one conversation, one question is answered or delivered at a time."""
+def test_one_question_of_a_conversation_runs_at_a_time(room, happening):
     states, _, _ = history(room, happening)
 
     for lanes in states:
@@ -73,8 +71,7 @@ def in_order(entries):
 
 
 @given(rooms, events)
-def test_order_is_kept(room, happening):
-    """Questions of a conversation start as they were taken, and those of a channel that has room for one at a time."""
+def test_questions_of_a_conversation_start_in_order(room, happening):
     _, steps, _ = history(room, happening)
     starts = [entry for new in steps for entry in new]
 
@@ -85,8 +82,7 @@ def test_order_is_kept(room, happening):
 
 
 @given(rooms, events)
-def test_nobody_is_passed_who_could_start(room, happening):
-    """Who starts before one who was taken earlier in its channel passes one whose conversation is busy."""
+def test_only_busy_conversations_are_passed(room, happening):
     states, starts, _ = history(room, happening)
 
     for lanes, new in zip(states, starts, strict=True):
@@ -97,8 +93,7 @@ def test_nobody_is_passed_who_could_start(room, happening):
 
 
 @given(rooms, events)
-def test_nothing_idles(room, happening):
-    """While there is room, who waits does so for its channel's room or its own conversation, or behind one in order."""
+def test_free_capacity_is_used(room, happening):
     states, _, _ = history(room, happening)
 
     for lanes in states:
@@ -111,8 +106,7 @@ def test_nothing_idles(room, happening):
             assert busy[channel] == room.per_channel or all(entry.conversation in talking for entry in free)
 
 
-def test_a_follow_up_keeps_no_other_thread_waiting():
-    """The next question of a busy conversation waits; one behind it, of another thread, starts."""
+def test_follow_up_does_not_delay_other_threads():
     lanes = enqueue_job(
         enqueue_job(enqueue_job(SchedulerState(), taken(1, "A", "x")), taken(2, "A", "x")), taken(3, "A", "y")
     )
@@ -125,8 +119,7 @@ def test_a_follow_up_keeps_no_other_thread_waiting():
 
 
 @given(rooms, events)
-def test_nothing_starves(room, happening):
-    """Whatever happened, once what is under way leaves, everybody who waits is started."""
+def test_every_waiting_question_starts_eventually(room, happening):
     _, _, lanes = history(room, happening)
     waiting = {entry.ticket for line in lanes.waiting.values() for entry in line}
 
@@ -142,7 +135,6 @@ def test_nothing_starves(room, happening):
 
 @given(st.integers(1, 3), st.integers(1, 30))
 def test_channels_take_turns(quiet, load):
-    """A channel with many questions lets each other channel in after one of its own."""
     room, lanes = ConcurrencyLimit(1, 1), SchedulerState()
     for ticket in range(load):
         lanes = enqueue_job(lanes, taken(ticket, "busy", str(ticket)))
@@ -159,8 +151,7 @@ def test_channels_take_turns(quiet, load):
     assert order[1 : quiet + 1] == [f"quiet{number}" for number in range(quiet)]
 
 
-def test_an_answer_under_delivery_takes_no_room():
-    """A platform that is away keeps nobody but the same conversation from being answered."""
+def test_delivery_does_not_count_towards_the_limit():
     room = ConcurrencyLimit(1, 1)
     lanes = enqueue_job(
         enqueue_job(enqueue_job(SchedulerState(), taken(1, "A", "x")), taken(2, "B", "x")), taken(3, "A", "x")
@@ -174,8 +165,7 @@ def test_an_answer_under_delivery_takes_no_room():
     assert [[entry.ticket for entry in new] for new in (first, second, third, fourth)] == [[1], [2], [], [3]]
 
 
-def test_who_is_before():
-    """Those count who were taken earlier and have no answer yet, wherever they asked."""
+def test_position_counts_earlier_unanswered_questions():
     lanes = SchedulerState()
     for ticket, channel in ((1, "A"), (2, "B"), (3, "A"), (4, "C")):
         lanes = enqueue_job(lanes, taken(ticket, channel, str(ticket)))

@@ -49,8 +49,7 @@ async def house(platform, vaults, tmp_path):
 
 
 @OVER_BOTH
-async def test_every_answer_shows_what_may_be_read_there_and_nothing_else(house, platform):
-    """Whether it answers, shows the nearest pages or checks a claim, for every set of readers."""
+async def test_answer_shows_exactly_the_readable_corpora(house, platform):
     for number, readers in enumerate(rounds(platform)):
         foreign = frozenset({"C3", "D-U2"} if number % 2 else ())
         await house.allow(readers, foreign, STANDINGS[number % len(STANDINGS)])
@@ -58,7 +57,7 @@ async def test_every_answer_shows_what_may_be_read_there_and_nothing_else(house,
         text = CHECKED if task else (HELD, NEAREST)[number % 2]
         asked = await house.ask(dict.fromkeys(WHO, text), **task)
         for who, question in asked.items():
-            ours = [one for one in house.server.messages.values() if one.key == question.key]
+            ours = [message for message in house.server.messages.values() if message.key == question.key]
             shown = found_in([one.plain for one in ours])
             assert shown <= house.may(*who)
             assert task or shown == house.may(*who)
@@ -66,11 +65,7 @@ async def test_every_answer_shows_what_may_be_read_there_and_nothing_else(house,
 
 
 @OVER_BOTH
-async def test_what_is_done_with_an_answer_is_held_to_what_may_be_read_by_then(house, platform):
-    """Settings have changed since: evidence, sources, feedback, Ask, by everybody, with every ticket.
-
-    Answers of U1 cite all; U2 was shown the nearest pages alone.
-    """
+async def test_actions_follow_rights_that_changed_since(house, platform):
     await house.allow(OPEN, frozenset())
     asked = await house.ask({who: HELD if who[1] == "U1" else NEAREST for who in WHO})
     house.look()
@@ -87,7 +82,7 @@ async def test_what_is_done_with_an_answer_is_held_to_what_may_be_read_by_then(h
             if (number + ticket) % 4 == 0:
                 pages = await house.act("sources", question.conversation, who)
                 assert found_in(pages) == (house.may(*who) if told and owner[1] == "U1" else set())
-                assert [one.number for one in pages.sources] == list(range(1, len(pages.sources) + 1))
+                assert [source.number for source in pages.sources] == list(range(1, len(pages.sources) + 1))
                 said = await house.act("feedback", ticket, who, "down", "It is so.")
                 answered = told and owner[1] == "U2" and house.standing.get(who[1]) != "denied"
                 assert (said != NOTHING) == (whole or answered)
@@ -96,8 +91,7 @@ async def test_what_is_done_with_an_answer_is_held_to_what_may_be_read_by_then(h
 
 
 @pytest.mark.parametrize("readable", [True, False])
-async def test_an_answer_is_shared_only_where_all_of_it_may_be_read_by_then(house, readable):
-    """Everybody there sees it then."""
+async def test_sharing_needs_all_corpora_readable(house, readable):
     await house.allow(OPEN, frozenset())
     asked = await house.ask(dict.fromkeys(WHO, HELD))
     house.look()
@@ -115,8 +109,7 @@ async def test_an_answer_is_shared_only_where_all_of_it_may_be_read_by_then(hous
 
 
 @pytest.mark.parametrize(("text", "forgotten"), [(HELD, False), (NEAREST, False), (FOUND, True)])
-async def test_an_answer_that_a_crash_held_up_shows_what_may_be_read_by_then(house, text, forgotten):
-    """It cites what may not: it is asked anew; its nearest pages: those are left out, and what was forgotten."""
+async def test_recovered_answer_follows_changed_rights(house, text, forgotten):
     await house.allow(OPEN, frozenset())
     asked = await house.ask({("C1", "U1"): text})
     house.look()
@@ -126,22 +119,20 @@ async def test_an_answer_that_a_crash_held_up_shows_what_may_be_read_by_then(hou
     resumed = await house.resume(asked["C1", "U1"])
 
     house.look()
-    shown = [one.plain for one in house.server.messages.values() if one.key == resumed.key]
+    shown = [message.plain for message in house.server.messages.values() if message.key == resumed.key]
     assert found_in(shown) == set(CORPORA[:1])
 
 
-async def test_who_is_denied_while_their_answer_is_made_is_not_shown_it(house):
-    """They were not yet when their turn came."""
+async def test_asker_denied_meanwhile_gets_no_answer(house):
     await house.allow(OPEN, frozenset())
     stands = itertools.chain([Exclusion.NONE], itertools.repeat(Exclusion.DENIED))
     house.platform.refresh = lambda asker: replace(asker, exclusion=next(stands))
     await house.ask({("C1", "U1"): HELD})
 
-    assert not found_in([one.plain for one in house.server.messages.values() if one.key])
+    assert not found_in([message.plain for message in house.server.messages.values() if message.key])
 
 
-async def test_what_one_person_was_shown_is_remembered_for_others_once_it_is_shared(house):
-    """Once, and with all that it was made from."""
+async def test_shared_answer_is_remembered_for_others(house):
     await house.allow(OPEN, frozenset())
     asked = await house.ask({("C2", "U2"): HELD})
     before = {("C2", "U1"): asked["C2", "U2"]}
@@ -156,8 +147,7 @@ async def test_what_one_person_was_shown_is_remembered_for_others_once_it_is_sha
     assert [one.count(CORPORA[0]) for one in told] == [0, 2]
 
 
-async def test_what_was_shared_goes_when_the_answer_is_taken_back(house):
-    """And nobody is told anything of it any more."""
+async def test_retraction_removes_the_shared_answer(house):
     await house.allow(OPEN, frozenset())
     asked = await house.ask({("C2", "U2"): HELD})
     ticket = await house.ticket(asked["C2", "U2"])
@@ -172,8 +162,7 @@ async def test_what_was_shared_goes_when_the_answer_is_taken_back(house):
 
 
 @OVER_BOTH
-async def test_scope_that_is_narrowed_in_a_conversation_counts_at_once(house, platform):
-    """For the next answer, for what is remembered of it, and for the evidence of all that came before."""
+async def test_narrowed_scope_is_effective_within_a_conversation(house, platform):
     narrowings = [CORPORA, CORPORA[1:], CORPORA[:2], ()]
     for narrowed in narrowings if THOROUGH else narrowings[("slack", "discord").index(platform) :: 2]:
         await house.allow(OPEN, frozenset())
@@ -193,8 +182,7 @@ async def test_scope_that_is_narrowed_in_a_conversation_counts_at_once(house, pl
                 await house.act("sources", earlier.conversation, who)
 
 
-async def test_what_was_forgotten_reaches_nobody_any_more(house):
-    """Not in answers, held up by a crash or not, nor by what is remembered, nor by evidence of what remembered it."""
+async def test_forgotten_page_is_shown_nowhere(house):
     await house.allow(OPEN, frozenset())
     everybody = (("C1", "U1"), ("", "U1"))
     asked = await house.ask(dict.fromkeys(everybody, HELD))
@@ -214,8 +202,7 @@ async def test_what_was_forgotten_reaches_nobody_any_more(house):
         assert isinstance(await house.act("evidence", await house.ticket(last[who]), who), EvidenceView)
 
 
-async def test_nobody_but_the_configured_person_is_called_and_with_the_question_alone(house):
-    """In the channel that asked."""
+async def test_only_the_contact_person_is_mentioned_with_the_question(house):
     await house.allow(OPEN, frozenset())
     asked = await house.ask(dict.fromkeys(WHO, HELD))
     house.look()
@@ -227,12 +214,11 @@ async def test_nobody_but_the_configured_person_is_called_and_with_the_question_
     calls = [one for key, one in house.server.messages.items() if key not in before]
     assert len(calls) == sum(bool(channel) for channel, _ in WHO)
     assert {ping for one in calls for reading in one.read for ping in reading.pings} == {f"<@{house.helper}>"}
-    assert not found_in([one.parts for one in calls])
+    assert not found_in([call.parts for call in calls])
 
 
 @pytest.mark.parametrize("then", ["", "narrowed", "forgotten", "taken back"])
-async def test_an_approved_answer_is_an_example_only_where_all_of_it_may_be_read(house, then):
-    """And while none of it is forgotten, nor the answer taken back."""
+async def test_example_is_used_only_where_its_corpora_are_readable(house, then):
     await house.allow(OPEN, frozenset())
     taught = (await house.ask({("C2", "U1"): HELD}))["C2", "U1"]
     await house.approve(taught)

@@ -30,8 +30,7 @@ def lines(turns):
     return [(turn.speaker, turn.text) for turn in turns]
 
 
-async def test_what_was_asked_and_answered_is_remembered_in_order(app):
-    """With the language it was asked in, the titles of what was cited, and what it stands on."""
+async def test_earlier_turns_are_remembered_in_order(app):
     talk = Talk(app)
     _, first = await talk.ask("Wann öffnet der samovar?")
     _, second = await talk.ask("Is the quayside open?")
@@ -49,8 +48,7 @@ async def test_what_was_asked_and_answered_is_remembered_in_order(app):
     assert turns[1].corpora == tuple(sorted(MARKS))
 
 
-async def test_another_conversation_is_not_remembered(app):
-    """Nor what was asked later in this one."""
+async def test_other_conversations_are_not_remembered(app):
     talk = Talk(app)
     await Talk(app, name="slack:T1/C1/2").ask("Is the merger open?")
     question, row = await talk.take("First?")
@@ -59,8 +57,7 @@ async def test_another_conversation_is_not_remembered(app):
     assert await recall_conversation(app, Hearing(), question, row) == ()
 
 
-async def test_what_others_said_stands_where_they_said_it(app):
-    """An answer stays with its question; what the log has is not taken twice, nor what is asked now."""
+async def test_messages_of_others_are_merged_by_time(app):
     talk = Talk(app)
     _, done = await talk.ask("Is the quayside open?")
     platform = Hearing(
@@ -86,8 +83,7 @@ async def test_what_others_said_stands_where_they_said_it(app):
 
 
 @pytest.mark.parametrize("outcome", ["stopped", "retracted"])
-async def test_what_was_taken_back_is_forgotten(app, outcome):
-    """Question and answer, also where the platform still has them."""
+async def test_withdrawn_turns_are_not_remembered(app, outcome):
     talk = Talk(app)
     await talk.ask("Is the quayside open?", outcome=outcome)
     platform = Hearing(
@@ -100,8 +96,7 @@ async def test_what_was_taken_back_is_forgotten(app, outcome):
     assert await before(talk, platform) == ()
 
 
-async def test_an_answer_that_was_retracted_after_it_was_delivered_is_forgotten(app):
-    """The log says so."""
+async def test_retracted_answer_is_not_remembered(app):
     talk = Talk(app)
     _, done = await talk.ask("Is the quayside open?")
     await app.audit.append(LogEntry(done.answer_id, EntryKind.EDITED, {"retracted": True}))
@@ -110,16 +105,14 @@ async def test_an_answer_that_was_retracted_after_it_was_delivered_is_forgotten(
 
 
 @pytest.mark.parametrize("how", [{"system": "failing"}, {"outcome": "undeliverable"}, {"outcome": "silent"}])
-async def test_of_what_nobody_saw_an_answer_to_the_question_stays(app, how):
-    """Whoever asks again need not say all of it."""
+async def test_question_without_a_shown_answer_is_remembered(app, how):
     talk = Talk(app)
     await talk.ask("Is the quayside open?", **how)
 
     assert lines(await before(talk)) == [("user", "Is the quayside open?")]
 
 
-async def test_what_never_ran_is_remembered_as_a_question(app):
-    """Such as one that was refused for a budget."""
+async def test_question_without_a_turn_is_remembered(app):
     talk = Talk(app)
     _, row = await talk.take("Is the quayside open?")
     await app.queue.finish(row.ticket, "delivered")
@@ -127,8 +120,7 @@ async def test_what_never_ran_is_remembered_as_a_question(app):
     assert lines(await before(talk)) == [("user", "Is the quayside open?")]
 
 
-async def test_what_one_person_alone_was_shown_another_does_not_remember(app):
-    """Whoever asked does."""
+async def test_private_answer_is_remembered_only_for_its_asker(app):
     talk = Talk(app)
     _, done = await talk.ask("Is the quayside open?", only_asker=True)
 
@@ -139,8 +131,7 @@ async def test_what_one_person_alone_was_shown_another_does_not_remember(app):
     assert lines(theirs) == [("user", "And on Sunday?")]
 
 
-async def test_what_was_only_found_counts_as_well_as_what_was_cited(app, tmp_path):
-    """An abstention over pages of a corpus that has been closed is left out; so is what was made after hearing it."""
+async def test_turn_with_unreadable_found_corpora_is_not_remembered(app, tmp_path):
     talk = Talk(app)
     await talk.ask("Is the merger open?", system="abstaining")
     open_still = await before(talk)
@@ -151,8 +142,7 @@ async def test_what_was_only_found_counts_as_well_as_what_was_cited(app, tmp_pat
     assert [turn for turn in closed if "merger" in turn.text] == []
 
 
-async def test_what_was_made_from_an_earlier_answer_stands_on_its_corpora_too(app, tmp_path):
-    """Its words may be another's."""
+async def test_corpora_of_earlier_answers_are_inherited(app, tmp_path):
     talk = Talk(app)
     await talk.ask("Is the merger open?", within=("board",))
     earlier = await before(talk)
@@ -164,8 +154,7 @@ async def test_what_was_made_from_an_earlier_answer_stands_on_its_corpora_too(ap
     assert lines(turns) == [("user", "And on Sunday?")]
 
 
-async def test_a_channel_that_is_narrowed_forgets_at_once(app):
-    """By a command too; the platform's copy of it is left out as well."""
+async def test_narrowed_channel_does_not_remember_other_corpora(app):
     talk = Talk(app)
     _, first = await talk.ask("Is the merger open?", within=("board",))
     await talk.ask("Is the quayside open?", within=("handbook",))
@@ -184,16 +173,14 @@ async def test_a_channel_that_is_narrowed_forgets_at_once(app):
     assert len(turns) == 2
 
 
-async def test_our_own_messages_from_before_the_log_are_remembered_where_all_is_readable(app):
-    """Nobody can tell what they stand on."""
+async def test_own_messages_older_than_the_log_need_all_corpora_readable(app):
     talk = Talk(app)
     platform = Hearing((heard("old", "The quayside was closed.", 1, user=""),))
 
     assert lines(await before(talk, platform)) == [("bot", "The quayside was closed.")]
 
 
-async def test_an_answer_of_the_log_that_is_too_long_ago_is_not_taken_from_the_platform(app):
-    """It is remembered from the log or not at all."""
+async def test_recorded_answer_is_not_fetched_from_the_platform(app):
     talk, other = Talk(app), Talk(app, name="slack:T1/C1/2")
     await other.ask("Is the merger open?")
     platform = Hearing((heard("slack:T1/C1/2/a1", "The merger is open.", 1, user=""),))
@@ -202,8 +189,7 @@ async def test_an_answer_of_the_log_that_is_too_long_ago_is_not_taken_from_the_p
 
 
 @pytest.mark.parametrize("fault", [PlatformUnavailable("It is away.")])
-async def test_a_platform_that_fails_keeps_nobody_waiting(app, fault, caplog):
-    """The log alone is remembered, and the server's log says why."""
+async def test_failing_platform_leaves_the_log_alone(app, fault, caplog):
     talk = Talk(app)
     await talk.ask("Is the quayside open?")
 
@@ -214,9 +200,7 @@ async def test_a_platform_that_fails_keeps_nobody_waiting(app, fault, caplog):
     assert "cannot fetch the conversation" in caplog.text
 
 
-async def test_a_platform_that_never_answers_keeps_nobody_waiting(app):
-    """Its time is short."""
-
+async def test_hanging_platform_leaves_the_log_alone(app):
     class Silent:
         async def heard(self, *_):
             await asyncio.Event().wait()
@@ -228,8 +212,7 @@ async def test_a_platform_that_never_answers_keeps_nobody_waiting(app):
     assert len(await recall_conversation(app, Silent(), question, row, patience=0.01)) == 2
 
 
-async def test_no_more_is_remembered_than_is_used(app):
-    """The last twenty turns, however long it went on."""
+async def test_memory_is_limited_to_twenty_turns(app):
     talk = Talk(app)
     platform = Hearing(
         tuple(heard(f"x{number}", f"{number} " + "very " * 2_000, 1 + number / 100) for number in range(50))
@@ -244,8 +227,7 @@ async def test_no_more_is_remembered_than_is_used(app):
     assert max(len(turn.text) for turn in turns) <= 4_000
 
 
-async def test_a_turn_that_cannot_be_read_is_left_out(app, caplog):
-    """The rest is remembered."""
+async def test_unreadable_turn_is_not_remembered(app, caplog):
     talk = Talk(app)
     await talk.ask("Is the quayside open?")
     _, row = await talk.take("Is the samovar open?")

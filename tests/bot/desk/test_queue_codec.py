@@ -43,12 +43,10 @@ def queued(new):
 
 
 @given(questions)
-def test_a_question_comes_back_as_it_was(question):
-    """Whatever was asked, by whom and where."""
+def test_question_survives_encoding(question):
     assert decode_question(queued(encode_question(question))) == question
 
 
 @given(questions)
-def test_the_handle_is_kept_apart(question):
-    """The body, which is kept for good, is the same whatever the handle is."""
+def test_handle_is_not_in_the_body(question):
     assert encode_question(question).body == encode_question(replace(question, handle="other")).body

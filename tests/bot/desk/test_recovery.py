@@ -75,24 +75,20 @@ SENT = build_delivered_entry(
         ({}, EDITS, (OPENED, closed(), SENT, RETRACTED), RecoveryAction.REMOVE),
     ],
 )
-def test_every_state_has_its_next_step(changes, ways, entries, act):
-    """For each state that a process can leave, what is done next."""
+def test_recovery_step_of_every_state(changes, ways, entries, act):
     assert decide(row(**changes), ways, *entries).action is act
 
 
-def test_an_answer_that_does_not_fit_any_more_is_made_anew():
-    """What cites a corpus that cannot be read there any more, or answers other words, is not shown again."""
+def test_unreadable_or_reworded_answer_is_answered_again():
     assert decide(row(), EDITS, OPENED, closed(), fits=False).action is RecoveryAction.ASK
     assert decide(row(), EDITS, OPENED, closed(), reworded=True).action is RecoveryAction.ASK
 
 
-def test_a_delivered_answer_to_other_words_is_not_the_end():
-    """A question that was edited while its answer was on its way is asked again, also after a crash."""
+def test_reworded_question_is_answered_again_after_delivery():
     assert decide(row(), EDITS, OPENED, closed(), SENT, reworded=True).action is RecoveryAction.ASK
 
 
-def test_what_is_settled_keeps_its_outcome():
-    """A question whose end is in the record ends the same way in the queue."""
+def test_settled_question_keeps_its_outcome():
     silent = build_delivered_entry("t", 1, question(), DeliveryResult(DeliveryOutcome.SILENT, PostedMessages(), None))
 
     assert decide(row(), EDITS, OPENED, closed(), silent) == RecoveryStep(RecoveryAction.SETTLE, DeliveryOutcome.SILENT)

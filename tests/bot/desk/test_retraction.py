@@ -31,8 +31,7 @@ async def answered(**traits: Any) -> AsyncIterator[Office]:
 
 
 @pytest.mark.parametrize("how", ["deleted", "retracted"])
-async def test_an_answer_that_is_taken_back_while_the_platform_is_away_goes_at_the_next_start(how: str) -> None:
-    """The record says at once that it is wanted, and that it is gone only when it is."""
+async def test_retraction_is_completed_at_the_next_start(how: str) -> None:
     async with answered() as at:
         wish = at.desk.delete_question(question().key) if how == "deleted" else at.desk.retract(1, question().asker)
         wanted = asyncio.create_task(wish)
@@ -51,8 +50,7 @@ async def test_an_answer_that_is_taken_back_while_the_platform_is_away_goes_at_t
     assert [body.get("removed") for body in edits(at.world)] == [None, list(row.posted)]
 
 
-async def test_it_is_tried_again_until_the_platform_is_back() -> None:
-    """Nobody has to ask twice, nor to start anything anew."""
+async def test_retraction_is_retried_until_the_platform_is_reachable() -> None:
     async with answered() as at:
         wanted = asyncio.create_task(at.desk.delete_question(question().key))
         for _ in range(5):
@@ -66,8 +64,7 @@ async def test_it_is_tried_again_until_the_platform_is_back() -> None:
     assert at.world.rows[1].outcome == "retracted"
 
 
-async def test_what_the_platform_will_not_remove_is_left_and_on_record() -> None:
-    """It is over then, and nobody reads that it was removed."""
+async def test_refused_deletion_is_recorded() -> None:
     async with answered() as at:
         at.world.faults["remove"] = [CannotPost("The channel is archived.")]
         await at.desk.delete_question(question().key)
@@ -77,8 +74,7 @@ async def test_what_the_platform_will_not_remove_is_left_and_on_record() -> None
     assert edits(at.world)[1] == {"removed": [], "standing": [*at.world.posts], "why": "The channel is archived."}
 
 
-async def test_what_another_process_wants_removed_goes_while_the_desk_is_open() -> None:
-    """A command marks it in the queue, and tells nobody."""
+async def test_retraction_by_another_process_is_executed() -> None:
     async with at_work() as at:
         await at.desk.take(question())
         await done(at.world)
@@ -89,8 +85,7 @@ async def test_what_another_process_wants_removed_goes_while_the_desk_is_open() 
         assert (at.world.rows[1].outcome, at.world.read()) == ("retracted", [])
 
 
-async def test_without_a_record_it_is_taken_back_later() -> None:
-    """What was posted stays until it can be said who took it back; nothing is posted in its place."""
+async def test_retraction_waits_for_the_record() -> None:
     async with at_work() as at:
         await at.desk.take(question())
         await done(at.world)
@@ -107,8 +102,7 @@ async def test_without_a_record_it_is_taken_back_later() -> None:
     assert (shown, at.world.read()) == (stood, [])
 
 
-async def test_what_was_all_but_delivered_when_it_was_taken_back_goes() -> None:
-    """The wish reaches the row before the row is done with: it is not done with then, whoever dies."""
+async def test_retraction_at_the_end_of_delivery_is_executed() -> None:
     at = office()
     await at.desk.take(question())
     world = at.world
@@ -120,8 +114,7 @@ async def test_what_was_all_but_delivered_when_it_was_taken_back_goes() -> None:
     assert (row.outcome, world.read()) == ("retracted", [])
 
 
-async def test_waiting_for_a_platform_keeps_nobody_from_an_answer() -> None:
-    """What is to be removed takes none of the room of what is answered."""
+async def test_pending_retraction_does_not_block_answers() -> None:
     async with answered(room=ConcurrencyLimit(1, 1)) as at:
         wanted = asyncio.create_task(at.desk.delete_question(question().key))
         await settle()
@@ -134,8 +127,7 @@ async def test_waiting_for_a_platform_keeps_nobody_from_an_answer() -> None:
     assert row.outcome == "delivered"
 
 
-async def test_a_question_that_is_deleted_before_its_turn_has_one_in_the_record() -> None:
-    """Opened, closed as cancelled, and taken back: all under the id that its row has."""
+async def test_question_deleted_before_its_turn_is_recorded() -> None:
     async with at_work() as at:
         gate = at.system.gates["Question 1?"] = asyncio.Event()
         await at.desk.take(question(1, thread="t"))
@@ -153,8 +145,7 @@ async def test_a_question_that_is_deleted_before_its_turn_has_one_in_the_record(
 
 
 @pytest.mark.parametrize("steps", range(12))
-async def test_a_stop_is_recorded_where_it_stops_and_nowhere_else(steps: int) -> None:
-    """However late it comes: either it stops, and says so, or the answer stands and nothing is said of a stop."""
+async def test_stop_is_recorded_only_if_it_stops(steps: int) -> None:
     async with at_work() as at:
         gate = at.system.gates["Question 1?"] = asyncio.Event()
         await at.desk.take(question())
@@ -168,8 +159,7 @@ async def test_a_stop_is_recorded_where_it_stops_and_nowhere_else(steps: int) ->
     assert any(body.get("stopped") for body in edits(at.world)) == stopped == (row.outcome == "stopped")
 
 
-async def test_of_two_edits_at_once_the_last_counts() -> None:
-    """Also where the first is looked up more slowly."""
+async def test_last_of_two_simultaneous_edits_counts() -> None:
     async with at_work() as at:
         await at.desk.take(question())
         await done(at.world)
@@ -195,8 +185,7 @@ async def test_of_two_edits_at_once_the_last_counts() -> None:
     assert [view.sentences[0].text for view in at.world.read()] == ["About: Newer words?"]
 
 
-async def test_who_waits_in_a_long_line_is_told_a_few_at_a_time() -> None:
-    """Hundreds of posts in one second would use up what answers need."""
+async def test_positions_are_posted_a_few_at_a_time() -> None:
     async with at_work(room=ConcurrencyLimit(1, 1)) as at:
         gate = at.system.gates["Question 1?"] = asyncio.Event()
         await at.desk.take(question(1))
@@ -217,8 +206,7 @@ async def test_who_waits_in_a_long_line_is_told_a_few_at_a_time() -> None:
     assert (at_once <= 5, told) == (True, 58)
 
 
-async def test_where_it_cannot_be_told_who_reads_along_that_is_said() -> None:
-    """Once it is clear that it takes long; nobody is told that nothing was found."""
+async def test_unknown_place_is_reported_to_the_asker() -> None:
     async with at_work() as at:
         at.world.faults["asker"] = [PlatformUnavailable("away"), PlatformUnavailable("away", seconds=3_600.0)]
         await at.desk.take(question())

@@ -15,8 +15,7 @@ MOST_WRITES, MOST_READS = 5, 5
 """Taken, claimed, opened, closed, ended; and what was said before, the search, and whether its pages still stand."""
 
 
-async def test_what_happens_at_the_same_moment_is_one_transaction(tmp_path: Path) -> None:
-    """A question in a channel is quoted to, and all of it is on record."""
+async def test_question_takes_few_transactions(tmp_path: Path) -> None:
     begun, platform = Counter[str](), MemoryPlatform(expected=1)
 
     def note(_connection, _cursor, statement, *_) -> None:

@@ -77,8 +77,7 @@ def seen_in(texts) -> set[str]:
     st.sampled_from(ASKERS),
 )
 @settings(max_examples=sample(80), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-async def test_nothing_leaves_its_scope(talk: Talk, readers, tables, overrides, asker) -> None:
-    """Neither by an answer, its nearest pages and what may be watched, nor by what is remembered of earlier turns."""
+async def test_answers_and_memory_stay_within_the_scope(talk: Talk, readers, tables, overrides, asker) -> None:
     allowed = expected(asker, readers, tables, overrides)
     channels = [{"id": channel, "corpora": names} for channel, names in tables.items()]
     app = replace(
@@ -108,8 +107,7 @@ async def test_nothing_leaves_its_scope(talk: Talk, readers, tables, overrides, 
         assert bool(hits) == bool(allowed)
 
 
-async def test_where_all_may_be_read_all_is_remembered(talk) -> None:
-    """So that nothing is left out for nothing."""
+async def test_unlimited_scope_remembers_everything(talk) -> None:
     question, row = asking(talk, CHANNEL)
 
     turns = await recall_conversation(talk.app, platform(talk), question, row)

@@ -13,8 +13,7 @@ WHO = ("C2", "U2")
 
 
 @pytest.mark.parametrize("failure", [LIMITED, BROKEN, LOST])
-async def test_an_answer_is_in_the_channel_once_however_its_posting_failed(vaults, tmp_path, failure):
-    """Whether or not the failed call had its effect; the platform is asked what stands there."""
+async def test_failed_sharing_leaves_one_copy(vaults, tmp_path, failure):
     async with leaking(Path(shutil.copytree(vaults, tmp_path / "home")), DIALECTS["slack"]) as house:
         await house.allow(dict.fromkeys(CORPORA, ("C2",)), frozenset())
         question = (await house.ask({WHO: HELD}))[WHO]
@@ -23,7 +22,7 @@ async def test_an_answer_is_in_the_channel_once_however_its_posting_failed(vault
 
         said = [await house.act("share", ticket, WHO) for _ in range(3)]
 
-        shown = [one for one in house.server.messages.values() if one.key == key]
+        shown = [message for message in house.server.messages.values() if message.key == key]
         assert said == [translate(one, "en") for one in ("share_failed", "share_done", "share_already")]
         assert (len(shown), house.server.posts[key]) == (1, 1)
         assert found_in(shown[0].plain) == set(CORPORA)

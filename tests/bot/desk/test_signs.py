@@ -14,8 +14,7 @@ SIGNS = [ProgressSign.SHOWN, ProgressSign.WORDED]
 
 
 @pytest.mark.parametrize("sign", SIGNS)
-async def test_an_answer_that_comes_within_seconds_is_posted_once(sign: ProgressSign) -> None:
-    """Nothing stands there before that would have to be changed."""
+async def test_fast_answer_is_posted_once(sign: ProgressSign) -> None:
     async with at_work(sign=sign) as at:
         gate = at.system.gates["Question 1?"] = asyncio.Event()
         await at.desk.take(question())
@@ -30,8 +29,7 @@ async def test_an_answer_that_comes_within_seconds_is_posted_once(sign: Progress
 
 
 @pytest.mark.parametrize("failing", [False, True])
-async def test_an_answer_that_takes_longer_is_shown_on_its_way(failing: bool) -> None:  # noqa: FBT001 - a parameter
-    """After the sign; at once where there is none."""
+async def test_slow_answer_shows_progress_after_the_sign(failing: bool) -> None:  # noqa: FBT001 - a parameter
     async with at_work(sign=ProgressSign.SHOWN) as at:
         gate = at.system.gates["Question 1?"] = asyncio.Event()
         at.world.faults["show_sign"] = [PlatformUnavailable("away")] if failing else []
@@ -50,8 +48,7 @@ async def test_an_answer_that_takes_longer_is_shown_on_its_way(failing: bool) ->
 
 
 @pytest.mark.parametrize("sign", SIGNS)
-async def test_who_waits_is_shown_at_once_how_many_are_before_them(sign: ProgressSign) -> None:
-    """And is told so by a message only where no sign can."""
+async def test_waiting_asker_sees_the_position_by_sign_or_message(sign: ProgressSign) -> None:
     async with at_work(sign=sign) as at:
         gate = at.system.gates["Question 1?"] = asyncio.Event()
         for number in (1, 2, 3):
@@ -69,8 +66,7 @@ async def test_who_waits_is_shown_at_once_how_many_are_before_them(sign: Progres
     assert all([view.done for view in at.world.read(number)] == [True] for number in (1, 2, 3))
 
 
-async def test_a_sign_that_stays_is_shown_only_to_who_waits() -> None:
-    """Once, after a second: whoever is answered sooner has nothing else to read."""
+async def test_permanent_sign_is_shown_only_after_a_second() -> None:
     async with at_work(sign=ProgressSign.WORDED, edits=False, reads_back=False) as at:
         gate = at.system.gates["Question 2?"] = asyncio.Event()
         await at.desk.take(question(1))
@@ -87,7 +83,7 @@ async def test_a_sign_that_stays_is_shown_only_to_who_waits() -> None:
     assert [view.done for view in at.world.views] == [True, True]
 
 
-async def test_what_nobody_asked_for_shows_no_sign() -> None:
+async def test_unaddressed_message_gets_no_sign() -> None:
     async with at_work(sign=ProgressSign.SHOWN) as at:
         await at.desk.take(question(unasked=True))
         await done(at.world)

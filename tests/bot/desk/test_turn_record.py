@@ -63,8 +63,7 @@ async def app(tmp_path):
         ("😀🎉", "extractive"),
     ],
 )
-async def test_what_was_answered_is_recalled_whole(app, text, system):
-    """Sentences, citations, claims, nearest pages, what was withheld, what it took, and why it failed."""
+async def test_answer_is_read_back_completely(app, text, system):
     done = await answer(app, TurnRequest(text, CHANNEL, system=system), lambda _: None)
 
     found = read_turn_record(await app.audit.turn(done.answer_id))
@@ -73,8 +72,7 @@ async def test_what_was_answered_is_recalled_whole(app, text, system):
     assert (found.turn_id, found.task, found.question) == (done.answer_id, "ask", text)
 
 
-async def test_a_check_is_recalled_too(app):
-    """With its verdict."""
+async def test_check_is_read_back(app):
     done = await check(app, TurnRequest("The vault opens at ten.", CHANNEL, system="extractive"), lambda _: None)
 
     found = read_turn_record(await app.audit.turn(done.answer_id))
@@ -83,8 +81,7 @@ async def test_a_check_is_recalled_too(app):
     assert found.result.answer.claims
 
 
-async def test_where_and_by_whom_is_recalled(app):
-    """The asker with all that decides what may be read, the place, the message, the ticket."""
+async def test_place_and_asker_are_read_back(app):
     asked = TurnRequest(
         "Wann öffnet der Tresor?", CHANNEL, "17.1", system="thorough", message="17.2", ticket=3, because="b"
     )
@@ -98,8 +95,7 @@ async def test_where_and_by_whom_is_recalled(app):
     assert found.at is not None
 
 
-async def test_what_a_turn_touched_is_more_than_what_it_cites(app):
-    """All that was found counts, and what was said earlier in its conversation."""
+async def test_touched_corpora_include_found_and_earlier_ones(app):
     earlier = (Turn("user", "Any news?"), Turn("bot", "The plan is off.", corpora=("board",)))
     done = await answer(app, TurnRequest("When does the vault open?", CHANNEL, system="thorough"), lambda _: None)
     later = await answer(
@@ -113,8 +109,7 @@ async def test_what_a_turn_touched_is_more_than_what_it_cites(app):
     assert second.touched == {"handbook", "kitchen", "board"}
 
 
-async def test_a_turn_names_the_documents_it_stands_on_and_what_it_remembers_goes_with_them(app):
-    """Cited or checked, not only found; one that stands on what was forgotten is not remembered, nor its question."""
+async def test_turn_with_forgotten_documents_is_not_remembered(app):
     done = await answer(app, TurnRequest("When does the vault open?", CHANNEL, system="thorough"), lambda _: None)
     first = read_turn_record(await app.audit.turn(done.answer_id))
     bot = Turn("bot", done.text, documents=tuple(first.documents))
@@ -138,16 +133,14 @@ async def test_a_turn_names_the_documents_it_stands_on_and_what_it_remembers_goe
     assert read_turn_record(found[1]).documents >= {("kitchen", "tea")}
 
 
-async def test_of_a_turn_whose_documents_are_not_named_any_that_was_forgotten_counts(app):
-    """As of one that an older version wrote."""
+async def test_old_turn_without_documents_counts_as_forgotten(app):
     unnamed, named = ("handbook", ""), ("kitchen", "tea")
     assert await find_forgotten_documents(app.manifest, (unnamed, named)) == frozenset()
     await app.manifest.forget("handbook", ["vault"])
     assert await find_forgotten_documents(app.manifest, (unnamed, named)) == {unnamed}
 
 
-async def test_a_turn_of_an_older_version_touched_all_that_it_could_read(app):
-    """Its hits do not name their corpus; its nearest pages are of no corpus, so that nobody may read them."""
+async def test_old_turn_touched_all_readable_corpora(app):
     done = await answer(app, TurnRequest("When does the vault open?", CHANNEL, system="abstaining"), lambda _: None)
     first, step, closed = await app.audit.turn(done.answer_id)
     named = {name: closed.body["nearest"][0][name] for name in ("passage_id", "title", "url")}
@@ -171,8 +164,7 @@ async def test_a_turn_of_an_older_version_touched_all_that_it_could_read(app):
     assert found.asker == Asker("slack", "dm")
 
 
-async def test_what_was_delivered_is_recalled_until_it_is_taken_back(app):
-    """Then nothing stands there."""
+async def test_delivered_messages_are_read_back_until_retraction(app):
     done = await answer(app, TurnRequest("When does the vault open?", CHANNEL, system="thorough"), lambda _: None)
     await app.audit.append(LogEntry(done.answer_id, EntryKind.DELIVERED, {"messages": ["1.1", "1.2"]}))
     posted = read_turn_record(await app.audit.turn(done.answer_id))
@@ -183,8 +175,7 @@ async def test_what_was_delivered_is_recalled_until_it_is_taken_back(app):
     assert (gone.delivered, gone.retracted) == ((), True)
 
 
-async def test_a_turn_that_was_cut_short_has_no_answer_until_it_is_closed(app):
-    """Then it failed, interrupted."""
+async def test_interrupted_turn_has_a_failure_once_closed(app):
     await app.audit.append(LogEntry("cut", EntryKind.TURN_OPENED, {"question": "?", "asker": CHANNEL}))
     before = read_turn_record(await app.audit.turn("cut"))
     await close_interrupted(app, "cut")
@@ -194,14 +185,12 @@ async def test_a_turn_that_was_cut_short_has_no_answer_until_it_is_closed(app):
     assert (after.result.answer.status, after.result.failure.kind) == (Status.FAILED, "interrupted")
 
 
-def test_a_turn_that_never_was_is_not_recalled():
-    """Steps without an opening are none either."""
+def test_steps_without_an_opening_are_no_turn():
     assert read_turn_record(()) is None
     assert read_turn_record((LogEntry("t", EntryKind.STEP, {"hits": []}),)) is None
 
 
-def test_half_a_surrogate_pair_is_recalled_as_a_mark():
-    """It can be typed, and recorded, but not sent."""
+def test_lone_surrogates_are_replaced():
     claim = {"claim": {"text": "The \ud83d vault", "origin": "user"}, "verdict": "SUPPORTS", "evidence": ["p"]}
     broken = LogEntry("t", EntryKind.TURN_OPENED, {"question": "The \ud83d vault 😀"})
 

@@ -23,8 +23,7 @@ def turns(world):
     return [read_turn_record([entry for entry in world.log if entry.turn_id == turn_id]) for turn_id in ids]
 
 
-async def test_a_refused_question_is_on_record_with_the_reason():
-    """Its turn is opened and closed as refused before that is said; nothing was asked."""
+async def test_refused_question_is_recorded_with_the_reason():
     world = World(refused=Failure("over_budget", "Enough for today.", "The limit is set by [limits] tokens."))
     async with at_work(world) as at:
         await at.desk.take(question())
@@ -41,7 +40,6 @@ async def test_a_refused_question_is_on_record_with_the_reason():
 
 @pytest.mark.parametrize("shown", [True, False])
 async def test_asker_excluded_meanwhile_sees_a_notice_only_if_a_post_exists(shown: bool):  # noqa: FBT001 - a parameter
-    """The process may have ended during the first post, so the desk asks the platform whether the post exists."""
     world, asked = World(refused=Failure(EXCLUDED, "I do not answer here.", "")), question(2)
     row, _ = await MemoryQueue(world).put(encode_question(asked))
     world.rows[row.ticket] = replace(row, sending=True)
@@ -54,8 +52,7 @@ async def test_asker_excluded_meanwhile_sees_a_notice_only_if_a_post_exists(show
     assert [view.text for _, view in world.posts.values()] == ["I do not answer here."] * shown
 
 
-async def test_an_answer_whose_scope_was_narrowed_meanwhile_is_not_shown_but_made_anew():
-    """Nothing of it stands there once the new turn has begun; the record says why it was not shown."""
+async def test_answer_is_repeated_if_its_scope_was_narrowed():
     world = World(readable=[False])
     async with at_work(world) as at:
         await at.desk.take(question())
@@ -71,8 +68,7 @@ async def test_an_answer_whose_scope_was_narrowed_meanwhile_is_not_shown_but_mad
     assert [shown.done for shown in world.views].count(True) == 1
 
 
-async def test_what_was_shown_on_the_way_is_gone_while_it_is_made_anew():
-    """A sentence of the turn that may not be shown makes way for the status of the new one."""
+async def test_repeated_answer_replaces_shown_progress():
     world = World(readable=[False])
     async with at_work(world) as at:
         gate = at.system.gates["Question 1?"] = asyncio.Event()
@@ -90,8 +86,7 @@ async def test_what_was_shown_on_the_way_is_gone_while_it_is_made_anew():
     assert [(view.sentences, view.quote, view.done) for view in between] == [((), None, False)]
 
 
-async def test_a_scope_that_is_narrowed_again_and_again_ends_in_a_refusal():
-    """After two turns nothing more is tried; the asker is told, and the record says so."""
+async def test_repeatedly_narrowed_scope_is_refused():
     world = World(readable=[False, False])
     async with at_work(world) as at:
         await at.desk.take(question())
@@ -104,8 +99,7 @@ async def test_a_scope_that_is_narrowed_again_and_again_ends_in_a_refusal():
     assert (last.result.answer.status, last.result.failure.kind) == ("refused", "scope_narrowed")
 
 
-async def test_a_question_that_is_stopped_before_it_began_is_on_record():
-    """It waited for another one, and its turn is closed as cancelled."""
+async def test_question_stopped_before_its_turn_is_recorded():
     async with at_work() as at:
         gate = at.system.gates["Question 1?"] = asyncio.Event()
         for number in (1, 2):
@@ -120,8 +114,7 @@ async def test_a_question_that_is_stopped_before_it_began_is_on_record():
     assert stopped.result.answer.status == "cancelled"
 
 
-async def test_a_status_that_was_perhaps_posted_keeps_nobody_from_an_answer():
-    """Where the platform cannot be asked, such a line is left alone, no other is posted, and the answer is."""
+async def test_uncertain_progress_post_does_not_prevent_the_answer():
     world = World(faults={"after_show": [PlatformUnavailable("no answer")]})
     async with at_work(world, reads_back=False) as at:
         await at.desk.take(question())
@@ -131,8 +124,7 @@ async def test_a_status_that_was_perhaps_posted_keeps_nobody_from_an_answer():
     assert [view.done for view in world.read()] == [False, True]
 
 
-async def test_an_answer_that_was_perhaps_posted_is_not_posted_again():
-    """Where the platform cannot be asked, an answer in doubt stays so, and its turn says it."""
+async def test_uncertain_answer_is_not_repeated_after_a_restart():
     world = World()
     async with at_work(world, reads_back=False) as at:
         gate = at.system.gates["Question 1?"] = asyncio.Event()

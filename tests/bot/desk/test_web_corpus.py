@@ -41,7 +41,7 @@ async def searching(talk: Conversation, kit: Any) -> Status:
     text = first.passage.text
     await kit.say(CitedSentence(text, (Evidence(text, first.passage, first.document, (0, len(text))),)))
     claim = Claim("Kites fly higher.", "model")
-    kit.tell(ClaimChecked(CheckedClaim(claim, Verdict.REFUTES, tuple(one.passage.id for one in others))))
+    kit.tell(ClaimChecked(CheckedClaim(claim, Verdict.REFUTES, tuple(other.passage.id for other in others))))
     return Status.ANSWERED
 
 
@@ -73,8 +73,7 @@ async def asked(app: App, asker: Asker = CHANNEL, text: str = "quayside kites", 
     return {citation.corpus for citation in done.answer.citations}
 
 
-async def test_the_web_is_searched_where_settings_say_so_and_nowhere_else(tmp_path: Path) -> None:
-    """Elsewhere the corpora are, and to name it is to name what there is not."""
+async def test_web_is_searched_only_in_its_scope(tmp_path: Path) -> None:
     async with surfing(tmp_path) as (app, site):
         assert await asked(app) == await asked(app, TERMINAL) == {WEB}
         assert await asked(app, corpora=(WEB,)) == {WEB}
@@ -87,8 +86,7 @@ async def test_the_web_is_searched_where_settings_say_so_and_nowhere_else(tmp_pa
         assert len(site.requests) == before
 
 
-async def test_a_channel_may_narrow_it_away(tmp_path: Path) -> None:
-    """Its settings name it as they name any corpus."""
+async def test_channel_settings_exclude_the_web(tmp_path: Path) -> None:
     channels = tuple(
         ChannelValues(id=channel, corpora=corpora)
         for channel, corpora in ((CHANNEL.channel_id, ("board",)), ("slack:T1/C3", (WEB,)))
@@ -99,13 +97,12 @@ async def test_a_channel_may_narrow_it_away(tmp_path: Path) -> None:
         assert WEB in await find_searchable_corpora(app, ELSEWHERE)
 
 
-async def test_the_record_shows_pages_when_they_are_gone_from_the_web(tmp_path: Path) -> None:
-    """To whoever may read the web there, and in the words of then; and to nobody else."""
+async def test_recorded_web_pages_are_shown_to_readers(tmp_path: Path) -> None:
     async with surfing(tmp_path) as (app, site):
         row, done = await Talk(app).ask("kites", system="searching")
         site.script = lambda _: Answer(404)
         view = await AnswerActions(app, {}).evidence(row.ticket, CHANNEL)
-        shown = [(one.title, one.quote) for item in view.items for one in item.sources]
+        shown = [(source.title, source.quote) for item in view.items for source in item.sources]
         assert shown == [("Kites", ""), ("Kites", "Kites fly low.")]  # the first claim is its quotation itself
         citation = done.answer.citations[0]
         assert (citation.passage_text, citation.url) == ("A kite needs wind.", f"{site.url}/1")
@@ -115,8 +112,7 @@ async def test_the_record_shows_pages_when_they_are_gone_from_the_web(tmp_path: 
             await AnswerActions(narrower, {}).evidence(row.ticket, CHANNEL)
 
 
-async def test_a_page_that_is_forgotten_is_read_and_shown_no_more(tmp_path: Path) -> None:
-    """By the address of its footnote; and it can be taken back."""
+async def test_forgotten_web_page_is_not_read_or_shown(tmp_path: Path) -> None:
     async with surfing(tmp_path) as (app, site):
         row, done = await Talk(app).ask("kites", system="searching")
         address = done.answer.citations[0].url
@@ -135,9 +131,7 @@ async def test_a_page_that_is_forgotten_is_read_and_shown_no_more(tmp_path: Path
             await reread_document(app, address, {}, SourceContext(tmp_path, {}))
 
 
-async def test_a_page_that_is_forgotten_meanwhile_is_not_cited(tmp_path: Path) -> None:
-    """Between its finding and the sentence."""
-
+async def test_web_page_forgotten_meanwhile_is_not_cited(tmp_path: Path) -> None:
     async def forgetting(_: Conversation, kit: Any) -> Status:
         (first, *_) = await kit.engine(SearchQuery("kites"), 1)
         await app.manifest.forget(WEB, [first.document.key])
@@ -151,8 +145,7 @@ async def test_a_page_that_is_forgotten_meanwhile_is_not_cited(tmp_path: Path) -
         assert (done.answer.status, done.answer.withheld) == (Status.ABSTAINED, 1)
 
 
-async def test_an_engine_that_is_down_is_no_i_do_not_know(tmp_path: Path) -> None:
-    """The asker is told of an outage, the record why; the key is in neither."""
+async def test_unreachable_engine_is_reported_as_outage(tmp_path: Path) -> None:
     async with surfing(tmp_path) as (app, _):
         access = EngineAccess("http://127.0.0.1:9", "Test", "key-that-nobody-may-see")
         with WebSearch(SearxngEngine(access), ReadingBounds("Test", seconds=0.5), sandbox=SameProcess()) as web:

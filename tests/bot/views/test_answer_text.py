@@ -22,8 +22,7 @@ BLANKS = re.compile(r"{\w+}")
 
 @pytest.mark.parametrize("language", TABLE)
 @pytest.mark.parametrize("subject", SUBJECTS)
-def test_every_language_has_a_sentence_for_every_occasion(subject: str, language: str) -> None:
-    """One of its own, with the same facts in it as in English."""
+def test_every_language_has_every_sentence(subject: str, language: str) -> None:
     table = SUBJECTS[subject]
     assert len(table) == 11
     assert table[language].keys() == table["en"].keys()
@@ -32,37 +31,32 @@ def test_every_language_has_a_sentence_for_every_occasion(subject: str, language
         assert sorted(BLANKS.findall(table[language][occasion])) == sorted(BLANKS.findall(english))
 
 
-def test_no_two_subjects_have_an_occasion_in_common() -> None:
-    """One file does not speak over another."""
+def test_message_ids_are_unique() -> None:
     occasions = [occasion for table in SUBJECTS.values() for occasion in table["en"]]
     assert len(occasions) == len(set(occasions))
 
 
 @pytest.mark.parametrize("language", TABLE)
-def test_what_was_left_out_is_counted(language: str) -> None:
-    """In the asker's language."""
+def test_withheld_statements_are_counted(language: str) -> None:
     told = render_left_out(2, 7, language)
     assert "2" in told
     assert "7" in told
 
 
 @pytest.mark.parametrize("error", [BudgetExceeded, ModelRefused, ModelUnavailable, UnreadableReply])
-def test_what_a_model_can_do_wrong_is_said_in_the_asker_s_language(error: type[BudgetExceeded]) -> None:
-    """In English where the language has no words of ours; what is no fault of a model's has its own message."""
+def test_model_failures_are_reported_in_the_askers_language(error: type[BudgetExceeded]) -> None:
     assert find_apology(error.kind, "de") == TABLE["de"][error.kind]
     assert find_apology(error.kind, "tlh") == TABLE["en"][error.kind]
     assert find_apology("question_too_long", "de") == ""
 
 
-def test_a_cancelled_turn_says_nothing() -> None:
-    """Nobody listens any more; a failed one without a reason says that it failed."""
+def test_cancelled_turn_has_no_text() -> None:
     assert render_answer_text(Answer(Status.CANCELLED), Turn("user", "Why?", language="de")) == ""
     assert render_answer_text(Answer(Status.FAILED), Turn("user", "Why?", language="de")) == translate("failed", "de")
 
 
 @pytest.mark.parametrize("language", ["en", "de", "tlh"])
-def test_an_abstention_says_what_was_withheld(language: str) -> None:
-    """How many statements, in the asker's language, and not that nothing was found."""
+def test_abstention_counts_withheld_statements(language: str) -> None:
     question = Turn("user", "Why?", language=language)
     unconfirmed = f"{translate('unconfirmed', language)}\n\n{render_left_out(2, 2, language)}"
 
@@ -71,8 +65,7 @@ def test_an_abstention_says_what_was_withheld(language: str) -> None:
 
 
 @pytest.mark.parametrize("language", TABLE)
-def test_who_is_told_that_something_failed_is_told_what_to_do(language: str) -> None:
-    """They can ask again, or tell somebody; what was refused would be refused again."""
+def test_failure_text_says_what_to_do(language: str) -> None:
     again = translate("again_later", language)
     for kind in ("too_slow", "model_unavailable", "unreadable_reply", "internal"):
         assert render_failure(Status.FAILED, Failure(kind, "x", ""), language).endswith(again)

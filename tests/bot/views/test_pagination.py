@@ -74,8 +74,7 @@ def check(pages: tuple[MessagePage, ...], limits: MessageLimits) -> None:
 @settings(max_examples=sample(25))
 @given(view=views)
 @example(View(7, nearest=(ShownSource(0, "", url="https://docs.example.com/a(b)"),)))
-def test_any_view_fits_with_all_its_words_and_footnotes_in_order(name: str, view: View) -> None:
-    """Addresses too: each stands as a link, or, where it leaves no room for its title, as text."""
+def test_pages_contain_every_view_completely_in_order(name: str, view: View) -> None:
     limits, shown = ALL[name], list(build_blocks(view, UTC))
     pages = paginate_view(view, limits)
 
@@ -83,7 +82,10 @@ def test_any_view_fits_with_all_its_words_and_footnotes_in_order(name: str, view
     assert marks(pages) == [
         f"[{number}]"
         for number in chain(
-            chain(*(one.numbers for one in view.judgements), *(one.citations for one in view.sentences)),
+            chain(
+                *(judgement.numbers for judgement in view.judgements),
+                *(sentence.citations for sentence in view.sentences),
+            ),
             (source.number for source in (*view.sources, *view.nearest) if source.number),
         )
     ]
@@ -103,9 +105,7 @@ def test_any_view_fits_with_all_its_words_and_footnotes_in_order(name: str, view
 
 @settings(max_examples=sample(25))
 @given(view=views, factor=st.integers(1, 4), parts=st.integers(1, 5), most=st.integers(MIN_PART_SIZE, 2_000))
-def test_any_measure_will_do(view: View, factor: int, parts: int, most: int) -> None:
-    """Also one by which a longer text may take less."""
-
+def test_pages_fit_any_measure(view: View, factor: int, parts: int, most: int) -> None:
     def measure(text: str) -> int:
         return factor * len(text) + (7 if text.endswith(".") else 0)
 
@@ -116,8 +116,7 @@ def test_any_measure_will_do(view: View, factor: int, parts: int, most: int) -> 
 @settings(max_examples=sample(25))
 @given(view=evidences)
 @pytest.mark.parametrize("name", ["slack modal", "discord", "small"])
-def test_any_evidence_fits_whole_and_in_order(name: str, view: EvidenceView) -> None:
-    """By the same fitting."""
+def test_pages_contain_all_evidence_in_order(name: str, view: EvidenceView) -> None:
     pages = paginate_evidence(view, ALL[name], "en")
     check(pages, ALL[name])
     if all(
@@ -131,8 +130,7 @@ def plain(pages: tuple[MessagePage, ...]) -> list[list[str]]:
     return [["".join(run.text for run in part.runs) for part in page.parts] for page in pages]
 
 
-def test_an_answer_reads_from_top_to_bottom() -> None:
-    """Sentences with their marks in paragraphs, then what was left out, then the sources by number."""
+def test_answer_parts_are_in_order() -> None:
     view = View(
         7,
         "en",
@@ -176,8 +174,7 @@ def test_an_answer_reads_from_top_to_bottom() -> None:
     assert page.rows == (view.buttons,)
 
 
-def test_what_is_long_is_cut_between_words() -> None:
-    """A sentence that fits whole is not cut for those before it."""
+def test_long_text_is_split_between_words() -> None:
     long = " ".join(["word"] * 60)
     view = View(
         7,
@@ -191,8 +188,7 @@ def test_what_is_long_is_cut_between_words() -> None:
     assert all(piece.split()[-1] in {"word", "[1]", "[2]", "[3]"} for piece in pieces)
 
 
-def test_a_label_goes_to_the_next_page_with_what_it_is_of() -> None:
-    """It is no page's last line."""
+def test_label_moves_to_the_page_of_its_section() -> None:
     nearest = tuple(ShownSource(0, "x" * 100, url=f"https://example.com/{number}") for number in range(3))
     view = View(7, "en", text="y" * 120, nearest_label="The nearest:", nearest=nearest)
     pages = plain(paginate_view(view, MessageLimits(message=330, parts=9, part=320, row=5, measure=len)))
@@ -201,6 +197,5 @@ def test_a_label_goes_to_the_next_page_with_what_it_is_of() -> None:
     assert pages[1][0] == "The nearest:"
 
 
-def test_nothing_at_all_is_one_empty_page() -> None:
-    """There is always somewhere for the buttons."""
+def test_empty_view_is_one_page() -> None:
     assert paginate_view(View(7), SMALL) == (MessagePage(),)

@@ -37,8 +37,7 @@ def said(*because: VerdictReason, language: str = "en") -> str:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_every_kind_is_said_in_every_language(language: str) -> None:
-    """With what it quotes, and in words of its own."""
+def test_every_reason_has_a_sentence_in_every_language(language: str) -> None:
     for kind, facts in KINDS.items():
         text = said(VerdictReason(kind, facts), language=language)
         assert text
@@ -59,10 +58,9 @@ def test_every_kind_is_said_in_every_language(language: str) -> None:
         ),
     ],
 )
-def test_of_a_models_verdict_the_evidence_says_why(
+def test_models_verdict_is_explained_by_its_evidence(
     verdict: Verdict, cited: str, uncited: str, because: tuple[VerdictReason, ...]
 ) -> None:
-    """In its own words; what the model said passed no check. So for reasons of another version."""
     settled = verdict is not Verdict.NOT_ENOUGH_INFO
     evidence, nearest = (("p0", "p1"), ()) if settled else ((), ("p1",))
     checked = CheckedClaim(Claim("It is.", "user"), verdict, evidence, "Made up.", nearest, because)
@@ -71,8 +69,7 @@ def test_of_a_models_verdict_the_evidence_says_why(
     assert render_reason(checked, "en") == uncited
 
 
-def test_what_the_local_check_finds_is_said_without_scores() -> None:
-    """Several reasons are several sentences."""
+def test_local_reasons_have_no_scores() -> None:
     five = RuleFinding(FindingKind.NUMBER, "five", FindingOutcome.CONTRADICTED, "four")
     missed = decide_support(SentenceAnalysis({}, (five, five), "It has four."), 0.9, 0.5, sure=0.8)
     doubted = decide_support(SentenceAnalysis({}, (), "It has four."), 0.17, 0.52, sure=0.8)

@@ -41,8 +41,7 @@ def units(text: str) -> int:
 @pytest.mark.parametrize("way", WAYS)
 @settings(max_examples=sample(15))
 @given(view=views)
-def test_what_is_posted_is_within_the_limits_and_harmless(way: str, view: View) -> None:
-    """Nothing pings; no link but to the addresses that the view's sources have."""
+def test_posts_are_within_limits_and_harmless(way: str, view: View) -> None:
     limits, escape, link, bold, _ = WAYS[way]
     for page in paginate_view(view, limits):
         texts = [rendered(part, escape, link, bold) for part in page.parts]
@@ -59,8 +58,7 @@ def test_what_is_posted_is_within_the_limits_and_harmless(way: str, view: View) 
 @given(view=views)
 @example(View(7, nearest=(ShownSource(1, "", "", None, "http://evil.com:80/a?b=c#d" * 60),)))
 @example(View(7, nearest=(ShownSource(1, "Its title", "", None, "http://evil.com:80/a?b=c#d" * 60),)))
-def test_what_is_posted_reads_as_the_view_does(way: str, view: View) -> None:
-    """Every word of it is there, in its order; blanks are not counted, nor what makes bold."""
+def test_posts_read_like_the_view(way: str, view: View) -> None:
     limits, escape, link, _, words = WAYS[way]
     texts = [rendered(part, escape, link, "") for page in paginate_view(view, limits) for part in page.parts]
     runs = [run for block in build_blocks(view, DAY.tzinfo) for run in chain(*block.groups)]

@@ -11,21 +11,18 @@ from bot.views.sanitize import replace_unencodable, sanitize_line, sanitize_link
 
 
 @given(st.text())
-def test_no_control_character_is_left(text: str) -> None:
-    """But tabs and line breaks."""
+def test_control_characters_are_removed(text: str) -> None:
     left = {char for char in sanitize_text(text) if unicodedata.category(char) in {"Cc", "Cs"}}
     assert left <= {"\n", "\t"}
 
 
 @given(st.text())
-def test_one_line_is_one_line(text: str) -> None:
-    """Whatever breaks lines anywhere."""
+def test_sanitized_line_has_no_breaks(text: str) -> None:
     assert len(sanitize_line(text).splitlines()) <= 1
 
 
 @given(st.text(alphabet=st.characters(codec="utf-8", exclude_categories=["Cc", "Cf", "Zl", "Zp"])))
-def test_plain_text_is_left_as_it_is(text: str) -> None:
-    """Every script, and emoji."""
+def test_plain_text_is_unchanged(text: str) -> None:
     assert sanitize_text(text) == text
 
 
@@ -43,8 +40,7 @@ def test_plain_text_is_left_as_it_is(text: str) -> None:
         ("👩‍👩‍👧 \u200fשלום", "👩‍👩‍👧 \u200fשלום"),
     ],
 )
-def test_sequences_go_whole(text: str, expected: str) -> None:
-    """Not their first character alone; what joins emoji and orders Hebrew stays."""
+def test_escape_sequences_are_removed_completely(text: str, expected: str) -> None:
     assert sanitize_text(text) == expected
 
 
@@ -60,12 +56,10 @@ def test_sequences_go_whole(text: str, expected: str) -> None:
         ("", False),
     ],
 )
-def test_only_addresses_of_the_web_become_links(url: str, *, linked: bool) -> None:
-    """And only when nothing in them could end the link."""
+def test_only_web_addresses_become_links(url: str, *, linked: bool) -> None:
     assert sanitize_link(url) == (url if linked else "")
 
 
 @given(st.text(alphabet=st.characters()))
-def test_what_was_typed_can_be_stored(text: str) -> None:
-    """An argument may hold halves of surrogate pairs."""
+def test_unencodable_characters_are_replaced(text: str) -> None:
     assert re.fullmatch(r"[^\ud800-\udfff]*", replace_unencodable(text))

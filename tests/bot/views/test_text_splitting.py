@@ -9,8 +9,7 @@ from tests.platforms.hostile_text import texts
 
 
 @given(text=texts | st.text(max_size=200), most=st.integers(1, 30))
-def test_the_pieces_are_the_text(text: str, most: int) -> None:
-    """Each fits, and none is empty."""
+def test_pieces_join_to_the_text(text: str, most: int) -> None:
     cut = list(split_text(text, lambda piece: len(piece) <= most))
 
     assert "".join(cut) == text
@@ -31,6 +30,5 @@ def test_the_pieces_are_the_text(text: str, most: int) -> None:
         ("", 3, []),
     ],
 )
-def test_it_is_cut_at_lines_words_and_whole_characters(text: str, most: int, cut: list[str]) -> None:
-    """A character that is too long in itself is cut like a word."""
+def test_text_is_split_at_lines_words_and_characters(text: str, most: int, cut: list[str]) -> None:
     assert list(split_text(text, lambda piece: len(piece) <= most)) == cut

@@ -41,14 +41,14 @@ AT = datetime(2026, 10, 5, tzinfo=UTC)
 
 
 @given(st.lists(st.tuples(st.sampled_from(EntryKind), BODIES), max_size=5))
-def test_nothing_in_an_entry_keeps_a_turn_from_being_told(entries: list[tuple[EntryKind, dict[str, object]]]) -> None:
+def test_story_is_built_from_invalid_entries(entries: list[tuple[EntryKind, dict[str, object]]]) -> None:
     logged = [LogEntry("t", kind, body, seq, AT) for seq, (kind, body) in enumerate(entries)]
     list_passages(logged)
     story = build_story(logged, {})
     assert (story is None) is not any(kind is EntryKind.TURN_OPENED for kind, _ in entries)
 
 
-def test_what_was_found_is_told_in_its_words() -> None:
+def test_story_has_the_text_of_found_passages() -> None:
     entries = [*logged()]
     hits = {"stage": "search", "query": "quay", "hits": [["p1", 1.25, "handbook", "a"], ["p2", 0.5, "handbook", "b"]]}
     entries[1] = LogEntry("abc123", EntryKind.STEP, hits, 2, AT)
@@ -62,7 +62,7 @@ def test_what_was_found_is_told_in_its_words() -> None:
     assert (story.status, story.sources[0].number, story.erased) == ("answered", 1, False)
 
 
-def test_what_was_erased_is_said_to_be() -> None:
+def test_erased_turn_is_marked() -> None:
     entries = [LogEntry(one.turn_id, one.kind, {}, one.seq, one.at) for one in logged()]
     story = build_story(entries, {})
     assert story is not None
@@ -74,13 +74,13 @@ def test_what_was_erased_is_said_to_be() -> None:
     (EntryKind.FEEDBACK, {"what": "down", "comment": "No."}, "Found not helpful"),
     (EntryKind.FEEDBACK, {"what": ["?"]}, "Feedback"), (EntryKind.DELIVERED, {}, "Delivered"),
 ])  # fmt: skip
-def test_what_became_of_it_has_a_title(kind: EntryKind, body: dict[str, object], title: str) -> None:
+def test_events_have_titles(kind: EntryKind, body: dict[str, object], title: str) -> None:
     story = build_story([*logged(), LogEntry("abc123", kind, body, 4, AT)], {})
     assert story is not None
     assert story.events[-1].title == title
 
 
-def test_what_no_longer_holds_is_told_in_words() -> None:
+def test_recheck_event_describes_the_change() -> None:
     lost = {"text": "It opens at ten.", "title": "Hours", "now": "It opens at nine.", "removed": False}
     story = build_story([*logged(), LogEntry("abc123", EntryKind.RECHECK, {"lost": [lost]}, 4, AT)], {})
     assert story

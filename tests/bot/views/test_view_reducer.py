@@ -63,8 +63,7 @@ def words_of(view: View) -> str:
     return " ".join(run.text for block in build_blocks(view, DAY.tzinfo) for group in block.groups for run in group)
 
 
-def test_something_is_shown_at_once_that_can_be_stopped() -> None:
-    """In the asker's language, with what is to be known beforehand."""
+def test_first_view_has_a_stop_button() -> None:
     view = start_view(7, "de", notice="Nur Zitate.")
     assert (view.status, view.notice, actions(view), view.done) == (
         translate("begun", "de"),
@@ -75,8 +74,7 @@ def test_something_is_shown_at_once_that_can_be_stopped() -> None:
     assert view.buttons[0].ticket == 7
 
 
-def test_who_waits_is_told_how_many_are_before() -> None:
-    """And may still give up."""
+def test_waiting_view_has_the_position() -> None:
     view = show_queue_position(start_view(7, "en"), 3)
     assert "3" in view.status
     assert actions(view) == [ButtonAction.STOP]
@@ -94,13 +92,11 @@ def test_who_waits_is_told_how_many_are_before() -> None:
         (SentencePassed(AnsweredSentence("x", (1,))), "Writing …"),
     ],
 )
-def test_what_is_done_is_told_in_a_line(event: Event, status: str) -> None:
-    """The last thing that happened."""
+def test_status_describes_the_last_event(event: Event, status: str) -> None:
     assert apply_event(start_view(7, "en"), event).status == status
 
 
-def test_a_claim_has_words_only_once_passages_support_it() -> None:
-    """Before, and where they do not, a card says how it stands."""
+def test_claim_text_is_shown_only_if_supported() -> None:
     view = shown_after(SearchStarted(""), SearchStarted(""), SearchStarted(""))
     assert view.claims == tuple(ClaimCard(number, "checking") for number in (1, 2, 3))
 
@@ -112,14 +108,12 @@ def test_a_claim_has_words_only_once_passages_support_it() -> None:
     assert view.claims == (ClaimCard(1, "refuted"), supported, ClaimCard(3, "unknown"), replace(supported, number=4))
 
 
-def test_cards_that_got_no_verdict_go_when_the_answer_is_written() -> None:
-    """Nothing is checked any more."""
+def test_cards_without_verdict_are_removed() -> None:
     view = shown_after(SearchStarted(""), SearchStarted(""), ClaimChecked(claim(Verdict.REFUTES)), DraftStarted(1))
     assert view.claims == (ClaimCard(1, "refuted"),)
 
 
-def test_the_claim_somebody_asks_about_is_no_card() -> None:
-    """Its verdict is the answer."""
+def test_users_claim_has_no_card() -> None:
     assert shown_after(ClaimChecked(claim(Verdict.SUPPORTS, "user"))).claims == ()
 
 
@@ -128,8 +122,7 @@ def quoted(text: str, number: int) -> PageQuoted:
     return PageQuoted(Evidence(text, page.passage, page.document, (0, len(text))))
 
 
-def test_a_page_is_quoted_until_there_is_a_sentence() -> None:
-    """Labelled as what it is. What was only found is not quoted, and a quotation changes nothing else."""
+def test_quotation_is_shown_until_the_first_sentence() -> None:
     view = shown_after(PassagesFound("", (found(0.9, 1),)), PassagesFound("q", (found(0.9, 2),)))
     assert view.quote is None
 
@@ -145,14 +138,12 @@ def test_a_page_is_quoted_until_there_is_a_sentence() -> None:
     assert finish_view(shown_after(quoted("Best.", 3)), answered(answer=Answer(Status.ABSTAINED))).quote is None
 
 
-def test_why_a_claim_was_given_its_verdict_is_not_shown_on_the_way() -> None:
-    """Its verdict stands already; the reason is the evidence view's."""
+def test_explained_claim_changes_no_view() -> None:
     view = shown_after(SearchStarted(""), ClaimChecked(claim(Verdict.REFUTES)))
     assert apply_event(view, ClaimExplained(claim(Verdict.REFUTES))) == view
 
 
-def test_an_answer_stays_with_its_sources_and_its_counts() -> None:
-    """The claims are one line then, and what could not be confirmed is counted."""
+def test_final_view_has_sources_and_counts() -> None:
     before = shown_after(SearchStarted("q"), PassagesFound("q", (hit(),)), ClaimChecked(claim(Verdict.SUPPORTS)))
     claims = (claim(Verdict.SUPPORTS), claim(Verdict.REFUTES), claim(Verdict.SUPPORTS, "retrieved"))
     sentences = (AnsweredSentence("The quay opens at seven.", (1,)),)
@@ -173,8 +164,7 @@ def test_an_answer_stays_with_its_sources_and_its_counts() -> None:
     ]
 
 
-def test_what_only_the_asker_sees_can_be_shared() -> None:
-    """What all see can be taken back."""
+def test_private_answer_can_be_shared_and_public_one_retracted() -> None:
     assert actions(finish_view(start_view(7, "en"), answered(), only_asker=True)) == [
         ButtonAction.EVIDENCE,
         ButtonAction.UP,
@@ -183,17 +173,17 @@ def test_what_only_the_asker_sees_can_be_shared() -> None:
     ]
 
 
-def test_who_asks_a_person_about_what_only_they_see_is_asked_first() -> None:
-    """It tells others of the question; what all see does not need that."""
+def test_asking_about_a_private_question_needs_confirmation() -> None:
     whole = [finish_view(start_view(7, "de"), answered(), only_asker=alone, ask=True) for alone in (True, False)]
-    alone, open_to_all = [next(one for one in view.buttons if one.action is ButtonAction.ASK) for view in whole]
+    alone, open_to_all = [
+        next(button for button in view.buttons if button.action is ButtonAction.ASK) for view in whole
+    ]
 
     assert alone.sure == Confirmation(translate("ask_sure", "de"), alone.label, translate("ask_not", "de"))
     assert open_to_all.sure is None
 
 
-def test_where_there_is_nobody_to_share_with_nothing_is_shared() -> None:
-    """As in a DM; the rest stays."""
+def test_share_button_is_removed_in_a_dm() -> None:
     view = finish_view(start_view(7, "en"), answered(), only_asker=True)
 
     assert [one.action for one in remove_share_button(view.buttons)] == [
@@ -203,8 +193,7 @@ def test_where_there_is_nobody_to_share_with_nothing_is_shared() -> None:
     ]
 
 
-def test_an_abstention_shows_the_nearest_pages_it_was_given() -> None:
-    """By title, section, date and address, without their words."""
+def test_abstention_shows_nearest_pages() -> None:
     given_up = answered(answer=Answer(Status.ABSTAINED, nearest=(hit(),)), text="I found nothing.")
     view = finish_view(start_view(7, "en"), given_up, ask=True)
 
@@ -224,16 +213,14 @@ def test_an_abstention_shows_the_nearest_pages_it_was_given() -> None:
         (Status.CANCELLED, []),
     ],
 )
-def test_our_own_words_stand_alone(status: Status, expected: list[ButtonAction]) -> None:
-    """A greeting needs no help; a failure may."""
+def test_own_texts_have_only_help_buttons(status: Status, expected: list[ButtonAction]) -> None:
     view = finish_view(
         start_view(7, "en"), answered(answer=Answer(status, nearest=(hit(),)), text="Our words."), ask=True
     )
     assert (view.text, view.nearest, view.sources, actions(view)) == ("Our words.", (), (), expected)
 
 
-def test_a_fact_check_shows_the_claim_its_verdict_why_and_the_passages() -> None:
-    """The passages in their own words."""
+def test_fact_check_shows_verdict_reason_and_passages() -> None:
     answer = Answer(Status.ANSWERED, (AnsweredSentence("x", (1,)),), (citation(),), (claim(Verdict.REFUTES, "user"),))
     view = finish_check_view(start_view(7, "en"), answered(answer=answer))
 
@@ -243,8 +230,7 @@ def test_a_fact_check_shows_the_claim_its_verdict_why_and_the_passages() -> None
     assert ButtonAction.EVIDENCE in actions(view)
 
 
-def test_a_models_reason_stands_in_the_evidence_alone_as_its_own_and_cleaned() -> None:
-    """Without links, mentions, marks that are no footnotes of ours, or end; a rule's reasons stand as they are."""
+def test_models_remark_is_cleaned_and_marked_in_the_evidence() -> None:
     remark = "Sentence 1 says so [1]. **Ask** <@U1> or @channel, see [here](https://evil.example). " + "More. " * 200
     because = (VerdictReason("absent", ("the moon",)),)
     claims = [
@@ -262,14 +248,12 @@ def test_a_models_reason_stands_in_the_evidence_alone_as_its_own_and_cleaned() -
     assert len(reasons[0]) < 600
 
 
-def test_a_check_that_came_to_no_verdict_ends_as_an_answer_does() -> None:
-    """With our own words."""
+def test_check_without_verdict_shows_its_text() -> None:
     refused = answered(answer=Answer(Status.REFUSED), text="That is a question.")
     assert finish_check_view(start_view(7, "en"), refused) == finish_view(start_view(7, "en"), refused)
 
 
-def test_of_a_stopped_turn_stays_that_it_was_stopped() -> None:
-    """Sentences whose sources are not known yet go."""
+def test_stopped_view_has_no_sentences() -> None:
     view = stop_view(shown_after(SentencePassed(AnsweredSentence("It is so.", (1,)))))
     assert view == View(7, "en", text="Stopped.", done=True)
 
@@ -287,8 +271,7 @@ _events = st.one_of(
 
 
 @given(st.lists(_events, max_size=12))
-def test_what_was_not_confirmed_is_never_said(events: list[Event]) -> None:
-    """Whatever happens in whatever order, no refuted or unknown claim is put into words, nor why."""
+def test_unconfirmed_claims_are_never_shown(events: list[Event]) -> None:
     view = shown_after(*events)
     claims = tuple(event.checked for event in events if isinstance(event, ClaimChecked))
     last = finish_view(view, answered(answer=Answer(Status.ANSWERED, claims=claims, withheld=1), text="-"))
@@ -299,8 +282,7 @@ def test_what_was_not_confirmed_is_never_said(events: list[Event]) -> None:
     assert len({card.number for card in view.claims}) == len(view.claims)
 
 
-def test_of_several_checked_statements_each_has_its_verdict_and_its_footnotes() -> None:
-    """In the order in which they were written; one of which nothing was found has none."""
+def test_each_checked_statement_has_verdict_and_footnotes() -> None:
     names = {"p1": Verdict.SUPPORTS, "p2": Verdict.REFUTES, "p3": Verdict.NOT_ENOUGH_INFO}
     claims = tuple(
         CheckedClaim(Claim(f"Of {name}.", "user"), verdict, (name,), "made up") for name, verdict in names.items()
@@ -315,22 +297,20 @@ def test_of_several_checked_statements_each_has_its_verdict_and_its_footnotes() 
         ShownVerdict("❔ Not enough information", "Of p3.", "The documents do not say so."),
     )
     assert words_of(view).startswith(f"✅ Confirmed “Of p1.” \n{view.judgements[0].reason}   [2] ❌")
-    assert [one.number for one in view.sources] == [1, 2]
+    assert [source.number for source in view.sources] == [1, 2]
 
 
-def test_a_note_that_says_again_where_the_sentence_before_stands_is_left_out() -> None:
-    """As it streams and in the end; one that names another page stays."""
+def test_repeated_note_is_omitted() -> None:
     notes = [("a", 1, "Harbour › Hours"), ("b", 1, "Harbour › Hours"), ("c", 2, "Quay"), ("d", 1, "Harbour › Hours")]
     sentences = tuple(AnsweredSentence(text, (number,), note) for text, number, note in notes)
     expected = ["Harbour › Hours", "", "Quay", "Harbour › Hours"]
 
     assert [one.note for one in shown_after(*map(SentencePassed, sentences)).sentences] == expected
     done = finish_view(start_view(7, "en"), answered(answer=Answer(Status.ANSWERED, sentences, (citation(),))))
-    assert [one.note for one in done.sentences] == expected
+    assert [sentence.note for sentence in done.sentences] == expected
 
 
-def test_taking_back_is_asked_about_first() -> None:
-    """In the asker's language, as it is done for everybody."""
+def test_retracting_needs_confirmation() -> None:
     (button,) = [
         one for one in finish_view(start_view(7, "de"), answered()).buttons if one.action is ButtonAction.RETRACT
     ]
