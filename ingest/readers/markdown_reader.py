@@ -91,7 +91,9 @@ def read_body(text: str, *, mdx: bool = False) -> ParsedDocument:
     source = template_tags.hide_pipes(text) if tagged else text
     markup: str = _make_parser(mdx).render(source, {"mdx": mdx, "paired": paired, "raw": []})
     items = html_tree.read_html(markup.replace(HIDDEN_PIPE, "|")) if markup.strip() else ()
-    return ParsedDocument(tuple(table_rows.restore_pipe_tables(items)) if "|" in text else items)
+    if any(item.text.startswith("|") for item in items):
+        items = tuple(table_rows.restore_pipe_tables(items))
+    return ParsedDocument(items)
 
 
 @cache

@@ -286,7 +286,7 @@ def _format_number(value: str) -> str:
 
 def _read_diagram(content: bytes) -> Iterator[ContentItem]:
     """Read the texts of a SmartArt diagram."""
-    points = (_one_line("".join(part.itertext())) for part in value_parsers.parse_xml(content).iter("{*}pt"))
+    points = map(value_parsers.element_text, value_parsers.parse_xml(content).iter("{*}pt"))
     lines = [text for text in points if text]
     if lines:
         yield Block("\n".join(f"- {text}" for text in lines))
@@ -334,4 +334,4 @@ def _chapters(archive: zipfile.ZipFile, book: Element, folder: str) -> Iterator[
 
 def _metadata_text(book: Element, name: str) -> str:
     field = next(book.iter(f"{{*}}{name}"), None)
-    return "" if field is None else " ".join("".join(field.itertext()).split())
+    return "" if field is None else value_parsers.element_text(field)

@@ -128,6 +128,11 @@ def local_name(element: Element) -> str:
     return str(element.tag).rpartition("}")[2]
 
 
+def element_text(element: Element) -> str:
+    """Return the whole text of an element on one line."""
+    return " ".join("".join(element.itertext()).split())
+
+
 def primary_language(tag: str) -> str:
     """Return the two letters that begin a language tag: `en` of `en-GB`."""
     return re.split(r"[-_]", tag)[0].lower()[:2]

@@ -140,7 +140,7 @@ def _child_markup(entry: Element, name: str) -> str:
 
 def _child_text(parent: Element, *names: str) -> str:
     children = (parent.find(f"{{*}}{name}") for name in names)
-    texts = (" ".join("".join(element.itertext()).split()) for element in children if element is not None)
+    texts = (value_parsers.element_text(child) for child in children if child is not None)
     return next(filter(None, texts), "")
 
 
@@ -150,7 +150,7 @@ def _read_texts(element: Element) -> Iterator[ContentItem]:
     inside = [child for child in element if len(child)]
     own = (element.text or "").strip() or any((child.tail or "").strip() for child in element)
     if own:
-        yield Block(" ".join("".join(element.itertext()).split()))
+        yield Block(value_parsers.element_text(element))
         return
     yield from table_rows.make_row_blocks([name for name, _ in facts], [[" ".join(text.split()) for _, text in facts]])
     for child in inside:
