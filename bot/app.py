@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from bot.settings.live.live_settings import SettingsSource, read_current
+from bot.settings.live.live_settings import SettingsSource
 from bot.settings.tables.settings_tables import Settings
 from pipeline.kit import Rerank, Supports, SystemEntry, no_reader
 from pipeline.llm.model import LLM
@@ -77,7 +77,7 @@ class App:
     @property
     def settings(self) -> Settings:
         """The settings in force now. Callers that read them again after an `await` take a `snapshot`."""
-        return read_current(self.settings_source)
+        return self.settings_source.current
 
     def snapshot(self) -> "App":
         """Return this application under the present settings, whatever changes later."""

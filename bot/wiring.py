@@ -14,10 +14,8 @@ from random import Random
 
 from bot import read_version
 from bot.app import App, Records, WebCorpus
-from bot.settings.chroma_location import locate_chroma
 from bot.settings.live.live_settings import LiveSettings, SettingsSource
-from bot.settings.tables.search_engine_settings import SearchEngineSettings
-from bot.settings.tables.settings_tables import Settings
+from bot.settings.tables.settings_tables import SearchEngineSettings, Settings
 from pipeline.gate import Verify
 from pipeline.kit import Supports
 from pipeline.llm.model import BudgetMeter
@@ -66,7 +64,7 @@ def open_record_database(settings: Settings) -> Iterator[Database]:
 
 def _refuse_lost_database(settings: Settings) -> None:
     if not settings.database:
-        refuse_lost_database(settings.home, locate_chroma(settings))
+        refuse_lost_database(settings.home, settings.chroma_location)
 
 
 @asynccontextmanager
@@ -161,7 +159,7 @@ def _open_store(live: LiveSettings, manifest: Manifest, stack: ExitStack, *, reb
     settings = live.current
     chosen = settings.embedding
     embedder = open_embedder(chosen.function, chosen.options, chosen.bits)
-    dense = open_dense_index(locate_chroma(settings), embedder.name, rebuilding=rebuilding)
+    dense = open_dense_index(settings.chroma_location, embedder.name, rebuilding=rebuilding)
     stack.callback(dense.close)
     lexical = LexicalIndex(settings.home / "lexical", rebuilding=rebuilding)
     stack.callback(lexical.close)

@@ -22,7 +22,6 @@ from typer.core import TyperCommand, TyperGroup
 from bot import read_version
 from bot.cli.command_context import find_cli_state, format_examples, parse_path
 from bot.cli.terminal_output import CommandError, open_output, report_errors
-from bot.settings.environment_file import adopt_variables, locate_variables
 from bot.views.error_messages import Fault
 
 PLUGIN_GROUP = "footnote.commands"  # the entry-point group in which other packages offer commands
@@ -267,7 +266,9 @@ def footnote(
 ) -> None:
     """Answer questions from your own documents, with a footnote to every sentence."""
     context.obj = replace(find_cli_state(context), config=config, debug=debug)
-    adopt_variables(locate_variables(config), os.environ)
+    from bot.settings.settings_reader import adopt_variables  # help does without all settings
+
+    adopt_variables(config, os.environ)
 
 
 def find_platform_fault(system: str) -> Fault | None:

@@ -26,8 +26,8 @@ from bot.pages.sign_in import (
     match_token,
 )
 from bot.server.http_server import RequestLog
-from bot.settings.live.live_settings import SettingsSource, read_current
-from bot.settings.tables.pages_settings import PagesSettings, Role
+from bot.settings.live.live_settings import SettingsSource
+from bot.settings.tables.network_settings import PagesSettings, Role
 from bot.settings.tables.settings_tables import Settings
 from bot.views.error_messages import ReportableError, explain_error
 
@@ -112,7 +112,7 @@ class _Gate:
 
     @property
     def settings(self) -> Settings:
-        return read_current(self.source)
+        return self.source.current
 
     def admit(self, page: Page) -> Callable[[Request], Awaitable[Response]]:
         """Return what answers requests for a page, once it is known that they may be."""

@@ -14,9 +14,9 @@ from bot.pages.page_router import Page, build_pages_app
 from bot.pages.record_pages import RecordPages
 from bot.server.http_server import serve_http
 from bot.server.refresh.run_history import RefreshHistory
-from bot.settings.live.live_settings import SettingsSource, read_current
+from bot.settings.live.live_settings import SettingsSource
 from bot.settings.settings_errors import find_exposure
-from bot.settings.tables.settings_tables import HttpSettings
+from bot.settings.tables.network_settings import HttpSettings
 
 if TYPE_CHECKING:
     from bot.server.service import BotService
@@ -62,7 +62,7 @@ async def serve_pages(
         SettingsError: They would be open to whoever comes.
         CannotListen: Another program listens there, or the address is not this machine's.
     """
-    settings = read_current(source)
+    settings = source.current
     if fault := find_exposure(settings):
         raise fault
     at = HttpSettings(host=settings.pages.host, port=settings.pages.port)

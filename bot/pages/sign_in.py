@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from bot.access import Asker
-from bot.settings.tables.pages_settings import LOOPBACK, ROLES, PagesSettings, PageToken, Role
+from bot.settings.tables.network_settings import LOOPBACK, ROLES, PagesSettings, PageToken, Role
 
 SESSION_SECONDS = 12 * 60 * 60
 MAX_SESSIONS = 1_000

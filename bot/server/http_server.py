@@ -26,7 +26,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from bot.desk.supervisor import wait_for_first
 from bot.server.monitoring.health import ADVISORY, Readiness, ReadinessCheck
 from bot.server.monitoring.server_log import Redact
-from bot.settings.tables.settings_tables import HttpSettings
+from bot.settings.tables.network_settings import HttpSettings
 
 
 @dataclass(frozen=True, slots=True)

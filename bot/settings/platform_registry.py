@@ -16,7 +16,7 @@ from typing import Annotated, Any, ClassVar, Self, cast
 from pydantic import AfterValidator, SecretStr
 
 from bot.settings.tables.field_types import LIVE, SettingsTable
-from bot.settings.tables.mcp_settings import is_mcp_reader
+from bot.settings.tables.network_settings import is_mcp_reader
 from storage.language.lazy_pattern import lazy_compile
 
 FOLDER = "bot.platforms"

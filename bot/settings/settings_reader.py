@@ -1,13 +1,18 @@
-"""Read the settings once, at start: the environment over `footnote.toml` over the defaults."""
+"""Read the settings once, at start: the environment over `footnote.toml` over the defaults.
+
+`footnote.env` beside the settings file holds variables: `footnote setup` puts secrets there.
+"""
 
 import os
 import re
+import stat
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from dotenv import dotenv_values
 from pydantic import ValidationError
 from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 from pydantic_settings import SettingsError as UnreadableVariable
@@ -28,15 +33,50 @@ from bot.settings.tables.source_registry import SOURCE_ENTRIES
 from storage.language.lazy_pattern import lazy_compile
 
 OTHER_VARIABLES = frozenset({"config", "debug", "data"})
-"""Variables that the command line and the tests read, not the settings."""
-FILE_SUFFIX = "_file"  # the end of variables that name a file which holds the value
+"""Variables that the command line and the tests read."""
+FILE_SUFFIX = "_file"  # the end of variables that name a file with the value
 OWNERS_SECRETS = (
     *("OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_AD_TOKEN"),
     *(variable for entry in load_platforms().values() for variable in entry.settings.SECRETS.values()),
 )
-"""Variables of OpenAI's own client and of the platforms; each may also name a file, as `OPENAI_API_KEY_FILE`."""
+"""Variables of OpenAI's own client and of the platforms; each may also name a file, like `OPENAI_API_KEY_FILE`."""
 ORCHESTRATOR_VARIABLE = lazy_compile(r"service_|port($|_)")
-"""Kubernetes sets such variables for a service that is called `footnote`."""
+"""Kubernetes sets such variables for a service called `footnote`."""
+
+
+VARIABLES_NAME = "footnote.env"
+_OTHER_USERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+def locate_variables(config: Path | None) -> Path:
+    return (config.parent if config else Path()) / VARIABLES_NAME
+
+
+def read_variables(path: Path) -> Mapping[str, str]:
+    """Return the variables of a file; none if it does not exist. Raises `SettingsError` if it cannot be read."""
+    if not path.exists():
+        return {}
+    try:
+        return {name: value for name, value in dotenv_values(path, interpolate=False).items() if value}
+    except (OSError, UnicodeDecodeError) as error:
+        hint = "Make it readable by the user running Footnote."
+        raise SettingsError(f"{path} cannot be read: {_explain_unreadable(error)}.", hint=hint) from error
+
+
+def adopt_variables(config: Path | None, environment: MutableMapping[str, str]) -> None:
+    """Set the variables of `footnote.env` that the environment does not set. Raises as `read_variables` does."""
+    for name, value in read_variables(locate_variables(config)).items():
+        if not environment.get(name):
+            environment[name] = value
+
+
+def is_exposed(path: Path) -> bool:
+    """Return whether other users of this machine may open the file."""
+    return path.exists() and bool(path.stat().st_mode & _OTHER_USERS)
+
+
+def _explain_unreadable(error: OSError | UnicodeDecodeError) -> str:
+    return getattr(error, "strerror", "") or "it is not UTF-8 text"
 
 
 class _EnvironmentSettings(Settings, BaseSettings):
@@ -53,7 +93,7 @@ class _EnvironmentSettings(Settings, BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - the signature is pydantic's
         file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - the signature is pydantic's
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Prefer the environment to the file; variables that name files are read by us."""
+        """Prefer the environment to the file; leave out variables that name files, which `_read_secret_files` reads."""
         if isinstance(env_settings, EnvSettingsSource):
             variables = env_settings.env_vars.items()
             env_settings.env_vars = {name: value for name, value in variables if not name.lower().endswith(FILE_SUFFIX)}
@@ -63,29 +103,30 @@ class _EnvironmentSettings(Settings, BaseSettings):
 def load_settings(config: Path | None = None, *, must_exist: bool = True) -> Settings:
     """Read `config`, else `footnote.toml` of the working directory if it exists, and the environment.
 
-    Raises `SettingsError`: the file is missing though named, is no TOML, or a key is unknown or has a wrong value. It
-    tells all that is wrong at once.
+    Raises `SettingsError`: the named file is missing or is not TOML, or a key is unknown or has a wrong value. It
+    reports all errors at once.
     """
     path = config or FILE_NAME
     return _build_settings(path, _read_text(path, must_exist=must_exist and config is not None))
 
 
 class SettingsFile:
-    """The settings of a server, which it reads again: a file that held some is not gone without a word."""
+    """The settings of a server, which it reads again; a file that disappears is an error, not the defaults."""
 
     def __init__(self, config: Path | None) -> None:
-        self._path, self._named = config or FILE_NAME, config is not None
+        self._path = config or FILE_NAME
+        self._named = config is not None
         self._held = False
         with suppress(SettingsError):
             self._held = self._holds(_read_text(self._path, must_exist=False))
 
     def read(self) -> Settings:
-        """Read them as they are written now. Raises `SettingsError`, also where the file is gone, or emptied."""
+        """Read the current text. Raises `SettingsError`, also if the file is deleted or emptied."""
         text = _read_text(self._path, must_exist=self._named and not self._held)
         holds = self._holds(text)
         if self._held and not holds:
-            said = "holds no setting any more" if self._path.exists() else "is not there any more"
-            raise SettingsError(f"{self._path} {said}.", hint="Put it back; to do without it, restart the server.")
+            what = "has no settings any more" if self._path.exists() else "was deleted"
+            raise SettingsError(f"{self._path} {what}.", hint="Put it back; to run without it, restart the server.")
         settings = _build_settings(self._path, text)
         self._held = holds
         return settings
@@ -117,7 +158,7 @@ def _build_settings(path: Path, text: str) -> Settings:
 
 
 def load_platform_tables(config: Path | None = None) -> Settings:
-    """Return settings of the platforms alone, whatever else is wrong; a table that is wrong is at its default."""
+    """Return the settings of the platforms alone, even if others are wrong; an invalid table gets its defaults."""
     path, values, faults = config or FILE_NAME, dict[str, Any](), list[SettingsError]()
     with suppress(SettingsError):
         values = _parse_toml(path, _read_text(path, must_exist=False))
@@ -131,7 +172,7 @@ def load_platform_tables(config: Path | None = None) -> Settings:
 
 
 def find_home(config: Path | None = None) -> Path:
-    """Return the home that settings name, whatever else is wrong with them."""
+    """Return the home that settings name, even if other settings are wrong."""
     path = config or FILE_NAME
     with suppress(SettingsError):
         return load_settings(config).home
@@ -143,7 +184,7 @@ def find_home(config: Path | None = None) -> Path:
 
 
 def list_old_keys(path: Path) -> list[str]:
-    """List the keys of a file that is read which have a new name: `readers` of a corpus, `visible_to` since."""
+    """List the keys of a file that have a new name: `readers` of a corpus is `visible_to` now."""
     corpora = _parse_toml(path, _read_text(path, must_exist=False)).get("corpus", ())
     return [format_key(("corpus", place, "readers")) for place, corpus in enumerate(corpora) if "readers" in corpus]
 
@@ -162,13 +203,13 @@ def _read_text(path: Path, *, must_exist: bool) -> str:
 
 
 _TOML_HINTS = {
-    "Invalid value": 'Text stands in quotes: name = "value".',
-    "Expected '='": 'Each line is a key and its value: name = "value"; what is only told begins with #.',
-    "Cannot overwrite": "That key or table stands twice: keep one of them.",
-    "Cannot declare": "That key or table stands twice: keep one of them.",
-    "Unclosed": "A bracket that was opened is not closed.",
+    "Invalid value": 'Put text in quotes: name = "value".',
+    "Expected '='": 'Each line is a key and its value: name = "value"; a comment begins with #.',
+    "Cannot overwrite": "That key or table is given twice: keep one of them.",
+    "Cannot declare": "That key or table is given twice: keep one of them.",
+    "Unclosed": "Close the bracket.",
     "Illegal character": "Close the quotes in that line.",
-    "Unescaped": "A \\ stands twice between double quotes, or once between single ones.",
+    "Unescaped": "Write \\ twice between double quotes, or once between single quotes.",
 }
 
 
@@ -176,12 +217,12 @@ def _parse_toml(path: Path, text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        hint = next((hint for said, hint in _TOML_HINTS.items() if said in str(error)), "Text stands in quotes.")
+        hint = next((hint for start, hint in _TOML_HINTS.items() if start in str(error)), "Put text in quotes.")
         raise SettingsError(f"{path} is not valid TOML: {error}.", hint=f"Correct that line. {hint}") from error
 
 
 def _holds_key(value: Any) -> bool:
-    """Return whether anything is set in a table, or in those within it."""
+    """Return whether a table or a table within it sets any value."""
     return any(map(_holds_key, value.values())) if isinstance(value, dict) else True
 
 
@@ -230,21 +271,20 @@ def _read_secret_files(environment: Mapping[str, str], faults: list[SettingsErro
 
 
 def _read_owners_secrets(environment: Mapping[str, str], faults: list[SettingsError]) -> Mapping[str, str]:
-    """Return variables with the secrets that files hold, under the names that their owners use."""
+    """Return the variables with the secrets that files hold, under the names that their owners use."""
     files = {name: environment.get(f"{name}_FILE", "") for name in OWNERS_SECRETS}
     named = {name: path for name, path in files.items() if path and not environment.get(name)}
     return {**environment, **{name: _read_secret(f"{name}_FILE", Path(path), faults) for name, path in named.items()}}
 
 
 def _read_secret(name: str, path: Path, faults: list[SettingsError]) -> str:
-    """Return what a file holds; where it cannot be read, add that to the faults."""
+    """Return the text of a file; if it cannot be read, add that to the faults."""
     try:
         return path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", "") or "it is not UTF-8 text"
-        hint = "Correct the path; the value itself goes into the variable without _FILE."
-        # The path is not shown: where it cannot be read, it may be the secret itself.
-        faults.append(SettingsError(f"The file that {name} names cannot be read: {reason}.", hint=hint))
+        message = f"The file that {name} names cannot be read: {_explain_unreadable(error)}."
+        # The path is not shown: it may be the secret itself.
+        faults.append(SettingsError(message, hint="Fix the path, or put the value into the variable without _FILE."))
         return ""
 
 

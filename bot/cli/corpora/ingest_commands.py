@@ -98,13 +98,13 @@ def ingest_one(
         ctx.output.give(ingest_view.build_ingest_all_document(reports, {}), ingest_view.render_reports(reports))
 
 
-def _add_source_command(entry: SourceEntry) -> None:
+def _add_source_command(type_: str, entry: SourceEntry) -> None:
     """Add the command that ingests one source of this type; its options are settings of the source."""
     if not (command := entry.command):
         return
     flags = {
         name: (Annotated[bool, typer.Option(f"--{name.replace('_', '-')}", help=text)], False)
-        for name, text in MODES.get(entry.name, {}).items()
+        for name, text in MODES.get(type_, {}).items()
     }
     options = {key: _describe_option(entry, key, text) for key, text in command.options.items()}
     argument = {key: options.pop(key) for key in [command.argument] if key}
@@ -112,7 +112,7 @@ def _add_source_command(entry: SourceEntry) -> None:
     def run(context: typer.Context, **typed: Any) -> None:
         shared = {name: typed.pop(name) for name in ("corpus", "confirm_removal", "engine", "as_json")}
         modes = {name: typed.pop(name) for name in flags}
-        _ingest_source(context, entry, typed, modes, **shared)
+        _ingest_source(context, type_, typed, modes, **shared)
 
     parameters = list_parameters(
         {
@@ -127,7 +127,7 @@ def _add_source_command(entry: SourceEntry) -> None:
     )
     context = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
     set_parameters(run, [context, *parameters])
-    ingest_app.command(entry.name, help=command.summary, epilog=format_examples(*command.examples))(run)
+    ingest_app.command(type_, help=command.summary, epilog=format_examples(*command.examples))(run)
 
 
 def _describe_option(entry: SourceEntry, key: str, text: str) -> tuple[Any, Any]:
@@ -146,7 +146,7 @@ def _describe_option(entry: SourceEntry, key: str, text: str) -> tuple[Any, Any]
 
 def _ingest_source(
     context: typer.Context,
-    entry: SourceEntry,
+    type_: str,
     typed: Mapping[str, Any],
     modes: Mapping[str, bool],
     *,
@@ -159,7 +159,7 @@ def _ingest_source(
         raise typer.BadParameter("Name the corpus to ingest into with --corpus.")
     if modes.get("estimate") and (typed["dump"] is None or typed["cirrus"]):
         raise typer.BadParameter("--estimate reads a file of pages-articles: name it with --dump.")
-    source = _build_source(entry, typed)
+    source = _build_source(type_, typed)
     with open_command(context, as_json=as_json) as ctx:
         if isinstance(source, FolderSettings) and modes.get("dry_run"):
             _preview(ctx, source)
@@ -171,7 +171,7 @@ def _ingest_source(
             _ingest(ctx, corpus, source, engine, confirm_removal=confirmed, restore=restore)
 
 
-def _build_source(entry: SourceEntry, typed: Mapping[str, Any]) -> SourceSettings:
+def _build_source(type_: str, typed: Mapping[str, Any]) -> SourceSettings:
     """Build the settings of a source from what was typed. Raises `typer.BadParameter`."""
     given = {
         key: tuple(filter(None, value)) if isinstance(value, list) else value
@@ -179,15 +179,15 @@ def _build_source(entry: SourceEntry, typed: Mapping[str, Any]) -> SourceSetting
         if value or isinstance(value, list)
     }
     try:
-        return entry.settings.model_validate({"type": entry.name, **given})
+        return SOURCE_ENTRIES[type_].settings.model_validate({"type": type_, **given})
     except ValidationError as error:
         fault = error.errors()[0]
         name = f"--{str(fault['loc'][0]).replace('_', '-')}" if fault["loc"] else "The source"
         raise typer.BadParameter(f"{name} {describe_fault(fault)}.") from error
 
 
-for each in SOURCE_ENTRIES.values():
-    _add_source_command(each)
+for source_type, source_entry in SOURCE_ENTRIES.items():
+    _add_source_command(source_type, source_entry)
 
 
 @ingest_app.command(

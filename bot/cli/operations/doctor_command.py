@@ -21,9 +21,14 @@ from bot.cli.command_context import (
 from bot.cli.terminal_output import CommandError, Document, build_document, pick, show_progress
 from bot.doctor.checks import CHECKS
 from bot.doctor.diagnosis import CheckResult, inspect_home, report_error, run_checks
-from bot.settings.environment_file import is_exposed, locate_variables
 from bot.settings.settings_errors import find_misplaced_secrets
-from bot.settings.settings_reader import list_old_keys, load_platform_tables, load_settings
+from bot.settings.settings_reader import (
+    is_exposed,
+    list_old_keys,
+    load_platform_tables,
+    load_settings,
+    locate_variables,
+)
 from bot.settings.tables.settings_tables import FILE_NAME
 from bot.views.error_messages import Fault
 from bot.views.text_layout import Hanging, Text

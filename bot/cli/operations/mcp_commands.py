@@ -9,7 +9,7 @@ import typer
 from bot.cli.command_context import CommandContext, JsonOption, format_examples, open_bare_command, open_command
 from bot.cli.questions.question_commands import identify_terminal_user
 from bot.cli.terminal_output import CommandError, build_document
-from bot.settings.tables.mcp_settings import format_token_line, list_token_ids
+from bot.settings.tables.network_settings import format_token_line, list_token_ids
 from bot.views.error_messages import Fault
 from bot.views.text_layout import Text
 

@@ -23,9 +23,8 @@ from bot.cli.setup.setup_plan import SetupPlan, build_plan, require_writable, wr
 from bot.cli.setup.setup_terminal import Terminal
 from bot.cli.setup.setup_tries import SetupTries, apply_model
 from bot.cli.terminal_output import EXIT_INTERRUPTED, CommandError, Output
-from bot.settings.environment_file import adopt_variables, locate_variables, read_variables
 from bot.settings.platform_registry import platform_of, reader_id
-from bot.settings.settings_reader import load_settings
+from bot.settings.settings_reader import adopt_variables, load_settings, locate_variables, read_variables
 from bot.settings.tables.settings_tables import FILE_NAME, Settings, load_time_zone
 from bot.views.error_messages import explain_failure, explain_nothing_ingested
 from bot.views.sanitize import sanitize_line
@@ -129,7 +128,7 @@ class SetupRun:
             return
         write_plan(plan)
         ensure_record_key(self.path)
-        adopt_variables(locate_variables(self.path), os.environ)
+        adopt_variables(self.path, os.environ)
         settings = self._load()
         settings = apply_model(settings, choices.model) if choices.model else settings
         asked = asyncio.run(self._read_and_ask(terminal, settings, choices, question, asked=not given.defaults))

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.cli.setup.setup_choices import SetupChoices, edit_settings, edit_variables, list_variables
-from bot.settings.environment_file import locate_variables
 from bot.settings.settings_errors import explain_write_error
-from bot.settings.settings_reader import load_settings
+from bot.settings.settings_reader import load_settings, locate_variables
 from bot.settings.tables.settings_tables import Settings
 from storage.errors import explain_folder_error
 

@@ -9,7 +9,6 @@ from types import MappingProxyType
 
 from bot.doctor.diagnosis import CheckResult, Inspection, report_error
 from bot.server.control.control_socket import connect_service
-from bot.settings.chroma_location import locate_chroma
 from bot.settings.tables.source_settings import WikipediaSettings
 from bot.views.error_messages import explain_nothing_ingested
 from bot.views.text_formats import format_count
@@ -158,7 +157,7 @@ async def check_embedder(scene: Inspection) -> Sequence[CheckResult]:
 
 async def check_vectors(scene: Inspection) -> Sequence[CheckResult]:
     """Check that the Chroma server, where one is named, can be written, searched and cleaned, by a try."""
-    place = locate_chroma(scene.settings)
+    place = scene.settings.chroma_location
     if not isinstance(place, ChromaServer):
         return ()
     await asyncio.to_thread(probe_chroma, place)
@@ -212,7 +211,7 @@ def _tell_lazy(corpora: Sequence[CorpusInfo]) -> str:
 def _refuse_lost_database(scene: Inspection) -> None:
     if not scene.settings.database:
         with lock_home(scene.settings.home):
-            refuse_lost_database(scene.settings.home, locate_chroma(scene.settings))
+            refuse_lost_database(scene.settings.home, scene.settings.chroma_location)
 
 
 async def _search_through_server(scene: Inspection) -> None:
@@ -225,7 +224,7 @@ def _find_stale(scene: Inspection) -> tuple[str, ...]:
     settings, chosen = scene.settings, scene.settings.embedding
     embedder = open_embedder(chosen.function, chosen.options, chosen.bits)
     with lock_home(settings.home):
-        return find_stale_indexes(settings.home, locate_chroma(settings), embedder, scene.corpora or (), scene.probe)
+        return find_stale_indexes(settings.home, settings.chroma_location, embedder, scene.corpora or (), scene.probe)
 
 
 def _check_revision(scene: Inspection) -> CheckResult:

@@ -5,8 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from bot.doctor.diagnosis import CheckResult, HealthCheck, Inspection
 from bot.settings.platform_registry import EVERYONE, PlatformEntry, load_platforms, platform_of
 from bot.settings.settings_errors import find_exposure, find_platform_faults
-from bot.settings.tables.mcp_settings import MCP, TOKENS, is_mcp_reader, list_token_ids
-from bot.settings.tables.pages_settings import LOOPBACK
+from bot.settings.tables.network_settings import LOOPBACK, MCP, TOKENS, is_mcp_reader, list_token_ids
 from bot.settings.tables.settings_tables import ChannelValues, Settings
 from bot.views.text_formats import format_count
 from ingest.refresh.night_schedule import night_after

@@ -47,7 +47,7 @@ from bot.server.http_server import MAX_BODY_BYTES
 from bot.server.mcp.shared_home import SharedHome
 from bot.server.mcp.tool_calls import INSTRUCTIONS, TOOLS, ToolCall, ToolService, is_failed, make_token_asker
 from bot.server.mcp.tool_results import render_result
-from bot.settings.tables.pages_settings import LOOPBACK
+from bot.settings.tables.network_settings import LOOPBACK
 from bot.settings.tables.settings_tables import Settings
 from bot.views.error_messages import ReportableError, explain_error
 from bot.views.view_reducer import apply_event, start_view

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from bot.access import Asker, select_readable
 from bot.answering.turn_kit import validate_query
 from bot.server.mcp import tool_results as results
-from bot.settings.tables.mcp_settings import MCP, TOKENS, list_token_ids
+from bot.settings.tables.network_settings import MCP, TOKENS, list_token_ids
 from bot.types import TurnRequest
 from pipeline.types import Status
 from storage.errors import UnknownCorpus

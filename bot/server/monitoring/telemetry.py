@@ -18,7 +18,7 @@ from bot import read_version
 from bot.app import App
 from bot.server.http_server import METRICS
 from bot.server.monitoring.health import Readiness
-from bot.settings.tables.settings_tables import HttpSettings
+from bot.settings.tables.network_settings import HttpSettings
 from storage.database.schema import REVISION
 from storage.errors import StorageError
 from storage.home.home_folder import free_bytes, used_bytes

@@ -33,10 +33,6 @@ class LiveSettings:
 SettingsSource = Settings | LiveSettings
 
 
-def read_current(source: SettingsSource) -> Settings:
-    return source.current if isinstance(source, LiveSettings) else source
-
-
 @dataclass(frozen=True, slots=True)
 class SettingsChange:
     """A key that has another value now, such as `corpus.handbook.visible_to`."""

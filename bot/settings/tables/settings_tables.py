@@ -5,7 +5,7 @@ Each key does something; the starter file that `footnote init` writes explains e
 
 from datetime import UTC, time, tzinfo
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from zoneinfo import ZoneInfo
 
 from pydantic import (
@@ -17,6 +17,7 @@ from pydantic import (
     ValidationInfo,
     create_model,
     field_validator,
+    model_validator,
 )
 
 from bot.settings.platform_registry import ChannelId, PersonId, ReaderId, channel_id, load_platforms, platform_of
@@ -25,34 +26,36 @@ from bot.settings.tables.field_types import (
     LIVE,
     RESTART,
     SCOPE,
+    Contact,
     FullPath,
     SettingsTable,
     Tone,
     require,
     validate_web_address,
 )
-from bot.settings.tables.mcp_settings import McpSettings
 from bot.settings.tables.model_values import EvaluationSettings, ModelValues
-from bot.settings.tables.pages_settings import PagesSettings
+from bot.settings.tables.network_settings import HttpSettings, McpSettings, PagesSettings
 from bot.settings.tables.record_settings import DistillationSettings, RecordSettings
-from bot.settings.tables.search_engine_settings import SearchEngineSettings
 from bot.settings.tables.source_registry import AnySource
 from bot.settings.tables.source_settings import SourceSettings
 from ingest.readers.external_programs import NO_PROGRAMS, ReaderPrograms
+from ingest.sources.git.git_program import may_send_token
 from ingest.types import EngineName
 from pipeline.kit import Effort, Limits, Policy, Utility, WrittenQuery
 from pipeline.llm.model import Budget
+from storage.errors import StorageError
+from storage.indexes.chroma_connection import ChromaLocation, ChromaServer
 from storage.language.lazy_pattern import lazy_compile
-from storage.types import KEPT_VECTORS
+from storage.types import KEPT_VECTORS, WEB_PREFIX
 
 
 class DeskSettings(SettingsTable):
-    """How many questions are answered at once, and how long things may wait."""
+    """How many questions are answered at once, and how long they may wait."""
 
     at_once: Annotated[int, LIVE] = Field(default=8, ge=1, le=1_000)
     per_channel: Annotated[int, LIVE] = Field(default=4, ge=1, le=1_000)
     patience_seconds: Annotated[float, LIVE] = Field(default=20, gt=0, le=3_600)
-    """Who waits longer is told the length of the queue."""
+    """An asker who waits longer is shown the length of the queue."""
     grace_seconds: Annotated[float, RESTART] = Field(default=20, ge=0, le=3_600)
     """How long answers in progress may take when the server stops; the rest waits for its next start."""
 
@@ -68,20 +71,20 @@ class BudgetSettings(SettingsTable):
 
 
 class ChannelValues(SettingsTable):
-    """What is different in one channel."""
+    """Settings of one channel."""
 
     id: ChannelId
     corpora: Annotated[tuple[str, ...] | None, EMPTY_IS_NONE, SCOPE] = None
-    """Those of the readable ones that are searched here; None is all of them, and an empty list is none."""
+    """The readable corpora that are searched here; None is all of them, and an empty list is none."""
     system: str = ""
-    effort: Annotated[Effort | None, EMPTY_IS_NONE] = None  # None is that of all channels
-    tone: Annotated[Tone | None, EMPTY_IS_NONE] = None  # None is that of all channels
+    effort: Annotated[Effort | None, EMPTY_IS_NONE] = None  # None: the general one
+    tone: Annotated[Tone | None, EMPTY_IS_NONE] = None  # None: the general one
     answer: Literal["mention", "every"] = "mention"
     ephemeral: bool = False  # whether only the asker sees answers
     threads: Literal["never", "long"] = "never"
-    """Whether a second question gets a thread, where the platform does not answer in threads anyway."""
-    ask: tuple[PersonId, ...] = ()  # whom "Ask a person" mentions
-    paused: bool = False  # whether nothing is answered here for now
+    """Whether a second question gets a thread, on platforms that do not always answer in threads."""
+    ask: tuple[PersonId, ...] = ()  # the people that "Ask a person" mentions
+    paused: bool = False  # whether answering is suspended here
 
     @field_validator("ask")
     @classmethod
@@ -94,47 +97,38 @@ class ChannelValues(SettingsTable):
 
 
 def _validate_channels(channels: tuple[ChannelValues, ...], info: ValidationInfo) -> tuple[ChannelValues, ...]:
-    """Refuse channels that are there twice or name a corpus that is not."""
+    """Refuse two entries for one channel, and unknown corpora."""
     ids = [channel.id for channel in channels]
-    if twice := sorted({one for one in ids if ids.count(one) > 1}):
-        raise ValueError(f"has two entries for {twice[0]}, and there is one for each channel")
+    if twice := sorted({name for name in ids if ids.count(name) > 1}):
+        raise ValueError(f"has two entries for {twice[0]}; each channel has one at most")
     engine = info.data.get("search_engine")
     known = {*(corpus.name for corpus in info.data.get("corpus", ())), *filter(None, [engine and engine.corpus])}
     for channel in channels if "corpus" in info.data else ():
         if unknown := sorted(set(channel.corpora or ()) - known):
-            there = f"there are: {', '.join(sorted(known))}" if known else "there is none yet"
-            raise ValueError(f"of {channel.id} names the corpus {unknown[0]!r}, which no [[corpus]] has; {there}")
+            names = f"there are: {', '.join(sorted(known))}" if known else "there is none yet"
+            raise ValueError(f"of {channel.id} names the corpus {unknown[0]!r}, which no [[corpus]] has; {names}")
     return channels
 
 
 _TIME = lazy_compile(r"(([01]\d|2[0-3]):[0-5]\d)?")
 
 
-class HttpSettings(SettingsTable):
-    """Where the server listens: its health, and what platforms send over HTTP."""
-
-    host: str = Field(default="127.0.0.1", min_length=1)
-    port: int = Field(default=8710, ge=0, le=65_535)  # 0 takes any that is free
-    metrics: bool = True  # whether /metrics is served to Prometheus
-    traces: Annotated[str, AfterValidator(validate_web_address)] = ""  # of OpenTelemetry's collector; empty for none
-
-
 class LogSettings(SettingsTable):
-    """What a server logs, on stderr."""
+    """What a server logs to stderr."""
 
     level: Literal["debug", "info", "warning", "error"] = "info"  # the lowest level that is logged
 
 
 class IngestSettings(SettingsTable):
-    """Where documents are read and embedded, and by which programs of this machine."""
+    """Where documents are read and embedded, and with which programs of this machine."""
 
     engine: EngineName = "local"
     ray_address: str = ""  # of a Ray cluster; empty: RAY_ADDRESS, or one that is started on this machine
-    ocr: bool = False  # whether tesseract reads the pages of PDFs that are pictures
+    ocr: bool = False  # whether tesseract reads scanned pages of PDFs
     ocr_languages: tuple[Annotated[str, StringConstraints(pattern=r"^[A-Za-z][\w/-]*$")], ...] = Field(
         default=NO_PROGRAMS.ocr_languages, min_length=1
     )
-    """By tesseract's names: `footnote doctor` tells those that are installed."""
+    """By tesseract's names; `footnote doctor` reports missing ones."""
     libreoffice: bool = False  # whether LibreOffice opens .doc, .ppt, .rtf
 
     @property
@@ -148,12 +142,12 @@ class ScheduleSettings(SettingsTable):
     nightly: Annotated[str, require(_TIME.fullmatch, 'must be a time of day like "03:00", or empty')] = ""
     """The time of day in the time zone of the settings; empty: never."""
     admin_channel: Annotated[str, AfterValidator(lambda text: text and channel_id(text))] = ""
-    """The channel that is told what failed at night, and what to do; empty: only the server's log."""
-    heartbeat: bool = False  # whether a line is posted there each day, also without a failure
+    """The channel that gets reports of failed nightly refreshes; empty: only the server's log."""
+    heartbeat: bool = False  # whether it gets a line each day, also without a failure
 
     @property
     def at(self) -> time | None:
-        """The time of day at which it happens; None where it never does."""
+        """The time of day of the nightly refresh; None for never."""
         return time.fromisoformat(self.nightly) if self.nightly else None
 
 
@@ -209,8 +203,8 @@ class SupportSettings(SettingsTable):
     """How strict the local check is."""
 
     strictness: Literal["", "loose", "normal", "strict"] = ""
-    """Empty: normal for answers, strict where somebody asks whether a claim is true."""
-    names: tuple[str, ...] = ()  # names that every page may be about, such as the company's
+    """Empty: normal for answers, strict for fact-checks."""
+    names: tuple[str, ...] = ()  # names that any page may leave out, such as the company's
 
 
 class EmbeddingSettings(SettingsTable):
@@ -224,7 +218,7 @@ class EmbeddingSettings(SettingsTable):
 
 
 class ChromaSettings(SettingsTable):
-    """Where the vectors are: embedded in the home when `url` is empty."""
+    """Where the vectors are: in the home if `url` is empty."""
 
     url: Annotated[str, AfterValidator(validate_web_address)] = ""
     tenant: str = ""
@@ -235,7 +229,7 @@ class ChromaSettings(SettingsTable):
 
 
 DenseChoice = Literal["", "eager", "lazy", "off"]
-"""When a corpus is embedded; empty: as it is, or for a new one by its size."""
+"""When a corpus is embedded; empty: unchanged, or for a new one by its size."""
 
 
 class CorpusSettings(SettingsTable):
@@ -245,21 +239,64 @@ class CorpusSettings(SettingsTable):
     visible_to: Annotated[tuple[ReaderId, ...], SCOPE] = Field(
         default=(), validation_alias=AliasChoices("visible_to", "readers")
     )
-    """Empty means nobody but the terminal."""
+    """Empty: only the terminal."""
     dense: DenseChoice = ""
-    owner: PersonId | Literal[""] = ""  # who is named to admins beside what its documents leave unanswered
+    owner: PersonId | Literal[""] = ""  # named to admins next to questions that its documents do not answer
     source: AnySource | None = None
 
 
+BRAVE_ADDRESS = "https://api.search.brave.com/res/v1/web/search"
+_HOST = lazy_compile(r"[a-z0-9.-]+(:\d{1,5})?")
+_HostName = Annotated[
+    str,
+    StringConstraints(to_lower=True),
+    require(_HOST.fullmatch, 'must be a host without https://, such as "wiki.lan" or "10.0.0.5:8080"'),
+]
+
+
+class SearchEngineSettings(SettingsTable):
+    """What the system `search-engine` searches: the corpora, or the web by an engine."""
+
+    type: Annotated[Literal["corpora", "searxng", "brave"], RESTART] = "corpora"
+    url: Annotated[str, AfterValidator(validate_web_address), RESTART] = Field(default="", repr=False)
+    api_key: Annotated[SecretStr, RESTART] = SecretStr("")
+    visible_to: Annotated[tuple[ReaderId, ...], SCOPE] = ()
+    """Whose questions the web is searched for; empty: only the terminal's."""
+    hosts: Annotated[tuple[_HostName, ...], RESTART] = ()
+    """Hosts outside the public web whose pages are read."""
+    seconds: Annotated[float, RESTART] = Field(default=10.0, gt=0, le=120)  # for the engine and the pages together
+    page_tokens: Annotated[int, RESTART] = Field(default=256, ge=32, le=4_096)  # of a page's beginning that are read
+    contact: Annotated[Contact, RESTART] = ""
+
+    @model_validator(mode="after")
+    def _reachable(self) -> Self:
+        if self.type == "searxng" and not self.url:
+            raise ValueError("must have the url of your SearXNG")
+        if self.type == "brave" and not self.api_key.get_secret_value():
+            raise ValueError("must have the api_key of Brave's search API")
+        if self.api_key.get_secret_value() and not may_send_token(self.address):
+            raise ValueError('has an api_key, which can only be sent to an address that begins with "https://"')
+        return self
+
+    @property
+    def address(self) -> str:
+        return self.url or (BRAVE_ADDRESS if self.type == "brave" else "")
+
+    @property
+    def corpus(self) -> str:
+        """The corpus of the pages that it finds; empty if it does not search the web."""
+        return "" if self.type == "corpora" else f"{WEB_PREFIX}{self.type}"
+
+
 class RankingSettings(SettingsTable):
-    """How passages of several corpora are ranked among each other."""
+    """How passages of several corpora are ranked."""
 
     own_first: float = Field(default=2.5, ge=0, le=10)
-    """How far the team's own passages rank above works of reference; 0 ranks all alike."""
+    """How far the team's own passages rank above works of reference; 0 ranks all equally."""
 
 
 def load_time_zone(name: str) -> tzinfo:
-    """Return a time zone by its name, such as `Europe/Berlin`. Raises `ValueError` when there is none of that name."""
+    """Return a time zone by its name, such as `Europe/Berlin`. Raises `ValueError` for an unknown name."""
     if name == "UTC":
         return UTC
     try:
@@ -301,7 +338,7 @@ class OwnSettings(SettingsTable):
 
     @property
     def zone(self) -> tzinfo:
-        """The time zone that dates are told in, and that rules days and nights."""
+        """The time zone of dates, days and nightly refreshes."""
         return load_time_zone(self.timezone)
 
     @property
@@ -310,17 +347,38 @@ class OwnSettings(SettingsTable):
         return {corpus.name: corpus.source for corpus in self.corpus if corpus.source}
 
     def find_dense(self, corpus: str) -> DenseChoice:
-        return next((one.dense for one in self.corpus if one.name == corpus), "")
+        return next((settings.dense for settings in self.corpus if settings.name == corpus), "")
 
     @property
     def visible_to(self) -> dict[str, tuple[str, ...]]:
-        """Who may read each configured corpus, that of the search engine among them."""
+        """Who may read each configured corpus, including that of the search engine."""
         web = {self.search_engine.corpus: self.search_engine.visible_to} if self.search_engine.corpus else {}
         return {corpus.name: corpus.visible_to for corpus in self.corpus} | web
 
     @property
+    def current(self) -> Self:
+        """The settings in force: these, as `LiveSettings.current` are for a server."""
+        return self
+
+    @property
+    def chroma_location(self) -> ChromaLocation:
+        """The configured Chroma server, or the folder in the home.
+
+        Raises `StorageError` for a folder and a shared database: the folder would not hold all vectors.
+        """
+        chroma = self.chroma
+        if not chroma.url and self.database:
+            hint = "Name a Chroma server for all of them in [chroma] url (`chroma run` starts one), or empty database."
+            message = "Several homes share a PostgreSQL database, but the vectors would be in this one."
+            raise StorageError(message, hint=hint)
+        if not chroma.url:
+            return self.home / "chroma"
+        token = chroma.token.get_secret_value()
+        return ChromaServer(chroma.url, chroma.tenant, chroma.database, token, chroma.scheme, chroma.ca_file)
+
+    @property
     def readers(self) -> frozenset[str]:
-        """All whom any corpus names."""
+        """All readers that any corpus names."""
         return frozenset(reader for visible_to in self.visible_to.values() for reader in visible_to)
 
 

@@ -9,7 +9,7 @@ from functools import reduce
 from importlib.metadata import entry_points
 from operator import or_
 from types import MappingProxyType
-from typing import Annotated
+from typing import Annotated, get_args
 
 from pydantic import Field, GetCoreSchemaHandler
 from pydantic_core import CoreSchema
@@ -88,7 +88,9 @@ def _load_entries() -> Iterator[SourceEntry]:
             log.warning("cannot load the source %s: %r", plugin.name, error)
 
 
-SOURCE_ENTRIES: Mapping[str, SourceEntry] = MappingProxyType({entry.name: entry for entry in _load_entries()})
+SOURCE_ENTRIES: Mapping[str, SourceEntry] = MappingProxyType(
+    {str(get_args(entry.settings.model_fields["type"].annotation)[0]): entry for entry in _load_entries()}
+)
 """The types of source by their `type` in the settings."""
 
 

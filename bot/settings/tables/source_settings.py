@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
@@ -328,9 +328,3 @@ class SourceEntry:
     """
     summary: str
     command: IngestCommand | None = None  # None: it is read from the settings alone, by `footnote ingest all`
-
-    @property
-    def name(self) -> str:
-        """The `type` in the settings."""
-        (name,) = get_args(self.settings.model_fields["type"].annotation)
-        return str(name)

@@ -275,7 +275,7 @@ def test_a_search_that_cannot_find_anything_says_why(
     ("settings", "said"),
     [
         ("", "Start with `footnote setup`"),
-        ("[[corpus]]\nname = 'docs'\nsource = { type = 'folder', path = 'docs' }\n", "`footnote ingest all` reads"),
+        ("[[corpus]]\nname = 'docs'\nsource = { type = 'folder', path = 'docs' }\n", "`footnote ingest all` ingests"),
     ],
 )
 def test_where_nothing_is_ingested_the_settings_decide_how_to_begin(

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from bot.pages.page_rendering import mark_quote
 from bot.pages.page_router import _stay_here
 from bot.pages.sign_in import SESSION_SECONDS, Sessions, Visitor, identify, is_host_known, match_token
-from bot.settings.tables.pages_settings import PagesSettings
+from bot.settings.tables.network_settings import PagesSettings
 
 SECRET = "s" * 20
 TOKENED = PagesSettings(tokens=f"anna reader {SECRET}\n\nbob admin {SECRET}2")

@@ -23,7 +23,7 @@ from bot.server.http_server import (
 )
 from bot.server.monitoring.health import Readiness, ReadinessCheck
 from bot.server.monitoring.server_log import build_redactor
-from bot.settings.tables.settings_tables import HttpSettings
+from bot.settings.tables.network_settings import HttpSettings
 
 ANYWHERE = HttpSettings(port=0)
 

@@ -14,8 +14,9 @@ from starlette.routing import Route
 
 from bot.desk.platform_port import PlatformUnavailable
 from bot.server.record_upkeep import RecordUpkeep, build_outlets
+from bot.settings.tables.network_settings import HttpSettings
 from bot.settings.tables.record_settings import RecordSettings
-from bot.settings.tables.settings_tables import HttpSettings, ScheduleSettings, Settings
+from bot.settings.tables.settings_tables import ScheduleSettings, Settings
 from storage.database.engine import Database
 from storage.record.audit_log import AuditLog
 from storage.record.proof.checkpoints import Checkpoints

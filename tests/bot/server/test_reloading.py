@@ -68,7 +68,7 @@ async def test_settings_change_under_load_by_signal_and_by_command(here: Path) -
         await asyncio.gather(*loading)
         file.rename(here / "bad.toml")
         command = await asyncio.to_thread(run, "reload")
-        assert (command.exit_code, "footnote.toml is not there any more" in command.stderr) == (1, True)
+        assert (command.exit_code, "footnote.toml was deleted" in command.stderr) == (1, True)
         assert await ask() == scopes[-1]
         assert server.stop() == 0
     assert "has two entries named 'salaries'" in json.dumps(server.lines)

@@ -9,7 +9,7 @@ from bot.settings.errors import SettingsError
 from bot.settings.live.live_settings import list_changes, list_scope, take_live
 from bot.settings.settings_reader import load_settings
 from bot.settings.tables.field_types import RESTART, SCOPE
-from bot.settings.tables.mcp_settings import format_token_line
+from bot.settings.tables.network_settings import format_token_line
 from bot.settings.tables.settings_tables import Settings
 from storage.database.engine import to_json_value
 
@@ -45,7 +45,7 @@ def test_the_lines_may_stand_in_a_file(here: Path, monkeypatch: pytest.MonkeyPat
     [
         (["anna secret-token-itself-0123456789"], "footnote mcp token NAME"),
         ([f"anna/x sha256:{'a' * 64}"], "footnote mcp token NAME"),
-        ([LINE, LINE], "two lines with one name or one token"),
+        ([LINE, LINE], "two lines with the same name or the same token"),
     ],
 )
 def test_a_wrong_line_is_told_without_what_it_holds(here: Path, lines: list[str], told: str) -> None:

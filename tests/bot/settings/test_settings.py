@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.cli.setup.init_command import write_starter
-from bot.settings.chroma_location import locate_chroma
 from bot.settings.errors import SettingsError
 from bot.settings.settings_errors import list_keys
 from bot.settings.settings_lines import find_line
@@ -231,7 +230,7 @@ def test_settings_are_frozen() -> None:
         ("chroma = { url = 'localhost' }", 'chroma.url must be empty or begin with "http://" or "https://".'),
         ("database = 'mysql://x'", "database must be empty (SQLite in home) or begin with"),
         ("timezone = ", "footnote.toml is not valid TOML:"),
-        ("timezone = UTC", "(at line 1, column 12). Correct that line. Text stands in quotes"),
+        ("timezone = UTC", "(at line 1, column 12). Correct that line. Put text in quotes"),
         ("[discord]\nshards = 2\nshard_ids = [2]", "discord.shard_ids must be numbers from 0, below that of `shards`"),
     ],
 )
@@ -274,7 +273,7 @@ def test_a_named_file_must_be_there() -> None:
 
 @pytest.mark.parametrize(
     ("text", "fault"),
-    [(None, "is not there any more"), ("", "holds no setting"), ("# gone\n[limits]", "holds no setting")],
+    [(None, "was deleted"), ("", "has no settings any more"), ("# gone\n[limits]", "has no settings any more")],
 )
 def test_a_server_refuses_to_reload_a_file_that_is_gone_or_emptied(text: str | None, fault: str) -> None:
     """A file that came while it ran counts as well; where there was none, none is needed."""
@@ -369,6 +368,6 @@ def test_a_chroma_server_is_named_with_tenant_database_and_token(monkeypatch: py
 
     settings = load_settings()
 
-    assert locate_chroma(settings) == ChromaServer("https://api.trychroma.com", "team", "handbook", "ck-secret")
+    assert settings.chroma_location == ChromaServer("https://api.trychroma.com", "team", "handbook", "ck-secret")
     assert "ck-secret" not in repr(settings)
-    assert locate_chroma(Settings(home=Path("here"))) == Path("here/chroma").absolute()
+    assert Settings(home=Path("here")).chroma_location == Path("here/chroma").absolute()

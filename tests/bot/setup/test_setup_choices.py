@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bot.cli.setup.setup_choices import count_files, edit_variables, name_corpus
 from bot.cli.setup.setup_terminal import wrap_paragraph
-from bot.settings.environment_file import adopt_variables, read_variables
+from bot.settings.settings_reader import adopt_variables, read_variables
 
 SECRETS = st.text(string.ascii_letters + string.digits + " #$'\"=.-_/+", min_size=1).map(str.strip).filter(bool)
 

@@ -19,7 +19,7 @@ from bot.platforms.mattermost.client import MattermostApiClient, MattermostRateL
 from bot.platforms.mattermost.wiring import open_client
 from bot.server import http_server
 from bot.server.monitoring.server_log import build_redactor
-from bot.settings.tables.settings_tables import HttpSettings
+from bot.settings.tables.network_settings import HttpSettings
 from tests.platforms.clock import HASTY
 from tests.platforms.example_app import with_settings
 from tests.platforms.mattermost.state import TEAM, TOKEN

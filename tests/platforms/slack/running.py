@@ -15,7 +15,7 @@ from bot.platforms.slack.transport import PATH, SocketWatch
 from bot.platforms.slack.wiring import open_workspace
 from bot.server import http_server
 from bot.server.monitoring.server_log import build_redactor
-from bot.settings.tables.settings_tables import HttpSettings
+from bot.settings.tables.network_settings import HttpSettings
 from tests.platforms.clock import HASTY
 from tests.platforms.example_app import with_settings
 from tests.platforms.slack.state import APP_TOKEN, BOT_TOKEN, SIGNING_SECRET

@@ -15,8 +15,8 @@ from bot.server.http_server import build_http_app, serve_http
 from bot.server.mcp.mcp_server import PATH, open_mcp_route
 from bot.server.mcp.tool_calls import ToolService
 from bot.server.monitoring.server_log import build_redactor
-from bot.settings.tables.mcp_settings import format_token_line
-from bot.settings.tables.settings_tables import HttpSettings, Settings
+from bot.settings.tables.network_settings import HttpSettings, format_token_line
+from bot.settings.tables.settings_tables import Settings
 from bot.types import TurnRequest, TurnResult
 from pipeline.types import Event, PassagesFound, SearchStarted
 from storage.types import CorpusInfo, Hit

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from mcp import Client, StdioServerParameters, stdio_client
 
-from bot.settings.tables.mcp_settings import digest_token, format_token_line
+from bot.settings.tables.network_settings import digest_token, format_token_line
 from tests.bot.server.mcp.programs import call
 from tests.bot.server.server import ROOT, run, told
 

@@ -17,7 +17,7 @@ from bot.desk.platform_port import CannotPost, RateLimited
 from bot.platforms.shared.rate_limit import retry_call
 from bot.server.monitoring.metrics import ServerMetrics, ServerState, StateCollector
 from bot.server.monitoring.telemetry import Telemetry, open_telemetry
-from bot.settings.tables.settings_tables import HttpSettings
+from bot.settings.tables.network_settings import HttpSettings
 from bot.types import Failure
 from storage.database.refresh_log import RunTotal
 from storage.types import CorpusInfo, LogEntry, RunState
