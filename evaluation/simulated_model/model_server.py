@@ -124,6 +124,7 @@ class ModelServer:
         self.counts.requests += 1
         self.counts.busy += 1
         self.counts.busiest = max(self.counts.busiest, self.counts.busy)
+        self.changed.set()
         return asyncio.ensure_future(self._answer(request, out))
 
     async def _answer(self, request: ChatRequest, out: asyncio.Transport) -> None:

@@ -37,13 +37,6 @@ def test_choice_weights_recover_a_known_law() -> None:
     assert abs(found[2]) < 0.2
 
 
-def test_questions_of_any_number_of_candidates_are_fitted_together() -> None:
-    few = CandidateChoice(np.array([[1.0], [0.0]]), np.array([True, False]))
-    many = CandidateChoice(np.array([[1.0], [0.9], [0.1], [0.2], [0.0]]), np.array([True, True, False, False, False]))
-
-    assert fit_choice([few, many])[0] > 0
-
-
 def test_logistic_regression_recovers_a_known_law() -> None:
     signs = RANDOM.normal(size=(4_000, 2))
     true = RANDOM.random(4_000) < 1 / (1 + np.exp(1 - 2 * signs[:, 0]))
@@ -51,23 +44,6 @@ def test_logistic_regression_recovers_a_known_law() -> None:
     bias, first, second = fit_judge(signs, true, np.ones(4_000))
 
     assert (bias, first, second) == pytest.approx((-1, 2, 0), abs=0.2)
-
-
-def test_example_weights_count_as_repetitions() -> None:
-    signs, true = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([False, True, False, True])
-    again = np.array([0, 1, 1, 1, 2, 3])
-
-    weighed = fit_judge(signs, true, np.array([1.0, 3.0, 1.0, 1.0]))
-    scale = signs.std() / signs[again].std()
-    repeated = fit_judge(signs[again], true[again], np.ones(6), ridge=scale**2)
-
-    assert weighed == pytest.approx(repeated, rel=1e-3)
-
-
-def test_constant_sign_gives_finite_weights() -> None:
-    found = fit_judge(np.array([[1.0, 0.0], [2.0, 0.0], [3.0, 0.0]]), np.array([False, True, True]), np.ones(3))
-
-    assert np.isfinite(found).all()
 
 
 def test_groups_stay_in_one_fold() -> None:

@@ -146,15 +146,6 @@ async def test_calibration_abstains_from_the_requested_share(zoo: tuple[list[Exa
     assert sum(chance < 0.5 for chance in chances) == pytest.approx(2, abs=1)
 
 
-async def test_other_weights_reorder_the_candidates(zoo: tuple[list[ExamOutcome], list[ExamOutcome]]) -> None:
-    example = examples(*zoo)[0]
-
-    again = rescore(example, {"behind": 1.0, "news": -1.0}).outcome.considered.ranked
-
-    assert sorted(one.score for one in again) == [one.score for one in reversed(again)]
-    assert {one.candidate for one in again} == {one.candidate for one in example.outcome.considered.ranked}
-
-
 async def test_crossvalidation_reports_by_exam(zoo: tuple[list[ExamOutcome], list[ExamOutcome]]) -> None:
     """Shares between 0 and 1, of questions that were not fitted to."""
     found = cross_validate(examples(*zoo), abstain=0.1)

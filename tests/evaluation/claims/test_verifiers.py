@@ -7,7 +7,6 @@ import pytest
 
 from evaluation.claims.labelled_claims import LabelledClaim
 from evaluation.claims.verifiers import (
-    VERIFIERS,
     ClaimJudgement,
     build_similarity_verifier,
     judge_claims,
@@ -64,10 +63,6 @@ async def test_local_check_returns_a_verdict(handbook: Path, monkeypatch: pytest
     refused = await judge("Geese sing.", ["Stones are heavy."])
     assert refused.verdict is not SUPPORTS
     assert refused.reasons
-
-
-def test_verifiers_have_names() -> None:
-    assert list(VERIFIERS) == ["majority", "overlap", "likeness", "local"]
 
 
 async def test_claims_are_judged_in_order_and_timed() -> None:

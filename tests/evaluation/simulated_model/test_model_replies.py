@@ -12,7 +12,6 @@ from evaluation.simulated_model.model_replies import (
     REPLY_LENGTHS,
     SimulatedReply,
     build_reply,
-    choose_length,
     detect_kind,
 )
 from pipeline.prompts.prompt_templates import PromptMode, render_prompt
@@ -161,16 +160,3 @@ def test_each_item_of_a_reply_has_its_own_tokens() -> None:
 
     assert come == [1, 1, 1, 0]
     assert len(splitter.close()) == 1
-
-
-def test_lengths_are_seeded_by_the_prompt() -> None:
-    simulated = SimulatedModel(spread=0.3)
-    drawn = [choose_length("draft", str(place), simulated).tokens for place in range(400)]
-
-    assert drawn == [choose_length("draft", str(place), simulated).tokens for place in range(400)]
-    assert drawn != [
-        choose_length("draft", str(place), SimulatedModel(spread=0.3, seed=2)).tokens for place in range(400)
-    ]
-    assert 110 < sum(drawn) / 400 < 130
-    assert min(drawn) >= 1
-    assert choose_length("draft", "any", SimulatedModel()) == REPLY_LENGTHS["draft"]
