@@ -1,23 +1,23 @@
 """The errors of a turn, shaped by what the caller will do.
 
-PipelineError                say it in one line, with what to do
-├── SearchUnavailable        the search failed: say so aloud, an outage never looks like "I don't know"
+PipelineError                report it in one line, with what to do
+├── SearchUnavailable        the search failed: report it, an outage must never look like "I don't know"
 ├── ModelUnavailable         the model gave no usable reply, after the adapter's retries
 │   ├── ModelRefused         it declined to reply: asking again will not help
-│   └── ReplyBroken          a stream broke after its first piece: who has said none of it may ask again
+│   └── ReplyBroken          a stream broke after its first piece: a caller that has shown none of it may ask again
 ├── UnreadableReply          a reply was not in the format asked for, twice
 ├── SchemaNotOffered         the server cannot keep a JSON schema: ask again for the text format
 ├── PromptTooLong            the call does not fit the model's context window: ask again with less
 ├── BudgetExceeded           the turn's calls, tokens or seconds are used up
-├── QuestionTooLong          refuse: longer than the limit, and no person wrote it
+├── QuestionTooLong          refuse: longer than the limit
 ├── QuestionWithoutWords     refuse: nothing in it can be looked up
-├── NotAClaim                refuse: what is to be checked is no single statement
-└── UnknownSystem            a system was asked for by a name that there is not
+├── NotAClaim                refuse: the text to check is not a single statement
+└── UnknownSystem            no system has the requested name
 """
 
 
 class PipelineError(Exception):
-    """A failure that a person can understand. `str()` is one plain line; `hint` says what to do."""
+    """A failure that a person can understand. `str()` is one plain line; `hint` names the remedy."""
 
     kind = "pipeline"
 
@@ -39,7 +39,7 @@ class QuestionWithoutWords(PipelineError):
 
 
 class NotAClaim(PipelineError):
-    """What is to be checked is a question, several statements, nothing at all, or too long."""
+    """The text to check is a question, several statements, empty, or too long."""
 
     kind = "not_a_claim"
 
@@ -53,11 +53,11 @@ class ModelRefused(ModelUnavailable):
 
 
 class ReplyBroken(ModelUnavailable):
-    """A streamed reply broke when some of it had been given out already, so that it was not tried again."""
+    """A streamed reply broke after some of it was passed on, so it was not retried."""
 
 
 class UnreadableReply(PipelineError):
-    """A model's reply was not in the format that was asked for; raised by parsers, and for good after a second try."""
+    """A model's reply was not in the requested format; raised by parsers, and to the caller after a second try."""
 
     kind = "unreadable_reply"
 

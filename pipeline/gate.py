@@ -1,14 +1,13 @@
-"""Record what a turn does, and let out only what its passages support.
+"""Record what a turn does, and let out only sentences that its passages support.
 
 `Recorder` wraps the search of a turn: it notes every search and model call as a `Step` and remembers every passage
-found. `Gate` is the only way text leaves a system; the answer is assembled from what it let through, and nothing else.
+found. `Gate` is the only way text leaves a system; the answer consists of the sentences that it let through.
 
-The gate trusts no system: evidence must be a passage that was retrieved in this turn, unchanged in every field; text
-that is no quotation must be free of links, images and mentions; and what is withheld is counted and kept with its
-reason for the record. Where there is a model, it judges every sentence that is no quotation and not surely false, with
-the conversation beside it; where it cannot be asked, only what the local check is sure of leaves. What copies a
-passage and changes it on the way is no better for the model's consent: the passage is quoted in its place, and the
-model is not asked.
+The gate trusts no system: evidence must be a passage retrieved in this turn, unchanged in every field; text that is not
+a quotation must not have links, images or mentions; withheld sentences are counted and recorded with their reason. If
+there is a model, it judges every sentence that is neither a quotation nor surely false, together with the conversation;
+if the model fails, only sentences that the local check is sure of leave. A sentence that copies a passage with changes
+is not put to the model: its passage is quoted instead.
 """
 
 import asyncio
@@ -72,17 +71,17 @@ class Recorder:
 
     @property
     def found(self) -> Mapping[str, Hit]:
-        """Every passage retrieved in this turn by its id, as first found; a live view that nobody else can write."""
+        """Every passage retrieved in this turn by its id, as first found; a live read-only view."""
         return MappingProxyType(self._found)
 
     @property
     def claims(self) -> tuple[CheckedClaim, ...]:
-        """Every claim of the model's own that was verified, whatever its verdict, in the order in which it was."""
+        """Every verified claim by the model, whatever its verdict, in the order of verification."""
         return tuple(self._claims)
 
     @property
     def usage(self) -> Usage:
-        """What the model calls noted so far took; see `Usage` for what a round is."""
+        """Usage of the model calls noted so far."""
         calls = (noted for noted in self._noted if noted.step.stage != "search")
         asked = [noted for noted in calls if noted.step.facts.get("attempts")]
         facts = [noted.step.facts for noted in asked]
@@ -97,12 +96,12 @@ class Recorder:
         )
 
     def tell(self, event: Event) -> None:
-        """Pass an event on, and keep the claim in it; an explained claim replaces the bare one."""
+        """Pass an event on, and store the claim in it; an explained claim replaces the earlier one."""
         if isinstance(event, ClaimChecked):
             self._claims.append(event.checked)
         if isinstance(event, ClaimExplained):
-            told = event.checked.claim
-            self._claims = [event.checked if claim.claim == told else claim for claim in self._claims]
+            explained = event.checked
+            self._claims = [explained if checked.claim == explained.claim else checked for checked in self._claims]
         self._tell(event)
 
     def note(self, step: Step, began: float) -> None:
@@ -110,11 +109,11 @@ class Recorder:
         self._noted.append(TimedStep(step, began, time.perf_counter()))
 
     async def search(self, query: SearchQuery, k: int) -> tuple[Hit, ...]:
-        """Search as the wrapped search does, and note it. A search that fails is noted with its error and raises."""
+        """Search and note it. A failed search is noted with its error and raises."""
         return await self._record(self._search, query, k)
 
     async def fetch(self, fetch: Search, query: SearchQuery, k: int) -> tuple[Hit, ...]:
-        """Note what another than the turn's search finds for a query."""
+        """Search by another function than the turn's own, and note it."""
         return await self._record(fetch, query, k)
 
     def _record_engine(self, engine: Search) -> Search:
@@ -124,7 +123,7 @@ class Recorder:
         return search
 
     async def _record(self, search: Search, query: SearchQuery, k: int, *, kept: bool = False) -> tuple[Hit, ...]:
-        """Search and note it; the passages too where they are `kept` nowhere else."""
+        """Search and note it; with the passages if they are `kept` nowhere else."""
         self._tell(SearchStarted("" if query.unchecked else query.text))
         began = time.perf_counter()
         try:
@@ -132,7 +131,7 @@ class Recorder:
         except BaseException as error:
             self._note(query, k, began, {"error": f"{type(error).__name__}: {error}".rstrip(": ")})
             raise
-        # The corpus of a hit decides who may see it on record, and its document whether it was forgotten since.
+        # The corpus of a recorded hit decides who may see it, and its document whether it was forgotten since.
         found = tuple((hit.passage.id, hit.score, hit.passage.corpus, hit.passage.document) for hit in hits)
         new = tuple(hit for hit in hits if hit.passage.id not in self._found)
         self._note(query, k, began, {"hits": found} | ({"kept": new} if kept else {}))
@@ -142,7 +141,7 @@ class Recorder:
         return hits
 
     def nearest(self, limit: int) -> tuple[Hit, ...]:
-        """Return the first passage found of each page, at most `limit` of them, in the order in which they came."""
+        """Return the first passage found of each page, at most `limit`, in the order found."""
         pages: dict[tuple[str, str], Hit] = {}
         for hit in self._found.values():
             pages.setdefault((hit.document.corpus, hit.document.key), hit)
@@ -156,8 +155,8 @@ class Recorder:
 def _count_rounds(calls: list[TimedStep]) -> int:
     """Return how many of the calls can be chosen so that none overlaps another.
 
-    What a call waited for is not known here: calls that need nothing of each other count as two where the load of the
-    server put one behind the other. `footnote evaluate speed turn` follows what was waited for.
+    Independent calls count as two if the server's load delayed one behind the other: dependencies are unknown here.
+    `footnote evaluate speed turn` follows them.
     """
     rounds, free = 0, float("-inf")
     for call in sorted(calls, key=lambda call: call.ended):
@@ -167,10 +166,10 @@ def _count_rounds(calls: list[TimedStep]) -> int:
 
 
 class Verify(Protocol):
-    """What a model says of a sentence by the passages that it cites; None where there is nothing to judge by.
+    """Returns a model's verdict on a sentence by the passages that it cites; None if they have nothing to judge by.
 
-    `coming` tells when another sentence may be put to it: what comes together can be judged together.
-    `before` is the sentence that stands before it, and `place` its own among the turn's sentences.
+    `coming` returns when another sentence may follow: sentences that arrive together can be judged together.
+    `before` is the sentence before it, and `place` its own index among the turn's sentences.
     """
 
     async def __call__(
@@ -192,12 +191,12 @@ def is_sure(support: Support) -> bool:
 
 
 def is_judged(support: Support) -> bool:
-    """Return whether a sentence is put to the model, where there is one. Pure."""
+    """Return whether a sentence is put to the model, if there is one. Pure."""
     return _may_hold(support) and not support.better_quoted
 
 
 def is_quoted(support: Support) -> bool:
-    """Return whether its passage is quoted in a sentence's place, where there is a model to write it. Pure."""
+    """Return whether a sentence's passage is quoted instead, if a model wrote the sentence. Pure."""
     return _may_hold(support) and support.better_quoted
 
 
@@ -227,10 +226,11 @@ class Gate:
         self._supports = supports
         self._tell = tell
         self._verify = verify
-        self._asked = tuple(asked)  # what was said in the conversation: it may be repeated
+        self._asked = tuple(asked)  # texts of the conversation, which a sentence may repeat
         self._rulings: dict[tuple[str, tuple[Evidence, ...]], asyncio.Task[CheckedClaim | str]] = {}
         self._quoted_instead: set[tuple[str, tuple[Evidence, ...]]] = set()
-        self._checking, self._whole = 0, False
+        self._checking = 0
+        self._whole = False
         self._said: list[CitedSentence] = []
         self._claims: list[CheckedClaim] = []
         self._withheld: list[WithheldSentence] = []
@@ -240,11 +240,11 @@ class Gate:
         return tuple(self._withheld)
 
     async def judge(self, sentence: CitedSentence, before: str = "") -> bool:
-        """Decide on a sentence before its place has come; return whether it will pass. Nothing leaves by this."""
+        """Decide on a sentence before its turn to be said; return whether it will pass. Nothing leaves by this."""
         return not (_find_fault(sentence, self._found) or isinstance(await self._rule(sentence, before), str))
 
     def prefers_quotation(self, sentence: CitedSentence) -> bool:
-        """Return whether a sentence was withheld only as it is nearly, but not quite, what its passage says."""
+        """Return whether a sentence was withheld only because it nearly copies its passage."""
         return (sentence.text, sentence.evidence) in self._quoted_instead
 
     def end_draft(self) -> None:
@@ -256,12 +256,12 @@ class Gate:
         return Coming.NEVER if self._whole else Coming.LATER
 
     async def say(self, sentence: CitedSentence) -> bool:
-        """Let a sentence through if it stands on passages found in this turn; return whether it was."""
+        """Let a sentence through if passages found in this turn support it; return whether it passed."""
         ruling = _find_fault(sentence, self._found) or await self._rule(sentence)
         if isinstance(ruling, str):
             withheld = WithheldSentence(sentence.text, ruling)
             self._withheld += [withheld] * (withheld not in self._withheld)
-            log.info("sentences withheld in this turn: %d", len(self._withheld))  # their text is the record's alone
+            log.info("sentences withheld in this turn: %d", len(self._withheld))  # their text is only recorded
             return False
         self._claims.append(ruling)
         self._said.append(sentence)
@@ -269,7 +269,7 @@ class Gate:
         return True
 
     async def _rule(self, sentence: CitedSentence, before: str = "") -> CheckedClaim | str:
-        """Return the claim that a sentence makes, checked, or why it is withheld; once, whoever asks first."""
+        """Return the checked claim of a sentence, or why it is withheld; checked once, at the first call."""
         key = (sentence.text, sentence.evidence)
         if key not in self._rulings or self._rulings[key].cancelled():
             self._rulings[key] = asyncio.ensure_future(self._check(sentence, before, len(self._rulings)))
@@ -302,9 +302,9 @@ class Gate:
         return held if is_sure(support) else reasons or "its passages do not support it"
 
     def quote(self, evidence: Evidence) -> bool:
-        """Show what a passage found in this turn says, word for word, until there is an answer; return whether it is.
+        """Show a quotation of a passage found in this turn until there is an answer; return whether it is shown.
 
-        It is no part of the answer. What is not as it stands in a found passage is not shown.
+        It is not part of the answer. Anything but the passage's own words is not shown.
         """
         fault = _find_evidence_fault(evidence, self._found)
         if fault:
@@ -316,9 +316,8 @@ class Gate:
     def answer(self, status: Status, *, nearest: Sequence[Hit] = (), claims: Sequence[CheckedClaim] = ()) -> Answer:
         """Assemble the answer of a turn that ended with `status`.
 
-        Only an answered turn carries sentences, and a turn in which nothing was said has not been answered: it
-        becomes an abstention. `nearest` is kept for abstentions alone. `claims` are those that a model made and that
-        were verified, whatever the verdict: every turn keeps them for its record, and no channel shows their text.
+        A turn without sentences becomes an abstention. `nearest` is used for abstentions alone. `claims` are verified
+        claims by the model, whatever the verdict: the record stores them, and no channel shows their text.
         """
         if status is Status.ANSWERED and not self._said:
             status = Status.ABSTAINED
@@ -328,12 +327,12 @@ class Gate:
             return Answer(status, claims=tuple(claims), nearest=pages, withheld=withheld)
         sentences, citations = footnotes.number_footnotes(self._said)
         quoted = {text for text, _ in self._quoted_instead}
-        withheld = sum(one.text not in quoted for one in self._withheld)  # what is quoted instead is not left out
+        withheld = sum(one.text not in quoted for one in self._withheld)  # quoted ones are not missing
         return Answer(status, sentences, citations, claims=(*claims, *self._claims), withheld=withheld)
 
 
 def _find_fault(sentence: CitedSentence, found: Mapping[str, Hit]) -> str:
-    """Name what is wrong with a sentence's form or evidence; empty when nothing is."""
+    """Return what is wrong with a sentence's form or evidence; empty if nothing is."""
     if not sentence.text.strip():
         return "it has no text"
     if not sentence.evidence:

@@ -1,4 +1,4 @@
-"""What a system is, and the kit of all that it may touch."""
+"""The contract of a system: its type, and the kit of everything that it may use."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Ask(Protocol):
-    """A question to the language model, as one stage of a system asks it."""
+    """A call of the language model by one stage of a system."""
 
     async def __call__(self, template: str, form: ReplyFormat[T], *, stage: str, **facts: object) -> T:
         """Render the template, call the model and parse the reply; call once more if it cannot be parsed.
@@ -27,48 +27,47 @@ class Ask(Protocol):
 
 
 class Stream(Protocol):
-    """Like `Ask`, for a reply that is read while it arrives."""
+    """Like `Ask`, for a reply that is parsed while it arrives."""
 
     def __call__(self, template: str, splitter: ReplySplitter[T], *, stage: str, **facts: object) -> AsyncIterator[T]:
-        """Render, call, and yield each value as soon as it is certain; closing the iterator ends the call."""
+        """Render, call, and yield each value once certain; closing the iterator ends the call."""
         ...
 
 
 Search = Callable[[SearchQuery, int], Awaitable[tuple[Hit, ...]]]
-"""Returns at most so many hits of the turn's scope, best first. Raises `SearchUnavailable`: an outage is never an empty
-result."""
+"""Returns at most that many hits of the turn's scope, best first. An outage raises `SearchUnavailable`."""
 Compare = Callable[[str, Sequence[str]], Awaitable[tuple[float, ...]]]
-"""Returns the cosine of a text with each of others, by the embedder that the passages were indexed with."""
+"""Returns the cosine of a text with each of several others, by the embedder that indexed the passages."""
 Rerank = Callable[[str, Sequence[Evidence]], Awaitable[tuple[float, ...]]]
-"""Returns how well each sentence answers a question, read where it stands; nothing where there is no reader."""
+"""Returns how well each sentence answers a question, read in its context; empty if there is no reader."""
 
 
 class Supports(Protocol):
-    """The local check: decides whether the whole passages of the evidence support a sentence, without a model server.
+    """The local check: decides without a model server whether the whole passages of the evidence support a sentence.
 
-    `asked` are the texts of the conversation: what stands there may be repeated, but is no evidence.
+    `asked` are the texts of the conversation: a sentence may repeat them, but they are not evidence.
     """
 
     async def __call__(self, sentence: str, evidence: Sequence[Evidence], *, asked: Sequence[str] = ()) -> Support: ...
 
 
 class Demos(Protocol):
-    """The worked examples of one turn: those that may be shown within its scope."""
+    """The worked examples that may be shown within one turn's scope."""
 
     async def __call__(self, query: str, k: int) -> tuple[RankedDemo, ...]:
-        """Return the `k` that are nearest to a dialogue and its knowledge, best first."""
+        """Return the `k` nearest to a dialogue and its knowledge, best first."""
         ...
 
     def show(self, chosen: Sequence[Demonstration]) -> None:
-        """Put examples before each call of a model from now on that they fit, those of the gate too."""
+        """Put examples before each later model call that they fit, including those of the gate."""
         ...
 
 
 Say = Callable[[CitedSentence], Awaitable[bool]]
-"""The only way text leaves a system; the gate stands here. Returns whether the sentence was let through."""
+"""The only way text leaves a system: through the gate. Returns whether the sentence passed."""
 Judge = Callable[[CitedSentence, str], Coroutine[Any, Any, bool]]
-"""Begins what `Say` will ask for, while sentences before it are still on their way; returns whether it will pass. The
-text is the sentence that stands before it, which tells what its pronouns mean."""
+"""Judges a sentence before its turn to be said; returns whether it will pass. The text is the sentence before it, which
+shows what its pronouns mean."""
 
 
 async def no_reader(question: str, sentences: Sequence[Evidence]) -> tuple[float, ...]:
@@ -87,7 +86,7 @@ _SHARES: Mapping[Effort, Mapping[str, float]] = {
     "normal": {},
     "thorough": {"passages": 3 / 2, "looked_up": 5 / 3, "evidence": 3 / 2, "pages": 8 / 5, "claims": 3 / 2}
     | {"asked_claims": 5 / 3, "rounds": 4 / 3, "examples": 4 / 3},
-}  # of what is set; what is not named stays as it is
+}  # shares of the settings; other limits stay the same
 
 
 class _NoDemos:
@@ -106,29 +105,29 @@ NO_DEMOS: Demos = _NoDemos()
 class Limits:
     passages: int = 10  # how many passages a search returns to a system
     sentences: int = 3  # how many sentences a quoted answer has at most
-    question_characters: int = 4_000  # longer questions are refused: no embedder reads them and no person wrote them
+    question_characters: int = 4_000  # longer questions are refused: embedders cannot read them
     seconds: float = 60.0
-    turns: int = 5  # how many of the last turns a model is shown at most
+    turns: int = 5  # how many of the last turns a model sees at most
     looked_up: int = 3  # how many passages are summarised for a query
-    evidence: int = 2  # how many passages are evidence for a claim of the model's own
+    evidence: int = 2  # how many passages are evidence for a claim by the model
     query: WrittenQuery = "auto"
-    """Whether the model writes what is looked up; `auto`: as the system does, in `wikichat-fast` where it is needed."""
-    pages: int = 5  # how many pages that a search engine names are read
-    claims: int = 8  # how many claims of the model's own are verified at most
-    asked_claims: int = 3  # for how many of them it is asked at most where it writes down claims and no text
-    refine: bool = True  # whether a draft is refined by feedback before it is said
-    rounds: int = 3  # how many candidates are drafted at most where one is drafted until it is good enough
-    policy: Policy = "learned"  # when more is looked up than the question as it was asked
-    utility: Utility = "kf1"  # by what a candidate is good enough
+    """Whether the model writes the search query; `auto`: by system, in `wikichat-fast` only if needed."""
+    pages: int = 5  # how many pages of a search engine's results are read
+    claims: int = 8  # how many claims by the model are verified at most
+    asked_claims: int = 3  # how many claims the model is asked for if it writes claims directly
+    refine: bool = True  # whether feedback refines a draft before it is said
+    rounds: int = 3  # how many candidates are drafted at most until one is good enough
+    policy: Policy = "learned"  # when to look up more than the original question
+    utility: Utility = "kf1"  # the measure by which a candidate is good enough
     examples: int = 3  # how many worked examples `in-context` shows before a call
     example_relevance: float = 0.7
-    """What likeness to the question weighs in their choice; the rest is how far each is from the one before it."""
-    example_notes: Literal["text", "triples"] = "text"  # how the notes are written that it shows
+    """The weight of likeness to the question in their choice; the rest weighs each one's distance from the previous."""
+    example_notes: Literal["text", "triples"] = "text"  # how examples show their notes
     student: bool = False
-    """Whether the model is a distilled one: no examples, no reasoning first, drafting and refining in one."""
+    """Whether the model is distilled: no examples, no reasoning first, drafting and refining in one call."""
 
     def at(self, effort: Effort) -> "Limits":
-        """Return the limits of an effort; these are those of the normal one. What is one at least stays so."""
+        """Return the limits of an effort; these are the normal ones. A limit of at least one never falls below one."""
         shares: dict[str, Any] = {name: share * getattr(self, name) for name, share in _SHARES[effort].items()}
         scaled = {name: max(round(value), min(1, getattr(self, name))) for name, value in shares.items()}
         query = "always" if effort == "thorough" and self.query == "auto" else self.query
@@ -136,13 +135,13 @@ class Limits:
 
 
 def lower_effort(effort: Effort) -> Effort:
-    """Return the next lower one, or the lowest."""
+    """Return the next lower effort; the lowest stays."""
     return EFFORTS[max(0, EFFORTS.index(effort) - 1)]
 
 
 @dataclass(frozen=True, slots=True)
 class Kit:
-    """What a system gets besides the conversation. Nothing else reaches it."""
+    """Everything a system gets apart from the conversation."""
 
     ask: Ask
     stream: Stream
@@ -151,24 +150,24 @@ class Kit:
     supports: Supports
     say: Say
     judge: Judge
-    end_draft: Callable[[], None]  # tells that all that is to be judged has come: nothing need wait for more
-    tell: Callable[[Event], None]  # never blocks: what the channel shows while it waits
+    end_draft: Callable[[], None]  # called after the last sentence to judge, so that none waits for more
+    tell: Callable[[Event], None]  # reports progress that the channel shows; never blocks
     limits: Limits
     now: datetime
     random: Random
     run_in_thread: Callable[..., Awaitable[Any]] = asyncio.to_thread
-    """Calls a function with arguments, one that computes for long, without keeping others waiting."""
+    """Calls a function that computes for long, without blocking the event loop."""
     busy: Callable[[], bool] = lambda: False
-    """Whether a call of the model would have to wait for its place now: what waits can be asked together."""
+    """Whether a model call would have to wait now, so that waiting calls can be merged."""
     rerank: Rerank = no_reader
-    corpora: int = 1  # how many of them are in the turn's scope
+    corpora: int = 1  # how many corpora are in the turn's scope
     engine: Search | None = None
-    """The search engine of the scope, whose `k` counts pages; None where it has none, and the corpora are searched."""
+    """The search engine of the scope, whose `k` counts pages; None if the corpora are searched instead."""
     demos: Demos = NO_DEMOS
     quote: Callable[[Evidence], bool] = lambda _: False
-    """Shows what a found page says, word for word, until there is an answer; returns whether it is shown."""
+    """Shows a quotation from a found page until there is an answer; returns whether it is shown."""
     prefers_quotation: Callable[[CitedSentence], bool] = lambda _: False
-    """Returns whether a sentence was withheld only as its passage, which it nearly copies, is better quoted."""
+    """Returns whether a sentence was withheld only because it nearly copies its passage, which is better quoted."""
 
 
 System = Callable[[Conversation, Kit], Awaitable[Status]]
@@ -177,15 +176,15 @@ System = Callable[[Conversation, Kit], Awaitable[Status]]
 
 @dataclass(frozen=True, slots=True)
 class SystemEntry:
-    """A system as it is registered: all that commands, settings, the doctor and evaluation know of it."""
+    """A registered system: all that commands, settings, the doctor and evaluation know of it."""
 
     name: str
-    summary: str  # one line for whoever chooses among systems
+    summary: str  # one line for people who choose a system
     answer: System
-    check: System | None = None  # checks one claim; None: as `calls` tells, by the model or by rules alone
+    check: System | None = None  # checks one claim; None: by the model if `calls` names any, else by rules alone
     check_text: System | None = None  # checks each statement of a text; None: likewise
     calls: tuple[str, ...] = ()
-    """The templates of the model calls that it makes, in the order of a turn; none where it asks no model."""
+    """The templates of its model calls, in the order of a turn; empty if it calls no model."""
 
 
 async def ask_unconfigured(template: str, form: ReplyFormat[T], *, stage: str, **facts: object) -> T:
@@ -196,7 +195,7 @@ async def ask_unconfigured(template: str, form: ReplyFormat[T], *, stage: str, *
 async def stream_unconfigured(
     template: str, splitter: ReplySplitter[T], *, stage: str, **facts: object
 ) -> AsyncIterator[T]:
-    """Raise `ModelUnavailable` when the first piece is waited for."""
+    """Raise `ModelUnavailable` at the first piece."""
     del template, facts
     raise _unconfigured_error(stage)
     yield splitter.close()[0]  # never reached: it makes this a generator

@@ -1,4 +1,4 @@
-"""Values of the pipeline: conversations in, answers out, and the events that may be watched meanwhile."""
+"""Values of the pipeline: conversations in, answers out, and the events that report progress."""
 
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -14,10 +14,9 @@ class Turn:
     text: str
     at: datetime | None = None
     language: str = ""
-    titles: tuple[str, ...] = ()  # for a turn of the bot's: the titles of the pages it cited, most cited first
-    corpora: tuple[str, ...] = ()
-    """For a turn of the bot's: the corpora that it was made from, as far as they are known."""
-    documents: tuple[DocumentId, ...] = ()  # for a turn of the bot's: those that it stands on
+    titles: tuple[str, ...] = ()  # of the pages that a bot's turn cited, most cited first
+    corpora: tuple[str, ...] = ()  # that a bot's turn was made from, as far as known
+    documents: tuple[DocumentId, ...] = ()  # that a bot's turn rests on
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +34,7 @@ class Conversation:
 
 
 class Status(StrEnum):
-    """How a turn ended. Only `ANSWERED` carries text from passages or a model; the others speak in our templates."""
+    """How a turn ended. Only `ANSWERED` carries text from passages or a model; the others use our templates."""
 
     ANSWERED = "answered"
     ABSTAINED = "abstained"
@@ -51,13 +50,13 @@ class CitedSentence:
 
     text: str
     evidence: tuple[Evidence, ...]
-    note: str = ""  # our own words shown before it, such as the page and date of one of two sources that disagree
+    note: str = ""  # our own words shown before it, such as page and date if two sources disagree
     paragraph: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class DemoNote:
-    """A note of a worked example, as an answer was written from it."""
+    """A note that a worked example's answer was written from."""
 
     text: str
     title: str
@@ -68,35 +67,35 @@ class DemoNote:
 
 @dataclass(frozen=True, slots=True)
 class DemoClaim:
-    """A claim that was held against the notes of a worked example."""
+    """A claim that was compared with the notes of a worked example."""
 
     text: str
     verdict: Verdict = Verdict.SUPPORTS
-    notes: tuple[int, ...] = ()  # the numbers of those that settle it, from 1
+    notes: tuple[int, ...] = ()  # the numbers of the notes that decide it, from 1
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Demonstration:
-    """A turn that was answered well, shown to a model before another. It is no evidence for anything."""
+    """A well answered turn, shown to a model before another turn. It is never evidence."""
 
-    id: str  # of the turn; of ours their name
+    id: str  # of the turn; for our own examples, a name
     turns: tuple[tuple[Literal["user", "bot"], str], ...]  # the last is the question
     day: date
     notes: tuple[DemoNote, ...]
     answer: str  # with the numbers of notes in brackets
     claims: tuple[DemoClaim, ...]
-    query: str = ""  # what was looked up for it; empty where that is not known
+    query: str = ""  # its search query; empty if unknown
     time: str = "none"  # the query's: `recent`, a year or `none`
     language: str = ""  # the asker's (ISO 639-1)
-    corpora: tuple[str, ...] = ()  # all that it was made from; none for ours
+    corpora: tuple[str, ...] = ()  # that it was made from; empty for our own examples
     documents: tuple[DocumentId, ...] = ()
     pinned: bool = False
     triples: bool = False  # whether its notes are written as triples
 
     @property
     def searched(self) -> str:
-        """What it is found by: its dialogue and its knowledge."""
+        """The text that a search compares: its dialogue and its knowledge."""
         return "\n".join((*(text for _, text in self.turns), *(note.text for note in self.notes)))
 
 
@@ -108,22 +107,22 @@ class RankedDemo:
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """Whether passages say a sentence: a score from 0 to 1, the decision, and reasons a person can read."""
+    """Whether passages support a sentence: a score from 0 to 1, the decision, and readable reasons."""
 
     score: float
     holds: bool
     reasons: tuple[str, ...] = ()
     appealable: bool = False
-    """It fails, but not surely: on meaning alone, or on what stands in the question. A model may say otherwise."""
-    verbatim: bool = False  # it stands in a passage in these words, or in all but these: no model need be asked
-    contradicted: bool = False  # the passages say something else in the place of a part of it
-    altered: bool = False  # it holds, but for how it binds or bounds what is said: "may" for "must"
+    """It fails, but not surely: on meaning alone, or on words from the question. A model may overrule that."""
+    verbatim: bool = False  # a passage has it in these words or almost these: a model need not judge it
+    contradicted: bool = False  # the passages state something else instead of a part of it
+    altered: bool = False  # it holds, except for how it binds or limits the statement: "may" for "must"
     better_quoted: bool = False
-    """It may say something else than its passage, which is quoted instead even where a model finds that it is so."""
-    replaced: bool = False  # a word of substance in it was added to that sentence, or put in another's place
-    doubtful: bool = False  # it holds, but not by so much that a model, where there is one, need not be asked
+    """It may differ in meaning from its passage, which is quoted instead even if a model accepts the sentence."""
+    replaced: bool = False  # a content word was added to the passage's sentence, or replaces one of its words
+    doubtful: bool = False  # it holds, but so narrowly that a model, if there is one, must judge it
     because: tuple[VerdictReason, ...] = ()
-    """What of the reasons matters to who only reads: without ids and scores, for any language."""
+    """The reasons that matter to readers: without ids and scores, for any language."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,27 +139,27 @@ class Answer:
     sentences: tuple[AnsweredSentence, ...] = ()
     citations: tuple[Citation, ...] = ()
     claims: tuple[CheckedClaim, ...] = ()
-    nearest: tuple[Hit, ...] = ()  # the best passage of each of the nearest pages, when the bot abstained
+    nearest: tuple[Hit, ...] = ()  # the best passage of each of the nearest pages, if the bot abstained
     withheld: int = 0  # how many sentences the gate did not let through
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a turn cost. All zero for a system that asks no model."""
+    """The cost of a turn. All zero for a system that calls no model."""
 
     llm_calls: int = 0
     llm_rounds: int = 0
-    """By the clock: the most calls of which each began when the one before it had ended, whether it waited for that or
-    not. A call that begins while the one that it follows is still streaming is in the same round."""
+    """The longest chain of calls that each began after the previous one had ended, by the clock. A call that begins
+    while its predecessor is still streaming is in the same round."""
     prompt_tokens: int = 0
-    cached_tokens: int = 0  # of those of prompts, what servers had in their caches
+    cached_tokens: int = 0  # how many of the prompt tokens servers had in their caches
     completion_tokens: int = 0
-    cost: float | None = None  # in the price list's currency; None where a call has no price
+    cost: float | None = None  # in the price list's currency; None if a call has no price
 
 
 @dataclass(frozen=True, slots=True)
 class SearchStarted:
-    query: str  # empty where what is looked for must not be shown yet
+    query: str  # empty if it must not be shown yet
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,21 +175,21 @@ class SentencePassed:
 
 @dataclass(frozen=True, slots=True)
 class ClaimChecked:
-    """A claim of the model's own was verified. Its text may be shown only where its verdict is SUPPORTS."""
+    """A claim by the model was verified. Its text may be shown only if its verdict is SUPPORTS."""
 
     checked: CheckedClaim
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimExplained:
-    """Why a claim was given its verdict, where that was said after the verdict; the whole claim with its reasoning."""
+    """A claim whose reasoning came after its verdict, now complete."""
 
     checked: CheckedClaim
 
 
 @dataclass(frozen=True, slots=True)
 class PageQuoted:
-    """What a page that was found says in its own words, shown while the rest is checked, until there is an answer."""
+    """A quotation from a found page, shown until there is an answer."""
 
     evidence: Evidence
 
@@ -201,4 +200,4 @@ class DraftStarted:
 
 
 Event = SearchStarted | PassagesFound | PageQuoted | ClaimChecked | ClaimExplained | DraftStarted | SentencePassed
-"""What a person may watch happen while a turn runs."""
+"""Progress of a running turn that a person may watch."""

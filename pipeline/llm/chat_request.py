@@ -1,4 +1,4 @@
-"""Compose a call as the arguments of a chat completion, with the quirks its server was found to have. Pure."""
+"""Compose a call as the arguments of a chat completion, adapted to the server's known quirks. Pure."""
 
 import hashlib
 import json
@@ -18,33 +18,31 @@ _SURROGATES = lazy_compile("[\ud800-\udfff]")
 
 
 def repair_surrogates(text: str) -> str:
-    """Return a text that can be sent: halves that belong together are joined, others are replaced by U+FFFD."""
+    """Join surrogate pairs, and replace lone surrogates by U+FFFD, so that the text can be encoded."""
     if not _SURROGATES.search(text):
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 OPTIONAL_ARGUMENTS = frozenset({"temperature", "reasoning_effort", "stream_options", "max_tokens"})
-"""Arguments that a call can do without; `max_tokens` has a newer name."""
+"""Arguments that a call can omit; `max_tokens` has a newer name."""
 SCHEMA_ARGUMENT = "response_format"
 KEY_ARGUMENT = "prompt_cache_key"
 OPTIONS_ARGUMENT = "prompt_cache_options"
 CACHE_ARGUMENTS = frozenset({KEY_ARGUMENT, OPTIONS_ARGUMENT})
 _HIDDEN_REASONERS = lazy_compile(r"(?i)(?<![a-z])(?:o[1-9](?![0-9])|gpt-5|gpt-oss)")
-"""Names of models whose reasoning a server keeps to itself, or apart."""
+"""Names of models whose reasoning the server hides or sends apart."""
 _VISIBLE_REASONERS = lazy_compile(r"(?i)(?<![a-z])r1(?![0-9])|qwq|qwen3|think|reason|magistral")
-"""Names of models whose reasoning may stand in the text."""
+"""Names of models whose reasoning may be in the text."""
 _NON_REASONERS = lazy_compile(r"(?i)instruct|chat|non-?(?:think|reason)")
 
 
 @dataclass(frozen=True, slots=True)
 class ServerQuirks:
-    left_out: frozenset[str] = frozenset()  # arguments that the server does not take
-    plain_roles: bool = False  # whether it takes only a user and an assistant who take turns
-    thinks: bool | None = None  # whether the model thinks before it replies; None: not seen yet
-    unopened: bool | None = (
-        None  # whether its reasoning ends in the text without having begun there; None: not seen yet
-    )
+    left_out: frozenset[str] = frozenset()  # arguments that the server rejects
+    plain_roles: bool = False  # whether it accepts only alternating user and assistant messages
+    thinks: bool | None = None  # whether the model reasons before it replies; None: not seen yet
+    unopened: bool | None = None  # whether its text has an end tag of reasoning without a start tag; None: not seen yet
 
     def without(self, argument: str) -> "ServerQuirks":
         return replace(self, left_out=self.left_out | {argument})
@@ -74,7 +72,7 @@ class QuirkMemory:
 
 
 def is_reasoning_model(settings: ModelSettings, model: str, quirks: ServerQuirks) -> bool:
-    """Return whether a model reasons before it replies: as set, else as observed, else by its name."""
+    """Return whether a model reasons before it replies: by the settings, else as observed, else by its name."""
     known = settings.thinks if settings.thinks is not None else quirks.thinks
     if known is not None:
         return known
@@ -84,7 +82,7 @@ def is_reasoning_model(settings: ModelSettings, model: str, quirks: ServerQuirks
 
 
 def may_begin_inside_reasoning(settings: ModelSettings, model: str, quirks: ServerQuirks) -> bool:
-    """Return whether a stream may begin inside the reasoning, so that its beginning must be held back."""
+    """Return whether a stream may begin inside the reasoning, so that its start must be held back."""
     if quirks.unopened is not None:
         return quirks.unopened
     return is_reasoning_model(settings, model, quirks) and not _HIDDEN_REASONERS.search(model)
@@ -92,7 +90,7 @@ def may_begin_inside_reasoning(settings: ModelSettings, model: str, quirks: Serv
 
 _SCHEMA_INSTRUCTION = "Reply with one JSON object and nothing else. It must fit this JSON schema:\n"
 
-SHORTEN_HINT = "set a model with a larger window, or lower passages in [limits]"  # what to do where a call does not fit
+SHORTEN_HINT = "set a model with a larger window, or lower passages in [limits]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +99,8 @@ class ModelRequest:
     quirks: ServerQuirks
     arguments: Mapping[str, Any]
     prompt_tokens: int  # estimated
-    reply_tokens: int  # how long the whole reply may be, reasoning included
-    hold: bool  # whether what comes first may be the rest of the reasoning
+    reply_tokens: int  # maximum length of the whole reply, reasoning included
+    hold: bool  # whether the reply may begin inside the reasoning
 
     @property
     def streamed(self) -> bool:
@@ -140,7 +138,7 @@ def compose_request(call: ModelCall, settings: ModelSettings, quirks: ServerQuir
 
 
 def _fit_reply(prompt: int, visible: int, reply: int, context: int) -> int:
-    """Fit a reply into the context window: reasoning gives way, the visible reply does not."""
+    """Fit a reply into the context window by shortening its reasoning, not the visible reply."""
     if prompt + visible > context:
         message = f"the call needs about {prompt + visible} tokens, and the model can hold {context}"
         raise PromptTooLong(message, hint=f"raise context_tokens if the model holds more, or {SHORTEN_HINT}")
@@ -160,24 +158,24 @@ def _format_messages(call: ModelCall, plan: StagePlan, quirks: ServerQuirks) -> 
 
 
 def _append_instruction(messages: Sequence[ChatMessage], rule: str) -> Sequence[ChatMessage]:
-    """Append a rule to the system message: before the examples, where a prefix cache keeps it."""
+    """Append a rule to the system message: before the examples, so that a prefix cache covers it."""
     if messages[0].role != "system":
         return (ChatMessage("system", rule), *messages)
     return (ChatMessage("system", f"{messages[0].text}\n\n{rule}"), *messages[1:])
 
 
 def _build_cache_arguments(call: ModelCall, kind: CacheKind) -> dict[str, Any]:
-    """Return the arguments by which calls that begin alike reach the same cache; nothing in them is of a user."""
+    """Return the arguments by which calls with the same beginning reach the same cache; they contain no user data."""
     if kind == "none" or call.messages[0].role != "system":
         return {}
     beginning = call.messages[0].text[: call.shared or None]
     key = hashlib.sha256(beginning.encode("utf-8", "replace")).hexdigest()[:32]
-    # Else all of each call is kept, at a price, and no other call ever ends there.
+    # Without a mark, the server stores each whole call at a price, though no other call can use it.
     return {KEY_ARGUMENT: key} | ({OPTIONS_ARGUMENT: {"mode": "explicit"}} if kind == "marks" else {})
 
 
 def _mark_beginning(messages: Sequence[dict[str, Any]], shared: int) -> list[dict[str, Any]]:
-    """Return messages with a mark where the shared beginning ends."""
+    """Return messages with a cache mark at the end of the shared beginning."""
     first, *others = messages
     marked = {"type": "text", "text": first["content"][:shared], "prompt_cache_breakpoint": {"mode": "explicit"}}
     return [{**first, "content": [marked, {"type": "text", "text": first["content"][shared:]}]}, *others]

@@ -1,6 +1,6 @@
-"""The language model as the pipeline knows it: a call, its reply, and the protocol that an adapter keeps.
+"""The language model as the pipeline sees it: a call, its reply, and the protocol that adapters implement.
 
-`pipeline.llm` is the adapter for servers that speak OpenAI's chat protocol; tests hand in scripted models.
+`model_client` is the adapter for servers that speak OpenAI's chat protocol; tests use scripted models.
 """
 
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -16,27 +16,27 @@ class ChatMessage:
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    stage: str  # which step of a system asks; settings may name a model for it
+    stage: str  # the step of a system that makes the call; settings may name a model for it
     messages: tuple[ChatMessage, ...]
     schema: Mapping[str, Any] | None = None
     """A JSON schema (an object at its top) that the reply must fit; None for plain text."""
     max_tokens: int = 1_024  # how long the visible reply may be
-    shared: int = 0  # so many characters of the first message are those of every call, whatever its stage
+    shared: int = 0  # how many characters of the first message all calls share, whatever their stage
     note_lost: Callable[["ModelReply"], None] | None = field(default=None, compare=False)
-    """Told what each try came to, and took, that gave no whole reply: it failed, or was stopped before its end."""
+    """Called with the partial reply and cost of each try that failed or was stopped before its end."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
     text: str
-    model: str  # the model's name as the server gave it, else as it was asked for
+    model: str  # the model's name by the server, else as requested
     reasoning: str = ""
     finish: Literal["stop", "length", "refusal", "filtered"] = "stop"
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cached_tokens: int = 0  # how many of the prompt's tokens the server had in its cache
-    estimated: bool = False  # whether the counts are our estimate, as the server gave none
-    cost: float | None = None  # in the price list's currency; None where no price is configured
+    estimated: bool = False  # whether the counts are our estimate because the server sent none
+    cost: float | None = None  # in the price list's currency; None if no price is configured
     milliseconds: float = 0.0
     attempts: int = 1
 
@@ -55,30 +55,32 @@ class Budget:
 
 @dataclass(slots=True)
 class BudgetMeter:
-    """What a turn has used so far. The one mutable value of a turn: the adapter adds to it, and refuses beyond it."""
+    """Usage of a turn so far: its one mutable value. The adapter adds to it, and refuses calls beyond the budget."""
 
     budget: Budget = field(default_factory=Budget)
     calls: int = 0
     tokens: int = 0
-    deadline: float | None = None  # on `time.monotonic()`; None for a turn without an end
+    deadline: float | None = None  # on `time.monotonic()`; None if unlimited
 
 
 class LLM(Protocol):
     """A language model behind a server.
 
-    Both ways to ask raise:
-        ModelUnavailable: no usable reply came, after retries; the message says why, never with a key in it.
+    `complete` and `stream` raise:
+        ModelUnavailable: no usable reply came, after retries; the message gives the reason and never contains a key.
         ModelRefused: the model, or a filter before it, declined.
-        SchemaNotOffered: the call has a schema and this server cannot keep one; ask again without. Never counted.
+        SchemaNotOffered: the server does not support the call's schema; ask again without. Such a call is not counted.
         PromptTooLong: the call does not fit the model's context window; ask again with less.
         BudgetExceeded: the turn's calls, tokens or seconds are used up.
     """
 
     def structured(self, stage: str) -> bool:
-        """Return whether calls of a stage may carry a schema, as far as is known now."""
+        """Return whether calls of a stage may carry a schema, as far as known."""
         ...
 
-    def busy(self) -> bool: ...
+    def busy(self) -> bool:
+        """Return whether a call would have to wait for a free slot."""
+        ...
 
     async def complete(self, call: ModelCall, spent: BudgetMeter) -> ModelReply: ...
 

@@ -1,6 +1,6 @@
-"""Call the model behind a server: wait for a place, try, retry, and count what was used.
+"""Call the model behind a server: wait for a slot, try, retry, and count usage.
 
-`open_model` is the way in; a process that calls no model never imports `openai`.
+`open_model` opens a model at once, `LazyModel` at its first call; a process that calls no model never imports `openai`.
 """
 
 import asyncio
@@ -48,11 +48,11 @@ class CallTally:
     tries: int = 0
     faults: int = 0
     tokens: int = 0
-    given: bool = False  # whether a piece was passed on, after which nothing can be tried again
+    given: bool = False  # whether a piece was passed on, after which the call cannot be retried
     sent: float | None = None  # when the last try was sent
-    asked: float = 0.0  # since when the server is waited for
-    first: float | None = None  # how long the last try waited for the first sign of a reply
-    reading: float = 0.0  # and for all that came after it
+    asked: float = 0.0  # since when the server is awaited
+    first: float | None = None  # seconds that the last try waited for the first piece
+    reading: float = 0.0  # seconds that it waited for later pieces
     said: int = 0  # tokens of its reply
 
     def send(self, now: float) -> None:
@@ -86,7 +86,7 @@ class QuirkDiscovered(Exception):
 
 _CallFault = SchemaNotOffered | ServerRefusal | TransientError | QuirkDiscovered
 _Consequence = ServerQuirks | TransientError | PipelineError
-"""What follows of a fault: another way to ask, another try, or the error that the caller gets."""
+"""The consequence of a fault: other arguments, another try, or the caller's error."""
 
 
 class OpenAIModel:
@@ -123,7 +123,7 @@ class OpenAIModel:
             return [part async for part in parts if isinstance(part, ModelReply)][-1]
 
     async def stream(self, call: ModelCall, spent: BudgetMeter) -> ReplyParts:
-        """Close the iterator to close the connection. A stream that breaks off after a piece is not tried again."""
+        """Close the iterator to close the connection. A stream that breaks off after a piece is not retried."""
         async with aclosing(self._call_within_budget(call, spent, streamed=True)) as parts:
             async for part in parts:
                 yield part
@@ -169,7 +169,7 @@ class OpenAIModel:
                 await self._sleep(seconds)
 
     def _wait(self, found: _Consequence, request: ModelRequest, spent: BudgetMeter, tally: CallTally) -> float:
-        """Return how many seconds to wait before the next try. Raises what the caller gets, if there is none."""
+        """Return the seconds until the next try. Raises the caller's error if there is none."""
         if isinstance(found, ServerQuirks):
             self._memory.learn(request.plan.model, found)
             return 0.0
@@ -225,7 +225,7 @@ class OpenAIModel:
     ) -> ReplyParts:
         """Send a request and yield its reply piece by piece; last the whole reply.
 
-        Raises `ServerRefusal`, `TransientError`, `QuirkDiscovered`, and any `PipelineError` as `LLM` says.
+        Raises `ServerRefusal`, `TransientError`, `QuirkDiscovered`, and the errors of `LLM`.
         """
         got = ReplyAccumulator(hold=request.hold, streamed=request.streamed)
         tally.send(self._clock())
@@ -255,7 +255,7 @@ class OpenAIModel:
         yield whole
 
     async def _payloads(self, request: ModelRequest, spent: BudgetMeter) -> AsyncGenerator[Any]:
-        """Yield what the server sends; silence is a transient fault, unless the turn's time is over."""
+        """Yield the server's payloads; silence is a transient fault unless the turn's deadline has passed."""
         from pipeline.llm.server_connection import SilenceLimits, read_payloads  # imports openai
 
         settings, now = self._settings, self._clock()
@@ -282,7 +282,7 @@ class OpenAIModel:
             raise TransientError(f"the model server at {settings.server} fell silent", hint=hint, tries=1) from None
 
     def _stop_reasoning(self, got: ReplyAccumulator, request: ModelRequest) -> None:
-        if got.filter.late:  # the pieces so far were reasoning, as only its end tag could tell
+        if got.filter.late:  # an end tag shows that the pieces passed on were reasoning
             self._memory.learn(request.plan.model, update_quirks(got, request.quirks))
             raise TransientError(f"the reasoning of {request.plan.model} came as its reply", hint="ask again")
 
@@ -316,8 +316,8 @@ async def open_model(
 ) -> AsyncGenerator[OpenAIModel]:
     """Open a model by complete settings, and close its connections afterwards. Nothing is sent yet.
 
-    `random` spreads the waits between tries; `clock` is that of `BudgetMeter.deadline`; `observe` is told what each
-    call took. Raises `ModelUnavailable`.
+    `random` spreads the waits between tries; `clock` is that of `BudgetMeter.deadline`; `observe` receives each call's
+    measurements. Raises `ModelUnavailable`.
     """
     validate_settings(settings)
     transport = (await asyncio.to_thread(_prepare_transport, settings))()
@@ -334,7 +334,6 @@ class LazyModel:
     def __init__(
         self, settings: ModelSettings, stack: AsyncExitStack, observe: Callable[[CallSample], None] = lambda _: None
     ) -> None:
-        """Take the settings, the stack that closes the connection, and an observer of each call's cost."""
         self._settings = settings
         self._stack = stack
         self._observe = observe
@@ -342,11 +341,9 @@ class LazyModel:
         self._opened: OpenAIModel | None = None
 
     def structured(self, stage: str) -> bool:
-        """Return whether calls of a stage may carry a schema, as far as is known now."""
         return self._opened.structured(stage) if self._opened else self._settings.plan(stage).structured != "text"
 
     def busy(self) -> bool:
-        """Return whether a call would have to wait for its place now."""
         return self._opened is not None and self._opened.busy()
 
     async def complete(self, call: ModelCall, spent: BudgetMeter) -> ModelReply:
@@ -358,7 +355,7 @@ class LazyModel:
                 yield part
 
     async def open(self) -> OpenAIModel:
-        """Open it unless it is open; nothing is sent. Raises `ModelUnavailable`."""
+        """Open the model once; nothing is sent. Raises `ModelUnavailable`."""
         async with self._opening:
             if self._opened is None:
                 self._opened = await self._stack.enter_async_context(open_model(self._settings, observe=self._observe))
@@ -366,7 +363,7 @@ class LazyModel:
 
 
 def _prepare_transport(settings: ModelSettings) -> "Callable[[], Transport]":
-    """Return what opens a transport on the event loop. Blocks, for a second: it imports `openai`."""
+    """Return a function that opens a transport on the event loop. Blocks for a second: it imports `openai`."""
     from pipeline.llm.server_connection import Transport, find_server
 
     return partial(Transport, settings, find_server(settings))

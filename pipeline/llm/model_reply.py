@@ -1,6 +1,6 @@
 """Accumulate a reply, whole or in pieces, apart from the model's reasoning, and validate it. Pure.
 
-It takes any JSON for what it is worth.
+It accepts any JSON and ignores unusable fields.
 """
 
 import re
@@ -27,7 +27,7 @@ class ReasoningFilter:
     def __init__(self, *, hold: bool) -> None:
         self.tagged = False  # whether any tag was seen
         self.unopened = False  # whether reasoning ended that never began
-        self.late = False  # whether that was found when text before it had been given back already
+        self.late = False  # whether that was detected after earlier text had been returned
         self.reasoning: list[str] = []
         self._hold = hold
         self._inside = False
@@ -50,7 +50,7 @@ class ReasoningFilter:
         return "" if self._hold else self._release()
 
     def stop_holding(self) -> str:
-        """Hold nothing back any longer; return what was held."""
+        """Stop holding text back; return the held text."""
         self._hold = False
         return self._release()
 
@@ -100,8 +100,8 @@ class ReplyAccumulator:
     def __init__(self, *, hold: bool, streamed: bool) -> None:
         self.model = ""
         self.usage: TokenCounts | None = None
-        self.finish: str | None = None  # as the server says it; None while the reply goes on
-        self.complete = False  # whether the server said that this is all
+        self.finish: str | None = None  # the server's own value; None while the reply continues
+        self.complete = False  # whether the server marked the end
         self.refused = False
         self.called_tools = False
         self.filter = ReasoningFilter(hold=hold)
@@ -110,7 +110,7 @@ class ReplyAccumulator:
         self._text: list[str] = []
 
     def add(self, payload: Any) -> str:
-        """Add a whole reply, or the next piece, or None for its end; return the visible text that is ready."""
+        """Add a whole reply, the next piece, or None for its end; return the visible text that is ready."""
         whole = _as_fields(payload)
         if (name := whole.get("model")) != self.model:
             self.model = _as_text(name) or self.model
@@ -160,7 +160,7 @@ class ReplyAccumulator:
 
 
 def find_error(payload: Any) -> Any:
-    """Return the error that stands where a reply should, or None."""
+    """Return the error sent instead of a reply, or None."""
     error = _get(payload, "error")
     if error is None and _get(payload, "object") == "error":
         return payload
@@ -180,7 +180,7 @@ def _as_text(value: Any) -> str:
 
 
 def _split_content(content: Any) -> tuple[str, str]:
-    """Return reasoning and text of a message's content, which some servers send as a list of parts."""
+    """Return reasoning and text of a message's content, which some servers send as a list."""
     if not isinstance(content, list):
         return "", _as_text(content)
     reasoning = [_split_content(part["thinking"])[1] for part in content if _get(part, "thinking")]
@@ -191,7 +191,7 @@ def _parse_usage(said: Any) -> TokenCounts | None:
     prompt, completion = (_parse_count(_get(said, f"{kind}_tokens")) for kind in ("prompt", "completion"))
     if prompt is None or completion is None or prompt + completion == 0:
         return None
-    # Some servers leave reasoning out of the completion, and count them in the total alone.
+    # Some servers count reasoning only in the total.
     completion = max(completion, (_parse_count(_get(said, "total_tokens")) or 0) - prompt)
     details = _get(said, "prompt_tokens_details")
     cached = _parse_count(_get(details, "cached_tokens"))
@@ -206,7 +206,7 @@ def _parse_count(value: Any) -> int | None:
 def find_objection(
     got: ReplyAccumulator, request: ModelRequest, settings: ModelSettings
 ) -> ServerQuirks | TransientError | PipelineError | None:
-    """Return why what came is no reply: quirks to ask again with, a transient fault, an error; None if it is one."""
+    """Return why the reply is unusable: quirks to ask again with, a transient fault, or an error; None if usable."""
     model = request.plan.model
     if got.text.strip():
         return None
@@ -230,7 +230,7 @@ def update_quirks(got: ReplyAccumulator, quirks: ServerQuirks) -> ServerQuirks:
 
 
 def build_reply(got: ReplyAccumulator, request: ModelRequest, settings: ModelSettings) -> ModelReply:
-    """Build the reply with its cost; tokens are estimated where the server does not count them."""
+    """Build the reply with its cost; tokens are estimated if the server does not count them."""
     used = got.usage or TokenCounts(request.prompt_tokens, got.estimate(), 0)
     names = (request.plan.model, got.model)
     return ModelReply(

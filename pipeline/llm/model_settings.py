@@ -10,28 +10,28 @@ from urllib.parse import unquote, urlsplit
 from storage.language.lazy_pattern import lazy_compile
 
 Structured = Literal["auto", "schema", "json", "text"]
-"""How structured replies are asked for: by a schema where the server can; by a schema or not at all; as any JSON object
+"""How structured replies are requested: by a schema if the server supports it; always by a schema; as any JSON object,
 with the schema in the prompt; in the text format."""
 
 SharedBeginning = Literal["auto", "always", "never"]
-"""Whether all calls of a turn begin alike: where it is known to cost less, in any case, or nowhere."""
+"""Whether all calls of a turn begin alike: if that is known to cost less, always, or never."""
 CacheKind = Literal["none", "beginnings", "marks"]
-"""What a server asks less for: nothing that is known of, what a call before began with, or what ends at a mark."""
+"""The cached text that a server charges less for: none known, any earlier beginning, or text up to a mark."""
 
 SHARING_STAGES = frozenset({"summarise", "verify"})
 """Stages whose calls can share a beginning and may ask for a schema, which servers put before it."""
 OPENAI_URL = "https://api.openai.com/v1"
-OPENAI_MODEL = "gpt-5.4-mini"  # asked where OPENAI_API_KEY is all that is set: small enough for a dozen calls a turn
+OPENAI_MODEL = "gpt-5.4-mini"  # the default if only OPENAI_API_KEY is set: cheap enough for a dozen calls a turn
 
 _OPENAI = "api.openai.com"
 _FAMILY = lazy_compile(r"(?i)(?<![a-z0-9])gpt-(\d+)(?:\.(\d+))?(?![\do])")
-_CHEAP_SINCE = (5, 0)  # those before ask a quarter or half for what they know, for which a longer beginning seldom pays
+_CHEAP_SINCE = (5, 0)  # earlier models charge a quarter or half for cached text: a longer beginning seldom pays
 _MARKED_SINCE = (5, 6)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Secret:
-    """A text that is never printed: only `value` holds it."""
+    """A text that is never printed; read it by `value`."""
 
     value: str = ""
 
@@ -44,11 +44,11 @@ class Secret:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What a million tokens cost, in the currency of the operator's choice."""
+    """Prices of a million tokens, in the currency of the operator's choice."""
 
     prompt: float
     completion: float
-    cached: float | None = None  # for tokens that the server had in its cache; None: as dear as others
+    cached: float | None = None  # for tokens in the server's cache; None: the same as `prompt`
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,23 +74,23 @@ class StagePlan:
 class ModelSettings:
     name: str = ""  # the model; on Azure, the deployment
     base_url: str = field(default="", repr=False)
-    """Where the server is; empty for OpenAI's own. On Azure, the resource's endpoint."""
+    """The server's URL; empty for OpenAI's own. On Azure, the resource's endpoint."""
     api_key: Secret = Secret()
     azure_ad_token: Secret = Secret()
     api: Literal["openai", "azure"] = "openai"
-    api_version: str = ""  # Of Azure
+    api_version: str = ""  # for Azure
     stages: Mapping[str, StageSettings] = field(default_factory=lambda: MappingProxyType({}))
     structured: Structured = "auto"
     temperature: float | None = 0.0  # None leaves it to the server
     reasoning_effort: str = ""
     thinks: bool | None = None
-    """Whether the model thinks before it replies; None: found out by its name and its replies."""
-    thinking_tokens: int = 4_096  # how long a thinking model may think, beyond the length of the reply
-    context_tokens: int = 0  # how much the model can read and write at once; 0: unknown
+    """Whether the model reasons before it replies; None: detected by its name and replies."""
+    thinking_tokens: int = 4_096  # maximum length of the reasoning, apart from the reply
+    context_tokens: int = 0  # the context window; 0: unknown
     max_concurrency: int = 8
-    timeout_seconds: float = 60.0  # for one try of a call, from its sending to its last byte
-    first_token_seconds: float = 60.0  # for the first sign of life of a streamed reply
-    idle_seconds: float = 20.0  # for the next one, once a reply has begun
+    timeout_seconds: float = 60.0  # for one try of a call, from its request to its last byte
+    first_token_seconds: float = 60.0  # until the first byte of a streamed reply
+    idle_seconds: float = 20.0  # between bytes of a reply
     retries: int = 4
     prices: Mapping[str, Price] = field(default_factory=lambda: MappingProxyType({}))
     shared_beginning: SharedBeginning = "auto"
@@ -120,17 +120,17 @@ class ModelSettings:
 
     @property
     def server(self) -> str:
-        """The server's host and port: all that may be shown of an address, which can carry a key."""
+        """The server's host and port. The rest of the address can contain a key and must not be shown."""
         return urlsplit(self.base_url or OPENAI_URL).netloc.rpartition("@")[2]
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What must never be printed."""
+        """Texts that must never be printed."""
         return tuple(secret.value for secret in (self.api_key, self.azure_ad_token) if secret)
 
     @property
     def unspoken(self) -> tuple[str, ...]:
-        """What must not be printed even in part: the secrets, and those in the address."""
+        """Texts that must not be printed even in part: the secrets, and credentials in the address."""
         return (*self.secrets, *_address_secrets(self.base_url))
 
 
@@ -146,7 +146,7 @@ def _address_secrets(address: str) -> tuple[str, ...]:
 
 
 def find_cache_kind(api: str, server: str, model: str) -> CacheKind:
-    """Return what a model's server asks less for, as far as the address and the model's name show.
+    """Return the cached text that a model's server charges less for, by its address and the model's name.
 
     OpenAI and Azure keep prompts from 1,024 tokens on. Models before GPT-5.6 know whatever an earlier call began with,
     in steps of 128 tokens. Later ones know only what ends at a mark in the call, and storing it costs a quarter more.
@@ -176,6 +176,6 @@ def fill_from_environment(settings: ModelSettings, environ: Mapping[str, str]) -
 
 
 def _default_model_name(settings: ModelSettings) -> ModelSettings:
-    """Name OpenAI's own model where only a key is set: no other server is known to have a certain one."""
+    """Fill in OpenAI's own model if only a key is set; models of other servers are unknown."""
     at_openai = settings.api == "openai" and settings.base_url.rstrip("/") in {"", OPENAI_URL}
     return replace(settings, name=OPENAI_MODEL) if at_openai and settings.secrets and not settings.name else settings

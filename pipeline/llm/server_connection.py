@@ -1,10 +1,9 @@
-"""Send requests to a server, and read its response: no longer than allowed, no slower, no more of it.
+"""Send requests to a server, and read its responses within limits of time and size.
 
-The only file that imports `openai`, and so imported late: a process that calls no model never loads it. It knows where
-to send what; the request is sent and the stream is read by `aiohttp`. `openai` copies each message value by value on
-the event loop, its reader takes a multiple of the processor's time for each piece and counts no bytes, and it takes a
-server that only sends signs of life for a silent one; the pool of its HTTP client looks at each connection for each
-request.
+The only file that imports `openai`, and so imported late: a process that calls no model never loads it. `openai`
+provides addresses and headers; `aiohttp` sends the request and reads the stream. The client of `openai` copies each
+message value by value on the event loop, needs a multiple of the processor time for each piece, counts no bytes, treats
+a server that only sends keep-alive events as silent, and looks at each pooled connection for each request.
 """
 
 import asyncio
@@ -48,12 +47,12 @@ class ServerResponse:
 @dataclass(frozen=True, slots=True)
 class SilenceLimits:
     clock: Callable[[], float]
-    end: float  # when all must be there, on the clock
+    end: float  # deadline of the whole response, on the clock
     first: float  # seconds to the first byte
     idle: float  # seconds from each to the next
 
     def allowed(self, seconds: float = math.inf) -> float | None:
-        """Return how long to wait now, `seconds` at most; None without an end."""
+        """Return how long to wait now, `seconds` at most; None if unlimited."""
         allowed = min(seconds, self.end - self.clock())
         return None if math.isinf(allowed) else max(0.0, allowed)
 
@@ -61,11 +60,11 @@ class SilenceLimits:
 async def read_payloads(
     response: ServerResponse, *, streamed: bool, tokens: int, pace: SilenceLimits, server: str
 ) -> AsyncGenerator[Any]:
-    """Yield the JSON values of an answer: a whole reply, or its pieces; last None, if the server says that it is all.
+    """Yield the JSON values of a response: a whole reply, or its pieces; last None if the server marks the end.
 
-    `streamed` is what was asked for; a server may answer otherwise. Raises `TimeoutError` where it is silent too long,
-    `TransientError` where the answer is cut off, empty or no JSON, `ServerRefusal`, and `ModelUnavailable` where it is
-    too long or a web page.
+    `streamed` is the requested form; a server may send the other. Raises `TimeoutError` if the server is silent too
+    long, `TransientError` if the response is cut off, empty or not JSON, `ServerRefusal`, and `ModelUnavailable` if it
+    is too long or a web page.
     """
     known = response.content_type.startswith("text/event-stream")
     streamed = known or (streamed and not re.search("json|html", response.content_type))
@@ -104,7 +103,7 @@ async def split_events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
     """Yield the data of each line of server-sent events as it arrives. Lines end in CR, LF or CRLF."""
     begun: list[bytes] = []
     async for chunk in chunks:
-        # CRLF so ends a line twice, of which the second is empty and says nothing.
+        # CRLF thus ends a line twice; the second line is empty and ignored.
         *ends, rest = chunk.replace(b"\r", b"\n").split(b"\n")
         for end in ends:
             line, begun = b"".join((*begun, end)), []
@@ -151,7 +150,7 @@ def _describe_body(body: bytes) -> str:
     try:
         body.decode()
     except UnicodeDecodeError as error:
-        # A character whose last bytes are missing is no sign of another encoding.
+        # A character whose last bytes are missing does not indicate another encoding.
         return "a reply that is cut off" if error.reason == "unexpected end of data" else "a reply that is not UTF-8"
     return "a reply that is cut off" if body.lstrip()[:1] in b"{[" else "a reply that is not JSON"
 
@@ -166,7 +165,7 @@ _OK = range(200, 300)
 
 @dataclass(frozen=True, slots=True)
 class ServerAddress:
-    """Where requests go, and what goes with each."""
+    """The address of requests, and their headers and query."""
 
     url: str
     query: Mapping[str, str]
@@ -176,7 +175,7 @@ class ServerAddress:
 
 
 def find_server(settings: ModelSettings) -> ServerAddress:
-    """Return what `openai` knows of a server. Blocks: it reads certificates, and asks what machine this is."""
+    """Return the address by `openai`'s client. Blocks: it reads certificates and inspects the machine."""
     trusted = httpx2.create_ssl_context()
     client = _build_client(settings, httpx2.AsyncClient(verify=trusted))
     auth = client.auth_headers if settings.secrets else {}
@@ -206,7 +205,7 @@ class Transport:
 
     @asynccontextmanager
     async def post(self, arguments: Mapping[str, Any]) -> AsyncGenerator[ServerResponse]:
-        """Send a request; leaving the context closes its connection, or keeps it where all was read.
+        """Send a request; leaving the context closes its connection, or keeps it if all was read.
 
         Raises `ServerRefusal` and `TransientError`.
         """
@@ -240,7 +239,7 @@ class Transport:
         try:
             yield
         except (aiohttp.ClientError, OSError) as error:
-            # The error may hold the request, and so the key: it must not be chained to what is shown.
+            # The error may contain the request, and so the key: it must not be chained to the error that is shown.
             raise self._explain(error) from None
 
     def _explain(self, error: Exception) -> TransientError:
@@ -264,7 +263,7 @@ def _find_proxy(address: SplitResult) -> str | None:
 
 
 def _build_client(settings: ModelSettings, http: httpx2.AsyncClient) -> openai.AsyncOpenAI:
-    """Return a client that knows where a server is and who asks; nothing is sent by it."""
+    """Return a client that holds the server's address and credentials; it sends nothing."""
     if settings.api == "azure":
         return openai.AsyncAzureOpenAI(
             azure_endpoint=settings.base_url,
@@ -278,7 +277,7 @@ def _build_client(settings: ModelSettings, http: httpx2.AsyncClient) -> openai.A
 
 
 async def _raise_refusal(response: aiohttp.ClientResponse) -> None:
-    """Raise an answer that is none as a `ServerRefusal`, with no more of its body than it takes to understand it."""
+    """Raise `ServerRefusal` for an error status, with as much of its body as is needed to interpret it."""
     if response.status in _OK:
         return
     body = bytearray()

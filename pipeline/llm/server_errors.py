@@ -1,6 +1,6 @@
-"""Interpret a server's error: ask in another way, retry after a wait, or give up. Pure.
+"""Interpret a server's error: change the request, retry after a wait, or give up. Pure.
 
-What may be shown of an error is one short line, without anything like a key.
+Errors are shown as one short line, without anything like a key.
 """
 
 import json
@@ -27,11 +27,11 @@ from storage.language.lazy_pattern import lazy_compile
 
 _FIRST_BACKOFF = 0.5
 _MAX_BACKOFF = 8.0
-MAX_WAIT_SECONDS = 120.0  # a server that asks for a longer wait is not waited for
+MAX_WAIT_SECONDS = 120.0  # a server that asks for a longer wait is not retried
 
 
 class TransientError(Exception):
-    """A fault worth retrying. `str()` says what happened, for the error that it becomes if it persists."""
+    """A fault worth retrying. `str()` is the message of the error that it becomes if it persists."""
 
     def __init__(
         self,
@@ -44,9 +44,9 @@ class TransientError(Exception):
     ) -> None:
         super().__init__(message)
         self.hint = hint
-        self.after = after  # how many seconds the server asks to wait; None: it does not say
-        self.tries = tries  # how often to try again at most; None: as often as set
-        self.taken = taken  # whether the server may have worked on the call
+        self.after = after  # how many seconds the server asks to wait; None: unspecified
+        self.tries = tries  # maximum number of retries; None: by the settings
+        self.taken = taken  # whether the server may have processed the call
 
 
 def backoff_seconds(tried: int, random: Random) -> float:
@@ -58,9 +58,7 @@ def backoff_seconds(tried: int, random: Random) -> float:
 def parse_retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
     """Return how many seconds a server asks to wait, by `retry-after-ms` or `Retry-After` (seconds, or a date).
 
-    Args:
-        headers: With names in lower case.
-        now: The time, with its zone.
+    Names of `headers` are in lower case; `now` has a time zone.
     """
     milliseconds = _parse_number(headers.get("retry-after-ms", ""))
     if milliseconds is not None:
@@ -92,13 +90,13 @@ _KEYS = lazy_compile(
     r"|(?i:api[-_]?key|authorization|token|secret|password)\b[\"']?\s*[=:]\s*[\"']?(?:(?i:bearer|basic)\s+)?[^\s\"',;&]+"
     r"|(?<=//)[^/\s@]+(?=@)"
 )
-_MIN_SECRET_RUN = 6  # characters of a secret that tell of it
+_MIN_SECRET_RUN = 6  # characters of a secret that reveal it
 _MAX_DEPTH = 8
 _ERROR_FIELDS = ("code", "type", "param", "message", "msg", "loc", "detail", "error")
 
 
 def error_words(body: bytes) -> str:
-    """Return the words of an error in lower case; never the input that a server echoes."""
+    """Return the words of an error in lower case, without the input that a server echoes."""
     return " ".join(_collect_strings(_parse_body(body))).lower()
 
 
@@ -111,7 +109,7 @@ def describe_error(body: bytes, secrets: Iterable[str]) -> str:
 
 
 def redact_text(text: str, secrets: Iterable[str]) -> str:
-    """Return a text in one line, cut where it is long, without keys."""
+    """Return a text on one line without keys, cut if it is long."""
     line = _KEYS.sub("***", _mask_secret(" ".join(text.split())[:_MAX_READ], secrets))
     return line if len(line) <= _MAX_SHOWN else line[:_MAX_SHOWN].rstrip() + "…"
 
@@ -119,7 +117,7 @@ def redact_text(text: str, secrets: Iterable[str]) -> str:
 def _mask_secret(line: str, secrets: Iterable[str]) -> str:
     """Mask secrets in a line, and any `_MIN_SECRET_RUN` characters of one, in any case."""
     lowered = [_lower_same_length(secret) for secret in secrets if secret]
-    # A secret is known by each run of it; one that is no longer is known as a whole.
+    # A secret is recognised by each run of it; a shorter one as a whole.
     parts = {
         secret[start : start + _MIN_SECRET_RUN]
         for secret in lowered
@@ -184,7 +182,7 @@ _OBJECTED = lazy_compile(
 )
 REFUSED_HINT = "ask in other words, or set another model"
 _MENDABLE_STATUSES = frozenset({400, 404, 415, 422, 500, 501})
-"""Statuses under which servers object to how they were asked."""
+"""Statuses by which servers reject unsupported arguments."""
 _BUSY_STATUSES = frozenset({408, 409, 425, 429})
 
 
@@ -192,15 +190,15 @@ class ServerRefusal(Exception):
     def __init__(self, status: int, body: bytes, *, after: float | None = None, final: bool = False) -> None:
         super().__init__(status)
         self.status = status
-        self.body = body  # as far as it was read
-        self.after = after  # how many seconds the server asks to wait; None: it does not say
-        self.final = final  # whether the server says that asking again is of no use
+        self.body = body  # as far as read
+        self.after = after  # how many seconds the server asks to wait; None: unspecified
+        self.final = final  # whether the server rules out a retry
 
 
 def interpret_refusal(
     refusal: ServerRefusal, request: ModelRequest, settings: ModelSettings
 ) -> ServerQuirks | TransientError | PipelineError:
-    """Decide what a refusal means: quirks to ask again with, a transient fault, or the error to raise."""
+    """Return what a refusal means: quirks to ask again with, a transient fault, or the error to raise."""
     words = error_words(refusal.body)
     return (
         _permanent_error(refusal, words, request, settings)
@@ -261,8 +259,8 @@ def _interpret_status(
         return ModelUnavailable(
             message, hint=f"check base_url, which often ends in /v1, and {_name_hint(request, settings)}"
         )
-    message = f"the model server at {server} does not take the call ({refusal.status}): {said}"
-    return ModelUnavailable(message, hint="`footnote doctor --model` tells which settings suit this model")
+    message = f"the model server at {server} rejected the call ({refusal.status}): {said}"
+    return ModelUnavailable(message, hint="`footnote doctor --model` shows which settings suit this model")
 
 
 def _name_hint(request: ModelRequest, settings: ModelSettings) -> str:

@@ -1,7 +1,6 @@
-"""Measure how slow or busy a model's server is, and decide when answers take less effort for it.
+"""Measure how slow or busy a model's server is, and decide when to lower the effort of answers.
 
-What a call took counts less with each call after it and with time, in sums of a fixed size: an hour of calls weighs no
-more than a minute. All but `LoadWatch` is pure.
+Each call's weight decays with later calls and with time, in sums of a fixed size. All but `LoadWatch` is pure.
 """
 
 import time
@@ -10,29 +9,31 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 TYPICAL_TOKENS = 120  # of the call by which servers are compared
-KEPT_BY_CALL, HALF_LIFE = 0.95, 120.0  # what weight a call leaves to those before it, and in how many seconds it halves
-LEAST_CALLS = 3.0  # weight by which a server is judged
-WELL_AGAIN = 0.9  # the share of the seconds that are slow at which a server is well again
-BUSY_SHARE, WELL_SHARE = 0.2, 0.05  # of tries that a server refuses or breaks off: from which, and to which
-LEAST_LOWERED = 60.0  # seconds
+KEPT_BY_CALL = 0.95  # the factor by which a new call reduces the weight of earlier ones
+HALF_LIFE = 120.0  # seconds in which a weight halves
+LEAST_CALLS = 3.0  # total weight needed to judge a server
+WELL_AGAIN = 0.9  # the share of `slow_seconds` below which a server has recovered
+BUSY_SHARE = 0.2  # share of tries refused or broken off from which a server counts as busy
+WELL_SHARE = 0.05  # share below which it has recovered
+LEAST_LOWERED = 60.0  # seconds for which effort stays lowered
 
 
 @dataclass(frozen=True, slots=True)
 class CallSample:
-    """What one call was seen to take; seconds are those in which the server was waited for."""
+    """Measurements of one call, in seconds of waiting for the server."""
 
-    waited: float  # for a place and between tries, until the last of them was sent
-    first: float | None = None  # from then to the first sign of a streamed reply
-    silent: bool = False  # whether that never came: it would have taken longer
-    reading: float = 0.0  # from there to the end
+    waited: float  # for a slot and between tries, until the last try was sent
+    first: float | None = None  # from then to the first byte of a streamed reply
+    silent: bool = False  # whether no byte came, so that `first` is a lower bound
+    reading: float = 0.0  # from the first byte to the end
     tokens: int = 0  # of the reply
     tries: int = 1
-    refused: int = 0  # of the tries
+    refused: int = 0  # how many of the tries were refused
 
 
 @dataclass(frozen=True, slots=True)
 class LoadFigures:
-    """What calls take by now, each by its weight."""
+    """Weighted means over recent calls."""
 
     call_seconds: float  # of a typical call
     waited: float  # of these
@@ -43,7 +44,7 @@ class LoadFigures:
 
 @dataclass(frozen=True, slots=True)
 class Pressure:
-    """Why less effort is taken now."""
+    """Why effort is lowered now."""
 
     because: Literal["slow", "busy"]
     figures: LoadFigures
@@ -51,7 +52,7 @@ class Pressure:
 
 @dataclass(frozen=True, slots=True)
 class ServerLoad:
-    """Sums over calls, each by its weight at a time."""
+    """Weighted sums over calls at one time."""
 
     at: float = 0.0
     calls: float = 0.0
@@ -62,11 +63,11 @@ class ServerLoad:
     first: float = 0.0
     reading: float = 0.0
     tokens: float = 0.0
-    lowered: float | None = None  # since when less effort is taken
-    because: Literal["slow", "busy"] = "slow"  # why, then
+    lowered: float | None = None  # since when effort is lowered
+    because: Literal["slow", "busy"] = "slow"  # the reason for that
 
     def fade(self, now: float, share: float = 1.0) -> "ServerLoad":
-        """Return it as it weighs later."""
+        """Return the sums with their weights at a later time."""
         share *= 0.5 ** (max(0.0, now - self.at) / HALF_LIFE)
         return replace(
             self,
@@ -82,20 +83,24 @@ class ServerLoad:
         )
 
     def add(self, sample: CallSample, now: float) -> "ServerLoad":
-        """Return it with a call that ended now. One that ended in silence counts where that took longer than usual."""
-        faded, first = self.fade(now, KEPT_BY_CALL), sample.first
-        told = replace(
-            faded, calls=faded.calls + 1, waited=faded.waited + sample.waited, tries=faded.tries + sample.tries
+        """Return the sums with a call that ended now. A silent one counts only if it took longer than usual."""
+        faded = self.fade(now, KEPT_BY_CALL)
+        counted = replace(
+            faded,
+            calls=faded.calls + 1,
+            waited=faded.waited + sample.waited,
+            tries=faded.tries + sample.tries,
+            refused=faded.refused + sample.refused,
         )
-        told = replace(told, refused=told.refused + sample.refused)
+        first = sample.first
         if first is None or (sample.silent and first * faded.streams <= faded.first):
-            return told
+            return counted
         return replace(
-            told,
-            streams=told.streams + 1,
-            first=told.first + first,
-            reading=told.reading + sample.reading,
-            tokens=told.tokens + sample.tokens,
+            counted,
+            streams=counted.streams + 1,
+            first=counted.first + first,
+            reading=counted.reading + sample.reading,
+            tokens=counted.tokens + sample.tokens,
         )
 
     @property
@@ -108,23 +113,25 @@ class ServerLoad:
         return LoadFigures(seconds, waited, first, rate, self.refused / self.tries if self.tries else 0.0)
 
     def decide(self, slow_seconds: float, now: float) -> tuple["ServerLoad", Pressure | None]:
-        """Decide for a turn that begins now; a server counts as slow from so many seconds a typical call."""
-        faded, lowered = self.fade(now), self.lowered is not None
-        found, slow = faded.figures, slow_seconds * (WELL_AGAIN if lowered else 1.0)
-        refused = found.refused >= (WELL_SHARE if lowered else BUSY_SHARE)
-        known = faded.calls >= (1.0 if lowered else LEAST_CALLS)
-        held = self.lowered is not None and now - self.lowered < LEAST_LOWERED
-        if not slow_seconds or not (held or (known and (refused or found.call_seconds >= slow))):
+        """Decide for a turn that begins now; a typical call of `slow_seconds` or more is slow."""
+        faded = self.fade(now)
+        figures = faded.figures
+        lowered = self.lowered is not None
+        slow = figures.call_seconds >= slow_seconds * (WELL_AGAIN if lowered else 1.0)
+        busy = figures.refused >= (WELL_SHARE if lowered else BUSY_SHARE)
+        judged = faded.calls >= (1.0 if lowered else LEAST_CALLS)
+        just_lowered = self.lowered is not None and now - self.lowered < LEAST_LOWERED
+        if not slow_seconds or not (just_lowered or (judged and (busy or slow))):
             return replace(faded, lowered=None), None
-        if self.lowered is None:
-            busy = refused or 2 * found.waited > found.call_seconds
+        if not lowered:
+            busy = busy or 2 * figures.waited > figures.call_seconds
             faded = replace(faded, lowered=now, because="busy" if busy else "slow")
-        return faded, Pressure(faded.because, found)
+        return faded, Pressure(faded.because, figures)
 
 
 @dataclass(slots=True)
 class LoadWatch:
-    """Holds what was measured of one server in this process."""
+    """The measurements of one server in this process."""
 
     _clock: Callable[[], float] = time.monotonic
     _load: ServerLoad = field(default=ServerLoad(), init=False)
@@ -133,6 +140,6 @@ class LoadWatch:
         self._load = self._load.add(sample, self._clock())
 
     def decide(self, slow_seconds: float) -> Pressure | None:
-        """Return why a turn that begins now takes less effort, if it does; 0 is never slow."""
+        """Return why a turn that begins now takes less effort, or None; with 0 seconds always None."""
         self._load, pressure = self._load.decide(slow_seconds, self._clock())
         return pressure

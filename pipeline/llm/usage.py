@@ -1,7 +1,7 @@
 """Estimate tokens, price them, and hold a turn to its budget. Pure.
 
-Servers' tokenizers differ, and none is at hand before the call; so tokens are estimated and reserved before a call, and
-settled after it, so that concurrent calls cannot overdraw the budget.
+Servers' tokenizers differ and are unknown before the call, so tokens are estimated and reserved before a call, and
+settled after it; concurrent calls cannot overdraw the budget.
 """
 
 import json
@@ -13,7 +13,7 @@ from pipeline.llm.model import BudgetMeter, ModelCall
 from pipeline.llm.model_settings import Price
 
 _BYTES_A_TOKEN = 3.5
-_A_MESSAGE = 4  # tokens around each message: its role, and the marks that part it from the next
+_A_MESSAGE = 4  # tokens around each message: its role and separators
 
 
 def estimate_tokens(text: str) -> int:
@@ -32,7 +32,7 @@ _MILLION = 1_000_000
 def price_usage(
     prices: Mapping[str, Price], models: tuple[str, ...], prompt: int, cached: int, completion: int
 ) -> float | None:
-    """Return what a call cost, in the currency of the list; None where none of the model's names has a price.
+    """Return the cost of a call in the currency of the list; None if none of the model's names has a price.
 
     `prompt` counts the `cached` tokens too, `completion` those of the reasoning.
     """
@@ -60,7 +60,7 @@ def reserve_budget(spent: BudgetMeter, tokens: int, now: float) -> None:
 
 
 def remaining_seconds(spent: BudgetMeter, now: float) -> float:
-    """Return the turn's seconds left, infinite without a deadline. Raises `BudgetExceeded` when it is over."""
+    """Return the turn's seconds left, infinite without a deadline. Raises `BudgetExceeded` after it."""
     if spent.deadline is None:
         return math.inf
     if now >= spent.deadline:

@@ -1,4 +1,4 @@
-"""Rank worked examples by words and by meaning on one scale, and choose among the best those that differ.
+"""Rank worked examples by words and by meaning on one scale, and choose diverse ones among the best.
 
 Hybrid scores and Diverse Example Retrieval (DER) are those of "Exploring In-Context Learning for Knowledge Grounded
 Dialog Generation" (2023).
@@ -13,8 +13,8 @@ from pipeline.kit import Compare
 from pipeline.types import Demonstration, RankedDemo
 from storage.language.words import content_terms
 
-DENSE_SHARE = 0.5  # what meaning weighs in a score; the rest is shared words
-MAX_COMPARED = 100  # examples of which meanings are compared: each new one costs an embedding; more are chosen by words
+DENSE_SHARE = 0.5  # the weight of meaning in a score; the rest is shared words
+MAX_COMPARED = 100  # examples compared by meaning, chosen by words: each costs an embedding
 SATURATION, LENGTH_SHARE = 1.2, 0.75  # BM25's k1 and b
 
 
@@ -33,19 +33,19 @@ def score_by_words(query: str, texts: Sequence[str]) -> tuple[float, ...]:
 
 
 def rescale(scores: Sequence[float]) -> tuple[float, ...]:
-    """Return scores from 0 for the least to 1 for the highest; all 0 where they are alike. Pure."""
+    """Return scores from 0 for the lowest to 1 for the highest; all 0 if they are equal. Pure."""
     low, high = min(scores, default=0.0), max(scores, default=0.0)
     return tuple((score - low) / (high - low) if high > low else 0.0 for score in scores)
 
 
 def combine_scores(dense: Sequence[float], sparse: Sequence[float]) -> tuple[float, ...]:
-    """Return the weighted mean of scores of two kinds, each brought to one scale. Pure."""
+    """Return the weighted mean of scores of two kinds, each rescaled. Pure."""
     both = zip(rescale(dense), rescale(sparse), strict=True)
     return tuple(DENSE_SHARE * one + (1 - DENSE_SHARE) * other for one, other in both)
 
 
 async def rank_demos(query: str, pool: Sequence[Demonstration], k: int, compare: Compare) -> tuple[RankedDemo, ...]:
-    """Return the `k` examples nearest to a dialogue and its knowledge, best first; what is pinned comes before all."""
+    """Return the `k` examples nearest to a dialogue and its knowledge, best first, pinned ones before all others."""
     if not pool or k <= 0:
         return ()
     sparse = score_by_words(query, [one.searched for one in pool])
@@ -59,7 +59,7 @@ async def rank_demos(query: str, pool: Sequence[Demonstration], k: int, compare:
 
 
 def find_next(scores: Sequence[float], distances: Sequence[float], relevance: float) -> int:
-    """Return the place of the example to take next, by its score and its distance from the one taken last. Pure."""
+    """Return the index of the next example, by its score and its distance from the previous one. Pure."""
     values = [(1 - relevance) * away + relevance * score for score, away in zip(scores, distances, strict=True)]
     return values.index(max(values))
 
@@ -67,7 +67,7 @@ def find_next(scores: Sequence[float], distances: Sequence[float], relevance: fl
 async def choose_diverse(
     ranked: Sequence[RankedDemo], count: int, relevance: float, compare: Compare
 ) -> tuple[Demonstration, ...]:
-    """Return so many: what is pinned or else the best, then each near to the question and far from the one before."""
+    """Return `count` examples: pinned ones or else the best, then each near the question and far from the previous."""
     chosen = [one.demo for one in ranked if one.demo.pinned] or [one.demo for one in ranked[:1]]
     left = [one for one in ranked if one.demo not in chosen]
     while left and len(chosen) < count:
@@ -79,7 +79,7 @@ async def choose_diverse(
 
 @dataclass(slots=True)
 class TurnDemos:
-    """The `Demos` of one turn, over a pool that is loaded when it is first asked for."""
+    """The `Demos` of one turn, over a pool that is loaded on first use."""
 
     load: Callable[[], Awaitable[Sequence[Demonstration]]]
     compare: Compare

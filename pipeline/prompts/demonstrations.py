@@ -1,8 +1,8 @@
-"""Turn demonstrations into worked examples of single calls, in the form of the examples that prompts have anyway.
+"""Turn demonstrations into worked examples of single calls, with their notes as text or as triples.
 
-Those that are ours stand in `demonstrations.json`, their facts invented. A demonstration is text like any other that is
-quoted: it stands between delimiters, on lines of its own, and what it says is no evidence, as the gate knows only what
-was found in the turn.
+Our own are in `demonstrations.json`, with invented facts. Like any quoted text, a demonstration is enclosed in
+delimiters on separate lines; it is never evidence, as the gate accepts only passages found in the turn. A triple of
+subject, predicate and object replaces a note if settings say so; only plain English sentences become triples.
 """
 
 import json
@@ -20,7 +20,7 @@ from pipeline.support.analysis.parsed_sentence import parse_sentence
 from pipeline.types import Conversation, DemoClaim, DemoNote, Demonstration, Turn
 from storage.types import Document, Evidence, Passage, Verdict
 
-MAX_DEMO_CHARACTERS = 6_000  # of all demonstrations before one call together: about 1,500 tokens
+MAX_DEMO_CHARACTERS = 6_000  # of all demonstrations before one call: about 1,500 tokens
 OWN_DAY = date(2025, 3, 3)
 
 
@@ -31,13 +31,13 @@ class WorkedExample:
 
 
 def fit_demo(template: str, demo: Demonstration) -> WorkedExample | None:
-    """Return a demonstration as an example of a call; None where it shows nothing of such a call. Pure."""
+    """Return a demonstration as an example of a call; None if it shows no such call. Pure."""
     build = _BUILDERS.get(template)
     return build(demo) if build else None
 
 
 def select_demos(template: str, demos: Sequence[Demonstration]) -> tuple[Demonstration, ...]:
-    """Return those that show something of a call, as many of the first as there is room for. Pure."""
+    """Return the first demonstrations that show a call, as far as there is room. Pure."""
     left, kept = MAX_DEMO_CHARACTERS, list[Demonstration]()
     for demo in demos:
         left -= len(demo.searched) + len(demo.answer)
@@ -47,7 +47,7 @@ def select_demos(template: str, demos: Sequence[Demonstration]) -> tuple[Demonst
 
 
 def write_triples(facts: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a call's facts with the texts of its notes as triples, where they are plain sentences. Pure."""
+    """Return a call's facts with the plain sentences of its notes as triples. Pure."""
     notes = [replace(one, text=write_as_triple(one.text)) for one in facts.get("findings", ())]
     return {**facts, "findings": tuple(notes)} if notes else facts
 
@@ -96,7 +96,7 @@ def _build_sentences(demo: Demonstration) -> tuple[Evidence, ...]:
 
 @cache
 def load_own_demos() -> tuple[Demonstration, ...]:
-    """Return the demonstrations that are always there."""
+    """Return our own demonstrations."""
     raw = json.loads(resources.files("pipeline.prompts").joinpath("demonstrations.json").read_text(encoding="utf-8"))
     return tuple(map(_read_own_demo, raw))
 
@@ -116,7 +116,7 @@ def _read_own_demo(raw: Mapping[str, Any]) -> Demonstration:
     )
 
 
-_MAX_SUBJECT = 8  # words before the predicate: of more it is no plain sentence
+_MAX_SUBJECT = 8  # words before the predicate of a plain sentence
 
 
 @cache
@@ -126,7 +126,10 @@ def _load_words(kind: str) -> frozenset[str]:
 
 
 def find_triple(text: str) -> tuple[str, str, str] | None:
-    """Return subject, predicate and object of a sentence; None where they cannot be told."""
+    """Return subject, predicate and object of a sentence, or None.
+
+    The predicate begins at the first auxiliary or everyday verb.
+    """
     tokens = parse_sentence(text, "en").text
     low, modals, being = tokens.low, _load_words("modals"), _load_words("being")
     verbs = modals | being | _load_words("verbs")
@@ -148,12 +151,12 @@ def find_triple(text: str) -> tuple[str, str, str] | None:
 
 
 def write_as_triple(text: str) -> str:
-    """Return a sentence as "(subject, predicate, object)", or as it stands."""
+    """Return a sentence as "(subject, predicate, object)", or unchanged if it is not plain."""
     found = find_triple(text)
     return f"({', '.join(found)})" if found else text
 
 
 def write_demo_triples(demo: Demonstration) -> Demonstration:
-    """Return a worked example whose notes are triples, where they are plain sentences."""
+    """Return a worked example with the plain sentences of its notes as triples."""
     notes = tuple(replace(note, text=write_as_triple(note.text)) for note in demo.notes)
     return replace(demo, notes=notes, triples=True)

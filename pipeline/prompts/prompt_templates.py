@@ -1,10 +1,9 @@
 """Render a prompt template with its facts into the messages of a call.
 
-Each call has a template in this folder of three macros: `instruction()`, `turn()` and `reply()`, and worked examples as
-data beside it, of which `turn()` and `reply()` make the messages that stand before the turn itself. So an example
-cannot look otherwise than a turn, and all that comes before the turn is the same, byte for byte, on every day: servers
-find it in their caches. Today's date is in the turn. Quoted material stands between delimiters that nothing inside it
-can contain. Nothing here calls a model; `prompter.py` does.
+Each call has a template of three macros in this folder, `instruction()`, `turn()` and `reply()`, and worked examples as
+data next to it, which `turn()` and `reply()` render into the messages before the turn itself. So examples look exactly
+like turns, and everything before the turn is the same bytes every day, which servers cache. Today's date is in the
+turn. Quoted text is enclosed in delimiters that it cannot contain. `prompter.py` calls the model.
 """
 
 import json
@@ -32,7 +31,7 @@ MissingFact = UndefinedError  # a template wants a fact that it is not given
 TEMPLATE_FOLDER = Path(__file__).parent
 DELIMITER_LETTERS = "bcdfghjkmnpqrstvwxz"  # no vowels, so that none is a word of a language
 DELIMITER_LENGTH = 12
-EXAMPLE_DELIMITER = "example"  # that of worked examples, which are the same on every call; no turn ever has it
+EXAMPLE_DELIMITER = "example"  # of worked examples, which are the same in every call; no turn ever has it
 _CONTROL_TOKENS = lazy_compile(
     r"<(?=[|｜])|(?<=[|｜])>|<(?=/?(?:s|bos|eos|pad|unk|think|start_of_turn|end_of_turn|start_of_image|tool_call)>)"
     r"|<(?=<SYS>)|<(?=</SYS>)|\[(?=/?(?:INST|TOOL_CALLS|AVAILABLE_TOOLS|SYSTEM_PROMPT)\])",
@@ -50,7 +49,7 @@ def draw_delimiter(random: Random, text: str) -> str:
 def flatten_line(text: str) -> str:
     """Return a text on one line, without the control tokens of chat templates.
 
-    On one line, no part of it can look like another line of the message: a turn, a numbered sentence, a delimiter.
+    On one line, no part of it can be mistaken for another line: a turn, a numbered sentence, a delimiter.
     """
     return _CONTROL_TOKENS.sub(lambda mark: f"{mark[0]} " if mark[0] != ">" else " >", " ".join(text.split()))
 
@@ -61,7 +60,7 @@ _DATED = lazy_compile(r"\{(year|date)(?:([+-]\d+))?\}")
 def load_examples(file: Path, day: date, answered_by: str = "reply") -> tuple[WorkedExample, ...]:
     """Return the examples in a file as of a day, in their order; none if there is no such file.
 
-    `answered_by` is the field that holds the reply: examples of two calls can share a file.
+    `answered_by` is the field with the reply: two calls can share a file.
     """
     if not file.exists():
         return ()
@@ -110,25 +109,25 @@ def _parse_sentences(passages: list[Mapping[str, Any]], day: date) -> tuple[Evid
 
 
 SHARING = frozenset({"claims", "summarise", "bullets", "verify", "verdicts", "draft", "answer", "continuation"})
-"""Templates whose calls can share a beginning: it has the rules of all of them."""
-EXAMPLE_DAY = date(2025, 3, 3)  # the day on which the worked examples are asked: each says so, as a turn says its own
+"""Templates whose calls can share a beginning, which has the rules of all of them."""
+EXAMPLE_DAY = date(2025, 3, 3)  # the date in all worked examples
 
 
 @dataclass(frozen=True, slots=True)
 class PromptMode:
-    structured: bool = False  # whether it replies in JSON that fits a schema; in strict text otherwise
-    student: bool = False  # whether it was distilled for these very calls: no examples, no reasoning before a verdict
+    structured: bool = False  # whether the reply is JSON by a schema; otherwise strict text
+    student: bool = False  # whether the model was distilled for these calls: no examples, no reasoning before a verdict
     shown: bool = True  # whether examples are shown; a small context window may have no room for them
-    tone: str = ""  # how a reply that people read is to be worded; it is told in the turn, after all rules
-    sharing: bool = False  # whether all calls begin with the rules of all, for servers that ask less for what they know
-    folder: Path = TEMPLATE_FOLDER  # where templates are looked for first
+    tone: str = ""  # how text for people is to be worded; part of the turn, after all rules
+    sharing: bool = False  # whether all calls begin with the rules of all, for servers that charge less for cached text
+    folder: Path = TEMPLATE_FOLDER  # searched first for templates
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
     messages: tuple[ChatMessage, ...]
     max_tokens: int
-    shared: int = 0  # so many characters of the first message are those of every call
+    shared: int = 0  # how many characters of the first message all calls share
 
 
 def render_prompt(
@@ -139,10 +138,10 @@ def render_prompt(
     random: Random,
     demos: Sequence[Demonstration] = (),
 ) -> Prompt:
-    """Render a call; `demos` are turns of before that stand between its own examples and the turn.
+    """Render a call; `demos` are earlier turns, placed between its own examples and the turn.
 
-    Each of them has a delimiter of its own, so that what it quotes is told from what was found for the turn. Raises
-    `MissingFact` where the template wants a fact that is not given.
+    Each has its own delimiter, which distinguishes its quotations from those of the turn. Raises `MissingFact` if a
+    fact of the template is missing.
     """
     module = _load_macros(template, mode, now.date(), fence="", **facts)
     quoted = "\n".join((str(module.turn()), *(demo.searched for demo in demos)))
@@ -160,7 +159,7 @@ def render_prompt(
 
 @lru_cache(maxsize=128)
 def render_prefix(template: str, mode: PromptMode) -> tuple[ChatMessage, ...]:
-    """Render what stands before the turn: the same for every turn."""
+    """Render the messages before the turn, which are the same for every turn."""
     module = _load_macros(template, mode, EXAMPLE_DAY)
     beginning = f"{render_beginning(mode)}\n" if _shares(template, mode) else ""
     messages = [ChatMessage("system", f"{beginning}{str(module.instruction()).strip()}")]
@@ -175,7 +174,7 @@ def render_prefix(template: str, mode: PromptMode) -> tuple[ChatMessage, ...]:
 
 @lru_cache(maxsize=8)
 def render_beginning(mode: PromptMode) -> str:
-    """Render what the instructions of all calls begin with that share a beginning."""
+    """Render the shared beginning of the instructions."""
     return str(_load_macros("_shared", mode, EXAMPLE_DAY).beginning()).strip()
 
 
@@ -191,7 +190,7 @@ def _render_example(
 
 
 def render_reply(template: str, mode: PromptMode, answer: Any) -> ChatMessage:
-    """Render a right reply to a call, whose parts `answer` has, as a worked example shows it."""
+    """Render a correct reply to a call from its parts, as a worked example shows it."""
     if mode.structured:
         return ChatMessage("assistant", json.dumps(answer, ensure_ascii=False))
     return ChatMessage("assistant", str(_load_macros(template, mode, EXAMPLE_DAY, answer=answer).reply()).strip())
@@ -223,14 +222,14 @@ def _build_environment(folder: Path) -> Environment:
 
 
 def load_templates(*, student: bool, sharing: bool) -> None:
-    """Compile all templates, and render what stands before each turn. Blocks, for half a second."""
+    """Compile all templates, and render the messages before each turn. Blocks for half a second."""
     for file in sorted(TEMPLATE_FOLDER.glob("[!_]*.j2")):
         for structured in (False, True):
             render_prefix(file.stem, PromptMode(structured, student, sharing=sharing))
 
 
 def spell_date(day: date) -> str:
-    """Return a date as it is written in prompts: "Sunday, 1 March 2026"."""
+    """Return a date as prompts write it: "Sunday, 1 March 2026"."""
     return f"{day:%A}, {day.day} {day:%B %Y}"
 
 

@@ -1,7 +1,7 @@
 """Call a model for a stage: render the template, parse the reply, record the call as a `Step`.
 
-Recoverable faults are handled here: a server without schemas is asked for the text format, a prompt that is too long is
-truncated, and a reply that cannot be parsed is asked for once more, with what was wrong with it. All else raises.
+Recoverable faults are handled here: a server without schemas gets the text format, a prompt that is too long is
+truncated, and an unparsable reply is requested once more, with its fault. Other faults raise.
 """
 
 import time
@@ -29,11 +29,11 @@ from storage.types import Evidence, Hit, Passage, Step
 class PromptLoad:
     facts: Mapping[str, Any]
     examples: bool = True
-    demos: tuple[Demonstration, ...] = ()  # turns of before, most wanted first
+    demos: tuple[Demonstration, ...] = ()  # earlier turns, most wanted first
 
 
 def truncate_load(load: PromptLoad) -> PromptLoad | None:
-    """Drop the last demonstration, then the oldest turns, the last passage, and the examples; None at the end."""
+    """Drop the last demonstration, else the oldest turns, the last passage, or the examples; None if all are gone."""
     if load.demos:
         return replace(load, demos=load.demos[:-1])
     for name, value in load.facts.items():
@@ -48,7 +48,7 @@ def truncate_load(load: PromptLoad) -> PromptLoad | None:
 
 
 def _without_last_passage(value: object) -> tuple[Any, ...]:
-    """Return sentences or findings without those of the last passage; nothing if there is only one, or none."""
+    """Return sentences or findings without those of the last passage; empty if there is at most one passage."""
     if not isinstance(value, tuple) or not all(isinstance(one, Evidence | SourcedFinding) for one in value):
         return ()
     passages = [(one if isinstance(one, Evidence) else one.evidence[0]).passage.id for one in value]
@@ -56,7 +56,7 @@ def _without_last_passage(value: object) -> tuple[Any, ...]:
 
 
 def reference_facts(value: object) -> Any:
-    """Replace what is on record elsewhere by references, so that a fact is plain JSON.
+    """Replace values that are recorded elsewhere by references, so that a fact is plain JSON.
 
     A passage becomes its id, a sentence of a passage `id:start-end`, a conversation the number of its turns.
     """
@@ -95,11 +95,11 @@ class Prompter:
     now: datetime
     random: Random
     student: bool = False
-    tone: str = ""  # how what people read is to be worded, in a line
-    demos: Callable[[], Sequence[Demonstration]] = tuple  # those that stand before what is asked now
-    folder: Path = TEMPLATE_FOLDER  # where templates are looked for first
-    sharing: bool = False  # whether all calls begin alike, for a server that asks less for what it knows
-    _seed: int = field(init=False)  # of delimiters: those of a turn are alike, so that what is quoted again is known
+    tone: str = ""  # how text for people is to be worded, in one line
+    demos: Callable[[], Sequence[Demonstration]] = tuple  # returns the examples to show before the next call
+    folder: Path = TEMPLATE_FOLDER  # searched first for templates
+    sharing: bool = False  # whether all calls begin alike, for servers that charge less for cached text
+    _seed: int = field(init=False)  # of delimiters: the same in all calls of a turn, so that caches know quoted text
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_seed", self.random.getrandbits(64))
@@ -190,14 +190,14 @@ class Prompter:
 
     @contextmanager
     def _recorded(self, call: ModelCall, template: str, load: PromptLoad) -> Iterator[tuple[ModelCall, dict[str, Any]]]:
-        """Record a call with its outcome, as far as that is put into what is given, and its error or early end.
+        """Record a call with its outcome, which the caller fills in, and its error or early end.
 
-        Gives the call as it is to be made: what its lost tries took is recorded, too.
+        Yields the call to make, which also records its lost tries.
         """
         began, outcome, lost = time.perf_counter(), dict[str, Any](), list[ModelReply]()
         try:
             yield replace(call, note_lost=lost.append), outcome
-        except GeneratorExit:  # whoever reads the reply wants no more of it
+        except GeneratorExit:  # the reader closed the stream
             outcome["finish"] = "stopped"
             raise
         except BaseException as error:
@@ -216,7 +216,7 @@ class Prompter:
             self.note(Step(call.stage, {**asked, **outcome}, (time.perf_counter() - began) * 1000), began)
 
     async def _pieces(self, call: ModelCall, outcome: dict[str, Any]) -> AsyncGenerator[str, None]:
-        """Yield the text of a call; put the whole reply's figures into `outcome`."""
+        """Yield the text of a call; add the whole reply's figures to `outcome`."""
         any_piece = False
         async with close_stream(self.llm.stream(call, self.spent)) as stream:
             async for piece in stream:
@@ -263,7 +263,7 @@ def _retry_messages(error: _UnreadableReply) -> tuple[ChatMessage, ...]:
 def _final_error(error: UnreadableReply, stage: str) -> UnreadableReply:
     return UnreadableReply(
         f"The model's reply at the step “{stage}” could not be read, twice: {error}.",
-        hint="`footnote doctor --model` tells which settings suit this model.",
+        hint="`footnote doctor --model` shows which settings suit this model.",
     )
 
 
@@ -274,7 +274,7 @@ def _reply_facts(reply: ModelReply) -> dict[str, Any]:
 
 
 def _add_lost(outcome: Mapping[str, Any], lost: Sequence[ModelReply]) -> dict[str, Any]:
-    """Return a call's outcome with what the tries took that gave no whole reply; where none did, the last stands in."""
+    """Return a call's outcome with the usage of its lost tries; if all were lost, the last one is the outcome."""
     whole: dict[str, Any] = {"attempts": 1, **(_reply_facts(lost[-1]) if lost else {}), **outcome}
     added = lost if "prompt_tokens" in outcome else lost[:-1]
     for reply in added:
@@ -286,6 +286,6 @@ def _add_lost(outcome: Mapping[str, Any], lost: Sequence[ModelReply]) -> dict[st
 
 
 def _count_attempts(error: BaseException, spent: BudgetMeter) -> int:
-    """Return 0 for a call that was refused before it was sent, 1 for one that failed or was cut short."""
+    """Return 0 for a call that was refused before it was sent, else 1."""
     late = spent.deadline is not None and time.monotonic() >= spent.deadline
     return int(not isinstance(error, SchemaNotOffered) and (late or not isinstance(error, BudgetExceeded)))

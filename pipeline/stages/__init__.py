@@ -1,9 +1,8 @@
-"""The stages that systems are made of, one file for each part of the way.
+"""The stages that systems consist of.
 
-`question_analysis` and `turn_context` come before the first call; `passage_retrieval` and `model_claims` find what may
-be said, as `findings`; what is in `draft` writes it, in one wave or two, has a model judge it meanwhile and sends it
-through the gate. `quotation` shows a page's words until then; `claim_check` judges what somebody states; `concurrency`
-runs calls at once.
+`question_analysis` and `turn_context` come before the first call; `passage_retrieval` and `model_claims` collect
+`findings`; `draft` writes the answer in one wave or two, has a model judge it meanwhile and sends it through the gate.
+`quotation` shows a quotation until then; `claim_check` judges statements by users; `concurrency` runs calls at once.
 """
 
 STAGES = ("query", "summarise", "generate", "split", "verify", "draft", "refine")

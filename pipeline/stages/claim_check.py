@@ -1,8 +1,7 @@
-"""Check a statement, or every statement of a text, against what is found for it.
+"""Check a statement, or every statement of a text, against passages found for it.
 
-Shaped as a system is: the verdict is reported as an event, and the sentences that it rests on are said through the
-gate, so that a check leaves the record that an answer leaves. The rules need no model; the model's verification is
-overruled by the local check where that knows better.
+A check is a system: it reports the verdict as an event and says the sentences that it rests on through the gate, so
+that it is recorded like an answer. The rules need no model; the local check can overrule a model's verification.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -24,12 +23,11 @@ from storage.language.sentences import sentence_spans
 from storage.language.words import content_terms, content_words, words
 from storage.types import CheckedClaim, Claim, Evidence, Hit, SearchQuery, Verdict, VerdictReason
 
-MAX_PASSAGES = 5  # how many of the passages found a claim is held against
+MAX_PASSAGES = 5  # how many of the passages found a claim is compared with
 MAX_EVIDENCE = 3  # how many sentences are shown at most for a verdict
-LEAST_COVERAGE = 0.4  # the share of a claim's words that a sentence and its title have to support it without a model
+LEAST_COVERAGE = 0.4  # the share of a claim's words needed in a sentence and its title to support it without a model
 NO_EVIDENCE = "no passage was found to check it against"
-_MIN_CONTENT_WORDS = 2
-"""How many words a statement has at least that tell something: what it is about, and what it says of that."""
+_MIN_CONTENT_WORDS = 2  # of a statement: its subject, and something about that
 _QUESTION_MARKS = "?？؟"
 _QUOTED = lazy_compile("“([^“”]+)”")
 
@@ -38,14 +36,14 @@ _QUOTED = lazy_compile("“([^“”]+)”")
 class Judgement:
     verdict: Verdict
     reasoning: str
-    evidence: tuple[Evidence, ...] = ()  # those that the verdict stands on
-    nearest: tuple[Evidence, ...] = ()  # those that come nearest, where it stands on none
+    evidence: tuple[Evidence, ...] = ()  # that the verdict rests on
+    nearest: tuple[Evidence, ...] = ()  # the nearest, if it rests on none
     because: tuple[VerdictReason, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class PassageSupport:
-    """What the local check says of a claim by some passages, and their sentences that come nearest to it."""
+    """The local check of a claim by some passages, and their sentences that are nearest to it."""
 
     support: Support
     nearest: tuple[Evidence, ...]
@@ -58,7 +56,7 @@ class PassageSupport:
 
     @property
     def changed(self) -> bool:
-        """Return whether the claim binds or bounds otherwise than the passages, or copies them but for a part."""
+        """Return whether the claim binds or limits otherwise than the passages, or copies them except for a part."""
         return self.support.altered or self.support.replaced
 
     @property
@@ -72,7 +70,7 @@ ClaimJudge = Callable[[Conversation, Sequence[Hit], Kit], Awaitable[Judgement]]
 async def _check_claims(
     split: Callable[[str], Sequence[str]], judge: ClaimJudge, talk: Conversation, kit: Kit
 ) -> Status:
-    # Where a limit says no claims, it means those that a model makes up.
+    # A limit of 0 means only claims by a model.
     claims = split(talk.question.text)[: max(1, kit.limits.claims)]
     talks = (Conversation((*talk.earlier, replace(talk.question, text=claim))) for claim in claims)
     judgements = await gather_all(judge_conversation(one, kit, judge) for one in talks)
@@ -81,7 +79,7 @@ async def _check_claims(
 
 
 def validate_claim(text: str) -> None:
-    """Check that a text is one statement. Raises `NotAClaim`, which says what it is instead."""
+    """Raise `NotAClaim`, which says what the text is instead, unless it is one statement."""
     hint = "State one thing in one sentence."
     if not words(text):
         raise NotAClaim("There are no words in the claim.", hint=hint)
@@ -107,8 +105,7 @@ def _single_claim(text: str) -> tuple[str, ...]:
 def extract_statements(text: str) -> tuple[str, ...]:
     """Return the sentences of a text that state something, in order, each once.
 
-    Raises:
-        NotAClaim: None of them does, for the reason that holds for the whole text, or for its first sentence.
+    Raises `NotAClaim` if there is none, with the reason for the whole text or for its first sentence.
     """
     found = [text[start:end].strip() for start, end in sentence_spans(text)]
     stated = tuple(dict.fromkeys(one for one in found if not detect_small_talk(one) and _is_checkable(one)))
@@ -135,10 +132,10 @@ def _is_statement(text: str) -> bool:
 
 
 def decide_verdict(alone: Sequence[PassageSupport], together: PassageSupport) -> Judgement:
-    """Decide by what single passages say, best first, and by what they say together. Pure.
+    """Decide by the single passages, best first, and by all together. Pure.
 
-    Of several passages one may seem to support a claim by chance: only what they say together, too, is supported, and
-    only where no passage that says more of the claim has something else in the place of a part of it.
+    One of several passages may seem to support a claim by chance: all together must support it, too, and no passage
+    that has more of the claim may contradict a part of it.
     """
     holding = [place for place, held in enumerate(alone) if held.supports and together.support.holds]
     supporting = [alone[place] for place in holding if not _is_outdone(alone, place)]
@@ -149,8 +146,8 @@ def decide_verdict(alone: Sequence[PassageSupport], together: PassageSupport) ->
         return _build_judgement(Verdict.REFUTES, against)
     changed = next((held for held in alone if held.support.holds and held.changed), None)
     if changed or not together.support.holds:
-        told = changed or together
-        return Judgement(Verdict.NOT_ENOUGH_INFO, told.explanation, nearest=told.nearest, because=told.support.because)
+        why = changed or together
+        return Judgement(Verdict.NOT_ENOUGH_INFO, why.explanation, nearest=why.nearest, because=why.support.because)
     reasoning = f"no single passage says all of it; together, {together.explanation}"
     return Judgement(
         Verdict.NOT_ENOUGH_INFO, reasoning, nearest=together.nearest, because=(VerdictReason("scattered"),)
@@ -164,7 +161,7 @@ def _build_judgement(verdict: Verdict, held: Sequence[PassageSupport]) -> Judgem
 
 
 def _is_outdone(alone: Sequence[PassageSupport], place: int) -> bool:
-    """Return whether a passage found before has as much of the claim but lacks a detail, or one with more differs."""
+    """Return whether an earlier passage has as much of the claim but lacks a detail, or one with more of it differs."""
     own = alone[place].coverage
     lacking = (held for held in alone[:place] if not (held.support.holds or held.support.appealable))
     before = any(held.coverage >= own for held in lacking)
@@ -172,7 +169,7 @@ def _is_outdone(alone: Sequence[PassageSupport], place: int) -> bool:
 
 
 def _add_objection(found: Judgement, against: Sequence[PassageSupport]) -> Judgement:
-    """Return a verdict that names the first passage which says otherwise, if any does, and shows its sentence last."""
+    """Return a verdict that names the first contradicting passage, if any, and shows its sentence last."""
     if not against:
         return found
     other = _find_differing(against[0])
@@ -183,13 +180,13 @@ def _add_objection(found: Judgement, against: Sequence[PassageSupport]) -> Judge
 
 
 def _find_differing(held: PassageSupport) -> Evidence:
-    """Return the sentence, of those nearest, that has what the reasons quote of the passage last; else the nearest."""
+    """Return the near sentence that contains the last quotation of a reason; else the nearest."""
     quoted = [quote for reason in held.support.reasons for quote in _QUOTED.findall(reason)[-1:]]
     return next((one for one in held.nearest if any(quote in one.text for quote in quoted)), held.nearest[0])
 
 
 async def judge_conversation(talk: Conversation, kit: Kit, judge: ClaimJudge) -> Judgement:
-    """Judge the conversation's last turn, one statement, by what is found for it. Raises any `PipelineError`."""
+    """Judge the conversation's last turn, one statement, by passages found for it. Raises any `PipelineError`."""
     hits = await kit.search(SearchQuery(talk.question.text), kit.limits.passages)
     readable = [hit for hit in hits if collect_sentences([hit])][:MAX_PASSAGES]
     if not readable:
@@ -221,9 +218,9 @@ async def request_verification(
 
 
 async def judge_by_model(talk: Conversation, hits: Sequence[Hit], kit: Kit) -> Judgement:
-    """Judge by the model, unless it takes for supported what the rules know to be missing or contradicted.
+    """Judge by the model, unless it accepts a claim that the rules know to be missing or contradicted.
 
-    Then they decide alone, over all that was found: it may have named the wrong sentences for what others say.
+    Then the rules decide, over all passages: the model may have named the wrong sentences for a supported claim.
     """
     claim, sentences = talk.question.text, collect_sentences(hits)
     found = await request_verification(claim, sentences, talk, kit.ask, student=kit.limits.student)
@@ -239,7 +236,7 @@ async def judge_by_model(talk: Conversation, hits: Sequence[Hit], kit: Kit) -> J
 
 
 def _overrule(ruled: Judgement) -> Judgement:
-    """Return what the rules decided with a word on the model, which takes the claim for supported."""
+    """Return the rules' judgement with a remark that the model accepted the claim."""
     if ruled.verdict is Verdict.SUPPORTS:
         return ruled
     reasoning = f"The model takes it for supported; but {ruled.reasoning}."

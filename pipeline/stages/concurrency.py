@@ -1,6 +1,6 @@
 """Run several calls at once, and close streams with the block that reads them.
 
-Unlike a bare `asyncio.TaskGroup` these functions raise the error itself, of several the one that must be reported.
+Unlike a bare `asyncio.TaskGroup` these functions raise the error itself; of several, the one that must be reported.
 """
 
 import asyncio

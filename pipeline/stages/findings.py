@@ -1,4 +1,4 @@
-"""Findings: statements bound to the sentences of passages that say them, each once, the newer of rivals first."""
+"""Findings: statements with the passages' sentences that support them, each once, the newer of rivals first."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -21,7 +21,7 @@ class SourcedFinding:
 
 
 def collect_sentences(places: Iterable[Hit | Evidence]) -> tuple[Evidence, ...]:
-    """Return the sentences of passages, each passage once, in order: what a model is shown with numbers."""
+    """Return the sentences of passages, each passage once, in order."""
     by_passage = {place.passage.id: place for place in places}
     return tuple(
         Evidence(place.passage.text[start:end], place.passage, place.document, (start, end))
@@ -34,14 +34,14 @@ def passage_ids(evidence: Iterable[Evidence]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(one.passage.id for one in evidence))
 
 
-LEAST_TELLING = 2  # words that a sentence has of a statement if it can tell anything of it
+LEAST_TELLING = 2  # content words that a sentence shares with a statement if it bears on it
 
 
 def select_context(statement: str, cited: Iterable[Evidence]) -> tuple[Evidence, ...]:
-    """Return the sentences of the cited passages that can tell whether a statement is true, in order.
+    """Return the sentences of the cited passages that can decide whether a statement is true, in order.
 
-    Those are the cited ones and all that share two words with it, each with the one before it. Of 251 verdicts given by
-    hand over whole passages none stands on another. What is no prose, or in another language, stays whole.
+    These are the cited ones and all that share two words with it, each with the one before it: none of 251 verdicts
+    made by hand over whole passages rests on another. Tables, code and other languages stay whole.
     """
     wanted, language, found = set(content_terms(statement)), detect_language(statement), list[Evidence]()
     cited = tuple(cited)
@@ -60,16 +60,16 @@ def select_context(statement: str, cited: Iterable[Evidence]) -> tuple[Evidence,
     return tuple(found)
 
 
-MAX_LED = 3  # so many sentences are gone back at most for whom or what a sentence's pronoun means
-MAX_LIST = 500  # characters from a list's lead-in to the end of an item; farther up it is not gone for one
-_LABELLED = re.compile(r"\S+(?: [^\s:]+){0,4}:\s+\S")  # as an item is without its mark: "Decor: plants, rugs"
+MAX_LED = 3  # sentences before one that may be added to explain its pronoun
+MAX_LIST = 500  # characters from a list's lead-in to the end of an item; a longer lead-in is not added
+_LABELLED = re.compile(r"\S+(?: [^\s:]+){0,4}:\s+\S")  # an item without a bullet: "Decor: plants, rugs"
 
 
 def bind_subjects(evidence: Iterable[Evidence]) -> tuple[Evidence, ...]:
-    """Return evidence in the order of its passages, each from where it can be understood.
+    """Return evidence in the order of its passages, each extended back to where it can be understood.
 
-    What begins with a pronoun begins with the sentence before that names whom it means, and an item of a list with the
-    line that leads the list in, as that may deny all of it. What overlaps then is one.
+    A sentence that begins with a pronoun is extended to the sentence with its antecedent, and an item of a list to the
+    list's lead-in, which may negate it. Overlapping evidence is merged.
     """
     bound: dict[str, list[Evidence]] = {}
     for one in map(_bind_subject, evidence):
@@ -104,12 +104,12 @@ def _bind_subject(one: Evidence) -> Evidence:
     start, before = one.span[0], before[-MAX_LED:]
     while _opens_with_pronoun(one, start) and before:
         start = before.pop()[0]
-    # Where all that was gone back to leans on something, too, the sentence stands as it is.
+    # If the earlier sentences begin with pronouns, too, the sentence stays as it is.
     return one if _opens_with_pronoun(one, start) else _quote_span(one, (start, one.span[1]))
 
 
 def _find_lead_in(text: str, before: Sequence[Span], item: Span) -> int | None:
-    """Return where the line begins that leads in the list of an item; None where it is no item, or nothing leads."""
+    """Return the start of the lead-in of an item's list; None if it is not an item, or has no lead-in."""
     marked = is_in_list(text, item)
     for start, end in reversed(before if marked or _LABELLED.match(text[slice(*item)]) else ()):
         if marked and not is_in_list(text, (start, end)):
@@ -126,18 +126,18 @@ def _opens_with_pronoun(one: Evidence, start: int) -> bool:
 
 
 def quote_evidence(evidence: Iterable[Evidence]) -> tuple[SourcedFinding, ...]:
-    """Return sentences as findings; one that names nobody is led by the title of its page."""
+    """Return sentences as findings; one without a named subject is prefixed with its page's title."""
     return tuple(SourcedFinding(_name_subject(subject), (subject,)) for subject in bind_subjects(evidence))
 
 
 def _name_subject(one: Evidence) -> str:
     text = " ".join(_join_items(one.text).split())
-    alone = one.passage.kind is PassageKind.TABLE and ";" not in text  # a row of one cell does not say whose it is
+    alone = one.passage.kind is PassageKind.TABLE and ";" not in text  # a row of one cell has no subject
     return f"{one.document.title}: {text}" if alone or _opens_with_pronoun(one, one.span[0]) else text
 
 
 def _join_items(text: str) -> str:
-    """Return a list on one line, without its marks: "Bring a badge, a laptop"."""
+    """Return a list on one line, without bullets: "Bring a badge, a laptop"."""
     first, *lines = text.splitlines()
     comma = ";" if any("," in line for line in lines) else ","
     for line in lines:
@@ -150,7 +150,7 @@ _MARK = re.compile(r"^\s*(?:[-•*✓]|\d{1,3}[.)])\s+")
 
 
 def join_quotes(evidence: Sequence[Evidence]) -> SourcedFinding:
-    """Return sentences that say something together as one finding, in the order in which they stand."""
+    """Return sentences as one finding, in the order of their passages."""
     bound = bind_subjects(evidence)
     return SourcedFinding(" ".join(map(_name_subject, bound)), bound)
 
@@ -158,10 +158,10 @@ def join_quotes(evidence: Sequence[Evidence]) -> SourcedFinding:
 async def bind_finding(
     text: str, evidence: Sequence[Evidence], supports: Supports, *, checked: bool = False, asked: Sequence[str] = ()
 ) -> tuple[SourcedFinding, ...]:
-    """Return a statement as a finding; in its place the sentences themselves, as one, where they do not support it.
+    """Return a statement as a finding; or its sentences, as one finding, if they do not support it.
 
-    Of a statement that a model `checked`, or that names whom a pronoun means, the local check's doubt is not enough. It
-    must name what it is about, and of a table which row; what a sentence all but says is said in its words.
+    The local check's doubt does not suffice against a statement that a model `checked`, or that resolves a pronoun. A
+    statement must name its subject, or its row of a table; near copies of a sentence are replaced by the sentence.
     """
     support = await supports(text, evidence, asked=asked)
     leans = any(_opens_with_pronoun(one, one.span[0]) for one in evidence)
@@ -173,21 +173,21 @@ async def bind_finding(
 
 
 def _names_row(text: str, one: Evidence) -> bool:
-    """Return whether a statement has a word of the cell that a row begins with, if it is about one."""
+    """Return whether a statement about a row has a word of the row's first cell; True for other evidence."""
     if one.passage.kind is not PassageKind.TABLE:
         return True
     label = set(content_terms(one.text.partition(";")[0].rpartition(": ")[2]))
     return not label or not label.isdisjoint(content_terms(text))
 
 
-MOSTLY_SAME = 0.8  # the share of the shorter statement's words that the longer has where both say the same
+MOSTLY_SAME = 0.8  # the share of the shorter statement's words in the longer one from which both say the same
 
 
 def deduplicate_findings(findings: Iterable[SourcedFinding]) -> tuple[SourcedFinding, ...]:
-    """Return findings without those that say of the same sentence what another says, in the same or in other words.
+    """Return findings without those that repeat another of the same sentence, in the same or in other words.
 
-    The one that says more stays. What two passages say stays twice, as both can be cited. What a quotation of the same
-    sentences denies is no finding.
+    The longer one stays. Statements of two passages stay twice, as both can be cited. A finding that a quotation of the
+    same sentences negates is dropped.
     """
     kept, findings = list[SourcedFinding](), tuple(findings)
     quotations = [one for one in findings if one.text == join_quotes(one.evidence).text]
@@ -203,7 +203,7 @@ def deduplicate_findings(findings: Iterable[SourcedFinding]) -> tuple[SourcedFin
 
 
 def _denies(quotation: SourcedFinding, other: SourcedFinding) -> bool:
-    """Return whether of a finding and a quotation of all that it stands on only one denies anything."""
+    """Return whether only one of a finding and a quotation of all its evidence is negated."""
     for one in other.evidence:
         if not any(_overlap(one, quoted) and len(one.text) <= len(quoted.text) for quoted in quotation.evidence):
             return False
@@ -212,7 +212,7 @@ def _denies(quotation: SourcedFinding, other: SourcedFinding) -> bool:
 
 
 def _say_the_same(one: SourcedFinding, other: SourcedFinding) -> bool:
-    # Items of a list share the line that leads them in, and are each another thing.
+    # Items of a list share their lead-in but say different things.
     few, many = sorted((one.evidence, other.evidence), key=len)
     if not all(any(_overlap(first, second) for second in many) for first in few):
         return False
@@ -221,7 +221,7 @@ def _say_the_same(one: SourcedFinding, other: SourcedFinding) -> bool:
 
 
 def has_same_words(text: str, other: str, least: float = MOSTLY_SAME) -> bool:
-    """Return whether another text has at least such a share of a text's words of substance, and all of its numbers."""
+    """Return whether another text has at least that share of a text's content words, and all of its numbers."""
     said, known = set(content_terms(text)), set(content_terms(other))
     numbers = {term for term in said if any(char.isdigit() for char in term)}
     return len(said & known) >= least * len(said) and numbers <= known
@@ -233,7 +233,7 @@ def _overlap(one: Evidence, other: Evidence) -> bool:
 
 
 def order_rivals_by_date(findings: Sequence[SourcedFinding]) -> tuple[SourcedFinding, ...]:
-    """Return findings in their order, except that of those that disagree the newer stand where the first stood."""
+    """Return findings with those that disagree reordered among their places, the newest first."""
     rivals = find_disagreeing(findings)
     by_date = sorted(rivals, key=lambda place: document_day(findings[place].evidence[0].document), reverse=True)
     ordered = iter(by_date)
@@ -241,7 +241,7 @@ def order_rivals_by_date(findings: Sequence[SourcedFinding]) -> tuple[SourcedFin
 
 
 def find_disagreeing(findings: Sequence[SourcedFinding]) -> tuple[int, ...]:
-    """Return the places of findings from different documents that give other values for the same thing."""
+    """Return the indexes of findings from different documents that give different values for the same thing."""
     said = [parse_statement(finding.text, finding.evidence[0].document.language) for finding in findings]
     found = {
         place
@@ -260,8 +260,5 @@ def _document_key(finding: SourcedFinding) -> tuple[str, str]:
 
 
 def document_day(document: Document) -> int:
-    """Return the day on which a document was last changed, as files copied in one go are none newer than another.
-
-    What nobody dated is oldest.
-    """
+    """Return the day of a document's last change; by days, since files copied together are equally new. Undated: 0."""
     return document.date.toordinal() if document.date else 0

@@ -1,4 +1,4 @@
-"""Stages 1 and 2: choose a query, retrieve passages of the right time, and extract what they say as findings."""
+"""Stages 1 and 2: choose a query, retrieve passages of the right time, and extract findings from them."""
 
 import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -17,7 +17,7 @@ from storage.language.detection import detect_language
 from storage.language.words import content_terms
 from storage.types import Evidence, Hit, SearchQuery
 
-OVERFETCH = 4  # so many times more hits are fetched than kept, as some are copies and a time ranks them anew
+OVERFETCH = 4  # how many times more hits are fetched than kept, as copies are dropped and a time reorders them
 
 
 def rank_by_time(hits: Sequence[Hit], query: SearchQuery) -> tuple[Hit, ...]:
@@ -34,15 +34,15 @@ def rank_by_time(hits: Sequence[Hit], query: SearchQuery) -> tuple[Hit, ...]:
 
 
 LEAST_SHARED, LEAST_ALIKE = 0.25, 0.35
-"""The floor of relevance: a passage has such a share of a claim's words, or is as near to it in meaning.
+"""The floor of relevance: the share of a claim's words that a passage has, or their cosine.
 
-Over the example handbook none of 164 passages that settle a claim is below both, and of those that are found for claims
-about other things 82% are.
+Over the example handbook none of 164 passages that decide a claim is below both; of those found for claims about other
+things 82% are.
 """
 
 
 def is_relevant(claim: str, hit: Hit) -> bool:
-    """Return whether a passage may say anything of a claim; what is in another language always may."""
+    """Return whether a passage may bear on a claim; one in another language always may."""
     if hit.dense >= LEAST_ALIKE or hit.document.language not in {"", detect_language(claim)}:
         return True
     wanted = set(content_terms(claim))
@@ -51,10 +51,7 @@ def is_relevant(claim: str, hit: Hit) -> bool:
 
 
 async def retrieve_evidence(query: SearchQuery, kit: Kit) -> tuple[Evidence, ...]:
-    """Return the sentences that a claim is verified against; none where nothing found is relevant.
-
-    Raises `SearchUnavailable`.
-    """
+    """Return the sentences to verify a claim against; empty if no hit is relevant. Raises `SearchUnavailable`."""
     return collect_sentences(await _retrieve_relevant(query, kit))
 
 
@@ -63,15 +60,16 @@ async def _retrieve_relevant(query: SearchQuery, kit: Kit) -> tuple[Hit, ...]:
     return tuple(hit for hit in hits if is_relevant(query.text, hit))
 
 
-QUERY_SEPARATOR, MAX_QUERIES = "|", 2  # as the model writes it where a question has two parts
-MAX_BULLETS = 8  # bullets of one passage
+QUERY_SEPARATOR = "|"  # as the model writes it if a question has two parts
+MAX_QUERIES = 2
+MAX_BULLETS = 8  # of one passage
 
 
 async def choose_query(context: TurnContext, kit: Kit, template: str = "query") -> SearchQuery | None:
-    """Choose what to look up, and of what time; None where the user asks for no fact.
+    """Choose a search query and its time; None if the user asks for no fact.
 
-    A model that declines, or whose reply cannot be read, keeps nobody from looking up the question as it stands. Where
-    no query is to be written, that is all that is looked up; a search engine always gets a query, as strangers read it.
+    If the model declines, or its reply is unreadable, the question itself is the query, as it is if settings say so. A
+    search engine always gets a written query, as it is read outside.
     """
     if kit.limits.query == "never" and template == "query":
         return SearchQuery(context.search_query)
@@ -82,7 +80,7 @@ async def choose_query(context: TurnContext, kit: Kit, template: str = "query") 
 
 
 def find_plain_query(context: TurnContext, kit: Kit) -> SearchQuery | None:
-    """Return the question as the query where it stands alone, and something may say anything of it; else None."""
+    """Return the question as the query if it is self-contained and a near passage may bear on it; else None."""
     if kit.limits.query == "always" or context.reading:
         return None
     query = read_as_query(context.talk)
@@ -91,54 +89,59 @@ def find_plain_query(context: TurnContext, kit: Kit) -> SearchQuery | None:
 
 
 async def retrieve_passages(query: SearchQuery, k: int, kit: Kit) -> tuple[Hit, ...]:
-    """Return the `k` passages that fit a query and its time best; the best by its words is among them.
+    """Return the `k` passages that fit a query and its time best. Raises `SearchUnavailable`.
 
-    It may give the year that is asked for in other words, or not at all. Raises `SearchUnavailable`.
+    The best by its words is always among them, as it may give the year in other words or not at all.
     """
     hits = drop_copies(await kit.search(query, k * OVERFETCH), query.text)
     return _keep_nearest(rank_by_time(hits, query), hits[:1], k)
 
 
 def _keep_nearest(ranked: Sequence[Hit], nearest: Sequence[Hit], k: int) -> tuple[Hit, ...]:
-    """Return the first `k` of a ranking, the last of them left out for the nearest where it is not among them."""
+    """Return the first `k` of a ranking; the nearest replaces the last of them if it is missing."""
     kept = tuple(ranked[:k])
     return kept if not nearest or nearest[0] in kept else (*kept[: k - 1], nearest[0])
 
 
 async def retrieve_for_query(context: TurnContext, query: SearchQuery, kit: Kit) -> tuple[Hit, ...]:
-    """Retrieve for the written query, or for both of two, and beside it for the question as it was asked.
+    """Retrieve for the written query, or for both of two, and for the original question.
 
-    Each gives its best in turn, so that neither a query that misses what was asked nor one of two parts takes all
-    places. A question that leans on what was said before, or is not in the library's language, is left to the query.
-    Where the query is the question itself, the hits are known already. Raises `SearchUnavailable`.
+    They give their best in turn, so that no query takes all places. A question that depends on earlier turns, or is not
+    in the library's language, is not searched. If the query is the question itself, its hits are known already. Raises
+    `SearchUnavailable`.
     """
     k = kit.limits.looked_up
     if query.time is None and query.text == context.search_query and kit.limits.passages >= k:
         return context.nearest[:k]
-    parts = [part.strip() for part in query.text.split(QUERY_SEPARATOR) if part.strip()][:MAX_QUERIES] or [query.text]
-    first, *others = [replace(query, text=part) for part in parts]
-    found = (retrieve_passages(one, k, kit) for one in (first, *others))
-    rankings = await gather_all(found) if others else (await next(found),)
+    queries = split_query(query)
+    rankings = await gather_all(retrieve_passages(part, k, kit) for part in queries)
     if not context.reading and context.search_query == context.talk.question.text:
         rankings = (*rankings, rank_by_time(context.nearest, query)[:k])
-    in_turn = [hit for place in zip_longest(*rankings) for hit in place if hit]
-    return drop_copies(in_turn, query.text)[: -(-k // len(parts)) * len(parts)]
+    return drop_copies(take_turns(rankings), query.text)[: -(-k // len(queries)) * len(queries)]
+
+
+def split_query(query: SearchQuery) -> tuple[SearchQuery, ...]:
+    """Return the two queries that the model wrote for a question with two parts, else the query itself."""
+    parts = [part.strip() for part in query.text.split(QUERY_SEPARATOR) if part.strip()][:MAX_QUERIES]
+    return tuple(replace(query, text=part) for part in parts) or (query,)
+
+
+def take_turns(rankings: Sequence[Sequence[Hit]]) -> tuple[Hit, ...]:
+    """Return the first hit of each ranking, then the second of each, and so on."""
+    return tuple(hit for place in zip_longest(*rankings) for hit in place if hit)
 
 
 async def summarise_passages(
     query: SearchQuery, hits: Sequence[Hit], kit: Kit, asked: Sequence[str] = ()
 ) -> tuple[SourcedFinding, ...]:
-    """Summarise passages to the point of a query, each statement bound to sentences of its passage.
-
-    Raises `PipelineError`.
-    """
+    """Summarise passages for a query, each statement with sentences of its passage. Raises `PipelineError`."""
     return await _summarise_groups("summarise", query, [(hit,) for hit in hits], kit, asked)
 
 
 async def extract_bullets(
     query: SearchQuery, hits: Sequence[Hit], kit: Kit, asked: Sequence[str] = ()
 ) -> tuple[SourcedFinding, ...]:
-    """Do the same with a shorter prompt: a call for each passage, or one for all where calls would have to wait.
+    """Do the same with a shorter prompt: in a call for each passage, or in one if calls would have to wait.
 
     Raises `PipelineError`.
     """
@@ -146,15 +149,14 @@ async def extract_bullets(
     return await _summarise_groups("bullets", query, groups, kit, asked)
 
 
-ROOM_FOR_NEAREST = 3  # passages read; where it is fewer, only those of the best sentences are
+ROOM_FOR_NEAREST = 3  # passages read; of fewer, only those with the best sentences
 Summarise = Callable[[SearchQuery, Sequence[Hit], Kit, Sequence[str]], Awaitable[tuple[SourcedFinding, ...]]]
 
 
 class PassageReader:
-    """Summarises the passages of one turn's query, and where they tell nothing the best of those found for claims.
+    """Summarises the passages of one turn's query, and if they say nothing the best of those found for claims.
 
-    Where a question stands alone it is the query, unless one is `written` anyway; what it does not find, a written one
-    may.
+    A self-contained question is the query, unless one is always `written`; if it finds nothing, one is written.
     """
 
     def __init__(self, context: TurnContext, kit: Kit, summarise: Summarise, *, written: bool = False) -> None:
@@ -166,7 +168,7 @@ class PassageReader:
         self._read: tuple[Hit, ...] = ()
 
     async def look_up(self) -> tuple[SourcedFinding, ...] | None:
-        """Return what passages say to the question; None where it wants no fact. Raises `PipelineError`."""
+        """Return findings for the question; None if it asks for no fact. Raises `PipelineError`."""
         if self._plain and (findings := await self._summarise_unread(self._plain, await self._find_plain(self._plain))):
             return findings
         self._query = await choose_query(self._context, self._kit)  # 1
@@ -177,9 +179,9 @@ class PassageReader:
         )
 
     async def _find_plain(self, query: SearchQuery) -> tuple[Hit, ...]:
-        """Return what is read for a question that is its own query: the nearest, and where the best sentences stand.
+        """Return the passages to read if the question is the query: the nearest, and those with the best sentences.
 
-        A question of some time is left to how passages are ranked by it.
+        For a question with a time, passages are ranked by that.
         """
         context, k = self._context, self._kit.limits.looked_up
         if query.time is not None or len(context.nearest) <= k:
@@ -194,17 +196,14 @@ class PassageReader:
         return await self._summarise(query, unread, self._kit, self._context.asked) if unread else ()  # 2
 
     async def look_up_claims(self, claims: Iterable[SearchQuery]) -> tuple[SourcedFinding, ...]:
-        """Return what the best passages found for claims say to the question, of those that were not read yet.
-
-        Raises `PipelineError`.
-        """
+        """Return findings from the best unread passages found for claims. Raises `PipelineError`."""
         if self._query is None:
             return ()
         rankings = await gather_all(_retrieve_relevant(claim, self._kit) for claim in claims)
-        in_turn = [hit for place in zip_longest(*rankings) for hit in place if hit]
         known = {hit.passage.id for hit in self._read}
-        kept = [hit for hit in drop_copies((*self._read, *in_turn), self._query.text) if hit.passage.id not in known]
-        unread = tuple({hit.passage.id: hit for hit in kept}.values())[: self._kit.limits.looked_up]
+        hits = drop_copies((*self._read, *take_turns(rankings)), self._query.text)
+        by_id = {hit.passage.id: hit for hit in hits if hit.passage.id not in known}
+        unread = tuple(by_id.values())[: self._kit.limits.looked_up]
         return await self._summarise(self._query, unread, self._kit, self._context.asked) if unread else ()
 
 

@@ -1,7 +1,6 @@
-"""Rank the sentences of passages that could be quoted, and show the best one while the turn goes on.
+"""Rank the sentences of passages that could be quoted, and show the best one while the turn continues.
 
-What is shown meanwhile is a page's own words, and only where they are likely to answer; where pages disagree, those of
-the newer.
+A quotation is shown only if it is likely to answer; if pages disagree, that of the newer.
 """
 
 import asyncio
@@ -51,7 +50,7 @@ from storage.language.lazy_pattern import lazy_compile
 from storage.language.words import content_terms
 from storage.types import Evidence, Hit, PassageKind
 
-MOST_CORPORA = 3  # so many corpora are quoted from, those of the nearest passages
+MOST_CORPORA = 3  # how many corpora are quoted from, those of the nearest passages
 _ADDRESS = lazy_compile(r"\W*(?:https?:|www\.|\S+@\S+\.\w)", re.IGNORECASE)
 log = logging.getLogger(__name__)
 
@@ -63,7 +62,7 @@ class RankedQuotes:
     ranked: tuple[ScoredCandidate, ...]
     chance: float
     parts: tuple[Candidate, ...] = ()
-    """What answers the further parts of the question, where it asks for several things."""
+    """The answers to the further parts of a question that asks for several things."""
 
     def select(self, limit: int) -> tuple[CitedSentence, ...]:
         """Choose at most `limit` sentences to quote, unless sources disagree."""
@@ -73,8 +72,8 @@ class RankedQuotes:
 async def rank_quotes(talk: Conversation, hits: tuple[Hit, ...], passages: int, kit: Kit) -> RankedQuotes:
     """Rank the sentences of the first `passages` hits of each corpus in the question's language.
 
-    Each corpus is ranked by itself, so that another beside it changes no verdict on what it says; the one that is the
-    likeliest to answer comes first. Reading takes a while, in which others are not kept waiting.
+    Each corpus is ranked by itself, so that others do not change its ranking; the one that is likeliest to answer comes
+    first. Long computations run in threads.
     """
     question = resolve_question(talk)
     corpora: dict[str, list[Hit]] = {}
@@ -96,7 +95,7 @@ async def rank_quotes(talk: Conversation, hits: tuple[Hit, ...], passages: int, 
 async def _rank_parts(
     turn: Turn, parts: Sequence[ResolvedQuestion], whole: RankedQuotes, passages: int, kit: Kit
 ) -> RankedQuotes:
-    """Rank for each part by itself, in the corpus that fits the whole best; one that nothing answers is left out."""
+    """Rank for each part by itself, in the corpus that fits the whole best; unanswered parts are skipped."""
     found = [await _rank_corpus(turn, part, whole.hits, passages, kit) for part in parts]
     first, *further = [one for one in found if one.chance >= ANSWER_THRESHOLD] or [whole]
     said = tuple(one.ranked[0].candidate for one in further)
@@ -112,7 +111,7 @@ async def _rank_corpus(
         expected = sorted(scored, key=lambda one: one.score, reverse=True)
         rated = await kit.run_in_thread(rate_candidates, reading, hits, expected)
         if is_hopeless(reading, rated, compared=bool(compared)):
-            # Neither comparing the others nor reading, which take most of the time, would make it likely.
+            # Comparing the others and reading, which take most of the time, would not change that.
             unread = rerank_candidates(reading, rated, dict.fromkeys(range(len(rated)), SAID_UNREAD))
             return RankedQuotes(reading, hits, unread, unread[0].chance)
         if not (places := list_comparable(reading, scored, compared)):
@@ -130,7 +129,7 @@ async def _rank_corpus(
 def _score_corpus(
     turn: Turn, question: ResolvedQuestion, hits: tuple[Hit, ...], passages: int
 ) -> tuple[ScoredQuestion, Sequence[ScoredCandidate]]:
-    """Score what could be quoted of the first `passages` by its words, and about by how near it is."""
+    """Score the candidates of the first `passages` by their words, and by estimated cosines."""
     language = _answer_language(turn, hits)
     readable = [hit for hit in hits if _may_answer_in(hit, language)]
     candidates = [one for one in find_candidates(readable[:passages]) if not is_about_others(one, question.text)]
@@ -147,7 +146,7 @@ def _rate_read(
 
 
 async def order_passages(talk: Conversation, hits: tuple[Hit, ...], kit: Kit) -> tuple[Hit, ...]:
-    """Return hits by their best sentences, as far as words and the search tell those: nothing is embedded or read."""
+    """Return hits by their best sentences according to words and the search alone: nothing is embedded or read."""
     ordered: tuple[Hit, ...] = await kit.run_in_thread(_order_passages, talk, hits)
     return ordered
 
@@ -164,7 +163,7 @@ def _order_passages(talk: Conversation, hits: tuple[Hit, ...]) -> tuple[Hit, ...
 async def _compare(
     query: str, reading: ScoredQuestion, scored: Sequence[ScoredCandidate], places: Sequence[int], kit: Kit
 ) -> Sequence[ScoredCandidate]:
-    """Score the candidates of some places by how near they are to the query."""
+    """Score the candidates of some places by their cosine with the query."""
     cosines = await kit.compare(query, [scored[place].candidate.context for place in places])
     return set_cosines(reading, scored, dict(zip(places, cosines, strict=True)))
 
@@ -172,7 +171,7 @@ async def _compare(
 async def _read(
     query: str, reading: ScoredQuestion, ranked: Sequence[ScoredCandidate], kit: Kit
 ) -> Mapping[int, float]:
-    """Return what the kit's reader says of the best by place, passage by passage while that may change the best."""
+    """Return the reader's scores of the best candidates by place, as long as that may change the best."""
     read = dict[int, float]()
     while places := list_readable(reading, ranked, read):
         said = await kit.rerank(query, [ranked[place].candidate.evidence for place in places])
@@ -188,14 +187,14 @@ def _rank_kept(scored: Sequence[ScoredCandidate], varied: str, language: str) ->
 
 
 def _keep_varied(ranked: Sequence[ScoredCandidate], varied: str, language: str) -> list[ScoredCandidate]:
-    """Return the candidates that have, with what is above them, all that a follow-up varies the question by."""
+    """Return the candidates that have, with their headings, all words by which a follow-up varies the question."""
     synonyms, wanted = find_synonyms(varied, language), frozenset(content_terms(varied, language))
     contexts = [(one, frozenset(content_terms(one.candidate.context, language))) for one in ranked]
     return [one for one, found in contexts if all(measure_match(term, found, synonyms) for term in wanted)]
 
 
 def _doubt_other_pages(ranked: Sequence[ScoredCandidate]) -> Iterator[ScoredCandidate]:
-    """Yield candidates, those of other pages than the best one's without a chance: they share the new word alone."""
+    """Yield candidates, those of other pages than the best one's with chance 0: they share only the new word."""
     for one in ranked:
         passage, best = one.candidate.hit.passage, ranked[0].candidate.hit.passage
         same = (passage.corpus, passage.document) == (best.corpus, best.document)
@@ -204,7 +203,7 @@ def _doubt_other_pages(ranked: Sequence[ScoredCandidate]) -> Iterator[ScoredCand
 
 @asynccontextmanager
 async def show_interim_quote(talk: Conversation, hits: tuple[Hit, ...], kit: Kit) -> AsyncGenerator[list[Evidence]]:
-    """Show the best sentence found while the block runs, if it is likely to answer; yield what is shown by then."""
+    """Show the best sentence found while the block runs, if it is likely to answer; yield the evidence shown."""
     shown = list[Evidence]()
     task = asyncio.create_task(_show_best_quote(talk, hits, kit, shown))
     try:
@@ -222,27 +221,27 @@ async def _show_best_quote(talk: Conversation, hits: tuple[Hit, ...], kit: Kit, 
         first, *_ = await kit.run_in_thread(found.select, 1)
         if _stands_alone(first.evidence[0], found.question.language):
             shown += first.evidence[:1] if kit.quote(first.evidence[0]) else ()
-    except Exception as error:  # noqa: BLE001 - the answer matters, not the way to it
-        log.warning("nothing was quoted meanwhile: %s", error)
+    except Exception as error:  # noqa: BLE001 - a failed interim quotation must not fail the answer
+        log.warning("interim quotation failed: %s", error)
 
 
 def _stands_alone(found: Evidence, language: str) -> bool:
-    """Return whether a quotation is understood by itself: a sentence, no row, no address, nothing that "it" begins."""
+    """Return whether a quotation is self-contained: a sentence, not a row, an address or one that begins with "it"."""
     text = found.text.strip()
     whole = found.passage.kind is PassageKind.PROSE and text.rstrip("\"'”’»)*_").endswith(SENTENCE_ENDS)
     return whole and not ("\n" in text or opens_with_pronoun(text, language) or _ADDRESS.match(text))
 
 
 def _answer_language(turn: Turn, hits: Sequence[Hit]) -> str:
-    """Return the question's language if any of the pages is in it, else that of most: few words are easily mistaken."""
+    """Return the question's language if any page is in it, else that of most: short texts are easily misdetected."""
     spoken = turn.language or detect_language(turn.text)
     found = Counter(hit.document.language for hit in hits if hit.document.language)
     return spoken if spoken in found or not found else found.most_common(1)[0][0]
 
 
 def _may_answer_in(hit: Hit, language: str) -> bool:
-    """Return whether a page may answer in a language: words of other languages that look alike mean other things.
+    """Return whether a page may answer in a language: similar words of other languages have other meanings.
 
-    English questions may be answered by any page, as short pages are easily taken for another language.
+    Any page may answer English questions, as the language of short English pages is easily misdetected.
     """
     return language in {"", "en"} or hit.document.language in {"", language}

@@ -1,4 +1,4 @@
-"""Prepare what every stage needs before the first model call: the last turns, the languages, a first search."""
+"""Prepare the context of a turn before the first model call: the last turns, the languages, a first search."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -12,24 +12,23 @@ from pipeline.types import Conversation
 from storage.language.words import content_terms, words
 from storage.types import Hit, SearchQuery
 
-WIDER = 3  # so many times more passages are found than read: what the others say tells what is rare, and what is likely
+WIDER = 3  # how many times more passages are found than read, for statistics of rare words and of likely answers
 MIN_LANGUAGE_SHARE = 4
-"""Where fewer than one in so many of the nearest passages are in the asker's language, the library is not."""
+"""If fewer than one in this many of the nearest passages are in the asker's language, the library's is another."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnContext:
     talk: Conversation  # its last turns
     asker_language: str = ""  # the asker's language (ISO 639-1); empty when unsure
-    library_language: str = ""  # the library's language where it is another one; empty otherwise
-    search_query: str = ""
-    """What was looked up to know that: the question, with the words it borrows from what was said before."""
-    found: tuple[Hit, ...] = ()  # what was found, best first
-    nearest: tuple[Hit, ...] = ()  # the first of it, copies left out: what a system reads
+    library_language: str = ""  # the library's language if it differs; empty otherwise
+    search_query: str = ""  # the question, with the words it borrows from earlier turns
+    found: tuple[Hit, ...] = ()  # hits for that query, best first
+    nearest: tuple[Hit, ...] = ()  # the first of them without copies, which a system reads
 
     @property
     def asked(self) -> tuple[str, ...]:
-        """What was said in the conversation: it may be repeated, but is no evidence."""
+        """The texts of the conversation, which sentences may repeat, but which are not evidence."""
         return tuple(turn.text for turn in self.talk.turns)
 
     @property
@@ -44,7 +43,7 @@ class TurnContext:
 
 
 def read_conversation(talk: Conversation, kit: Kit) -> TurnContext:
-    """Return the last turns and the asker's language, for who searches elsewhere than in the corpora."""
+    """Return the last turns and the asker's language, for systems that do not search the corpora."""
     turns = Conversation(talk.turns[-kit.limits.turns :])
     return TurnContext(turns, detect_asker_language(talk), search_query=resolve_question(talk).query)
 
@@ -52,9 +51,8 @@ def read_conversation(talk: Conversation, kit: Kit) -> TurnContext:
 async def prepare_context(talk: Conversation, kit: Kit) -> TurnContext:
     """Search once for the question, and find the languages of asker and library.
 
-    A question in one language finds little in another, so queries and claims are to be written in the library's. Its
-    search also comes before all calls of a model: an outage is said before anything is paid.
-    Raises `SearchUnavailable`.
+    A question in one language finds little in another, so queries and claims are written in the library's language.
+    This search comes before all model calls: an outage costs nothing. Raises `SearchUnavailable`.
     """
     context = read_conversation(talk, kit)
     found = await kit.search(SearchQuery(context.search_query), WIDER * kit.limits.passages)
@@ -64,21 +62,21 @@ async def prepare_context(talk: Conversation, kit: Kit) -> TurnContext:
 
 
 def find_library_language(language: str, hits: Iterable[Hit]) -> str:
-    """Return the language of most passages if there are few in the asker's own; empty otherwise, and when unsure."""
+    """Return the language of most passages if few are in the asker's own; empty otherwise, and if unsure."""
     found = Counter(hit.document.language for hit in hits if hit.document.language)
     if not language or found[language] * MIN_LANGUAGE_SHARE >= found.total():
         return ""
     return found.most_common(1)[0][0]
 
 
-COPY_SHARE = 0.9  # the share of their pairs of words that two passages have in common of which one is a copy
+COPY_SHARE = 0.9  # the share of common word pairs from which one of two passages is a copy
 
 
 def drop_copies(hits: Iterable[Hit], query: str) -> tuple[Hit, ...]:
-    """Return hits without those that say the same as one before, in its words, so that others take their places.
+    """Return hits without copies of earlier ones.
 
-    What differs in a number or in a small word ("not", "only", "from") is no copy, and neither is what stands under a
-    title or heading that the query names where it does not name the other's.
+    A passage that differs in a number or in a function word ("not", "only", "from") is not a copy, and neither is one
+    whose title or heading has a word of the query that the other's lacks.
     """
     wanted, kept = set(content_terms(query)), list[tuple[Hit, _Wording]]()
     for hit in hits:
@@ -91,7 +89,7 @@ def drop_copies(hits: Iterable[Hit], query: str) -> tuple[Hit, ...]:
 @dataclass(frozen=True, slots=True)
 class _Wording:
     pairs: frozenset[tuple[str, str]]  # of neighbouring words
-    exact: Counter[str]  # numbers and small words
+    exact: Counter[str]  # numbers and function words
     named: frozenset[str]  # the query's words that its page and headings have
 
 

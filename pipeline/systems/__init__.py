@@ -17,8 +17,8 @@ from pipeline.errors import UnknownSystem
 if TYPE_CHECKING:
     from pipeline.kit import System, SystemEntry
 
-ENTRY_POINTS = "footnote.systems"  # the group under which an installed package names the `SystemEntry` that it brings
-DEFAULT_SYSTEM = "wikichat-fast"  # the system that answers where a model is configured and no system is set
+ENTRY_POINTS = "footnote.systems"  # the group under which an installed package names its `SystemEntry`
+DEFAULT_SYSTEM = "wikichat-fast"  # the system if a model is configured and no system is set
 DEFAULT_WITHOUT_MODEL = "extractive"
 
 
@@ -44,7 +44,7 @@ SYSTEMS = SystemRegistry()
 
 
 def find_system(name: str, systems: "Mapping[str, SystemEntry]" = SYSTEMS) -> "SystemEntry":
-    """Return a system's entry. Raises `UnknownSystem`, which names those that there are."""
+    """Return a system's entry. Raises `UnknownSystem`, which lists the existing ones."""
     try:
         return systems[name]
     except KeyError:
@@ -53,14 +53,14 @@ def find_system(name: str, systems: "Mapping[str, SystemEntry]" = SYSTEMS) -> "S
 
 
 def find_check(entry: "SystemEntry") -> "System":
-    """Return what checks a claim; a system that brings nothing checks by the model if it calls one, else by rules."""
-    from pipeline.stages import claim_check  # late, as all it imports: listing names costs none of it
+    """Return a system's check of a claim; the default is by the model if the system calls one, else by rules."""
+    from pipeline.stages import claim_check  # late: listing names must not load what it imports
 
     return entry.check or (claim_check.check_claim_by_model if entry.calls else claim_check.check_claim_by_rules)
 
 
 def find_text_check(entry: "SystemEntry") -> "System":
-    """Return what checks each statement of a text, by the same rule."""
+    """Return a system's check of each statement of a text, by the same defaults."""
     from pipeline.stages import claim_check
 
     return entry.check_text or (claim_check.check_text_by_model if entry.calls else claim_check.check_text_by_rules)
@@ -76,8 +76,8 @@ def _list_plugins() -> Mapping[str, EntryPoint]:
 
 @cache
 def _find_plugins(path: tuple[str, ...]) -> Mapping[str, EntryPoint]:
-    """Find what is installed along a path: each package's files are read, which takes milliseconds."""
-    del path  # that of `sys` is looked through
+    """Find the plugins installed along `sys.path`; reading each package's files takes milliseconds."""
+    del path  # the cache key: `entry_points` searches `sys.path`
     return {plugin.name: plugin for plugin in entry_points(group=ENTRY_POINTS)}
 
 
@@ -88,7 +88,7 @@ def _load_plugin(plugin: EntryPoint) -> "SystemEntry":
         entry = plugin.load()
     except Exception as error:
         fault = f"The system “{plugin.name}” cannot be loaded from {plugin.value}: {type(error).__name__}: {error}."
-        raise UnknownSystem(fault, hint="Mend or remove the package that brings it.") from error
+        raise UnknownSystem(fault, hint="Fix or remove the package that brings it.") from error
     if not isinstance(entry, SystemEntry):
-        raise UnknownSystem(f"{plugin.value} is no SystemEntry.", hint="Mend or remove the package that brings it.")
+        raise UnknownSystem(f"{plugin.value} is not a SystemEntry.", hint="Fix or remove the package that brings it.")
     return entry

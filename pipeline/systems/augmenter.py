@@ -1,8 +1,8 @@
-"""Answer as LLM-Augmenter does: a loop around a fixed model, over a working memory that each act leaves anew.
+"""Answer as LLM-Augmenter does: a loop around a fixed model, over an immutable working memory.
 
-A policy picks the next act: ask the model whether what was found is enough, acquire evidence, ask for a candidate, or
-send. A candidate that is not good enough is drafted again, told in words what it lacks, for a bounded number of rounds;
-then the best is sent. Nothing of a candidate is said before, and every sentence passes the gate.
+A policy picks the next act: ask the model whether the evidence is enough, acquire evidence, ask for a candidate, or
+send. A candidate that is not good enough is drafted again with feedback in words, for a bounded number of rounds; then
+the best is sent. Nothing of a candidate is said before, and every sentence passes the gate.
 """
 
 from dataclasses import replace
@@ -20,7 +20,7 @@ from pipeline.types import Conversation, Status
 
 
 async def answer(talk: Conversation, kit: Kit) -> Status:
-    """Raises any `PipelineError` that leaves nothing to say."""
+    """Answer; raises any `PipelineError` that leaves nothing to say."""
     validate_question(talk.question.text, kit.limits)
     if detect_small_talk(talk.question.text):
         return Status.CHATTED
@@ -35,7 +35,7 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
 
 
 async def perform(act: Act, memory: WorkingMemory, kit: Kit) -> WorkingMemory:
-    """Return the memory as an act leaves it; one that fails ends the loop with the best that there is by then."""
+    """Return the memory after an act; a failed act ends the loop with the best candidate so far."""
     try:
         match act:
             case Act.SELF_ASK:
@@ -53,7 +53,7 @@ async def perform(act: Act, memory: WorkingMemory, kit: Kit) -> WorkingMemory:
 
 ENTRY = SystemEntry(
     "augmenter",
-    "Drafts candidates over linked evidence until one is good enough, told what each lacks.",
+    "Drafts candidates over linked evidence until one is good enough, with feedback on each.",
     answer,
     calls=("query", "need", "answer", "criticism", "verify", "verdicts"),
 )

@@ -1,7 +1,7 @@
 """Answer with the few sentences of the passages that answer best, quoted and cited, or abstain. Calls no model.
 
-Each step is a pure function of `pipeline.extraction`, which `stages.quotation` puts together; only searching, comparing
-and saying reach out through the kit.
+Each step is a pure function of `pipeline.extraction`, composed in `stages.quotation`; only searching, comparing and
+saying use the kit.
 """
 
 from pipeline.extraction.answer_ranking import ANSWER_THRESHOLD
@@ -12,11 +12,11 @@ from pipeline.stages.turn_context import WIDER
 from pipeline.types import Conversation, Status
 from storage.types import SearchQuery
 
-FARTHER = 5  # so many times more passages are searched for in one corpus than are read
+FARTHER = 5  # how many times more passages are searched for in one corpus than are read
 
 
 async def answer(talk: Conversation, kit: Kit) -> Status:
-    """Quote what answers the conversation's last question.
+    """Quote the sentences that answer the conversation's last question.
 
     Raises `QuestionTooLong`, `QuestionWithoutWords` and `SearchUnavailable`.
     """
@@ -31,7 +31,7 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
 
 
 async def consider(talk: Conversation, kit: Kit) -> RankedQuotes:
-    """Search as far as every corpus of the scope may come in sight, and rank the nearest passages of each."""
+    """Search for enough passages to reach every corpus of the scope, and rank the nearest of each."""
     farthest = WIDER * (1 + min(kit.corpora, MOST_CORPORA)) if kit.corpora > 1 else FARTHER
     hits = await kit.search(SearchQuery(resolve_question(talk).query), farthest * kit.limits.passages)
     return await rank_quotes(talk, hits, kit.limits.passages, kit)

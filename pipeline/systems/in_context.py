@@ -1,10 +1,9 @@
-"""Answer as IKA does: worked examples, retrieved by the dialogue and the knowledge, stand before each call.
+"""Answer as IKA does: worked examples, retrieved by the dialogue and the knowledge, precede each call.
 
-First the query is written, by examples of the dialogue and what lies nearest to it. What it finds, and what lies
-nearest, is the knowledge, and by both the examples are chosen anew that stand before the draft and before the verdicts
-on its sentences. Examples come in two steps, as in the paper's figure: the pool is ranked by words and by meaning, and
-of the best those are taken that differ (DER). What an example says is no evidence: every sentence passes the gate
-against what this turn found.
+First the query is written, with examples chosen by the dialogue and the nearest passages. These passages and the
+query's hits are the knowledge, by which examples for the draft and for the verdicts on its sentences are chosen again.
+Examples are chosen in two steps, as in the paper's figure: the pool is ranked by words and by meaning, and diverse ones
+are taken from the best (DER). An example is never evidence: every sentence passes the gate.
 """
 
 from collections.abc import Sequence
@@ -20,12 +19,12 @@ from pipeline.stages.turn_context import TurnContext, drop_copies, prepare_conte
 from pipeline.types import Conversation, Status
 from storage.types import Hit
 
-CANDIDATES = 20  # examples among which diverse ones are chosen: many more than are shown
-KNOWLEDGE = 1_000  # characters of what was found by which examples are retrieved: an embedder reads little more
+CANDIDATES = 20  # examples among which diverse ones are chosen
+KNOWLEDGE = 1_000  # characters of knowledge by which examples are retrieved: an embedder reads little more
 
 
 async def answer(talk: Conversation, kit: Kit) -> Status:
-    """Write an answer over what one written query finds, by worked examples. Raises any `PipelineError`."""
+    """Write an answer over the hits of one written query, after worked examples. Raises any `PipelineError`."""
     validate_question(talk.question.text, kit.limits)
     if detect_small_talk(talk.question.text):
         return Status.CHATTED
@@ -48,7 +47,7 @@ def read_knowledge(hits: Sequence[Hit]) -> tuple[SourcedFinding, ...]:
 
 
 async def show_examples(context: TurnContext, knowledge: Sequence[SourcedFinding], kit: Kit) -> None:
-    """Retrieve examples by the dialogue and the knowledge, choose diverse ones, and put them before the next calls."""
+    """Retrieve examples by the dialogue and the knowledge, and show diverse ones before the next calls."""
     triples = kit.limits.example_notes == "triples"
     known = "\n".join(write_as_triple(one.text) if triples else one.text for one in knowledge)[:KNOWLEDGE]
     ranked = await kit.demos("\n".join((*context.asked, known)), CANDIDATES)

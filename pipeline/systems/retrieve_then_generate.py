@@ -1,7 +1,7 @@
-"""Answer from what one search finds, in one call of the model: the baseline that other systems are held against.
+"""Answer from one search in one model call: the baseline that other systems are compared with.
 
-Unlike `wikichat` it looks up the question as it was asked, shows the model the sentences of the passages as they stand
-instead of summaries, has it claim nothing from memory, and refines no draft. The guarantee is the same: every sentence
+Unlike `wikichat` it searches for the question itself, shows the model the sentences of the passages instead of
+summaries, uses no claims from the model's memory, and refines no draft. The guarantee is the same: every sentence
 passes the gate against the passages that it cites.
 """
 

@@ -1,7 +1,7 @@
-"""Answer as WikiChat does, in seven stages: what is looked up, and what the model knows and passages confirm.
+"""Answer as WikiChat does, in seven stages: from passages, and from the model's knowledge that passages confirm.
 
-Unlike `extractive` it writes sentences of its own, so each must pass the gate against the passages that it cites. The
-text that the model generates by itself is taken apart and verified, and never said.
+Unlike `extractive` it writes its own sentences, so each must pass the gate against the passages that it cites. The text
+that the model generates from memory is split into claims and verified, and never said.
 """
 
 from pipeline.kit import Kit, SystemEntry
@@ -27,7 +27,7 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
         looked_up, recalled, fault = await gather_pair(reader.look_up(), recall(context, kit, claims))
     findings = order_rivals_by_date(deduplicate_findings((*(looked_up or ()), *(recalled or ()))))
     if not findings and fault:
-        raise fault  # a model that is down for one half is no "I don't know"
+        raise fault  # a model that fails in one half must not look like "I don't know"
     if not findings:
         findings = deduplicate_findings(await reader.look_up_claims(map(seek_claim, claims)))
     if not findings:
@@ -41,10 +41,7 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
 
 
 async def recall(context: TurnContext, kit: Kit, claims: list[TimedClaim]) -> tuple[SourcedFinding, ...] | None:
-    """Return what the model knows by itself, as far as passages support it; None where it claims nothing.
-
-    What it claims is added to `claims`.
-    """
+    """Return the model's knowledge that passages support; None if it claims nothing. Its claims go into `claims`."""
     reply = await generate_reply(context, kit)  # 3
     claims += await split_claims(context, reply, kit)  # 4
     return await verify_claims(context, claims, kit) if claims else None  # 5

@@ -1,11 +1,10 @@
 """Answer as `wikichat` does and with the same guarantee, in the time of a few calls.
 
-Claims are generated as claims, in one streamed call, and verified together beside the summaries of what was found; the
-draft is asked to be at once what refinement would make of it. Where a fact is asked for, it begins as soon as what was
-looked up is summarised; what claims add that are verified later is said behind it, in a second wave. So a turn takes
-four rounds: claims beside a query where one is needed, summaries beside verification, the draft, the verdicts on its
-last sentences; where nothing was found, one more reads the passages that were found for claims. Every sentence passes
-the gate.
+Claims are generated directly, in one streamed call, and verified together while passages are summarised; the prompt of
+the draft includes the criteria of refinement. If a fact is asked for, the draft begins once passages are summarised;
+claims verified later are said after it, in a second wave. So a turn takes four rounds: claims next to a query if one is
+needed, summaries next to verification, the draft, the verdicts on its last sentences; if nothing was found, one more
+round reads the passages found for claims. Every sentence passes the gate.
 """
 
 from asyncio import Task
@@ -52,7 +51,7 @@ async def _answered(
         looked_up = await capture_outcome(reader.look_up())  # 1, 2
         found = () if isinstance(looked_up, PipelineError) else looked_up or ()
         known = merge_findings(found, verifier.kept)
-        # An account is told by its main thing first, which may be yet to come; a student was taught drafts over all.
+        # An explanation begins with its main point, which may still be missing; a student learnt drafts over everything.
         if not known or kit.limits.student or not asks_for_fact(talk):
             await verified
     if known and not verified.done():
@@ -62,7 +61,7 @@ async def _answered(
     faults = [one for one in (looked_up, recalled) if isinstance(one, PipelineError)]
     findings = merge_findings(found, verifier.kept)
     if not findings and faults:
-        raise faults[0]  # a model that is down for one half is no "I don't know"
+        raise faults[0]  # a model that fails in one half must not look like "I don't know"
     if not findings:
         findings = deduplicate_findings(await reader.look_up_claims(map(seek_claim, verifier.claims)))
     if not findings:

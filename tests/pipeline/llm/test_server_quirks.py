@@ -157,12 +157,12 @@ async def test_in_text_mode_no_schema_is_sent() -> None:
 
 async def test_a_server_that_objects_to_everything_is_given_up() -> None:
     async with asking(lambda _: answer_error(400, "Unsupported parameter: 'temperature'"), temperature=None) as ask:
-        with pytest.raises(ModelUnavailable, match="does not take the call"):
+        with pytest.raises(ModelUnavailable, match="rejected the call"):
             await ask.complete()
     async with asking(
         lambda _: answer_error(400, "Unsupported: temperature, max_tokens, System role not supported")
     ) as ask:
-        with pytest.raises(ModelUnavailable, match="does not take the call"):
+        with pytest.raises(ModelUnavailable, match="rejected the call"):
             await ask.complete()
     assert len(ask.server.requests) == 4
 
