@@ -114,7 +114,8 @@ async def retrieve_for_query(context: TurnContext, query: SearchQuery, kit: Kit)
     if query.time is None and query.text == context.search_query and kit.limits.passages >= k:
         return context.nearest[:k]
     queries = split_query(query)
-    rankings = await gather_all(retrieve_passages(part, k, kit) for part in queries)
+    found = (retrieve_passages(part, k, kit) for part in queries)
+    rankings = await gather_all(found) if len(queries) > 1 else (await next(found),)
     if not context.reading and context.search_query == context.talk.question.text:
         rankings = (*rankings, rank_by_time(context.nearest, query)[:k])
     return drop_copies(take_turns(rankings), query.text)[: -(-k // len(queries)) * len(queries)]

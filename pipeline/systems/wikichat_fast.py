@@ -51,7 +51,7 @@ async def _answered(
         looked_up = await capture_outcome(reader.look_up())  # 1, 2
         found = () if isinstance(looked_up, PipelineError) else looked_up or ()
         known = merge_findings(found, verifier.kept)
-        # An explanation begins with its main point, which may still be missing; a student learnt drafts over everything.
+        # An explanation begins with its main point, which may be missing yet; a student learnt drafts over everything.
         if not known or kit.limits.student or not asks_for_fact(talk):
             await verified
     if known and not verified.done():
