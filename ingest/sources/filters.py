@@ -25,7 +25,7 @@ def compile_globs(patterns: Sequence[str]) -> Callable[[str], bool]:
 
 
 def _compile_any(expressions: Iterable[str]) -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{one})" for one in expressions) or r"(?!)", re.IGNORECASE | re.DOTALL)
+    return re.compile("|".join(f"(?:{expression})" for expression in expressions) or r"(?!)", re.IGNORECASE | re.DOTALL)
 
 
 def _path_expression(pattern: str) -> str:

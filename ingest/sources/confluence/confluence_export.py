@@ -78,9 +78,9 @@ class ExportContents:
         readers = self._find_readers()
         spaces = self.private().keys()
         found: dict[str, PageNode] = {}
-        for one in self.contents.values():
-            if _is_current(one) and (blog_posts or one.kind == "Page"):
-                found[one.id] = self._make_node(one, readers, base, spaces)
+        for content in self.contents.values():
+            if _is_current(content) and (blog_posts or content.kind == "Page"):
+                found[content.id] = self._make_node(content, readers, base, spaces)
         return found
 
     def private(self) -> dict[str, PageNode]:
@@ -282,10 +282,10 @@ class ConfluenceExport:
             if there.holds(_ENTITIES_NAME):
                 yield from self._list_xml(there, known, asked)
             elif any(name.rpartition("/")[2] == "index.html" for name in there.names):
-                for one in list_html_pages(there, self._given.base):
+                for html_page in list_html_pages(there, self._given.base):
                     self._refuse_stopped()
-                    if asked(one.key) and self._wanted(one.traits):
-                        yield _read_html(there, one, self._sandbox)
+                    if asked(html_page.key) and self._wanted(html_page.traits):
+                        yield _read_html(there, html_page, self._sandbox)
             else:
                 raise self._explain_no_export(there)
 
@@ -325,9 +325,9 @@ class ConfluenceExport:
     def _read_entities(self, there: ZipArchive, kinds: Collection[str]) -> Iterator[ExportEntity]:
         try:
             with there.open(_ENTITIES_NAME) as file:
-                for one in read_entities(file, kinds):
+                for entity in read_entities(file, kinds):
                     self._refuse_stopped()
-                    yield one
+                    yield entity
         except EntitiesBroken as error:
             raise SourceUnavailable(
                 f"{self._given.path}: {_ENTITIES_NAME} cannot be read: {error}.",

@@ -105,7 +105,7 @@ def _read_stretch(xml: bytes, site: WikiSite, texts: list[str]) -> DumpSample:
                 except UnreadableDocument:
                     continue
     firsts = (one for one in packed if one.passages and len(texts) < _MOST_TEXTS)
-    texts += [unpack_passages(one.document, one.body)[0].text for one in firsts]
+    texts += [unpack_passages(first.document, first.body)[0].text for first in firsts]
     return DumpSample(
         0,
         articles=len(packed),

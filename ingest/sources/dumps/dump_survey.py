@@ -83,7 +83,9 @@ class DumpSurvey:
         if old := run("SELECT number FROM streams WHERE name = ?", (name,)).fetchone():
             for table, column in _TABLES:
                 run(f"DELETE FROM {table} WHERE {column} = ?", old)  # noqa: S608 - names of ours
-        heads = zlib.compress(json.dumps([[one.key, one.title, one.stamp] for one in content.articles]).encode(), 1)
+        heads = zlib.compress(
+            json.dumps([[article.key, article.title, article.stamp] for article in content.articles]).encode(), 1
+        )
         values = (name, digest, len(content.articles), heads)
         number = run("INSERT INTO streams (name, digest, articles, heads) VALUES (?, ?, ?, ?)", values).lastrowid
         run("INSERT INTO present VALUES (?)", (number,))
@@ -95,7 +97,7 @@ class DumpSurvey:
 
     def stamp(self, names: Iterable[str], digest: bytes) -> None:
         """Set the digest of streams together: of a file that was not gone through to its end, none has one."""
-        self._database.executemany("UPDATE streams SET digest = ? WHERE name = ?", [(digest, one) for one in names])
+        self._database.executemany("UPDATE streams SET digest = ? WHERE name = ?", [(digest, name) for name in names])
 
     def note_unreadable(self, name: str, key: str, reason: str) -> None:
         """Record why an article of a stream cannot be read, as it will not be another time."""

@@ -187,7 +187,7 @@ class MediaWikiSource:
             for namespace in self._wiki.namespaces:
                 query = {"generator": "allpages", "gapnamespace": str(namespace), "gapfilterredir": "nonredirects"}
                 for batch in api.batches({**query, "gaplimit": "max", **self._detail_query()}):
-                    found = (parse_listed_page(one, self._info.site) for one in get_pages(batch))
+                    found = (parse_listed_page(page, self._info.site) for page in get_pages(batch))
                     yield from self._fetch_pages(api, [one for one in found if one and self._is_wanted(one)], known)
 
     def _list_changed(self, known: Mapping[str, str], start: datetime) -> Iterator[ListedItem]:
@@ -236,7 +236,7 @@ class MediaWikiSource:
 
     def _look_up(self, api: MediaWikiApi, which: Mapping[str, str]) -> Iterator[ListedPage]:
         for batch in api.batches({**which, **self._detail_query()}):
-            yield from filter(None, (parse_listed_page(one, self._info.site) for one in get_pages(batch)))
+            yield from filter(None, (parse_listed_page(page, self._info.site) for page in get_pages(batch)))
 
     def _detail_query(self) -> dict[str, str]:
         """Return the parameters that ask for all that `parse_listed_page` reads."""

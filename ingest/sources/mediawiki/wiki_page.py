@@ -164,7 +164,7 @@ def fetch_texts(api: MediaWikiApi, ids: Sequence[int]) -> dict[int, PageRevision
     found: dict[int, PageRevision] = {}
     for part in join_batches(map(str, ids)):
         for batch in api.batches({"pageids": part, **_TEXT_QUERY}):
-            found |= {int(one["pageid"]): _parse_revision(one) for one in get_pages(batch) if one.get("revisions")}
+            found |= {int(page["pageid"]): _parse_revision(page) for page in get_pages(batch) if page.get("revisions")}
     return found
 
 

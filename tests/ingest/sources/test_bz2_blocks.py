@@ -52,7 +52,7 @@ def test_what_stands_before_the_damage_is_unpacked(packed, tmp_path):
     for path, said in ((broken, "is damaged near byte"), (cut, "ends too early, at byte")):
         read = []
         with pytest.raises(DumpTruncated, match=said):
-            read.extend(read_blocks(path, lambda ranges: (one.unpack() for one in ranges)))
+            read.extend(read_blocks(path, lambda ranges: (range_.unpack() for range_ in ranges)))
         assert read
         assert XML.startswith(b"".join(read))
 

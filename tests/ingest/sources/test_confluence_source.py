@@ -361,7 +361,7 @@ def do(house, deed):
             house.write(number, title, f"<p>{title} of {number}.</p>", parent=parent)
         case ("restrict", _, readers) if page:
             page.readers = readers
-        case ("remove", number) if not any(one.parent == number for one in house.contents.values()):
+        case ("remove", number) if not any(content.parent == number for content in house.contents.values()):
             house.contents.pop(number, None)
         case ("status", _, status) if page:
             page.status = status
