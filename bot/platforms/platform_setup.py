@@ -2,10 +2,9 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from bot.doctor.diagnosis import CheckResult
+from bot.doctor.diagnosis import CheckResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +41,22 @@ class PlatformSetup:
     """How a platform is set up. Its functions may ask the platform, and raise what that raises."""
 
     steps: tuple[str, ...]  # what to do on the platform's own pages first
-    list_questions: "Callable[[Any], Sequence[SetupQuestion]]"  # of its table, as it is set
-    try_answer: "Callable[[Any, str], Awaitable[Sequence[CheckResult]]]"
+    list_questions: Callable[[Any], Sequence[SetupQuestion]]  # of its table, as it is set
+    try_answer: Callable[[Any, str], Awaitable[Sequence[CheckResult]]]
     """Tries what was just answered: of its table, as it is now, and the key."""
-    locate_bot: "Callable[[Any], Awaitable[BotLocation]]"
-    list_channels: "Callable[[Any, str], Awaitable[Mapping[str, str]]]"
+    locate_bot: Callable[[Any], Awaitable[BotLocation]]
+    list_channels: Callable[[Any, str], Awaitable[Mapping[str, str]]]
     """The ids of a workspace's channels, by their names without #."""
     invite: str  # how the bot is let into a channel, in a sentence
     workspaces_key: str = ""  # of the setting that lists the workspaces that are the team's own
+
+
+def explain_unreached(error: Exception, title: str) -> str:
+    """Return in plain words why a platform did not answer."""
+    cause = error.__cause__ or error
+    kinds = {kind.__name__ for kind in type(cause).__mro__}
+    if isinstance(cause, TimeoutError):
+        return "it does not answer in time"
+    if kinds & {"SSLError", "ClientSSLError", "ClientConnectorCertificateError"}:
+        return "its certificate is not trusted here, as behind a proxy that opens what is sent"
+    return "there is no connection" if isinstance(cause, OSError) else f"it answers unlike {title}"

@@ -5,16 +5,13 @@ Discord's library is imported only where there is a token.
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, ClassVar, cast
+from typing import Annotated, ClassVar, cast
 
 from pydantic import AfterValidator, Field, SecretStr, ValidationInfo, field_validator
 
 from bot.settings.platform_registry import PersonId, PlatformEntry, PlatformSettings, SecretShape, require_people_of
 from bot.settings.tables.field_types import LIVE, RESTART, SCOPE, validate_web_address
 from storage.language.lazy_pattern import lazy_compile
-
-if TYPE_CHECKING:
-    from bot.settings.tables.settings_tables import Settings
 
 _SNOWFLAKE = lazy_compile(r"\d{1,20}")
 
@@ -82,7 +79,7 @@ PLATFORM = PlatformEntry(
     workspace="SERVER",
     settings=DiscordSettings,
     opener="bot.platforms.discord.wiring:open_discord",
-    checker="bot.platforms.discord.health_check:check_discord",
+    checker="bot.platforms.discord.setup:check_discord",
     guide="bot.platforms.discord.setup:SETUP",
     shapes=(
         SecretShape(
@@ -98,5 +95,5 @@ PLATFORM = PlatformEntry(
 )
 
 
-def read_discord_settings(settings: "Settings") -> DiscordSettings:
+def read_discord_settings(settings: object) -> DiscordSettings:
     return cast("DiscordSettings", PLATFORM.read(settings))

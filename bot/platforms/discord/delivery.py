@@ -9,14 +9,7 @@ from typing import Any
 
 from bot.desk.platform_port import CannotPost, PlatformError, PlatformUnavailable, PostGone
 from bot.platforms.discord import client, directory
-from bot.platforms.discord.client import (
-    ChannelUnavailable,
-    DiscordApiClient,
-    InteractionExpired,
-    RequestRefused,
-    Route,
-    ThreadArchived,
-)
+from bot.platforms.discord.client import ChannelUnavailable, InteractionExpired, ThreadArchived
 from bot.platforms.discord.events import DiscordBotIdentity, build_snowflake
 from bot.platforms.discord.interactions import InteractionToken
 from bot.platforms.discord.messages import (
@@ -32,8 +25,9 @@ from bot.platforms.discord.messages import (
     render_messages,
     render_page,
 )
+from bot.platforms.shared.api_client import PATIENCE, ApiClient, RequestRefused
 from bot.platforms.shared.payload_text import Json
-from bot.platforms.shared.rate_limit import PATIENCE
+from bot.platforms.shared.rate_limit import Route
 from bot.types import Place, PostedMessages, Question
 from bot.views.catalog import translate
 from bot.views.message_layout import MessagePage
@@ -51,7 +45,7 @@ def is_thread_wanted(question: Question) -> bool:
     return bool(question.message) and question.place.thread == question.message
 
 
-async def open_thread(call: DiscordApiClient, question: Question) -> None:
+async def open_thread(call: ApiClient, question: Question) -> None:
     """Open the thread, unless it is there. Raises `PlatformError`."""
     name = build_label(defang_text(question.text), _LONGEST) if question.text.strip() else _DEFAULT_NAME
     body: dict[str, Any] = {"name": name, "auto_archive_duration": _ARCHIVE_MINUTES}
@@ -84,7 +78,7 @@ class ChannelDelivery:
 
     def __init__(
         self,
-        call: DiscordApiClient,
+        call: ApiClient,
         question: Question,
         deleted: MutableSequence[str],
         threadless: MutableSequence[str],
@@ -185,9 +179,7 @@ class ChannelDelivery:
 class InteractionDelivery:
     """The answer to an interaction, as long as its token is good."""
 
-    def __init__(
-        self, call: DiscordApiClient, question: Question, handle: InteractionToken, channel: ChannelDelivery
-    ) -> None:
+    def __init__(self, call: ApiClient, question: Question, handle: InteractionToken, channel: ChannelDelivery) -> None:
         self._call, self._question, self._ids, self._channel = call, question, handle.ids, channel
 
     async def post(self, page: int, message: DiscordMessage, *, patience: float = PATIENCE) -> SentMessage:
@@ -256,7 +248,7 @@ _SKEW = 60.0  # seconds by which our clock may be ahead of Discord's
 
 
 async def call_for_help(
-    call: DiscordApiClient, us: DiscordBotIdentity, place: Place, text: str, people: Sequence[str], now: float
+    call: ApiClient, us: DiscordBotIdentity, place: Place, text: str, people: Sequence[str], now: float
 ) -> PostedMessages:
     """Post a sentence that mentions these people; one whose post is in doubt is looked for, not repeated.
 
@@ -280,7 +272,7 @@ async def call_for_help(
     return PostedMessages(tuple(sent))
 
 
-async def notify_unseen(call: DiscordApiClient, channel: ChannelDelivery, question: Question, language: str) -> None:
+async def notify_unseen(call: ApiClient, channel: ChannelDelivery, question: Question, language: str) -> None:
     """Tell an asker that nothing can be shown to them alone any more, as far as they can be told.
 
     Whoever used a command is told by a DM, so that nobody else learns of it; without a word of the answer, for what

@@ -14,15 +14,9 @@ from bot.access import Asker, find_exclusion
 from bot.desk.platform_port import PlatformError, PlatformUnavailable, PostGone
 from bot.desk.supervisor import compute_backoff
 from bot.platforms.discord import DiscordSettings, client, events
-from bot.platforms.discord.client import (
-    CHANNEL,
-    CHANNELS,
-    MEMBER,
-    ChannelUnavailable,
-    DiscordApiClient,
-    RequestRefused,
-)
+from bot.platforms.discord.client import CHANNEL, CHANNELS, MEMBER, ChannelUnavailable
 from bot.platforms.discord.messages import build_mark, choose_channel, parse_mark
+from bot.platforms.shared.api_client import ApiClient, RequestRefused
 from bot.platforms.shared.lookup_cache import (
     LOOK_SECONDS,
     MOST,
@@ -75,7 +69,7 @@ class DiscordDirectory:
 
     def __init__(
         self,
-        call: DiscordApiClient,
+        call: ApiClient,
         settings: Callable[[], DiscordSettings],
         clock: Callable[[], float] = time.monotonic,
         *,
@@ -216,7 +210,7 @@ class DiscordDirectory:
 _NOT_WRITTEN_IN = frozenset({2, 4, 13, 14})  # categories, directories, and rooms to talk in
 
 
-async def list_channels(call: DiscordApiClient, servers: Iterable[str]) -> tuple[NamedChannel, ...]:
+async def list_channels(call: ApiClient, servers: Iterable[str]) -> tuple[NamedChannel, ...]:
     """List the channels of servers that people write in. Raises `PlatformError`."""
     found = list[NamedChannel]()
     for guild in servers:
@@ -240,7 +234,7 @@ def question_time(question: Question) -> str:
 
 
 async def find_our_pages(
-    call: DiscordApiClient, place: Place, key: str, after: str, us: events.DiscordBotIdentity
+    call: ApiClient, place: Place, key: str, after: str, us: events.DiscordBotIdentity
 ) -> PostedMessages:
     """Return our messages that carry the mark of a key, in the order in which they stand."""
     ours = [one async for one in _read_after(call, choose_channel(place), after) if _is_ours(one, us)]
@@ -249,7 +243,7 @@ async def find_our_pages(
 
 
 async def read_conversation(
-    call: DiscordApiClient, question: Question, us: events.DiscordBotIdentity, most: int
+    call: ApiClient, question: Question, us: events.DiscordBotIdentity, most: int
 ) -> tuple[ConversationMessage, ...]:
     """Return the last messages before a question in its conversation, oldest first.
 
@@ -275,7 +269,7 @@ def read_text(message: Json) -> str:
     return "\n".join(_strip_markup(text) for text in _collect_texts(message))
 
 
-async def _read_after(call: DiscordApiClient, channel: str, after: str) -> AsyncIterator[Json]:
+async def _read_after(call: ApiClient, channel: str, after: str) -> AsyncIterator[Json]:
     """Yield what stands in a channel after a message; nothing where the channel is gone."""
     while page := await _read_page(call, channel, after=after):
         for message in page:
@@ -283,7 +277,7 @@ async def _read_after(call: DiscordApiClient, channel: str, after: str) -> Async
         after = max((str(one["id"]) for one in page), key=int)
 
 
-async def _read_before(call: DiscordApiClient, channel: str, before: str) -> AsyncIterator[Json]:
+async def _read_before(call: ApiClient, channel: str, before: str) -> AsyncIterator[Json]:
     """Yield what stands in a channel before a message, newest first."""
     while page := await _read_page(call, channel, before=before):
         for message in sorted(page, key=lambda one: int(one["id"]), reverse=True):
@@ -292,7 +286,7 @@ async def _read_before(call: DiscordApiClient, channel: str, before: str) -> Asy
         before = min((str(one["id"]) for one in page), key=int)
 
 
-async def _read_replied(call: DiscordApiClient, question: Question) -> AsyncIterator[Json]:
+async def _read_replied(call: ApiClient, question: Question) -> AsyncIterator[Json]:
     """Yield what a question replies to, what that replies to, and so on, for as long as it is there."""
     channel = question.place.channel
     found = await _read_one(call, channel, question.message) if question.message else None
@@ -303,7 +297,7 @@ async def _read_replied(call: DiscordApiClient, question: Question) -> AsyncIter
             yield found
 
 
-async def _read_page(call: DiscordApiClient, channel: str, **where: str) -> list[Json]:
+async def _read_page(call: ApiClient, channel: str, **where: str) -> list[Json]:
     try:
         page = await call(client.READ, query={"limit": str(PAGE), **where}, channel=channel)
     except ChannelUnavailable:
@@ -311,7 +305,7 @@ async def _read_page(call: DiscordApiClient, channel: str, **where: str) -> list
     return page if isinstance(page, list) else []
 
 
-async def _read_one(call: DiscordApiClient, channel: str, message: str) -> Json | None:
+async def _read_one(call: ApiClient, channel: str, message: str) -> Json | None:
     try:
         found = await call(client.READ_ONE, channel=channel, message=message)
     except (PostGone, ChannelUnavailable):

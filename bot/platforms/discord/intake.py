@@ -15,22 +15,20 @@ from bot.desk.platform_port import PlatformError, PostGone
 from bot.desk.supervisor import TaskSupervisor
 from bot.desk.turn_policy import Cooldown
 from bot.platforms.discord import events
-from bot.platforms.discord.client import (
-    ACTIVE_THREADS,
-    CHANNELS,
-    READ,
-    READ_ONE,
-    DiscordApiClient,
-    RequestRefused,
-    Route,
-)
+from bot.platforms.discord.client import ACTIVE_THREADS, CHANNELS, READ, READ_ONE
 from bot.platforms.discord.directory import DiscordDirectory
 from bot.platforms.discord.interactions import DiscordInvocation
-from bot.platforms.shared.addressing import Audience, IncomingMessage
+from bot.platforms.shared.api_client import ApiClient, RequestRefused
 from bot.platforms.shared.catch_up import MissedQuestion, call_patiently
-from bot.platforms.shared.message_intake import EMPTY_MENTION, MessageIntake
+from bot.platforms.shared.message_intake import (
+    EMPTY_MENTION,
+    Audience,
+    IncomingMessage,
+    MessageIntake,
+    build_welcome,
+)
 from bot.platforms.shared.payload_text import Json
-from bot.platforms.shared.welcome import build_welcome
+from bot.platforms.shared.rate_limit import Route
 from bot.types import DeliveryOutcome, IntakeStatus, Place, Question
 from bot.views.catalog import translate
 from storage.database.queue import Queue
@@ -309,7 +307,7 @@ class DiscordHistoryReader:
     def __init__(
         self,
         queue: Queue,
-        call: DiscordApiClient,
+        call: ApiClient,
         us: events.DiscordBotIdentity,
         intake: DiscordIntake,
         guilds: Callable[[], Collection[str]],

@@ -18,10 +18,11 @@ from bot.desk.channel_command import DIGEST
 from bot.desk.channel_settings import CHANNEL_KEYS
 from bot.desk.platform_port import PlatformError
 from bot.platforms.discord import events
-from bot.platforms.discord.client import CALLBACK, DELETE_REPLY, EDIT_REPLY, FOLLOW_UP, DiscordApiClient
+from bot.platforms.discord.client import CALLBACK, DELETE_REPLY, EDIT_REPLY, FOLLOW_UP
 from bot.platforms.discord.directory import read_message_text, strip_formatting
 from bot.platforms.discord.events import MANAGE_MESSAGES, MANAGE_SERVER
 from bot.platforms.discord.messages import escape_markdown
+from bot.platforms.shared.api_client import ApiClient
 from bot.platforms.shared.payload_text import Json, JsonObject, read_object, read_objects
 from bot.types import Place, Question, TaskKind
 from bot.views.catalog import list_languages, translate
@@ -245,7 +246,7 @@ _ALREADY_REPLIED = 40060
 class InteractionReplies:
     """Answers interactions."""
 
-    def __init__(self, call: DiscordApiClient) -> None:
+    def __init__(self, call: ApiClient) -> None:
         self._call = call
         self._deferring: dict[str, asyncio.Event] = {}
 

@@ -10,10 +10,11 @@ from datetime import UTC, tzinfo
 from bot.access import Asker
 from bot.desk.platform_port import CannotPost, PlatformError, PlatformUnavailable, PostGone
 from bot.platforms.discord import client, delivery, directory, messages
-from bot.platforms.discord.client import DiscordApiClient, InteractionExpired, RequestRefused, ThreadArchived
+from bot.platforms.discord.client import InteractionExpired, ThreadArchived
 from bot.platforms.discord.delivery import ChannelDelivery, Delivery, InteractionDelivery, SentMessage
 from bot.platforms.discord.events import DiscordBotIdentity
 from bot.platforms.discord.interactions import is_token_valid, parse_token
+from bot.platforms.shared.api_client import ApiClient, RequestRefused
 from bot.types import ConversationMessage, DeliveryCapabilities, Place, PostedMessages, ProgressSign, Question
 from bot.views.turn_view import View
 
@@ -31,7 +32,7 @@ class DiscordPlatform:
 
     def __init__(
         self,
-        call: DiscordApiClient,
+        call: ApiClient,
         us: DiscordBotIdentity,
         *,
         connected: Callable[[], AbstractAsyncContextManager[None]],

@@ -1,36 +1,132 @@
-"""Ask what Discord needs, and try it: for `footnote setup`."""
+"""Check Discord's token, intents and permissions: for `footnote doctor`, and for `footnote setup` as entered."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from bot.desk.platform_port import AccessDenied, CannotPost, PlatformError
+from bot.doctor.diagnosis import CheckResult, Inspection
+from bot.doctor.name_check import check_channel_names
+from bot.platforms.discord import DiscordSettings, read_discord_settings
+from bot.platforms.discord.client import (
+    APPLICATION,
+    CHANNELS,
+    GUILD,
+    ME,
+    MEMBER,
+    MY_GUILDS,
+    ROLES,
+    DiscordRateLimit,
+    open_api,
+)
+from bot.platforms.discord.directory import list_channels
+from bot.platforms.discord.events import ADMINISTRATOR, CONTENT_FLAGS, PERMISSIONS, build_invitation
 from bot.platforms.platform_setup import BotLocation, PlatformSetup, SetupQuestion, Workspace
+from bot.platforms.shared.api_client import ApiClient, RequestRefused
+from bot.platforms.shared.payload_text import Json
+from bot.settings.platform_registry import is_channel_name
 
-if TYPE_CHECKING:
-    from bot.doctor.diagnosis import CheckResult
-    from bot.platforms.discord import DiscordSettings
-    from bot.platforms.discord.client import DiscordApiClient
+_TOKEN = "Copy the bot token anew from the application's page, under Bot, to DISCORD_TOKEN."  # noqa: S105
+_AWAY = "See whether this machine reaches discord.com, then try again."
+_INTENT = "Turn on Message Content Intent on the application's page, under Bot; or set message_content = false."
+_UNUSED = "Set [discord] message_content = true, or turn the intent off on the application's page, under Bot."
+_NO_SERVER = "Name your server's id in [discord] servers: right-click it with Developer Mode on, then Copy Server ID."
+_ENDPOINT = "Empty the Interactions Endpoint URL on the application's page: what people invoke goes there, not to us."
+_UNSEEN = "Discord: intents and permissions were not looked at, for"
+_REFUSED = CheckResult("skip", f"{_UNSEEN} it says nothing without a token.")
+_UNREACHED = CheckResult("skip", f"{_UNSEEN} it could not be asked.")
 
-_TOKEN = SetupQuestion("token", "Bot token", "It is under Bot: press Reset Token, and copy what it shows.")
+
+async def check_discord(scene: Inspection, pacing: DiscordRateLimit | None = None) -> Sequence[CheckResult]:
+    """Check whether Discord accepts the token, and whether the bot may do all that is needed."""
+    settings = read_discord_settings(scene.settings)
+    async with open_api(settings.token.get_secret_value(), settings.api_url, pacing) as call:
+        application = await check_application(settings, call)
+        names = await check_channel_names(scene, "discord", lambda: list_channels(call, settings.servers))
+    return (*application, *_check_readers(settings, scene.settings.readers), *names)
+
+
+async def check_application(settings: DiscordSettings, call: ApiClient) -> Sequence[CheckResult]:
+    try:
+        application, user = await call(APPLICATION), await call(ME)
+        us = str(user["id"])
+        servers = [found for guild in settings.servers for found in await _check_server(call, guild, us)]
+    except (AccessDenied, CannotPost) as error:
+        return (CheckResult("fail", f"Discord: the bot token is refused. {error}", _TOKEN), _REFUSED)
+    except PlatformError as error:
+        return (CheckResult("fail", f"Discord: it cannot be reached. {error}", _AWAY), _UNREACHED)
+    return (*_check_application(settings, application, user), *_check_listed(settings, application), *servers)
+
+
+def _check_application(settings: DiscordSettings, application: Json, user: Json) -> Iterator[CheckResult]:
+    yield CheckResult("ok", f"Discord: the bot is {user.get('username')} (application {application.get('id')}).")
+    given = bool(int(application.get("flags") or 0) & CONTENT_FLAGS)
+    if settings.message_content and not given:
+        yield CheckResult("fail", "Discord: the intent Message Content is wanted and was not given.", _INTENT)
+    elif given and not settings.message_content:
+        yield CheckResult("warn", "Discord: the intent Message Content was given and is not used.", _UNUSED)
+    else:
+        reads = "it reads all messages" if given else "it reads DMs, mentions, replies and commands"
+        yield CheckResult("ok", f"Discord: {reads}.")
+    if application.get("interactions_endpoint_url"):
+        yield CheckResult("fail", "Discord: commands and buttons are sent to another address.", _ENDPOINT)
+
+
+def _check_listed(settings: DiscordSettings, application: Json) -> Iterator[CheckResult]:
+    if not settings.servers:
+        hint = f"{_NO_SERVER} Invite the bot: {build_invitation(str(application.get('id')))}"
+        yield CheckResult("warn", "Discord: no server is named, so nothing is answered but DMs.", hint)
+
+
+def _check_readers(settings: DiscordSettings, readers: Collection[str]) -> Iterator[CheckResult]:
+    """Tell which readers are in no server of the team's, and so read nothing; pure."""
+    for reader in sorted(readers):
+        server = reader.removeprefix("discord:").partition("/")[0]
+        if reader.startswith("discord:") and server not in settings.servers and not is_channel_name(reader):
+            hint = f"Add {server} to [discord] servers, or take {reader} out of visible_to."
+            yield CheckResult("warn", f"Discord: {reader} reads nothing, for its server is not named.", hint)
+
+
+async def _check_server(call: ApiClient, guild: str, user: str) -> Sequence[CheckResult]:
+    """Look at one server. Raises `PlatformError` where Discord is away."""
+    try:
+        found, member = await call(GUILD, guild=guild), await call(MEMBER, guild=guild, user=user)
+        roles = await call(ROLES, guild=guild)
+    except RequestRefused:
+        hint = "Invite it by the link under Installation on the application's page, or take the server out of servers."
+        return (CheckResult("fail", f"Discord: the bot is not in the server {guild}.", hint),)
+    return tuple(list_missing_permissions(str(found.get("name")), guild, member, roles))
+
+
+def list_missing_permissions(name: str, guild: str, member: Json, roles: Sequence[Json]) -> Iterator[CheckResult]:
+    """Tell what the bot's roles in a server do not allow; channels may allow or forbid more. Pure."""
+    held = {guild, *map(str, member.get("roles") or ())}
+    given = 0
+    for role in roles:
+        given |= int(role.get("permissions") or 0) if str(role.get("id")) in held else 0
+    lacking = [(what, why) for what, (bit, why) in PERMISSIONS.items() if not given & (bit | ADMINISTRATOR)]
+    for what, why in lacking:
+        hint = f"With it, it {why}. Give it to the bot's role: Server Settings, Roles."
+        yield CheckResult("fail", f"Discord: the permission {what} was not given in {name}.", hint)
+    if not lacking:
+        yield CheckResult("ok", f"Discord: it may answer in {name} (discord:{guild}).")
+
+
+_TOKEN_QUESTION = SetupQuestion("token", "Bot token", "It is under Bot: press Reset Token, and copy what it shows.")
 _WRITTEN_IN = frozenset({0, 5, 15})  # the types of channels in which people write: texts, announcements, forums
 
 
-def list_questions(_: "DiscordSettings") -> Sequence[SetupQuestion]:
-    return (_TOKEN,)
+def list_questions(_: DiscordSettings) -> Sequence[SetupQuestion]:
+    return (_TOKEN_QUESTION,)
 
 
-async def try_answer(table: "DiscordSettings", _: str) -> "Sequence[CheckResult]":
-    from bot.platforms.discord.client import DiscordRateLimit
-    from bot.platforms.discord.health_check import check_token
+async def try_answer(table: DiscordSettings, _: str) -> Sequence[CheckResult]:
+    """Check whether Discord accepts the token, before any server is named."""
+    async with open_api(table.token.get_secret_value(), table.api_url) as call:
+        results = await check_application(table.model_copy(update={"servers": ()}), call)
+    return tuple(result for result in results if result.level != "warn")
 
-    return await check_token(table, DiscordRateLimit())
 
-
-async def locate_bot(table: "DiscordSettings") -> BotLocation:
-    from bot.platforms.discord.client import APPLICATION, ME, MY_GUILDS
-    from bot.platforms.discord.events import CONTENT_FLAGS, build_invitation
-
-    async with _open_client(table) as call:
+async def locate_bot(table: DiscordSettings) -> BotLocation:
+    async with open_api(table.token.get_secret_value(), table.api_url) as call:
         application, user, guilds = await call(APPLICATION), await call(ME), await call(MY_GUILDS)
     reads = bool(int(application.get("flags") or 0) & CONTENT_FLAGS)
     return BotLocation(
@@ -41,22 +137,10 @@ async def locate_bot(table: "DiscordSettings") -> BotLocation:
     )
 
 
-async def list_channels(table: "DiscordSettings", workspace: str) -> Mapping[str, str]:
-    from bot.platforms.discord.client import CHANNELS
-
-    async with _open_client(table) as call:
-        found = await call(CHANNELS, guild=workspace)
-    return {str(one["name"]): str(one["id"]) for one in found if one.get("type") in _WRITTEN_IN}
-
-
-@asynccontextmanager
-async def _open_client(table: "DiscordSettings") -> "AsyncIterator[DiscordApiClient]":
-    import aiohttp
-
-    from bot.platforms.discord.client import DiscordApiClient, DiscordRateLimit
-
-    async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
-        yield DiscordApiClient(session, table.token.get_secret_value(), table.api_url, DiscordRateLimit())
+async def list_channels_by_name(table: DiscordSettings, workspace: str) -> Mapping[str, str]:
+    async with open_api(table.token.get_secret_value(), table.api_url) as call:
+        channels = await call(CHANNELS, guild=workspace)
+    return {str(one["name"]): str(one["id"]) for one in channels if one.get("type") in _WRITTEN_IN}
 
 
 SETUP = PlatformSetup(
@@ -67,7 +151,7 @@ SETUP = PlatformSetup(
     list_questions=list_questions,
     try_answer=try_answer,
     locate_bot=locate_bot,
-    list_channels=list_channels,
+    list_channels=list_channels_by_name,
     invite="see that its role may view the channel and write there",
     workspaces_key="servers",
 )

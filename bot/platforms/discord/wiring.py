@@ -7,8 +7,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 
-import aiohttp
-
 from bot.access import Asker
 from bot.app import App
 from bot.desk.answer_actions import AnswerActions
@@ -20,14 +18,7 @@ from bot.desk.supervisor import Clock, TaskSupervisor
 from bot.desk.turn_policy import Cooldown, render_exclusion
 from bot.platforms.discord import events, interactions, read_discord_settings
 from bot.platforms.discord.actions import DiscordActions
-from bot.platforms.discord.client import (
-    APPLICATION,
-    COMMANDS,
-    ME,
-    SET_COMMANDS,
-    DiscordApiClient,
-    DiscordRateLimit,
-)
+from bot.platforms.discord.client import APPLICATION, COMMANDS, ME, SET_COMMANDS, open_api
 from bot.platforms.discord.directory import DiscordDirectory, list_channels
 from bot.platforms.discord.events import DiscordBotIdentity
 from bot.platforms.discord.intake import (
@@ -57,6 +48,7 @@ from bot.platforms.discord.interactions import (
 from bot.platforms.discord.messages import escape_markdown
 from bot.platforms.discord.platform import DiscordPlatform
 from bot.platforms.discord.transport import Gateway
+from bot.platforms.shared.api_client import ApiClient
 from bot.platforms.shared.catch_up import CatchUpRun, ResumeMarker
 from bot.platforms.shared.payload_text import Json
 from bot.platforms.shared.platform_connection import OpenedPlatform
@@ -230,7 +222,7 @@ class DiscordRouter:
 
 @asynccontextmanager
 async def open_client(
-    app: App, desk: Desk, call: DiscordApiClient, clock: Clock | None = None
+    app: App, desk: Desk, call: ApiClient, clock: Clock | None = None
 ) -> AsyncIterator[DiscordPlatform]:
     """Give Discord as the desk sees it. Raises `PlatformError`, `StorageError`."""
     settings, platforms, tasks = read_discord_settings(app.settings), dict[str, Platform](), TaskSupervisor()
@@ -268,7 +260,7 @@ async def open_client(
         await directory.close()
 
 
-async def _load_identity(call: DiscordApiClient) -> DiscordBotIdentity:
+async def _load_identity(call: ApiClient) -> DiscordBotIdentity:
     try:
         application, user = await call(APPLICATION), await call(ME)
     except AccessDenied as error:
@@ -276,7 +268,7 @@ async def _load_identity(call: DiscordApiClient) -> DiscordBotIdentity:
     return DiscordBotIdentity(str(application["id"]), str(user["id"]))
 
 
-async def _sync_commands(call: DiscordApiClient, us: DiscordBotIdentity, *, user_install: bool) -> None:
+async def _sync_commands(call: ApiClient, us: DiscordBotIdentity, *, user_install: bool) -> None:
     """Have Discord know our commands. It is told only where something changed, for it lets nobody do so often."""
     wanted = build_commands(user_install=user_install)
     known = await call(COMMANDS, query={"with_localizations": "true"}, application=us.application)
@@ -289,9 +281,8 @@ async def _sync_commands(call: DiscordApiClient, us: DiscordBotIdentity, *, user
 async def open_discord(app: App, desk: Desk) -> AsyncIterator[OpenedPlatform]:
     """Open Discord by the token of the settings. Raises `PlatformError`, `StorageError`."""
     settings = read_discord_settings(app.settings)
-    async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
-        token, observe = settings.token.get_secret_value(), partial(app.observe_call, "discord")
-        call = DiscordApiClient(session, token, settings.api_url, DiscordRateLimit(), observe)
+    token, observe = settings.token.get_secret_value(), partial(app.observe_call, "discord")
+    async with open_api(token, settings.api_url, observe=observe) as call:
 
         async def channels(settings: Settings) -> tuple[NamedChannel, ...]:
             return await list_channels(call, read_discord_settings(settings).servers)

@@ -4,16 +4,13 @@ Its API and its WebSocket are called by aiohttp; no library of Mattermost's is n
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, ClassVar, cast
+from typing import Annotated, ClassVar, cast
 
 from pydantic import AfterValidator, Field, SecretStr
 
 from bot.settings.platform_registry import PersonId, PlatformEntry, PlatformSettings, SecretShape, require_people_of
 from bot.settings.tables.field_types import LIVE, RESTART, SCOPE, validate_web_address
 from storage.language.lazy_pattern import lazy_compile
-
-if TYPE_CHECKING:
-    from bot.settings.tables.settings_tables import Settings
 
 _NAME = lazy_compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _ID = lazy_compile(r"[a-z0-9]{26}")
@@ -63,7 +60,7 @@ PLATFORM = PlatformEntry(
     workspace="TEAM",
     settings=MattermostSettings,
     opener="bot.platforms.mattermost.wiring:open_mattermost",
-    checker="bot.platforms.mattermost.health_check:check_mattermost",
+    checker="bot.platforms.mattermost.setup:check_mattermost",
     guide="bot.platforms.mattermost.setup:SETUP",
     shapes=(
         SecretShape(r"[a-z0-9]{26}", "a token (26 letters and digits)", "token", "of its bot account", unique=False),
@@ -71,5 +68,5 @@ PLATFORM = PlatformEntry(
 )
 
 
-def read_mattermost_settings(settings: "Settings") -> MattermostSettings:
+def read_mattermost_settings(settings: object) -> MattermostSettings:
     return cast("MattermostSettings", PLATFORM.read(settings))

@@ -18,7 +18,6 @@ from bot.desk.platform_port import PlatformError
 from bot.desk.supervisor import SOON_SECONDS, TaskSupervisor
 from bot.desk.turn_policy import render_exclusion
 from bot.platforms.mattermost import client
-from bot.platforms.mattermost.client import MattermostApiClient
 from bot.platforms.mattermost.directory import MattermostDirectory
 from bot.platforms.mattermost.events import (
     ChannelInfo,
@@ -30,6 +29,7 @@ from bot.platforms.mattermost.events import (
 from bot.platforms.mattermost.intake import locate
 from bot.platforms.mattermost.messages import Callback, read_emoji, read_mark
 from bot.platforms.mattermost.platform import MattermostPlatform
+from bot.platforms.shared.api_client import ApiClient
 from bot.platforms.shared.payload_text import Json, read_object
 from bot.types import Place
 from bot.views.catalog import translate
@@ -51,7 +51,7 @@ class MattermostActions:
         app: App,
         desk: Desk,
         acting: AnswerActions,
-        call: MattermostApiClient,
+        call: ApiClient,
         us: MattermostBotIdentity,
         directory: MattermostDirectory,
         platform: MattermostPlatform,

@@ -12,7 +12,7 @@ from bot.access import Asker, find_exclusion
 from bot.desk.platform_port import PlatformError, PlatformUnavailable, PostGone
 from bot.desk.supervisor import compute_backoff
 from bot.platforms.mattermost import MattermostSettings, client
-from bot.platforms.mattermost.client import PAGE, MattermostApiClient, NotAllowed, NotFound, list_posts
+from bot.platforms.mattermost.client import PAGE, NotAllowed, NotFound, list_posts
 from bot.platforms.mattermost.events import (
     DIRECT,
     ChannelInfo,
@@ -27,6 +27,7 @@ from bot.platforms.mattermost.events import (
     split_command,
 )
 from bot.platforms.mattermost.messages import hash_key, read_mark
+from bot.platforms.shared.api_client import ApiClient
 from bot.platforms.shared.lookup_cache import (
     LOOK_SECONDS,
     PATIENT_SECONDS,
@@ -77,7 +78,7 @@ class MattermostDirectory:
 
     def __init__(
         self,
-        call: MattermostApiClient,
+        call: ApiClient,
         us: MattermostBotIdentity,
         settings: Callable[[], MattermostSettings],
         clock: Callable[[], float] = time.monotonic,
@@ -220,7 +221,7 @@ async def read_back(call: Callable[..., Awaitable[Any]], channel: str, since: in
         query = {**query, "before": str(page[-1]["id"])}
 
 
-async def read_thread(call: MattermostApiClient, root: str, **where: str) -> AsyncIterator[Json]:
+async def read_thread(call: ApiClient, root: str, **where: str) -> AsyncIterator[Json]:
     """Yield the posts of a thread; nothing where it is gone. `where`: from which post, and in which direction."""
     query, seen = {"perPage": str(PAGE), "skipFetchThreads": "false", **where}, set[str]()
     while True:
@@ -240,7 +241,7 @@ async def read_thread(call: MattermostApiClient, root: str, **where: str) -> Asy
 
 
 async def find_our_posts(
-    call: MattermostApiClient, key: str, channel: str, root: str, since: int, us: MattermostBotIdentity
+    call: ApiClient, key: str, channel: str, root: str, since: int, us: MattermostBotIdentity
 ) -> PostedMessages:
     """Return our posts since then that carry the mark of a key, in the order of their pages."""
     mark_key, found = hash_key(key), list[tuple[int, int, str]]()
@@ -253,7 +254,7 @@ async def find_our_posts(
 
 
 async def read_conversation(
-    call: MattermostApiClient, question: Question, us: MattermostBotIdentity, most: int
+    call: ApiClient, question: Question, us: MattermostBotIdentity, most: int
 ) -> tuple[ConversationMessage, ...]:
     """Return the last messages before a question in its thread or its DM, oldest first.
 
@@ -291,7 +292,7 @@ def select_teams(joined: Mapping[str, str], wanted: Collection[str]) -> frozense
     return frozenset(team for team, name in joined.items() if {team, name} & set(wanted))
 
 
-async def list_channels(call: MattermostApiClient, teams: Iterable[str]) -> tuple[NamedChannel, ...]:
+async def list_channels(call: ApiClient, teams: Iterable[str]) -> tuple[NamedChannel, ...]:
     """List the channels of teams that the bot is in, by their names in addresses. Raises `PlatformError`."""
     found = list[NamedChannel]()
     for team in teams:

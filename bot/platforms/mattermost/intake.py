@@ -14,7 +14,6 @@ from bot.desk.desk import Desk
 from bot.desk.platform_port import PostGone
 from bot.desk.supervisor import TaskSupervisor
 from bot.platforms.mattermost import client, events
-from bot.platforms.mattermost.client import MattermostApiClient
 from bot.platforms.mattermost.directory import MattermostDirectory, read_back
 from bot.platforms.mattermost.events import (
     ChannelInfo,
@@ -25,10 +24,16 @@ from bot.platforms.mattermost.events import (
     PostEdited,
     PostWritten,
 )
-from bot.platforms.shared.addressing import Audience, IncomingMessage
+from bot.platforms.shared.api_client import ApiClient
 from bot.platforms.shared.catch_up import MissedQuestion, call_patiently
-from bot.platforms.shared.message_intake import EMPTY_MENTION, MessageIntake
-from bot.platforms.shared.welcome import build_welcome
+from bot.platforms.shared.message_intake import (
+    EMPTY_MENTION,
+    Audience,
+    IncomingMessage,
+    MessageIntake,
+    build_welcome,
+)
+from bot.platforms.shared.rate_limit import Route
 from bot.types import IntakeStatus, Place, Question
 from storage.database.queue import Queue
 from storage.types import QueuedQuestion
@@ -175,9 +180,7 @@ _SKEW = 1.0  # seconds that may pass between when something is written and when 
 class MattermostHistoryReader:
     """The teams that are answered. Implements `bot.platforms.shared.catch_up.HistoryReader`."""
 
-    def __init__(
-        self, queue: Queue, call: MattermostApiClient, us: MattermostBotIdentity, intake: MattermostIntake
-    ) -> None:
+    def __init__(self, queue: Queue, call: ApiClient, us: MattermostBotIdentity, intake: MattermostIntake) -> None:
         self._queue, self._call, self._us, self._intake = queue, call, us, intake
 
     async def since(self) -> float | None:
@@ -223,9 +226,9 @@ class MattermostHistoryReader:
         if now and now.edited:
             await self._intake.edit(PostEdited(now))
 
-    async def _read(self, route: client.Route, **ids: str) -> Any:
+    async def _read(self, route: Route, **ids: str) -> Any:
         return await self._patient(route, **ids)
 
-    async def _patient(self, route: client.Route, **facts: Any) -> Any:
+    async def _patient(self, route: Route, **facts: Any) -> Any:
         pacing = self._call.pacing
-        return await call_patiently(lambda: self._call(route, **facts), pacing.spare, pacing.sleep)
+        return await call_patiently(lambda: self._call(route, **facts), lambda: pacing.spare(route), pacing.sleep)

@@ -12,11 +12,11 @@ from bot.access import Asker
 from bot.desk.platform_port import CannotPost, PlatformError, PlatformUnavailable, PostGone
 from bot.desk.supervisor import TaskSupervisor
 from bot.platforms.mattermost import client, messages
-from bot.platforms.mattermost.client import EditRefused, MattermostApiClient, NotAllowed
+from bot.platforms.mattermost.client import NotAllowed
 from bot.platforms.mattermost.directory import MattermostDirectory, find_our_posts, read_conversation
 from bot.platforms.mattermost.events import MattermostBotIdentity, count_milliseconds
 from bot.platforms.mattermost.messages import EMOJI, Callback, MattermostPost, PostMark, hash_key
-from bot.platforms.shared.rate_limit import PATIENCE
+from bot.platforms.shared.api_client import PATIENCE, ApiClient, EditRefused
 from bot.types import ConversationMessage, DeliveryCapabilities, Place, PostedMessages, ProgressSign, Question
 from bot.views.turn_view import Button, ButtonAction, EvidenceView, View
 
@@ -34,7 +34,7 @@ class MattermostPlatform:
 
     def __init__(
         self,
-        call: MattermostApiClient,
+        call: ApiClient,
         us: MattermostBotIdentity,
         directory: MattermostDirectory,
         tasks: TaskSupervisor,
@@ -151,7 +151,7 @@ class MattermostPlatform:
             self._typed.pop(f"{channel}/{root}", None)  # who has posted is shown typing no more
             self._tasks.spawn(self._react(number, post.buttons))
             return PostedMessages((number,))
-        if self._shown.get(question.key) != post and self._call.pacing.spare():
+        if self._shown.get(question.key) != post and self._call.pacing.spare(client.EDIT):
             self._shown[question.key] = post
             with suppress(EditRefused):
                 await self._edit(
@@ -248,7 +248,7 @@ class MattermostPlatform:
 
     async def _put_reactions(self, number: str, buttons: Sequence[Button]) -> None:
         for emoji in [EMOJI[one.action] for one in buttons]:
-            if not self._call.pacing.spare():
+            if not self._call.pacing.spare(client.REACT):
                 break
             body = {"user_id": self._us.user, "post_id": number, "emoji_name": emoji}
             await self._call(client.REACT, body, patience=FIRST_POST_PATIENCE)
@@ -265,7 +265,7 @@ class MattermostPlatform:
         now, where = self._call.pacing.now(), f"{channel}/{root}"
         if now < self._typed.get(where, 0.0):
             return True
-        if not self._call.pacing.spare():
+        if not self._call.pacing.spare(client.TYPING):
             return False
         self._typed = {name: until for name, until in self._typed.items() if until > now}
         self._typed[where] = now + TYPING_SECONDS

@@ -1,67 +1,109 @@
-"""Ask what Mattermost needs, and try it: for `footnote setup`."""
+"""Check Mattermost's address, token, teams and buttons: for `footnote doctor`, and for `footnote setup` as entered."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from bot.desk.platform_port import AccessDenied, PlatformError
+from bot.doctor.diagnosis import CheckResult, Inspection
+from bot.doctor.name_check import check_channel_names
+from bot.platforms.mattermost import MattermostSettings, read_mattermost_settings
+from bot.platforms.mattermost.client import ME, MY_CHANNELS, MY_TEAMS, open_api
+from bot.platforms.mattermost.directory import list_channels, select_teams
 from bot.platforms.platform_setup import BotLocation, PlatformSetup, SetupQuestion, Workspace
+from bot.platforms.shared.payload_text import Json
 
-if TYPE_CHECKING:
-    from bot.doctor.diagnosis import CheckResult
-    from bot.platforms.mattermost import MattermostSettings
-    from bot.platforms.mattermost.client import MattermostApiClient
+_TOKEN = "Make a token for the bot account in Mattermost, under Integrations, Bot Accounts, and set MATTERMOST_TOKEN."  # noqa: S105
+_AWAY = "See whether this machine reaches [mattermost] url, and whether that is a Mattermost server's address."
+_TEAMS = "Set [mattermost] teams to those that are to be answered: {known}."
+
+
+async def check_mattermost(scene: Inspection) -> Sequence[CheckResult]:
+    """Check whether the server accepts the token, and whether the bot is in the teams that settings name."""
+    settings = read_mattermost_settings(scene.settings)
+    async with open_api(settings.token.get_secret_value(), settings.url) as call:
+        try:
+            me, teams = await call(ME, patience=0.0), await call(MY_TEAMS, patience=0.0)
+            joined = {str(team["id"]): str(team["name"]) for team in teams}
+            wanted = select_teams(joined, settings.teams)
+            names = await check_channel_names(scene, "mattermost", lambda: list_channels(call, wanted))
+        except AccessDenied:
+            return (CheckResult("fail", "Mattermost: the token is refused.", _TOKEN),)
+        except PlatformError as error:
+            return (CheckResult("fail", f"Mattermost: {error}", _AWAY),)
+    account = judge_account(settings, me, "Make a bot account: what a person's token may do, whoever has it may do.")
+    unread = list_deaf_readers(settings, joined, scene.settings.readers)
+    return (*account, *judge_teams(settings, joined), *unread, *names)
+
+
+def judge_account(settings: MattermostSettings, me: Json, hint: str) -> Sequence[CheckResult]:
+    """Return whose account the token is of; a person's is a warning. Pure."""
+    known = CheckResult("ok", f"Mattermost: the bot is @{me.get('username')} on {settings.url}.")
+    if me.get("is_bot"):
+        return (known,)
+    said = f"Mattermost: {me.get('username')} is a person's account, not a bot's."
+    return (known, CheckResult("warn", said, hint))
+
+
+def judge_teams(settings: MattermostSettings, joined: Mapping[str, str]) -> Sequence[CheckResult]:
+    """Tell which teams are answered, by those that the bot is in; pure."""
+    known = ", ".join(f"{name} ({team})" for team, name in sorted(joined.items(), key=lambda one: one[1])) or "none"
+    if not settings.teams:
+        lacking = f"Mattermost: no team is answered; the bot is in {known}."
+        return (CheckResult("fail", lacking, _TEAMS.format(known=known)),)
+    found = list[CheckResult]()
+    for wanted in settings.teams:
+        team = next((one for one, name in joined.items() if wanted in {one, name}), "")
+        if team:
+            found.append(CheckResult("ok", f"Mattermost: it answers in {joined[team]} (mattermost:{team})."))
+        else:
+            hint = f"Add it there (team menu, Invite People), or take the team out of teams. It is in: {known}."
+            found.append(CheckResult("fail", f"Mattermost: the bot is not in the team {wanted}.", hint))
+    return found
+
+
+def list_deaf_readers(
+    settings: MattermostSettings, joined: Mapping[str, str], readers: Collection[str]
+) -> Iterator[CheckResult]:
+    """Tell which readers are in no team that is answered, and so read nothing; pure."""
+    answered = {team for team, name in joined.items() if {team, name} & set(settings.teams)}
+    for reader in sorted(readers):
+        team, _, place = reader.removeprefix("mattermost:").partition("/")
+        if reader.startswith("mattermost:") and place and team not in answered:
+            hint = f"Write the team by its id, one of those above, or take {reader} out of visible_to."
+            yield CheckResult("warn", f"Mattermost: {reader} reads nothing, for its team is not answered.", hint)
+
 
 _URL = SetupQuestion(
     "url", "Address of the server", "It is what people open, such as https://chat.example.com.", secret=False
 )
-_TOKEN = SetupQuestion("token", "Token of the bot account", "Mattermost shows it once, when the account is made.")
+_TOKEN_QUESTION = SetupQuestion(
+    "token", "Token of the bot account", "Mattermost shows it once, when the account is made."
+)
 
 
-def list_questions(_: "MattermostSettings") -> Sequence[SetupQuestion]:
-    return (_URL, _TOKEN)
+def list_questions(_: MattermostSettings) -> Sequence[SetupQuestion]:
+    return (_URL, _TOKEN_QUESTION)
 
 
-async def try_answer(table: "MattermostSettings", key: str) -> "Sequence[CheckResult]":
+async def try_answer(table: MattermostSettings, key: str) -> Sequence[CheckResult]:
     """Try the token; an address alone lets nobody in."""
-    from bot.doctor.diagnosis import CheckResult
-    from bot.platforms.mattermost.client import ME
-
     if key != "token":
         return ()
-    async with _open_client(table) as call:
-        me = await call(ME, patience=0.0)
-    found = CheckResult("ok", f"Mattermost: the bot is @{me.get('username')} on {table.url}.")
-    if me.get("is_bot"):
-        return (found,)
-    return (found, CheckResult("warn", "Mattermost: that is a person's account.", "Make a bot account for it."))
+    async with open_api(table.token.get_secret_value(), table.url) as call:
+        return judge_account(table, await call(ME, patience=0.0), "Make a bot account for it.")
 
 
-async def locate_bot(table: "MattermostSettings") -> BotLocation:
-    from bot.platforms.mattermost.client import ME, MY_TEAMS
-
-    async with _open_client(table) as call:
+async def locate_bot(table: MattermostSettings) -> BotLocation:
+    async with open_api(table.token.get_secret_value(), table.url) as call:
         me, teams = await call(ME, patience=0.0), await call(MY_TEAMS, patience=0.0)
     mention = f"@{me.get('username')}"
-    there = tuple(Workspace(str(one["id"]), str(one["name"])) for one in teams)
-    return BotLocation(mention, there, f"Add {mention} to your team: team menu, Invite People.")
+    workspaces = tuple(Workspace(str(team["id"]), str(team["name"])) for team in teams)
+    return BotLocation(mention, workspaces, f"Add {mention} to your team: team menu, Invite People.")
 
 
-async def list_channels(table: "MattermostSettings", workspace: str) -> Mapping[str, str]:
-    from bot.platforms.mattermost.client import MY_CHANNELS
-
-    async with _open_client(table) as call:
-        found = await call(MY_CHANNELS, team=workspace, patience=0.0)
-    return {str(one["name"]): str(one["id"]) for one in found if one.get("type") in {"O", "P"}}
-
-
-@asynccontextmanager
-async def _open_client(table: "MattermostSettings") -> "AsyncIterator[MattermostApiClient]":
-    import aiohttp
-
-    from bot.platforms.mattermost.client import MattermostApiClient, MattermostRateLimit
-
-    async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
-        yield MattermostApiClient(session, table.token.get_secret_value(), table.url, MattermostRateLimit())
+async def list_channels_by_name(table: MattermostSettings, workspace: str) -> Mapping[str, str]:
+    async with open_api(table.token.get_secret_value(), table.url) as call:
+        channels = await call(MY_CHANNELS, team=workspace, patience=0.0)
+    return {str(one["name"]): str(one["id"]) for one in channels if one.get("type") in {"O", "P"}}
 
 
 SETUP = PlatformSetup(
@@ -72,7 +114,7 @@ SETUP = PlatformSetup(
     list_questions=list_questions,
     try_answer=try_answer,
     locate_bot=locate_bot,
-    list_channels=list_channels,
+    list_channels=list_channels_by_name,
     invite="/invite {mention}",
     workspaces_key="teams",
 )

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 
-import aiohttp
-
 from bot.app import App
 from bot.desk.answer_actions import AnswerActions
 from bot.desk.channel_command import ChannelCommand
@@ -17,13 +15,14 @@ from bot.desk.platform_port import AccessDenied, Platform
 from bot.desk.supervisor import Clock, TaskSupervisor
 from bot.platforms.mattermost import events, read_mattermost_settings
 from bot.platforms.mattermost.actions import PATH, MattermostActions, MattermostCallback
-from bot.platforms.mattermost.client import ME, MY_TEAMS, MattermostApiClient, MattermostRateLimit
+from bot.platforms.mattermost.client import ME, MY_TEAMS, build_pacing, open_api
 from bot.platforms.mattermost.directory import MattermostDirectory, list_channels, select_teams
 from bot.platforms.mattermost.events import MattermostBotIdentity
 from bot.platforms.mattermost.intake import MattermostHistoryReader, MattermostIntake
 from bot.platforms.mattermost.messages import Callback
 from bot.platforms.mattermost.platform import MattermostPlatform
 from bot.platforms.mattermost.transport import MattermostSocket
+from bot.platforms.shared.api_client import ApiClient
 from bot.platforms.shared.catch_up import CatchUpRun, ResumeMarker
 from bot.platforms.shared.payload_text import Json
 from bot.platforms.shared.platform_connection import OpenedPlatform
@@ -67,7 +66,7 @@ class MattermostRouter:
 
 @asynccontextmanager
 async def open_client(
-    app: App, desk: Desk, session: aiohttp.ClientSession, call: MattermostApiClient, clock: Clock | None = None
+    app: App, desk: Desk, call: ApiClient, clock: Clock | None = None
 ) -> AsyncIterator[OpenedPlatform]:
     """Give Mattermost as the desk sees it. Raises `PlatformError`, `StorageError`."""
     settings, platforms, tasks = read_mattermost_settings(app.settings), dict[str, Platform](), TaskSupervisor()
@@ -89,7 +88,7 @@ async def open_client(
     catch_up = CatchUpRun(archive, desk, marker, lambda: clock.now().timestamp(), call.pacing.sleep)
     since = await catch_up.since()
     socket = MattermostSocket(
-        session, settings.url, token, router.hear, tasks, catch_up.run, since, clock, partial(call, ME)
+        call.session, settings.url, token, router.hear, tasks, catch_up.run, since, clock, partial(call, ME)
     )
     # The secret that proves buttons ours lives as long as the token, and tells nothing of it.
     secret = sha256(f"footnote buttons\n{token}".encode()).digest()
@@ -121,7 +120,7 @@ async def open_client(
         await directory.close()
 
 
-async def _load_identity(call: MattermostApiClient, wanted: tuple[str, ...]) -> MattermostBotIdentity:
+async def _load_identity(call: ApiClient, wanted: tuple[str, ...]) -> MattermostBotIdentity:
     try:
         me, listed = await call(ME), await call(MY_TEAMS)
     except AccessDenied as error:
@@ -136,9 +135,9 @@ async def _load_identity(call: MattermostApiClient, wanted: tuple[str, ...]) -> 
 async def open_mattermost(app: App, desk: Desk) -> AsyncIterator[OpenedPlatform]:
     """Open the server of the settings. Raises `PlatformError`, `StorageError`."""
     settings = read_mattermost_settings(app.settings)
-    async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
-        pacing = MattermostRateLimit(settings.calls_per_second)
-        token, observe = settings.token.get_secret_value(), partial(app.observe_call, "mattermost")
-        call = MattermostApiClient(session, token, settings.url, pacing, observe)
-        async with open_client(app, desk, session, call) as opened:
-            yield opened
+    pacing, observe = build_pacing(settings.calls_per_second), partial(app.observe_call, "mattermost")
+    async with (
+        open_api(settings.token.get_secret_value(), settings.url, pacing, observe) as call,
+        open_client(app, desk, call) as opened,
+    ):
+        yield opened

@@ -3,20 +3,75 @@
 import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
 from functools import partial
 from typing import Any
 from weakref import WeakValueDictionary
 
+from bot.access import Asker
 from bot.app import App
 from bot.desk.desk import Desk
 from bot.desk.jobs.job import decode_question
 from bot.desk.supervisor import TaskSupervisor
-from bot.platforms.shared.addressing import Audience, IncomingMessage, find_audience, is_edit_addressed
-from bot.types import IntakeStatus, Question
+from bot.types import IntakeStatus, Place, Question
+from bot.views.catalog import translate
 
 EMPTY_MENTION = "hello"  # what somebody says who mentions us and says nothing else
 
 _REMEMBERED = 1_000  # of how many messages it is remembered that they were taken
+
+
+class Audience(StrEnum):
+    """Whose a message is."""
+
+    OURS = "ours"  # somebody asks us
+    ANYBODYS = "anybodys"  # nobody asked us, but we may answer
+    THEIRS = "theirs"  # it is no business of ours
+
+
+@dataclass(frozen=True, slots=True)
+class IncomingMessage:
+    """A message, as far as it tells whose it is."""
+
+    addressed: bool  # whether it mentions us, replies to us, or stands in a DM
+    to_others: bool  # whether it is said to somebody else, or to all who are there
+    within: bool  # whether it stands in a thread that began before it
+    edited: bool = False  # whether its author has changed it since
+
+
+Participates = Callable[[bool], Awaitable[bool]]
+"""Says whether we take part in a thread; given True, whether we do so because this message's author asked us there."""
+
+
+def classify_audience(remark: IncomingMessage, *, joined: bool, follows: bool, every: bool) -> Audience:
+    """Return whose a message is; pure."""
+    if remark.addressed:
+        return Audience.OURS
+    if remark.to_others:
+        return Audience.THEIRS
+    if remark.within:
+        asked = follows and not every
+        return Audience.THEIRS if not joined else Audience.OURS if asked else Audience.ANYBODYS
+    # What nobody asked us when it was written is not asked by a change of it.
+    return Audience.ANYBODYS if every and not remark.edited else Audience.THEIRS
+
+
+async def find_audience(remark: IncomingMessage, joined: Participates, *, every: bool) -> Audience:
+    """Return the same, and look up only what it depends on. Raises what `joined` raises."""
+    in_thread = remark.within and not (remark.addressed or remark.to_others)
+    takes_part = in_thread and await joined(False)  # noqa: FBT003 - see `Participates`
+    follows = takes_part and not every and await joined(True)  # noqa: FBT003 - see `Participates`
+    return classify_audience(remark, joined=takes_part, follows=follows, every=every)
+
+
+def is_edit_addressed(remark: IncomingMessage, *, unasked: bool) -> bool:
+    """Return whether an edit changes a question that was taken; pure.
+
+    An edit that takes our mention away makes it no less a question to us, and in a thread none has to mention us.
+    """
+    return not unasked or remark.addressed or remark.within
 
 
 class MessageIntake:
@@ -87,3 +142,12 @@ class MessageIntake:
         """Wait until what is just being taken in a channel is known."""
         async with self._lock(channel):
             pass
+
+
+def build_welcome(by: Asker, place: Place, at: datetime, language: str) -> Question:
+    """Return the question who we are, as whoever invited us would ask it; its answer stands in the channel itself.
+
+    Its key is the channel's, so that the desk answers it once, however often we are invited.
+    """
+    key = f"{place.channel_id}/welcome"
+    return Question(key, "ask", translate("intro_question", language or "en"), by, place, key, at)

@@ -1,70 +1,29 @@
-"""Keep the calls of an API within its limits, tell which replies are final, and repeat what may be repeated.
+"""Keep the calls of an API within limits that are known beforehand, first come, first served."""
 
-The retry loop is ours: a library's knows neither that a call may be in doubt, nor a clock that tests turn.
-"""
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any, Protocol
 
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from enum import StrEnum
-from typing import Protocol, TypeVar
+from bot.desk.supervisor import wait_for_first
 
-import aiohttp
-
-from bot.desk.platform_port import PlatformError, PlatformUnavailable
-
-T = TypeVar("T")
-
-PATIENCE = 40.0
-"""Seconds that a call waits for its turn; whoever may be told to come again waits shorter than a desk's call lasts."""
-LIMITED = 429
-LOCKED_OUT_SECONDS = 60.0  # before a token is tried again that was refused
-RETRY_SECONDS = 1.0  # before a call is repeated that was not answered
-UNREACHED_SECONDS = 5.0  # before one is that never left
-_TRIES = 4
+Ids = Mapping[str, str]
+NO_IDS: Ids = MappingProxyType({})
 _MARGIN = 1.02  # calls arrive a little closer together than they were sent
-_REFUSED, _BROKEN, _TIMED_OUT = 400, 500, 408
-
-
-class ReplyKind(StrEnum):
-    """What is to be done after a reply."""
-
-    DONE = "done"
-    FINAL = "final"  # the platform refuses, and will
-    AGAIN = "again"  # it is to be tried again
-
-
-def sort_reply(status: int, *, own: bool, refused: bool = False, passing: bool = False) -> ReplyKind:
-    """Sort a reply by its HTTP status. Only what the platform says in its own words is done or final.
-
-    `own`: it has the form that the platform gives its replies, so that it is not of a proxy before it. `refused`: it
-    says that nothing was done; and `passing`, that it may be by and by.
-    """
-    if not own or passing or status == LIMITED or status >= _BROKEN:
-        return ReplyKind.AGAIN
-    return ReplyKind.FINAL if refused else ReplyKind.DONE
-
-
-def build_retry(line: str, status: int, *, own: bool, seconds: float | None = None) -> PlatformUnavailable:
-    """Return the error of a reply that is to be tried again: in doubt, unless nothing can have been done.
-
-    What stands before a platform and refuses a call has not handed it on. `seconds`: after which the platform says in
-    its own words that it may be tried again.
-    """
-    held = not own and _REFUSED <= status < _BROKEN and status != _TIMED_OUT
-    return PlatformUnavailable(line, seconds=RETRY_SECONDS if held and seconds is None else seconds)
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """So many calls in so many seconds, whichever seconds one looks at."""
+    """At most so many calls in any so many seconds."""
 
     calls: int
     seconds: float = 60.0
 
 
 class Busy(Exception):
-    """No call may be made soon. `seconds` says when."""
+    """No call may be made soon; `seconds` until one may."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"no call for {seconds:.0f} s")
@@ -73,11 +32,11 @@ class Busy(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RateWindow:
-    """The calls that share a limit: when the newest of them were, or will be, made. All times are a clock's seconds."""
+    """The newest calls that share a limit. All times are seconds of a clock."""
 
     rate: Rate
     taken: tuple[float, ...] = ()  # in order, at most as many as the rate counts
-    closed: float = 0.0  # until when the platform wants none
+    closed: float = 0.0  # until when the platform wants no calls
 
     def soonest(self, now: float) -> float:
         full = len(self.taken) >= self.rate.calls
@@ -88,82 +47,131 @@ class RateWindow:
         return replace(self, taken=(*self.taken, at)[-self.rate.calls :])
 
     def room(self, now: float) -> int:
-        """Return how many calls could be made at once now."""
+        """Return how many calls may be made at once now."""
         if now < self.closed:
             return 0
         return self.rate.calls - sum(at + self.rate.seconds * _MARGIN > now for at in self.taken)
 
 
-ObserveCall = Callable[[object, str, float], None]
-"""Told of each try of a call: its name, how it ended, and in how many seconds, its wait for its turn included."""
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A call of an API. Names in braces in its path stand for values, which are never logged."""
+
+    method: str
+    path: str
+    repeatable: bool = True  # whether doing it twice is the same as doing it once
+    authorized: bool = True  # whether our token is sent
+    name: str = ""  # for logs and metrics, if not method and path
+    rate: Rate = Rate(20)  # its limit, where `Lanes` counts it
+    by_channel: bool = False  # whether that limit counts each channel apart
+
+    def __str__(self) -> str:
+        return self.name or f"{self.method} {self.path}"
 
 
-def ignore_call(name: object, outcome: str, seconds: float) -> None:
-    del name, outcome, seconds
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer over HTTP. `body`: its JSON; None if it is not JSON."""
+
+    status: int
+    headers: Mapping[str, str] = MappingProxyType({})
+    body: Any = None
+    content: bytes = b""
+
+    def field(self, name: str) -> Any:
+        return self.body.get(name) if isinstance(self.body, Mapping) else None
 
 
-class _Clock(Protocol):
+class Pacing(Protocol):
+    """The limits of one account, and the calls that wait for them."""
+
     now: Callable[[], float]
     sleep: Callable[[float], Awaitable[object]]
 
+    async def turn(self, route: Route, ids: Ids, *, patience: float) -> Any:
+        """Wait until a call may be made, and count it; `done` is given what this returns. Raises `Busy`."""
+        ...
 
-async def retry_call(
-    attempt: Callable[[float], Awaitable[T]],
-    name: object,
-    clock: _Clock,
-    *,
-    patience: float,
-    repeatable: bool,
-    observe: ObserveCall = ignore_call,
-) -> T:
-    """Make a call, again where it surely did nothing or may be done twice, for as long as patience lasts.
+    def done(self, turn: Any, route: Route, ids: Ids, reply: Reply | None) -> None:
+        """Note what an answer says of the limits; None if there was no answer."""
+        ...
 
-    `attempt` is given the seconds that it may wait for its turn. Raises `PlatformError`; of `PlatformUnavailable` one
-    with `seconds` has done nothing.
-    """
-    waited, doubtful = 0.0, False
-    for left in reversed(range(_TRIES)):
-        started = clock.now()
+    def hold(self, route: Route, ids: Ids, seconds: float, reply: Reply) -> None:
+        """Make no call for so long, because the platform says so."""
+        ...
+
+    def spare(self, route: Route, ids: Ids = ...) -> bool:
+        """Return whether an optional call fits: half of the limit is reserved for calls that cannot be left out."""
+        ...
+
+
+@dataclass(slots=True)
+class _Lane:
+    """The calls that share a limit, and those that wait for it, in order."""
+
+    window: RateWindow
+    waiting: list[object] = field(default_factory=list)
+    left: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set, and replaced, when a call is given up before its turn: those behind it may be made sooner."""
+
+    def soonest(self, now: float, before: int) -> float:
+        """Return when a call may be made that so many others come before."""
+        window = self.window
+        for _ in range(before):
+            window = window.after(window.soonest(now))
+        return window.soonest(now)
+
+
+class Lanes:
+    """Limits that are known beforehand: of each route by its rate, or of all calls together. Implements `Pacing`."""
+
+    def __init__(
+        self,
+        now: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        *,
+        together: Rate | None = None,
+    ) -> None:
+        self.now, self.sleep, self._together = now, sleep, together
+        self._lanes: dict[str, _Lane] = {}
+
+    async def turn(self, route: Route, ids: Ids = NO_IDS, *, patience: float) -> None:
+        """Wait until a call may be made, and count it; first come, first served. Raises `Busy`."""
+        lane, place, until = self._lane(route, ids), object(), self.now() + patience
+        lane.waiting.append(place)
         try:
-            return await _observe_try(lambda: attempt(max(patience - waited, 0.0)), name, clock, observe)  # noqa: B023
-        except (Busy, PlatformUnavailable) as error:
-            waited += clock.now() - started
-            failed = error if isinstance(error, PlatformUnavailable) else _too_busy(name, error)
-            doubtful = doubtful or failed.seconds is None
-            pause = RETRY_SECONDS if failed.seconds is None else failed.seconds
-            if not left or pause > patience - waited or (failed.seconds is None and not repeatable):
-                raise failed.doubted() if doubtful else failed from error.__cause__
-            await clock.sleep(pause)
-    raise AssertionError
+            await self._wait(lane, place, until)
+        except BaseException:
+            lane.left.set()
+            lane.left = asyncio.Event()
+            raise
+        finally:
+            lane.waiting.remove(place)
+        lane.window = lane.window.after(self.now())
 
+    async def _wait(self, lane: _Lane, place: object, until: float) -> None:
+        while (at := lane.soonest(now := self.now(), lane.waiting.index(place))) > now:
+            if at > until:
+                raise Busy(at - now)
+            await wait_for_first(lane.left.wait(), self.sleep(at - now))
 
-async def _observe_try(attempt: Callable[[], Awaitable[T]], name: object, clock: _Clock, observe: ObserveCall) -> T:
-    started, outcome = clock.now(), "stopped"
-    try:
-        done = await attempt()
-        outcome = "done"
-    except Busy:
-        outcome = "busy"
-        raise
-    except PlatformError as error:
-        outcome = error.kind
-        raise
-    finally:
-        observe(name, outcome, clock.now() - started)
-    return done
+    def done(self, turn: Any, route: Route, ids: Ids, reply: Reply | None) -> None:
+        """Note nothing: no answer tells what is left."""
 
+    def hold(self, route: Route, ids: Ids, seconds: float, reply: Reply | None = None) -> None:
+        del reply
+        lane = self._lane(route, ids)
+        lane.window = replace(lane.window, closed=max(lane.window.closed, self.now() + seconds))
 
-def _too_busy(name: object, error: Busy) -> PlatformUnavailable:
-    return PlatformUnavailable(f"Too much is going on for {name}.", seconds=error.seconds)
+    def spare(self, route: Route, ids: Ids = NO_IDS) -> bool:
+        """Return whether an optional call fits: half of the limit is reserved for calls that cannot be left out."""
+        return self.room(route, ids) > self._lane(route, ids).window.rate.calls // 2
 
+    def room(self, route: Route, ids: Ids = NO_IDS) -> int:
+        """Return how many calls may be made at once now, in addition to those that wait."""
+        lane = self._lane(route, ids)
+        return lane.window.room(self.now()) - len(lane.waiting)
 
-@contextmanager
-def explain_lost_connection(platform: str, name: object, *more: type[Exception]) -> Iterator[None]:
-    """Turn the errors of a connection into `PlatformUnavailable`: what never left has surely done nothing."""
-    lost: tuple[type[Exception], ...] = (aiohttp.ClientError, TimeoutError, ConnectionError, *more)
-    try:
-        yield
-    except aiohttp.ClientConnectorError as error:
-        raise PlatformUnavailable(f"{platform} cannot be reached for {name}.", seconds=UNREACHED_SECONDS) from error
-    except lost as error:
-        raise PlatformUnavailable(f"{platform} does not answer {name}.") from error
+    def _lane(self, route: Route, ids: Ids) -> _Lane:
+        key = "" if self._together else f"{route} {ids.get('channel', '') if route.by_channel else ''}"
+        return self._lanes.setdefault(key, _Lane(RateWindow(self._together or route.rate)))

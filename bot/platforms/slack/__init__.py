@@ -3,17 +3,13 @@
 Slack's libraries are imported only where a workspace is configured.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, cast
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal, cast
 
 from pydantic import AfterValidator, SecretStr
 
 from bot.settings.platform_registry import PersonId, PlatformEntry, PlatformSettings, SecretShape, require_people_of
 from bot.settings.tables.field_types import LIVE, RESTART, SCOPE, validate_web_address
-from storage.language.lazy_pattern import lazy_compile
-
-if TYPE_CHECKING:
-    from bot.settings.tables.settings_tables import Settings
 
 _REQUIRED_SECRETS = {"socket": ("bot_token", "app_token"), "http": ("bot_token", "signing_secret")}
 
@@ -58,7 +54,7 @@ PLATFORM = PlatformEntry(
     workspace="TEAM",
     settings=SlackSettings,
     opener="bot.platforms.slack.wiring:open_slack",
-    checker="bot.platforms.slack.health_check:check_slack",
+    checker="bot.platforms.slack.setup:check_slack",
     guide="bot.platforms.slack.setup:SETUP",
     shapes=(
         SecretShape(r"xoxb-\S+", "a bot token (xoxb-…)", "bot_token", "under OAuth & Permissions of the app's page"),
@@ -85,14 +81,5 @@ PLATFORM = PlatformEntry(
 )
 
 
-def read_slack_settings(settings: "Settings") -> SlackSettings:
+def read_slack_settings(settings: object) -> SlackSettings:
     return cast("SlackSettings", PLATFORM.read(settings))
-
-
-_GROUP = lazy_compile(r"slack:([^/]+)/(S[A-Z0-9]+)")
-
-
-def find_user_groups(readers: Iterable[str], team: str = "") -> dict[str, str]:
-    """Return the ids of the user groups among readers, by their names there; of one team, or of all."""
-    found = filter(None, map(_GROUP.fullmatch, sorted(readers)))
-    return {group[0]: group[2] for group in found if team in {"", group[1]}}

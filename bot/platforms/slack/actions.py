@@ -2,35 +2,45 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
-from typing import Literal
+from typing import Any, Literal
 
 from bot.access import Asker
+from bot.answering.introduction import Introduction, load_introduction, render_introduction
+from bot.app import App
 from bot.desk.answer_actions import MAX_COMMENT, AnswerActions, load_evidence_or_denial
 from bot.desk.authorized_turn import ActionDenied
+from bot.desk.channel_command import ChannelCommand
+from bot.desk.channel_settings import find_searchable_corpora
 from bot.desk.desk import Desk
 from bot.desk.platform_port import PlatformError
 from bot.platforms.shared.payload_text import Json, JsonObject, count_units, read_object
-from bot.platforms.slack.client import SlackApiClient
+from bot.platforms.slack import events
+from bot.platforms.slack.client import OPEN_VIEW, PUBLISH_HOME, SUGGEST_PROMPTS, UPDATE_VIEW, SlackApiClient
+from bot.platforms.slack.directory import SlackDirectory
 from bot.platforms.slack.events import is_direct, is_ts
-from bot.platforms.slack.intake import SlackDirectory
-from bot.platforms.slack.markup import build_rich_text, escape_mrkdwn
+from bot.platforms.slack.intake import SlackInvocation
 from bot.platforms.slack.messages import (
     MODAL,
     NOTHING,
     PREFIX,
     build_actions,
+    build_home,
     build_label,
+    build_rich_text,
+    escape_mrkdwn,
     parse_action,
     render_plain,
 )
 from bot.views.catalog import translate
 from bot.views.message_layout import MessagePage, MessagePart, PartKind, paginate_evidence
+from bot.views.sanitize import WORD_JOINER
 from bot.views.turn_view import ButtonAction, EvidenceView
-from bot.views.view_reducer import build_example_button
+from bot.views.view_reducer import build_example_button, shorten_line
 from storage.errors import StorageError
+from storage.language.lazy_pattern import lazy_compile
 
 log = logging.getLogger(__name__)
 
@@ -257,7 +267,7 @@ class SlackActions:
     async def _open_modal(self, press: ButtonPress, modal: Json) -> str:
         """Open a modal, and return its id; empty where Slack will not have it any more."""
         try:
-            answer = await self._call("views.open", trigger_id=press.trigger, view=modal)
+            answer = await self._call(OPEN_VIEW, {"trigger_id": press.trigger, "view": modal})
         except PlatformError as error:
             log.warning("a modal could not be opened", extra={"cause": str(error)})
             return ""
@@ -265,7 +275,7 @@ class SlackActions:
 
     async def _update_modal(self, view: str, modal: Json) -> None:
         try:
-            await self._call("views.update", view_id=view, view=modal)
+            await self._call(UPDATE_VIEW, {"view_id": view, "view": modal})
         except PlatformError as error:
             log.warning("a modal could not be changed", extra={"cause": str(error)})
 
@@ -286,3 +296,78 @@ class SlackActions:
             await self._call.respond(press.url, body)
         except PlatformError as error:
             log.warning("somebody could not be answered", extra={"cause": str(error)})
+
+
+_SETTINGS_PIECES = lazy_compile(r"slack:[A-Z0-9]+/(?P<person>[UW][A-Z0-9]{1,30})\b|`(?P<typed>/footnote [\w ]+)`")
+
+
+def render_settings(text: str) -> str:
+    """Return the answer to an admin, who alone sees it: a mention in it tells nobody anything."""
+    return "".join(_render_pieces(text))
+
+
+def _render_pieces(text: str) -> Iterator[str]:
+    done = 0
+    for found in _SETTINGS_PIECES.finditer(text):
+        yield _separate_code(text[done : found.start()])
+        yield f"<@{found['person']}>" if found["person"] else f"`{found['typed']}`"
+        done = found.end()
+    yield _separate_code(text[done:])
+
+
+def _separate_code(text: str) -> str:
+    """Return a text escaped; a joiner between code and the comma behind it would keep it from being code."""
+    made = escape_mrkdwn(text)
+    return made.lstrip(WORD_JOINER) if text[:1] in {",", "."} else made
+
+
+MAX_PROMPT = 75  # characters of a suggested prompt that are shown
+
+
+class SlackNotices:
+    """Answers commands that ask nothing, and people who open a chat or the App Home."""
+
+    def __init__(self, app: App, call: SlackApiClient, directory: SlackDirectory, configuring: ChannelCommand) -> None:
+        self._app, self._call, self._directory, self._configuring = app, call, directory, configuring
+
+    async def configure(self, command: Mapping[str, Any]) -> str:
+        """Return the answer to `/footnote`, as mrkdwn."""
+        channel, user = str(command.get("channel_id", "")), str(command.get("user_id", ""))
+        looking = self._directory.asker(channel, user, direct=events.is_direct(channel))
+        by, language = await asyncio.gather(looking, self._directory.language(user))
+        return render_settings(await self._configuring.answer(str(command.get("text") or ""), by, language or "en"))
+
+    async def usage(self, invoked: SlackInvocation) -> str:
+        language = await self._directory.language(invoked.user)
+        return escape_mrkdwn(translate(f"slack_{invoked.task}_usage", language or "en"))
+
+    async def suggest(self, opened: events.AssistantOpened) -> None:
+        """Suggest what one could begin with to somebody who opens the chat."""
+        try:
+            found, language = await self._introduce(opened.channel, opened.user)
+            questions = (translate("intro_question", language), *(render_plain(one.text) for one in found.questions))
+            facts: dict[str, Any] = {
+                "channel_id": opened.channel,
+                "title": translate("slack_prompts", language),
+                "prompts": [{"title": shorten_line(one, MAX_PROMPT), "message": one} for one in questions],
+            }
+            # Of an agent's chat no thread is named; Slack would leave them out.
+            await self._call(SUGGEST_PROMPTS, facts)
+        except (PlatformError, StorageError) as error:
+            log.warning("nothing could be suggested", extra={"cause": str(error)})
+
+    async def publish_home(self, opened: events.AssistantOpened) -> None:
+        """Show somebody who we are, what they may read, and what they could ask."""
+        try:
+            found, language = await self._introduce(opened.channel, opened.user)
+            text = render_introduction(found, language, self._app.settings.zone)
+            await self._call(PUBLISH_HOME, {"user_id": opened.user, "view": build_home(text, self._app.settings.zone)})
+        except (PlatformError, StorageError) as error:
+            log.warning("the App Home could not be shown", extra={"cause": str(error)})
+
+    async def _introduce(self, channel: str, user: str) -> tuple[Introduction, str]:
+        """Return our introduction for somebody's DM with us, and their language. Raises `StorageError`."""
+        looking = self._directory.asker(channel, user, direct=True)
+        by, spoken = await asyncio.gather(looking, self._directory.language(user))
+        readable = await find_searchable_corpora(self._app, by)
+        return await load_introduction(self._app.manifest, readable, spoken or "en"), spoken or "en"

@@ -1,6 +1,5 @@
 """Parse Slack's events, commands and shortcuts into frozen values; pure."""
 
-import hashlib
 import math
 import re
 from collections.abc import Callable, Mapping
@@ -9,13 +8,34 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 
 from bot.access import Asker
-from bot.platforms.shared.payload_text import Json, read_object, strip_footnotes
-from bot.platforms.slack.markup import decode_mrkdwn, strip_formatting
+from bot.platforms.shared.payload_text import Json, build_stripper
 from bot.types import Place, Question, TaskKind
 from storage.language.lazy_pattern import lazy_compile
 
 _TO_SOMEBODY = lazy_compile(r"\s*<(?:@|!(?=subteam\^|here\b|channel\b|everyone\b))([^|<>]+)(?:\|[^<>]*)?>")
 """Whom a message begins by mentioning: a person, a group, or all who are there."""
+
+
+strip_formatting = build_stripper(lines=r">{1,3}[ \t]*|[•◦▪][ \t]+", marks=(r"\*", "_", "~"))
+"""Takes the marks out of plain text that Slack shows as formatting."""
+
+_ANGLES = lazy_compile(r"<(?P<mark>[@#!]?)(?P<what>[^<>|]*)(?:\|(?P<label>[^<>]*))?>")
+_ENTITY = lazy_compile(r"&(amp|lt|gt);")
+_PLAIN_FORMS = {"amp": "&", "lt": "<", "gt": ">"}
+_BROADCASTS = {"here", "channel", "everyone"}
+
+
+def decode_mrkdwn(text: str) -> str:
+    return _ENTITY.sub(lambda found: _PLAIN_FORMS[found[1]], _ANGLES.sub(_decode_angle, text))
+
+
+def _decode_angle(found: re.Match[str]) -> str:
+    mark, what, label = found["mark"], found["what"], found["label"] or ""
+    if mark == "!":
+        return label or (f"@{what}" if what in _BROADCASTS else "")
+    if mark:
+        return f"{mark}{(label or what).lstrip(mark)}"
+    return f"{label} ({what})" if label and label != what and not what.endswith(label) else what
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,68 +353,3 @@ PARSERS: Mapping[str, Callable[[Json, SlackBotIdentity], SlackEvent]] = MappingP
     }
 )
 """What reads each kind of event. Slack hands over no others than those that the app's manifest names."""
-
-ASK_COMMANDS = ("/ask", "/check")  # the commands that ask
-CONFIGURE_COMMAND = "/footnote"
-SHORTCUT = "footnote_check"  # the callback id of **Fact-check this message**
-
-
-@dataclass(frozen=True, slots=True)
-class SlackInvocation:
-    """A question that somebody put by a command or a shortcut."""
-
-    task: TaskKind
-    kind: str
-    trigger: str
-    user: str
-    channel: str
-    text: str
-    url: str
-    thread: str = ""
-
-    @property
-    def direct(self) -> bool:
-        """Whether it was in a DM with us or with somebody else: Slack tells them apart for nobody."""
-        return is_direct(self.channel)
-
-
-def parse_invocation(body: Json, us: SlackBotIdentity) -> SlackInvocation | None:
-    """Return what a command or a shortcut asks; None where it is none of those that ask."""
-    if body.get("command") in ASK_COMMANDS:
-        task, text = build_task(str(body["command"])), extract_text(str(body.get("text") or ""), us)
-        return SlackInvocation(
-            task,
-            "command",
-            str(body.get("trigger_id", "")),
-            str(body.get("user_id", "")),
-            str(body.get("channel_id", "")),
-            strip_formatting(text) if task == "check" else text,
-            str(body.get("response_url", "")),
-        )
-    if body.get("type") == "message_action" and body.get("callback_id") == SHORTCUT:
-        return _parse_shortcut(body, us)
-    return None
-
-
-def _parse_shortcut(body: Json, us: SlackBotIdentity) -> SlackInvocation:
-    message = read_object(body, "message")
-    # Of a thread that nobody has begun yet, nothing would be shown that one person is to see.
-    root = message.get("thread_ts")
-    text = strip_formatting(extract_text(str(message.get("text") or ""), us))
-    return SlackInvocation(
-        "check",
-        "shortcut",
-        str(body.get("trigger_id", "")),
-        str(read_object(body, "user").get("id", "")),
-        str(read_object(body, "channel").get("id", "")),
-        strip_footnotes(text) if message.get("user") == us.user else text,
-        str(body.get("response_url", "")),
-        thread=str(root) if is_ts(root) else "",
-    )
-
-
-def build_invocation_question(invoked: SlackInvocation, us: SlackBotIdentity, asker: Asker, at: datetime) -> Question:
-    """Return the question that it is: a conversation by itself."""
-    key = f"slack:{us.team}/{invoked.kind}/{hashlib.sha256(invoked.trigger.encode()).hexdigest()[:32]}"
-    place = Place("slack", us.team, invoked.channel, invoked.thread)
-    return Question(key, invoked.task, invoked.text, asker, place, key, at, only_asker=True, handle=invoked.url)

@@ -4,10 +4,9 @@
 kept has been told, so that it need not come again; where nothing can be told, it raises, and Slack delivers once more.
 """
 
-import asyncio
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from dataclasses import replace
+import hashlib
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -16,203 +15,91 @@ from bot.access import Asker
 from bot.app import App
 from bot.desk.channel_settings import load_channel_settings_or_file
 from bot.desk.desk import Desk
-from bot.desk.platform_port import PlatformError, PostGone
+from bot.desk.platform_port import PostGone
 from bot.desk.supervisor import TaskSupervisor
-from bot.platforms.shared.addressing import Audience, IncomingMessage
+from bot.platforms.shared.api_client import ApiClient
 from bot.platforms.shared.catch_up import MissedQuestion, call_patiently
-from bot.platforms.shared.lookup_cache import (
-    LOOK_SECONDS,
-    PATIENT_SECONDS,
-    PEOPLE_SECONDS,
-    LookupCache,
-    lookup_or_default,
-    lookup_or_raise,
+from bot.platforms.shared.message_intake import (
+    EMPTY_MENTION,
+    Audience,
+    IncomingMessage,
+    MessageIntake,
+    build_welcome,
 )
-from bot.platforms.shared.message_intake import EMPTY_MENTION, MessageIntake
-from bot.platforms.shared.payload_text import Json, read_object
-from bot.platforms.shared.welcome import build_welcome
-from bot.platforms.slack import events, find_user_groups
-from bot.platforms.slack.client import ChannelUnknown, SlackApiClient
-from bot.settings.live.channel_names import NamedChannel
-from bot.types import IntakeStatus, Place, Question, QuestionState
+from bot.platforms.shared.payload_text import Json, read_object, strip_footnotes
+from bot.platforms.shared.rate_limit import Route
+from bot.platforms.slack import events
+from bot.platforms.slack.client import HISTORY, OUR_CHANNELS, REPLIES
+from bot.platforms.slack.directory import SlackDirectory
+from bot.platforms.slack.events import SlackBotIdentity, build_task, extract_text, is_direct, is_ts, strip_formatting
+from bot.types import IntakeStatus, Place, Question, QuestionState, TaskKind
 from storage.database.queue import Queue
 from storage.types import QueuedQuestion
 
-
-def is_shared(channel: Json) -> bool | None:
-    """Return whether people of other organisations are in a channel, as `conversations.info` has it; pure.
-
-    Other workspaces of the same organisation are not others. None where Slack does not say, as of most DMs.
-    """
-    if channel.get("is_ext_shared") is True or channel.get("connected_team_ids"):
-        return True
-    if channel.get("is_shared") is True:
-        return channel.get("is_org_shared") is not True
-    return False if channel.get("is_ext_shared") is False else None
+ASK_COMMANDS = ("/ask", "/check")  # the commands that ask
+CONFIGURE_COMMAND = "/footnote"
+SHORTCUT = "footnote_check"  # the callback id of **Fact-check this message**
 
 
-def is_stranger(user: Json, us: events.SlackBotIdentity) -> bool:
-    """Return whether somebody is of another organisation, or has left this one, as `users.info` has them; pure."""
-    if user.get("deleted") is True:
-        return True
-    own = user.get("enterprise_user")
-    if us.enterprise and isinstance(own, Mapping) and own.get("enterprise_id") == us.enterprise:
-        return False
-    return user.get("is_stranger") is True or user.get("team_id") != us.team
+@dataclass(frozen=True, slots=True)
+class SlackInvocation:
+    """A question that somebody put by a command or a shortcut."""
+
+    task: TaskKind
+    kind: str
+    trigger: str
+    user: str
+    channel: str
+    text: str
+    url: str
+    thread: str = ""
+
+    @property
+    def direct(self) -> bool:
+        """Whether it was in a DM with us or with somebody else: Slack tells them apart for nobody."""
+        return is_direct(self.channel)
 
 
-def is_guest(user: Json) -> bool:
-    """Return whether somebody is a guest of the workspace, in one channel or in several; pure."""
-    return user.get("is_restricted") is True or user.get("is_ultra_restricted") is True
-
-
-def read_name(user: Json) -> str:
-    """Return the name that somebody is shown by; empty where Slack does not say it; pure."""
-    profile = read_object(user, "profile")
-    names = (profile.get("display_name"), profile.get("real_name"), user.get("real_name"), user.get("name"))
-    return next((one for one in names if isinstance(one, str) and one.strip()), "")
-
-
-class SlackDirectory:
-    """What is known of one workspace's channels, people and user groups. What cannot be told counts against them."""
-
-    def __init__(
-        self,
-        call: SlackApiClient,
-        us: events.SlackBotIdentity,
-        clock: Callable[[], float] = time.monotonic,
-        *,
-        guests: Callable[[], bool] = bool,
-        readers: Callable[[], Iterable[str]] = tuple,
-    ) -> None:
-        """Set it up. By the settings in force: `guests`, whether they count as members; `readers`, whom they name."""
-        self._call, self._us, self._is_open_to_guests, self._readers = call, us, guests, readers
-        self._channels = LookupCache[Json](self._channel, clock)
-        self._people = LookupCache[Json](self._person, clock, PEOPLE_SECONDS)
-        self._groups = LookupCache[frozenset[str]](self._members, clock, PEOPLE_SECONDS)
-
-    def newcomer(self, channel: str, user: str, *, direct: bool, shared: bool = False) -> Asker:
-        """Return somebody whose question is only being taken: who they are is looked up when its turn comes.
-
-        `shared`: Slack said with what they did that the channel is.
-        """
-        if shared:
-            self._channels.note(channel, {"is_ext_shared": True})
-        return Asker("slack", "dm" if direct else "channel", self._us.team, channel, user)
-
-    async def asker(self, channel: str, user: str, *, direct: bool) -> Asker:
-        """Return somebody and where they stand."""
-        return await self._place(self.newcomer(channel, user, direct=direct), lookup_or_default, LOOK_SECONDS)
-
-    async def refresh_asker(self, asker: Asker) -> Asker:
-        """Return somebody who asked a while ago, and where they stand by now. Raises `PlatformUnavailable`."""
-        return await self._place(asker, partial(lookup_or_raise, platform="Slack"), PATIENT_SECONDS)
-
-    async def shared(self, channel: str, user: str = "") -> bool:
-        """Return whether people of other organisations may be in a channel, or in the DM with somebody."""
-        asker = Asker("slack", "dm" if user else "channel", self._us.team, channel, user)
-        return await lookup_or_default(partial(self._is_shared, asker), "who is in a channel", otherwise=True)
-
-    async def language(self, user: str) -> str:
-        """Return the language that somebody reads Slack in, such as `de`; empty where that is not known."""
-        try:
-            locale = (await self._people.of(user)).get("locale")
-        except (PlatformError, TimeoutError):
-            return ""
-        return locale.partition("-")[0].lower() if isinstance(locale, str) else ""
-
-    async def name(self, user: str) -> str:
-        """Return the name that somebody is shown by; empty where that is not known."""
-        try:
-            return read_name(await self._people.of(user))
-        except (PlatformError, TimeoutError):
-            return ""
-
-    def forget(self, channel: str) -> None:
-        self._channels.forget(channel)
-
-    async def close(self) -> None:
-        for cache in (self._channels, self._people, self._groups):
-            await cache.close()
-
-    async def _place(self, asker: Asker, lookup: Callable[..., Awaitable[Any]], seconds: float) -> Asker:
-        named = find_user_groups(self._readers(), self._us.team) if asker.kind == "dm" else {}
-        others, uninvited, guest, *members = await asyncio.gather(
-            lookup(partial(self._is_shared, asker, seconds), what="who is in a channel", otherwise=True),
-            lookup(partial(self._is_uninvited, asker, seconds), what="whether we are in a channel", otherwise=False),
-            lookup(partial(self._is_guest, asker.user, seconds), what="who is a guest", otherwise=True),
-            *(
-                lookup(
-                    partial(self._groups.of, group, seconds), what="who is in a user group", otherwise=frozenset[str]()
-                )
-                for group in named.values()
-            ),
+def parse_invocation(body: Json, us: SlackBotIdentity) -> SlackInvocation | None:
+    """Return what a command or a shortcut asks; None where it is none of those that ask."""
+    if body.get("command") in ASK_COMMANDS:
+        task, text = build_task(str(body["command"])), extract_text(str(body.get("text") or ""), us)
+        return SlackInvocation(
+            task,
+            "command",
+            str(body.get("trigger_id", "")),
+            str(body.get("user_id", "")),
+            str(body.get("channel_id", "")),
+            strip_formatting(text) if task == "check" else text,
+            str(body.get("response_url", "")),
         )
-        groups = tuple(name for name, found in zip(named, members, strict=True) if asker.user in found)
-        known = {"shared_with_other_organisations": others, "uninvited": uninvited, "guest": guest}
-        return self._name(replace(asker, **known, principals=groups))
-
-    def _name(self, asker: Asker) -> Asker:
-        """Return somebody with the names that are known without asking for them."""
-        channel = (self._channels.known(asker.channel) or {}).get("name")
-        person = read_name(self._people.known(asker.user) or {})
-        return replace(asker, name=person, channel_name=channel if isinstance(channel, str) else "")
-
-    async def _is_shared(self, asker: Asker, seconds: float = LOOK_SECONDS) -> bool:
-        if asker.kind == "dm":
-            return is_stranger(await self._people.of(asker.user, seconds), self._us)
-        return is_shared(await self._channels.of(asker.channel, seconds)) is not False
-
-    async def _is_uninvited(self, asker: Asker, seconds: float) -> bool:
-        """Return whether we are not in a private channel; that is not remembered, as nobody tells us of an end."""
-        if asker.kind == "dm":
-            return False
-        try:
-            await self._channels.of(asker.channel, seconds)
-        except ChannelUnknown:
-            return True
-        return False
-
-    async def _is_guest(self, user: str, seconds: float = LOOK_SECONDS) -> bool:
-        return not self._is_open_to_guests() and is_guest(await self._people.of(user, seconds))
-
-    async def _channel(self, channel: str) -> Json:
-        found: Json = (await self._call("conversations.info", channel=channel)).get("channel") or {}
-        # A DM says nothing of the sort, but who it is with does.
-        if events.is_direct(channel) and is_shared(found) is None and found.get("user"):
-            return {"is_ext_shared": is_stranger(await self._people.of(str(found["user"])), self._us)}
-        return found
-
-    async def _person(self, user: str) -> Json:
-        found: Json = (await self._call("users.info", user=user, include_locale=True)).get("user") or {}
-        return found
-
-    async def _members(self, group: str) -> frozenset[str]:
-        """Return who is in a user group that is not disabled, all pages of it."""
-        members, facts = set[str](), dict[str, Any](usergroup=group)
-        while True:
-            page = await self._call("usergroups.users.list", **facts)
-            members |= set(map(str, page.get("users") or ()))
-            cursor = str((page.get("response_metadata") or {}).get("next_cursor") or "")
-            if not cursor or cursor == facts.get("cursor"):
-                return frozenset(members)
-            facts["cursor"] = cursor
+    if body.get("type") == "message_action" and body.get("callback_id") == SHORTCUT:
+        return _parse_shortcut(body, us)
+    return None
 
 
-_CHANNELS_AT_ONCE = 999  # the most that Slack gives
+def _parse_shortcut(body: Json, us: SlackBotIdentity) -> SlackInvocation:
+    message = read_object(body, "message")
+    # Of a thread that nobody has begun yet, nothing would be shown that one person is to see.
+    root = message.get("thread_ts")
+    text = strip_formatting(extract_text(str(message.get("text") or ""), us))
+    return SlackInvocation(
+        "check",
+        "shortcut",
+        str(body.get("trigger_id", "")),
+        str(read_object(body, "user").get("id", "")),
+        str(read_object(body, "channel").get("id", "")),
+        strip_footnotes(text) if message.get("user") == us.user else text,
+        str(body.get("response_url", "")),
+        thread=str(root) if is_ts(root) else "",
+    )
 
 
-async def list_channels(call: SlackApiClient, team: str) -> tuple[NamedChannel, ...]:
-    """List the channels that the bot sees: the public ones, and private ones that it is in. Raises `PlatformError`."""
-    found, facts = list[NamedChannel](), dict[str, Any](types="public_channel,private_channel", exclude_archived=True)
-    while True:
-        page = await call("conversations.list", limit=_CHANNELS_AT_ONCE, **facts)
-        listed = (one for one in page.get("channels") or () if one.get("id") and one.get("name"))
-        found += [NamedChannel(f"slack:{team}/{one['id']}", str(one["name"])) for one in listed]
-        cursor = str((page.get("response_metadata") or {}).get("next_cursor") or "")
-        if not cursor or cursor == facts.get("cursor"):
-            return tuple(found)
-        facts["cursor"] = cursor
+def build_invocation_question(invoked: SlackInvocation, us: SlackBotIdentity, asker: Asker, at: datetime) -> Question:
+    """Return the question that it is: a conversation by itself."""
+    key = f"slack:{us.team}/{invoked.kind}/{hashlib.sha256(invoked.trigger.encode()).hexdigest()[:32]}"
+    place = Place("slack", us.team, invoked.channel, invoked.thread)
+    return Question(key, invoked.task, invoked.text, asker, place, key, at, only_asker=True, handle=invoked.url)
 
 
 RECENT_QUESTIONS = 5  # how many questions of a conversation may be the one that is stopped
@@ -232,9 +119,9 @@ class SlackIntake:
     async def take(self, written: events.SlackMessagePosted) -> IntakeStatus | None:
         return await self._messages.take(written.channel, written.key, partial(self.question, written))
 
-    async def take_invoked(self, invoked: events.SlackInvocation) -> Question:
+    async def take_invoked(self, invoked: SlackInvocation) -> Question:
         asker = self.directory.newcomer(invoked.channel, invoked.user, direct=invoked.direct)
-        question = events.build_invocation_question(invoked, self._us, asker, datetime.now(UTC))
+        question = build_invocation_question(invoked, self._us, asker, datetime.now(UTC))
         await self._desk.take(question)
         return question
 
@@ -301,7 +188,7 @@ _TYPES = "public_channel,private_channel,im,mpim"
 class SlackHistoryReader:
     """One workspace. Implements `bot.platforms.shared.catch_up.HistoryReader`."""
 
-    def __init__(self, queue: Queue, call: SlackApiClient, us: events.SlackBotIdentity, intake: SlackIntake) -> None:
+    def __init__(self, queue: Queue, call: ApiClient, us: events.SlackBotIdentity, intake: SlackIntake) -> None:
         self._queue, self._call, self._us, self._intake = queue, call, us, intake
         self._channel_types: dict[str, str] = {}
 
@@ -312,7 +199,7 @@ class SlackHistoryReader:
 
     async def channels(self, since: float) -> AsyncIterator[str]:  # noqa: ARG002 - Slack does not say where it is quiet
         """Yield the channels and DMs that we are in. Raises `PlatformError`."""
-        async for channel in self._read_pages("users.conversations", "channels", types=_TYPES, exclude_archived=True):
+        async for channel in self._read_pages(OUR_CHANNELS, "channels", types=_TYPES, exclude_archived=True):
             name = str(channel.get("id", ""))
             self._channel_types[name] = (
                 "im" if channel.get("is_im") else "mpim" if channel.get("is_mpim") else "channel"
@@ -336,7 +223,7 @@ class SlackHistoryReader:
         channel, ts = asked.channel.rpartition("/")[2], asked.message
         facts: dict[str, Any] = {"channel": channel, "ts": ts, "oldest": ts, "latest": ts, "inclusive": True}
         try:
-            pages = self._read_pages("conversations.replies", "messages", **facts)
+            pages = self._read_pages(REPLIES, "messages", **facts)
             found = [one async for one in pages if one.get("ts") == ts]
         except PostGone:
             await self._intake.delete(events.SlackMessageDeleted(self._us.team, channel, ts))
@@ -353,24 +240,22 @@ class SlackHistoryReader:
     async def _read_messages(self, channel: str, since: float) -> AsyncIterator[Json]:
         """Yield a channel's messages since then, with those of threads that were begun before; oldest first."""
         oldest = f"{since - THREAD_AGE.total_seconds():.6f}"
-        roots = [
-            one async for one in self._read_pages("conversations.history", "messages", channel=channel, oldest=oldest)
-        ]
+        roots = [one async for one in self._read_pages(HISTORY, "messages", channel=channel, oldest=oldest)]
         for root in reversed(roots):
             if float(root.get("ts", 0)) > since:
                 yield root
             if float(root.get("latest_reply") or 0) > since:
                 facts: dict[str, Any] = {"channel": channel, "ts": root["ts"], "oldest": f"{since:.6f}"}
-                async for reply in self._read_pages("conversations.replies", "messages", **facts):
+                async for reply in self._read_pages(REPLIES, "messages", **facts):
                     if reply.get("ts") != root.get("ts"):
                         yield reply
 
-    async def _read_pages(self, method: str, what: str, **facts: Any) -> AsyncIterator[Json]:
+    async def _read_pages(self, route: Route, what: str, **facts: Any) -> AsyncIterator[Json]:
         """Yield the items of a list, all pages of it. Raises `PlatformError`, but not that Slack is away."""
         pacing = self._call.pacing
         while True:
             page: Json = await call_patiently(
-                lambda: self._call(method, limit=PAGE, **facts), lambda: pacing.spare(method), pacing.sleep
+                lambda: self._call(route, {"limit": PAGE, **facts}), lambda: pacing.spare(route), pacing.sleep
             )
             for item in page.get(what) or ():
                 yield item

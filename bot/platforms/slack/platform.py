@@ -3,27 +3,35 @@
 import logging
 import secrets
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import replace
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, tzinfo
 from typing import Any
 
 from bot.access import Asker
 from bot.desk.platform_port import CannotPost, PlatformError, PlatformUnavailable, PostGone
-from bot.platforms.shared.payload_text import Json
-from bot.platforms.shared.rate_limit import PATIENCE
+from bot.platforms.shared.api_client import PATIENCE, EditRefused
 from bot.platforms.slack import messages
-from bot.platforms.slack.client import MessageNotEditable, SlackApiClient, StreamClosed, ThreadRefused
-from bot.platforms.slack.events import SlackBotIdentity, extract_text
-from bot.platforms.slack.markup import decode_mrkdwn, escape_mrkdwn
+from bot.platforms.slack.client import (
+    DELETE,
+    POST,
+    POST_EPHEMERAL,
+    STATUS,
+    UPDATE,
+    WHO_WE_ARE,
+    SlackApiClient,
+    StreamClosed,
+    ThreadRefused,
+)
+from bot.platforms.slack.directory import find_help_call, find_our_message, read_thread
 from bot.platforms.slack.messages import (
     ANSWER,
     CALL,
     SlackMessage,
     build_mark,
     build_notice,
-    read_mark,
+    escape_mrkdwn,
     render_first,
     render_messages,
 )
@@ -35,92 +43,6 @@ from bot.views.view_reducer import shorten_question, show_queue_position
 
 log = logging.getLogger(__name__)
 
-PAGE = 200  # messages that are asked for at once
-
-
-async def find_our_message(call: SlackApiClient, question: Question, us: str) -> PostedMessages:
-    """Return our messages in answer to a question, in the order in which they stand."""
-    found = await _find_in(call, question, question.place, us)
-    if not found and question.place.thread:  # perhaps no reply was allowed
-        found = await _find_in(call, question, replace(question.place, thread=""), us)
-    return found
-
-
-async def _find_in(call: SlackApiClient, question: Question, place: Place, us: str) -> PostedMessages:
-    after, found, unmarked = _question_ts(question), list[str](), list[str]()
-    async for message in _read_pages(call, place, oldest=after):
-        if message.get("user") != us or _ts_seconds(message) <= float(after):
-            continue
-        if read_mark(message, ANSWER) == question.key:
-            found.append(str(message["ts"]))
-        elif place.thread and not message.get("metadata") and "#" not in question.key:  # what is shared is never live
-            unmarked.append(str(message["ts"]))
-    return PostedMessages(tuple(sorted([*found, *([] if found else unmarked[:1])], key=float)))
-
-
-async def find_help_call(call: SlackApiClient, place: Place, key: str) -> PostedMessages:
-    """Return the call for help that has this key, if it stands in a thread, or among the newest posts of a channel."""
-    looked = 0
-    async for message in _read_pages(call, place):
-        looked += 1
-        if read_mark(message, CALL) == key:
-            return PostedMessages((str(message["ts"]),))
-        if not place.thread and looked == PAGE:  # a channel is read backwards
-            break
-    return PostedMessages()
-
-
-async def read_thread(call: SlackApiClient, question: Question, us: str, most: int) -> tuple[ConversationMessage, ...]:
-    """Return the last messages before a question in its thread, oldest first.
-
-    What has no thread is a conversation by itself, such as a command: what a channel's people say is none of its. Nor
-    is anything before a message that begins a thread, which is not read: only so many threads may be in a minute.
-    """
-    if question.place.thread in {"", question.message}:
-        return ()
-    before, found = float(_question_ts(question)), deque[ConversationMessage](maxlen=most)
-    async for message in _read_pages(call, question.place):
-        if _ts_seconds(message) < before and (one := _to_turn(message, us)).text:
-            found.append(one)
-    return tuple(sorted(found, key=lambda one: float(one.message)))
-
-
-async def _read_pages(call: SlackApiClient, place: Place, *, oldest: str = "0") -> AsyncIterator[Json]:
-    """Yield what stands in a thread, or in a channel since a moment; nothing where that is gone."""
-    facts: dict[str, Any] = {"channel": place.channel, "limit": PAGE, "include_all_metadata": True}
-    facts |= {"ts": place.thread} if place.thread else {"oldest": oldest}
-    method = "conversations.replies" if place.thread else "conversations.history"
-    while True:
-        try:
-            page = await call(method, **facts)
-        except PostGone:
-            return
-        for message in page.get("messages") or ():
-            if not ("cursor" in facts and message.get("ts") == place.thread):  # it begins every page
-                yield message
-        cursor = (page.get("response_metadata") or {}).get("next_cursor")
-        if not cursor:
-            return
-        facts["cursor"] = cursor
-
-
-def _question_ts(question: Question) -> str:
-    return question.message or f"{question.at.timestamp():.6f}"
-
-
-def _ts_seconds(message: Json) -> float:
-    return float(message.get("ts", 0))
-
-
-def _to_turn(message: Json, us: str) -> ConversationMessage:
-    user = str(message.get("user") or message.get("bot_id") or "?")
-    at = datetime.fromtimestamp(_ts_seconds(message), UTC)
-    raw = str(message.get("text") or "")
-    text = decode_mrkdwn(raw) if user == us else extract_text(raw, SlackBotIdentity("", us))
-    return ConversationMessage(str(message["ts"]), "" if user == us else user, text, at)
-
-
-STATUS = "assistant.threads.setStatus"
 STATUS_SECONDS, STATUS_PACE = 90.0, 20.0
 """Slack shows a status for two minutes: after so many seconds it is set again, and sooner only to other words."""
 UPDATES_SPARED = 10  # of the updates that Slack allows in a minute, how many are not for answers on their way
@@ -217,7 +139,7 @@ class SlackPlatform:
             key = secrets.token_hex(8)
             try:
                 facts = messages.build_post(place, message, build_mark(CALL, key))
-                answer = await self._call("chat.postMessage", **facts)
+                answer = await self._call(POST, facts, channel=place.channel)
             except PlatformUnavailable as error:
                 found = PostedMessages() if error.seconds is not None else await find_help_call(self._call, place, key)
                 if not found:
@@ -240,9 +162,9 @@ class SlackPlatform:
                 return posted
             await self._streaming.end(question, ts, build_mark(ANSWER, question.key), patience=FIRST_POST_PATIENCE)
         message = render_first(view, self._zone)
-        if self._shown.get(question.key) != message and self._call.pacing.spare("chat.update"):
+        if self._shown.get(question.key) != message and self._call.pacing.spare(UPDATE):
             self._shown[question.key] = message
-            with suppress(MessageNotEditable):
+            with suppress(EditRefused):
                 await self._edit(question, ts, message, 0, patience=0.0)
         return posted
 
@@ -282,7 +204,7 @@ class SlackPlatform:
             ts = left.popleft()
             try:
                 await self._edit(question, ts, message, page)
-            except MessageNotEditable:
+            except EditRefused:
                 fixed.append(ts)
             else:
                 return ts
@@ -312,17 +234,17 @@ class SlackPlatform:
                 pass
             else:
                 return
-        await self._call("chat.postEphemeral", **messages.build_ephemeral(question, message))
+        await self._call(POST_EPHEMERAL, messages.build_ephemeral(question, message))
 
     async def _post(self, question: Question, message: SlackMessage, page: int, *, patience: float = PATIENCE) -> str:
         mark = build_mark(ANSWER, question.key, page)
         facts = messages.build_post(question.place, message, mark)
         try:
-            answer = await self._call("chat.postMessage", patience=patience, **facts)
+            answer = await self._call(POST, facts, patience=patience, channel=question.place.channel)
         except ThreadRefused as error:
             log.warning("no reply is allowed: the answer stands in the channel", extra={"cause": str(error)})
             facts = messages.build_post(replace(question.place, thread=""), message, mark)
-            answer = await self._call("chat.postMessage", patience=patience, **facts)
+            answer = await self._call(POST, facts, patience=patience, channel=question.place.channel)
         return str(answer["ts"])
 
     async def _edit(
@@ -331,38 +253,39 @@ class SlackPlatform:
         metadata = build_mark(ANSWER, question.key, page)
         facts = messages.build_edit(question.place, ts, message, metadata)
         try:
-            await self._call("chat.update", patience=patience, **facts)
+            await self._call(UPDATE, facts, patience=patience)
         except StreamClosed:
             # It is live still: begun before a restart, or given up while Slack could not be reached.
             await self._streaming.end(question, ts, metadata)
-            await _call_or_wait(self._call("chat.update", patience=patience, **facts))
+            await _call_or_wait(self._call(UPDATE, facts, patience=patience))
 
     async def _delete(self, question: Question, ts: str) -> None:
         if self._streaming.live(question, ts):
             await self._streaming.end(question, ts, build_mark(ANSWER, question.key))
         self._deleted.append(ts)
         try:
-            await self._call("chat.delete", channel=question.place.channel, ts=ts)
+            await self._call(DELETE, {"channel": question.place.channel, "ts": ts})
         except PostGone:
             return
         except StreamClosed:
             await self._streaming.end(question, ts, build_mark(ANSWER, question.key))
-            await _call_or_wait(self._call("chat.delete", channel=question.place.channel, ts=ts))
+            await _call_or_wait(self._call(DELETE, {"channel": question.place.channel, "ts": ts}))
 
     async def _load_user_id(self) -> str:
         if not self._us:
-            self._us = str((await self._call("auth.test"))["user_id"])
+            self._us = str((await self._call(WHO_WE_ARE))["user_id"])
         return self._us
 
     def _may_promise_update(self) -> bool:
         """Return whether there is room in this minute to update one more message when its answer is there."""
-        return self._call.pacing.room("chat.update") > len(self._shown) + self._streaming.count + UPDATES_SPARED
+        return self._call.pacing.room(UPDATE) > len(self._shown) + self._streaming.count + UPDATES_SPARED
 
     async def _set_status(self, question: Question, *words: str) -> None:
         """Set the status of a question's thread, as Slack words it behind our name and by itself; empty to end it."""
         status, *alone = map(escape_mrkdwn, words)
         facts: dict[str, Any] = {"channel_id": question.place.channel, "thread_ts": question.place.thread}
-        await self._call(STATUS, patience=0.0, **facts, status=status, **({"loading_messages": alone} if alone else {}))
+        facts |= {"status": status, **({"loading_messages": alone} if alone else {})}
+        await self._call(STATUS, facts, patience=0.0)
 
     def _note_sign(self, question: Question, words: str, now: float) -> None:
         while len(self._signs) >= _REMEMBERED:

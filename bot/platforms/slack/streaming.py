@@ -6,11 +6,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.desk.platform_port import CannotPost, PlatformError, PlatformUnavailable, PostGone
+from bot.platforms.shared.api_client import PATIENCE
 from bot.platforms.shared.payload_text import JsonObject, count_units
-from bot.platforms.shared.rate_limit import PATIENCE
-from bot.platforms.slack.client import SlackApiClient, StreamClosed, ThreadRefused
-from bot.platforms.slack.markup import escape_markdown, escape_mrkdwn
-from bot.platforms.slack.messages import CARD_STATES, build_actions
+from bot.platforms.slack.client import (
+    APPEND_STREAM,
+    START_STREAM,
+    STOP_STREAM,
+    SlackApiClient,
+    StreamClosed,
+    ThreadRefused,
+)
+from bot.platforms.slack.messages import CARD_STATES, build_actions, escape_markdown, escape_mrkdwn
 from bot.types import Question
 from bot.views.catalog import translate
 from bot.views.message_layout import split_text
@@ -151,7 +157,7 @@ class LiveMessages:
         """
         pacing = self._call.pacing
         open_yet = bool(question.place.thread) and pacing.now() >= self._closed_until
-        return open_yet and pacing.room("chat.stopStream") > self.count
+        return open_yet and pacing.room(STOP_STREAM) > self.count
 
     @property
     def count(self) -> int:
@@ -171,7 +177,7 @@ class LiveMessages:
         if not sent.cards:
             return ""
         try:
-            answer = await self._call("chat.startStream", patience=0.0, **_stream_target(question), chunks=made)
+            answer = await self._call(START_STREAM, {**_stream_target(question), "chunks": made}, patience=0.0)
         except PlatformUnavailable as error:
             if error.seconds is None:
                 raise
@@ -202,7 +208,7 @@ class LiveMessages:
             return True
         facts = {"channel": question.place.channel, "ts": live.ts, "chunks": made}
         try:
-            await self._call("chat.appendStream", patience=0.0, **facts)
+            await self._call(APPEND_STREAM, facts, patience=0.0)
         except PlatformUnavailable as error:
             # Whether it arrived nobody knows, and appended again it would stand there twice.
             return error.seconds is not None
@@ -218,7 +224,7 @@ class LiveMessages:
         """
         try:
             facts = {"channel": question.place.channel, "ts": ts, "metadata": metadata}
-            await self._call("chat.stopStream", patience=patience, **facts)
+            await self._call(STOP_STREAM, facts, patience=patience)
         except PlatformUnavailable:
             raise
         except PlatformError:

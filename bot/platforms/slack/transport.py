@@ -11,15 +11,19 @@ import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
 from slack_bolt.adapter.socket_mode.async_handler import AsyncSocketModeHandler
 from slack_bolt.adapter.starlette.async_handler import to_async_bolt_request, to_starlette_response
-from slack_bolt.async_app import AsyncApp
+from slack_bolt.async_app import AsyncAck, AsyncApp
+from slack_bolt.authorization import AuthorizeResult
+from slack_bolt.response import BoltResponse
 from slack_sdk.socket_mode.aiohttp import SocketModeClient
 from slack_sdk.socket_mode.async_client import AsyncBaseSocketModeClient
 from slack_sdk.socket_mode.request import SocketModeRequest
+from slack_sdk.web.async_client import AsyncWebClient
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
@@ -27,7 +31,11 @@ from starlette.routing import BaseRoute, Route
 from bot.desk.platform_port import AccessDenied, PlatformUnavailable
 from bot.desk.supervisor import TaskSupervisor, cancel_tasks
 from bot.platforms.shared.catch_up import StartCatchUp
-from bot.platforms.slack.client import SlackApiClient
+from bot.platforms.shared.payload_text import Json
+from bot.platforms.slack import events
+from bot.platforms.slack.actions import SlackActions, SlackNotices, parse_press
+from bot.platforms.slack.client import OPEN_SOCKET, SlackApiClient
+from bot.platforms.slack.intake import CONFIGURE_COMMAND, SlackIntake, parse_invocation
 
 SIGNATURE_AGE_SECONDS = 300
 """So old, or so far ahead, a request may be: an older one may be one that somebody caught and sends again."""
@@ -203,7 +211,7 @@ class SocketTransport:
 
     async def _request_url(self) -> str | None:
         try:
-            return str((await self._call("apps.connections.open", app_token=self._token))["url"])
+            return str((await self._call.with_token(self._token)(OPEN_SOCKET))["url"])
         except AccessDenied as error:
             raise error.for_good() from error
         except PlatformUnavailable as error:
@@ -254,3 +262,109 @@ async def _close_client(client: SocketModeClient) -> None:
 
 
 SlackTransport = HttpTransport | SocketTransport
+
+LOGGER = "slack_bolt.footnote"
+BROKEN = 500
+ANY = re.compile("")  # what it is, its parser decides
+
+
+@dataclass(slots=True)
+class SlackRouter:
+    """The listeners of one workspace, as bolt calls them. What one raises is not acknowledged, and comes once more."""
+
+    us: events.SlackBotIdentity
+    intake: SlackIntake
+    actions: SlackActions
+    notices: SlackNotices
+    tasks: TaskSupervisor
+    line: SlackTransport | None = None  # ends when the workspace lets us go
+
+    def register(self, slack: AsyncApp) -> None:
+        """Register every listener with bolt."""
+        slack.event(ANY)(self.on_event)
+        slack.command(ANY)(self.on_command)
+        slack.shortcut(ANY)(self.on_shortcut)
+        slack.action(ANY)(self.on_action)
+        slack.view(ANY)(self.on_comment)
+
+    async def on_event(self, body: Json) -> None:
+        """Do what an event means. Raises `StorageError` where it must come once more."""
+        match events.parse_event(body, self.us):
+            case events.SlackMessagePosted() as written:
+                await self.intake.take(written)
+            case events.SlackMessageEdited() as rewritten:
+                await self.intake.edit(rewritten)
+            case events.SlackMessageDeleted() as erased:
+                await self.intake.delete(erased)
+            case events.StopRequested() as halted:
+                await self.intake.stop(halted)
+            case events.AssistantOpened() as opened:
+                answer = self.notices.publish_home if opened.home else self.notices.suggest
+                self.tasks.spawn(answer(opened))
+            case events.Invited() as invited:
+                await self.intake.welcome(invited)
+            case events.ChannelChanged() as changed:
+                self.intake.directory.forget(changed.channel)
+            case events.WorkspaceDisconnected(why=why) if self.line:
+                self.line.end(why)
+
+    async def on_command(self, body: Json, ack: AsyncAck) -> None:
+        """Take what `/ask` or `/check` asks; answer `/footnote`, and how to ask to whoever asks nothing."""
+        found = parse_invocation(body, self.us)
+        if found and found.text:
+            words = self.intake.word_wait(await self.intake.take_invoked(found))
+            await (ack(words, response_type="ephemeral") if words else ack())
+        elif found:
+            await ack(await self.notices.usage(found), response_type="ephemeral")
+        elif body["command"] == CONFIGURE_COMMAND:
+            await ack(await self.notices.configure(body), response_type="ephemeral")
+        else:
+            await ack()
+
+    async def on_shortcut(self, body: Json, ack: AsyncAck) -> None:
+        """Take the message that is to be checked."""
+        if found := parse_invocation(body, self.us):
+            await self.intake.take_invoked(found)
+        await ack()
+
+    async def on_action(self, body: Json, ack: AsyncAck) -> None:
+        """Do what a button says, as far as Slack waits for it."""
+        if press := parse_press(body):
+            await self.tasks.wait_briefly(self.actions.press(press))
+        await ack()
+
+    async def on_comment(self, body: Json, ack: AsyncAck) -> None:
+        """Keep a comment, and thank for it in its modal."""
+        view = await self.actions.comment(body)
+        await (ack(response_action="update", view=dict(view)) if view else ack())
+
+
+def build_bolt_app(us: events.SlackBotIdentity, api_url: str) -> AsyncApp:
+    """Return bolt's app. It calls nothing, so it gets no token to call with."""
+    logger = logging.getLogger(LOGGER)
+    # Below warnings it says what people wrote; its warnings are of tokens that are given otherwise, and of listeners.
+    logger.setLevel(logging.ERROR)
+
+    async def authorize() -> AuthorizeResult:
+        return AuthorizeResult(enterprise_id=us.enterprise or None, team_id=us.team, bot_user_id=us.user)
+
+    app = AsyncApp(
+        logger=logger,
+        name=LOGGER,  # of the loggers that bolt gives our listeners: it sets their level to that of ours
+        client=AsyncWebClient(base_url=api_url, logger=logger),
+        authorize=authorize,
+        # Slack is answered once a listener has stored what it took.
+        process_before_response=True,
+        # `transport` verifies requests, and `events` ignores what is ours: bolt would log what they say.
+        request_verification_enabled=False,
+        ignoring_self_events_enabled=False,
+    )
+
+    @app.error
+    async def report(error: Exception) -> BoltResponse:
+        """Say what was not taken in, without what people wrote."""
+        cause = f"{type(error).__name__}: {error}"
+        log.error("something of Slack's was not taken in", extra={"cause": cause})
+        return BoltResponse(status=BROKEN, body="")
+
+    return app

@@ -1,0 +1,309 @@
+"""Know places and people of Slack, and read what is in a channel or a thread, our posts by their marks."""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+from bot.access import Asker
+from bot.desk.platform_port import PlatformError, PostGone
+from bot.platforms.shared.api_client import ApiClient
+from bot.platforms.shared.lookup_cache import (
+    LOOK_SECONDS,
+    PATIENT_SECONDS,
+    PEOPLE_SECONDS,
+    LookupCache,
+    lookup_or_default,
+    lookup_or_raise,
+)
+from bot.platforms.shared.payload_text import Json, read_object
+from bot.platforms.slack import events
+from bot.platforms.slack.client import (
+    CHANNEL,
+    CHANNELS,
+    GROUP_MEMBERS,
+    HISTORY,
+    REPLIES,
+    USER,
+    WHO_WE_ARE,
+    ChannelUnknown,
+)
+from bot.platforms.slack.events import SlackBotIdentity, decode_mrkdwn, extract_text
+from bot.platforms.slack.messages import ANSWER, CALL, read_mark
+from bot.settings.live.channel_names import NamedChannel
+from bot.types import ConversationMessage, Place, PostedMessages, Question
+from storage.language.lazy_pattern import lazy_compile
+
+_GROUP = lazy_compile(r"slack:([^/]+)/(S[A-Z0-9]+)")
+
+
+def find_user_groups(readers: Iterable[str], team: str = "") -> dict[str, str]:
+    """Return the ids of the user groups among readers, by their names there; of one team, or of all."""
+    found = filter(None, map(_GROUP.fullmatch, sorted(readers)))
+    return {group[0]: group[2] for group in found if team in {"", group[1]}}
+
+
+def is_shared(channel: Json) -> bool | None:
+    """Return whether people of other organisations are in a channel, as `conversations.info` has it; pure.
+
+    Other workspaces of the same organisation are not others. None where Slack does not say, as of most DMs.
+    """
+    if channel.get("is_ext_shared") is True or channel.get("connected_team_ids"):
+        return True
+    if channel.get("is_shared") is True:
+        return channel.get("is_org_shared") is not True
+    return False if channel.get("is_ext_shared") is False else None
+
+
+def is_stranger(user: Json, us: events.SlackBotIdentity) -> bool:
+    """Return whether somebody is of another organisation, or has left this one, as `users.info` has them; pure."""
+    if user.get("deleted") is True:
+        return True
+    own = user.get("enterprise_user")
+    if us.enterprise and isinstance(own, Mapping) and own.get("enterprise_id") == us.enterprise:
+        return False
+    return user.get("is_stranger") is True or user.get("team_id") != us.team
+
+
+def is_guest(user: Json) -> bool:
+    """Return whether somebody is a guest of the workspace, in one channel or in several; pure."""
+    return user.get("is_restricted") is True or user.get("is_ultra_restricted") is True
+
+
+def read_name(user: Json) -> str:
+    """Return the name that somebody is shown by; empty where Slack does not say it; pure."""
+    profile = read_object(user, "profile")
+    names = (profile.get("display_name"), profile.get("real_name"), user.get("real_name"), user.get("name"))
+    return next((one for one in names if isinstance(one, str) and one.strip()), "")
+
+
+class SlackDirectory:
+    """What is known of one workspace's channels, people and user groups. What cannot be told counts against them."""
+
+    def __init__(
+        self,
+        call: ApiClient,
+        us: events.SlackBotIdentity,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        guests: Callable[[], bool] = bool,
+        readers: Callable[[], Iterable[str]] = tuple,
+    ) -> None:
+        """Set it up. By the settings in force: `guests`, whether they count as members; `readers`, whom they name."""
+        self._call, self._us, self._is_open_to_guests, self._readers = call, us, guests, readers
+        self._channels = LookupCache[Json](self._channel, clock)
+        self._people = LookupCache[Json](self._person, clock, PEOPLE_SECONDS)
+        self._groups = LookupCache[frozenset[str]](self._members, clock, PEOPLE_SECONDS)
+
+    def newcomer(self, channel: str, user: str, *, direct: bool, shared: bool = False) -> Asker:
+        """Return somebody whose question is only being taken: who they are is looked up when its turn comes.
+
+        `shared`: Slack said with what they did that the channel is.
+        """
+        if shared:
+            self._channels.note(channel, {"is_ext_shared": True})
+        return Asker("slack", "dm" if direct else "channel", self._us.team, channel, user)
+
+    async def asker(self, channel: str, user: str, *, direct: bool) -> Asker:
+        """Return somebody and where they stand."""
+        return await self._place(self.newcomer(channel, user, direct=direct), lookup_or_default, LOOK_SECONDS)
+
+    async def refresh_asker(self, asker: Asker) -> Asker:
+        """Return somebody who asked a while ago, and where they stand by now. Raises `PlatformUnavailable`."""
+        return await self._place(asker, partial(lookup_or_raise, platform="Slack"), PATIENT_SECONDS)
+
+    async def shared(self, channel: str, user: str = "") -> bool:
+        """Return whether people of other organisations may be in a channel, or in the DM with somebody."""
+        asker = Asker("slack", "dm" if user else "channel", self._us.team, channel, user)
+        return await lookup_or_default(partial(self._is_shared, asker), "who is in a channel", otherwise=True)
+
+    async def language(self, user: str) -> str:
+        """Return the language that somebody reads Slack in, such as `de`; empty where that is not known."""
+        try:
+            locale = (await self._people.of(user)).get("locale")
+        except (PlatformError, TimeoutError):
+            return ""
+        return locale.partition("-")[0].lower() if isinstance(locale, str) else ""
+
+    async def name(self, user: str) -> str:
+        """Return the name that somebody is shown by; empty where that is not known."""
+        try:
+            return read_name(await self._people.of(user))
+        except (PlatformError, TimeoutError):
+            return ""
+
+    def forget(self, channel: str) -> None:
+        self._channels.forget(channel)
+
+    async def close(self) -> None:
+        for cache in (self._channels, self._people, self._groups):
+            await cache.close()
+
+    async def _place(self, asker: Asker, lookup: Callable[..., Awaitable[Any]], seconds: float) -> Asker:
+        named = find_user_groups(self._readers(), self._us.team) if asker.kind == "dm" else {}
+        others, uninvited, guest, *members = await asyncio.gather(
+            lookup(partial(self._is_shared, asker, seconds), what="who is in a channel", otherwise=True),
+            lookup(partial(self._is_uninvited, asker, seconds), what="whether we are in a channel", otherwise=False),
+            lookup(partial(self._is_guest, asker.user, seconds), what="who is a guest", otherwise=True),
+            *(
+                lookup(
+                    partial(self._groups.of, group, seconds), what="who is in a user group", otherwise=frozenset[str]()
+                )
+                for group in named.values()
+            ),
+        )
+        groups = tuple(name for name, found in zip(named, members, strict=True) if asker.user in found)
+        known = {"shared_with_other_organisations": others, "uninvited": uninvited, "guest": guest}
+        return self._name(replace(asker, **known, principals=groups))
+
+    def _name(self, asker: Asker) -> Asker:
+        """Return somebody with the names that are known without asking for them."""
+        channel = (self._channels.known(asker.channel) or {}).get("name")
+        person = read_name(self._people.known(asker.user) or {})
+        return replace(asker, name=person, channel_name=channel if isinstance(channel, str) else "")
+
+    async def _is_shared(self, asker: Asker, seconds: float = LOOK_SECONDS) -> bool:
+        if asker.kind == "dm":
+            return is_stranger(await self._people.of(asker.user, seconds), self._us)
+        return is_shared(await self._channels.of(asker.channel, seconds)) is not False
+
+    async def _is_uninvited(self, asker: Asker, seconds: float) -> bool:
+        """Return whether we are not in a private channel; that is not remembered, as nobody tells us of an end."""
+        if asker.kind == "dm":
+            return False
+        try:
+            await self._channels.of(asker.channel, seconds)
+        except ChannelUnknown:
+            return True
+        return False
+
+    async def _is_guest(self, user: str, seconds: float = LOOK_SECONDS) -> bool:
+        return not self._is_open_to_guests() and is_guest(await self._people.of(user, seconds))
+
+    async def _channel(self, channel: str) -> Json:
+        found: Json = (await self._call(CHANNEL, {"channel": channel})).get("channel") or {}
+        # A DM says nothing of the sort, but who it is with does.
+        if events.is_direct(channel) and is_shared(found) is None and found.get("user"):
+            return {"is_ext_shared": is_stranger(await self._people.of(str(found["user"])), self._us)}
+        return found
+
+    async def _person(self, user: str) -> Json:
+        found: Json = (await self._call(USER, {"user": user, "include_locale": True})).get("user") or {}
+        return found
+
+    async def _members(self, group: str) -> frozenset[str]:
+        """Return who is in a user group that is not disabled, all pages of it."""
+        members, facts = set[str](), dict[str, Any](usergroup=group)
+        while True:
+            page = await self._call(GROUP_MEMBERS, facts)
+            members |= set(map(str, page.get("users") or ()))
+            cursor = str((page.get("response_metadata") or {}).get("next_cursor") or "")
+            if not cursor or cursor == facts.get("cursor"):
+                return frozenset(members)
+            facts["cursor"] = cursor
+
+
+_CHANNELS_AT_ONCE = 999  # the most that Slack gives
+
+
+async def list_channels(call: ApiClient) -> tuple[NamedChannel, ...]:
+    """List the channels that the bot sees: the public ones, and private ones that it is in. Raises `PlatformError`."""
+    team = (await call(WHO_WE_ARE))["team_id"]
+    found, facts = list[NamedChannel](), dict[str, Any](types="public_channel,private_channel", exclude_archived=True)
+    while True:
+        page = await call(CHANNELS, {"limit": _CHANNELS_AT_ONCE, **facts})
+        listed = (one for one in page.get("channels") or () if one.get("id") and one.get("name"))
+        found += [NamedChannel(f"slack:{team}/{one['id']}", str(one["name"])) for one in listed]
+        cursor = str((page.get("response_metadata") or {}).get("next_cursor") or "")
+        if not cursor or cursor == facts.get("cursor"):
+            return tuple(found)
+        facts["cursor"] = cursor
+
+
+PAGE = 200  # messages that are asked for at once
+
+
+async def find_our_message(call: ApiClient, question: Question, us: str) -> PostedMessages:
+    """Return our messages in answer to a question, in the order in which they stand."""
+    found = await _find_in(call, question, question.place, us)
+    if not found and question.place.thread:  # perhaps no reply was allowed
+        found = await _find_in(call, question, replace(question.place, thread=""), us)
+    return found
+
+
+async def _find_in(call: ApiClient, question: Question, place: Place, us: str) -> PostedMessages:
+    after, found, unmarked = _question_ts(question), list[str](), list[str]()
+    async for message in _read_pages(call, place, oldest=after):
+        if message.get("user") != us or _ts_seconds(message) <= float(after):
+            continue
+        if read_mark(message, ANSWER) == question.key:
+            found.append(str(message["ts"]))
+        elif place.thread and not message.get("metadata") and "#" not in question.key:  # what is shared is never live
+            unmarked.append(str(message["ts"]))
+    return PostedMessages(tuple(sorted([*found, *([] if found else unmarked[:1])], key=float)))
+
+
+async def find_help_call(call: ApiClient, place: Place, key: str) -> PostedMessages:
+    """Return the call for help that has this key, if it stands in a thread, or among the newest posts of a channel."""
+    looked = 0
+    async for message in _read_pages(call, place):
+        looked += 1
+        if read_mark(message, CALL) == key:
+            return PostedMessages((str(message["ts"]),))
+        if not place.thread and looked == PAGE:  # a channel is read backwards
+            break
+    return PostedMessages()
+
+
+async def read_thread(call: ApiClient, question: Question, us: str, most: int) -> tuple[ConversationMessage, ...]:
+    """Return the last messages before a question in its thread, oldest first.
+
+    What has no thread is a conversation by itself, such as a command: what a channel's people say is none of its. Nor
+    is anything before a message that begins a thread, which is not read: only so many threads may be in a minute.
+    """
+    if question.place.thread in {"", question.message}:
+        return ()
+    before, found = float(_question_ts(question)), deque[ConversationMessage](maxlen=most)
+    async for message in _read_pages(call, question.place):
+        if _ts_seconds(message) < before and (one := _to_turn(message, us)).text:
+            found.append(one)
+    return tuple(sorted(found, key=lambda one: float(one.message)))
+
+
+async def _read_pages(call: ApiClient, place: Place, *, oldest: str = "0") -> AsyncIterator[Json]:
+    """Yield what stands in a thread, or in a channel since a moment; nothing where that is gone."""
+    facts: dict[str, Any] = {"channel": place.channel, "limit": PAGE, "include_all_metadata": True}
+    facts |= {"ts": place.thread} if place.thread else {"oldest": oldest}
+    route = REPLIES if place.thread else HISTORY
+    while True:
+        try:
+            page = await call(route, facts)
+        except PostGone:
+            return
+        for message in page.get("messages") or ():
+            if not ("cursor" in facts and message.get("ts") == place.thread):  # it begins every page
+                yield message
+        cursor = (page.get("response_metadata") or {}).get("next_cursor")
+        if not cursor:
+            return
+        facts["cursor"] = cursor
+
+
+def _question_ts(question: Question) -> str:
+    return question.message or f"{question.at.timestamp():.6f}"
+
+
+def _ts_seconds(message: Json) -> float:
+    return float(message.get("ts", 0))
+
+
+def _to_turn(message: Json, us: str) -> ConversationMessage:
+    user = str(message.get("user") or message.get("bot_id") or "?")
+    at = datetime.fromtimestamp(_ts_seconds(message), UTC)
+    raw = str(message.get("text") or "")
+    text = decode_mrkdwn(raw) if user == us else extract_text(raw, SlackBotIdentity("", us))
+    return ConversationMessage(str(message["ts"]), "" if user == us else user, text, at)
