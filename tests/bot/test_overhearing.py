@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.platforms.shared.addressing import (
+from bot.platforms.shared.message_intake import (
     Audience,
     IncomingMessage,
     classify_audience,

@@ -11,7 +11,6 @@ from typing import Any, Literal
 from bot.access import Asker
 from bot.desk.platform_port import CannotPost, PlatformUnavailable, PostGone
 from bot.platforms.discord import messages as discord_messages
-from bot.platforms.slack import markup as slack_markup
 from bot.platforms.slack import messages as slack_messages
 from bot.types import ConversationMessage, DeliveryCapabilities, Place, PostedMessages, ProgressSign, Question
 from bot.views.message_layout import MessageLimits, MessagePage, TextRun, TextStyle, paginate_view
@@ -45,7 +44,7 @@ class Dialect:
         return f"<@{run.text}>" if run.style is TextStyle.PERSON else self.escape(run.text)
 
 
-_SLACK = (reading.slack, slack_markup.escape_mrkdwn, slack_markup.format_link, slack_messages.SECTIONS)
+_SLACK = (reading.slack, slack_messages.escape_mrkdwn, slack_messages.format_link, slack_messages.SECTIONS)
 _DISCORD = (
     *(reading.discord, discord_messages.escape_markdown, discord_messages.format_link),
     discord_messages.CONTENT,

@@ -13,7 +13,7 @@ import pytest
 
 from bot.platforms.discord.messages import escape_markdown
 from bot.platforms.mattermost.messages import escape_markdown as escape_mattermost
-from bot.platforms.slack.markup import escape_mrkdwn
+from bot.platforms.slack.messages import escape_mrkdwn
 from bot.views.catalog import translate
 from pipeline.kit import Kit
 from pipeline.types import CitedSentence, Conversation, Status, Support

@@ -10,7 +10,6 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 from typing import Any, Protocol, Self, TypeVar
 from urllib.parse import quote
 
@@ -58,18 +57,18 @@ class Api:
 
     platform: str
     url: str
-    headers: Mapping[str, str] = MappingProxyType({})
+    headers: Mapping[str, str] = field(default_factory=dict)
     authorization: str = field(default="", repr=False)
     form: bool = False  # whether a body without nested values is sent as a form
     safe: str = ""  # characters that are not quoted in values of a path
     ok_field: str = ""  # of the body: whether the call succeeded; empty if the HTTP status says so
     code_field: str = "code"
-    kinds: Mapping[str | int, type[PlatformError]] = MappingProxyType({})
+    kinds: Mapping[str | int, type[PlatformError]] = field(default_factory=dict)
     """Errors by code. `PlatformUnavailable`: refused for the moment."""
     unfit: tuple[str, ...] = ()  # beginnings of codes of content that is refused
-    by_status: Mapping[int, type[PlatformError]] = MappingProxyType({})  # for other codes
+    by_status: Mapping[int, type[PlatformError]] = field(default_factory=dict)  # for other codes
     otherwise: type[PlatformError] = RequestRefused  # for other codes and statuses
-    hints: Mapping[str | int, str] = MappingProxyType({})
+    hints: Mapping[str | int, str] = field(default_factory=dict)
     wait_headers: tuple[str, ...] = ("Retry-After",)
     wait_seconds: float = 5.0  # if the platform asks to wait, and not how long
     banned_seconds: float = 5.0  # the same, if what refuses is a proxy before the platform

@@ -74,7 +74,7 @@ class Reply:
     """An answer over HTTP. `body`: its JSON; None if it is not JSON."""
 
     status: int
-    headers: Mapping[str, str] = MappingProxyType({})
+    headers: Mapping[str, str] = field(default_factory=dict)
     body: Any = None
     content: bytes = b""
 

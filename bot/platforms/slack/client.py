@@ -136,7 +136,8 @@ class SlackApiClient(ApiClient):
         """Post a message to the address that came with a command or an action; once. Raises `PlatformError`."""
         reply = await send(self.session, "Slack", RESPOND, url, json=dict(body))
         word = reply.content.decode("ascii", "replace")
-        ok = reply.field("ok") if reply.body is not None else word == "ok" if _WORD.fullmatch(word) else None
+        is_word = _WORD.fullmatch(word) and word != "null"
+        ok = word == "ok" if is_word else reply.field("ok")
         if ok is True and reply.status not in {LIMITED, *range(500, 600)}:
             return
         # Whatever refuses it there, even a proxy, is passed by: the same can be said by a method.

@@ -7,15 +7,14 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-import aiohttp
-
 from bot.access import Asker
 from bot.desk.platform_port import PlatformError
-from bot.platforms.discord.client import CALLBACK, DiscordApiClient, DiscordRateLimit
+from bot.platforms.discord.client import CALLBACK, DiscordRateLimit, open_api
 from bot.platforms.discord.events import DiscordBotIdentity
 from bot.platforms.discord.interactions import InteractionToken
 from bot.platforms.discord.messages import build_mark, parse_mark, render_messages
 from bot.platforms.discord.platform import DiscordPlatform
+from bot.platforms.shared.api_client import ApiClient
 from bot.types import Place, PostedMessages, Question
 from bot.views.turn_view import View
 from tests.bot import outgoing
@@ -37,7 +36,7 @@ class Stall:
     discord: FakeDiscord
     clock: ManualClock
     platform: DiscordPlatform
-    call: DiscordApiClient
+    call: ApiClient
 
     async def asked(self, text: str = "When?", *, channel: str = "201", thread: str = "", **more: Any) -> Question:
         """Return a question that somebody asks in a channel, or in a thread of it, now."""
@@ -121,7 +120,7 @@ async def _never() -> PlatformError:
     raise AssertionError
 
 
-def _platform(call: DiscordApiClient, clock: ManualClock) -> DiscordPlatform:
+def _platform(call: ApiClient, clock: ManualClock) -> DiscordPlatform:
     return DiscordPlatform(
         call,
         US,
@@ -138,7 +137,9 @@ def _platform(call: DiscordApiClient, clock: ManualClock) -> DiscordPlatform:
 async def opened() -> AsyncIterator[Stall]:
     """Open one; nothing that the server did not expect may have happened in it."""
     clock = ManualClock(1_790_000_000.0)
-    async with serve(clock=clock) as discord, aiohttp.ClientSession() as session:
-        call = DiscordApiClient(session, BOT_TOKEN, discord.api, DiscordRateLimit(clock.now, clock.advance))
+    async with (
+        serve(clock=clock) as discord,
+        open_api(BOT_TOKEN, discord.api, DiscordRateLimit(clock.now, clock.advance)) as call,
+    ):
         yield Stall(discord, clock, _platform(call, clock), call)
         assert discord.errors == []

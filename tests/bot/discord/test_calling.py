@@ -4,7 +4,6 @@ import asyncio
 import logging
 from typing import Any
 
-import aiohttp
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,14 +18,13 @@ from bot.desk.platform_port import (
 from bot.platforms.discord import client
 from bot.platforms.discord.client import (
     ChannelUnavailable,
-    DiscordApiClient,
     DiscordRateLimit,
     InteractionExpired,
-    RequestRefused,
-    explain_api_error,
+    open_api,
 )
 from bot.platforms.discord.interactions import InteractionToken, is_token_valid, parse_token
-from bot.platforms.shared.rate_limit import Busy
+from bot.platforms.shared.api_client import RequestRefused
+from bot.platforms.shared.rate_limit import Busy, Reply
 from tests.bot.discord.stall import Stall
 from tests.platforms.clock import ManualClock
 from tests.platforms.discord.state import APP, BOT_TOKEN, SECRETS
@@ -53,7 +51,7 @@ async def test_a_limit_over_all_holds_every_route_back(stall: Stall) -> None:
     """Until it is over; what interactions do is not counted."""
     stall.discord.faults["create_message"] = [LIMITED_EVERYWHERE]
     await post(stall)
-    stall.call.pacing.hold(client.POST, {"channel": "201"}, 60, everywhere=True)
+    stall.call.pacing.hold(client.POST, {"channel": "201"}, 60, Reply(429))
     assert not stall.call.pacing.spare(client.EDIT, {"channel": "202"})
     assert stall.call.pacing.spare(client.EDIT_REPLY, {"application": APP, "token": "t"})
 
@@ -102,10 +100,7 @@ async def test_an_address_that_is_banned_waits(stall: Stall) -> None:
 async def test_nobody_there() -> None:
     """It is certain that nothing was done."""
     clock = ManualClock(0.0)
-    async with aiohttp.ClientSession() as session:
-        call = DiscordApiClient(
-            session, BOT_TOKEN, "http://127.0.0.1:1/api", DiscordRateLimit(clock.now, clock.advance)
-        )
+    async with open_api(BOT_TOKEN, "http://127.0.0.1:1/api", DiscordRateLimit(clock.now, clock.advance)) as call:
         with pytest.raises(PlatformUnavailable) as error:
             await call(client.ME)
     assert error.value.seconds is not None
@@ -132,7 +127,12 @@ async def test_secrets_are_in_no_log(stall: Stall, caplog: pytest.LogCaptureFixt
     assert not any(secret in caplog.text for secret in SECRETS)
 
 
-def test_refusals_by_code() -> None:
+async def explain(status: int, body: Any, wait: str = "") -> Any:
+    async with open_api(BOT_TOKEN, "") as call:
+        return call.api.explain("POST /x", Reply(status, {"Retry-After": wait} if wait else {}, body))
+
+
+async def test_refusals_by_code() -> None:
     """What the desk can do about it says which error it is."""
     kinds = {
         10008: PostGone,
@@ -143,11 +143,11 @@ def test_refusals_by_code() -> None:
         7: RequestRefused,
     }
     for code, kind in kinds.items():
-        error = explain_api_error("POST /x", 404, {"code": code, "message": "secret"})
+        error = await explain(404, {"code": code, "message": "secret"})
         assert type(error) is kind
         assert "secret" not in str(error)
-    assert type(explain_api_error("POST /x", 400, {"code": 0})) is RequestRefused
-    assert isinstance(explain_api_error("POST /x", 400, {"code": 50035}), ContentRefused)
+    assert type(await explain(400, {"code": 0})) is RequestRefused
+    assert isinstance(await explain(400, {"code": 50035}), ContentRefused)
 
 
 @pytest.mark.parametrize(
@@ -160,9 +160,9 @@ def test_refusals_by_code() -> None:
         (403, {"message": "temporarily disabled", "code": 40004}, True),
     ],
 )
-def test_what_is_not_refused_in_discords_own_words_is_tried_again(status: int, body: Any, *, sure: bool) -> None:
+async def test_what_is_not_refused_in_discords_own_words_is_tried_again(status: int, body: Any, *, sure: bool) -> None:
     """It is certain that nothing was done where somebody before Discord refused, or it was switched off."""
-    error = explain_api_error("POST /x", status, body)
+    error = await explain(status, body)
     assert isinstance(error, PlatformUnavailable)
     assert (error.seconds is not None) is sure
 
@@ -184,9 +184,9 @@ async def test_a_reply_that_is_not_discords_is_none(stall: Stall) -> None:
     ),
     retry=st.text() | st.sampled_from(["1", "nan", "inf", "-1", "1e9"]),
 )
-def test_no_answer_surprises(status: int, body: Any, retry: str) -> None:
+async def test_no_answer_surprises(status: int, body: Any, retry: str) -> None:
     """Any answer is an error of the desk's, and nobody waits for ever."""
-    error = explain_api_error("POST /x", status, body, retry)
+    error = await explain(status, body, retry)
     assert isinstance(error, PlatformError)
     if status == 429:
         assert isinstance(error, PlatformUnavailable)
@@ -200,7 +200,12 @@ async def test_a_bucket_is_as_discord_tells_it() -> None:
     pacing, here = DiscordRateLimit(clock.now, clock.advance), {"channel": "1", "message": "2"}
     for left in ("1", "0"):
         bucket = await pacing.turn(client.EDIT, here, patience=0)
-        pacing.done(bucket, client.EDIT, here, {**ONE, "X-RateLimit-Remaining": left, "X-RateLimit-Reset-After": "5"})
+        pacing.done(
+            bucket,
+            client.EDIT,
+            here,
+            Reply(200, {**ONE, "X-RateLimit-Remaining": left, "X-RateLimit-Reset-After": "5"}),
+        )
     with pytest.raises(Busy) as busy:
         await pacing.turn(client.EDIT, here, patience=4)
     assert busy.value.seconds == pytest.approx(5.05)
@@ -208,9 +213,11 @@ async def test_a_bucket_is_as_discord_tells_it() -> None:
     await pacing.turn(client.EDIT, {**here, "channel": "2"}, patience=0)
     bucket = await pacing.turn(client.EDIT, here, patience=6)
     assert clock.now() == pytest.approx(5.05)
-    pacing.done(bucket, client.EDIT, here, {})
+    pacing.done(bucket, client.EDIT, here, Reply(200, {}))
     bucket = await pacing.turn(client.DELETE, here, patience=0)
-    pacing.done(bucket, client.DELETE, here, {**ONE, "X-RateLimit-Remaining": "0", "X-RateLimit-Reset-After": "5"})
+    pacing.done(
+        bucket, client.DELETE, here, Reply(200, {**ONE, "X-RateLimit-Remaining": "0", "X-RateLimit-Reset-After": "5"})
+    )
     with pytest.raises(Busy):
         await pacing.turn(client.EDIT, here, patience=1)
 

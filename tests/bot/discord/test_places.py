@@ -7,9 +7,9 @@ import pytest
 from bot.access import Asker
 from bot.desk.platform_port import PlatformUnavailable
 from bot.platforms.discord import DiscordSettings
-from bot.platforms.discord.client import RequestRefused
 from bot.platforms.discord.directory import DiscordDirectory, ServerMember, place_asker
 from bot.platforms.discord.events import DM, ChannelInfo
+from bot.platforms.shared.api_client import RequestRefused
 from bot.platforms.shared.lookup_cache import PEOPLE_SECONDS
 
 TEAM = DiscordSettings(servers=("1", "2"), deny=("66", "77"))
@@ -53,7 +53,7 @@ class Discord:
             self.away -= 1
             raise PlatformUnavailable("Discord is away.")
         if f"s{guild}" not in self.roles:
-            raise RequestRefused("Discord knows no such member.", code=10007)
+            raise RequestRefused("Discord knows no such member.")
         return {"roles": self.roles[f"s{guild}"]}
 
 

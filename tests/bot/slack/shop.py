@@ -7,7 +7,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from bot.access import Asker
-from bot.platforms.slack.client import SlackApiClient, SlackRateLimit, open_web_client
+from bot.platforms.shared.api_client import PATIENCE
+from bot.platforms.shared.rate_limit import Lanes
+from bot.platforms.slack.client import POST, SlackApiClient, open_api
 from bot.platforms.slack.messages import render_messages
 from bot.platforms.slack.platform import SlackPlatform
 from bot.types import Place, PostedMessages, Question
@@ -33,6 +35,11 @@ class Shop:
     clock: ManualClock
     platform: SlackPlatform
     call: SlackApiClient
+
+    async def post(self, text: str = "One", patience: float = PATIENCE) -> str:
+        """Post to a channel, and return the message's id."""
+        answer = await self.call(POST, {"channel": "C1", "text": text}, patience=patience, channel="C1")
+        return str(answer["ts"])
 
     async def asked(self, text: str = "When?", *, channel: str = "C1", thread: str = "", **more: Any) -> Question:
         """Return a question that somebody asks in a channel now."""
@@ -74,9 +81,11 @@ def question(channel: str, ts: str, *, thread: str = "", at: float = 0, **more: 
 async def opened() -> AsyncIterator[Shop]:
     """Open one; nothing that the server did not expect may have happened in it."""
     clock = ManualClock(1_790_000_000.0)
-    async with serve(clock=clock) as slack, open_web_client(BOT_TOKEN, slack.api) as client:
+    async with (
+        serve(clock=clock) as slack,
+        open_api(BOT_TOKEN, slack.api, Lanes(clock.now, clock.advance)) as call,
+    ):
         slack.subscribed = set()
-        call = SlackApiClient(client, SlackRateLimit(clock.now, clock.advance))
         yield Shop(
             slack, clock, SlackPlatform(call, refresh_asker=stays, connected=nullcontext, ready=lambda: ""), call
         )

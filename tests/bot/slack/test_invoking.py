@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from bot.access import Asker
 from bot.desk.channel_command import parse_setting
-from bot.platforms.slack import events
 from bot.platforms.slack.actions import ButtonPress, parse_press
-from bot.platforms.slack.events import SlackBotIdentity, parse_invocation
+from bot.platforms.slack.events import SlackBotIdentity
+from bot.platforms.slack.intake import build_invocation_question, parse_invocation
 from bot.platforms.slack.messages import render_messages
 from bot.views.catalog import render_left_out, translate
 from bot.views.sanitize import WORD_JOINER
@@ -42,7 +42,7 @@ SHORTCUT = {
 def question(body):
     found = parse_invocation(body, US)
     assert found
-    return events.build_invocation_question(found, US, ASKER, NOW)
+    return build_invocation_question(found, US, ASKER, NOW)
 
 
 def test_a_command_asks_for_its_asker_alone():
@@ -122,7 +122,7 @@ def test_whatever_stands_in_it_is_read(odd):
     """Nothing that Slack could send raises."""
     for body in ({**COMMAND, **odd}, {**SHORTCUT, **odd}):
         if found := parse_invocation(body, US):
-            events.build_invocation_question(found, US, ASKER, NOW)
+            build_invocation_question(found, US, ASKER, NOW)
         parse_press(body)
 
 

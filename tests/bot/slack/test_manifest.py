@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from bot.platforms.slack.events import ASK_COMMANDS, CONFIGURE_COMMAND, PARSERS, SHORTCUT
-from bot.platforms.slack.health_check import MESSAGE_SCOPES, SCOPES
+from bot.platforms.slack.events import PARSERS
+from bot.platforms.slack.intake import ASK_COMMANDS, CONFIGURE_COMMAND, SHORTCUT
+from bot.platforms.slack.setup import MESSAGE_SCOPES, SCOPES
 from tests.platforms.slack.methods import METHODS
 from tests.platforms.slack.posting import READ
 

@@ -3,26 +3,18 @@
 import asyncio
 import heapq
 import itertools
-from collections import Counter
-from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
-from types import SimpleNamespace
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from slack_sdk.errors import SlackApiError
 
-from bot.desk.platform_port import PlatformUnavailable
 from bot.desk.supervisor import cancel_tasks
-from bot.platforms.shared.rate_limit import Busy, Rate, RateWindow
-from bot.platforms.slack.client import SlackApiClient, SlackRateLimit
-from bot.platforms.slack.platform import SlackPlatform
-from bot.types import PostedMessages, Question
-from tests.bot.slack.shop import question, stays
-from tests.bot.views.moments import FINAL, WAY
-from tests.platforms.slack.rates import Rates
+from bot.platforms.shared.rate_limit import Busy, Lanes, Rate, RateWindow, Reply
+from bot.platforms.slack.client import POST, START_STREAM, UPDATE
+
+C1 = {"channel": "C1"}
 
 
 @dataclass
@@ -55,28 +47,6 @@ class Ahead:
         return everything.result()
 
 
-class Counting:
-    """Slack's client, as far as it counts: every call is held to the limits, and answered."""
-
-    def __init__(self, clock: Ahead) -> None:
-        self.rates, self.clock, self.calls = Rates(clock), clock, Counter[str]()
-        self.limited: list[str] = []
-
-    def __getattr__(self, name: str) -> Any:
-        async def call(**facts: Any) -> Any:
-            method = name.replace("_", ".", 1)
-            if wait := self.rates.wait(method, str(facts.get("channel", ""))):
-                self.limited.append(method)
-                answer = SimpleNamespace(
-                    status_code=429, headers={"Retry-After": str(wait)}, data={"error": "ratelimited"}
-                )
-                raise SlackApiError("limited", answer)
-            self.calls[method] += 1
-            return SimpleNamespace(data={"ok": True, "ts": f"{self.clock.at:.0f}.{sum(self.calls.values()):06}"})
-
-        return call
-
-
 @given(
     rate=st.builds(Rate, st.integers(1, 5), st.sampled_from([1.0, 60.0])),
     steps=st.lists(st.floats(0, 90), max_size=30),
@@ -98,15 +68,15 @@ def test_no_window_ever_has_more_calls_than_the_rate(rate: Rate, steps: list[flo
 async def test_whoever_calls_waits_for_their_turn() -> None:
     """In the order of asking; a 429 closes the method for as long as Slack says, for those too who wait already."""
     clock = Ahead()
-    pacing, made = SlackRateLimit(clock.now, clock.sleep), list[tuple[int, float]]()
+    pacing, made = Lanes(clock.now, clock.sleep), list[tuple[int, float]]()
 
     async def call(number: int) -> None:
-        await pacing.turn("chat.postMessage", "C1", patience=100)
+        await pacing.turn(POST, C1, patience=100)
         made.append((number, clock.at - 1_000))
 
     async def hold() -> None:
         await clock.sleep(1.5)
-        pacing.hold("chat.postMessage", "C1", 10)
+        pacing.hold(POST, C1, 10, Reply(429))
 
     await clock.until_done(*map(call, range(4)), hold())
     assert [number for number, _ in made] == [0, 1, 2, 3]
@@ -116,10 +86,10 @@ async def test_whoever_calls_waits_for_their_turn() -> None:
 async def test_whoever_waits_no_longer_gives_their_turn_back() -> None:
     """To those behind them, and to whoever comes later; of what was called already nothing is given back."""
     clock = Ahead()
-    pacing, made = SlackRateLimit(clock.now, clock.sleep), list[tuple[str, float]]()
+    pacing, made = Lanes(clock.now, clock.sleep), list[tuple[str, float]]()
 
     async def call(name: str, patience: float = 100) -> None:
-        await pacing.turn("chat.postMessage", "C1", patience=patience)
+        await pacing.turn(POST, C1, patience=patience)
         made.append((name, clock.at - 1_000))
 
     async def leave(*left: asyncio.Task[None]) -> None:
@@ -136,57 +106,17 @@ async def test_whoever_waits_no_longer_gives_their_turn_back() -> None:
 async def test_whoever_has_no_patience_is_told_when() -> None:
     """And is not counted; what can be left out leaves half of what is allowed."""
     clock = Ahead()
-    pacing = SlackRateLimit(clock.now, clock.sleep)
+    pacing = Lanes(clock.now, clock.sleep)
     for _ in range(10):
-        await pacing.turn("chat.startStream", patience=0)
-    assert not pacing.spare("chat.startStream")
+        await pacing.turn(START_STREAM, patience=0)
+    assert not pacing.spare(START_STREAM)
     for _ in range(10):
-        await pacing.turn("chat.startStream", patience=0)
+        await pacing.turn(START_STREAM, patience=0)
     with pytest.raises(Busy) as caught:
-        await pacing.turn("chat.startStream", patience=60)
+        await pacing.turn(START_STREAM, patience=60)
     assert caught.value.seconds == pytest.approx(61.2)
-    waits = asyncio.create_task(pacing.turn("chat.startStream", patience=100))
+    waits = asyncio.create_task(pacing.turn(START_STREAM, patience=100))
     await asyncio.sleep(0)
-    assert pacing.room("chat.startStream") == -1
+    assert pacing.room(START_STREAM) == -1
     await cancel_tasks([waits])
-    await pacing.turn("chat.update", patience=0)
-
-
-async def test_a_hundred_questions_at_once_are_answered_within_the_limits() -> None:
-    """In ten channels, each shown as the desk does. Some stream; the others are updated; no call comes too soon."""
-    clock = Ahead()
-    client = Counting(clock)
-    platform = SlackPlatform(
-        SlackApiClient(client, SlackRateLimit(clock.now, clock.sleep)),
-        refresh_asker=stays,
-        connected=nullcontext,
-        ready=lambda: "",
-    )
-    ended = list[float]()
-
-    async def answer(number: int) -> None:
-        asked, posted = question(f"C{number % 10}", f"{number + 1}.000100"), PostedMessages()
-        for view in WAY:
-            posted = await shown(asked, view, posted, whole=False)
-            await clock.sleep(2)
-        await shown(asked, FINAL, posted, whole=True)
-        ended.append(clock.at - 1_000)
-
-    async def shown(asked: Question, view: Any, posted: PostedMessages, *, whole: bool) -> PostedMessages:
-        while True:
-            try:
-                return await platform.show(asked, replace(view, ticket=int(float(asked.message))), posted)
-            except PlatformUnavailable as error:
-                await clock.sleep(error.seconds or 0)
-                if not whole:
-                    return posted
-
-    await clock.until_done(*map(answer, range(100)))
-    streamed = client.calls["chat.startStream"]
-    print(f"\n{streamed} streamed, {100 - streamed} fell back, {max(ended) / 60:.1f} minutes to the last")  # noqa: T201
-
-    assert client.limited == []
-    assert streamed >= 20
-    assert streamed + client.calls["chat.postMessage"] == 100
-    assert len(ended) == 100
-    assert max(ended) < 5 * 60
+    await pacing.turn(UPDATE, patience=0)

@@ -7,8 +7,8 @@ import pytest
 
 from bot.desk.platform_port import CannotPost, PlatformUnavailable
 from bot.platforms.shared.lookup_cache import FRESH_SECONDS, PEOPLE_SECONDS
+from bot.platforms.slack.directory import SlackDirectory, is_shared, is_stranger
 from bot.platforms.slack.events import SlackBotIdentity
-from bot.platforms.slack.intake import SlackDirectory, is_shared, is_stranger
 
 US = SlackBotIdentity("T1", "U0BOT", "B0BOT")
 ORG = SlackBotIdentity("T1", "U0BOT", "B0BOT", "E1")
@@ -25,7 +25,8 @@ class Slack:
         self.people: dict[str, Any] = {"U1": {"id": "U1", "team_id": "T1", "locale": "pt-BR"}, "UX": {"team_id": "T2"}}
         self.groups: dict[str, list[list[str]]] = {}
 
-    async def __call__(self, method: str, **facts: Any) -> Any:
+    async def __call__(self, route: Any, facts: Any) -> Any:
+        method = str(route)
         self.calls.append(method)
         await self.held.wait()
         if self.away:

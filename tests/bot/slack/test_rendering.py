@@ -7,9 +7,9 @@ from itertools import chain
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.platforms.slack.markup import decode_mrkdwn
+from bot.platforms.slack.actions import render_settings
+from bot.platforms.slack.events import decode_mrkdwn
 from bot.platforms.slack.messages import parse_action, render_first, render_messages
-from bot.platforms.slack.wiring import render_settings
 from bot.views.message_layout import build_blocks
 from bot.views.sanitize import sanitize_url, strip_invisible
 from bot.views.turn_view import Button, ButtonAction, ClaimCard, Confirmation, ShownSource, ShownVerdict, View

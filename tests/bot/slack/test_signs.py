@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from bot.platforms.slack.client import RATES
+from bot.platforms.slack.client import UPDATE
 from bot.platforms.slack.platform import STATUS_PACE, UPDATES_SPARED
 from bot.types import ProgressSign
 from bot.views.turn_view import View
@@ -51,7 +51,7 @@ async def test_who_used_a_command_is_told_once_that_the_answer_comes(shop: Shop)
 async def test_many_who_wait_keep_their_sign_instead_of_a_message(shop: Shop) -> None:
     """Each message on its way would have to be updated, of which Slack allows few."""
     shop.slack.faults["chat.startStream"] = [refused("unknown_method")] * 99
-    most = RATES["chat.update"].calls - UPDATES_SPARED
+    most = UPDATE.rate.calls - UPDATES_SPARED
     for number in range(most + 3):
         asked = await shop.asked(channel=f"C{number % 3 + 1}")
         await shop.platform.show_sign(asked, WAY[0])

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.platforms.slack.markup import decode_mrkdwn, escape_mrkdwn
+from bot.platforms.slack.events import decode_mrkdwn
+from bot.platforms.slack.messages import escape_mrkdwn
 from tests.platforms import markup
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 
 from bot.platforms.discord import messages as discord
-from bot.platforms.slack import markup as slack
+from bot.platforms.slack import messages as slack
 from bot.views.sanitize import WORD_JOINER, defang_text, sanitize_url, strip_invisible
 from tests.platforms import reading
 from tests.platforms.hostile_text import TOKENS, cut, texts

@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 
 from bot.platforms.discord import messages as discord
 from bot.platforms.discord import messages as discord_limits
-from bot.platforms.slack import markup as slack
+from bot.platforms.slack import messages as slack
 from bot.platforms.slack import messages as slack_limits
 from bot.views.message_layout import MessagePart, TextRun, TextStyle, build_blocks, paginate_view
 from bot.views.sanitize import sanitize_url, strip_invisible

@@ -128,8 +128,9 @@ class CrashingClient:
         await self._around("respond", lambda: self.inner.respond(url, body))
 
     async def _around(self, target: Any, work: Callable[[], Awaitable[Any]]) -> Any:
-        names = [self.actions[target]] if target in self.actions else []
-        names += [target] if isinstance(target, str) else []
+        method = str(target)
+        names = [self.actions[name] for name in (target, method) if name in self.actions]
+        names += [] if " " in method else [method]
         final = [f"final {name}" for name in names] if self.crash.is_final else []
         return await self.crash.around([*final, *names], work)
 

@@ -6,15 +6,14 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any
 
-import aiohttp
-
 from bot.app import App
 from bot.desk.platform_port import CannotPost, Platform
 from bot.desk.supervisor import Clock as DeskClock
 from bot.desk.turn_policy import open_desk
 from bot.platforms.discord import DiscordSettings, client
-from bot.platforms.discord.client import DiscordApiClient, DiscordRateLimit, Route
+from bot.platforms.discord.client import DiscordRateLimit, open_api
 from bot.platforms.discord.wiring import open_client
+from bot.platforms.shared.rate_limit import Route
 from tests.platforms.clock import HASTY
 from tests.platforms.discord.state import BOT_TOKEN, GUILD
 from tests.platforms.example_app import with_settings
@@ -60,9 +59,9 @@ async def run_bot(
     desk = open_desk(app, platforms, clock=desk_clock)
     clock = DeskClock(lambda: datetime.fromtimestamp(time.now(), UTC), time.sleep)
     async with AsyncExitStack() as stack:
-        session = await stack.enter_async_context(aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()))
         rate_limit = DiscordRateLimit(time.now, time.sleep)
-        api_client = wrap_client(DiscordApiClient(session, BOT_TOKEN, f"{target.url}/api/v10", rate_limit))
+        api = await stack.enter_async_context(open_api(BOT_TOKEN, f"{target.url}/api/v10", rate_limit))
+        api_client = wrap_client(api)
         platform = await stack.enter_async_context(open_client(app, desk, api_client, clock))
         platforms["discord"] = wrap_platform(platform)
         await stack.enter_async_context(desk.running())

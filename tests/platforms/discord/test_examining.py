@@ -6,7 +6,7 @@ from typing import Any
 
 from bot.doctor.diagnosis import CheckResult, HealthCheck, Inspection, run_checks
 from bot.platforms.discord.client import DiscordRateLimit
-from bot.platforms.discord.health_check import check_application, check_discord, check_names
+from bot.platforms.discord.setup import check_discord
 from bot.settings.tables.settings_tables import Settings
 from tests.platforms.discord.server import serve
 from tests.platforms.discord.state import BOT_TOKEN, GUILD, OTHER_GUILD, SECRETS
@@ -19,8 +19,7 @@ async def at_once(seconds: float) -> None:
 
 
 async def check(scene: Inspection) -> Sequence[CheckResult]:
-    pacing = DiscordRateLimit(sleep=at_once)
-    return (*await check_application(scene.settings.discord, pacing), *await check_names(scene, pacing))
+    return await check_discord(scene, DiscordRateLimit(sleep=at_once))
 
 
 async def found(

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any
 
-import aiohttp
 from starlette.routing import Route as WebRoute
 
 from bot.app import App
@@ -15,8 +14,9 @@ from bot.desk.supervisor import Clock as DeskClock
 from bot.desk.turn_policy import open_desk
 from bot.platforms.mattermost import MattermostSettings, client, read_mattermost_settings
 from bot.platforms.mattermost.actions import PATH
-from bot.platforms.mattermost.client import MattermostApiClient, MattermostRateLimit, Route
+from bot.platforms.mattermost.client import build_pacing, open_api
 from bot.platforms.mattermost.wiring import open_client
+from bot.platforms.shared.rate_limit import Route
 from bot.server import http_server
 from bot.server.monitoring.server_log import build_redactor
 from bot.settings.tables.network_settings import HttpSettings
@@ -61,7 +61,6 @@ async def run_bot(
     desk = open_desk(app, platforms, clock=desk_clock)
     clock = DeskClock(lambda: datetime.fromtimestamp(time.now(), UTC), time.sleep)
     async with AsyncExitStack() as stack:
-        session = await stack.enter_async_context(aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()))
         relay = _Relay()
         if target.http:
             routes = (WebRoute(PATH, relay, methods=["POST"]),)
@@ -70,9 +69,9 @@ async def run_bot(
             app = configure(app, target, callback_url=address)
             target.set_bot_url(address)
         settings = read_mattermost_settings(app.settings)
-        rate_limit = MattermostRateLimit(settings.calls_per_second, time.now, time.sleep)
-        api_client = wrap_client(MattermostApiClient(session, TOKEN, settings.url, rate_limit))
-        opened = await stack.enter_async_context(open_client(app, desk, session, api_client, clock))
+        rate_limit = build_pacing(settings.calls_per_second, time.now, time.sleep)
+        api = await stack.enter_async_context(open_api(TOKEN, settings.url, rate_limit))
+        opened = await stack.enter_async_context(open_client(app, desk, wrap_client(api), clock))
         relay.route = next(iter(opened.routes), None)
         platforms["mattermost"] = wrap_platform(opened.platform)
         await stack.enter_async_context(desk.running())

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from bot.doctor.diagnosis import Inspection, run_checks
-from bot.platforms.mattermost.health_check import check_mattermost
+from bot.platforms.mattermost.setup import check_mattermost
 from bot.settings.tables.settings_tables import Settings
 from tests.platforms.mattermost.server import serve
 from tests.platforms.mattermost.state import BOT, OTHER_TEAM, TEAM, TOKEN

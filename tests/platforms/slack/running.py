@@ -9,8 +9,9 @@ from bot.app import App
 from bot.desk.platform_port import Platform
 from bot.desk.supervisor import Clock as DeskClock
 from bot.desk.turn_policy import open_desk
+from bot.platforms.shared.rate_limit import Lanes
 from bot.platforms.slack import SlackSettings
-from bot.platforms.slack.client import SlackApiClient, SlackRateLimit, build_web_client
+from bot.platforms.slack.client import open_api
 from bot.platforms.slack.transport import PATH, SocketWatch
 from bot.platforms.slack.wiring import open_workspace
 from bot.server import http_server
@@ -55,10 +56,11 @@ async def run_bot(
     """Run a bot within the block. `watch`: what watches its socket, if by another clock than the server's."""
     now, sleep = target.clock.now, target.clock.sleep
     app = configure(app, target)
-    client = wrap_client(SlackApiClient(build_web_client(BOT_TOKEN, f"{target.url}/api/"), SlackRateLimit(now, sleep)))
     platforms = dict[str, Platform]()
     desk = open_desk(app, platforms, clock=desk_clock)
     async with AsyncExitStack() as stack:
+        api = await stack.enter_async_context(open_api(BOT_TOKEN, f"{target.url}/api/", Lanes(now, sleep)))
+        client = wrap_client(api)
         opened = await stack.enter_async_context(open_workspace(app, desk, client, watch or SocketWatch(now, sleep)))
         platform, routes = opened
         platforms["slack"] = wrap_platform(platform)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bot.doctor.diagnosis import Inspection, run_checks
-from bot.platforms.slack.health_check import check_slack as check
+from bot.platforms.slack.setup import check_slack as check
 from bot.settings.tables.settings_tables import Settings
 from tests.platforms.slack.server import serve
 from tests.platforms.slack.state import APP_TOKEN, BOT_TOKEN, SECRETS, SIGNING_SECRET

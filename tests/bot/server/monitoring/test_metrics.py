@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from starlette.applications import Starlette
 
 from bot.desk.platform_port import CannotPost, RateLimited
-from bot.platforms.shared.rate_limit import retry_call
+from bot.platforms.shared.api_client import retry_call
 from bot.server.monitoring.metrics import ServerMetrics, ServerState, StateCollector
 from bot.server.monitoring.telemetry import Telemetry, open_telemetry
 from bot.settings.tables.network_settings import HttpSettings
