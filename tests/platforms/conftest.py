@@ -9,7 +9,21 @@ import pytest
 
 from tests.platforms.bots import Bot, bot_in
 from tests.platforms.example_app import fill
+from tests.platforms.fakes_digest import are_unchanged
 from tests.platforms.workspaces import TESTED, WORKSPACES
+from tests.thorough import THOROUGH
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "fakes: tests of the fake servers, which run only after a change of them")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if not THOROUGH and are_unchanged():
+        skip = pytest.mark.skip(reason="the fake servers are unchanged since their tests passed; see fakes_digest.py")
+        for item in items:
+            if "fakes" in item.keywords:
+                item.add_marker(skip)
 
 
 @pytest.fixture(scope="session")

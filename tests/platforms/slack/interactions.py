@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import Any
 
-from tests.platforms.slack.events import message_json, view_json
+from tests.platforms.slack.events import message_json
 from tests.platforms.slack.responding import made
-from tests.platforms.slack.state import APP, TEAM, Message, View
+from tests.platforms.slack.state import APP, TEAM, Message
 
 
 def common(slack: Any, kind: str, user: str) -> dict[str, Any]:
@@ -39,13 +39,6 @@ def pressed(slack: Any, user: str, message: Message, action: dict[str, Any]) -> 
     # The message itself is not there if only one sees it.
     shown = {} if message.only else {"message": message_json(message, slack.state)}
     return common(slack, "block_actions", user) | body | shown
-
-
-def pressed_in_view(slack: Any, view: View, action: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
-    """Return the interaction that something in a modal or an App Home was pressed."""
-    shown = view_json(view) | {"state": {"values": values}}
-    body = {"container": {"type": "view", "view_id": view.id}, "view": shown, "actions": [action]}
-    return common(slack, "block_actions", view.user) | body
 
 
 def shortcut(slack: Any, user: str, callback_id: str, message: Message) -> dict[str, Any]:
@@ -95,45 +88,9 @@ def elements(value: Any, block_id: str = "") -> Iterator[tuple[str, dict[str, An
 
 
 def action(element: dict[str, Any], block_id: str, ts: str, chosen: Any = None) -> dict[str, Any]:
-    """Return what was pressed. `chosen`: for feedback buttons `positive` or `negative`, else an option's value."""
+    """Return what was pressed. `chosen`: for feedback buttons `positive` or `negative`."""
     body = {"type": element["type"], "action_id": element["action_id"], "block_id": block_id, "action_ts": ts}
-    match element["type"]:
-        case "feedback_buttons":
-            button = element[f"{chosen}_button"]
-            return body | {"value": button["value"], "text": button["text"]}
-        case "button" | "icon_button":
-            return body | {"text": element["text"]} | ({"value": element["value"]} if "value" in element else {})
-    return body | {"selected_option": option(element, chosen)}
-
-
-def option(element: dict[str, Any], value: Any) -> dict[str, Any]:
-    """Return the option of an element that has a value."""
-    (found,) = [one for one in element["options"] if one["value"] == value]
-    return found
-
-
-def filled(element: dict[str, Any], value: Any) -> dict[str, Any]:
-    """Return the state of something filled in."""
-    kind = element["type"]
-    if kind in {"checkboxes", "multi_static_select"}:
-        return {"type": kind, "selected_options": [option(element, one) for one in value]}
-    if kind in {"static_select", "radio_buttons"}:
-        return {"type": kind, "selected_option": option(element, value) if value is not None else None}
-    if kind == "multi_users_select":
-        return {"type": kind, "selected_users": list(value)}
-    if kind == "users_select":
-        return {"type": kind, "selected_user": value}
-    return {"type": kind, "value": value}
-
-
-def untouched(element: dict[str, Any]) -> Any:
-    """Return what stands in an element that nobody touched."""
-    options = element.get("initial_options") or ([element["initial_option"]] if "initial_option" in element else [])
-    values = [one["value"] for one in options]
-    if element["type"] in {"checkboxes", "multi_static_select"}:
-        return values
-    if element["type"] in {"static_select", "radio_buttons"}:
-        return values[0] if values else None
-    if element["type"] == "multi_users_select":
-        return element.get("initial_users", [])
-    return element.get("initial_value", element.get("initial_user"))
+    if element["type"] == "feedback_buttons":
+        button = element[f"{chosen}_button"]
+        return body | {"value": button["value"], "text": button["text"]}
+    return body | {"text": element["text"]} | ({"value": element["value"]} if "value" in element else {})

@@ -99,14 +99,6 @@ class People:
         action = made.action(element, block_id, self._slack.state.ts(), chosen)
         return self._hand_out(made.pressed(self._slack, user, message, action))
 
-    async def press_in_view(self, action_id: str, *, user: str = "U1", chosen: Any = None, **values: Any) -> Delivery:
-        """Press something in the modal that somebody has open."""
-        view = self.view(user)
-        found = [one for one in made.elements(view.body["blocks"]) if one[1]["action_id"] == action_id]
-        ((block_id, element),) = found
-        action = made.action(element, block_id, self._slack.state.ts(), chosen)
-        return self._hand_out(made.pressed_in_view(self._slack, view, action, self._values(view, values)))
-
     async def submit(self, *, user: str = "U1", **values: Any) -> Delivery:
         """Submit the modal that somebody has open; values by action_id, the others as they stand."""
         view = self.view(user)
@@ -114,16 +106,6 @@ class People:
         body = made.common(self._slack, "view_submission", user)
         shown = events.view_json(view) | {"state": {"values": self._values(view, values)}}
         return self._hand_out(body | {"view": shown, "response_urls": []}, view)
-
-    async def close(self, *, user: str = "U1") -> Delivery | None:
-        """Close a modal."""
-        view = self._slack.state.views[user].pop()
-        self._slack.notify()
-        if not view.body.get("notify_on_close"):
-            return None
-        body = made.common(self._slack, "view_closed", user) | {"view": events.view_json(view), "is_cleared": False}
-        del body["trigger_id"]
-        return self._hand_out(body, view)
 
     async def command(self, name: str, text: str = "", *, user: str = "U1", channel: str = "C1") -> Delivery:
         """Type a slash command; what it is acknowledged with is shown to who typed it."""
@@ -144,9 +126,9 @@ class People:
     def _values(self, view: View, values: dict[str, Any]) -> dict[str, dict[str, Any]]:
         found: dict[str, dict[str, Any]] = {}
         for block_id, element in made.elements(view.body["blocks"]):
-            if element["type"] not in {"button", "overflow"}:
-                value = values.pop(element["action_id"], made.untouched(element))
-                found.setdefault(block_id, {})[element["action_id"]] = made.filled(element, value)
+            if element["type"] == "plain_text_input":
+                value = values.pop(element["action_id"], element.get("initial_value"))
+                found.setdefault(block_id, {})[element["action_id"]] = {"type": element["type"], "value": value}
         assert not values, f"the view has no {values}"
         return found
 
@@ -208,13 +190,6 @@ class People:
         kind = "channel_unshared" if undo else "channel_shared"
         event = {"type": kind, "channel": channel, "event_ts": self._slack.state.ts()}
         self._slack.tell(event | ({"is_ext_shared": False} if undo else {"connected_team_id": "T2"}))
-
-    async def kick(self, channel: str) -> None:
-        """Take the bot out of a channel."""
-        place = self._slack.state.channels[channel]
-        place.members.discard(BOT)
-        kind = "channel_left" if place.kind == "public" else "group_left"
-        self._slack.tell({"type": kind, "channel": channel, "event_ts": self._slack.state.ts()})
 
     async def invite(self, channel: str, who: str = BOT) -> None:
         """Take somebody, or the bot, into a channel. Slack says so there itself."""

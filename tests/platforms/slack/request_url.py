@@ -69,8 +69,3 @@ def encoded(delivery: Delivery) -> tuple[str, str]:
     if delivery.kind == "interactive":
         return _FORM, urlencode({"payload": json.dumps(delivery.payload)})
     return _FORM, urlencode(delivery.payload)
-
-
-def verification(challenge: str) -> str:
-    """Return the body with which Slack verifies a request URL when it is set."""
-    return json.dumps({"token": "deprecated", "challenge": challenge, "type": "url_verification"})

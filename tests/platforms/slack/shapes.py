@@ -4,7 +4,6 @@ Lengths are counted as UTF-16 does, which is never less than Slack's count. Obje
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from collections.abc import Set as AbstractSet
 from typing import Any
 
 Check = Callable[[Any, str], Iterator[str]]
@@ -124,9 +123,3 @@ def typed(kinds: Mapping[str, Check]) -> Check:
 def shape(name: str, required: Mapping[str, Check], optional: Mapping[str, Check] | None = None) -> Check:
     """Return what checks an object of a type."""
     return fields({"type": choice(name), **required}, optional)
-
-
-def one_of(value: Mapping[str, Any], names: AbstractSet[str], where: str) -> Iterator[str]:
-    """Object if not exactly one of the fields is there."""
-    if len(names & set(value)) != 1:
-        yield wrong(where, f"exactly one required of: {', '.join(sorted(names))}")

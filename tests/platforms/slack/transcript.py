@@ -138,16 +138,6 @@ def _context(block: dict[str, Any], state: State) -> Iterator[str]:
     yield " ".join(_text(one, state) if "text" in one else f"({one['alt_text']})" for one in block["elements"])
 
 
-def _plan(block: dict[str, Any], state: State) -> Iterator[str]:
-    yield f"{_PLAN} {_plain(block['title'])}"
-    yield from (line for task in block.get("tasks", ()) for line in _task(task, state))
-
-
-def _table(block: dict[str, Any], state: State) -> Iterator[str]:
-    for row in block["rows"]:
-        yield " | ".join(one["text"] if "text" in one else " ".join(_rich(one, state)) for one in row)
-
-
 def _text(item: dict[str, Any], state: State) -> str:
     return _plain(item["text"]) if item["type"] == "plain_text" else _mrkdwn(item["text"], state)
 
@@ -239,7 +229,6 @@ _SHOWN: Mapping[str, Callable[[dict[str, Any], State], Iterable[str]]] = Mapping
     {
         "section": _section,
         "header": lambda block, state: _text(block["text"], state).split("\n"),
-        "alert": lambda block, state: _text(block["text"], state).split("\n"),
         "context": _context,
         "actions": lambda block, _: [" ".join(map(_pressable, block["elements"]))],
         "context_actions": lambda block, _: [" ".join(map(_pressable, block["elements"]))],
@@ -247,9 +236,6 @@ _SHOWN: Mapping[str, Callable[[dict[str, Any], State], Iterable[str]]] = Mapping
         "divider": lambda *_: [_RULE],
         "rich_text": _rich,
         "task_card": _task,
-        "plan": _plan,
-        "table": _table,
-        "image": lambda block, _: [f"({block['alt_text']} <{block['image_url']}>)"],
         "input": lambda block, state: [f"{_text(block['label'], state)}: {_field(block['element'])}"],
     }
 )

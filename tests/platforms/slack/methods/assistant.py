@@ -6,9 +6,7 @@ from tests.platforms.slack import limits
 from tests.platforms.slack.calls import Call, Refusal, method
 from tests.platforms.slack.pieces import Piece
 from tests.platforms.slack.posting import visible
-from tests.platforms.slack.state import BOT, Status
-
-_SESSIONS = {"active", "processing", "suspended", "closed"}
+from tests.platforms.slack.state import Status
 
 
 def _status(slack: Any, call: Call) -> dict[str, Any]:
@@ -35,25 +33,6 @@ def _prompts(slack: Any, call: Call) -> dict[str, Any]:
     return {}
 
 
-def _title(slack: Any, call: Call) -> dict[str, Any]:
-    slack.state.titles[_place(slack, call)] = call["title"]
-    slack.notify()
-    return {}
-
-
-def _session(slack: Any, call: Call) -> dict[str, Any]:
-    if call["status"] not in _SESSIONS:
-        raise Refusal("invalid_status")
-    if not call.get("thread_ts"):
-        raise Refusal("thread_ts_required")
-    place = _place(slack, call)
-    if BOT not in slack.state.channels[place[0]].members:
-        raise Refusal("not_authorized")
-    slack.state.sessions[place] = call["status"]
-    slack.notify()
-    return {"status": call["status"], "agent_status": call["status"], "title": call.get("title") or ""}
-
-
 def _place(slack: Any, call: Call) -> tuple[str, str]:
     channel, thread = visible(slack.state, call.get("channel_id") or ""), str(call["thread_ts"])
     if (channel.id, thread) not in slack.state.messages:
@@ -71,9 +50,5 @@ METHODS = {
     ),
     "assistant.threads.setSuggestedPrompts": method(
         _prompts, "channel_id prompts", "thread_ts title", scopes="assistant:write"
-    ),
-    "assistant.threads.setTitle": method(_title, "channel_id thread_ts title", scopes="assistant:write"),
-    "agents.sessions.setStatus": method(
-        _session, "status", f"channel_id thread_ts title initiator_user_id {_LOOKS}", scopes="chat:write"
     ),
 }

@@ -73,14 +73,6 @@ def _ours(slack: Any, call: Call, error: str) -> Message:
     return found
 
 
-def _permalink(slack: Any, call: Call) -> dict[str, Any]:
-    channel = visible(slack.state, call["channel"])
-    if (channel.id, str(call["message_ts"])) not in slack.state.messages:
-        raise Refusal("message_not_found")
-    ts = str(call["message_ts"]).replace(".", "")
-    return {"channel": channel.id, "permalink": f"https://footnote-test.slack.com/archives/{channel.id}/p{ts}"}
-
-
 _LOOKS = "username icon_emoji icon_url link_names parse"
 METHODS = {
     "chat.postMessage": method(
@@ -100,5 +92,4 @@ METHODS = {
         scopes="chat:write",
     ),
     "chat.delete": method(_delete, "channel ts", "as_user", scopes="chat:write"),
-    "chat.getPermalink": method(_permalink, "channel message_ts"),
 }

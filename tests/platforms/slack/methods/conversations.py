@@ -20,13 +20,6 @@ def _info(slack: Any, call: Call) -> dict[str, Any]:
     return {"channel": body}
 
 
-def _members(slack: Any, call: Call) -> dict[str, Any]:
-    channel = visible(slack.state, call["channel"])
-    need(call.token, {READ[channel.kind]})
-    page, following = _paged(sorted(channel.members), call, slack)
-    return {"members": page, **_following(following)}
-
-
 def _listed(slack: Any, call: Call) -> dict[str, Any]:
     return _channels(slack, call, list(slack.state.channels.values()))
 
@@ -47,24 +40,6 @@ def _channels(slack: Any, call: Call, channels: Sequence[Channel]) -> dict[str, 
         found = [one for one in found if not one.archived]
     page, following = _paged(found, call, slack)
     return {"channels": [channel_json(one) for one in page], **_following(following)}
-
-
-def _open(slack: Any, call: Call) -> dict[str, Any]:
-    users = call.get("users") or ""
-    names = users if isinstance(users, list) else [name for name in users.split(",") if name]
-    if len(names) != 1 or names[0] not in slack.state.users:
-        raise Refusal("user_not_found" if names else "users_list_not_supplied")
-    return {"channel": {"id": slack.state.dm(names[0]).id}}
-
-
-def _join(slack: Any, call: Call) -> dict[str, Any]:
-    channel = visible(slack.state, call["channel"])
-    if channel.archived:
-        raise Refusal("is_archived")
-    if channel.kind != "public":
-        raise Refusal("method_not_supported_for_channel_type")
-    channel.members.add(BOT)
-    return {"channel": channel_json(channel)}
 
 
 def _replies(slack: Any, call: Call) -> dict[str, Any]:
@@ -126,10 +101,7 @@ _PAGES = "cursor limit"
 _SPAN = f"{_PAGES} oldest latest inclusive include_all_metadata"
 METHODS = {
     "conversations.info": method(_info, "channel", "include_locale include_num_members"),
-    "conversations.members": method(_members, "channel", _PAGES),
     "conversations.list": method(_listed, "", f"types exclude_archived team_id {_PAGES}"),
-    "conversations.open": method(_open, "", "users channel return_im prevent_creation", scopes="im:write"),
-    "conversations.join": method(_join, "channel", scopes="channels:join"),
     "conversations.replies": method(_replies, "channel ts", _SPAN),
     "conversations.history": method(_history, "channel", _SPAN),
     "users.conversations": method(_of_user, "", f"user types exclude_archived team_id {_PAGES}"),

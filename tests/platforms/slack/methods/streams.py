@@ -5,9 +5,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.platforms.slack import limits
-from tests.platforms.slack.blocks import objections, too_long
+from tests.platforms.slack.blocks import URL_SOURCE, objections, too_long
 from tests.platforms.slack.calls import Call, Refusal, method
-from tests.platforms.slack.elements import URL_SOURCE
 from tests.platforms.slack.events import message_json
 from tests.platforms.slack.posting import blocks_of, metadata, thread_of, visible, writable
 from tests.platforms.slack.shapes import choice, fields, several, string, typed, units

@@ -4,9 +4,8 @@ import json
 from typing import Any
 
 from tests.platforms.slack import limits
-from tests.platforms.slack.blocks import objections
+from tests.platforms.slack.blocks import BOOL, objections, plain
 from tests.platforms.slack.calls import Call, Refusal, method
-from tests.platforms.slack.elements import BOOL, plain
 from tests.platforms.slack.events import view_json
 from tests.platforms.slack.shapes import Check, choice, fields, string
 from tests.platforms.slack.state import View
@@ -50,12 +49,6 @@ def _open(slack: Any, call: Call) -> dict[str, Any]:
     return _placed(slack, user, body, [])
 
 
-def _push(slack: Any, call: Call) -> dict[str, Any]:
-    body = checked(call.parsed("view", "invalid_arguments"))
-    user = slack.triggered(call.get("trigger_id"))
-    return _placed(slack, user, body, slack.state.views.get(user, []))
-
-
 def _placed(slack: Any, user: str, body: dict[str, Any], stack: list[View]) -> dict[str, Any]:
     return {"view": view_json(slack.place(user, body, stack))}
 
@@ -85,7 +78,6 @@ def _publish(slack: Any, call: Call) -> dict[str, Any]:
 
 METHODS = {
     "views.open": method(_open, "view", "trigger_id interactivity_pointer"),
-    "views.push": method(_push, "view", "trigger_id interactivity_pointer"),
     "views.update": method(_update, "view", "view_id external_id hash"),
     "views.publish": method(_publish, "user_id view", "hash"),
 }
