@@ -17,27 +17,8 @@ from tests.platforms.discord.shapes import (
     several,
     snowflake,
     string,
-    units,
-    url,
 )
 from tests.platforms.discord.state import SUPPRESS_EMBEDS, V2
-
-_EMBED = fields(
-    {},
-    {
-        "title": string(256),
-        "description": string(4_096),
-        "url": nullable(url),
-        "type": anything,
-        "color": nullable(integer(0, 0xFFFFFF)),
-        "timestamp": anything,
-        "footer": fields({"text": string(2_048)}, {"icon_url": url}),
-        "author": fields({"name": string(256, 1)}, {"url": url, "icon_url": url}),
-        "fields": several(
-            fields({"name": string(256, 1), "value": string(1_024, 1)}, {"inline": boolean}), limits.EMBED_FIELDS
-        ),
-    },
-)
 
 
 def _nonce(value: Any, path: Path) -> Iterator[Wrong]:
@@ -54,7 +35,6 @@ def _edited_flags(value: Any, path: Path) -> Iterator[Wrong]:
 
 _SHARED: dict[str, Check] = {
     "content": nullable(string(limits.CONTENT)),
-    "embeds": nullable(several(_EMBED, limits.EMBEDS)),
     "allowed_mentions": nullable(allowed_mentions),
     "components": nullable(anything),
     "flags": nullable(integer()),
@@ -66,7 +46,7 @@ REFERENCE = fields(
     {"message_id": snowflake},
     {"channel_id": snowflake, "guild_id": nullable(snowflake), "fail_if_not_exists": boolean, "type": integer(0, 0)},
 )
-_NEW: dict[str, Check] = {"nonce": nullable(_nonce), "enforce_nonce": boolean, "sticker_ids": several(snowflake, 3)}
+_NEW: dict[str, Check] = {"nonce": nullable(_nonce), "enforce_nonce": boolean}
 _NEW |= {"message_reference": REFERENCE}
 CREATE, EDIT = fields({}, {**_SHARED, **_NEW}), fields({}, {**_SHARED, "flags": nullable(_edited_flags)})
 
@@ -94,23 +74,12 @@ def _objections(body: Any, shape: Check, *, new: bool) -> Iterator[Wrong]:
         return
     if body.get("components") is not None:
         yield from components.message(body["components"], new=new)
-    for name in ("content", "embeds", "sticker_ids", "poll"):
-        if new and body.get(name):
-            message = f"The '{name}' field cannot be used when using MessageFlags.IS_COMPONENTS_V2"
-            yield Wrong((name,), "MESSAGE_CANNOT_USE_LEGACY_FIELDS_WITH_COMPONENTS_V2", message)
-    if sum(map(_weight, body.get("embeds") or ())) > limits.EMBEDS_TEXT:
-        message = f"Embed size exceeds maximum size of {limits.EMBEDS_TEXT}"
-        yield Wrong(("embeds",), "MAX_EMBED_SIZE_EXCEEDED", message)
+    if new and body.get("content"):
+        message = "The 'content' field cannot be used when using MessageFlags.IS_COMPONENTS_V2"
+        yield Wrong(("content",), "MESSAGE_CANNOT_USE_LEGACY_FIELDS_WITH_COMPONENTS_V2", message)
 
 
-def _weight(embed: Any) -> int:
-    found = [embed.get("title"), embed.get("description"), embed.get("footer", {}).get("text")]
-    found += [embed.get("author", {}).get("name")]
-    found += [one.get(name) for one in embed.get("fields", ()) for name in ("name", "value")]
-    return sum(units(one) for one in found if isinstance(one, str))
-
-
-def not_empty(content: Any, embeds: Any, parts: Any) -> None:
+def not_empty(content: Any, parts: Any) -> None:
     """Refuse a message that says nothing. Raises `Refusal`."""
-    if not (content or "").strip() and not embeds and not parts:
+    if not (content or "").strip() and not parts:
         raise refusal(50006)

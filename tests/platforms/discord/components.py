@@ -1,4 +1,4 @@
-"""Discord's components of messages and modals, as checks: those that this project could use. Others are unknown."""
+"""Discord's components of messages and modals, as checks: those that this project uses. Others are unknown."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -8,7 +8,6 @@ from tests.platforms.discord.refusing import Wrong
 from tests.platforms.discord.shapes import (
     Check,
     Path,
-    anything,
     boolean,
     choice,
     fields,
@@ -23,8 +22,7 @@ from tests.platforms.discord.shapes import (
     url,
 )
 
-ROW, BUTTON, SELECT, INPUT, SECTION, TEXT = 1, 2, 3, 4, 9, 10
-THUMBNAIL, GALLERY, FILE, SEPARATOR, CONTAINER, LABEL = 11, 12, 13, 14, 17, 18
+ROW, BUTTON, INPUT, TEXT, CONTAINER, LABEL = 1, 2, 4, 10, 17, 18
 _ID: dict[str, Check] = {"id": integer()}
 _CUSTOM: dict[str, Check] = {"custom_id": string(limits.CUSTOM_ID, 1)}
 _EMOJI = fields({}, {"id": nullable(snowflake), "name": string(100), "animated": boolean})
@@ -41,8 +39,8 @@ _BUTTON = _shape(
 )
 
 
-def button(value: Any, path: Path) -> Iterator[Wrong]:
-    """Check a button: it links, or is pressed, and shows something."""
+def _button(value: Any, path: Path) -> Iterator[Wrong]:
+    """Check a button: it links or is pressed, and shows something."""
     yield from _BUTTON(value, path)
     if not isinstance(value, dict):
         return
@@ -56,69 +54,36 @@ def button(value: Any, path: Path) -> Iterator[Wrong]:
         yield Wrong(path, "BUTTON_COMPONENT_INVALID", "A button must have a label or emoji")
 
 
-_OPTION = fields(
-    {"label": string(limits.OPTION_TEXT, 1), "value": string(limits.OPTION_TEXT, 1)},
-    {"description": nullable(string(limits.OPTION_TEXT)), "emoji": nullable(_EMOJI), "default": boolean},
-)
-_PICK: dict[str, Check] = {"placeholder": nullable(string(limits.PLACEHOLDER)), "disabled": boolean}
-_PICK |= {"min_values": integer(0, 25), "max_values": integer(1, 25), "required": boolean}
-_OPTIONS: dict[str, Check] = {"options": several(_OPTION, limits.OPTIONS, 1)}
-_SELECTS = {SELECT: _shape(SELECT, {**_CUSTOM, **_OPTIONS}, _PICK)}
-_SELECTS |= {
-    kind: _shape(kind, _CUSTOM, {**_PICK, "default_values": several(anything, 25), "channel_types": anything})
-    for kind in (5, 6, 7, 8)
-}
-_TEXT_INPUT: dict[str, Check] = {"min_length": integer(0, limits.INPUT), "max_length": integer(1, limits.INPUT)}
-_TEXT_INPUT |= {"required": boolean, "value": nullable(string(limits.INPUT)), "placeholder": nullable(string(100))}
-_IN_ROW_INPUT = _shape(INPUT, {**_CUSTOM, "style": choice(1, 2), "label": string(limits.INPUT_LABEL, 1)}, _TEXT_INPUT)
-_IN_LABEL_INPUT = _shape(INPUT, {**_CUSTOM, "style": choice(1, 2)}, {**_TEXT_INPUT, "label": nullable(string(0))})
-
-
-def row(value: Any, path: Path) -> Iterator[Wrong]:
-    """Check a row: five buttons, or one select."""
-    within = several(typed({BUTTON: button, **_SELECTS}), limits.ROW_BUTTONS, 1)
-    yield from _shape(ROW, {"components": within})(value, path)
-    inner = value.get("components") if isinstance(value, dict) else None
-    widths = [1 if one.get("type") == BUTTON else 5 for one in inner or [] if isinstance(one, dict)]
-    if isinstance(inner, list) and len(inner) <= limits.ROW_BUTTONS and sum(widths) > limits.ROW_BUTTONS:
-        message = "The specified component exceeds the maximum width"
-        yield Wrong((*path, "components"), "COMPONENT_LAYOUT_WIDTH_EXCEEDED", message)
-
-
-_MEDIA = fields({"url": anything})
-_SHOWN: dict[str, Check] = {"description": nullable(string(1024)), "spoiler": boolean}
-_THUMBNAIL = _shape(THUMBNAIL, {"media": _MEDIA}, _SHOWN)
+_ROW = _shape(ROW, {"components": several(typed({BUTTON: _button}), limits.ROW_BUTTONS, 1)})
 _TEXT = _shape(TEXT, {"content": string(limits.COMPONENTS_TEXT, 1)})
-_SECTION = _shape(
-    SECTION,
-    {"components": several(typed({TEXT: _TEXT}), 3, 1), "accessory": typed({BUTTON: button, THUMBNAIL: _THUMBNAIL})},
-)
-_LAYOUT: dict[int, Check] = {
-    ROW: row,
-    SECTION: _SECTION,
-    TEXT: _TEXT,
-    GALLERY: _shape(GALLERY, {"items": several(fields({"media": _MEDIA}, _SHOWN), 10, 1)}),
-    FILE: _shape(FILE, {"file": _MEDIA}, {"spoiler": boolean}),
-    SEPARATOR: _shape(SEPARATOR, {}, {"divider": boolean, "spacing": choice(1, 2)}),
-}
 _CONTAINER = _shape(
     CONTAINER,
-    {"components": several(typed(_LAYOUT), limits.COMPONENTS, 1)},
+    {"components": several(typed({ROW: _ROW, TEXT: _TEXT}), limits.COMPONENTS, 1)},
     {"accent_color": nullable(integer(0, 0xFFFFFF)), "spoiler": boolean},
 )
-_MODAL_ROW = _shape(ROW, {"components": several(typed({INPUT: _IN_ROW_INPUT}), 1, 1)})
+_TEXT_INPUT = _shape(
+    INPUT,
+    {**_CUSTOM, "style": choice(1, 2)},
+    {
+        "min_length": integer(0, limits.INPUT),
+        "max_length": integer(1, limits.INPUT),
+        "required": boolean,
+        "value": nullable(string(limits.INPUT)),
+        "placeholder": nullable(string(100)),
+    },
+)
 _LABEL = _shape(
     LABEL,
-    {"label": string(limits.INPUT_LABEL, 1), "component": typed({INPUT: _IN_LABEL_INPUT, **_SELECTS})},
+    {"label": string(limits.INPUT_LABEL, 1), "component": typed({INPUT: _TEXT_INPUT})},
     {"description": nullable(string(100))},
 )
-_LEGACY = several(typed({ROW: row}), limits.LEGACY_ROWS)
-_NEW = several(typed({**_LAYOUT, CONTAINER: _CONTAINER}), limits.COMPONENTS)
+_LEGACY = several(typed({ROW: _ROW}), limits.LEGACY_ROWS)
+_NEW = several(typed({ROW: _ROW, TEXT: _TEXT, CONTAINER: _CONTAINER}), limits.COMPONENTS)
 _MODAL = fields(
     {
         "title": string(limits.MODAL_TITLE, 1),
         **_CUSTOM,
-        "components": several(typed({ROW: _MODAL_ROW, LABEL: _LABEL, TEXT: _TEXT}), limits.MODAL_ROWS, 1),
+        "components": several(typed({LABEL: _LABEL, TEXT: _TEXT}), limits.MODAL_ROWS, 1),
     }
 )
 
@@ -131,9 +96,8 @@ def nested(value: Any, path: Path = ()) -> Iterator[tuple[Path, dict[str, Any]]]
         here = (*path, str(name))
         yield here, item
         yield from nested(item.get("components"), (*here, "components"))
-        for single in ("accessory", "component"):
-            if isinstance(item.get(single), dict):
-                yield (*here, single), item[single]
+        if isinstance(item.get("component"), dict):
+            yield (*here, "component"), item["component"]
 
 
 def texts(components: Any) -> Iterator[str]:

@@ -9,7 +9,7 @@ from aiohttp import WSMsgType, web
 
 from tests.platforms.clock import Clock
 from tests.platforms.discord import limits
-from tests.platforms.discord.jsons import guild_json, member_json, user_json
+from tests.platforms.discord.jsons import guild_json, user_json
 from tests.platforms.discord.sessions import GUILDS, MESSAGE_CONTENT, PRIVILEGED, Link, Session
 from tests.platforms.discord.state import APP, BOT, State
 from tests.platforms.fake_server import abort
@@ -77,11 +77,6 @@ class Gateway:
                 self.sessions.pop(session.id)
                 session.link = None
 
-    def deafen(self) -> None:
-        """Send nothing more over the connections that there are, and answer nothing: zombies."""
-        for link in self.links:
-            link.deaf = True
-
     def cut(self) -> None:
         """Cut every connection without a word; sessions can be resumed."""
         for link in self.links:
@@ -142,9 +137,7 @@ class Gateway:
                 return self._resume(link, body or {})
             case 3 | 4 | 8 if not session:
                 raise Closed(4003, "Not authenticated")
-            case 8 if session:
-                self._members(session, body or {})
-            case 3 | 4:
+            case 3 | 4 | 8:
                 pass
             case _:
                 raise Closed(4001, "Unknown opcode")
@@ -192,13 +185,6 @@ class Gateway:
             link.send(event)
         session.tell("RESUMED", {})
         return session
-
-    def _members(self, session: Session, body: dict[str, Any]) -> None:
-        guild = self._world.guilds[str(body["guild_id"])]
-        asked = {str(one) for one in body.get("user_ids", guild.members)}
-        found = [member_json(self._world, guild.id, one) for one in guild.members if one in asked]
-        chunk = {"guild_id": guild.id, "members": found, "chunk_index": 0, "chunk_count": 1, "not_found": []}
-        session.tell("GUILD_MEMBERS_CHUNK", {**chunk, "nonce": body.get("nonce")})
 
     def _lost(self, link: Link) -> None:
         """Note that a connection is gone; who closed it as done with has ended the session."""

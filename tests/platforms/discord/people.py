@@ -79,16 +79,6 @@ class People:
         """Delete a message, a person's or (as an admin may) the bot's."""
         self._discord.remove(self.find(message))
 
-    async def delete_many(self, *messages: str) -> None:
-        """Delete messages of one channel at once."""
-        state = self._discord.state
-        found = [self.find(one) for one in messages]
-        channel = state.channels[found[0].channel]
-        for one in found:
-            state.gone[one.id] = state.messages.pop(one.id)
-        body = {"ids": list(messages), "channel_id": channel.id, "guild_id": channel.guild}
-        self._discord.tell("MESSAGE_DELETE_BULK", body, channel)
-
     # Threads and channels.
 
     async def thread(self, name: str, *, channel: str = "201", message: str = "", user: str = "101") -> str:
@@ -118,12 +108,6 @@ class People:
         found.archived, found.locked = not undo, lock
         self._discord.tell_channel("THREAD_UPDATE", found)
         self._discord.notify()
-
-    async def rename(self, channel: str, name: str) -> None:
-        """Give a channel or thread another name."""
-        found = self._discord.state.channels[channel]
-        found.name = name
-        self._discord.tell_channel("THREAD_UPDATE" if found.is_thread else "CHANNEL_UPDATE", found)
 
     async def deny(self, channel: str, bits: int = SEND, *, whom: str = BOT) -> None:
         """Take rights away in a channel."""

@@ -36,8 +36,6 @@ class Piece:
 def of_message(message: Message) -> list[Piece]:
     """Return all that a message says."""
     found = [Piece(message.content, message.id), *_of(message.components, message.id)]
-    for embed in message.embeds:
-        found += [Piece(text, message.id) for text in _strings(embed)]
     return [piece for piece in found if piece.text]
 
 
@@ -51,22 +49,5 @@ def _of(components: list[dict[str, Any]], where: str) -> Iterator[Piece]:
         for name in ("content", "label", "placeholder", "description", "value"):
             if isinstance(one.get(name), str):
                 yield Piece(one[name], where)
-        for option in one.get("options", ()):
-            yield Piece(option["label"], where)
-            yield Piece(option.get("description") or "", where)
-        for address in (one.get("url"), *(media.get("url") for media in _media(one))):
-            if isinstance(address, str):
-                yield Piece(address, where, link=True)
-
-
-def _media(one: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    found = [one.get("media"), one.get("file"), *(item.get("media") for item in one.get("items", ()))]
-    return [item for item in found if isinstance(item, dict)]
-
-
-def _strings(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, (list, dict)):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from _strings(item)
+        if isinstance(one.get("url"), str):
+            yield Piece(one["url"], where, link=True)

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tests.platforms.discord.components import BUTTON, CONTAINER, INPUT, LABEL, ROW, SECTION, SEPARATOR, TEXT
+from tests.platforms.discord.components import BUTTON, CONTAINER, LABEL, ROW
 from tests.platforms.discord.state import BOT, DM, LOADING, STARTER, Channel, Message, State
 from tests.platforms.markup import UNSEEN, discord_words
 
@@ -78,8 +78,6 @@ def said(message: Message, state: State) -> list[str]:
         return ["Footnote is thinking…"]
     edited = " (edited)" if message.edited is not None else ""
     lines = (_text(message.content, state) + edited).split("\n") if message.content else []
-    for embed in message.embeds:
-        lines += [f"| {embed[name]}" for name in ("title", "description") if embed.get(name)]
     shown = [line for one in message.components for line in _component(one, state)]
     return lines + ([*shown[:-1], shown[-1] + edited] if shown and not message.content else shown)
 
@@ -99,17 +97,14 @@ def modal(value: Mapping[str, Any], state: State) -> str:
 
 def _component(one: Mapping[str, Any], state: State, *, buttons: bool = True) -> list[str]:
     kind = one["type"]
-    if kind in {CONTAINER, SECTION}:
-        lines = [line for item in one["components"] for line in _component(item, state, buttons=buttons)]
-        return lines + (_row([one["accessory"]]) if buttons and kind == SECTION else [])
+    if kind == CONTAINER:
+        return [line for item in one["components"] for line in _component(item, state, buttons=buttons)]
     if kind == ROW:
         return _row(one["components"]) if buttons else []
     if kind == LABEL:
         more = [f"({one['description']})"] if one.get("description") else []
         return [one["label"], *more, *_row([one["component"]])]
-    if kind == SEPARATOR:
-        return ["---"] if one.get("divider", True) else []
-    return _text(one["content"], state).split("\n") if kind == TEXT else ["(media)"]
+    return _text(one["content"], state).split("\n")
 
 
 def _row(items: list[dict[str, Any]]) -> list[str]:
@@ -119,11 +114,8 @@ def _row(items: list[dict[str, Any]]) -> list[str]:
             label = " ".join(filter(None, [(one.get("emoji") or {}).get("name"), one.get("label")]))
             mark = " (disabled)" if one.get("disabled") else f" <{one['url']}>" if one.get("url") else ""
             shown.append(f"[{label}{mark}]")
-        elif one["type"] == INPUT:
-            before = f"{one['label']}: " if one.get("label") else ""
-            shown.append(f"{before}[{one.get('value') or '_____'}]")
         else:
-            shown.append(f"[{one.get('placeholder') or 'Choose'} ▾]")
+            shown.append(f"[{one.get('value') or '_____'}]")
     return [" ".join(shown)]
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tests.platforms.discord import limits
-from tests.platforms.discord.calls import NOTHING, Answer, Call, Route, check
+from tests.platforms.discord.calls import Answer, Call, Route
 from tests.platforms.discord.refusing import Wrong, invalid, refusal
 from tests.platforms.discord.shapes import (
     Check,
@@ -143,29 +143,8 @@ def listed(discord: Any, call: Call) -> Answer:
     return Answer(discord.state.commands)
 
 
-def upsert(discord: Any, call: Call) -> Answer:
-    """Register one more, instead of one of the same name."""
-    _ours(call)
-    body = check(call.body, _command)
-    before = {(one["type"], one["name"]): one["id"] for one in discord.state.commands}
-    made = _made(discord, body, before)
-    discord.state.commands = [one for one in discord.state.commands if one["id"] != made["id"]] + [made]
-    return Answer(made, 201)
-
-
-def forget(discord: Any, call: Call) -> Answer:
-    """Take a command away."""
-    _ours(call)
-    if call["command"] not in {one["id"] for one in discord.state.commands}:
-        raise refusal(10063)
-    discord.state.commands = [one for one in discord.state.commands if one["id"] != call["command"]]
-    return NOTHING
-
-
 _HERE = "/applications/{application}/commands"
 ROUTES = (
     Route("overwrite_commands", "PUT", _HERE, overwrite, 5, 20),
     Route("get_commands", "GET", _HERE, listed),
-    Route("create_command", "POST", _HERE, upsert, 5, 20),
-    Route("delete_command", "DELETE", _HERE + "/{command}", forget),
 )

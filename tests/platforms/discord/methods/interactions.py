@@ -38,12 +38,10 @@ def callback(discord: Any, call: Call) -> Answer:
     body = check(call.body, _CALLBACK)
     kind, data = body["type"], body.get("data")
     _fits(found, kind)
-    message = _done(discord, found, kind, data or {})
+    _done(discord, found, kind, data or {})
     found.acked = kind
     discord.notify()
-    if call.query.get("with_response", "false").lower() not in {"1", "true"}:
-        return NOTHING
-    return Answer(_response(discord, found, message))
+    return NOTHING
 
 
 def _fits(found: Interaction, kind: int) -> None:
@@ -95,7 +93,7 @@ def _new(discord: Any, found: Interaction) -> Message:
 
 def _replied(discord: Any, found: Interaction, data: Any) -> Message:
     body = checked(data, CREATE, new=is_new(data), where=("data",))
-    not_empty(body.get("content"), body.get("embeds"), body.get("components"))
+    not_empty(body.get("content"), body.get("components"))
     message = _written(discord, found, body)
     found.original = message.id
     return message
@@ -107,18 +105,6 @@ def _written(discord: Any, found: Interaction, body: Any) -> Message:
     message.only = found.user if message.flags & EPHEMERAL else ""
     fill(message, body)
     return discord.write(message, body.get("allowed_mentions"))  # type: ignore[no-any-return]
-
-
-def _response(discord: Any, found: Interaction, message: Message | None) -> dict[str, Any]:
-    made: dict[str, Any] = {"id": found.id, "type": found.kind}
-    body: dict[str, Any] = {"interaction": made}
-    if message:
-        made |= {"response_message_id": message.id, "response_message_loading": bool(message.flags & LOADING)}
-        made |= {"response_message_ephemeral": bool(message.flags & EPHEMERAL)}
-        body["resource"] = {"type": found.acked, "message": discord.json(message)}
-    elif found.acked == MODAL:
-        body["resource"] = {"type": found.acked}
-    return body
 
 
 def _found(discord: Any, call: Call) -> Interaction:
@@ -153,7 +139,7 @@ def follow_up(discord: Any, call: Call) -> Answer:
     if installed and found.follow_ups >= limits.FOLLOW_UPS:
         raise refusal(40094)
     body = checked(call.body, CREATE, new=is_new(call.body))
-    not_empty(body.get("content"), body.get("embeds"), body.get("components"))
+    not_empty(body.get("content"), body.get("components"))
     found.follow_ups += 1
     return Answer(discord.json(_written(discord, found, body)))
 
@@ -169,7 +155,7 @@ def edit(discord: Any, call: Call) -> Answer:
 
 def _filled(discord: Any, message: Message, given: Any) -> Message:
     body = checked(given, CREATE, new=is_new(given))
-    not_empty(body.get("content"), body.get("embeds"), body.get("components"))
+    not_empty(body.get("content"), body.get("components"))
     fill(message, body)
     message.flags = (message.flags & EPHEMERAL) | ((body.get("flags") or 0) & (SUPPRESS_EMBEDS | V2))
     discord.changed(message, body.get("allowed_mentions"))

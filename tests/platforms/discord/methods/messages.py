@@ -25,7 +25,7 @@ def create(discord: Any, call: Call) -> Answer:
     body = checked(call.body, CREATE, new=is_new(call.body))
     if earlier := discord.earlier(body):
         return Answer({**discord.json(earlier), "nonce": earlier.nonce})
-    not_empty(body.get("content"), body.get("embeds"), body.get("components"))
+    not_empty(body.get("content"), body.get("components"))
     message = Message(discord.state.snowflake(), channel.id, BOT, nonce=body.get("nonce"))
     _refer(discord, channel, message, body.get("message_reference"))
     fill(message, body)
@@ -36,7 +36,7 @@ def create(discord: Any, call: Call) -> Answer:
 
 def fill(message: Message, body: Any) -> None:
     """Let a message say what a body says, and leave what it does not speak of."""
-    for name in ("content", "embeds", "components"):
+    for name in ("content", "components"):
         if name in body:
             setattr(message, name, body[name] or ("" if name == "content" else []))
     numbered(message.components)
@@ -74,12 +74,10 @@ def rewrite(discord: Any, message: Message, given: Any) -> Message:
     """Change what a message says. Raises `Refusal`."""
     new = is_new(given, message.flags)
     body = checked(given, EDIT, new=new)
-    if new and not message.flags & V2 and (message.content or message.embeds):
-        for name in ("content", "embeds"):
-            if getattr(message, name) and name not in body:
-                told = "The 'content' and 'embeds' of the message must be taken away"
-                raise invalid_at(name, "MESSAGE_CANNOT_USE_LEGACY_FIELDS_WITH_COMPONENTS_V2", told)
-    after = {name: body.get(name, getattr(message, name)) for name in ("content", "embeds", "components")}
+    if new and not message.flags & V2 and message.content and "content" not in body:
+        told = "The 'content' of the message must be taken away"
+        raise invalid_at("content", "MESSAGE_CANNOT_USE_LEGACY_FIELDS_WITH_COMPONENTS_V2", told)
+    after = {name: body.get(name, getattr(message, name)) for name in ("content", "components")}
     not_empty(*after.values())
     fill(message, body)
     flags = body.get("flags")

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from tests.platforms.discord import limits
 from tests.platforms.discord.calls import Answer, Call, Route, check
 from tests.platforms.discord.jsons import channel_json, guild_json, member_json, role_json, user_json
 from tests.platforms.discord.refusing import refusal
@@ -95,13 +94,6 @@ def active_threads(discord: Any, call: Call) -> Answer:
     return Answer({"threads": shown, "members": []})
 
 
-def gateway(discord: Any, _: Call) -> Answer:
-    """Return where the gateway is, and how many shards and sessions it takes."""
-    left = limits.IDENTIFIES - discord.gateway.identifies
-    limit = {"total": limits.IDENTIFIES, "remaining": left, "reset_after": 14_400_000, "max_concurrency": 1}
-    return Answer({"url": discord.gateway.url, "shards": discord.gateway.shards, "session_start_limit": limit})
-
-
 ROUTES = (
     Route("me", "GET", "/users/@me", me),
     Route("my_guilds", "GET", "/users/@me/guilds", guilds),
@@ -114,5 +106,4 @@ ROUTES = (
     Route("get_roles", "GET", "/guilds/{guild}/roles", roles),
     Route("get_member", "GET", "/guilds/{guild}/members/{user}", member),
     Route("active_threads", "GET", "/guilds/{guild}/threads/active", active_threads),
-    Route("gateway", "GET", "/gateway/bot", gateway),
 )
