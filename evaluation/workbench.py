@@ -39,7 +39,8 @@ from pipeline.stages.draft.sentence_judging import SentenceJudge
 from pipeline.support.support_check import SupportChecker
 from pipeline.types import Answer, Conversation, Status
 from storage.indexes.answer_reader import open_answer_reader
-from storage.indexes.minilm import TokenStates, open_token_states
+from storage.indexes.embedding import TokenStates
+from storage.indexes.minilm import open_token_states
 from storage.types import DenseMode, Evidence
 
 TERMINAL = Asker(platform="terminal", kind="terminal")

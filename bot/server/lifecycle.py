@@ -1,7 +1,7 @@
-"""Compose and run `footnote serve`: the service, the sockets, the desk, the nights, the configured platforms.
+"""Compose and run `footnote serve`: the service, the sockets, the desk, nightly refreshes, the configured platforms.
 
-All are blocks that are entered in order and left in reverse: first nothing more is accepted, then work in progress, at
-the desk and at the sockets, is finished or put back, then everything is closed.
+All are blocks that are entered in order and left in reverse: first nothing more is accepted, then work in progress at
+the desk and at the sockets is finished or put back, then everything is closed.
 """
 
 import asyncio
@@ -10,12 +10,12 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from starlette.routing import BaseRoute
+from starlette.applications import Starlette
 
 from bot.answering.question_answering import close_abandoned
 from bot.app import App
@@ -27,14 +27,14 @@ from bot.platforms.shared.platform_connection import OpenedPlatform, OpenPlatfor
 from bot.server import http_server
 from bot.server.control.control_server import serve_control
 from bot.server.idle_embedding import IdleEmbedding, embed_when_idle
+from bot.server.mcp.call_limits import CallLimits
 from bot.server.monitoring.health import Readiness, build_readiness_checks, watch_event_loop, watch_readiness
 from bot.server.monitoring.model_health import WatchedModel
 from bot.server.monitoring.server_log import build_live_redactor
 from bot.server.monitoring.systemd import READY, STOPPING, build_notify, keep_alive
-from bot.server.monitoring.telemetry import StateReader, open_telemetry
+from bot.server.monitoring.telemetry import StateReader, Telemetry, open_telemetry
 from bot.server.record_upkeep import RecordUpkeep, build_outlets, keep_record
 from bot.server.refresh.citation_recheck import CitationRecheck, keep_citations
-from bot.server.refresh.following import keep_following
 from bot.server.refresh.nightly import NightLease, NightNotifier, schedule_nights
 from bot.server.refresh.run_history import build_history
 from bot.server.service import LocalService, load_ahead
@@ -48,35 +48,40 @@ from bot.wiring import build_records, open_app
 from ingest.refresh.night_schedule import system_clock
 from pipeline.llm.model import LLM
 from storage.database.refresh_log import make_owner_id
+from storage.errors import StorageError
+from storage.passages import PassageStore
 
 
 @asynccontextmanager
 async def exit_in_parallel(*blocks: AbstractAsyncContextManager[Any]) -> AsyncIterator[tuple[Any, ...]]:
-    """Enter blocks in order, and exit them concurrently; give what each gives.
+    """Enter blocks in order, exit them concurrently, and yield their values.
 
-    Raises what entering one raises; what was entered before is left then. Of what leaving raises, the first.
+    Raises the error of entering a block, after leaving those that were entered, or the first error of leaving one.
     """
     stacks = [AsyncExitStack() for _ in blocks]
     try:
         yield tuple([await stack.enter_async_context(block) for stack, block in zip(stacks, blocks, strict=True)])
     finally:
-        left = await asyncio.gather(*(stack.aclose() for stack in stacks), return_exceptions=True)
-        for error in left:
+        results = await asyncio.gather(*(stack.aclose() for stack in stacks), return_exceptions=True)
+        for error in results:
             if isinstance(error, BaseException):
                 raise error
 
 
+log = logging.getLogger(__name__)
+
+FOLLOW_SECONDS = 15.0
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 @dataclass(frozen=True, slots=True)
 class StopRequest:
-    """What signals have asked for."""
+    """Stop signals received so far."""
 
     asked: asyncio.Event = field(default_factory=asyncio.Event)
-    """To stop: accept nothing more, and let work in progress finish for a while."""
+    """Stop: accept nothing more, and let work in progress finish for a while."""
     hurried: asyncio.Event = field(default_factory=asyncio.Event)
-    """To finish nothing any more: work in progress is put back."""
+    """Stop at once: put work in progress back."""
 
     def hear(self) -> None:
         if self.asked.is_set():
@@ -102,9 +107,9 @@ def handle_reload_signals(
     stopping: StopRequest,
     has_terminal: Callable[[], bool] = lambda: sys.stderr.isatty(),  # noqa: PLW0108 - of now
 ) -> Iterator[asyncio.Event]:
-    """Give an event within the block that is set whenever a signal asks to read the settings again.
+    """Yield an event that is set whenever SIGHUP asks to read the settings again.
 
-    The same signal says that the terminal was closed which the server was started from: it stops then.
+    The same signal arrives when the terminal that started the server is closed: the server stops then.
     """
     loop, asked, had_terminal = asyncio.get_running_loop(), asyncio.Event(), has_terminal()
 
@@ -121,19 +126,16 @@ def handle_reload_signals(
         loop.remove_signal_handler(signal.SIGHUP)
 
 
-log = logging.getLogger(__name__)
-
-
 async def serve(
     source: SettingsSource,
     platforms: Mapping[str, OpenPlatform],
     read: Callable[[], Settings] | None = None,
 ) -> None:
-    """Serve until a signal asks to stop. Platforms that cannot be reached are tried until they can.
+    """Serve until a signal asks to stop. Unreachable platforms are retried until they answer.
 
-    `read` reads the settings again when somebody asks for that; it blocks.
+    `read` reads the settings again for a reload; it blocks.
 
-    Raises `SettingsError`, `HomeLocked`, `CannotListen`, `StorageError`, and `PlatformError` where one refuses us.
+    Raises `SettingsError`, `HomeLocked`, `CannotListen`, `StorageError`, and `PlatformError` if a platform refuses us.
     """
     live = source if isinstance(source, LiveSettings) else LiveSettings(source)
     if faults := find_serving_faults(live.current):
@@ -156,71 +158,63 @@ async def _run_server(
     stopping: StopRequest,
     asked: asyncio.Event,
 ) -> AsyncIterator[PlatformConnections]:
-    """Serve within the block, and give the connections. Commands are served first, and wait for no network."""
+    """Serve within the block, and yield the connections. Commands are served first, without waiting for the network."""
     settings = live.current
-    async with AsyncExitStack() as stack:
-        notify = build_notify(os.environ)
-        await stack.enter_async_context(keep_alive(notify, os.environ))
-        telemetry = await stack.enter_async_context(open_telemetry(settings.http, os.environ))
-        opened_app = await stack.enter_async_context(open_app(live))
-        app = replace(
-            opened_app,
-            passages=replace(opened_app.passages, polite=True),  # leaves a core for questions
-            audit=replace(opened_app.audit, observe=telemetry.observe),
-            observe_call=telemetry.observe_call,
-            llm=await stack.enter_async_context(_watch_model(opened_app)),
-        )
-        await stack.enter_async_context(run_beside(load_ahead(opened_app), name="loading ahead"))
-        stack.push_async_callback(app.passages.lazy.flush)
-        await close_abandoned(app, system_clock())
+    notify = build_notify(os.environ)
+    async with (
+        keep_alive(notify, os.environ),
+        open_telemetry(settings.http, os.environ) as telemetry,
+        _open_observed_app(live, telemetry) as app,
+        AsyncExitStack() as stack,
+    ):
         reloading = SettingsReload(live, read, ScopeRecord(app.audit))
         await reloading.begin()
-        await stack.enter_async_context(_reload_when_asked(reloading, asked))
-        home, there = LocalService(app, reloading.reload), dict[str, Platform]()
-        desk = open_desk(app, there)
+        service, connected = LocalService(app, reloading.reload), dict[str, Platform]()
+        desk = open_desk(app, connected)
         arrivals = PlatformConnections(app, desk, platforms)
-        await stack.enter_async_context(arrivals.kept())
-        await stack.enter_async_context(_forward_hurry(desk, stopping.hurried))
-        holds, redact = (
-            build_readiness_checks(app, {one.name: one for one in arrivals.all}),
-            build_live_redactor(lambda: live.current),
+        checks = build_readiness_checks(app, {connection.name: connection for connection in arrivals.all})
+        readiness = Readiness(checks, build_live_redactor(lambda: live.current))
+        metrics = telemetry.routes(StateReader(app, desk.count_jobs, readiness, tuple(checks)))
+        http = http_server.build_http_app(checks, readiness.redact, metrics)
+        for block in (
+            _reload_when_asked(reloading, asked),
+            arrivals.kept(),
+            _forward_hurry(desk, stopping.hurried),
+            _open_mcp(service, http),
+        ):
+            await stack.enter_async_context(block)
+        fronts = exit_in_parallel(
+            serve_control(service, settings.home, grace=settings.desk.grace_seconds, hurried=stopping.hurried),
+            http_server.serve_http(settings.http, http, stopping.hurried),
+            _serve_pages(app, service, stopping.hurried),
+            desk.running(),
         )
-        readiness = Readiness(holds, redact)
-        scraped = telemetry.routes(StateReader(app, desk.count_jobs, readiness, tuple(holds)))
-        answers = http_server.build_http_app(holds, redact, scraped)
-        control = serve_control(home, settings.home, grace=settings.desk.grace_seconds, hurried=stopping.hurried)
-        answers.router.routes.extend(await stack.enter_async_context(_open_mcp(home)))
-        listening = http_server.serve_http(settings.http, answers, stopping.hurried)
-        pages = _serve_pages(app, home, stopping.hurried)
-        blocks = exit_in_parallel(control, listening, pages, desk.running())
-        _, address, shown, _ = await stack.enter_async_context(blocks)
+        _, address, pages, _ = await stack.enter_async_context(fronts)
 
-        async def arrived(opened: OpenedPlatform) -> None:
+        async def arrive(opened: OpenedPlatform) -> None:
             await reloading.meet(opened.platform.name, opened.channels)
-            there[opened.platform.name] = opened.platform
-            answers.router.routes.extend(opened.routes)
+            connected[opened.platform.name] = opened.platform
+            http.router.routes.extend(opened.routes)
             await desk.resume_questions()
 
-        told, watch, corpora = (
-            NightNotifier(lambda: app.settings.schedule, there),
-            build_night_watch(app),
-            await home.corpora(),
-        )
-        await stack.enter_async_context(
-            schedule_nights(lambda: app.settings, home.refresh, told, watch=watch, corpora=corpora)
-        )
-        await stack.enter_async_context(keep_record(build_record_upkeep(app, there)))
-        if settings.database:  # who has one to himself follows what he writes
-            await stack.enter_async_context(keep_following(app.passages))
-        await stack.enter_async_context(embed_when_idle(IdleEmbedding(app.passages, lambda: home.refreshing)))
-        await stack.enter_async_context(keep_citations(CitationRecheck(app, there, make_owner_id(), system_clock)))
-        await stack.enter_async_context(arrivals.arriving(arrived))
+        notifier = NightNotifier(lambda: app.settings.schedule, connected)
+        watch, corpora = build_night_watch(app), await service.corpora()
+        for block in (
+            schedule_nights(lambda: app.settings, service.refresh, notifier, watch=watch, corpora=corpora),
+            keep_record(build_record_upkeep(app, connected)),
+            # Only a server that shares its database has other servers' changes to follow.
+            *((keep_following(app.passages),) if settings.database else ()),
+            embed_when_idle(IdleEmbedding(app.passages, lambda: service.refreshing)),
+            keep_citations(CitationRecheck(app, connected, make_owner_id(), system_clock)),
+            arrivals.arriving(arrive),
+        ):
+            await stack.enter_async_context(block)
         await wait_for_first(stopping.asked.wait(), arrivals.failed.wait(), arrivals.all_tried.wait())
         if not arrivals.failure:
-            # Whatever level is logged, that it serves, and where, is told.
-            log.log(max(logging.INFO, log.getEffectiveLevel()), _ready_message(settings, address, shown, arrivals))
+            # Logged at every level, so that it always shows that and where the server runs.
+            log.log(max(logging.INFO, log.getEffectiveLevel()), _ready_message(settings, address, pages, arrivals))
             await stack.enter_async_context(watch_readiness(readiness))
-            # Imports and the opening of indexes block the loop while the server starts, which harms no question.
+            # Imports and the opening of indexes block the loop while the server starts, which delays no question.
             await stack.enter_async_context(watch_event_loop(observe=telemetry.observe_lag))
             notify(READY)
             stack.callback(notify, STOPPING)
@@ -228,8 +222,27 @@ async def _run_server(
 
 
 @asynccontextmanager
+async def _open_observed_app(live: LiveSettings, telemetry: Telemetry) -> AsyncIterator[App]:
+    """Open the application with telemetry, loading ahead what questions need; close turns that a crash left open."""
+    async with open_app(live) as opened, _watch_model(opened) as model:
+        app = replace(
+            opened,
+            passages=replace(opened.passages, polite=True),  # leaves a core for questions
+            audit=replace(opened.audit, observe=telemetry.observe),
+            observe_call=telemetry.observe_call,
+            llm=model,
+        )
+        async with run_beside(load_ahead(opened), name="loading ahead"):
+            try:
+                await close_abandoned(app, system_clock())
+                yield app
+            finally:
+                await app.passages.lazy.flush()
+
+
+@asynccontextmanager
 async def _watch_model(app: App) -> AsyncIterator[LLM | None]:
-    """Give the model, watched within the block if the system that answers calls it."""
+    """Yield the model, watched within the block if the answering system calls it."""
     entry = app.systems.get(app.system)
     if app.llm is None or not (entry and entry.calls):
         yield app.llm
@@ -250,9 +263,27 @@ async def _reload_when_asked(reloading: SettingsReload, asked: asyncio.Event) ->
             try:
                 await reloading.reload()
             except Exception:
-                log.exception("the settings could not be taken, and the old ones go on")
+                log.exception("reloading the settings failed, keeping current ones")
 
     async with run_beside(watch(), name="reload"):
+        yield
+
+
+@asynccontextmanager
+async def keep_following(passages: PassageStore, *, pulse: float = FOLLOW_SECONDS) -> AsyncIterator[None]:
+    """Follow within the block what other servers of the same database changed, and let them know of this one."""
+
+    async def watch() -> None:
+        while True:
+            await asyncio.sleep(pulse)
+            try:
+                await passages.tidy()
+            except StorageError as error:
+                log.warning("cannot follow other servers' changes, retrying", extra={"cause": str(error)})
+            except Exception:
+                log.exception("following other servers' changes failed, retrying")
+
+    async with run_beside(watch(), name="following"):
         yield
 
 
@@ -269,42 +300,42 @@ async def _forward_hurry(desk: Desk, hurried: asyncio.Event) -> AsyncIterator[No
 
 
 @asynccontextmanager
-async def _serve_pages(app: App, home: LocalService, hurried: asyncio.Event) -> AsyncIterator[str]:
-    """Serve the pages within the block where settings want them, and give their address; empty where they do not."""
+async def _serve_pages(app: App, service: LocalService, hurried: asyncio.Event) -> AsyncIterator[str]:
+    """Serve the pages within the block, and yield their address; serve none and yield "" if they are disabled."""
     if not app.settings.pages.enabled:
         yield ""
         return
     from bot.pages.pages_server import serve_pages, share_service  # imports jinja2
 
     records, history = build_records(app.manifest.database), build_history(app.manifest.database)
-    shown = serve_pages(app.settings_source, records, history, share_service(home), hurried)
-    async with shown as address:
+    async with serve_pages(app.settings_source, records, history, share_service(service), hurried) as address:
         yield address
 
 
 @asynccontextmanager
-async def _open_mcp(home: LocalService) -> AsyncIterator[Sequence[BaseRoute]]:
-    """Give the routes by which programs ask, within the block; none where settings do not want it."""
-    if not home.app.settings.mcp.enabled:
-        yield ()
+async def _open_mcp(service: LocalService, http: Starlette) -> AsyncIterator[None]:
+    """Serve MCP under `http` within the block if it is enabled."""
+    if not service.app.settings.mcp.enabled:
+        yield
         return
-    from bot.server.mcp.call_limits import CallLimits
-
-    speaker = await asyncio.to_thread(
-        importlib.import_module, "bot.server.mcp.mcp_server"
-    )  # imports mcp: half a second
-    async with speaker.open_mcp_route(CallLimits(home).lend, lambda: home.app.settings) as route:
-        yield (route,)
+    mcp_server = await asyncio.to_thread(importlib.import_module, "bot.server.mcp.mcp_server")  # takes half a second
+    async with mcp_server.open_mcp_route(CallLimits(service).lend, lambda: service.app.settings) as route:
+        http.router.routes.append(route)
+        yield
 
 
 def _ready_message(settings: Settings, address: str, pages: str, arrivals: PlatformConnections) -> str:
-    where = f"ready: {address}, commands reach it through {settings.home}" + (f"; pages at {pages}" if pages else "")
-    there = [one.name for one in arrivals.all if one.connected]
-    late = [one.name for one in arrivals.all if one.ready and not one.connected]
-    said = (f"connected to {', '.join(there)}" if there else "", f"waiting for {', '.join(late)}" if late else "")
-    connected = ", ".join(filter(None, said)) or "no platform is configured"
+    served = f"ready: {address}, commands reach it through {settings.home}" + (f"; pages at {pages}" if pages else "")
+    present = [connection.name for connection in arrivals.all if connection.connected]
+    late = [connection.name for connection in arrivals.all if connection.ready and not connection.connected]
+    states = (
+        f"connected to {', '.join(present)}" if present else "",
+        f"waiting for {', '.join(late)}" if late else "",
+    )
+    connections = ", ".join(filter(None, states)) or "no platform is configured"
     nightly = settings.schedule.nightly
-    return f"{where}; {connected}; " + (f"sources are read in at {nightly}" if nightly else "no nights are set")
+    refresh = f"sources are refreshed at {nightly}" if nightly else "no nightly refresh is set"
+    return f"{served}; {connections}; {refresh}"
 
 
 def build_record_upkeep(app: App, platforms: Mapping[str, Platform]) -> RecordUpkeep:

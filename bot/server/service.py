@@ -1,51 +1,48 @@
-"""Do what commands ask for, in this process; `RemoteService` asks the process that has the home open instead."""
-
-from __future__ import annotations
+"""Carry out commands in this process; `RemoteService` asks the process that has the home open."""
 
 import asyncio
 import gc
 import hashlib
 import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, Union
 
 from bot.answering import question_answering as answering
+from bot.app import App
+from bot.settings.live.live_settings import ReloadReport
+from bot.settings.tables.settings_tables import DenseChoice, EmbeddingSettings, Settings
+from bot.settings.tables.source_settings import SourceContext, SourceSettings
+from bot.types import TurnRequest, TurnResult
+from ingest.types import Engine, EngineName, LiveSource, RefreshProgress, RefreshRefused, RefreshReport
 from pipeline.errors import PipelineError
 from pipeline.llm.model_client import LazyModel
 from pipeline.replies.abstention import is_abstention
 from pipeline.stages.question_analysis import detect_small_talk
+from pipeline.types import Event
 from storage.errors import UnknownCorpus
+from storage.indexes.embedding import MINILM, Embedder, open_embedder
 from storage.language.lazy_pattern import compile_all
+from storage.types import CorpusInfo, DenseMode, Hit
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-    from datetime import datetime
-
-    from bot.app import App
-    from bot.server.control.remote_service import RemoteService
-    from bot.server.refresh.document_lookup import ForgottenDocument
-    from bot.settings.live.live_settings import ReloadReport
-    from bot.settings.tables.settings_tables import DenseChoice, EmbeddingSettings, Settings
-    from bot.settings.tables.source_settings import SourceContext, SourceSettings
-    from bot.types import TurnRequest, TurnResult
-    from ingest.types import Engine, EngineName, LiveSource, RefreshProgress, RefreshReport
-    from pipeline.types import Event
-    from storage.indexes.embedding import Embedder
-    from storage.types import CorpusInfo, DenseMode, Hit
+    from bot.server.control.remote_service import RemoteService  # imports httpx
+    from bot.server.refresh.document_lookup import ForgottenDocument  # imports all sources
 
 
 @dataclass(frozen=True)
 class LocalService:
     """The service of a home that this process has open. Every method raises `ReportableError`s.
 
-    A method that is cancelled stops its work; a turn's record says so. What only refreshes need is imported by them:
-    `ask` starts sooner.
+    A cancelled method stops its work, and a turn's record says so. Modules that only refreshes need are imported by
+    them, so that `ask` starts sooner.
     """
 
     app: App
-    reloading: Callable[[], Awaitable[ReloadReport]] | None = None  # reads the settings again, where this is a server
+    reloading: Callable[[], Awaitable[ReloadReport]] | None = None  # reads the settings again; None outside a server
     _refreshing: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
 
     async def answer(self, asked: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
@@ -63,9 +60,7 @@ class LocalService:
         return await self.app.manifest.corpora()
 
     async def reload(self) -> ReloadReport:
-        """Read the settings again. Raises `StorageError`: the scope cannot be put on record, and nothing changed."""
-        from bot.settings.live.live_settings import ReloadReport
-
+        """Read the settings again. Raises `StorageError`, changing nothing, if a change of scope cannot be recorded."""
         return await self.reloading() if self.reloading else ReloadReport(faults=("No server runs here.",))
 
     async def refresh(
@@ -82,20 +77,20 @@ class LocalService:
     ) -> RefreshReport:
         """Bring a corpus up to date, one at a time: several at once would be slower. `tell` receives the progress.
 
-        Documents that are gone in suspicious number are removed only with `confirm_removal`; what was forgotten comes
-        back only with `restore`. `engine` is what reads and embeds them, `dense` how passages are embedded, both else
-        as the settings say. `night` is the night that it is done for, if it is.
+        A suspicious number of missing documents is removed only with `confirm_removal`; forgotten ones come back only
+        with `restore`. `engine` reads and embeds, and `dense` says how passages are embedded; both default to the
+        settings. `night` is when the nightly refresh was due that this belongs to, if any.
         """
         from ingest.refresh.corpus_refresh import refresh_corpus
 
-        async with self._refreshing, self._open_engine(engine) as far:
-            there, store = await self._opened(corpus, source, night, far), self.app.passages
-            if far is not None:
+        async with self._refreshing, self._open_engine(engine) as distant:
+            opened, store = await self._opened(corpus, source, night, distant), self.app.passages
+            if distant is not None:
                 from ingest.refresh.distributed_source import distribute
 
-                there, store = distribute(there, store, far, find_local_opener(self.app.settings.embedding))
+                opened, store = distribute(opened, store, distant, find_local_opener(self.app.settings.embedding))
             return await refresh_corpus(
-                there,
+                opened,
                 corpus,
                 store,
                 progress=tell,
@@ -107,14 +102,12 @@ class LocalService:
             )
 
     async def _choose_dense(self, corpus: str, source: SourceSettings, wanted: DenseChoice | None) -> DenseMode | None:
-        from storage.types import DenseMode
-
         if wanted is None:
             wanted = self.app.settings.find_dense(corpus)
         if wanted:
             return DenseMode(wanted)
-        known = {one.name for one in await self.app.manifest.catalogue()}
-        return None if corpus in known or not is_large_dump(source) else DenseMode.LAZY
+        names = {info.name for info in await self.app.manifest.catalogue()}
+        return None if corpus in names or not is_large_dump(source) else DenseMode.LAZY
 
     @property
     def refreshing(self) -> bool:
@@ -137,7 +130,7 @@ class LocalService:
         async with self._refreshing:
             return await remove_corpus(self.app.passages, corpus)
 
-    async def forget(self, address: str, corpus: str) -> ForgottenDocument:
+    async def forget(self, address: str, corpus: str) -> "ForgottenDocument":
         """Forget the document of an address, a key or a title; an empty `corpus` means any."""
         from bot.server.refresh import document_lookup
 
@@ -145,7 +138,7 @@ class LocalService:
 
     @asynccontextmanager
     async def _open_engine(self, name: EngineName | None) -> AsyncIterator[Engine | None]:
-        """Give what reads and embeds in place of this process, if anything does."""
+        """Yield the engine that reads and embeds in place of this process, if any."""
         settings = self.app.settings.ingest
         if (name or settings.engine) == "local":
             yield None
@@ -161,10 +154,9 @@ class LocalService:
     async def _opened(
         self, corpus: str, source: SourceSettings, night: datetime | None, engine: Engine | None
     ) -> LiveSource:
-        """Open a source; where that fails, the history records it as of any other refresh."""
+        """Open a source; a failure is recorded in the history like that of any other refresh."""
         from bot.server.refresh import source_factory
         from ingest.refresh.refresh_run import hold_lease, record_run, utc_now
-        from ingest.types import RefreshRefused, RefreshReport
 
         try:
             return await asyncio.to_thread(source_factory.open_source, source, replace(self._around, engine=engine))
@@ -181,22 +173,20 @@ class LocalService:
 
     @property
     def _around(self) -> SourceContext:
-        from bot.settings.tables.source_settings import SourceContext
-
         return SourceContext(self.app.settings.home, os.environ, programs=self.app.settings.ingest.programs)
 
 
 _COLLECTED = (1_000, 5, 100)
-"""How many new objects are looked through at once, then five times as many, in 5 ms; and how seldom all are."""
+"""Thresholds of the garbage collector: young objects are collected in 5 ms, all of them seldom."""
 
 
 async def load_ahead(app: App) -> None:
-    """Load what questions need and else would load at first use, in the middle of others' work; some seconds.
+    """Load what questions would otherwise load at first use, delaying others; takes some seconds.
 
-    The garbage collector looks at none of it again: it would hold everything for a sixth of a second, time and again.
+    The garbage collector leaves all of it alone: a full collection would stop everything for a sixth of a second.
     """
     if isinstance(app.llm, LazyModel):
-        with suppress(PipelineError):  # the first call says what is wrong
+        with suppress(PipelineError):  # the first call reports it
             await app.llm.open()
     await asyncio.to_thread(_load_code, app.settings)
 
@@ -215,14 +205,11 @@ def _load_code(settings: Settings) -> None:
 
 
 def find_local_opener(settings: EmbeddingSettings) -> Callable[[], Embedder] | None:
-    """Return how any process opens the embedder; None for a service, whose key only this process has."""
-    from storage.indexes.embedding import MINILM, open_embedder
-
+    """Return how any process can open the embedder; None for a service, whose key only this process has."""
     return partial(open_embedder, MINILM, {}, settings.bits, threads=1) if settings.function == MINILM else None
 
 
-if TYPE_CHECKING:
-    BotService: TypeAlias = LocalService | RemoteService
+BotService: TypeAlias = Union[LocalService, "RemoteService"]
 
 
 _LARGE = {".xml": 240_000_000}  # bytes of a dump that make 200,000 passages, about
@@ -238,5 +225,5 @@ def is_large_dump(source: SourceSettings) -> bool:
 
 
 def hash_source(source: SourceSettings) -> str:
-    """Hash a source's settings: what was read under others says nothing of what is there now."""
+    """Hash source settings; a change invalidates the checkpoint."""
     return hashlib.sha256(source.model_dump_json().encode()).hexdigest()[:16]

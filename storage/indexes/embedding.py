@@ -14,9 +14,10 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +25,6 @@ from numpy.typing import NDArray
 from storage.database.worker_threads import ThreadPool
 from storage.errors import EmbeddingUnavailable
 from storage.types import Document, Evidence, Passage
-
-if TYPE_CHECKING:
-    from storage.indexes.minilm import TokenStates  # imports onnxruntime
 
 Vectors: TypeAlias = NDArray[np.float32]
 """One row a text, each of length 1, or of zeros where a text says nothing that can be embedded."""
@@ -288,6 +286,18 @@ def indexed_text(document: Document, passage: Passage) -> str:
     return "\n".join(part for part in (document.title, passage.section, passage.text) if part)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class TokenStates:
+    """A text's tokens without the special ones at its ends: their ids, and states after each of `minilm.LAYERS`.
+
+    `layers` are float32 (tokens, WIDTH), each row of length 1; `mean` (WIDTH,) is of length 1 too, the text's vector.
+    """
+
+    ids: NDArray[np.int32]
+    layers: tuple[Vectors, ...]
+    mean: Vectors
+
+
 Found = TypeVar("Found")
 
 
@@ -311,7 +321,7 @@ class LazyReader(Generic[Found]):
 
 
 @cache
-def load_token_states() -> Callable[[Sequence[str]], tuple["TokenStates", ...]]:
+def load_token_states() -> Callable[[Sequence[str]], tuple[TokenStates, ...]]:
     from storage.indexes.minilm import open_token_states  # imports onnx
 
     return open_token_states().read

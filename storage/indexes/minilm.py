@@ -17,7 +17,6 @@ import os
 import platform
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from storage.errors import EmbeddingUnavailable
-from storage.indexes.embedding import ROUNDED, Vectors
+from storage.indexes.embedding import ROUNDED, TokenStates, Vectors
 from storage.indexes.minilm_graph import UNSEEN, WIDTH, build_states_graph, build_vector_graph
 from storage.language.detection import detect_language
 from storage.language.scripts import latin_share
@@ -214,18 +213,6 @@ LAYERS = (0, 3, 6)  # the table of words, half way up, and the top: from what a 
 MOST_SENTENCE_TOKENS = 56  # what is read of each text: a long sentence, its two special tokens included
 
 Floats = NDArray[np.float32]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class TokenStates:
-    """A text's tokens, without the special ones at its ends: their ids, and their states after each of `LAYERS`.
-
-    `layers` are float32 (tokens, WIDTH), each row of length 1; `mean` (WIDTH,) is of length 1 too, the text's vector.
-    """
-
-    ids: NDArray[np.int32]
-    layers: tuple[Floats, ...]
-    mean: Floats
 
 
 def open_token_states(folder: Path | None = None) -> "TokenStateReader":

@@ -29,7 +29,8 @@ from evaluation.claims.labelled_claims import LabelledClaim
 from evaluation.claims.verifiers import build_evidence
 from pipeline.support.scorer import OUTERMOST, WEIGHTS, Scorer, ScorerMember
 from pipeline.support.support_check import analyse_sentence
-from storage.indexes.minilm import TokenStates, open_token_states
+from storage.indexes.embedding import TokenStates
+from storage.indexes.minilm import open_token_states
 from tools.training.answer_weights import Booleans, Floats
 
 _NEWS = 1_000

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -25,13 +25,11 @@ from bot.desk.supervisor import cancel_tasks
 from bot.server.control import control_protocol as protocol
 from bot.server.control.control_socket import open_socket
 from bot.server.http_server import serve_socket
+from bot.server.service import BotService
 from bot.types import Failure, TurnResult
 from bot.views.error_messages import ReportableError, explain_error, explain_failure
 from bot.views.sanitize import replace_unencodable
 from pipeline.types import Status
-
-if TYPE_CHECKING:
-    from bot.server.service import BotService
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +41,7 @@ Work = Callable[[Any, Tell], Awaitable[object]]
 
 @asynccontextmanager
 async def serve_control(
-    home: "BotService", folder: Path, *, grace: float, hurried: asyncio.Event | None = None
+    home: BotService, folder: Path, *, grace: float, hurried: asyncio.Event | None = None
 ) -> AsyncIterator[None]:
     """Serve the control socket of a folder within the block.
 
@@ -57,7 +55,7 @@ async def serve_control(
             yield
 
 
-def build_control_app(home: "BotService") -> Starlette:
+def build_control_app(home: BotService) -> Starlette:
     async def answer(asked: Any, tell: Tell) -> object:
         return _log_failure(await home.answer(asked, tell))
 

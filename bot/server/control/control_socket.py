@@ -4,22 +4,18 @@ A socket's path may have only some 100 characters, and not every file system can
 place, in a private folder for what lives as long as a process.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import socket
 import stat
 import tempfile
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
-
-    from bot.server.service import BotService
-
+    from bot.server.control.remote_service import RemoteService  # imports httpx
 
 SOCKET_FOLDER = "control"
 SOCKET_NAME = "socket"
@@ -107,10 +103,10 @@ def _clear(folder: Path) -> None:
 
 
 @asynccontextmanager
-async def connect_service(home: Path) -> AsyncIterator[BotService | None]:
-    """Give the service of the server that has the home open; None where none answers, such as one that was killed.
+async def connect_service(home: Path) -> AsyncIterator["RemoteService | None"]:
+    """Yield the service of the server that has the home open; None if none answers, as after a kill.
 
-    Raises `VersionMismatch`: the server that answers runs another version of the code.
+    Raises `VersionMismatch`: the server runs another version of the code.
     """
     path = find_socket(home)
     if not path:

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
 from secrets import SystemRandom
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser, BearerAuthBackend, RequireAuthMiddleware
@@ -51,10 +51,8 @@ from bot.settings.tables.network_settings import LOOPBACK
 from bot.settings.tables.settings_tables import Settings
 from bot.views.error_messages import ReportableError, explain_error
 from bot.views.view_reducer import apply_event, start_view
+from pipeline.types import Event
 from storage.language.detection import detect_language
-
-if TYPE_CHECKING:
-    from pipeline.types import Event
 
 PATH = "/mcp"
 MAX_SESSIONS = 1_000  # of clients that speak the protocol's older versions, which have sessions
@@ -108,9 +106,7 @@ class _Tools:
             log.info("tool called", extra={"tool": params.name, "asker": asker.user_id, "milliseconds": spent})
         return _conclude(work)
 
-    async def _run(
-        self, asker: Asker, params: CallToolRequestParams, events: "asyncio.Queue[Event | None]"
-    ) -> BaseModel:
+    async def _run(self, asker: Asker, params: CallToolRequestParams, events: asyncio.Queue[Event | None]) -> BaseModel:
         tool = TOOLS[params.name]
         given = tool.arguments.model_validate(params.arguments or {})
         async with self.lend(asker) as service:
@@ -124,9 +120,7 @@ async def _cancel_when_gone(request: Request | None, work: "asyncio.Task[BaseMod
         work.cancel()
 
 
-async def _report_progress(
-    context: Context, arguments: Mapping[str, Any], events: "asyncio.Queue[Event | None]"
-) -> None:
+async def _report_progress(context: Context, arguments: Mapping[str, Any], events: asyncio.Queue[Event | None]) -> None:
     """Say what happens, in the language of what was asked, until all has."""
     view, step = start_view(0, detect_language(str(next(iter(arguments.values()), ""))[:2_000])), 0
     while (event := await events.get()) is not None:

@@ -3,13 +3,10 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING
 
 from bot.access import Asker
 from bot.desk.supervisor import TaskSupervisor
-
-if TYPE_CHECKING:
-    from bot.server.service import BotService
+from bot.server.service import BotService
 
 
 class SharedHome:
@@ -30,7 +27,7 @@ class SharedHome:
             yield
 
     @asynccontextmanager
-    async def lend(self, _: Asker) -> "AsyncIterator[BotService]":
+    async def lend(self, _: Asker) -> AsyncIterator[BotService]:
         """Give the service within the block. Raises what opening the home raises."""
         self._calls += 1
         try:
@@ -40,7 +37,7 @@ class SharedHome:
             # In a task of its own: whoever is cancelled has no time for it.
             self._closing.spawn(self._close_unused())
 
-    async def _open(self) -> "BotService":
+    async def _open(self) -> BotService:
         async with self._turn:
             if self._opened is None:
                 async with AsyncExitStack() as stack:

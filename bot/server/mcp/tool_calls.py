@@ -1,9 +1,8 @@
 """Do what a tool is called for, within what its caller may read: an answer, a verdict, passages, corpora."""
 
-from __future__ import annotations
-
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Protocol
+from typing import Annotated, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -11,17 +10,11 @@ from bot.access import Asker, select_readable
 from bot.answering.turn_kit import validate_query
 from bot.server.mcp import tool_results as results
 from bot.settings.tables.network_settings import MCP, TOKENS, list_token_ids
-from bot.types import TurnRequest
-from pipeline.types import Status
+from bot.settings.tables.settings_tables import Settings
+from bot.types import TurnRequest, TurnResult
+from pipeline.types import Event, Status
 from storage.errors import UnknownCorpus
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
-
-    from bot.settings.tables.settings_tables import Settings
-    from bot.types import TurnResult
-    from pipeline.types import Event
-    from storage.types import CorpusInfo, Hit
+from storage.types import CorpusInfo, Hit
 
 MAX_PASSAGES = 50
 

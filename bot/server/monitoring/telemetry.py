@@ -8,8 +8,10 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import choose_encoder
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -18,16 +20,13 @@ from bot import read_version
 from bot.app import App
 from bot.server.http_server import METRICS
 from bot.server.monitoring.health import Readiness
+from bot.server.monitoring.metrics import ServerMetrics, ServerState, StateCollector
+from bot.server.monitoring.turn_spans import open_tracer
 from bot.settings.tables.network_settings import HttpSettings
 from storage.database.schema import REVISION
 from storage.errors import StorageError
 from storage.home.home_folder import free_bytes, used_bytes
 from storage.types import LogEntry
-
-if TYPE_CHECKING:
-    from prometheus_client import CollectorRegistry
-
-    from bot.server.monitoring.metrics import ServerMetrics, ServerState, StateCollector
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +43,7 @@ class EntryObserver(Protocol):
 class Telemetry:
     """What watches. Its methods never raise and never block: what they fail at is logged."""
 
-    metrics: "ServerMetrics | None" = None
+    metrics: ServerMetrics | None = None
     tracer: EntryObserver | None = None
     routes: Callable[["StateReader"], tuple[Route, ...]] = lambda _: ()
 
@@ -68,16 +67,10 @@ class Telemetry:
 @asynccontextmanager
 async def open_telemetry(settings: HttpSettings, environ: Mapping[str, str]) -> AsyncIterator[Telemetry]:
     """Give what settings want watched. Raises `TracingUnavailable`."""
-    from bot.server.monitoring.turn_spans import open_tracer
-
     async with open_tracer(settings.traces, environ) as tracer:
         if not settings.metrics:
             yield Telemetry(tracer=tracer)
             return
-        from prometheus_client import CollectorRegistry
-
-        from bot.server.monitoring.metrics import ServerMetrics, StateCollector
-
         registry, collector = CollectorRegistry(), StateCollector()
         metrics = ServerMetrics(registry)
         registry.register(collector)
@@ -97,9 +90,7 @@ class StateReader:
     _until: float = float("-inf")
     _reading: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    async def read(self) -> "ServerState":
-        from bot.server.monitoring.metrics import ServerState
-
+    async def read(self) -> ServerState:
         async with self._reading:
             reasons = await self.readiness.reasons()
             state = ServerState(
@@ -139,9 +130,8 @@ def _file_size(file: Path) -> int:
         return 0
 
 
-def _build_route(registry: "CollectorRegistry", collector: "StateCollector", reader: StateReader) -> Route:
+def _build_route(registry: CollectorRegistry, collector: StateCollector, reader: StateReader) -> Route:
     """Build the route of `/metrics`, for whoever asks this machine itself: a proxy has it to itself."""
-    from prometheus_client.exposition import choose_encoder
 
     async def show(request: Request) -> Response:
         if any(name in request.headers for name in _PROXIED):

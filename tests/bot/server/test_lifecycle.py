@@ -260,7 +260,7 @@ async def test_it_is_ready_when_its_platforms_are_and_serves_their_routes(heard:
     assert (ready.status_code, ready.json()["reasons"].keys()) == (503, {"documents", "slack"})
     assert ready.json()["reasons"]["slack"] == "Slack does not answer."
     assert hooked.text == "heard"
-    assert line.endswith("; connected to slack; no nights are set")
+    assert line.endswith("; connected to slack; no nightly refresh is set")
 
 
 async def test_a_platform_that_refuses_us_ends_it_and_leaves_nothing_open() -> None:

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from pipeline.support.scorer import EmbedTokens, load_scorer
 from pipeline.support.support_check import MAX_CHARACTERS, SupportChecker, check_verbatim, find_verbatim_passage
-from storage.indexes.minilm import TokenStates, open_token_states
+from storage.indexes.embedding import TokenStates
+from storage.indexes.minilm import open_token_states
 from storage.types import Document, Evidence, Passage, PassageKind
 from tests.pipeline.support import word_embeddings
 from tests.pipeline.world import hit
