@@ -140,6 +140,7 @@ class ModelServer:
                 else:
                     self.counts.prompt_tokens += answer.prompt_tokens
                     self.counts.cached_tokens += answer.cached
+                    self.changed.set()
                     await self._reply(request, answer, out)
         except Exception:
             out.abort()  # otherwise the client would wait for ever

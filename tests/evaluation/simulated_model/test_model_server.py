@@ -115,7 +115,8 @@ async def test_waiting_requests_are_not_started(places: int, started: int) -> No
     async with serving(replace(PLAIN, pace=replace(PLAIN.pace, concurrency=places))) as (server, clock, url):
         clock.sleeping.clear()
         calls = asyncio.gather(ask(url), ask(url))
-        await server.until(lambda server: server.counts.requests == 2)
+        await server.until(lambda it: it.counts.requests == 2 and it.counts.prompt_tokens >= started * 200)
+        await asyncio.sleep(0)
         assert server.counts.prompt_tokens == started * 200
         clock.sleeping.set()
         await calls
