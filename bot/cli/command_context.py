@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from bot.app import App, Records
-    from bot.cli.setup.setup_terminal import Terminal
+    from bot.cli.setup.prompter import Terminal
     from bot.server.refresh.run_history import RefreshHistory
     from bot.server.service import BotService
     from bot.settings.live.live_settings import LiveSettings
@@ -133,7 +133,7 @@ async def _serve(live: LiveSettings, read: Callable[[], Settings]) -> None:
 
 
 def _open_terminal(output: Output) -> Terminal:
-    from bot.cli.setup.setup_terminal import ConsoleTerminal
+    from bot.cli.setup.prompter import ConsoleTerminal
 
     return ConsoleTerminal(output)
 

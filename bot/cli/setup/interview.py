@@ -1,37 +1,35 @@
-"""Ask what `footnote setup` wants to know, and try each answer at once.
+"""Ask the questions of `footnote setup`, and try each answer at once.
 
-What options give is not asked. What was chosen is returned; nothing is written.
+Answers given as options are not asked for. The choices are returned; nothing is written.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.cli.setup.platform_interview import PlatformInterview, PlatformTries, select_platforms
-from bot.cli.setup.prompter import Prompter, name_missing
+from bot.cli.setup.platform_interview import PlatformInterview, select_platforms
+from bot.cli.setup.prompter import Prompter, make_missing_fault
 from bot.cli.setup.setup_choices import (
     FolderChoice,
-    FolderCount,
     ModelChoice,
     PlatformChoice,
     SetupChoices,
     describe_readers,
     name_corpus,
 )
-from bot.doctor.diagnosis import CheckResult
+from bot.cli.setup.setup_tries import SetupTries
 from bot.settings.platform_registry import EVERYONE
-from bot.settings.tables.field_types import expand_home
+from bot.settings.tables.field_types import expand_home, validate_web_address
 from bot.settings.tables.settings_tables import CORPUS_NAME_RULE, CorpusSettings, Settings
 from bot.settings.tables.source_settings import FolderSettings
 from bot.views.error_messages import Fault, explain_error
 
 NONE = "none"
-_WEB = ("http://", "https://")
 
 
 @dataclass(frozen=True, slots=True)
 class GivenAnswers:
-    """What options answer; None where they do not."""
+    """The answers given as options; None if not given."""
 
     documents: tuple[Path, ...] | None = None
     corpus: str = ""
@@ -40,27 +38,21 @@ class GivenAnswers:
     workspaces: tuple[str, ...] = ()
     model: str | None = None  # its name, or "none"
     model_url: str = ""
-    defaults: bool = False  # whether nothing is asked
-
-
-@dataclass(frozen=True, slots=True)
-class SetupTools:
-    """How answers are tried. Each blocks."""
-
-    count_folder: Callable[[Path], FolderCount]  # raises what the folder's source raises
-    try_model: Callable[[ModelChoice], Sequence[CheckResult]]
-    platforms: PlatformTries
+    defaults: bool = False  # whether to ask nothing
 
 
 class Interview:
     """One run of the questions."""
 
-    def __init__(self, prompter: Prompter, tools: SetupTools, settings: Settings, given: GivenAnswers) -> None:
-        self._prompter, self._tools, self._settings, self._given = prompter, tools, settings, given
-        self._platforms = PlatformInterview(prompter, tools.platforms, settings, given.workspaces)
+    def __init__(self, prompter: Prompter, tries: SetupTries, settings: Settings, given: GivenAnswers) -> None:
+        self._prompter = prompter
+        self._tries = tries
+        self._settings = settings
+        self._given = given
+        self._platforms = PlatformInterview(prompter, tries, settings, given.workspaces)
 
     def run(self, *, timezone: str) -> SetupChoices:
-        """Ask everything. Raises `CommandError` where an answer is missing, or refused, and nobody can be asked."""
+        """Ask everything. Raises `CommandError` if an answer is missing or refused, and the user is not asked."""
         folders = self._ask_folders()
         platforms = self._ask_platforms()
         corpora = [*(corpus.name for corpus in self._settings.corpus), *(folder.corpus for folder in folders)]
@@ -85,26 +77,26 @@ class Interview:
             if not first and not answer:
                 return folders
             if answer == NONE:
-                self._prompter.tell("docs/sources.md tells how to name other sources in footnote.toml.")
+                self._prompter.tell("docs/sources.md explains how to name other sources in footnote.toml.")
                 return folders
             if answer:
                 self._add_folder(Path(answer), folders, "")
             else:
                 self._prompter.tell(
-                    "Type its path, such as ~/handbook; or none, if they are in git, a wiki or Confluence."
+                    "Type its path, such as ~/handbook; or none, if your documents are in git, a wiki or Confluence."
                 )
 
     def _add_folder(self, given: Path, folders: list[FolderChoice], name: str) -> None:
-        """Add a folder, if it can be read and is not there yet."""
+        """Add a folder, if it can be read and is new."""
         path = expand_home(given).absolute()
         taken: dict[str, Path | None] = {folder.corpus: folder.path for folder in folders}
         taken |= {corpus.name: getattr(corpus.source, "path", None) for corpus in self._settings.corpus}
-        if there := next((corpus for corpus, known in taken.items() if known == path), ""):
-            self._prompter.tell(f"That folder is read already: it is {there}.")
+        if same := next((corpus for corpus, known in taken.items() if known == path), ""):
+            self._prompter.tell(f"That folder is read already: it is {same}.")
             return
         try:
-            count = self._tools.count_folder(path)
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is told, and another folder asked for
+            count = self._tries.count_folder(path)
+        except Exception as error:  # noqa: BLE001 - any error is shown, and another folder asked for
             self._prompter.refuse(explain_error(error))
             return
         if not count.total:
@@ -115,14 +107,20 @@ class Interview:
             return
         self._prompter.tell(count.describe(), "ok")
         corpus = name or self._ask_corpus_name(name_corpus(path, taken), list(taken))
-        address = self._prompter.ask("Footnotes can link to its pages on the web; their address? (Enter: none)")
-        while address and not address.startswith(_WEB):
-            address = self._prompter.ask("An address begins with https://; which one? (Enter: none)")
+        address = self._ask_address("Footnotes can link to its pages on the web; their address? (Enter: none)")
         folders.append(FolderChoice(corpus, path, address))
+
+    def _ask_address(self, prompt: str) -> str:
+        while True:
+            address = self._prompter.ask(prompt)
+            try:
+                return validate_web_address(address)
+            except ValueError as error:
+                self._prompter.tell(f"It {error}.", "no")
 
     def _ask_corpus_name(self, plain: str, taken: Sequence[str]) -> str:
         while True:
-            name = self._prompter.ask(f"What is it to be called? (Enter: {plain})") or plain
+            name = self._prompter.ask(f"What should it be called? (Enter: {plain})") or plain
             try:
                 CorpusSettings.model_validate({"name": name})
             except ValueError:
@@ -139,11 +137,11 @@ class Interview:
         else:
             wanted = self._platforms.choose()
         if not wanted:
-            self._prompter.tell("This terminal answers, and others can follow whenever you like.")
+            self._prompter.tell("This terminal answers; you can add platforms later.")
         return [self._platforms.ask(entry) for entry in wanted]
 
     def _ask_readers(self, corpora: Sequence[str], platforms: Sequence[PlatformChoice]) -> dict[str, tuple[str, ...]]:
-        """Ask who may read each corpus, where there is a platform on which somebody could."""
+        """Ask who may read each corpus."""
         self._prompter.head("Who may read what")
         chosen = dict[str, tuple[str, ...]]()
         for corpus in corpora:
@@ -152,75 +150,80 @@ class Interview:
                 chosen[corpus] = now or self._given.visible_to
             else:
                 chosen[corpus] = now if self._prompter.quiet else self._ask_who(corpus, now, platforms)
-            told = f"{corpus}: read by {describe_readers(chosen[corpus])}."
-            self._prompter.tell(told, "ok" if chosen[corpus] else "note")
+            text = f"{corpus}: read by {describe_readers(chosen[corpus])}."
+            self._prompter.tell(text, "ok" if chosen[corpus] else "note")
         return chosen
 
     def _ask_who(self, corpus: str, now: tuple[str, ...], platforms: Sequence[PlatformChoice]) -> tuple[str, ...]:
-        where = " and ".join(one.title for choice in platforms for one in choice.workspaces) or "your own workspace"
+        where = (
+            " and ".join(workspace.title for choice in platforms for workspace in choice.workspaces)
+            or "your own workspace"
+        )
         self._prompter.tell(f"Who may read {corpus}, that is: who gets answers from it?")
         everybody = f"everybody: all members of {where}, in all channels of your own"
-        titles = [everybody, "only who is in some channels", "nobody yet, only this terminal"]
+        titles = [everybody, "only members of some channels", "only this terminal for now"]
         chosen = self._prompter.choose(titles, keep=bool(now))
         if not chosen:
             return now
         if chosen == [0]:
             return (EVERYONE,)
         return (
-            tuple(one for choice in platforms for one in self._platforms.ask_channels(choice)) if chosen == [1] else ()
+            tuple(reader for choice in platforms for reader in self._platforms.ask_channels(choice))
+            if chosen == [1]
+            else ()
         )
 
     def _ask_model(self) -> ModelChoice | None:
         self._prompter.head("3. A language model")
         given, now = self._given, self._settings.model
         if given.model == NONE or (given.model is None and self._prompter.quiet):
-            self._prompter.tell(f"As it is: {now.names or 'none; answers are quoted from the documents'}.")
+            self._prompter.tell(f"Unchanged: {now.names or 'none; answers are quoted from the documents'}.")
             return None
         if given.model is not None:
             choice = ModelChoice(given.model, given.model_url)
-            return choice if self._prompter.report(self._tools.try_model(choice)) else self._ask_model_details(own=True)
+            return choice if self._prompter.report(self._tries.try_model(choice)) else self._ask_model_details(own=True)
         self._prompter.tell(
             "None is needed: without one, answers are sentences of your documents, word for word, and nothing leaves "
             "this machine."
         )
         if now.configured:
-            self._prompter.tell(f"Now it is {now.names}{now.base_url and f' at {now.base_url}'}.")
+            self._prompter.tell(f"Currently it is {now.names}{now.base_url and f' at {now.base_url}'}.")
         titles = ["none", "OpenAI's, with a key", "one behind another server that speaks OpenAI's protocol"]
         chosen = self._prompter.choose(titles, default="" if now.configured else "1", keep=now.configured)
         if chosen == [0] and now.configured:
-            self._prompter.tell("It stays, until [model] and its variables are taken away.", "note")
+            self._prompter.tell("It stays until you remove [model] and its variables.", "note")
         return self._ask_model_details(own=chosen == [2]) if chosen not in ([], [0]) else None
 
     def _ask_model_details(self, *, own: bool) -> ModelChoice:
         while True:
             address, name = "", ""
-            while own and not address.startswith(_WEB):
-                address = self._prompter.ask("Its address, such as http://localhost:8000/v1:")
+            while own and not address:
+                address = self._ask_address("Its address, such as http://localhost:8000/v1:")
             key = self._prompter.ask(f"Its key{' (Enter: it needs none)' if own else ''}:", secret=True)
             while own and not name:
                 name = self._prompter.ask("The model's name there:")
             choice = ModelChoice(name or self._prompter.ask("Which model? (Enter: the usual one)"), address, key)
-            if self._prompter.report(self._tools.try_model(choice)):
+            if self._prompter.report(self._tries.try_model(choice)):
                 return choice
 
 
 def find_missing_answers(given: GivenAnswers, settings: Settings) -> list[Fault]:
-    """Return all that nobody is asked and that options, settings and variables do not say. Raises `CommandError`."""
-    found = []
+    """Return the answers that options, settings and variables lack. Raises `CommandError` for an unknown platform."""
+    missing = []
     if not given.documents and not settings.corpus:
-        found.append(name_missing("which documents to read", "--documents FOLDER"))
+        missing.append(make_missing_fault("which documents to read", "--documents FOLDER"))
     chosen = select_platforms(settings, given.platforms)
     for entry in chosen:
         table = entry.read(settings)
         for question in entry.setup.list_questions(table):
             if not (getattr(table, question.key) or question.default):
                 variable = entry.settings.SECRETS.get(question.key) or f"FOOTNOTE_{entry.name}__{question.key}".upper()
-                found.append(name_missing(f"{entry.title}'s {question.prompt}", f"the variable {variable}"))
+                missing.append(make_missing_fault(f"{entry.title}'s {question.prompt}", f"the variable {variable}"))
     unread = [corpus.name for corpus in settings.corpus if not corpus.visible_to]
     if chosen and given.visible_to is None and (given.documents or unread):
         how = "--visible-to '*' (everybody of your own), or --visible-to with a channel's id"
-        found.append(name_missing("who may read the documents", how))
-    return found
+        missing.append(make_missing_fault("who may read the documents", how))
+    return missing
 
 
 def _describe_source(corpus: CorpusSettings) -> str:

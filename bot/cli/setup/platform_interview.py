@@ -1,13 +1,12 @@
-"""Ask for the platforms in which people are to ask: their secrets, each tried at once, and where the bot is there."""
+"""Ask which platforms to use, for their secrets, each tried at once, and for the workspaces and channels there."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bot.cli.setup.prompter import Prompter
 from bot.cli.setup.setup_choices import PlatformChoice, parse_readers
+from bot.cli.setup.setup_tries import SetupTries
 from bot.cli.terminal_output import CommandError
-from bot.doctor.diagnosis import CheckResult
 from bot.platforms.platform_setup import BotLocation, SetupQuestion, Workspace
 from bot.settings.platform_registry import PlatformEntry, PlatformSettings, load_platforms
 from bot.settings.secret_shapes import find_misplaced_secret
@@ -18,22 +17,13 @@ NONE = "none"
 _LATER = "later"
 
 
-@dataclass(frozen=True, slots=True)
-class PlatformTries:
-    """How a platform's answers are tried. Each blocks; the last two raise what the platform's library raises."""
-
-    try_answer: Callable[[PlatformEntry, PlatformSettings, str], Sequence[CheckResult]]
-    locate_bot: Callable[[PlatformEntry, PlatformSettings], BotLocation]
-    list_channels: Callable[[PlatformEntry, PlatformSettings, str], Mapping[str, str]]
-
-
 def list_offered() -> list[PlatformEntry]:
-    """Return the platforms that bring questions."""
+    """Return the platforms that can be set up."""
     return [entry for entry in load_platforms().values() if entry.guide]
 
 
 def select_platforms(settings: Settings, names: Sequence[str] | None) -> list[PlatformEntry]:
-    """Return the platforms of these names; None: those that are configured. Raises `CommandError`."""
+    """Return the platforms of these names; for None, the configured ones. Raises `CommandError`."""
     offered = {entry.name: entry for entry in list_offered()}
     if names is None:
         return [entry for entry in offered.values() if entry.read(settings).configured]
@@ -45,29 +35,30 @@ def select_platforms(settings: Settings, names: Sequence[str] | None) -> list[Pl
 
 
 class PlatformInterview:
-    """Asks for platforms."""
-
-    def __init__(self, prompter: Prompter, tries: PlatformTries, settings: Settings, own: Sequence[str]) -> None:
-        """Take how to ask and to try, the settings as they are, and the ids of workspaces that options name."""
-        self._prompter, self._tries, self._settings, self._own = prompter, tries, settings, own
-        self.channels = dict[str, str]()  # the names of all that were listed, by their ids
+    def __init__(self, prompter: Prompter, tries: SetupTries, settings: Settings, own: Sequence[str]) -> None:
+        """Take the current settings, and the workspaces that options name (`own`)."""
+        self._prompter = prompter
+        self._tries = tries
+        self._settings = settings
+        self._own = own
+        self.channels = dict[str, str]()  # names of all listed channels, by their ids
 
     def choose(self) -> list[PlatformEntry]:
         """Ask which platforms."""
         offered = list_offered()
-        there = select_platforms(self._settings, None)
-        plain = ",".join(str(offered.index(entry) + 1) for entry in there)
+        configured = select_platforms(self._settings, None)
+        plain = ",".join(str(offered.index(entry) + 1) for entry in configured)
         titles = [*(entry.title for entry in offered), "none yet, only this terminal"]
         numbers = self._prompter.choose(titles, several=True, default=plain)
         chosen = [offered[number] for number in sorted(set(numbers)) if number < len(offered)]
-        for entry in there:
+        for entry in configured:
             if entry not in chosen:
                 secrets = " and ".join(entry.settings.SECRETS.values())
-                self._prompter.tell(f"{entry.title} stays as it is, until {secrets} are taken away.", "note")
+                self._prompter.tell(f"{entry.title} stays until you remove {secrets}.", "note")
         return chosen
 
     def ask(self, entry: PlatformEntry) -> PlatformChoice:
-        """Ask all that a platform needs."""
+        """Ask everything that a platform needs."""
         setup, table = entry.setup, entry.read(self._settings)
         if not table.configured:
             self._prompter.tell(f"In {entry.title}, once:")
@@ -80,24 +71,24 @@ class PlatformInterview:
         changes, workspaces = dict(location.changes), location.workspaces
         if setup.workspaces_key:
             workspaces = self._choose_workspaces(entry, table, location)
-            held = getattr(table, setup.workspaces_key)
-            if self._own or not any({one.id, one.title} & set(held) for one in workspaces):
-                changes[setup.workspaces_key] = tuple(one.id for one in workspaces)
+            current = getattr(table, setup.workspaces_key)
+            if self._own or not any({workspace.id, workspace.title} & set(current) for workspace in workspaces):
+                changes[setup.workspaces_key] = tuple(workspace.id for workspace in workspaces)
         changes = {key: value for key, value in changes.items() if getattr(table, key) != value}
         return PlatformChoice(entry, table, answers, changes, location.mention, workspaces)
 
     def _ask_question(
         self, entry: PlatformEntry, table: PlatformSettings, question: SetupQuestion, answers: dict[str, str]
     ) -> PlatformSettings:
-        """Ask until an answer is kept, and return the table with it."""
-        held = _reveal(getattr(table, question.key))
-        if not held:
+        """Ask until an answer is accepted, and return the table with it."""
+        current = _reveal(getattr(table, question.key))
+        if not current:
             self._prompter.tell(question.where)
         while True:
-            keep = " (Enter: as it is)" if held else question.default and f" (Enter: {question.default})"
+            keep = " (Enter: as it is)" if current else question.default and f" (Enter: {question.default})"
             answer = (
                 self._prompter.ask(f"{entry.title}: {question.prompt}{keep}:", secret=question.secret)
-                or held
+                or current
                 or question.default
             )
             if not answer:
@@ -106,15 +97,15 @@ class PlatformInterview:
                 continue
             tried = self._validate(entry, table, question, answer)
             if tried and self._prompter.report(self._tries.try_answer(entry, tried, question.key)):
-                if answer != held:
+                if answer != current:
                     answers[question.key] = answer
                 return tried
-            held = ""
+            current = ""
 
     def _validate(
         self, entry: PlatformEntry, table: PlatformSettings, question: SetupQuestion, answer: str
     ) -> PlatformSettings | None:
-        """Return the table with an answer; None where it is surely none, which is told."""
+        """Return the table with an answer; None for an invalid one, after showing why."""
         wrong = (
             find_misplaced_secret(load_platforms().values(), entry, question.key, answer) if question.secret else None
         )
@@ -124,60 +115,61 @@ class PlatformInterview:
         try:
             return type(table).model_validate({**dict(table), question.key: answer})
         except ValueError:
-            self._prompter.refuse(Fault("settings", f"That will not do: {question.prompt}.", question.where))
+            self._prompter.refuse(Fault("settings", f"This is not valid: {question.prompt}.", question.where))
             return None
 
     def _locate(self, entry: PlatformEntry, table: PlatformSettings) -> BotLocation | None:
-        """Return where the bot is; None where the platform does not say, which is told."""
+        """Return where the bot is; None if the platform does not say, after showing why."""
         try:
             return self._tries.locate_bot(entry, table)
-        except Exception as error:  # noqa: BLE001 - what was answered is kept although it could not be tried
+        except Exception as error:  # noqa: BLE001 - the answers are kept although they could not be tried
             self._prompter.tell(f"{entry.title} does not say where the bot is: {explain_error(error).message}", "note")
             return None
 
     def _choose_workspaces(
         self, entry: PlatformEntry, table: PlatformSettings, location: BotLocation
     ) -> tuple[Workspace, ...]:
-        """Return which workspaces are the team's own; of those elsewhere nothing is answered."""
+        """Return the team's own workspaces; in others the bot does not answer."""
         kind = entry.workspace.lower()
         known = tuple(self._own or getattr(table, entry.setup.workspaces_key))
         while not location.workspaces:
-            said = location.invitation or f"Name yours later: [{entry.name}] {entry.setup.workspaces_key}."
-            self._prompter.tell(f"The bot is in no {kind} yet. {said}", "note")
-            asked = location.invitation and not self._prompter.quiet
-            if not asked or self._prompter.ask(f"Enter looks again; `{_LATER}` goes on without:").lower() == _LATER:
-                return tuple(Workspace(one, one) for one in known)
+            advice = location.invitation or f"Name yours later: [{entry.name}] {entry.setup.workspaces_key}."
+            self._prompter.tell(f"The bot is not in a {kind} yet. {advice}", "note")
+            can_retry = location.invitation and not self._prompter.quiet
+            if not can_retry or self._prompter.ask(f"Enter checks again; `{_LATER}` skips it:").lower() == _LATER:
+                return tuple(Workspace(name, name) for name in known)
             location = self._locate(entry, table) or location
-        there = tuple(one for one in location.workspaces if {one.id, one.title} & set(known))
-        if there:
-            return there
-        which = " or ".join(f"{one.title} ({one.id})" for one in location.workspaces)
+        own = tuple(place for place in location.workspaces if {place.id, place.title} & set(known))
+        if own:
+            return own
+        titles = [f"{place.title} ({place.id})" for place in location.workspaces]
+        which = " or ".join(titles)
         if known:
-            said = f"The bot is in no {kind} of {entry.title} with the id {' or '.join(known)}."
+            message = f"The bot is not in a {kind} of {entry.title} with the id {' or '.join(known)}."
             hint = f"It is in {which}: give --workspace with its id." if self._prompter.quiet else ""
-            self._prompter.refuse(Fault("unknown_workspace", said, hint))
+            self._prompter.refuse(Fault("unknown_workspace", message, hint))
         elif len(location.workspaces) == 1:
-            self._prompter.tell(f"It answers in {location.workspaces[0].title}, and in no other {kind}.")
+            self._prompter.tell(f"It answers in {location.workspaces[0].title} only.")
             return location.workspaces
         if self._prompter.quiet:
             self._prompter.require(f"which {kind} of {entry.title} is your own", f"--workspace with its id: {which}")
-        self._prompter.tell(f"Which {kind}s are your own? In others nothing is answered.")
-        numbers = self._prompter.choose([f"{one.title} ({one.id})" for one in location.workspaces], several=True)
+        self._prompter.tell(f"Which {kind}s are your own? The bot does not answer in others.")
+        numbers = self._prompter.choose(titles, several=True)
         return tuple(location.workspaces[number] for number in sorted(set(numbers)))
 
     def ask_channels(self, choice: PlatformChoice) -> tuple[str, ...]:
-        """Ask which channels of a platform may read something."""
-        found = list[str]()
+        """Ask which channels of a platform may read a corpus."""
+        readers = list[str]()
         for workspace in choice.workspaces:
             try:
                 channels = self._tries.list_channels(choice.entry, choice.table, workspace.id)
-            except Exception as error:  # noqa: BLE001 - ids can be typed all the same
-                self._prompter.tell(f"Its channels cannot be listed: {explain_error(error).message}", "note")
+            except Exception as error:  # noqa: BLE001 - the user can type ids
+                self._prompter.tell(f"Cannot list its channels: {explain_error(error).message}", "note")
                 channels = {}
             prefix = f"{choice.entry.name}:{workspace.id}"
             self.channels |= {f"{prefix}/{number}": f"#{name}" for name, number in channels.items()}
-            found += self._ask_channels_of(choice.entry.name, workspace, channels)
-        return tuple(found)
+            readers += self._ask_channels_of(choice.entry.name, workspace, channels)
+        return tuple(readers)
 
     def _ask_channels_of(self, platform: str, workspace: Workspace, channels: Mapping[str, str]) -> Sequence[str]:
         while True:
@@ -187,8 +179,8 @@ class PlatformInterview:
             try:
                 return parse_readers(answer, platform, workspace.id, channels)
             except ValueError as unknown:
-                hint = f" Its id is found in its details; or write {platform}:{workspace.id}/ID."
-                self._prompter.tell(f"There is no channel {unknown} that the bot can see.{hint}", "no")
+                hint = f" Its id is in its details; or write {platform}:{workspace.id}/ID."
+                self._prompter.tell(f"The bot cannot see a channel {unknown}.{hint}", "no")
 
 
 def _reveal(value: Any) -> str:

@@ -1,42 +1,98 @@
-"""Ask and tell in the form that all questions of `footnote setup` have; or take the defaults, and ask nothing."""
+"""Ask and inform the user of `footnote setup`, in lines that fit the terminal; or take defaults without asking."""
 
-from collections.abc import Sequence
+import getpass
+import sys
+import textwrap
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
-from bot.cli.setup.setup_terminal import Terminal
-from bot.cli.terminal_output import CommandError
+from bot.cli.terminal_output import CommandError, Output
 from bot.doctor.diagnosis import CheckResult
 from bot.views.error_messages import Fault
+from bot.views.sanitize import sanitize_line
+
+WIDEST = 100
+NO_TERMINAL = Fault("unconfirmed", "This is not a terminal.", "Run it in one, or add --yes, which asks nothing.")
+
+
+class Terminal(Protocol):
+    def say(self, text: str = "", *, indent: int = 0, hang: int = 0) -> None:
+        """Print a paragraph, indented, and from its second line on by `hang` more."""
+        ...
+
+    def ask(self, prompt: str, *, secret: bool = False) -> str:
+        """Return what the user types. Raises `CommandError` without a terminal."""
+        ...
+
+
+def wrap_paragraph(text: str, width: int, *, indent: int = 0, hang: int = 0) -> str:
+    """Break a paragraph into lines of at most this width; longer words stay whole. Pure."""
+    wrapped = textwrap.wrap(
+        sanitize_line(text),
+        max(20, min(width, WIDEST)),
+        initial_indent=" " * indent,
+        subsequent_indent=" " * (indent + hang),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return "\n".join(wrapped)
+
+
+@dataclass(frozen=True, slots=True)
+class ConsoleTerminal:
+    """The terminal of this process: text goes to stderr, and stdout is left for the answer."""
+
+    output: Output
+    read: Callable[[str], str] = input
+    read_secret: Callable[[str], str] = getpass.getpass
+    is_terminal: Callable[[], bool] = sys.stdin.isatty
+
+    def say(self, text: str = "", *, indent: int = 0, hang: int = 0) -> None:
+        self.output.err.out(wrap_paragraph(text, self.output.err.width, indent=indent, hang=hang), highlight=False)
+
+    def ask(self, prompt: str, *, secret: bool = False) -> str:
+        if not self.is_terminal():
+            raise CommandError(NO_TERMINAL)
+        *above, last = wrap_paragraph(prompt, self.output.err.width).splitlines() or [""]
+        for line in above:
+            self.output.err.out(line, highlight=False)
+        try:
+            return (self.read_secret if secret else self.read)(f"{last} ").strip()
+        except EOFError as error:
+            raise CommandError(NO_TERMINAL) from error
+
 
 _MARKS = {"ok": "ok", "warn": "note", "fail": "no", "skip": "--"}
 KEEP_ANYWAY = "go on"
 INDENT = 2
 
 
-def name_missing(what: str, how: str) -> Fault:
-    """Return the fault that an answer is missing which nobody is asked for."""
+def make_missing_fault(what: str, how: str) -> Fault:
+    """Return the fault that a required answer is missing."""
     return Fault("missing_answer", f"Nothing says {what}.", f"Give {how}.")
 
 
 def find_choices(answer: str, titles: Sequence[str]) -> list[int]:
-    """Return the places of what an answer names, by numbers or how titles begin; nothing if it is none; pure."""
+    """Return the indexes that an answer chooses, by numbers or beginnings of titles; empty if it is invalid. Pure."""
     plain = [title.casefold() for title in titles]
-    # A title may hold a comma, or blanks.
-    for said in ([answer], answer.split(","), answer.replace(",", " ").split()):
-        found = [_find_choice(one.strip().casefold(), plain) for one in said if one.strip()]
-        if found and None not in found:
-            return [place for place in found if place is not None]
+    # A title may contain a comma, or blanks.
+    for parts in ([answer], answer.split(","), answer.replace(",", " ").split()):
+        indexes = [_find_choice(part.strip().casefold(), plain) for part in parts if part.strip()]
+        if indexes and None not in indexes:
+            return [index for index in indexes if index is not None]
     return []
 
 
-def _find_choice(said: str, titles: Sequence[str]) -> int | None:
-    if said.isdecimal():
-        return int(said) - 1 if 0 < int(said) <= len(titles) else None
-    named = [place for place, title in enumerate(titles) if title.startswith(said)]
-    return named[0] if len(named) == 1 else None
+def _find_choice(typed: str, titles: Sequence[str]) -> int | None:
+    if typed.isdecimal():
+        return int(typed) - 1 if 0 < int(typed) <= len(titles) else None
+    matches = [index for index, title in enumerate(titles) if title.startswith(typed)]
+    return matches[0] if len(matches) == 1 else None
 
 
 class Prompter:
-    """Asks on a terminal; with `quiet` it asks nothing, every answer is empty, and what is refused is an error."""
+    """Asks on a terminal; with `quiet` it asks nothing, every answer is empty, and a refused answer is an error."""
 
     def __init__(self, terminal: Terminal, *, quiet: bool) -> None:
         self._terminal, self.quiet = terminal, quiet
@@ -57,7 +113,7 @@ class Prompter:
     def choose(
         self, titles: Sequence[str], *, several: bool = False, default: str = "", keep: bool = False
     ) -> list[int]:
-        """Return the places of what is chosen, by numbers or names; nothing where it stays as it is."""
+        """Return the chosen indexes; empty to keep the current choice."""
         for number, title in enumerate(titles, start=1):
             self.tell(title, f"{number})")
         more = f" (Enter: {default})" if default else " (Enter: as it is)" if keep else ""
@@ -72,19 +128,19 @@ class Prompter:
             self.tell(f"Type a number from 1 to {len(titles)}{', or several' if several else ''}.")
 
     def refuse(self, fault: Fault) -> None:
-        """Tell why an answer will not do. Raises `CommandError` where nobody can give another."""
+        """Show why an answer is refused. Raises `CommandError` if the user is not asked for another."""
         if self.quiet:
             raise CommandError(fault)
         self.tell(fault.line(), "no")
 
     def require(self, what: str, how: str) -> None:
-        """Tell that an answer is needed. Raises `CommandError` where nobody can give one."""
+        """Show that an answer is required. Raises `CommandError` if the user is not asked for one."""
         if self.quiet:
-            raise CommandError(name_missing(what, how))
-        self.tell("That is needed here. Ctrl-C leaves everything as it is.")
+            raise CommandError(make_missing_fault(what, how))
+        self.tell("An answer is required here. Ctrl-C leaves everything as it is.")
 
     def report(self, results: Sequence[CheckResult]) -> bool:
-        """Tell what a try found; return whether the answer is kept: it was well, or is to be mended later."""
+        """Show the results of a try; return whether to keep the answer: it works, or the user will fix it later."""
         failed = next((result for result in results if result.level == "fail"), None)
         if failed and self.quiet:
             raise CommandError(Fault("setup_refused", failed.what, failed.hint))
@@ -93,5 +149,4 @@ class Prompter:
                 self.tell(Fault("", result.what, result.hint).line(), _MARKS[result.level])
         if failed is None:
             return True
-        told = f"Enter asks again; `{KEEP_ANYWAY}` keeps it, to be mended later:"
-        return self.ask(told).lower() == KEEP_ANYWAY
+        return self.ask(f"Enter asks again; `{KEEP_ANYWAY}` keeps it, to be fixed later:").lower() == KEEP_ANYWAY

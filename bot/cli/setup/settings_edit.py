@@ -1,4 +1,4 @@
-"""Change single values in the text of a TOML file, and leave all else in it as it is. Pure."""
+"""Change single values in the text of a TOML file, and leave the rest unchanged. Pure."""
 
 import json
 import tomllib
@@ -12,28 +12,30 @@ _OLD_NAMES = {"visible_to": "readers"}
 
 
 def set_value(text: str, key: Key, value: Any, comment: str = "") -> str:
-    """Return the text with a value set where its key stands, else in its table, which is added where there is none.
+    """Return the text with a value set: in the line of its key, else in its table, which is added if it is missing.
 
-    Raises `SettingsError` where that cannot be done so, as in a table that is written in one line.
+    Raises `SettingsError` if that is impossible, as for a table written in one line.
     """
-    lines, index, said = text.rstrip("\n").split("\n"), index_lines(text), f"{key[-1]} = {format_toml(value)}"
+    lines = text.rstrip("\n").split("\n")
+    index = index_lines(text)
+    line = f"{key[-1]} = {format_toml(value)}"
     place = index.get(key) or index.get((*key[:-1], _OLD_NAMES.get(str(key[-1]), "")))
     note = [f"# {comment}"] if comment else []
     if place:
-        lines[place.start : place.stop] = [said]
+        lines[place.start : place.stop] = [line]
     elif key[:-1] in index:
         at = index[key[:-1]].stop
-        lines[at:at] = [said]
+        lines[at:at] = [line]
     elif len(key) == 1:
         tables = [where.start for where in index.values() if lines[where.start].lstrip().startswith("[")]
         at = _above_comments(lines, min(tables)) if tables else len(lines)
-        lines[at:at] = [*note, said, ""] if tables else ["", *note, said]
+        lines[at:at] = [*note, line, ""] if tables else ["", *note, line]
     else:
-        lines += ["", *note, f"[{'.'.join(map(str, key[:-1]))}]", said]
+        lines += ["", *note, f"[{'.'.join(map(str, key[:-1]))}]", line]
     changed = "\n".join(lines).strip("\n") + "\n"
     if _read(changed, key) != json.loads(json.dumps(value)):
-        hint = f"Write there: {said}"
-        raise SettingsError(f"{_name(key)} cannot be changed as the file is written.", hint=hint)
+        hint = f"Write this line yourself: {line}"
+        raise SettingsError(f"{_name(key)} cannot be changed automatically in this file.", hint=hint)
     return changed
 
 
@@ -45,7 +47,7 @@ def add_entry(text: str, table: str, values: Mapping[str, Any], comment: str = "
 
 
 def _above_comments(lines: list[str], at: int) -> int:
-    """Return where the comments begin that stand directly above a line."""
+    """Return where the comments directly above a line begin."""
     while at and lines[at - 1].lstrip().startswith("#"):
         at -= 1
     return at

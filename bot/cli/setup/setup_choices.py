@@ -1,4 +1,4 @@
-"""What was chosen in `footnote setup`, and what follows: the settings' text, the variables, what is done. Pure."""
+"""The choices of `footnote setup`, and the resulting text of the settings and of the variables. Pure."""
 
 import re
 from collections import Counter
@@ -15,18 +15,18 @@ from bot.settings.tables.settings_tables import Settings
 NIGHTLY = "03:00"
 HEAD = """\
 # Settings of Footnote, written by `footnote setup`: run it again to change them, or edit them here.
-# What does not stand here is at its default; `footnote --config all.toml init` writes every setting, explained, to copy
-# from. Tokens and keys are not here: they are in footnote.env beside it, which only its owner can read.
+# Settings that are not here have their defaults; `footnote --config all.toml init` writes every setting, explained, to
+# copy from. Tokens and keys are not here: they are in footnote.env beside it, which only its owner can read.
 """
 VARIABLES_HEAD = """\
-# The secrets of Footnote, as variables: Footnote reads them here, and systemd (EnvironmentFile=) and docker compose
-# (env_file:) do, too. What is set in the environment wins. Keep this file to yourself, and out of every repository.
+# The secrets of Footnote, as variables: Footnote, systemd (EnvironmentFile=) and docker compose (env_file:) read them
+# here. The environment takes precedence. Keep this file to yourself, and out of every repository.
 """
 _COMMENTS: Mapping[str, str] = {
-    "timezone": "The time zone that dates are told in, and that rules nights.",
-    "schedule": "When all documents are read in again; empty for never.",
-    "model": "A language model that writes answers from what was found. Its key is OPENAI_API_KEY in footnote.env.",
-    "corpus": 'Documents. visible_to says who reads them besides this terminal: "*" is all of your own, [] nobody.',
+    "timezone": "The time zone of dates and of the nightly refresh.",
+    "schedule": "When all documents are refreshed; empty for never.",
+    "model": "A language model that writes answers from passages. Its key is OPENAI_API_KEY in footnote.env.",
+    "corpus": 'Documents. visible_to lists who may read them, except this terminal: "*" is all of your own, [] no one.',
 }
 
 
@@ -41,12 +41,12 @@ class FolderChoice:
 
 @dataclass(frozen=True, slots=True)
 class PlatformChoice:
-    """A platform, what was answered of its table, and what was found there."""
+    """A platform, the answers for its table, and the bot's workspaces there."""
 
     entry: PlatformEntry
     table: PlatformSettings  # with all answers
-    answers: Mapping[str, str]  # those that are new, by key
-    changes: Mapping[str, Any]  # of its table, besides
+    answers: Mapping[str, str]  # new ones, by key
+    changes: Mapping[str, Any]  # further ones of its table
     mention: str = ""
     workspaces: tuple[Workspace, ...] = ()
 
@@ -62,14 +62,14 @@ class ModelChoice:
 
 @dataclass(frozen=True, slots=True)
 class SetupChoices:
-    """All that was chosen; what is not here stays as it is."""
+    """All choices; other settings stay unchanged."""
 
     folders: tuple[FolderChoice, ...] = ()
     platforms: tuple[PlatformChoice, ...] = ()
-    visible_to: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by corpus, where it was asked
-    channels: Mapping[str, str] = field(default_factory=dict)  # the names of those among them that are channels
+    visible_to: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by corpus, if asked
+    channels: Mapping[str, str] = field(default_factory=dict)  # the names of the channels among them, by id
     model: ModelChoice | None = None
-    timezone: str = ""  # of this machine, for a file that is new
+    timezone: str = ""  # of this machine, for a new file
 
 
 def edit_settings(text: str, choices: SetupChoices, settings: Settings) -> str:
@@ -86,20 +86,20 @@ def edit_settings(text: str, choices: SetupChoices, settings: Settings) -> str:
         plain = {key: value for key, value in platform.answers.items() if key not in platform.entry.settings.SECRETS}
         for key, value in {**plain, **platform.changes}.items():
             changed = set_value(changed, (platform.entry.name, key), value, f"{platform.entry.title}.")
-    there = [corpus.name for corpus in settings.corpus]
-    for place, name in enumerate(there):
+    names = [corpus.name for corpus in settings.corpus]
+    for place, name in enumerate(names):
         if name in choices.visible_to and choices.visible_to[name] != settings.visible_to[name]:
             changed = set_value(changed, ("corpus", place, "visible_to"), choices.visible_to[name])
     for folder in choices.folders:
         source = {"type": "folder", "path": str(folder.path), "url_base": folder.url_base}
         values = {"name": folder.corpus, "visible_to": choices.visible_to.get(folder.corpus, ()), "source": source}
-        changed = add_entry(changed, "corpus", values, _COMMENTS["corpus"] if not there else "")
-        there.append(folder.corpus)
+        changed = add_entry(changed, "corpus", values, _COMMENTS["corpus"] if not names else "")
+        names.append(folder.corpus)
     return changed
 
 
 def list_variables(choices: SetupChoices) -> dict[str, str]:
-    """Return the secrets that were given, by the variables that hold them."""
+    """Return the given secrets, by their variables."""
     given = {
         platform.entry.settings.SECRETS[key]: value
         for platform in choices.platforms
@@ -111,10 +111,10 @@ def list_variables(choices: SetupChoices) -> dict[str, str]:
 
 
 def edit_variables(text: str, variables: Mapping[str, str]) -> str:
-    """Return the text of a file of variables with these set, each in its line."""
+    """Return the text of a file of variables with these set, one a line."""
     lines = text.splitlines() or VARIABLES_HEAD.splitlines()
-    kept = [line for line in lines if line.partition("=")[0].removeprefix("export ").strip() not in variables]
-    return "\n".join([*kept, *(f"{name}={_quote(value)}" for name, value in variables.items())]) + "\n"
+    others = [line for line in lines if line.partition("=")[0].removeprefix("export ").strip() not in variables]
+    return "\n".join([*others, *(f"{name}={_quote(value)}" for name, value in variables.items())]) + "\n"
 
 
 def _quote(value: str) -> str:
@@ -124,7 +124,7 @@ def _quote(value: str) -> str:
 
 
 def name_corpus(path: Path, taken: Iterable[str]) -> str:
-    """Return a name for a folder's corpus that none has yet."""
+    """Return an unused corpus name for a folder."""
     plain = re.sub(r"[^a-z0-9._-]+", "-", path.name.lower()).strip("._-")[:50] or "documents"
     names = [plain, *(f"{plain}-{number}" for number in range(2, 100))]
     return next(name for name in names if name not in set(taken))
@@ -132,7 +132,7 @@ def name_corpus(path: Path, taken: Iterable[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FolderCount:
-    """What is in a folder: how many files of each kind would be read, and how many would not, by why."""
+    """The files of a folder: counts of those to read, by kind, and of those left out, by reason."""
 
     kinds: tuple[tuple[str, int], ...]
     left_out: tuple[tuple[str, int], ...]
@@ -142,19 +142,19 @@ class FolderCount:
         return sum(count for _, count in self.kinds)
 
     def describe(self) -> str:
-        """Say it; that a file is of a kind that is read does not tell that it can be."""
+        """Describe the counts in a sentence or two; files of a readable kind may still fail."""
         kinds = _name_most([(f"{count:,} {kind}", count) for kind, count in self.kinds], "{:,} of other kinds")
-        told = f"{self.total:,} {'file' if self.total == 1 else 'files'} to read: {kinds}." if self.total else ""
+        count = f"{self.total:,} {'file' if self.total == 1 else 'files'} to read: {kinds}." if self.total else ""
         rest = _name_most([(f"{reason} ({count:,})", count) for reason, count in self.left_out], "others ({:,})")
-        return f"{told} Left out: {rest}.".strip() if rest else told
+        return f"{count} Left out: {rest}.".strip() if rest else count
 
 
-_MOST = 6  # kinds and reasons that are named
+_MOST = 6  # named kinds and reasons
 
 
 def _name_most(counted: Sequence[tuple[str, int]], others: str) -> str:
     named = [name for name, _ in counted]
-    if len(named) > _MOST + 1:  # the name of one alone is no longer than what would stand for it
+    if len(named) > _MOST + 1:  # one more name is as short as its summary
         named[_MOST:] = [others.format(sum(count for _, count in counted[_MOST:]))]
     return ", ".join(named)
 
@@ -171,23 +171,26 @@ def count_files(preview: Iterable[tuple[str, str]]) -> FolderCount:
 
 
 def parse_readers(answer: str, platform: str, workspace: str, channels: Mapping[str, str]) -> tuple[str, ...]:
-    """Return whom an answer names: channels by name or id, or whole ids. Raises `ValueError` with what is unknown."""
-    found = list[str]()
+    """Return the readers that an answer names: channels by name or id, or whole ids.
+
+    Raises `ValueError` with an unknown name.
+    """
+    readers = list[str]()
     by_name = {name.lower(): id_ for name, id_ in channels.items()}
-    for said in filter(None, re.split(r"[,\s]+", answer)):
-        name = said.removeprefix("#").lower()
-        if said == EVERYONE or said.startswith(f"{platform}:"):
-            found.append(said)
+    for typed in filter(None, re.split(r"[,\s]+", answer)):
+        name = typed.removeprefix("#").lower()
+        if typed == EVERYONE or typed.startswith(f"{platform}:"):
+            readers.append(typed)
         elif name in by_name:
-            found.append(f"{platform}:{workspace}/{by_name[name]}")
-        elif said in channels.values():
-            found.append(f"{platform}:{workspace}/{said}")
+            readers.append(f"{platform}:{workspace}/{by_name[name]}")
+        elif typed in channels.values():
+            readers.append(f"{platform}:{workspace}/{typed}")
         else:
-            raise ValueError(said)
-    return tuple(dict.fromkeys(found))
+            raise ValueError(typed)
+    return tuple(dict.fromkeys(readers))
 
 
 def describe_readers(readers: Sequence[str]) -> str:
     if not readers:
-        return "nobody but this terminal"
+        return "this terminal only"
     return "everybody (*)" if EVERYONE in readers else ", ".join(readers)

@@ -1,4 +1,4 @@
-"""Run `footnote setup`: from nothing to a first answer, and to what Slack, Discord and a model need."""
+"""Run `footnote setup`: from a bare machine to a first answer, with platforms and a model if wanted."""
 
 import asyncio
 import os
@@ -16,12 +16,11 @@ from bot.cli.questions.question_commands import TakeTurn, build_request, detect_
 from bot.cli.rendering.answer_view import render_answer
 from bot.cli.rendering.ingest_view import render_reports
 from bot.cli.setup.init_command import ensure_record_key
-from bot.cli.setup.interview import GivenAnswers, Interview, SetupTools, find_missing_answers
-from bot.cli.setup.prompter import Prompter
+from bot.cli.setup.interview import GivenAnswers, Interview, find_missing_answers
+from bot.cli.setup.prompter import Prompter, Terminal
 from bot.cli.setup.setup_choices import SetupChoices
 from bot.cli.setup.setup_plan import SetupPlan, build_plan, require_writable, write_plan
-from bot.cli.setup.setup_terminal import Terminal
-from bot.cli.setup.setup_tries import SetupTries, apply_model
+from bot.cli.setup.setup_tries import apply_model, make_tries
 from bot.cli.terminal_output import EXIT_INTERRUPTED, CommandError, Output
 from bot.settings.platform_registry import platform_of, reader_id
 from bot.settings.settings_reader import adopt_variables, load_settings, locate_variables, read_variables
@@ -32,12 +31,12 @@ from pipeline.types import Status
 from storage.home.home_folder import find_lock_owner, read_lock_command
 
 INTRO = (
-    "This sets Footnote up: your documents, where people ask, and a language model if you want one. Each answer is "
-    "tried at once, and nothing is written before you have seen what. Enter keeps what stands in brackets; Ctrl-C "
-    "leaves everything as it is."
+    "This sets up Footnote: your documents, where people ask, and a language model if you want one. Each answer is "
+    "tried at once, and you see all changes before they are written. Enter accepts the value in brackets; Ctrl-C "
+    "changes nothing."
 )
 SERVE = "footnote serve"
-RELOAD = "footnote reload, as a server runs here already; new tokens want a restart of it"
+RELOAD = "footnote reload, as a server runs here already; for new tokens, restart it"
 UNWRITTEN = "Nothing was written."
 
 
@@ -54,10 +53,10 @@ def setup(
         list[Path] | None,
         typer.Option("--documents", parser=parse_path, metavar="FOLDER", help="A folder; may be given several times."),
     ] = None,
-    corpus: Annotated[str, typer.Option(help="What that folder is called; else by its name.")] = "",
+    corpus: Annotated[str, typer.Option(help="Corpus name; default: the folder's.")] = "",
     platforms: Annotated[
         list[str] | None,
-        typer.Option("--platform", metavar="NAME", help="slack, discord, mattermost or none; several times."),
+        typer.Option("--platform", metavar="NAME", help="slack, discord, mattermost or none; repeatable."),
     ] = None,
     visible_to: Annotated[
         list[str] | None,
@@ -70,14 +69,14 @@ def setup(
     ] = None,
     workspaces: Annotated[
         list[str] | None,
-        typer.Option("--workspace", metavar="ID", help="Which servers of Discord, or teams, are your own."),
+        typer.Option("--workspace", metavar="ID", help="Your own Discord servers, or teams."),
     ] = None,
     model: Annotated[str | None, typer.Option(help="A model's name, or none; its key is OPENAI_API_KEY.")] = None,
     model_url: Annotated[str, typer.Option(help="The address of a model's server.")] = "",
-    question: Annotated[str, typer.Option(help="The first question; else one is suggested.")] = "",
+    question: Annotated[str, typer.Option(help="The first question; default: a suggested one.")] = "",
     *,
     yes: Annotated[
-        bool, typer.Option("--yes", help="Ask nothing: options, what is set already, and defaults.")
+        bool, typer.Option("--yes", help="Ask nothing: use options, current settings, and defaults.")
     ] = False,
 ) -> None:
     """Run it again to change something.
@@ -101,7 +100,7 @@ def setup(
 
 @dataclass(frozen=True, slots=True)
 class SetupRun:
-    """One run: it asks, shows what follows, and does it."""
+    """One run: it asks, shows the changes, and makes them."""
 
     path: Path
     output: Output
@@ -114,16 +113,15 @@ class SetupRun:
             raise CommandError(missing[0]._replace(others=tuple(missing[1:])))
         if not given.defaults:
             terminal.say(INTRO)
-        prompter, tries = Prompter(terminal, quiet=given.defaults), SetupTries(settings, self.services.open_model)
-        tools = SetupTools(tries.count_folder, tries.try_model, tries.platforms)
+        prompter, tries = Prompter(terminal, quiet=given.defaults), make_tries(settings, self.services.open_model)
         try:
-            choices = Interview(prompter, tools, settings, given).run(timezone=read_time_zone())
+            choices = Interview(prompter, tries, settings, given).run(timezone=read_time_zone())
             plan = build_plan(self.path, choices, settings)
-            goes_on = not plan.writes or self._confirm(prompter, plan)
+            confirmed = not plan.writes or self._confirm(prompter, plan)
         except KeyboardInterrupt as error:
             prompter.head(UNWRITTEN)
             raise SystemExit(EXIT_INTERRUPTED) from error
-        if not goes_on:
+        if not confirmed:
             terminal.say(UNWRITTEN)
             return
         write_plan(plan)
@@ -133,13 +131,13 @@ class SetupRun:
         settings = apply_model(settings, choices.model) if choices.model else settings
         asked = asyncio.run(self._read_and_ask(terminal, settings, choices, question, asked=not given.defaults))
         serving = bool(find_lock_owner(settings.home)) and read_lock_command(settings.home).endswith("serve")
-        told = RELOAD if plan.writes else ""
+        reload = RELOAD if plan.writes else ""
         if unwritten := find_unwritten(choices, read_variables(locate_variables(self.path)), os.environ):
             prompter.head(
-                f"{' and '.join(unwritten)}: taken from the environment, where `footnote serve` wants it, too."
+                f"{' and '.join(unwritten)}: read from the environment; `footnote serve` needs it there, too."
             )
         prompter.head("Done. Next:")
-        for line in list_next_steps(choices, asked, told if serving else SERVE):
+        for line in list_next_steps(choices, asked, reload if serving else SERVE):
             prompter.tell(line, "-")
 
     def _load(self) -> Settings:
@@ -156,7 +154,7 @@ class SetupRun:
     async def _read_and_ask(
         self, terminal: Terminal, settings: Settings, choices: SetupChoices, question: str, *, asked: bool
     ) -> str:
-        """Read new corpora in, ask the first question, and return it."""
+        """Ingest new corpora, ask the first question, and return it."""
         context = CommandContext(self.output, settings, self.services)
         async with self.services.open_home(settings) as service:
             terminal.say()
@@ -174,23 +172,23 @@ class SetupRun:
                 if len(unread) == len(reports):
                     raise CommandError(explain_unread(unread))
                 terminal.say(explain_unread(unread).line())
-            there = [info.name for info in await service.corpora() if info.passages]
-            if not there:
+            filled = [info.name for info in await service.corpora() if info.passages]
+            if not filled:
                 terminal.say(explain_nothing_ingested(settings.sources).line())
                 return ""
-            suggested = await _suggest_questions(self.services, settings, there)
+            suggested = await _suggest_questions(self.services, settings, filled)
             if not question and asked:
                 example = f" For example: {suggested[0]}" if suggested else ""
                 terminal.say()
-                terminal.say(f"Ask something that stands in your documents.{example}")
+                terminal.say(f"Ask something that your documents answer.{example}")
                 question = terminal.ask(f"Your question{example and ' (Enter: that one)'}:")
-            for one in [question] if question else suggested:
-                if await self._answer(terminal, service.answer, settings, one):
-                    return one
-            return next((one for one in suggested if one != question), "")
+            for text in [question] if question else suggested:
+                if await self._answer(terminal, service.answer, settings, text):
+                    return text
+            return next((text for text in suggested if text != question), "")
 
     async def _answer(self, terminal: Terminal, answer: TakeTurn, settings: Settings, question: str) -> bool:
-        """Ask a question, and show the answer; return whether there was one."""
+        """Ask a question, show the result, and return whether it was answered."""
         terminal.say()
         terminal.say(f"> {question}")
         done = await answer(build_request(question, None, ""), lambda _: None)
@@ -203,40 +201,40 @@ class SetupRun:
 
 
 async def _suggest_questions(services: Services, settings: Settings, corpora: Sequence[str]) -> list[str]:
-    """Suggest what one could ask, in the language of the documents."""
+    """Suggest questions in the language of the documents."""
     async with services.open_records(settings) as records:
         sample = await records.manifest.sample(corpora[0], 1)
-        language = next((one.document.language for one in sample), "") or "en"
-        found = await load_introduction(records.manifest, corpora, language)
-    return [one.text for one in found.questions]
+        language = next((hit.document.language for hit in sample), "") or "en"
+        introduction = await load_introduction(records.manifest, corpora, language)
+    return [question.text for question in introduction.questions]
 
 
 def list_next_steps(choices: SetupChoices, question: str, start: str = SERVE) -> list[str]:
-    """Say what to run, and what to do in the platforms; `start` is how a server takes the settings. Pure."""
+    """List the commands to run, and the steps on platforms; `start` makes a server use the settings. Pure."""
     steps = [] if choices.platforms else ["footnote ask 'QUESTION'", "footnote chat"]
     steps += [start] if start and (choices.platforms or start != SERVE) else []
     for choice in choices.platforms:
         invite = choice.entry.setup.invite.format(mention=choice.mention)
-        readers = {reader for one in choices.visible_to.values() for reader in one}
+        readers = {reader for corpus in choices.visible_to.values() for reader in corpus}
         named = [
-            choices.channels[one]
-            for one in sorted(readers & choices.channels.keys())
-            if platform_of(one) == choice.entry.name
+            choices.channels[channel]
+            for channel in sorted(readers & choices.channels.keys())
+            if platform_of(channel) == choice.entry.name
         ]
         where = f"in {choice.entry.title}, in {' and '.join(named) or 'a channel'}"
         steps.append(f"{where}: {invite}")
         steps.append(f"and ask there: {choice.mention} {question or 'QUESTION'}")
-    return [*steps, "footnote doctor, which tells whether all is well", "footnote setup, to change something"]
+    return [*steps, "footnote doctor, to check everything", "footnote setup, to change something"]
 
 
 def find_unwritten(choices: SetupChoices, written: Mapping[str, str], environment: Mapping[str, str]) -> list[str]:
-    """Return the variables that hold secrets of what was chosen, and that stand in no file; pure."""
+    """Return the variables with secrets of the chosen platforms that only the environment holds. Pure."""
     named = [name for choice in choices.platforms for name in choice.entry.settings.SECRETS.values()]
     return [name for name in named if environment.get(name) and name not in written]
 
 
 def read_time_zone() -> str:
-    """Return this machine's time zone by its name; empty where it has none."""
+    """Return the name of this machine's time zone; empty if unknown."""
     named = os.environ.get("TZ", "").lstrip(":") or os.path.realpath("/etc/localtime").partition("zoneinfo/")[2]
     try:
         return named.removeprefix("Etc/") if named and load_time_zone(named) else ""

@@ -1,4 +1,4 @@
-"""What `footnote setup` is going to write, and the writing of it: each file whole, or not at all."""
+"""Plan the changes of `footnote setup`, and write them: each file whole, or not at all."""
 
 import difflib
 import os
@@ -18,7 +18,7 @@ _PUBLIC = 0o644
 
 @dataclass(frozen=True, slots=True)
 class SetupPlan:
-    """What is going to be written and done."""
+    """The changes to make."""
 
     path: Path
     before: str
@@ -26,49 +26,51 @@ class SetupPlan:
     variables: tuple[str, ...]
     variables_text: str  # of the file of variables
     makes_key: bool
-    corpora: tuple[str, ...]  # to read in
+    corpora: tuple[str, ...]  # to ingest
 
     @property
     def writes(self) -> bool:
         return self.text != self.before or bool(self.variables) or self.makes_key
 
     def describe(self) -> list[str]:
-        found = []
+        lines = []
         if self.corpora:
-            found.append(f"{' and '.join(self.corpora)}: read in, and a first question asked.")
+            lines.append(f"{' and '.join(self.corpora)}: ingested, and a first question asked.")
         if self.makes_key:
-            found.append("footnote-record.key: made; it signs the record of all answers.")
+            lines.append("footnote-record.key: created; it signs the record of all answers.")
         if self.variables:
             file = locate_variables(self.path)
-            found.append(f"{file}: gets {' and '.join(self.variables)}; only you may read it.")
+            lines.append(f"{file}: gets {' and '.join(self.variables)}; only you may read it.")
         if self.text != self.before:
-            found.append(f"{self.path}: {'changed' if self.before else 'written'}, with")
-        return found
+            lines.append(f"{self.path}: {'changed' if self.before else 'written'}, with")
+        return lines
 
     def list_changes(self) -> list[str]:
-        """List the lines that the settings get and lose."""
+        """List the added and removed lines of the settings."""
         lines = difflib.unified_diff(self.before.splitlines(), self.text.splitlines(), n=0, lineterm="")
         shown = [line for line in lines if line[:1] in {"+", "-"} and line[:3] not in {"+++", "---"}]
-        told = [line for line in shown if line[1:].strip() and not line[1:].startswith("#")]
-        return [f"{line[0]} {line[1:]}" for line in told] if self.before else [line[1:] for line in told]
+        settings = [line for line in shown if line[1:].strip() and not line[1:].startswith("#")]
+        return [f"{line[0]} {line[1:]}" for line in settings] if self.before else [line[1:] for line in settings]
 
 
 def build_plan(path: Path, choices: SetupChoices, settings: Settings) -> SetupPlan:
-    """Read what is there, and work out what follows from the choices. Raises `SettingsError`."""
-    text, variables, beside = _read(path), list_variables(choices), _read(locate_variables(path))
+    """Compare the current files with the choices. Raises `SettingsError`."""
+    text = _read(path)
+    variables = list_variables(choices)
+    variables_text = _read(locate_variables(path))
     return SetupPlan(
         path,
         text,
         edit_settings(text, choices, settings),
         tuple(variables),
-        edit_variables(beside, variables) if variables else beside,
+        edit_variables(variables_text, variables) if variables else variables_text,
         not settings.record.key_path.exists(),
         tuple(folder.corpus for folder in choices.folders),
     )
 
 
 def require_writable(path: Path, home: Path) -> None:
-    """Try whether settings and home can be written. Raises `SettingsError` or `HomeUnusable`."""
+    """Check that settings and home can be written. Raises `SettingsError` or `HomeUnusable`."""
     try:
         _try_writing(path.parent)
     except OSError as error:
@@ -80,15 +82,15 @@ def require_writable(path: Path, home: Path) -> None:
 
 
 def _try_writing(folder: Path) -> None:
-    """Write a file into a folder, or into that in which it is going to be made."""
-    there = next(one for one in (folder.absolute(), *folder.absolute().parents) if one.exists())
-    with tempfile.TemporaryFile(dir=there) as file:
+    """Write a file into a folder, or into its nearest existing parent."""
+    existing = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
+    with tempfile.TemporaryFile(dir=existing) as file:
         file.write(b"?")
 
 
 def write_plan(plan: SetupPlan) -> None:
-    """Write the files. Raises `SettingsError` where the settings could not be read so; then all stays as it is."""
-    written = dict[Path, Path]()  # what is written, by where it goes
+    """Write the files. Raises `SettingsError` if the new settings are invalid; then nothing is changed."""
+    written = dict[Path, Path]()  # drafts, by the file that each replaces
     try:
         if plan.text != plan.before:
             mode = plan.path.stat().st_mode if plan.path.exists() else _PUBLIC
@@ -109,7 +111,7 @@ def _read(path: Path) -> str:
 
 
 def _draft(path: Path, text: str, mode: int) -> Path:
-    """Write a text into a file beside another one, and return it."""
+    """Write a text into a new file next to another one, and return the new file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     number, name = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=path.suffix, dir=path.parent)
     with os.fdopen(number, "w", encoding="utf-8") as file:

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from bot.cli.setup.interview import GivenAnswers, Interview, SetupTools, find_missing_answers
-from bot.cli.setup.platform_interview import PlatformTries
+from bot.cli.setup.interview import GivenAnswers, Interview, find_missing_answers
 from bot.cli.setup.prompter import Prompter, find_choices
 from bot.cli.setup.setup_choices import FolderCount, ModelChoice, SetupChoices
+from bot.cli.setup.setup_tries import SetupTries
 from bot.cli.terminal_output import CommandError
 from bot.doctor.diagnosis import CheckResult
 from bot.platforms.platform_setup import BotLocation, Workspace
@@ -68,14 +68,16 @@ def run(
 ) -> tuple[SetupChoices, ScriptedTerminal]:
     """Answer so; return what was chosen, and the screen."""
     terminal = ScriptedTerminal(answers)
-    tools = SetupTools(
+    tries = SetupTries(
         count,
         lambda choice: (CheckResult(judged if "bad" in choice.name else "ok", "Model: told."),),  # type: ignore[arg-type]
-        PlatformTries(try_answer, (places or Places()).locate, channels),
+        try_answer,
+        (places or Places()).locate,
+        channels,
     )
     options = GivenAnswers(**given)
     interview = Interview(
-        Prompter(terminal, quiet=options.defaults), tools, Settings.model_validate(settings or {}), options
+        Prompter(terminal, quiet=options.defaults), tries, Settings.model_validate(settings or {}), options
     )
     chosen = interview.run(timezone="UTC")
     assert len(terminal.asked) == len(answers)
@@ -103,7 +105,7 @@ def test_tokens_are_told_apart_tried_and_asked_again() -> None:
     (slack,) = chosen.platforms
     assert slack.answers == {"bot_token": BOT, "app_token": APP}
     assert chosen.visible_to == {"handbook": ("*",)}
-    for said in ("needed here", "This is an app token", "bot_token is refused", "This is a signing secret"):
+    for said in ("required here", "This is an app token", "bot_token is refused", "This is a signing secret"):
         assert said in terminal.screen
     assert not any(secret in terminal.screen for secret in (BOT, APP, "0123456789abcdef"))
 
@@ -130,7 +132,7 @@ def test_who_may_read_is_asked_by_names_or_ids_of_channels(typed: list[str], rea
     chosen, terminal = run(*FOLDER, "1", BOT, APP, "2", *typed, *NO_MODEL)
 
     assert chosen.visible_to == {"handbook": readers}
-    assert ("There is no channel #nowhere" in terminal.screen) == (len(typed) > 1)
+    assert ("cannot see a channel #nowhere" in terminal.screen) == (len(typed) > 1)
 
 
 @pytest.mark.parametrize(
@@ -156,8 +158,8 @@ TOKEN = {"discord": {"token": DISCORD}}
 @pytest.mark.parametrize(
     ("places", "given", "said"),
     [
-        (Places(), {"workspaces": ("999",)}, "The bot is in no server of Discord with the id 999."),
-        (Places(SERVERS[:1]), {"workspaces": ("999",)}, "The bot is in no server of Discord with the id 999."),
+        (Places(), {"workspaces": ("999",)}, "The bot is not in a server of Discord with the id 999."),
+        (Places(SERVERS[:1]), {"workspaces": ("999",)}, "The bot is not in a server of Discord with the id 999."),
         (Places(), {}, "Nothing says which server of Discord is your own."),
     ],
 )
@@ -237,7 +239,7 @@ def test_what_is_set_and_not_chosen_stays_and_that_is_said() -> None:
     chosen, terminal = run("", "4", "1", settings=THERE | model)
 
     assert (chosen.platforms, chosen.model) == ((), None)
-    assert "Slack stays as it is, until SLACK_BOT_TOKEN and SLACK_APP_TOKEN" in terminal.screen
+    assert "Slack stays until you remove SLACK_BOT_TOKEN and SLACK_APP_TOKEN" in terminal.screen
     assert "It stays, until [model]" in terminal.screen
 
 

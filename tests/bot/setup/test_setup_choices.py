@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.cli.setup.prompter import wrap_paragraph
 from bot.cli.setup.setup_choices import count_files, edit_variables, name_corpus
-from bot.cli.setup.setup_terminal import wrap_paragraph
 from bot.settings.settings_reader import adopt_variables, read_variables
 
 SECRETS = st.text(string.ascii_letters + string.digits + " #$'\"=.-_/+", min_size=1).map(str.strip).filter(bool)

@@ -169,7 +169,7 @@ def test_where_nobody_can_be_asked_that_is_said() -> None:
     result = CliRunner().invoke(app, ("setup",), obj=CliState(services=services), prog_name="footnote")
 
     assert result.exit_code == 1
-    assert "Nobody can be asked here" in result.stderr
+    assert "This is not a terminal" in result.stderr
     assert list_files() == ["handbook"]
 
 
