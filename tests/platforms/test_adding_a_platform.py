@@ -34,8 +34,7 @@ def install(folder: Path) -> None:
     (info / "entry_points.txt").write_text(f"[{group}]\n{lines}")
 
 
-def test_every_path_that_the_guide_names_is_there() -> None:
-    """Those with an `x` for all platforms."""
+def test_paths_in_the_guide_exist() -> None:
     guide = (ROOT / "docs" / "adding-a-platform.md").read_text(encoding="utf-8")
     paths = [one for one in re.findall(r"`([\w./]+)`", guide) if one.startswith(("bot/", "tests/")) or "toml" in one]
     names = ("slack", "discord", "mattermost")
@@ -45,8 +44,7 @@ def test_every_path_that_the_guide_names_is_there() -> None:
     assert [one for one in sorted(named) if not (ROOT / one).exists()] == []
 
 
-def test_what_the_guide_writes_answers_who_may_read(tmp_path: Path) -> None:
-    """In the channel that the corpus names, with a footnote; elsewhere nothing of it is said."""
+def test_platform_of_the_guide_answers_those_who_may_read(tmp_path: Path) -> None:
     install(tmp_path / "packages")
     (tmp_path / "footnote.toml").write_text(blocks("toml")[1] + "[http]\nport = 0\n", encoding="utf-8")
     (tmp_path / "pages").mkdir()

@@ -72,7 +72,7 @@ async def answered(bot: Bot, question: str = BUILT) -> str:
     return asks
 
 
-async def test_the_admins_are_told_once_in_one_digest_a_day(bot: Bot) -> None:
+async def test_admins_get_one_digest_a_day(bot: Bot) -> None:
     watch = await start(bot, "digest")
     for question in (BUILT, MADE):
         await answered(bot, question)
@@ -102,8 +102,7 @@ async def test_the_admins_are_told_once_in_one_digest_a_day(bot: Bot) -> None:
     assert bot.workspace.pings == []
 
 
-async def test_those_who_see_the_answer_get_one_note_beneath_it(bot: Bot) -> None:
-    """With what changed; it goes with the answer."""
+async def test_answer_gets_one_note_beneath_it(bot: Bot) -> None:
     watch = await start(bot, "note")
     asks = await answered(bot)
     before = len(bot.posted())
@@ -125,7 +124,7 @@ async def test_those_who_see_the_answer_get_one_note_beneath_it(bot: Bot) -> Non
 
 @pytest.mark.parametrize("pages", [COSMETIC, MOVED], ids=["another section", "another key"])
 @pytest.mark.parametrize("bot", ["mattermost"], indirect=True)
-async def test_what_changes_nothing_brings_nothing(bot: Bot, pages: Any) -> None:
+async def test_cosmetic_change_brings_no_note(bot: Bot, pages: Any) -> None:
     watch = await start(bot, "note")
     await answered(bot)
     await watch.look(pages)
@@ -133,7 +132,7 @@ async def test_what_changes_nothing_brings_nothing(bot: Bot, pages: Any) -> None
 
 
 @pytest.mark.parametrize("bot", ["mattermost"], indirect=True)
-async def test_a_page_that_is_gone_is_told_of(bot: Bot) -> None:
+async def test_deleted_page_brings_a_note(bot: Bot) -> None:
     watch = await start(bot, "note")
     await answered(bot)
     await watch.look(GONE)
@@ -150,8 +149,7 @@ async def _forget(bot: Bot, app: App) -> None:  # noqa: ARG001 - as the others h
 
 @pytest.mark.parametrize("withdraw", [_narrow, _forget])
 @pytest.mark.parametrize("bot", TESTED[:2], indirect=True)
-async def test_nobody_is_told_beyond_what_may_be_read(bot: Bot, withdraw: Any) -> None:
-    """Where the channel may not read it any more, or the page was forgotten."""
+async def test_note_shows_nothing_that_may_not_be_read(bot: Bot, withdraw: Any) -> None:
     watch = await start(bot, "note")
     await answered(bot)
     assert bot.app
@@ -164,7 +162,7 @@ async def test_nobody_is_told_beyond_what_may_be_read(bot: Bot, withdraw: Any) -
 
 
 @pytest.mark.parametrize("bot", TESTED[1:], indirect=True)
-async def test_beneath_an_answer_that_its_asker_alone_saw_stands_no_note(bot: Bot) -> None:
+async def test_private_answer_gets_no_note(bot: Bot) -> None:
     watch = await start(bot, "note")
     await bot.ask(only_asker=True)
     await bot.workspace.until(lambda: ANSWERS[BUILT] in "".join(bot.posted()))
@@ -177,8 +175,7 @@ async def test_beneath_an_answer_that_its_asker_alone_saw_stands_no_note(bot: Bo
 
 @pytest.mark.parametrize("failure", ["limited", "lost"])
 @pytest.mark.parametrize("bot", TESTED[1:], indirect=True)
-async def test_a_note_stands_once_however_its_post_fails(bot: Bot, failure: Any) -> None:
-    """What was surely not posted is tried again; what was perhaps posted is not."""
+async def test_note_is_posted_once_over_failures(bot: Bot, failure: Any) -> None:
     watch = await start(bot, "note")
     await answered(bot)
     bot.workspace.fail_next("post", failure)
@@ -192,7 +189,7 @@ async def test_a_note_stands_once_however_its_post_fails(bot: Bot, failure: Any)
 
 
 @pytest.mark.parametrize("bot", ["mattermost"], indirect=True)
-async def test_so_many_notes_a_day_and_no_more(bot: Bot) -> None:
+async def test_notes_are_limited_per_day(bot: Bot) -> None:
     watch = await start(bot, "note", recheck_most=1)
     for question in (BUILT, MADE):
         await answered(bot, question)
@@ -204,7 +201,7 @@ async def test_so_many_notes_a_day_and_no_more(bot: Bot) -> None:
 
 
 @pytest.mark.parametrize("bot", ["mattermost"], indirect=True)
-async def test_what_a_night_changes_is_told_when_it_has_ended(bot: Bot) -> None:
+async def test_nightly_changes_are_reported_after_the_refresh(bot: Bot) -> None:
     watch = await start(bot, "digest")
     await answered(bot)
     assert bot.app
@@ -219,7 +216,7 @@ async def test_what_a_night_changes_is_told_when_it_has_ended(bot: Bot) -> None:
 
 @pytest.mark.parametrize("record", [{"recheck": "off"}, {"recheck": "note", "recheck_days": 0}])
 @pytest.mark.parametrize("bot", ["mattermost"], indirect=True)
-async def test_settings_turn_it_off(bot: Bot, record: Any) -> None:
+async def test_settings_turn_the_recheck_off(bot: Bot, record: Any) -> None:
     watch = await start(bot, **record)
     await answered(bot)
     await watch.look(CHANGED)

@@ -20,8 +20,7 @@ from tests.platforms.workspace import Read
 KEEPER = "Who lives beside it?"
 
 
-async def test_a_question_is_answered_in_place_with_footnotes(bot: Bot) -> None:
-    """One answer to one message, its sentence cited, its source linked by the stored address."""
+async def test_question_is_answered_in_place_with_footnotes(bot: Bot) -> None:
     await bot.start()
     asks = await bot.ask()
     answer = await bot.answered(asks)
@@ -37,8 +36,7 @@ async def test_a_question_is_answered_in_place_with_footnotes(bot: Bot) -> None:
     assert turn.channel_name
 
 
-async def test_a_pinned_answer_is_said_again_and_names_who_pinned_it(bot: Bot) -> None:
-    """To whoever asks the same; no system is asked."""
+async def test_pinned_answer_is_repeated_with_its_pinner(bot: Bot) -> None:
     await bot.start()
     await bot.answered(await bot.ask())
     (turn,) = await RecordSearch(bot.app.audit.database).find(RecordFilter())
@@ -51,8 +49,7 @@ async def test_a_pinned_answer_is_said_again_and_names_who_pinned_it(bot: Bot) -
     assert bot.system.asked == [BUILT]
 
 
-async def test_the_same_event_five_times_is_one_question(bot: Bot) -> None:
-    """However it arrives: while it waits, while it runs, and when it is done."""
+async def test_repeated_event_is_one_question(bot: Bot) -> None:
     bot.system.shut.add(BUILT)
     await bot.start()
     asks = await bot.ask()
@@ -70,8 +67,7 @@ async def test_the_same_event_five_times_is_one_question(bot: Bot) -> None:
     assert bot.system.asked.count(BUILT) == 1
 
 
-async def test_a_follow_up_knows_what_was_said_in_its_conversation(bot: Bot) -> None:
-    """And nothing of what was said elsewhere."""
+async def test_follow_up_knows_its_conversation_alone(bot: Bot) -> None:
     await bot.start()
     asks = await bot.ask()
     await bot.answered(asks)
@@ -85,8 +81,7 @@ async def test_a_follow_up_knows_what_was_said_in_its_conversation(bot: Bot) -> 
     assert ANSWERS[BUILT] in " ".join(turn.text for turn in talked)
 
 
-async def test_two_questions_in_one_thread_do_not_disturb_each_other(bot: Bot) -> None:
-    """Each is answered by itself, one after the other."""
+async def test_questions_of_one_thread_are_answered_separately(bot: Bot) -> None:
     bot.system.shut.add(BUILT)
     await bot.start()
     first = await bot.ask()
@@ -101,8 +96,7 @@ async def test_two_questions_in_one_thread_do_not_disturb_each_other(bot: Bot) -
     assert (ANSWERS[BUILT] in text(other), ANSWERS[MADE] in text(other)) == (False, True)
 
 
-async def test_questions_of_a_channel_start_in_the_order_they_were_asked(bot: Bot) -> None:
-    """And another channel does not wait for them."""
+async def test_questions_of_a_channel_start_in_order(bot: Bot) -> None:
     bot.system.shut.add(BUILT)
     await bot.start(desk={"per_channel": 1})
     first = await bot.ask(BUILT)
@@ -118,8 +112,7 @@ async def test_questions_of_a_channel_start_in_the_order_they_were_asked(bot: Bo
     assert bot.system.asked == [BUILT, MADE, MADE, RISES]
 
 
-async def test_an_edited_question_is_asked_again_in_the_same_place(bot: Bot) -> None:
-    """While it runs, and when it was answered: there is one post, and it answers what is asked now."""
+async def test_edited_question_is_answered_in_the_same_message(bot: Bot) -> None:
     bot.system.shut.add(BUILT)
     await bot.start()
     asks = await bot.ask()
@@ -140,8 +133,7 @@ async def test_an_edited_question_is_asked_again_in_the_same_place(bot: Bot) -> 
 
 
 @pytest.mark.parametrize("when", ["waiting", "running", "speaking", "done"])
-async def test_a_deleted_question_leaves_nothing(bot: Bot, when: str) -> None:
-    """Whenever that is: no post of ours stays, and the record says that it was taken back."""
+async def test_deleted_question_retracts_its_answer(bot: Bot, when: str) -> None:
     await bot.start(desk={"per_channel": 1})
     if when == "waiting":
         bot.system.shut.add(MADE)
@@ -168,8 +160,7 @@ async def test_a_deleted_question_leaves_nothing(bot: Bot, when: str) -> None:
 
 
 @pytest.mark.parametrize("when", ["running", "speaking"])
-async def test_stop_ends_an_answer_for_who_asked_and_for_nobody_else(bot: Bot, when: str) -> None:
-    """What was said so far goes, and what stands there says that it was stopped."""
+async def test_only_the_asker_stops_an_answer(bot: Bot, when: str) -> None:
     (bot.system.later if when == "speaking" else bot.system.shut).add(BUILT)
     await bot.start()
     asks = await bot.ask()
@@ -186,8 +177,7 @@ async def test_stop_ends_an_answer_for_who_asked_and_for_nobody_else(bot: Bot, w
     assert (await bot.over(asks)).outcome == DeliveryOutcome.STOPPED
 
 
-async def test_an_answer_can_be_taken_back_by_who_asked_and_nobody_else(bot: Bot) -> None:
-    """Its post goes; the record keeps what it was, and that it was taken back."""
+async def test_only_the_asker_retracts_an_answer(bot: Bot) -> None:
     await bot.start()
     asks = await bot.ask()
     await bot.answered(asks)
@@ -202,7 +192,6 @@ async def test_an_answer_can_be_taken_back_by_who_asked_and_nobody_else(bot: Bot
 
 @pytest.mark.parametrize("action", ["retract", "evidence"])
 async def test_buttons_work_after_a_restart(bot: Bot, action: str) -> None:
-    """A button knows its question's number, and nothing else is needed."""
     await bot.start()
     asks = await bot.ask()
     await bot.answered(asks)
@@ -220,8 +209,7 @@ async def test_buttons_work_after_a_restart(bot: Bot, action: str) -> None:
         assert text(bot.workspace.seen(here, by=bot.workspace.users[1])) == text(bot.workspace.answer(asks))
 
 
-async def test_a_question_that_waits_is_answered_by_the_next_start(bot: Bot) -> None:
-    """Nothing that was acknowledged is lost by a shutdown, and nothing stands there twice."""
+async def test_waiting_question_is_answered_at_the_next_start(bot: Bot) -> None:
     bot.system.shut.add(BUILT)
     await bot.start(desk={"grace_seconds": 0})
     asks, waits = await bot.ask(), await bot.ask(MADE, person=1)
@@ -238,8 +226,7 @@ async def test_a_question_that_waits_is_answered_by_the_next_start(bot: Bot) -> 
     assert text(bot.workspace.answer(waits)).count(ANSWERS[MADE]) == 1
 
 
-async def test_an_answer_for_the_asker_alone_is_shown_once_and_can_be_shared_once(bot: Bot) -> None:
-    """Nobody else sees it before; shared, everybody does, and it is not shared again."""
+async def test_private_answer_can_be_shared_once(bot: Bot) -> None:
     await bot.start()
     asks = await bot.ask(only_asker=True)
     answer = await bot.answered(asks)
@@ -256,8 +243,7 @@ async def test_an_answer_for_the_asker_alone_is_shown_once_and_can_be_shared_onc
     assert translate("share_already", "en") not in text(bot.workspace.seen(here, by=other))
 
 
-async def test_who_did_not_ask_the_bot_is_not_bothered(bot: Bot) -> None:
-    """Nothing is posted unless there is an answer, and then nothing before it."""
+async def test_unasked_bot_posts_only_an_answer(bot: Bot) -> None:
     bot.system.later.add(BUILT)
     await bot.start()
     nothing = await bot.ask("Penguins love jazz?", unasked=True)
@@ -275,7 +261,6 @@ async def test_who_did_not_ask_the_bot_is_not_bothered(bot: Bot) -> None:
 @pytest.mark.parametrize("failure", ["limited", "broken", "lost"])
 @pytest.mark.parametrize("call", ["post", "edit", "delete", "find"])
 async def test_each_call_may_fail_once(bot: Bot, call: Any, failure: Any) -> None:
-    """429, 5xx, an answer that is lost: what people see in the end is the same, and stands there once."""
     await bot.start()
     bot.system.shut.add(BUILT)
     bot.workspace.fail_next(call, failure)
@@ -290,8 +275,7 @@ async def test_each_call_may_fail_once(bot: Bot, call: Any, failure: Any) -> Non
     assert (await bot.over(asks)).outcome == DeliveryOutcome.RETRACTED
 
 
-async def test_a_long_answer_is_whole(bot: Bot) -> None:
-    """Over as many messages as it needs, in order, each sentence once; all of them go when it is taken back."""
+async def test_long_answer_is_whole(bot: Bot) -> None:
     await fill(bot.home, BOOK)
     bot.system.inner = recite
     await bot.start()
@@ -306,8 +290,7 @@ async def test_a_long_answer_is_whole(bot: Bot) -> None:
     await bot.workspace.until(lambda: not bot.workspace.answer(asks))
 
 
-async def test_an_archived_channel_keeps_nobody_else_from_an_answer(bot: Bot) -> None:
-    """Its question is done with, and the record says why it could not be answered there."""
+async def test_archived_channel_blocks_no_other(bot: Bot) -> None:
     await bot.start()
     await bot.workspace.archive(bot.workspace.channels[0])
     asks = await bot.ask()
@@ -370,7 +353,6 @@ async def test_missed_questions_edits_and_deletions_are_handled_at_the_next_star
 
 
 async def test_follow_up_in_a_conversation_of_the_bot_needs_no_mention(bot: Bot) -> None:
-    """What is addressed to another user there is left alone, and so is what is said elsewhere."""
     bot.workspace.every = False
     await bot.start()
     asks = await bot.ask()
@@ -387,7 +369,6 @@ async def test_follow_up_in_a_conversation_of_the_bot_needs_no_mention(bot: Bot)
 
 @pytest.mark.parametrize("bot", ["slack", "discord"], indirect=True)
 async def test_admin_makes_an_answer_an_example(bot: Bot) -> None:
-    """Others are thanked, and offered nothing."""
     await bot.start(**bot.workspace.admin_settings(1))
     asks = await bot.ask()
     await bot.answered(asks)
@@ -411,8 +392,25 @@ async def test_admin_makes_an_answer_an_example(bot: Bot) -> None:
     assert (given[-1]["what"], given[-1]["state"]) == ("example", "added")
 
 
-async def test_only_those_who_are_named_in_settings_are_ever_called(bot: Bot) -> None:
-    """Once, by whoever wants a person's help."""
+@pytest.mark.parametrize("bot", ["slack", "discord"], indirect=True)
+async def test_user_comments_on_a_bad_answer_in_a_modal(bot: Bot) -> None:
+    await bot.start()
+    asks = await bot.ask()
+    await bot.answered(asks)
+    user = bot.workspace.users[1]
+    await bot.press("down", asks, person=1)
+    await bot.workspace.until(lambda: bot.workspace.modal(user))
+    await bot.people.submit(user=user, text="It was 1888.")
+    await bot.until_posted(translate("feedback_noted", "en"), person=1)
+
+    given = await bot.bodies(await bot.row(asks), EntryKind.FEEDBACK)
+    assert [(one["what"], one["by"], one["comment"]) for one in given] == [
+        ("down", bot.user_id(1), ""),
+        ("down", bot.user_id(1), "It was 1888."),
+    ]
+
+
+async def test_only_users_named_in_settings_are_mentioned(bot: Bot) -> None:
     person = bot.workspace.users[2]
     await bot.start(channel=[{"id": bot.id(), "ask": [f"{bot.workspace.name}:{bot.workspace.team}/{person}"]}])
     asks = await bot.ask("Does <@U2> or @everyone know <!here> penguins love jazz?")
@@ -426,8 +424,7 @@ async def test_only_those_who_are_named_in_settings_are_ever_called(bot: Bot) ->
     assert [person in ping for ping in bot.workspace.pings] == [True]
 
 
-async def test_it_speaks_the_askers_language(bot: Bot) -> None:
-    """In its own words; what it quotes stays as it is written."""
+async def test_bot_answers_in_the_askers_language(bot: Bot) -> None:
     bot.system.shut |= {question := "Wann wurde der Leuchtturm von Skarholm eigentlich gebaut, und von wem?"}
     await bot.start()
     asks = await bot.ask(question)
@@ -439,8 +436,7 @@ async def test_it_speaks_the_askers_language(bot: Bot) -> None:
     assert text(await bot.answered(asks)) == translate("stopped", "de")
 
 
-async def test_what_people_said_before_is_handed_over(bot: Bot) -> None:
-    """A conversation that began without the bot, over more than a page of the platform's."""
+async def test_earlier_messages_are_read_over_pages(bot: Bot) -> None:
     workspace = bot.workspace
     here, (asker, other, _) = workspace.channels[0], workspace.users
     root = await workspace.say("Skarholm lighthouse is so pretty.", user=other, channel=here, silent=True)
@@ -455,8 +451,7 @@ async def test_what_people_said_before_is_handed_over(bot: Bot) -> None:
     assert all(turn.speaker == "user" for turn in talk.earlier)
 
 
-async def test_what_it_knows_is_told_of_what_may_be_read_there(bot: Bot) -> None:
-    """Elsewhere neither its name nor how much there is of it; in the language of whoever asks. Nothing of it pings."""
+async def test_introduction_shows_only_what_may_be_read(bot: Bot) -> None:
     section = "Tides <!channel> @everyone [now](https://evil.example)"
     await fill(bot.home, PAGES | {"tide.md": {"title": "Tides <@U1>", section: f"{ANSWERS[RISES]} It falls by night."}})
     await bot.start(corpus=[{"name": "handbook", "visible_to": [bot.id(0)]}])
@@ -472,8 +467,7 @@ async def test_what_it_knows_is_told_of_what_may_be_read_there(bot: Bot) -> None
     assert bot.workspace.pings == bot.workspace.links == bot.workspace.refused == []
 
 
-async def test_it_introduces_itself_once_where_it_is_invited(bot: Bot) -> None:
-    """Never again there, also after a restart; and not at all where settings say so."""
+async def test_invited_bot_introduces_itself_once(bot: Bot) -> None:
     workspace, first, second = bot.workspace, *bot.workspace.channels[:2]
     await bot.start()
     await workspace.invite(first)
@@ -491,8 +485,7 @@ async def test_it_introduces_itself_once_where_it_is_invited(bot: Bot) -> None:
     assert workspace.refused == workspace.pings == []
 
 
-async def test_what_was_answered_after_a_backup_is_not_answered_twice_once_it_is_restored(bot: Bot) -> None:
-    """It is asked again, since nobody knows of it; its answer is found where it stands."""
+async def test_restored_backup_answers_nothing_twice(bot: Bot) -> None:
     await bot.start()
     await bot.answered(await bot.ask(RISES, channel=1))
     kept = bot.home.with_name("kept.tar")

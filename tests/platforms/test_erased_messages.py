@@ -23,8 +23,7 @@ async def erase(bot: Bot, person: int = 0) -> int:
     return done.messages
 
 
-async def test_an_answer_goes_with_all_that_stands_beside_it_and_others_stay(bot: Bot) -> None:
-    """A note, and a call that repeats the question: at the next start, where the bot was stopped."""
+async def test_erasure_removes_an_answer_with_its_notes_and_calls(bot: Bot) -> None:
     await bot.start(record={"recheck": "note"}, channel=[{"id": bot.id(), "ask": [bot.user_id(2)]}])
     watch, asks = Watch(bot), await answered(bot)
     others = await bot.ask(MADE, person=1)
@@ -51,7 +50,7 @@ async def test_an_answer_goes_with_all_that_stands_beside_it_and_others_stay(bot
     assert (await verify_record(bot.app.manifest.database)).findings == ()
 
 
-async def test_what_the_asker_alone_was_shown_goes_where_they_shared_it(bot: Bot) -> None:
+async def test_erasure_removes_a_shared_answer(bot: Bot) -> None:
     await bot.start()
     asks = await bot.ask(only_asker=True)
     await bot.answered(asks)
@@ -68,7 +67,7 @@ async def test_what_the_asker_alone_was_shown_goes_where_they_shared_it(bot: Bot
 
 
 @pytest.mark.parametrize("bot", ["slack", "discord"], indirect=True)
-async def test_what_the_platform_will_not_remove_is_on_record(bot: Bot) -> None:
+async def test_messages_that_cannot_be_removed_are_recorded(bot: Bot) -> None:
     await bot.start()
     asks = await answered(bot)
     row = await bot.done(asks)

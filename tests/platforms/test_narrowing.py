@@ -5,8 +5,7 @@ from tests.platforms.bots import Bot, text
 from tests.platforms.example_app import ANSWERS, BUILT
 
 
-async def test_what_may_not_be_read_any_more_when_an_answer_ends_is_not_shown(bot: Bot) -> None:
-    """A sentence that was shown before goes; the turn is made anew, and the record has both."""
+async def test_narrowed_channel_withholds_an_answer_in_progress(bot: Bot) -> None:
     bot.system.later.add(BUILT)
     await bot.start()
     asks = await bot.ask()
@@ -28,8 +27,7 @@ async def test_what_may_not_be_read_any_more_when_an_answer_ends_is_not_shown(bo
     assert [body["withheld"] for body in withheld] == [True]
 
 
-async def test_a_channel_has_its_own_tone_and_effort_until_an_admin_narrows_them(bot: Bot) -> None:
-    """The record names them."""
+async def test_channel_tone_and_effort_are_recorded(bot: Bot) -> None:
     own = {"id": bot.id(), "tone": "Solemn.", "effort": "thorough"}
     await bot.start(tone="Brief.", effort="quick", channel=[own])
     assert bot.app

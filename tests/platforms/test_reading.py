@@ -19,7 +19,6 @@ from tests.platforms.reading import Reading, discord, slack
     ],
 )
 def test_slack_reads_tokens_entities_and_bare_addresses(text: str, expected: Reading) -> None:
-    """Entities are decoded once; mentions count within code too."""
     assert slack(text) == expected
 
 
@@ -39,5 +38,4 @@ def test_slack_reads_tokens_entities_and_bare_addresses(text: str, expected: Rea
     ],
 )
 def test_discord_reads_mentions_before_all_else(text: str, expected: Reading) -> None:
-    """A backslash keeps no mention from notifying."""
     assert discord(text) == expected

@@ -98,8 +98,7 @@ async def office(request: pytest.FixtureRequest, vaults: Path, tmp_path: Path) -
         yield Office(workspace, app, file, "\n".join([f"home = '{home}'", *admits]), reloading, system)
 
 
-async def test_settings_change_under_load_and_no_question_is_lost_or_reads_too_much(office: Office) -> None:
-    """The new scope holds from the next question on; a wrong file is refused, and the old goes on."""
+async def test_settings_reload_under_load_loses_and_leaks_nothing(office: Office) -> None:
     await office.change(0)
     changing = asyncio.Event()
 
@@ -130,8 +129,7 @@ async def test_settings_change_under_load_and_no_question_is_lost_or_reads_too_m
     assert len(office.workspace.seen(office.workspace.channels[0], by=office.workspace.users[0])) == stand
 
 
-async def test_a_turn_keeps_its_scope_but_shows_nothing_that_was_taken_away_meanwhile(office: Office) -> None:
-    """What was given meanwhile is for the next question; for what was taken the question is answered anew."""
+async def test_turn_keeps_its_scope_without_what_was_withdrawn(office: Office) -> None:
     first, second, *_ = CORPORA
     for before, after, shown in ((0, 2, {first}), (2, 1, {second})):
         await office.change(before)

@@ -21,8 +21,7 @@ QUESTIONS = {"Cyrillic": "Что гласит книга?", "Chinese": "港口�
 
 @pytest.mark.parametrize("script", SCRIPTS)
 @pytest.mark.parametrize("name", ["slack", "discord"])
-async def test_a_long_answer_in_any_script_is_whole(name: str, script: str, tmp_path: Path) -> None:
-    """Each sentence once and in order, though a message that is written live takes bytes, and others characters."""
+async def test_long_answer_in_any_script_is_whole(name: str, script: str, tmp_path: Path) -> None:
     rules = [SCRIPTS[script].format(n=number) for number in range(100, 220)]
     home = tmp_path / "home"
     await fill(home, {"book.md": {"title": script, "": " ".join(f"{rule}." for rule in rules)}})

@@ -24,8 +24,7 @@ SERIES = (
 
 
 @pytest.mark.parametrize("route", ["create_message", "edit_message"])
-async def test_a_mention_is_answered_once_whatever_fails(filled: Path, tmp_path: Path, route: str) -> None:
-    """500s of which some were done: of one nonce there is one message; 429s by route and over all are waited for."""
+async def test_mention_is_answered_once_over_a_series_of_failures(filled: Path, tmp_path: Path, route: str) -> None:
     async with bot_in(workspaces(speed=60)(), filled, tmp_path / "home", every=False) as bot:
         await bot.start()
         for number, faults in enumerate(SERIES):
@@ -46,8 +45,9 @@ async def test_a_mention_is_answered_once_whatever_fails(filled: Path, tmp_path:
 
 
 @pytest.mark.parametrize("private", [True, False])
-async def test_a_command_is_answered_once_whatever_fails(filled: Path, tmp_path: Path, *, private: bool) -> None:
-    """Its deferral and its edits; nothing is said anywhere else."""
+async def test_command_is_answered_once_over_a_series_of_failures(
+    filled: Path, tmp_path: Path, *, private: bool
+) -> None:
     async with bot_in(workspaces(speed=20)(), filled, tmp_path / "home", every=False) as bot:
         await bot.start()
         for number, faults in enumerate((SERIES[0], SERIES[3], SERIES[4])):

@@ -25,11 +25,7 @@ async def bot(filled: Path, tmp_path: Path) -> AsyncIterator[Bot]:
         yield opened
 
 
-async def test_many_commands_are_deferred_and_stored_before(bot: Bot) -> None:
-    """While all of them are answered, once; each is on the disk when Discord is told that an answer comes.
-
-    `pytest -s` prints how long that took.
-    """
+async def test_many_commands_are_stored_and_deferred_in_time(bot: Bot) -> None:
     await bot.start(desk={"at_once": ASKED, "per_channel": ASKED})
     assert bot.app
     bot.system.shut.add(BUILT)
@@ -56,8 +52,7 @@ async def test_many_commands_are_deferred_and_stored_before(bot: Bot) -> None:
     assert bot.server.refused == []
 
 
-async def test_what_was_taken_before_a_crash_is_not_deferred_twice(bot: Bot) -> None:
-    """An interaction that comes once more is known."""
+async def test_repeated_interaction_is_deferred_once(bot: Bot) -> None:
     await bot.start()
     used = await bot.people.command("ask", question=BUILT)
     await bot.until(ANSWERS[BUILT])
@@ -70,8 +65,7 @@ async def test_what_was_taken_before_a_crash_is_not_deferred_twice(bot: Bot) -> 
 
 
 @pytest.mark.parametrize("happens", ["reconnect", "cut", "invalid", "lost"])
-async def test_a_lost_connection_loses_no_question(happens: str, bot: Bot) -> None:
-    """RESUME brings what came meanwhile; where the session is lost, it is caught up."""
+async def test_lost_connection_loses_no_question(happens: str, bot: Bot) -> None:
     platform = await bot.start()
     await bot.people.mention(BUILT)
     await bot.until(ANSWERS[BUILT])
@@ -96,8 +90,7 @@ async def test_a_lost_connection_loses_no_question(happens: str, bot: Bot) -> No
     assert {one.name for one in bot.server.refused} <= {"get_messages"}
 
 
-async def test_who_leaves_while_a_session_begins_leaves_nothing_behind(bot: Bot) -> None:
-    """Discord lets nobody begin sessions fast, and discord.py hears of no end meanwhile."""
+async def test_shutdown_while_a_session_begins_ends_cleanly(bot: Bot) -> None:
     platform = await bot.start()
     bot.server.gateway.invalidate(resumable=False)
     await eventually(lambda: platform.ready)
@@ -105,8 +98,7 @@ async def test_who_leaves_while_a_session_begins_leaves_nothing_behind(bot: Bot)
         await bot.stop()
 
 
-async def test_a_token_that_is_good_no_more_is_said_and_not_tried_again(bot: Bot) -> None:
-    """Discord bans whom it refuses too often."""
+async def test_revoked_token_is_reported_and_not_tried_again(bot: Bot) -> None:
     platform = await bot.start()
     await bot.people.revoke()
     await eventually(lambda: "token" in platform.ready)
@@ -117,8 +109,7 @@ async def test_a_token_that_is_good_no_more_is_said_and_not_tried_again(bot: Bot
         await bot.start()
 
 
-async def test_an_intent_that_was_not_given_is_said(bot: Bot) -> None:
-    """By the name that it has on the application's page, with what to do; and once that is done, it works without."""
+async def test_missing_intent_is_reported_by_name(bot: Bot) -> None:
     bot.server.gateway.granted &= ~(1 << 15)
     with pytest.raises(CannotPost, match=r"Message Content: turn it on .* under Bot, or set .*message_content = false"):
         await bot.start()
@@ -130,7 +121,6 @@ async def test_an_intent_that_was_not_given_is_said(bot: Bot) -> None:
 
 
 async def test_shards_share_the_servers(bot: Bot) -> None:
-    """As many as settings say."""
     await bot.start(discord={"shards": 2})
     await bot.people.mention(BUILT)
     await bot.until(ANSWERS[BUILT])
@@ -138,8 +128,7 @@ async def test_shards_share_the_servers(bot: Bot) -> None:
     assert len(bot.server.gateway.connected) == 2
 
 
-async def test_a_process_keeps_the_shards_that_are_its_own(bot: Bot) -> None:
-    """Others keep the others, and hear what happens there."""
+async def test_process_connects_only_its_own_shards(bot: Bot) -> None:
     await bot.start(discord={"shards": 2, "shard_ids": [0]})
     await bot.people.mention(BUILT)
     await bot.until(ANSWERS[BUILT])
@@ -147,8 +136,7 @@ async def test_a_process_keeps_the_shards_that_are_its_own(bot: Bot) -> None:
     assert [session.shard for session in bot.server.gateway.connected] == [(0, 2)]
 
 
-async def test_an_event_that_cannot_be_read_stops_nothing(bot: Bot) -> None:
-    """Whatever discord.py makes of it."""
+async def test_unreadable_event_stops_nothing(bot: Bot) -> None:
     await bot.start()
     for name in ("MESSAGE_CREATE", "INTERACTION_CREATE", "GUILD_CREATE", "THREAD_CREATE"):
         bot.server.gateway.tell(name, lambda _: {"id": "1", "guild_id": "301"}, guild="301")
@@ -157,8 +145,7 @@ async def test_an_event_that_cannot_be_read_stops_nothing(bot: Bot) -> None:
     assert ANSWERS[BUILT] in await bot.until(ANSWERS[BUILT])
 
 
-async def test_no_log_says_a_token_or_what_people_write(bot: Bot, caplog: pytest.LogCaptureFixture) -> None:
-    """Not even discord.py's own, where all is logged that is logged in a server."""
+async def test_logs_contain_no_secret_and_no_message(bot: Bot, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     await bot.start()
     await bot.people.command("ask", question=BUILT)

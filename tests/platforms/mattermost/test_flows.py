@@ -33,23 +33,7 @@ async def until_told(bot: Bot, user: str, words: str) -> None:
     await bot.workspace.until(lambda: any(words in one.text for one in bot.workspace.seen(GENERAL, by=user)))
 
 
-async def test_who_was_answered_in_a_thread_asks_on_without_a_mention(bot: Bot) -> None:
-    """What is said to somebody else there is left alone, and so is what nobody says to it elsewhere."""
-    bot.workspace.every = False
-    await bot.start()
-    asks = await bot.ask()
-    await bot.answered(asks)
-    aside = await bot.ask(MADE, unasked=True)
-    to_ben = await bot.ask(f"@ben {MADE}", thread=asks, unasked=True)
-    follows = await bot.ask(MADE, thread=asks, unasked=True)
-
-    assert ANSWERS[MADE] in text(await bot.answered(follows))
-    assert bot.workspace.answer(to_ben) == bot.workspace.answer(aside) == ()
-    assert bot.server.state.posts[bot.workspace.answer(follows)[0].id].root == asks
-
-
-async def test_nothing_is_answered_where_settings_name_no_team(bot: Bot) -> None:
-    """In another team, or among a few people, who stand in none; nor are integrations and the server answered."""
+async def test_unnamed_teams_and_integrations_are_not_answered(bot: Bot) -> None:
     await bot.start()
     for channel in (ELSEWHERE, FEW):
         await bot.workspace.write(f"@footnote {BUILT}", user=BEN, channel=channel)
@@ -72,10 +56,9 @@ async def test_nothing_is_answered_where_settings_name_no_team(bot: Bot) -> None
         ([f"mattermost:{TEAM}/{BEN}"], {}, ""),
     ],
 )
-async def test_a_dm_reads_what_settings_open_to_whoever_it_is(
+async def test_dm_contains_only_what_its_user_may_read(
     bot: Bot, readers: list[str], change: dict[str, Any], reads: str
 ) -> None:
-    """By the teams that they are in; guests and people of other servers are not the team's own."""
     for name, value in change.items():
         setattr(bot.server.state.users[ANA], name, value)
     await bot.start(corpus=[{"name": "handbook", "visible_to": readers}])
@@ -87,8 +70,7 @@ async def test_a_dm_reads_what_settings_open_to_whoever_it_is(
     assert (ANSWERS[BUILT] in text(bot.workspace.answer(asks))) is bool(reads)
 
 
-async def test_a_channel_shared_with_other_servers_is_not_the_teams_own(bot: Bot) -> None:
-    """Until settings name it."""
+async def test_shared_channel_reads_only_what_names_it(bot: Bot) -> None:
     bot.server.state.channels[GENERAL].shared = True
     await bot.start()
     closed = text(await bot.answered(await bot.ask()))
@@ -99,8 +81,7 @@ async def test_a_channel_shared_with_other_servers_is_not_the_teams_own(bot: Bot
     assert (ANSWERS[BUILT] in closed, ANSWERS[BUILT] in named) == (False, True)
 
 
-async def test_with_a_post_that_begins_a_thread_all_questions_in_it_are_gone(bot: Bot) -> None:
-    """The server tells of the one post alone."""
+async def test_deleted_root_retracts_all_answers_of_its_thread(bot: Bot) -> None:
     await bot.start()
     root = await bot.workspace.say("Lunch?", user=BEN, channel=GENERAL, silent=True)
     asks = await bot.ask(thread=root)
@@ -110,8 +91,7 @@ async def test_with_a_post_that_begins_a_thread_all_questions_in_it_are_gone(bot
     await bot.done(asks, DeliveryOutcome.RETRACTED)
 
 
-async def test_where_posts_cannot_be_edited_any_more_the_answer_is_posted_anew(bot: Bot) -> None:
-    """And what stood there is deleted."""
+async def test_answer_is_reposted_if_posts_cannot_be_edited(bot: Bot) -> None:
     bot.system.shut.add(BUILT)
     await bot.start()
     asks = await bot.ask()
@@ -126,8 +106,7 @@ async def test_where_posts_cannot_be_edited_any_more_the_answer_is_posted_anew(b
     assert bot.server.state.posts[before.id].delete_at
 
 
-async def test_admins_change_a_channel_by_a_message_and_nobody_else_does(bot: Bot) -> None:
-    """Each is told alone."""
+async def test_only_admins_change_a_channel_by_message(bot: Bot) -> None:
     await bot.start(mattermost={"admins": [f"mattermost:{TEAM}/{ANA}"]})
     await bot.ask("!footnote paused on", person=1)
     await until_told(bot, BEN, translate("channel_admins", "en"))
@@ -139,8 +118,7 @@ async def test_admins_change_a_channel_by_a_message_and_nobody_else_does(bot: Bo
     assert translate("channel_paused", "en") in text(await bot.answered(await bot.ask()))
 
 
-async def test_commands_check_list_pages_and_tell_what_there_is(bot: Bot) -> None:
-    """Written after the mention, or in a DM without one."""
+async def test_commands_check_list_sources_and_show_help(bot: Bot) -> None:
     await bot.start()
     checks = await bot.ask(f"!check {ANSWERS[BUILT]}")
     assert translate("verdict_supports", "en") in text(await bot.answered(checks))
@@ -150,8 +128,7 @@ async def test_commands_check_list_pages_and_tell_what_there_is(bot: Bot) -> Non
     await until_told(bot, ANA, "!private")
 
 
-async def test_a_mark_that_somebody_else_made_up_does_nothing(bot: Bot) -> None:
-    """Of posts with marks only our own count."""
+async def test_forged_mark_has_no_effect(bot: Bot) -> None:
     await bot.start()
     asks = await bot.ask()
     (answer,) = await bot.answered(asks)
@@ -164,8 +141,7 @@ async def test_a_mark_that_somebody_else_made_up_does_nothing(bot: Bot) -> None:
 
 
 @pytest.mark.parametrize("bot", [True], indirect=True)
-async def test_a_press_that_the_server_did_not_hand_on_is_refused(bot: Bot) -> None:
-    """What proves a button ours stands nowhere that anybody could read it."""
+async def test_forged_press_is_refused(bot: Bot) -> None:
     await bot.start()
     asks = await bot.ask()
     await bot.answered(asks)
@@ -183,8 +159,7 @@ async def test_a_press_that_the_server_did_not_hand_on_is_refused(bot: Bot) -> N
     assert bot.workspace.answer(asks)
 
 
-async def test_a_connection_that_breaks_off_goes_on_where_it_did(bot: Bot) -> None:
-    """What was said meanwhile arrives, once."""
+async def test_broken_connection_is_resumed(bot: Bot) -> None:
     await bot.start()
     bot.server.sockets.cut()
     asks = await bot.ask()
@@ -195,8 +170,7 @@ async def test_a_connection_that_breaks_off_goes_on_where_it_did(bot: Bot) -> No
 
 
 @pytest.mark.parametrize("loses", ["the connection", "an event"])
-async def test_what_a_server_lost_is_caught_up_with(bot: Bot, loses: str) -> None:
-    """In channels and in DMs; an event that is missing is noticed by the next."""
+async def test_events_lost_by_the_server_are_caught_up(bot: Bot, loses: str) -> None:
     await bot.start()
     await bot.answered(await bot.ask(RISES))
     if loses == "the connection":
@@ -214,8 +188,7 @@ async def test_what_a_server_lost_is_caught_up_with(bot: Bot, loses: str) -> Non
     assert bot.server.sockets.greeted == 2
 
 
-async def test_a_token_that_is_revoked_ends_the_connection_for_good_and_trouble_does_not(bot: Bot) -> None:
-    """What opens no socket is asked why; where a header does not come through the challenge does."""
+async def test_revoked_token_ends_the_connection(bot: Bot) -> None:
     await bot.start()
     assert bot.platform
     bot.server.sockets.bare, bot.server.sockets.forgets = True, True
@@ -229,8 +202,7 @@ async def test_a_token_that_is_revoked_ends_the_connection_for_good_and_trouble_
     assert "token" in bot.platform.ready
 
 
-async def test_a_token_that_is_not_taken_is_told_and_not_tried_for_ever(bot: Bot) -> None:
-    """At the start; the token stands in no word of it."""
+async def test_refused_token_is_reported_at_the_start(bot: Bot) -> None:
     bot.server.faults["me"].append(Fault(401, code="api.context.session_expired.app_error"))
     with pytest.raises(CannotPost) as refused:
         await bot.start()
@@ -239,8 +211,7 @@ async def test_a_token_that_is_not_taken_is_told_and_not_tried_for_ever(bot: Bot
     assert TOKEN not in f"{refused.value} {refused.value.hint}"
 
 
-async def test_a_reaction_that_means_something_else_is_nobodys_order(bot: Bot) -> None:
-    """Nor is one to what people wrote."""
+async def test_unrelated_reactions_have_no_effect(bot: Bot) -> None:
     await bot.start()
     asks = await bot.ask()
     (answer,) = await bot.answered(asks)

@@ -18,8 +18,7 @@ from tests.thorough import THOROUGH
 AT_ONCE, MODEL_SECONDS = 100 if THOROUGH else 40, 20
 
 
-async def test_many_questions_at_once_are_all_answered_inside_the_limits(filled: Path, tmp_path: Path) -> None:
-    """Some stream; where Slack allows no more of that, the others do not wait for it."""
+async def test_many_questions_at_once_are_answered_within_the_limits(filled: Path, tmp_path: Path) -> None:
     async with bot_in(workspaces()(), filled, tmp_path / "home", every=False) as bot:
         bot.system.inner = _slow(bot)
         await bot.start(desk={"at_once": AT_ONCE, "per_channel": AT_ONCE})

@@ -46,15 +46,13 @@ def changed(name: str, *path: Any, to: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", GOOD)
-def test_good_blocks_are_taken(name: str) -> None:
-    """Of every kind that is known."""
+def test_valid_block_is_taken(name: str) -> None:
     assert objections([GOOD[name]]) == []
     assert too_long([GOOD[name]]) == ""
 
 
 @pytest.mark.parametrize("name", ["section", "header", "divider", "context", "actions", "rich_text", "input"])
-def test_modals_take_the_most_of_them(name: str) -> None:
-    """But not what stands in messages alone."""
+def test_modal_takes_no_block_for_messages_only(name: str) -> None:
     assert objections([GOOD[name]], "modal") == []
     for other in ("markdown", "task_card", "context_actions"):
         assert "unsupported type" in objections([GOOD[name], GOOD[other]], "modal")[0]
@@ -95,15 +93,13 @@ def test_modals_take_the_most_of_them(name: str) -> None:
         ("x", "missing required field: type"),
     ],
 )
-def test_bad_blocks_are_refused(block: Any, objection: str) -> None:
-    """With what is wrong, and where."""
+def test_invalid_block_is_refused(block: Any, objection: str) -> None:
     (found, *_) = objections([block])
     assert objection in found
     assert "[json-pointer:/blocks/0" in found or objection == "already exists"
 
 
-def test_blocks_together_have_limits_too() -> None:
-    """Their number, their ids, all their text, one table."""
+def test_blocks_together_have_limits() -> None:
     assert "no more than 50 items" in objections([GOOD["divider"]] * 51)[0]
     assert objections([GOOD["divider"]] * 50) == []
     assert "`block_id` 'b' already exists" in objections([GOOD["section"]] * 2)[0]
@@ -111,8 +107,7 @@ def test_blocks_together_have_limits_too() -> None:
     assert too_long([{"type": "section", "text": {"type": "mrkdwn", "text": "x" * 2_000}}] * 7) == "msg_blocks_too_long"
 
 
-def test_what_slacks_own_models_make_is_taken() -> None:
-    """As an app would make it."""
+def test_blocks_of_slack_sdk_are_taken() -> None:
     made = [
         models.SectionBlock(text="x", accessory=models.ButtonElement(text="y", action_id="z", value="7")),
         models.HeaderBlock(text="x"),

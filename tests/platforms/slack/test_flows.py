@@ -5,12 +5,10 @@ import json
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from bot.views.catalog import translate
-from storage.types import EntryKind
 from tests.platforms.bots import Bot, bot_in, eventually
 from tests.platforms.example_app import ANSWERS, BUILT, MADE, RISES, fill
 from tests.platforms.fake_server import BROKEN, Fault, refused
@@ -42,8 +40,7 @@ async def bot(request: pytest.FixtureRequest, filled: Path, tmp_path: Path) -> A
 
 
 @OVER_BOTH
-async def test_a_mention_is_answered_once_in_its_thread(bot: Bot) -> None:
-    """It arrives as two events, and five times over; bots and previews of links are left alone."""
+async def test_mention_is_answered_once_in_its_thread(bot: Bot) -> None:
     await bot.start()
     asked = await bot.people.mention(BUILT)
     for _ in range(4):
@@ -59,8 +56,7 @@ async def test_a_mention_is_answered_once_in_its_thread(bot: Bot) -> None:
     assert bot.server.pings == bot.server.refused == bot.server.limited == []
 
 
-async def test_a_follow_up_in_a_thread_of_the_bots_needs_no_mention(bot: Bot) -> None:
-    """What is to somebody else does, as does everything in threads that it has no part in; others may find silence."""
+async def test_follow_up_in_a_thread_of_the_bot_needs_no_mention(bot: Bot) -> None:
     await bot.start()
     asked = await bot.people.mention(BUILT)
     await bot.until(ANSWERS[BUILT])
@@ -81,8 +77,7 @@ async def test_a_follow_up_in_a_thread_of_the_bots_needs_no_mention(bot: Bot) ->
     assert "Ben: How high does the tide rise" in await bot.until(ANSWERS[RISES])
 
 
-async def test_the_agents_chat_suggests_what_to_ask_and_answers_in_threads(bot: Bot) -> None:
-    """Everything that is written there is to the bot; a thread of it is a conversation."""
+async def test_agent_chat_suggests_prompts_and_answers_in_threads(bot: Bot) -> None:
     await bot.start()
     await bot.people.open_home()
     await bot.server.until(lambda: bot.server.state.prompts)
@@ -97,8 +92,7 @@ async def test_the_agents_chat_suggests_what_to_ask_and_answers_in_threads(bot: 
     assert f"  Ana: {MADE}\n  Footnote: {ANSWERS[MADE]} [1]" in seen
 
 
-async def test_prompts_and_the_home_show_what_one_may_read_and_could_ask(bot: Bot) -> None:
-    """Of what is read in the DM of whoever looks; another person's corpora are not named."""
+async def test_prompts_and_home_show_only_what_their_user_may_read(bot: Bot) -> None:
     await fill(
         bot.home,
         {"tide.md": {"title": "Tides", "<!here> Spring tides": f"{ANSWERS[RISES]} It falls again within the night."}},
@@ -120,8 +114,7 @@ async def test_prompts_and_the_home_show_what_one_may_read_and_could_ask(bot: Bo
     assert bot.server.pings == bot.server.refused == []
 
 
-async def test_in_a_private_channel_without_us_whoever_asks_is_told_to_invite_us(bot: Bot) -> None:
-    """Who reads there cannot be told, unless settings name it; once we are there, they are answered."""
+async def test_private_channel_without_the_bot_asks_for_an_invitation(bot: Bot) -> None:
     await bot.start()
     await bot.people.command("/ask", BUILT, channel="G2")
     await bot.until(translate("slack_invite", "en"), channel="G2")
@@ -131,8 +124,7 @@ async def test_in_a_private_channel_without_us_whoever_asks_is_told_to_invite_us
     await bot.until(ANSWERS[BUILT], channel="G2")
 
 
-async def test_who_uses_a_command_and_has_to_wait_is_told_so_at_once(bot: Bot) -> None:
-    """With the acknowledgement, and only once; who is answered at once is not."""
+async def test_waiting_command_is_acknowledged_with_its_place_in_the_queue(bot: Bot) -> None:
     bot.system.shut.add(MADE)
     await bot.start(desk={"at_once": 1})
     await bot.people.mention(MADE, user="U2", channel="C2")
@@ -148,8 +140,7 @@ async def test_who_uses_a_command_and_has_to_wait_is_told_so_at_once(bot: Bot) -
     assert bot.server.refused == []
 
 
-async def test_in_a_dm_there_is_nobody_to_share_with(bot: Bot) -> None:
-    """So that is not offered there."""
+async def test_dm_offers_no_sharing(bot: Bot) -> None:
     await bot.start()
     await bot.people.dm(MADE)
     await bot.until(ANSWERS[MADE], channel="DU1")
@@ -161,8 +152,7 @@ async def test_in_a_dm_there_is_nobody_to_share_with(bot: Bot) -> None:
 
 
 @OVER_BOTH
-async def test_a_command_without_words_says_how_it_is_used(bot: Bot) -> None:
-    """In the language of whoever types it."""
+async def test_command_without_words_shows_its_usage(bot: Bot) -> None:
     await bot.start()
     bot.server.state.users["U2"].locale = "de-DE"
     await bot.people.command("/ask", " ")
@@ -173,8 +163,7 @@ async def test_a_command_without_words_says_how_it_is_used(bot: Bot) -> None:
     assert bot.system.asked == []
 
 
-async def test_the_shortcut_checks_each_statement_of_a_message_for_whoever_chose_it(bot: Bot) -> None:
-    """Each has its verdict and its source; what states nothing is passed over."""
+async def test_shortcut_checks_each_statement_of_a_message(bot: Bot) -> None:
     await bot.start()
     text = "Good morning! The pier of Skarholm is made of oak. Skarholm lighthouse was built in 1999. Is that so?"
     written = await bot.people.say(text, user="U2")
@@ -190,8 +179,7 @@ async def test_the_shortcut_checks_each_statement_of_a_message_for_whoever_chose
     assert "Confirmed" not in bot.sees(by="U2")
 
 
-async def test_who_has_more_checked_than_is_checked_at_once_is_told_how_much_was_not(bot: Bot) -> None:
-    """Else they would take the rest for checked."""
+async def test_unchecked_statements_are_counted(bot: Bot) -> None:
     await bot.start(limits={"claims": 1})
     written = await bot.people.say(" ".join(ANSWERS.values()), user="U2")
     await bot.people.shortcut("footnote_check", written)
@@ -199,8 +187,7 @@ async def test_who_has_more_checked_than_is_checked_at_once_is_told_how_much_was
     assert translate("unchecked", "en", count=2, checked=1) in await bot.until(ANSWERS[BUILT], "Not checked")
 
 
-async def test_check_takes_one_statement(bot: Bot) -> None:
-    """And says so of what is none."""
+async def test_check_command_takes_one_statement(bot: Bot) -> None:
     await bot.start()
     await bot.people.command("/check", "The pier of Skarholm is made of oak.")
     await bot.until("“The pier of Skarholm is made of oak.”", "Confirmed")
@@ -209,8 +196,7 @@ async def test_check_takes_one_statement(bot: Bot) -> None:
     assert "Footnote (only you see this): That is a question, not a claim." in await bot.until("not a claim")
 
 
-async def test_where_every_question_is_answered_the_bot_is_silent_when_it_has_no_answer(bot: Bot) -> None:
-    """It leaves edits and bots alone."""
+async def test_channel_that_answers_every_question_is_silent_without_an_answer(bot: Bot) -> None:
     await bot.start(channel=[{"id": "slack:T1/C1", "answer": "every"}])
     asked = await bot.people.say(BUILT)
     await bot.until(ANSWERS[BUILT])
@@ -229,8 +215,7 @@ async def test_where_every_question_is_answered_the_bot_is_silent_when_it_has_no
     assert [bot.people.answers(one) for one in (nothing, below)] == [[], []]
 
 
-async def test_a_channel_may_have_its_answers_shown_to_askers_alone(bot: Bot) -> None:
-    """As its settings say."""
+async def test_ephemeral_channel_shows_answers_to_askers_alone(bot: Bot) -> None:
     await bot.start(channel=[{"id": "slack:T1/C1", "ephemeral": True}])
     await bot.people.mention(BUILT)
 
@@ -239,8 +224,7 @@ async def test_a_channel_may_have_its_answers_shown_to_askers_alone(bot: Bot) ->
 
 
 @OVER_BOTH
-async def test_an_admin_sees_and_narrows_what_holds_in_a_channel_and_it_is_logged(bot: Bot) -> None:
-    """Nobody else does, and nobody else sees it."""
+async def test_only_admins_see_and_change_channel_settings(bot: Bot) -> None:
     await bot.start(**ADMIN, channel=[{"id": "slack:T1/C1", "answer": "every"}])
     await bot.people.command("/footnote", user="U9")
     seen = await bot.until(translate("channel_now", "en"), by="U9")
@@ -265,26 +249,7 @@ async def test_an_admin_sees_and_narrows_what_holds_in_a_channel_and_it_is_logge
     assert entry == {"key": "answer", "was": "every", "now": "mention", "by": "slack:T1/U9"}
 
 
-@OVER_BOTH
-async def test_feedback_is_thanked_for_and_a_bad_answer_may_be_commented_on(bot: Bot) -> None:
-    """Both are on record, with who and why."""
-    await bot.start()
-    asked = await bot.people.mention(BUILT)
-    await bot.until(ANSWERS[BUILT])
-    (answer,) = bot.people.answers(asked)
-    await bot.people.press("footnote:feedback", answer.ts, chosen="positive")
-    await bot.until(translate("feedback_noted", "en"))
-    await bot.people.press("footnote:feedback", answer.ts, user="U2", chosen="negative")
-    await bot.modal("Your feedback", user="U2")
-    await bot.people.submit(user="U2", text="It was 1888.")
-
-    assert translate("feedback_noted", "en") in await bot.modal("Thank you", user="U2")
-    said = [(one["what"], one["by"], one["comment"]) for one in await _acts(bot, asked)]
-    assert said == [("up", "slack:T1/U1", ""), ("down", "slack:T1/U2", ""), ("down", "slack:T1/U2", "It was 1888.")]
-
-
-async def test_slacks_own_button_stops_it_too(bot: Bot) -> None:
-    """Its stream is over then, and the message says so all the same."""
+async def test_stop_button_of_slack_stops_the_answer(bot: Bot) -> None:
     bot.system.shut.add(BUILT)
     await bot.start()
     asked = await bot.people.dm(BUILT)
@@ -297,8 +262,7 @@ async def test_slacks_own_button_stops_it_too(bot: Bot) -> None:
     await bot.system.open()
 
 
-async def test_in_channels_that_are_shared_with_others_only_what_names_them_is_read(bot: Bot) -> None:
-    """From the moment when they are, and until they are no longer."""
+async def test_shared_channel_reads_only_what_names_it(bot: Bot) -> None:
     await bot.start()
     await bot.people.mention(BUILT, channel="C5")
     await bot.until("Footnote:", channel="C5")
@@ -318,16 +282,14 @@ async def test_in_channels_that_are_shared_with_others_only_what_names_them_is_r
     await bot.until(ANSWERS[RISES])
 
 
-async def test_a_stranger_in_a_dm_reads_nothing_of_the_teams(bot: Bot) -> None:
-    """Whose organisation somebody is of decides there."""
+async def test_user_of_another_organisation_reads_nothing_in_a_dm(bot: Bot) -> None:
     await bot.start()
     await bot.people.dm(BUILT, user="UX")
 
     assert ANSWERS[BUILT] not in await bot.until("Footnote:", channel="DUX", by="UX")
 
 
-async def test_a_channel_keeps_its_settings_under_another_name_and_an_archived_one_harms_no_other(bot: Bot) -> None:
-    """Settings know channels by their ids."""
+async def test_renamed_channel_keeps_its_settings_and_archived_one_harms_no_other(bot: Bot) -> None:
     await bot.start(channel=[{"id": "slack:T1/C1", "answer": "every"}])
     await bot.people.rename("C1", "harbour-bot")
     await bot.people.say(BUILT)
@@ -344,8 +306,7 @@ async def test_a_channel_keeps_its_settings_under_another_name_and_an_archived_o
 
 
 @pytest.mark.parametrize("when", ["waiting", "running"])
-async def test_a_channel_that_is_shared_before_the_answer_stands_there_counts_as_shared(bot: Bot, when: str) -> None:
-    """Whoever asked when it was the team's own reads nothing there by now."""
+async def test_channel_shared_before_the_answer_counts_as_shared(bot: Bot, when: str) -> None:
     await bot.start(desk={"per_channel": 1})
     bot.system.shut.add(RISES if when == "waiting" else BUILT)
     if when == "waiting":
@@ -365,8 +326,7 @@ async def test_a_channel_that_is_shared_before_the_answer_stands_there_counts_as
 
 
 @pytest.mark.parametrize("fault", [Fault(), BROKEN, Fault(429, retry_after=5)], ids=["slow", "broken", "limited"])
-async def test_nobody_waits_for_a_look_up_to_be_acknowledged(bot: Bot, fault: Fault) -> None:
-    """Neither who asked nor others: it is looked up when the turn comes, until Slack says who and where they are."""
+async def test_lookups_do_not_delay_acknowledgements(bot: Bot, fault: Fault) -> None:
     await bot.start()
     recovers = asyncio.Event()
     bot.server.faults |= {call: [fault.after(recovers)] * 6 for call in ("conversations.info", "users.info")}
@@ -391,8 +351,7 @@ async def test_nobody_waits_for_a_look_up_to_be_acknowledged(bot: Bot, fault: Fa
 
 
 @pytest.mark.parametrize("what", ["edit", "delete"])
-async def test_what_changes_while_a_question_is_looked_at_counts(bot: Bot, what: str) -> None:
-    """An edit or a deletion that comes before the question is on the disk waits until it is."""
+async def test_edits_and_deletions_during_a_lookup_count(bot: Bot, what: str) -> None:
     await bot.start()
     looked = asyncio.Event()
     bot.server.faults["conversations.info"] = [Fault().after(looked)]
@@ -416,8 +375,7 @@ async def test_what_changes_while_a_question_is_looked_at_counts(bot: Bot, what:
         assert ANSWERS[BUILT] not in bot.sees()
 
 
-async def test_what_was_said_to_the_bot_is_heard_without_its_name(bot: Bot) -> None:
-    """Also what was said while it was not there, in a thread that it joins."""
+async def test_earlier_messages_are_read_without_the_mention(bot: Bot) -> None:
     await bot.start()
     root = await bot.people.mention("Is it old, this lighthouse?", silent=True)
     await bot.people.say("<@U0BOT>", thread=root, silent=True)
@@ -429,8 +387,7 @@ async def test_what_was_said_to_the_bot_is_heard_without_its_name(bot: Bot) -> N
 
 
 @OVER_BOTH
-async def test_when_the_workspace_lets_us_go_we_say_why_and_do_nothing_more(bot: Bot) -> None:
-    """Tokens that are revoked, and the app that is uninstalled."""
+async def test_uninstalled_app_reports_why_and_disconnects(bot: Bot) -> None:
     platform = await bot.start()
     await bot.people.uninstall()
     await eventually(lambda: platform.ready)
@@ -440,8 +397,7 @@ async def test_when_the_workspace_lets_us_go_we_say_why_and_do_nothing_more(bot:
 
 
 @OVER_BOTH
-async def test_a_refused_token_destroys_no_question(bot: Bot) -> None:
-    """What is under way rests, and is answered at the next start with a token that is taken."""
+async def test_refused_token_loses_no_question(bot: Bot) -> None:
     await bot.start()
     calls = ("chat.startStream", "chat.postMessage")
     bot.server.faults |= {call: [refused("token_revoked")] * 99 for call in calls}
@@ -456,8 +412,7 @@ async def test_a_refused_token_destroys_no_question(bot: Bot) -> None:
     assert len(bot.people.answers(asked)) == 1
 
 
-async def test_what_was_asked_while_nobody_listened_is_answered_at_the_next_start(bot: Bot) -> None:
-    """Mentions, DMs and threads of the bot's, over several pages; each once, and nothing that nobody asked it."""
+async def test_missed_questions_are_answered_over_several_pages(bot: Bot) -> None:
     await bot.start(channel=[{"id": "slack:T1/C3", "answer": "every"}])
     root = await bot.people.mention(BUILT)
     await bot.until(ANSWERS[BUILT])
@@ -478,11 +433,3 @@ async def test_what_was_asked_while_nobody_listened_is_answered_at_the_next_star
 
     assert sorted(bot.system.asked) == sorted([BUILT, MADE, RISES, RISES])
     assert len(bot.people.answers(asked[0])) == 1
-
-
-async def _acts(bot: Bot, message: str) -> list[Any]:
-    """Return what people did with the answer to a message, as the record has it."""
-    assert bot.app
-    row = await bot.app.queue.by_message("slack:T1/C1", message)
-    assert row
-    return [entry.body for entry in await bot.app.audit.turn(row.turn_id) if entry.kind is EntryKind.FEEDBACK]

@@ -21,15 +21,13 @@ from tests.platforms.workspace import Target
 SLACK = load_platforms()["slack"]
 
 
-async def test_where_none_is_configured_there_is_none(filled: Path, tmp_path: Path) -> None:
-    """And Slack's libraries are not asked for anything."""
+async def test_no_settings_open_nothing(filled: Path, tmp_path: Path) -> None:
     with open_example_app(Path(shutil.copytree(filled, tmp_path / "home"))) as app:
         async with open_platform(SLACK, app, open_desk(app, {})) as opened:
             assert opened is None
 
 
-async def test_by_the_settings_alone_it_is_connected_and_answers(filled: Path, tmp_path: Path) -> None:
-    """With the machine's clock, and whatever the environment has of Slack's own variables."""
+async def test_settings_alone_connect_and_answer(filled: Path, tmp_path: Path) -> None:
     with open_example_app(Path(shutil.copytree(filled, tmp_path / "home"))) as plain:
         async with serve() as slack:
             app, platforms = configure(plain, Target(slack.url, slack.clock)), dict[str, Any]()
@@ -48,8 +46,7 @@ async def test_by_the_settings_alone_it_is_connected_and_answers(filled: Path, t
             assert slack.errors == []
 
 
-async def test_a_refused_token_is_told_with_what_to_do(filled: Path, tmp_path: Path) -> None:
-    """Before anything is taken."""
+async def test_refused_token_is_reported_with_a_hint(filled: Path, tmp_path: Path) -> None:
     with open_example_app(Path(shutil.copytree(filled, tmp_path / "home"))) as plain:
         async with serve() as slack:
             slack.state.tokens[BOT_TOKEN].error = "token_revoked"
@@ -60,8 +57,7 @@ async def test_a_refused_token_is_told_with_what_to_do(filled: Path, tmp_path: P
     assert "install the app again" in caught.value.hint
 
 
-async def test_a_refused_app_token_is_told_too(filled: Path, tmp_path: Path) -> None:
-    """When the socket is to be opened."""
+async def test_refused_app_token_is_reported(filled: Path, tmp_path: Path) -> None:
     with open_example_app(Path(shutil.copytree(filled, tmp_path / "home"))) as plain:
         async with serve() as slack:
             app = configure(plain, Target(slack.url, slack.clock))

@@ -52,8 +52,7 @@ def asking(talk: Bot, ts: str, text: str = BUILT) -> str:
 
 
 @pytest.mark.parametrize("forgery", FORGERIES)
-async def test_a_request_that_is_not_slacks_does_nothing(http: Bot, forgery: str, caplog: Any) -> None:
-    """And the log has nothing of what it says."""
+async def test_forged_request_has_no_effect(http: Bot, forgery: str, caplog: Any) -> None:
     await http.start()
     body = asking(http, "1700000000.000001", "MARKED WORDS")
     with caplog.at_level(logging.DEBUG):
@@ -66,8 +65,7 @@ async def test_a_request_that_is_not_slacks_does_nothing(http: Bot, forgery: str
     assert "MARKED WORDS" not in caplog.text
 
 
-async def test_slacks_own_requests_are_taken_and_its_address_check_is_answered(http: Bot) -> None:
-    """At one address, which answers nothing but posts."""
+async def test_signed_requests_and_url_verification_are_answered(http: Bot) -> None:
     await http.start()
     assert http.server.requests.url.endswith(PATH)
     kind = {"Content-Type": "application/json"}
@@ -83,8 +81,7 @@ async def test_slacks_own_requests_are_taken_and_its_address_check_is_answered(h
         assert await http.server.requests.post(odd, signed(SIGNING_SECRET, odd) | kind) == (400, "")
 
 
-async def test_a_socket_that_hears_nothing_is_opened_anew(socket: Bot) -> None:
-    """Though it answers pings; what was sent to the deaf one comes again, and is answered once."""
+async def test_silent_socket_is_replaced(socket: Bot) -> None:
     clock = ManualClock(0.0)
     socket.workspace.options["watch"] = SocketWatch(clock.now, clock.sleep)
     await socket.start()
@@ -103,8 +100,7 @@ async def test_a_socket_that_hears_nothing_is_opened_anew(socket: Bot) -> None:
     assert len(socket.people.answers(asked)) == 1
 
 
-async def test_what_comes_from_slack_silences_none_of_our_own_loggers(socket: Bot) -> None:
-    """Bolt sets the level of each logger that it gives a listener."""
+async def test_bolt_silences_no_logger_of_the_bot(socket: Bot) -> None:
     own = (log, logging.getLogger("footnote"), logging.getLogger("bot"))
     await socket.start()
     await socket.people.mention(BUILT)
@@ -115,8 +111,7 @@ async def test_what_comes_from_slack_silences_none_of_our_own_loggers(socket: Bo
 
 
 @pytest.mark.parametrize("how", ["", "cut", "warning"])
-async def test_who_leaves_while_something_comes_says_nothing(socket: Bot, caplog: Any, how: str) -> None:
-    """Nor does the SDK: what comes meanwhile is not acknowledged, and comes to the next one."""
+async def test_shutdown_during_events_logs_nothing(socket: Bot, caplog: Any, how: str) -> None:
     with caplog.at_level(logging.WARNING):
         await socket.start()
         await socket.people.mention(BUILT)
@@ -134,8 +129,7 @@ async def test_who_leaves_while_something_comes_says_nothing(socket: Bot, caplog
     assert caplog.text == ""
 
 
-async def test_a_slack_that_is_away_at_the_start_is_waited_for(socket: Bot) -> None:
-    """Whoever starts a server then need not start it again."""
+async def test_unavailable_slack_is_retried_at_the_start(socket: Bot) -> None:
     socket.server.faults["apps.connections.open"] += [UNAVAILABLE, UNAVAILABLE]
     await socket.start()
     await socket.people.mention(BUILT)
@@ -143,8 +137,7 @@ async def test_a_slack_that_is_away_at_the_start_is_waited_for(socket: Bot) -> N
     await socket.until(ANSWERS[BUILT])
 
 
-async def test_a_socket_that_slack_closes_is_replaced(socket: Bot) -> None:
-    """As it does every hour or so."""
+async def test_closed_socket_is_replaced(socket: Bot) -> None:
     await socket.start()
     await socket.server.sockets.disconnect()
     await socket.server.until(lambda: any(one.number for one in socket.server.sockets.links))
@@ -154,11 +147,7 @@ async def test_a_socket_that_slack_closes_is_replaced(socket: Bot) -> None:
 
 
 @pytest.mark.parametrize("mode", ["socket", "http"])
-async def test_all_is_acknowledged_however_much_is_under_way(mode: Any, filled: Path, tmp_path: Path) -> None:
-    """Many questions that take long, each in two events.
-
-    `pytest -s` prints how long that took.
-    """
+async def test_events_are_acknowledged_under_load(mode: Any, filled: Path, tmp_path: Path) -> None:
     async with bot_in(workspaces(http=mode == "http", speed=1)(), filled, tmp_path / "home", every=False) as talk:
         texts = [f"{BUILT} {number}" for number in range(2 * AT_ONCE)]
         talk.system.shut |= set(texts)
@@ -193,8 +182,7 @@ class Broken:
         raise StorageError("The disk is full.")
 
 
-async def test_what_cannot_be_kept_is_told_once_and_acknowledged(socket: Bot) -> None:
-    """To whoever asked, and to nobody else."""
+async def test_question_that_cannot_be_stored_is_reported_once(socket: Bot) -> None:
     await _started_broken(socket)
     await socket.people.mention(BUILT)
     await socket.until(translate("unrecorded", "en"))
@@ -204,8 +192,7 @@ async def test_what_cannot_be_kept_is_told_once_and_acknowledged(socket: Bot) ->
     assert socket.server.courier.lost == []
 
 
-async def test_where_nobody_can_tell_whether_it_was_a_question_it_comes_again(socket: Bot) -> None:
-    """In a thread, that depends on what is kept of it."""
+async def test_follow_up_that_cannot_be_checked_is_delivered_again(socket: Bot) -> None:
     queue = await _started_broken(socket)
     root = await socket.people.mention(BUILT, silent=True)
     await socket.people.say(MADE, thread=root)
@@ -217,8 +204,7 @@ async def test_where_nobody_can_tell_whether_it_was_a_question_it_comes_again(so
     assert socket.server.courier.lost == []
 
 
-async def test_no_secret_and_nothing_that_people_write_is_logged(socket: Bot, caplog: Any) -> None:
-    """Not even where everything is logged: by our code, by bolt, or by the SDK's socket."""
+async def test_logs_contain_no_secret_and_no_message(socket: Bot, caplog: Any) -> None:
     with caplog.at_level(logging.DEBUG):
         await socket.start()
         asked = await socket.people.mention(f"{BUILT} MARKED WORDS")
