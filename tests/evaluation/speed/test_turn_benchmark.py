@@ -20,14 +20,9 @@ from evaluation.speed.turn_benchmark import (
     render_timeline,
 )
 from evaluation.speed.turn_figures import (
-    StagePrompts,
     SystemRuns,
     compute_figures,
-    count_cached,
-    count_resent_passages,
     critical_path,
-    measure_bill,
-    measure_prefixes,
     server_seconds,
     split_seconds,
 )
@@ -43,7 +38,6 @@ from evaluation.speed.turn_trace import (
 from pipeline.llm.model import ChatMessage
 from tests.evaluation.speed.two_pages import PAGES
 from tests.fakes import PageSource
-from tests.pipeline.world import hit
 
 PACE = ServerPace(first_token=0.5, out=10, prompt=1_000)
 AT_ONCE = SimulatedModel(ServerPace(first_token=0, out=math.inf, prompt=math.inf))
@@ -134,52 +128,6 @@ def test_critical_path_has_no_gaps(drawn_steps: list[tuple[float, float, int]], 
     assert all(leg.ended == following.began for leg, following in pairwise(path))
 
 
-def test_stable_prefix_is_shared_with_any_earlier_prompt() -> None:
-    rules = "r" * 400
-    prompts = (("query", f"{rules}one"), ("verify", f"{rules}two"), ("verify", "other" * 80))
-    calls = [
-        replace(call(place, name, 0, 1), messages=(ChatMessage("user", text),))
-        for place, (name, text) in enumerate(prompts)
-    ]
-
-    assert measure_prefixes([], calls) == {"query": StagePrompts(1, 102, 0), "verify": StagePrompts(2, 204, 101 + 1)}
-    assert measure_prefixes([f"<user>\n{rules}before"], calls)["query"] == StagePrompts(1, 102, 101)
-
-
-def test_bill_discounts_cached_prefixes() -> None:
-    rules = "r" * 4 * 1_300
-    calls = [
-        replace(call(0, "claims", 0.0, 3.0, pieces=14), messages=(ChatMessage("system", f"{rules}a"),)),
-        replace(call(1, "query", 0.1, 1.0), messages=(ChatMessage("system", f"{rules}b"),), schema={"type": "object"}),
-        replace(call(2, "verify", 1.8, 2.0), messages=(ChatMessage("system", f"{rules}c"),)),
-        replace(call(3, "verify", 1.8, 2.0), messages=(ChatMessage("system", "short" * 400),)),
-    ]
-    bill = measure_bill(calls, calls)
-
-    assert (bill.tokens, bill.cached_alone, bill.cached) == (3 * 1_302 + 4 + 503, 1_280, 3 * 1_280)
-    assert bill.billed(0.5, alone=True) == bill.tokens - 640
-    assert count_cached("x" * 4 * 1_023, ["x" * 8_000]) == 0
-    assert count_cached("x" * 4 * 1_024, ["x" * 8_000]) == 1_024
-    turn = replace(make_turn(calls, 4.0), first=None, last=None)
-    figures = compute_figures(SystemRuns("a", [turn] * 2, [make_rounds(3)], PACE, 0.1, 2.0))
-    assert render_bills(figures).splitlines()[-1].startswith(f"| short | {bill.tokens:,} | 1,280 |")
-
-
-def test_resent_passages_are_counted_by_round() -> None:
-    passages = [
-        hit("The bell was cast in 1887. It hangs on the quay.").passage,
-        hit("The quay is long.", key="quay.md").passage,
-        hit(" ", key="empty.md").passage,
-    ]
-    bell, quay = "1: The bell was cast in 1887.\n2: It hangs on the quay.", "3: The quay is long."
-    calls = [
-        call(place, "verify", 0, 1, prompt=text) for place, text in enumerate((bell, f"{bell}\n{quay}", quay, bell))
-    ]
-
-    assert count_resent_passages(calls, passages, [1, 1, 1, 2]) == 2
-    assert count_resent_passages(calls, passages, [1, 2, 3, 4]) == 0
-
-
 def test_figures_and_marks_are_printed() -> None:
     turns = [make_turn(make_steps())] * 2
     figures = compute_figures(SystemRuns("wikichat-fast", turns, [make_rounds(5)], PACE, 0.08, plain=2.0))
@@ -197,33 +145,7 @@ def test_figures_and_marks_are_printed() -> None:
     assert any(line.startswith("| verify | 1 |") for line in render_stages(figures).splitlines())
 
 
-def test_silent_turn_has_no_first_sentence() -> None:
-    silent = replace(make_turn(make_steps()), said=[], first=None, how="abstained")
-    figures = compute_figures(SystemRuns("wikichat-fast", [silent, silent], [silent], PACE, 0.08, plain=2.0))
-
-    assert math.isnan(figures["first_ratio"])
-    assert figures["marks"]["first_ratio"] is False
-    assert figures["ended"] == {"abstained": 2}
-    assert "nan" not in render_figures([figures])
-
-
-def test_timeline_marks_the_critical_path(tmp_path) -> None:
-    timeline = build_timeline("a system", make_turn(make_steps()))
-    text = render_timeline(timeline).splitlines()[1:]
-    draw_timelines([timeline], 2.0, tmp_path / "turn.png")
-
-    assert [bar.label for bar in timeline.bars if bar.critical] == [
-        "search 1", "claims 1", "search 2", "verify 1", "check 1", "draft 1"
-    ]  # fmt: skip
-    assert (
-        text[2] == "query 1  |  ----------------                                                       |   0.10   1.00"
-    )
-    assert "#################----" in text[4]
-    assert text[-1].endswith("^|   4.06 end")
-    assert (tmp_path / "turn.png").read_bytes().startswith(b"\x89PNG")
-
-
-async def test_turn_is_traced_to_its_end() -> None:
+async def test_turn_is_traced_and_reported(tmp_path) -> None:
     async with open_bench(AT_ONCE, 0.0, PageSource(PAGES)) as bench, open_second_server(bench, AT_ONCE, 0.0) as second:
         turns = [await measure_turn(on, "wikichat-fast", "When was the lighthouse built?") for on in (bench, second)]
 
@@ -235,3 +157,11 @@ async def test_turn_is_traced_to_its_end() -> None:
         assert {"summarise", "generate", "verify", "draft"} <= {model_call.name for model_call in turn.calls}
         assert {traced.kind for traced in turn.steps} >= {"model", "search", "prompt", "check"}
         assert sum(leg.seconds for leg in path) == pytest.approx(turn.seconds)
+    figures = compute_figures(SystemRuns("wikichat-fast", turns, turns, PACE, 0.0, 1.0, turns))
+    timeline = build_timeline("wikichat-fast", turns[0])
+    draw_timelines([timeline], 1.0, tmp_path / "turn.png")
+    assert "| summarise |" in render_stages(figures)
+    assert "| shared |" in render_bills(figures)
+    assert "wikichat-fast, to the end: server" in render_parts(figures)
+    assert render_timeline(timeline).endswith(" end")
+    assert (tmp_path / "turn.png").read_bytes().startswith(b"\x89PNG")
