@@ -127,10 +127,10 @@ def empty_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture(scope="session")
 def vaults(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a home to copy, with the three corpora of who may read what in it."""
-    from tests.bot.desk import leaking
+    from tests.bot.desk import rights_matrix
 
     home = tmp_path_factory.mktemp("vaults") / "home"
-    asyncio.run(leaking.fill(home))
+    asyncio.run(rights_matrix.fill(home))
     return home
 
 

@@ -13,7 +13,7 @@ from bot.settings.tables.settings_tables import LimitSettings
 from pipeline.prompts.demonstrations import load_own_demos
 from pipeline.types import DemoClaim, Demonstration, Status
 from storage.types import ApprovedExample, DocumentId, EntryKind, LogEntry, Verdict
-from tests.bot.modelled import asking, modelled
+from tests.bot.model_app import make_request, open_model_app
 
 SCRIPT = {
     "query": "Search: yes\nQuery: Skarholm lighthouse year built\nTime: none",
@@ -38,9 +38,9 @@ class Pool:
 
 
 async def test_approved_answer_is_shown_until_its_page_is_forgotten(tmp_path) -> None:
-    async with modelled(tmp_path, SCRIPT) as (app, _):
+    async with open_model_app(tmp_path, SCRIPT) as (app, _):
         gone = lambda documents: find_forgotten_documents(app.manifest, documents)  # noqa: E731
-        first = await answer(app, asking(system="in-context"), lambda _: None)
+        first = await answer(app, make_request(system="in-context"), lambda _: None)
         assert first.answer.status is Status.ANSWERED
         entries = await app.audit.turn(first.answer_id)
         demo = build_demo(entries)
@@ -54,7 +54,7 @@ async def test_approved_answer_is_shown_until_its_page_is_forgotten(tmp_path) ->
         assert not await approve_turn(entries, app.examples, "terminal", gone)
         assert [one.by for one in await app.examples.all()] == ["terminal"]
         second = await answer(
-            app, asking("When was the lighthouse of Skarholm made?", system="in-context"), lambda _: None
+            app, make_request("When was the lighthouse of Skarholm made?", system="in-context"), lambda _: None
         )
         steps = [one.body for one in await app.audit.turn(second.answer_id) if one.body.get("demos")]
         assert all(first.answer_id in step["demos"] for step in steps)
@@ -83,7 +83,7 @@ SCOPES = {
 
 async def test_unreadable_example_is_in_no_prompt(tmp_path) -> None:
     limits = LimitSettings(examples=16)
-    async with modelled(tmp_path, SCRIPT, limits=limits) as (app, server):
+    async with open_model_app(tmp_path, SCRIPT, limits=limits) as (app, server):
         for name, (corpora, documents) in SCOPES.items():
             asked = (("user", f"When was Skarholm lighthouse built, says {name}?"),)
             day, query = date(2026, 1, 5), f"the {name} code"
@@ -91,7 +91,7 @@ async def test_unreadable_example_is_in_no_prompt(tmp_path) -> None:
             kept = ApprovedExample(name, "slack:T1/U1", asdict(demo), pinned=True)
             await app.examples.add(kept, LogEntry(name, EntryKind.FEEDBACK, {"what": "example"}))
         await app.manifest.forget("handbook", ["pier"])
-        done = await answer(app, asking(system="in-context"), lambda _: None)
+        done = await answer(app, make_request(system="in-context"), lambda _: None)
         assert done.answer.status is Status.ANSWERED
         sent = " ".join(str(request.body) for request in server.requests)
         assert [name for name in SCOPES if f"says {name}?" in sent or f"the {name} code" in sent] == ["anybody"]

@@ -10,7 +10,7 @@ from bot.types import TurnRequest
 from ingest.web.search_engines.engine import EngineAccess, SearxngEngine
 from ingest.web.search_engines.web_search import ReadingBounds, WebSearch
 from pipeline.types import Status
-from tests.bot.modelled import modelled
+from tests.bot.model_app import open_model_app
 from tests.ingest.servers.search_engines import Engine
 from tests.ingest.servers.web import Answer, of_paths, serve
 
@@ -46,7 +46,7 @@ async def test_hostile_engine_adds_no_sentence_and_no_internal_request(tmp_path:
         bounds = ReadingBounds("Test", hosts=(site.url.partition("://")[2],))
         given = SearchEngineSettings(type="searxng", url=asked.url)
         with WebSearch(SearxngEngine(EngineAccess(asked.url, "Test")), bounds) as web:
-            async with modelled(tmp_path, script) as (house, _):
+            async with open_model_app(tmp_path, script) as (house, _):
                 app = replace(
                     house, web=web, settings_source=house.settings.model_copy(update={"search_engine": given})
                 )

@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 from bot.cli.entry_point import app
 from evaluation.simulated_model.chat_protocol import answer_error
 from evaluation.simulated_model.model_server import ModelServer
-from tests.bot.modelled import KEY, following
+from tests.bot.model_app import KEY, script_model
 from tests.fake_model_server import serve
 
 PAGES = {
@@ -31,7 +31,7 @@ CLAIMS = {
 @contextmanager
 def served(script: dict[str, Any]) -> Iterator[ModelServer]:
     """Serve from a thread: commands run loops of their own."""
-    loop, server = asyncio.new_event_loop(), serve(following(script))
+    loop, server = asyncio.new_event_loop(), serve(script_model(script))
     thread = threading.Thread(target=loop.run_forever, name="model server")
     thread.start()
     try:

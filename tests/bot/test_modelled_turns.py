@@ -16,8 +16,7 @@ from pipeline.types import ClaimChecked, DraftStarted, SentencePassed, Status
 from storage.language.detection import detect_language
 from storage.record.proof.verification import verify_turn
 from storage.types import EntryKind, Verdict
-from tests.bot import modelled as house
-from tests.bot.modelled import KEY, Cut, Stalled, modelled, stage_of
+from tests.bot.model_app import KEY, CutReply, StalledReply, find_stage, make_request, open_model_app
 
 SUPPORTED = "Reasoning: Sentence 1 says so.\nSentences: 1\nVerdict: SUPPORTS"
 REFUTED = "Reasoning: Sentence 1 says otherwise.\nSentences: 1\nVerdict: REFUTES"
@@ -31,7 +30,7 @@ def system(request):
 @pytest.fixture
 def asking(system):
     """Ask one of the systems at the terminal."""
-    return partial(house.asking, system=system)
+    return partial(make_request, system=system)
 
 
 async def record(app):
@@ -54,7 +53,10 @@ async def test_confirmed_claims_are_answered_and_recorded(tmp_path, asking, syst
         ),
     }
     events = []
-    async with modelled(tmp_path, script, prices={"small-model": {"prompt": 1, "completion": 2}}) as (app, server):
+    async with open_model_app(tmp_path, script, prices={"small-model": {"prompt": 1, "completion": 2}}) as (
+        app,
+        server,
+    ):
         done = await answer(app, asking(), events.append)
         entries = await record(app)
 
@@ -79,26 +81,26 @@ async def test_confirmed_claims_are_answered_and_recorded(tmp_path, asking, syst
 
 
 async def test_tone_is_in_the_prompt_and_recorded(tmp_path, asking):
-    async with modelled(tmp_path) as (app, server):
+    async with open_model_app(tmp_path) as (app, server):
         toned = replace(app, settings_source=app.settings.model_copy(update={"tone": "Brief, as to a friend."}))
         told = [await answer(toned, asking(tone=tone), lambda _: None) for tone in (None, "Solemn.", "")]
         tones = [(await app.audit.turn(one.answer_id))[0].body["tone"] for one in told]
 
     assert tones == ["Brief, as to a friend.", "Solemn.", ""]
-    asked = [(stage_of(request), request.body["messages"][-1]["content"]) for request in server.requests]
+    asked = [(find_stage(request), request.body["messages"][-1]["content"]) for request in server.requests]
     styled = [(stage, text) for stage, text in asked if "in this style" in text]
     assert {stage for stage, _ in styled} <= {"draft", "answer"}
     assert ["“Brief, as to a friend.”" in styled[0][1], "“Solemn.”" in styled[1][1], len(styled)] == [True, True, 2]
 
 
 async def test_effort_is_from_the_request_or_settings_and_recorded(tmp_path, asking):
-    async with modelled(tmp_path) as (app, server):
+    async with open_model_app(tmp_path) as (app, server):
         careful = replace(app, settings_source=app.settings.model_copy(update={"effort": "thorough"}))
         told = [await answer(careful, asking(effort=effort), lambda _: None) for effort in ("quick", None)]
         told.append(await check(careful, asking("Skarholm lighthouse was built in 1887."), lambda _: None))
         entries = [await app.audit.turn(one.answer_id) for one in told]
 
-    claims = [request.body["messages"][-1]["content"] for request in server.requests if stage_of(request) == "claims"]
+    claims = [request.body["messages"][-1]["content"] for request in server.requests if find_stage(request) == "claims"]
     assert all(most in said for most, said in zip(("(At most 1.)", "(At most 5.)"), claims, strict=False))
     searched = [next(one.body["k"] for one in turn if "k" in one.body) for turn in entries]
     assert searched[0] * 15 == searched[1] * 6
@@ -108,7 +110,7 @@ async def test_effort_is_from_the_request_or_settings_and_recorded(tmp_path, ask
 
 
 async def test_slow_server_lowers_the_effort_with_a_recorded_reason(tmp_path, asking):
-    async with modelled(tmp_path) as (app, _):
+    async with open_model_app(tmp_path) as (app, _):
         for _ in range(20):
             app.load.observe(CallSample(0.0, 4.0, reading=6.0, tokens=60))
         wanted = [{"effort": "thorough"}, {}, {"effort": "quick"}, {"system": "extractive"}]
@@ -122,7 +124,10 @@ async def test_slow_server_lowers_the_effort_with_a_recorded_reason(tmp_path, as
 
 
 async def test_model_key_is_never_stored_or_shown(tmp_path, asking):
-    async with modelled(tmp_path, {"draft": answer_error(401, f"Incorrect API key provided: {KEY}.")}) as (app, _):
+    async with open_model_app(tmp_path, {"draft": answer_error(401, f"Incorrect API key provided: {KEY}.")}) as (
+        app,
+        _,
+    ):
         done = await answer(app, asking(), lambda _: None)
         entries = await record(app)
 
@@ -159,7 +164,7 @@ async def test_model_key_is_never_stored_or_shown(tmp_path, asking):
     ],
 )
 async def test_model_failure_is_one_sentence_in_the_askers_language(tmp_path, asking, fault, asked, status, kind, said):
-    async with modelled(tmp_path, dict.fromkeys(("query", "summarise", "generate"), fault)) as (app, _):
+    async with open_model_app(tmp_path, dict.fromkeys(("query", "summarise", "generate"), fault)) as (app, _):
         done = await answer(app, asking(asked), lambda _: None)
         closed = (await record(app))[-1].body
 
@@ -173,10 +178,10 @@ async def test_verdict_does_not_wait_for_its_reason(tmp_path):
     begun = Reply("", pieces=("1. SUPPORTS [1] It says so ", "because "))
     script = {
         "split": "- A keeper lives beside Skarholm lighthouse. | none",
-        "verdicts": Stalled(begun),
+        "verdicts": StalledReply(begun),
     }
-    async with modelled(tmp_path, script, limits=LimitSettings(seconds=20)) as (app, server):
-        done = await answer(app, house.asking(system="wikichat-fast"), lambda _: None)
+    async with open_model_app(tmp_path, script, limits=LimitSettings(seconds=20)) as (app, server):
+        done = await answer(app, make_request(system="wikichat-fast"), lambda _: None)
         await server.until(lambda server: server.counts.left >= 1)
 
     assert (done.answer.status, done.failure) == (Status.ANSWERED, None)
@@ -185,7 +190,7 @@ async def test_verdict_does_not_wait_for_its_reason(tmp_path):
 
 
 async def test_spent_turn_budget_is_refused(tmp_path, asking):
-    async with modelled(tmp_path, limits=LimitSettings(calls=2, query="always")) as (app, server):
+    async with open_model_app(tmp_path, limits=LimitSettings(calls=2, query="always")) as (app, server):
         done = await answer(app, asking(), lambda _: None)
 
     assert (done.answer.status, done.failure.kind) == (Status.REFUSED, "budget_exceeded")
@@ -195,7 +200,7 @@ async def test_spent_turn_budget_is_refused(tmp_path, asking):
 
 
 async def test_hanging_model_ends_with_the_turns_time(tmp_path, asking):
-    async with modelled(
+    async with open_model_app(
         tmp_path, {"query": HANG, "generate": HANG}, limits=LimitSettings(seconds=0.5, query="always")
     ) as (
         app,
@@ -213,7 +218,7 @@ async def test_hanging_model_ends_with_the_turns_time(tmp_path, asking):
 
 async def test_cancelled_turn_stops_its_calls(tmp_path, asking):
     hanging = {"query": HANG, "generate": HANG}
-    async with modelled(tmp_path, hanging, limits=LimitSettings(query="always")) as (app, server):
+    async with open_model_app(tmp_path, hanging, limits=LimitSettings(query="always")) as (app, server):
         running = asyncio.create_task(answer(app, asking(), lambda _: None))
         await server.until(lambda it: it.counts.busy == 2)
         running.cancel()
@@ -227,9 +232,9 @@ async def test_cancelled_turn_stops_its_calls(tmp_path, asking):
 
 
 async def test_failed_turn_records_spoken_sentences(tmp_path, asking):
-    draft = Cut("Skarholm lighthouse was built in 1887 [1]. A keeper lives beside it, " + "year after year, " * 9)
+    draft = CutReply("Skarholm lighthouse was built in 1887 [1]. A keeper lives beside it, " + "year after year, " * 9)
     events = []
-    async with modelled(tmp_path, {"draft": draft}, limits=LimitSettings(refine=False)) as (app, _):
+    async with open_model_app(tmp_path, {"draft": draft}, limits=LimitSettings(refine=False)) as (app, _):
         done = await answer(app, asking(), events.append)
         closed = (await record(app))[-1].body
 
@@ -240,7 +245,7 @@ async def test_failed_turn_records_spoken_sentences(tmp_path, asking):
 
 
 async def test_unnamed_model_fails_only_if_it_is_called(tmp_path, asking):
-    async with modelled(tmp_path, name="") as (app, server):
+    async with open_model_app(tmp_path, name="") as (app, server):
         quoted = await answer(app, asking(system="extractive"), lambda _: None)
         asked = await answer(app, asking(), lambda _: None)
 
@@ -253,10 +258,10 @@ async def test_unnamed_model_fails_only_if_it_is_called(tmp_path, asking):
 
 async def test_stage_calls_its_own_model(tmp_path, asking, system):
     limits = LimitSettings(query="always")
-    async with modelled(tmp_path, limits=limits, stages={"query": "other-model"}) as (app, server):
+    async with open_model_app(tmp_path, limits=limits, stages={"query": "other-model"}) as (app, server):
         done = await answer(app, asking(), lambda _: None)
 
-    models = {stage_of(request): request.body["model"] for request in server.requests}
+    models = {find_stage(request): request.body["model"] for request in server.requests}
     assert models["query"] == "other-model"
     assert models["draft" if system == "wikichat" else "answer"] == "small-model"
     assert done.model == "small-model, other-model (query)"
@@ -271,7 +276,7 @@ async def test_stage_calls_its_own_model(tmp_path, asking, system):
     ],
 )
 async def test_rules_override_the_models_verdict(tmp_path, asking, claim, reply, verdict):
-    async with modelled(tmp_path, {"verify": reply}) as (app, server):
+    async with open_model_app(tmp_path, {"verify": reply}) as (app, server):
         done = await check(app, asking(claim), lambda _: None)
         entries = await record(app)
 
@@ -279,6 +284,6 @@ async def test_rules_override_the_models_verdict(tmp_path, asking, claim, reply,
     assert (found.verdict, found.claim.text) == (verdict, claim)
     assert done.answer.citations[0].quote.startswith("Skarholm lighthouse was built in 1887.")
     assert done.text.startswith(f"{verdict}: ")
-    assert [stage_of(request) for request in server.requests] == ["verify"]
+    assert [find_stage(request) for request in server.requests] == ["verify"]
     assert (entries[0].body["task"], entries[-1].body["text"]) == ("check", done.text)
     assert verify_turn(entries) == ()

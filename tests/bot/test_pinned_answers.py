@@ -29,7 +29,7 @@ from pipeline.types import SentencePassed, Status
 from storage.record.proof.record_check import verify_record
 from storage.record.proof.verification import verify_turn
 from storage.types import ApprovedExample, EntryKind, LogEntry
-from tests.bot.modelled import modelled
+from tests.bot.model_app import open_model_app
 from tests.bot.test_answering import PAGES, TERMINAL, abstaining, quoting
 from tests.bot.test_example_pool import SCRIPT, turn
 from tests.fakes import PageSource
@@ -105,7 +105,7 @@ async def test_corrected_answer_is_shown_to_the_same_question(app) -> None:
 @pytest.mark.parametrize(("verdict", "system"), [("SUPPORTS", PINNED), ("NOT ENOUGH INFO", "wikichat-fast")])
 async def test_model_judges_a_pinned_answer(tmp_path, verdict, system) -> None:
     script = {**SCRIPT, "verify": f"Reasoning: So.\nSentences: 1\nVerdict: {verdict}"}
-    async with modelled(tmp_path, script) as (app, _):
+    async with open_model_app(tmp_path, script) as (app, _):
         told, asked = [], TurnRequest(BUILT, TERMINAL, system="wikichat-fast")
         done = await answer(replace(app, llm=None), replace(asked, system="extractive"), lambda _: None)
         text = "The lighthouse of Skarholm was built in the year 1887 [1]."
@@ -195,7 +195,7 @@ async def test_unsupported_correction_is_refused_by_sentence(app, text, refused)
 @pytest.mark.parametrize("verdict", ["SUPPORTS", "REFUTES"])
 async def test_model_judges_a_corrected_text(tmp_path, verdict) -> None:
     script = {**SCRIPT, "verify": f"Reasoning: So.\nSentences: 1\nVerdict: {verdict}"}
-    async with modelled(tmp_path, script) as (app, _):
+    async with open_model_app(tmp_path, script) as (app, _):
         done = await answer(app, TurnRequest(BUILT, TERMINAL, system="extractive"), lambda _: None)
         entries = await app.audit.turn(done.answer_id)
         async with open_text_check(app.settings, BUILT) as (_, verify):

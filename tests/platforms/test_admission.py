@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.bot.desk.leaking import CORPORA, found_in, telling_all
+from tests.bot.desk.rights_matrix import CORPORA, find_corpora, reveal_everything
 from tests.platforms.bots import Bot, bot_in
 from tests.platforms.discord.state import GUILD, HELPER_ROLE
 from tests.platforms.slack.state import Group
@@ -34,7 +34,7 @@ class Member(Bot):
     checked: int = 0
 
     def __init__(self, bot: Bot) -> None:
-        super().__init__(bot.workspace, bot.home, bot.stack, Gated(telling_all))
+        super().__init__(bot.workspace, bot.home, bot.stack, Gated(reveal_everything))
         self.is_slack = bot.workspace.name == "slack"
         self.user, self.channel = bot.workspace.users[1], bot.workspace.channels[1]
         self.group = "S1" if self.is_slack else HELPER_ROLE
@@ -84,13 +84,13 @@ class Member(Bot):
 
     def shown(self, asked: str) -> frozenset[str]:
         """Return the corpora in the answer to a message."""
-        return found_in(self.workspace.read_payloads(asked))
+        return find_corpora(self.workspace.read_payloads(asked))
 
     def received(self, *, advance: bool = True) -> frozenset[str]:
         """Return the corpora of which the platform received something since the last call."""
         calls = self.server.received[self.checked :]
         self.checked += len(calls) if advance else 0
-        return found_in([one.body for one in calls])
+        return find_corpora([one.body for one in calls])
 
 
 def _become_guest(kind: str, **settings: Any) -> Callable[[Member], Mapping[str, Any]]:

@@ -16,7 +16,16 @@ import pytest
 
 from bot.app import App
 from bot.views.catalog import translate
-from tests.bot.desk.leaking import CORPORA, FOLLOW_UP, HELD, NEAREST, combinations, found_in, rounds, telling_all
+from tests.bot.desk.rights_matrix import (
+    CORPORA,
+    FOLLOW_UP,
+    HELD,
+    NEAREST,
+    combinations,
+    find_corpora,
+    reveal_everything,
+    rounds,
+)
 from tests.pipeline.world import registered
 from tests.platforms.bots import finished
 from tests.platforms.discord.state import BOT as DISCORD_BOT
@@ -65,7 +74,7 @@ class Vaults:
             {"name": name, "readers": ["*" if one.endswith("/*") else one for one in ids[name]]} for name in CORPORA
         ]
         app = self.stack.enter_context(open_example_app(self.home, corpus=corpus))
-        self.app = replace(app, systems=registered(extractive=telling_all))
+        self.app = replace(app, systems=registered(extractive=reveal_everything))
         await self.stack.enter_async_context(workspace.joined(self.app))
 
     def may_read(self, channel: str, user: str) -> frozenset[str]:
@@ -120,8 +129,8 @@ class Vaults:
             # Mattermost shows evidence in the DM of the user who asked for it.
             is_response = (channel, user) == ("", self.pressed[1]) and self.workspace.name == "mattermost"
             may = self.may_read(*self.pressed) if is_response else self.may_read(channel, user)
-            assert found_in(body) <= may, (channel, user, body)
-        return sum(bool(found_in(body)) for _, _, body in received)
+            assert find_corpora(body) <= may, (channel, user, body)
+        return sum(bool(find_corpora(body)) for _, _, body in received)
 
     def _read_received(self) -> list[tuple[str, str, Any]]:
         """Return the channel, the user of a DM, and the body of all that the platform received."""
@@ -132,13 +141,13 @@ class Vaults:
         for call in server.received:
             if self.workspace.name == "discord":
                 place = call.names.get("channel", "")
-                assert call.name in _DISCORD_WRITES or not found_in(call.body), call
+                assert call.name in _DISCORD_WRITES or not find_corpora(call.body), call
                 where = self._place(place, DISCORD_BOT) if place else self.pressed
             elif call.name in _SLACK_RESPONSES:
                 where = self.pressed
             else:
                 channel = str(call.body.get("channel", ""))
-                assert channel in server.state.channels or not found_in(call.body), call
+                assert channel in server.state.channels or not find_corpora(call.body), call
                 where = ("", channel[1:]) if channel.startswith("D") else (channel, "")
             calls.append((*where, call.body))
         return calls
@@ -176,7 +185,7 @@ async def test_answers_contain_only_what_may_be_read_there(vaults: Vaults) -> No
         await vaults.allow(readers)
         asked = await vaults.ask((HELD, NEAREST)[number % 2])
         for (channel, user), message in asked.items():
-            assert found_in(vaults.workspace.read_payloads(message)) == vaults.may_read(channel, user)
+            assert find_corpora(vaults.workspace.read_payloads(message)) == vaults.may_read(channel, user)
         shown += vaults.check_received()
 
     assert shown > len(sets)
@@ -205,14 +214,14 @@ async def test_private_answer_is_shared_only_if_it_may_be_read_by_then(vaults: V
     await workspace.until(lambda: any("share" in one.buttons for one in workspace.answer(asked)))
     vaults.check_received()
     others = [one.text for one in workspace.seen(channel, by=vaults.users[0])]
-    assert not found_in(others)
+    assert not find_corpora(others)
     await vaults.allow({**OPEN, CORPORA[0]: ()} if narrowed else OPEN)
     await vaults.press("share", asked, channel, user)
     words = translate("not_here" if narrowed else "share_done", "en")
     await workspace.until(lambda: any(words in one.text for one in workspace.seen(channel, by=user)))
     vaults.check_received()
 
-    shared = found_in([one.text for one in workspace.seen(channel, by=vaults.users[0])])
+    shared = find_corpora([one.text for one in workspace.seen(channel, by=vaults.users[0])])
     assert shared == (frozenset() if narrowed else frozenset(CORPORA))
 
 

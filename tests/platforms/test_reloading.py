@@ -19,7 +19,7 @@ from bot.settings.settings_reader import load_settings
 from bot.types import QuestionState
 from bot.views.catalog import translate
 from storage.types import QueuedQuestion
-from tests.bot.desk.leaking import CORPORA, found_in, telling_all
+from tests.bot.desk.rights_matrix import CORPORA, find_corpora, reveal_everything
 from tests.pipeline.world import registered
 from tests.platforms.bots import text
 from tests.platforms.systems import Gated
@@ -78,7 +78,7 @@ class Office:
         async with asyncio.timeout(60):
             while (row := await self.row(asks)) is None or row.state != QuestionState.DONE:  # noqa: ASYNC110 - it tells nobody
                 await asyncio.sleep(0.005)
-        found: Scope = found_in(text(self.workspace.answer(asks)))
+        found: Scope = find_corpora(text(self.workspace.answer(asks)))
         return found
 
 
@@ -89,7 +89,7 @@ async def office(request: pytest.FixtureRequest, vaults: Path, tmp_path: Path) -
     async with WORKSPACES[request.param]() as workspace, AsyncExitStack() as stack:
         store = stack.enter_context(opened(home))
         live = LiveSettings(load_settings(file))
-        system = Gated(telling_all)
+        system = Gated(reveal_everything)
         app = App(live, store, systems=registered(extractive=system), **kept(store))
         await stack.enter_async_context(workspace.joined(app))
         reloading = SettingsReload(live, partial(load_settings, file), ScopeRecord(app.audit))
@@ -122,7 +122,7 @@ async def test_settings_reload_under_load_loses_and_leaks_nothing(office: Office
         said, stand = text(answer), stand + len(answer)
         assert said.count("vaults of zebra") <= 1
         # What was narrowed twice while it was being answered is to be asked again.
-        assert found_in(said) in office.scopes[version:] or said == translate("desk_narrowed", "en")
+        assert find_corpora(said) in office.scopes[version:] or said == translate("desk_narrowed", "en")
     rows = [await office.row(asks) for asks in office.asked]
     assert {(row.state, row.outcome) for row in rows if row} == {("done", "delivered")}
     assert len(rows) == len({row.turn_id for row in rows if row}) > CHANGES

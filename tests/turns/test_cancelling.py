@@ -16,7 +16,7 @@ from pipeline.systems import SYSTEMS
 from pipeline.types import Event, SentencePassed
 from storage.record.audit_log import AuditLog
 from storage.types import EntryKind, LogEntry
-from tests.bot.modelled import asking, following, modelled, stage_of
+from tests.bot.model_app import find_stage, make_request, open_model_app, script_model
 
 CLAIM = "- The pier of Skarholm is made of oak. | none"
 POOR = "\n".join(f"{name}: No. 10/100" for name in ("Relevant", "Natural", "Non-repetitive", "Temporally correct"))
@@ -30,16 +30,19 @@ def ignore(event: Event) -> None:
 
 @pytest.mark.parametrize("system", WRITERS)
 async def test_turn_cancelled_in_any_call_is_recorded(tmp_path: Path, system: str) -> None:
-    usual, hung = following({"split": CLAIM, "claims": CLAIM, "feedback": POOR}), set[str]()
-    async with modelled(tmp_path, lambda asked: HANG if stage_of(asked) in hung else usual(asked)) as (app, server):
-        await answer(app, asking(system=system), ignore)
-        called = tuple(dict.fromkeys(map(stage_of, server.requests)))
+    usual, hung = script_model({"split": CLAIM, "claims": CLAIM, "feedback": POOR}), set[str]()
+    async with open_model_app(tmp_path, lambda asked: HANG if find_stage(asked) in hung else usual(asked)) as (
+        app,
+        server,
+    ):
+        await answer(app, make_request(system=system), ignore)
+        called = tuple(dict.fromkeys(map(find_stage, server.requests)))
         assert set(called) <= set(SYSTEMS[system].calls)
         for template in called:
             hung = {template}
             server.requests.clear()
-            running = asyncio.create_task(answer(app, asking(system=system), ignore))
-            await server.until(lambda it, template=template: template in map(stage_of, it.requests))
+            running = asyncio.create_task(answer(app, make_request(system=system), ignore))
+            await server.until(lambda it, template=template: template in map(find_stage, it.requests))
             running.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await running
@@ -51,7 +54,7 @@ async def test_turn_cancelled_in_any_call_is_recorded(tmp_path: Path, system: st
             ended = [step["template"] for step in steps if step.get("error", "").startswith("CancelledError")]
             assert (entries[-1].kind, entries[-1].body["status"]) == (EntryKind.TURN_CLOSED, "cancelled")
             assert entries[-1].body["sentences"] == []
-            assert Counter(map(stage_of, server.requests)) <= Counter(step["template"] for step in steps)
+            assert Counter(map(find_stage, server.requests)) <= Counter(step["template"] for step in steps)
             assert template in ended
             assert {step["stage"] for step in steps} <= set(STAGES)
             assert all(step["reply"] for step in steps if step["template"] not in ended)
@@ -67,8 +70,8 @@ async def test_cancelled_turn_records_spoken_sentences(tmp_path: Path, system: s
         if isinstance(event, SentencePassed):
             shown.set()
 
-    async with modelled(tmp_path, {"draft": slow}, limits=LimitSettings(refine=False)) as (app, server):
-        running = asyncio.create_task(answer(app, asking(system=system), hear))
+    async with open_model_app(tmp_path, {"draft": slow}, limits=LimitSettings(refine=False)) as (app, server):
+        running = asyncio.create_task(answer(app, make_request(system=system), hear))
         async with asyncio.timeout(60):
             await shown.wait()
         running.cancel()
@@ -85,12 +88,12 @@ async def test_cancelled_turn_records_spoken_sentences(tmp_path: Path, system: s
 
 
 async def test_turn_cancelled_twice_is_recorded(tmp_path: Path) -> None:
-    async with modelled(tmp_path, {"draft": HANG}) as (app, server):
+    async with open_model_app(tmp_path, {"draft": HANG}) as (app, server):
         slow = SlowLog(app.audit)
         running = asyncio.create_task(
-            answer(replace(app, audit=cast("AuditLog", slow)), asking(system="wikichat"), ignore)
+            answer(replace(app, audit=cast("AuditLog", slow)), make_request(system="wikichat"), ignore)
         )
-        await server.until(lambda it: "draft" in map(stage_of, it.requests))
+        await server.until(lambda it: "draft" in map(find_stage, it.requests))
         slow.closing.clear()
         running.cancel()
         await slow.closing.wait()

@@ -13,7 +13,7 @@ from pipeline.systems import SYSTEMS
 from pipeline.types import Event, SentencePassed, Status
 from storage.record.proof.verification import verify_turn
 from storage.types import EntryKind
-from tests.bot.modelled import Cut, asking, modelled
+from tests.bot.model_app import CutReply, make_request, open_model_app
 from tests.fakes import PageSource
 
 FAULTS: dict[str, Any] = {
@@ -38,8 +38,8 @@ def system(request: pytest.FixtureRequest) -> str:
 
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_failing_model_is_reported_as_outage(tmp_path: Path, system: str, fault: str) -> None:
-    async with modelled(tmp_path, FAULTS[fault]) as (app, _):
-        done = await answer(app, asking(system=system), ignore)
+    async with open_model_app(tmp_path, FAULTS[fault]) as (app, _):
+        done = await answer(app, make_request(system=system), ignore)
         entries = await app.audit.turn(done.answer_id)
 
     assert done.answer.sentences == ()
@@ -50,8 +50,8 @@ async def test_failing_model_is_reported_as_outage(tmp_path: Path, system: str, 
 
 async def test_interrupted_draft_keeps_checked_sentences(tmp_path: Path, system: str) -> None:
     events = list[Event]()
-    async with modelled(tmp_path, {"draft": Cut(BEGUN)}) as (app, _):
-        done = await answer(app, asking(system=system), events.append)
+    async with open_model_app(tmp_path, {"draft": CutReply(BEGUN)}) as (app, _):
+        done = await answer(app, make_request(system=system), events.append)
         entries = await app.audit.turn(done.answer_id)
 
     said = {event.sentence.text for event in events if isinstance(event, SentencePassed)}
@@ -62,12 +62,12 @@ async def test_interrupted_draft_keeps_checked_sentences(tmp_path: Path, system:
 
 
 async def test_unreadable_page_is_in_no_prompt_or_record(tmp_path: Path, system: str) -> None:
-    async with modelled(tmp_path) as (app, server):
+    async with open_model_app(tmp_path) as (app, server):
         await refresh_corpus(PageSource(SECRET), "secret", app.passages, progress=lambda _: None)
-        done = await answer(app, asking("Who built Skarholm lighthouse?", system=system, corpora=("handbook",)), ignore)
+        done = await answer(app, make_request("Who built it?", system=system, corpora=("handbook",)), ignore)
         entries = await app.audit.turn(done.answer_id)
         sent = json.dumps([request.body for request in server.requests])
-        other = await answer(app, asking("Who built Skarholm lighthouse?", system=system, corpora=("secret",)), ignore)
+        other = await answer(app, make_request("Who built it?", system=system, corpora=("secret",)), ignore)
 
     kept = json.dumps([entry.body for entry in entries], default=str)
     assert "Vexler" not in sent + kept + done.text

@@ -12,23 +12,23 @@ from pipeline.systems import SYSTEMS
 from pipeline.types import Status, Turn
 from storage.types import Verdict
 from tests.handbook import HANDBOOK, copy_home
-from tests.turns.house import House, opened_house
+from tests.turns.document_app import DocumentApp, open_document_app
 from tests.turns.reader import Notes, copied, number, reading, sources, turn_of
 
 
 @pytest.fixture(scope="module")
 def opened(handbook: Path, tmp_path_factory: pytest.TempPathFactory):
     home = copy_home(handbook, tmp_path_factory.mktemp("home"))
-    with opened_house(home, FolderSource(HANDBOOK), "handbook") as house:
+    with open_document_app(home, FolderSource(HANDBOOK), "handbook") as house:
         yield house
 
 
 @pytest.fixture(params=["wikichat", "wikichat-fast"])
-def house(request: pytest.FixtureRequest, opened: House) -> House:
+def house(request: pytest.FixtureRequest, opened: DocumentApp) -> DocumentApp:
     return replace(opened, system=request.param)
 
 
-async def test_question_about_a_fact(house: House) -> None:
+async def test_question_about_a_fact(house: DocumentApp) -> None:
     told = await house.ask(
         "Who founded the company, and when?",
         reading(
@@ -52,7 +52,7 @@ async def test_question_about_a_fact(house: House) -> None:
     assert told.closed["usage"]["llm_calls"] == len(told.llm.calls)
 
 
-async def test_follow_up_uses_the_earlier_turn(house: House) -> None:
+async def test_follow_up_uses_the_earlier_turn(house: DocumentApp) -> None:
     before = (
         Turn("user", "Who is the oldest dog in the office?"),
         Turn("bot", "The dog with the longest service is Bosun, a wire-haired terrier. [1]"),
@@ -70,14 +70,14 @@ async def test_follow_up_uses_the_earlier_turn(house: House) -> None:
     assert told.entries[0].body["earlier"] == [turn.text for turn in before]
 
 
-async def test_a_greeting(house: House) -> None:
+async def test_a_greeting(house: DocumentApp) -> None:
     told = await house.ask("Hello there!", {})
 
     assert (told.done.answer.status, told.llm.calls, told.steps("search")) == (Status.CHATTED, [], [])
     assert told.done.text
 
 
-async def test_a_false_premise(house: House) -> None:
+async def test_a_false_premise(house: DocumentApp) -> None:
     told = await house.ask(
         "Why was the Bergen office opened in 1956?",
         reading(
@@ -95,7 +95,7 @@ async def test_a_false_premise(house: House) -> None:
     assert told.closed["claims"][0]["reasoning"]
 
 
-async def test_inverted_sentence_is_withheld(house: House) -> None:
+async def test_inverted_sentence_is_withheld(house: DocumentApp) -> None:
     told = await house.ask(
         "What is the accuracy of the Petrel?",
         reading(
@@ -111,7 +111,7 @@ async def test_inverted_sentence_is_withheld(house: House) -> None:
     assert any("24" in one["text"] for one in told.closed["withheld"])
 
 
-async def test_a_question_about_a_year(house: House) -> None:
+async def test_a_question_about_a_year(house: DocumentApp) -> None:
     told = await house.ask("What was new in 2018?", reading("2018", query="new instruments and services", time="2018"))
 
     assert told.said == ["2018: Ebbline went into service with six harbours."]
@@ -119,7 +119,7 @@ async def test_a_question_about_a_year(house: House) -> None:
     assert 2018 in [step["time"] for step in told.steps("search")]
 
 
-async def test_the_latest_over_pages_of_different_dates(house: House) -> None:
+async def test_the_latest_over_pages_of_different_dates(house: DocumentApp) -> None:
     told = await house.ask(
         "What is the latest meal allowance on business trips?",
         reading(r"allowance on business trips is \d+", query="meal allowance on business trips", time="recent"),
@@ -131,7 +131,7 @@ async def test_the_latest_over_pages_of_different_dates(house: House) -> None:
     assert "recent" in [step["time"] for step in told.steps("search")]
 
 
-async def test_two_pages_that_disagree(house: House) -> None:
+async def test_two_pages_that_disagree(house: DocumentApp) -> None:
     told = await house.ask(
         "What is the meal allowance?",
         reading(r"allowance on business trips is \d+", query="meal allowance on business trips"),
@@ -145,7 +145,7 @@ async def test_two_pages_that_disagree(house: House) -> None:
     assert "(Travel rules 2026, 2026-01-19) From 1 February 2026" in told.done.text
 
 
-async def test_unknown_subject_shows_nearest_pages(house: House) -> None:
+async def test_unknown_subject_shows_nearest_pages(house: DocumentApp) -> None:
     told = await house.ask(
         "Who won the chess tournament of the works in spring?",
         reading(
@@ -161,7 +161,7 @@ async def test_unknown_subject_shows_nearest_pages(house: House) -> None:
     assert told.closed["nearest"]
 
 
-async def test_a_question_in_german_over_a_german_page(house: House) -> None:
+async def test_a_question_in_german_over_a_german_page(house: DocumentApp) -> None:
     told = await house.ask(
         "Wie viel Pfand zahle ich für den Haustürschlüssel in Hamburg?",
         reading("Pfand", query="Pfand für den Haustürschlüssel Hamburg"),
@@ -172,7 +172,7 @@ async def test_a_question_in_german_over_a_german_page(house: House) -> None:
     assert "in German, the user's language" in turn_of(told.llm.of("draft")[0])
 
 
-async def test_a_question_in_german_over_english_pages(house: House) -> None:
+async def test_a_question_in_german_over_english_pages(house: DocumentApp) -> None:
     told = await house.ask(
         "Wann und von wem wurde die Firma eigentlich gegründet?",
         reading(
@@ -185,7 +185,7 @@ async def test_a_question_in_german_over_english_pages(house: House) -> None:
     assert told.done.answer.sentences[0].note == "A short history of the company, English"
 
 
-async def test_a_question_with_three_parts(house: House) -> None:
+async def test_a_question_with_three_parts(house: DocumentApp) -> None:
     def writes(notes: Notes) -> str:
         return (
             f"Ebbline costs 95 euros a month for each harbour [{number('95 euros', notes)}]. "
@@ -212,7 +212,7 @@ async def test_a_question_with_three_parts(house: House) -> None:
     ]
 
 
-async def test_a_draft_is_refined_and_adds_nothing(opened: House) -> None:
+async def test_a_draft_is_refined_and_adds_nothing(opened: DocumentApp) -> None:
     def refined(call: ModelCall) -> str:
         (mark,) = re.findall(r"Ebbline costs 95 euros[^.]*(\[\d+\])", turn_of(call))
         return f"Ebbline costs 95 euros a month for each harbour {mark}. Lifeboat stations pay 12 euros {mark}."
@@ -224,7 +224,7 @@ async def test_a_draft_is_refined_and_adds_nothing(opened: House) -> None:
     assert [step["template"] for step in told.steps("refine")] == ["feedback", "refine"]
 
 
-async def test_every_stage_shows_its_passages_between_fences(house: House) -> None:
+async def test_every_stage_shows_its_passages_between_fences(house: DocumentApp) -> None:
     told = await house.ask("When may I bring my dog?", reading("[Dd]og", query="dogs in the office"))
 
     shown = told.llm.of("summarise")
@@ -243,7 +243,7 @@ TALK = (
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
-async def test_conversation_with_every_system(opened: House, system: str) -> None:
+async def test_conversation_with_every_system(opened: DocumentApp, system: str) -> None:
     house, earlier = replace(opened, system=system), list[Turn]()
     for question, wanted, query, expected in TALK:
 

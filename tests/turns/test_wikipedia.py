@@ -12,7 +12,7 @@ from ingest.sources.dumps.wikipedia_dump import WikipediaDump
 from pipeline.llm.model import ModelCall
 from pipeline.types import SearchStarted, Status, Turn
 from storage.types import Verdict
-from tests.turns.house import House, opened_house
+from tests.turns.document_app import DocumentApp, open_document_app
 from tests.turns.reader import Notes, number, reading, sources, turn_of
 
 DATA = Path(os.environ.get("FOOTNOTE_DATA") or Path(__file__).parents[3] / "shared/data")
@@ -30,16 +30,16 @@ ARTICLES = {
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory):
     source = SelectedDocuments(WikipediaDump(DUMP, processes=1), frozenset(ARTICLES.values()))
-    with opened_house(tmp_path_factory.mktemp("home"), source, "wikipedia") as house:
+    with open_document_app(tmp_path_factory.mktemp("home"), source, "wikipedia") as house:
         yield house
 
 
 @pytest.fixture(params=["wikichat", "wikichat-fast"])
-def house(request: pytest.FixtureRequest, opened: House) -> House:
+def house(request: pytest.FixtureRequest, opened: DocumentApp) -> DocumentApp:
     return replace(opened, system=request.param)
 
 
-async def test_question_about_a_fact(house: House) -> None:
+async def test_question_about_a_fact(house: DocumentApp) -> None:
     searched: list[str] = []
     told = await house.ask(
         "Who wrote Animalia, and when was it published?",
@@ -65,7 +65,7 @@ async def test_question_about_a_fact(house: House) -> None:
     assert "Animalia children's book originally published" in searched
 
 
-async def test_follow_up_uses_the_earlier_turn(house: House) -> None:
+async def test_follow_up_uses_the_earlier_turn(house: DocumentApp) -> None:
     before = (
         Turn("user", "Who directed silent films from Toronto?"),
         Turn("bot", "Allan Dwan was a Canadian-born director. [1]", titles=("Allan Dwan",)),
@@ -82,13 +82,13 @@ async def test_follow_up_uses_the_earlier_turn(house: House) -> None:
     assert "Allan Dwan death" in [step["query"] for step in told.steps("search")]
 
 
-async def test_a_greeting_in_german(house: House) -> None:
+async def test_a_greeting_in_german(house: DocumentApp) -> None:
     told = await house.ask("Guten Morgen!", {})
 
     assert (told.done.answer.status, told.llm.calls, told.steps("search")) == (Status.CHATTED, [], [])
 
 
-async def test_a_false_premise(house: House) -> None:
+async def test_a_false_premise(house: DocumentApp) -> None:
     told = await house.ask(
         "Why did Gershwin write An American in Paris as late as 1950?",
         reading(
@@ -105,7 +105,7 @@ async def test_a_false_premise(house: House) -> None:
     assert told.closed["claims"][0]["evidence"]
 
 
-async def test_a_question_about_a_year(house: House) -> None:
+async def test_a_question_about_a_year(house: DocumentApp) -> None:
     told = await house.ask(
         "What became of An American in Paris in 1951?",
         reading("1951", query="An American in Paris history", time="1951"),
@@ -116,7 +116,7 @@ async def test_a_question_about_a_year(house: House) -> None:
     assert {step["time"] for step in told.steps("search")} == {None, 1951}
 
 
-async def test_the_latest_over_articles_of_different_dates(house: House) -> None:
+async def test_the_latest_over_articles_of_different_dates(house: DocumentApp) -> None:
     told = await house.ask(
         "What is the latest on the government's plans and elections in Angola?",
         reading("government plans to build|five years", query="government plans elections Angola", time="recent"),
@@ -128,7 +128,7 @@ async def test_the_latest_over_articles_of_different_dates(house: House) -> None
     assert told.done.answer.citations[0].date.year == 2016
 
 
-async def test_unknown_subject_shows_nearest_pages(house: House) -> None:
+async def test_unknown_subject_shows_nearest_pages(house: DocumentApp) -> None:
     told = await house.ask(
         "How many bicycles were stolen in Reykjavik last week?",
         reading(
@@ -143,7 +143,7 @@ async def test_unknown_subject_shows_nearest_pages(house: House) -> None:
     assert told.done.answer.nearest
 
 
-async def test_a_question_in_german(house: House) -> None:
+async def test_a_question_in_german(house: DocumentApp) -> None:
     told = await house.ask(
         "Wann wurde „An American in Paris“ uraufgeführt und von welchem Orchester?",
         reading(
@@ -160,7 +160,7 @@ async def test_a_question_in_german(house: House) -> None:
     assert told.done.answer.sentences[0].note == "An American in Paris, English"
 
 
-async def test_wrong_german_date_is_withheld(house: House) -> None:
+async def test_wrong_german_date_is_withheld(house: DocumentApp) -> None:
     told = await house.ask(
         "Wann wurde „An American in Paris“ uraufgeführt und von welchem Orchester?",
         reading(
@@ -175,7 +175,7 @@ async def test_wrong_german_date_is_withheld(house: House) -> None:
     assert all("December 13, 1928" in text for text in told.said)
 
 
-async def test_a_question_with_three_parts(house: House) -> None:
+async def test_a_question_with_three_parts(house: DocumentApp) -> None:
     parts = {
         "Graeme Base": "Animalia is an illustrated children's book by Graeme Base",
         "Toronto": "Allan Dwan was born in Toronto",

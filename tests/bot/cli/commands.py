@@ -7,7 +7,7 @@ from typer.testing import CliRunner, Result
 
 from bot.cli.command_context import CliState
 from bot.cli.entry_point import app
-from tests.bot.house import House
+from tests.bot.fake_services import FakeServices
 
 SOURCES = """
 [[corpus]]
@@ -25,9 +25,9 @@ NO_MODEL_USED = dict.fromkeys(("llm_calls", "llm_rounds", "prompt_tokens", "cach
 }
 
 
-def run(*arguments: str, house: House | None = None, typed: str = "") -> Result:
+def run(*arguments: str, house: FakeServices | None = None, typed: str = "") -> Result:
     """Run a command in a house."""
-    invocation = CliState(services=(house or House()).doors())
+    invocation = CliState(services=(house or FakeServices()).doors())
     return CliRunner().invoke(app, arguments, obj=invocation, input=typed, prog_name="footnote")
 
 

@@ -11,7 +11,7 @@ from rich.console import Console, RenderableType
 
 from bot.cli.rendering.answer_view import format_date, render_answer, render_hits, render_sources
 from pipeline.types import Answer, AnsweredSentence, Status
-from tests.bot.house import DAY, abstained, answered, citation, hit
+from tests.bot.fake_services import DAY, abstained, answered, citation, hit
 
 
 def _plain(view: RenderableType, width: int = 60) -> str:

@@ -10,7 +10,7 @@ from rich.console import Console
 from bot.cli.rendering import audit_view
 from bot.cli.rendering.audit_view import render_turn
 from storage.types import EntryKind, LogEntry
-from tests.bot.house import DAY, logged
+from tests.bot.fake_services import DAY, logged
 
 DELIVERED = {
     "ticket": 7,

@@ -9,7 +9,7 @@ from rich.console import Console
 from bot.cli.rendering.audit_view import format_usage, render_turn
 from bot.views.turn_story import collect_passages
 from storage.types import EntryKind, LogEntry
-from tests.bot.house import DAY, document, logged, passage
+from tests.bot.fake_services import DAY, document, logged, passage
 
 LONG = "Reasoning: " + "the sentence says so, " * 30 + "\nVerdict: SUPPORTS"
 VERIFY = {

@@ -15,7 +15,7 @@ from bot.settings.tables.settings_tables import Settings
 from bot.types import MAX_EARLIER_TURNS, TurnResult
 from pipeline.types import Answer, AnsweredSentence, Status, Turn
 from storage.errors import HomeUnusable
-from tests.bot.house import House, abstained, answered, citation, refused
+from tests.bot.fake_services import FakeServices, abstained, answered, citation, refused
 
 
 @dataclass
@@ -133,7 +133,7 @@ def test_titles_come_by_how_often_they_are_cited() -> None:
 
 def test_the_home_is_open_only_while_a_question_is_answered() -> None:
     """So that another chat, an ingest and a server find it free."""
-    seen, doors = list[str](), House().doors()
+    seen, doors = list[str](), FakeServices().doors()
 
     @asynccontextmanager
     async def open_home(settings: Settings) -> AsyncIterator[LocalService]:

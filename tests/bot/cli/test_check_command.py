@@ -12,7 +12,7 @@ from bot.cli.entry_point import app
 from pipeline.types import Answer, AnsweredSentence, Status
 from storage.types import CheckedClaim, Claim, Verdict, VerdictReason
 from tests.bot.cli.commands import NO_MODEL_USED
-from tests.bot.house import House, answered, citation
+from tests.bot.fake_services import FakeServices, answered, citation
 from tests.handbook import copy_home
 
 CLAIM = "The quay opens at eight."
@@ -30,7 +30,7 @@ def found(*because: VerdictReason, reasoning: str = "says “eight”; the passa
     return answered(answer=said, text=f"REFUTES: {reasoning}")
 
 
-def run(*arguments: str, house: House | None = None, typed: str = "") -> Result:
+def run(*arguments: str, house: FakeServices | None = None, typed: str = "") -> Result:
     """Run a command, in a house if there is one."""
     invocation = CliState(services=house.doors()) if house else None
     return CliRunner().invoke(app, arguments, obj=invocation, input=typed, prog_name="footnote")
@@ -38,7 +38,7 @@ def run(*arguments: str, house: House | None = None, typed: str = "") -> Result:
 
 def test_a_verdict_is_shown_with_why_and_its_evidence() -> None:
     """The claim is asked as the machine's owner, of the corpora and the system that are named."""
-    house = House(answer=found(DIFFERENT))
+    house = FakeServices(answer=found(DIFFERENT))
     result = run("check", CLAIM, "--corpus", "handbook", "--system", "extractive", house=house)
 
     assert result.exit_code == 0
@@ -56,7 +56,9 @@ def test_a_verdict_is_shown_with_why_and_its_evidence() -> None:
 
 def test_as_json_it_is_the_document_of_the_contract() -> None:
     """With what it took besides."""
-    document = json.loads(run("check", "-", "--json", house=House(answer=found(DIFFERENT)), typed=f"{CLAIM}\n").stdout)
+    document = json.loads(
+        run("check", "-", "--json", house=FakeServices(answer=found(DIFFERENT)), typed=f"{CLAIM}\n").stdout
+    )
 
     assert document == {
         "schema": 1,
@@ -81,7 +83,7 @@ def test_as_json_it_is_the_document_of_the_contract() -> None:
 
 def test_what_a_model_reasons_is_not_shown() -> None:
     """The evidence's own words stand in its place: nobody checked the model's."""
-    house = House(answer=found(reasoning="\x1b[2JAsk @channel, see https://evil.example [1]"))
+    house = FakeServices(answer=found(reasoning="\x1b[2JAsk @channel, see https://evil.example [1]"))
     shown = run("check", CLAIM, house=house).stdout
     document = json.loads(run("check", CLAIM, "--json", house=house).stdout)
 

@@ -10,7 +10,7 @@ from pipeline.types import Status, Turn
 from storage.errors import HomeLocked
 from storage.types import CorpusInfo, EntryKind, LogEntry
 from tests.bot.cli.commands import NO_MODEL_USED, document, run
-from tests.bot.house import House, abstained, answered, hit, logged, refused
+from tests.bot.fake_services import FakeServices, abstained, answered, hit, logged, refused
 
 COMMANDS = [
     ["init"],
@@ -102,7 +102,7 @@ def test_wrong_usage_exits_with_2_and_nothing_on_stdout(arguments: list[str]) ->
 
 def test_ask_prints_an_answer() -> None:
     """With its sources."""
-    house = House()
+    house = FakeServices()
     result = run("ask", " When does it open? ", "--corpus", "handbook", "--effort", "quick", house=house)
 
     assert result.exit_code == 0
@@ -116,7 +116,7 @@ def test_ask_prints_an_answer() -> None:
 
 def test_ask_as_json_is_the_document_of_the_contract() -> None:
     """All keys, and no others."""
-    assert document(run("ask", "When?", "--json", house=House(answer=answered(effort="quick")))) == {
+    assert document(run("ask", "When?", "--json", house=FakeServices(answer=answered(effort="quick")))) == {
         "answer_id": "abc123",
         "status": "answered",
         "text": "The quay opens at seven. [1]",
@@ -147,7 +147,7 @@ def test_ask_as_json_is_the_document_of_the_contract() -> None:
 
 def test_an_abstention_is_no_failure() -> None:
     """It exits 0, and names the nearest pages."""
-    result = run("ask", "Why?", "--json", house=House(answer=abstained()))
+    result = run("ask", "Why?", "--json", house=FakeServices(answer=abstained()))
 
     assert result.exit_code == 0
     assert document(result)["nearest"] == [
@@ -157,7 +157,7 @@ def test_an_abstention_is_no_failure() -> None:
 
 def test_a_question_can_come_from_stdin() -> None:
     """Where it is too long for an argument, or secret."""
-    house = House()
+    house = FakeServices()
     run("ask", "-", house=house, typed="When does it open?\n")
 
     assert house.asked[0].text == "When does it open?"
@@ -165,7 +165,7 @@ def test_a_question_can_come_from_stdin() -> None:
 
 def test_a_refusal_is_one_plain_line() -> None:
     """What is wrong, and what to do; nothing on stdout."""
-    result = run("ask", "🎉", house=House(answer=refused()))
+    result = run("ask", "🎉", house=FakeServices(answer=refused()))
 
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr == "footnote: The question has no words — Ask in words.\n"
@@ -174,7 +174,7 @@ def test_a_refusal_is_one_plain_line() -> None:
 def test_a_failure_as_json_is_a_document_too() -> None:
     """The plain line stays on stderr."""
     locked = HomeLocked("The home is in use.", hint="Wait until it is done.")
-    result = run("ask", "Why?", "--json", house=House(answer=locked))
+    result = run("ask", "Why?", "--json", house=FakeServices(answer=locked))
 
     assert result.exit_code == 1
     assert document(result) == {
@@ -185,7 +185,7 @@ def test_a_failure_as_json_is_a_document_too() -> None:
 
 def test_a_fault_of_the_code_is_a_plain_line_and_with_debug_its_place() -> None:
     """Nobody is shown a traceback who did not ask for it."""
-    house = House(answer=ZeroDivisionError("on purpose"))
+    house = FakeServices(answer=ZeroDivisionError("on purpose"))
     plain, debugged = run("ask", "Why?", house=house), run("ask", "Why?", "--debug", house=house)
 
     assert (plain.exit_code, plain.stderr.count("\n")) == (1, 1)
@@ -196,7 +196,7 @@ def test_a_fault_of_the_code_is_a_plain_line_and_with_debug_its_place() -> None:
 
 def test_an_interrupted_command_says_that_nothing_is_lost() -> None:
     """And exits as interrupted commands do."""
-    result = run("ask", "Why?", house=House(answer=KeyboardInterrupt()))
+    result = run("ask", "Why?", house=FakeServices(answer=KeyboardInterrupt()))
 
     assert result.exit_code == 130
     assert "what was done so far is kept" in result.stderr
@@ -205,7 +205,7 @@ def test_an_interrupted_command_says_that_nothing_is_lost() -> None:
 def test_wrong_settings_stop_every_command() -> None:
     """Before anything is opened."""
     Path("footnote.toml").write_text("timezon = 'UTC'", encoding="utf-8")
-    house = House()
+    house = FakeServices()
     result = run("ask", "Why?", "--json", house=house)
 
     assert document(result)["error"]["kind"] == "settings"
@@ -229,7 +229,7 @@ def test_what_follows_two_dashes_is_no_option() -> None:
 
 def test_search_prints_the_hits_of_the_contract() -> None:
     """In all corpora, if none is named."""
-    house = House(hits=(hit(),), corpora=(CorpusInfo("a-b", 1, 1, None), CorpusInfo("c-d", 1, 1, None)))
+    house = FakeServices(hits=(hit(),), corpora=(CorpusInfo("a-b", 1, 1, None), CorpusInfo("c-d", 1, 1, None)))
     result = run("search", "quay", "--json", house=house)
 
     assert document(result) == {
@@ -253,18 +253,18 @@ def test_search_prints_the_hits_of_the_contract() -> None:
 @pytest.mark.parametrize(
     ("arguments", "corpora", "kind", "expected"),
     [
-        (["search", "x", "--corpus", "nope"], House().corpora, "unknown_corpus", "There are: handbook."),
+        (["search", "x", "--corpus", "nope"], FakeServices().corpora, "unknown_corpus", "There are: handbook."),
         (["search", "x"], (), "unknown_corpus", "Nothing is ingested yet"),
-        (["search", " "], House().corpora, "question_without_words", "no words in the query"),
-        (["search", "🎉"], House().corpora, "question_without_words", "no words in the query"),
-        (["search", "x" * 100_000], House().corpora, "question_too_long", "100,000 characters"),
+        (["search", " "], FakeServices().corpora, "question_without_words", "no words in the query"),
+        (["search", "🎉"], FakeServices().corpora, "question_without_words", "no words in the query"),
+        (["search", "x" * 100_000], FakeServices().corpora, "question_too_long", "100,000 characters"),
     ],
 )
 def test_a_search_that_cannot_find_anything_says_why(
     arguments: list[str], corpora: tuple[CorpusInfo, ...], kind: str, expected: str
 ) -> None:
     """No such corpus, nothing ingested, nothing asked."""
-    house = House(corpora=corpora)
+    house = FakeServices(corpora=corpora)
 
     assert expected in run(*arguments, house=house).stderr
     assert document(run(*arguments, "--json", house=house))["error"]["kind"] == kind
@@ -283,7 +283,7 @@ def test_where_nothing_is_ingested_the_settings_decide_how_to_begin(
 ) -> None:
     Path("footnote.toml").write_text(settings, encoding="utf-8")
 
-    assert said in run(*command, house=House(answer=abstained(), corpora=())).output
+    assert said in run(*command, house=FakeServices(answer=abstained(), corpora=())).output
 
 
 def test_init_writes_the_settings_file_once() -> None:
@@ -300,7 +300,7 @@ def test_init_writes_the_settings_file_once() -> None:
 
 def test_chat_answers_line_by_line_through_a_pipe() -> None:
     """The second question comes with the first and its answer."""
-    house = House()
+    house = FakeServices()
     result = run("chat", house=house, typed="When does it open?\n\n/sources\nAnd close?\n")
 
     assert result.exit_code == 0
@@ -320,7 +320,7 @@ def test_chat_as_json_is_one_document() -> None:
 
 def test_ctrl_c_stops_the_turn_and_not_the_chat() -> None:
     """The next question is answered."""
-    house = House(interrupted=1)
+    house = FakeServices(interrupted=1)
     result = run("chat", house=house, typed="a\nb\n")
 
     assert result.exit_code == 0
@@ -348,7 +348,7 @@ def test_audit_show_shows_what_was_set_for_a_channel_though_another_s_name_begin
     """It is no turn, and is listed as none."""
     body = {"key": "paused", "was": False, "now": True, "by": "slack:T1/U1"}
     record = tuple(LogEntry(f"slack:T1/C1{more}", EntryKind.SETTING, body, 9, logged()[0].at) for more in ("", "2"))
-    house = House(record=(*logged(), *record))
+    house = FakeServices(record=(*logged(), *record))
 
     assert "paused: no → yes, by slack:T1/U1" in run("audit", "show", "slack:T1/C1", house=house).stdout
     assert document(run("audit", "show", "slack:T1/C1", "--json", house=house))["channel"] == "slack:T1/C1"
@@ -360,12 +360,12 @@ def test_audit_show_needs_one_answer(typed: str, expected: str) -> None:
     """Not none, and not two."""
     record = tuple(replace(entry, turn_id=name) for name in ("abc123", "abd456") for entry in logged())
 
-    assert expected in run("audit", "show", typed, house=House(record=record)).stderr
+    assert expected in run("audit", "show", typed, house=FakeServices(record=record)).stderr
 
 
 def test_documents_cannot_command_a_terminal_through_json_either() -> None:
     """C1 controls are escaped, other scripts are not."""
-    result = run("ask", "x", "--json", house=House(answer=answered(text="\x9b2J\x1b[2J 港")))
+    result = run("ask", "x", "--json", house=FakeServices(answer=answered(text="\x9b2J\x1b[2J 港")))
 
     assert not set(result.stdout) & {"\x9b", "\x1b"}
     assert "港" in result.stdout
@@ -376,12 +376,12 @@ def test_a_greeting_is_answered_without_sources() -> None:
     """Shortly."""
     done = answered(answer=replace(answered().answer, status=Status.CHATTED, sentences=(), citations=()), text="Hello!")
 
-    assert run("ask", "hi", house=House(answer=done)).stdout == "Hello!\n"
+    assert run("ask", "hi", house=FakeServices(answer=done)).stdout == "Hello!\n"
 
 
 def test_pages_are_not_shown_to_whoever_comes(here: Path) -> None:
     """Beyond this machine they want somebody to sign in."""
     (here / "footnote.toml").write_text('[pages]\nhost = "0.0.0.0"\n', encoding="utf-8")
-    refused = run("pages", house=House())
+    refused = run("pages", house=FakeServices())
     assert refused.exit_code == 1
     assert "beyond this machine — Give tokens" in refused.stderr

@@ -6,14 +6,14 @@ from pathlib import Path
 
 from storage.types import CorpusInfo, NightRecord, RefreshRun, RunState
 from tests.bot.cli.commands import SOURCES, document, run
-from tests.bot.house import DAY, House
+from tests.bot.fake_services import DAY, FakeServices
 
 
 def test_corpora_lists_what_is_indexed_and_who_reads_it() -> None:
     """A corpus that settings do not name is the terminal's alone."""
     other = CorpusInfo("other", 1, 2, None)
     Path("footnote.toml").write_text(SOURCES, encoding="utf-8")
-    house = House(corpora=(*House().corpora, other))
+    house = FakeServices(corpora=(*FakeServices().corpora, other))
 
     assert document(run("corpora", "--json", house=house)) == {
         "missing": ["wikipedia"],
@@ -61,9 +61,9 @@ def test_corpora_and_status_tell_the_last_run_and_why_it_failed() -> None:
     failed = replace(
         RUN, id=6, ended=RUN.seen, state=RunState.FAILED, fault="The mirror is away.", edition="2026-02-20"
     )
-    known = replace(House().corpora[0], edition="2026-02-20", last_run=failed)
+    known = replace(FakeServices().corpora[0], edition="2026-02-20", last_run=failed)
     night = NightRecord(DAY, DAY, RUN.seen, "box:4711:ab", "failed", ("handbook: not brought up to date.",))
-    house = House(corpora=(known,), runs=(RUN, failed), nights=(night,))
+    house = FakeServices(corpora=(known,), runs=(RUN, failed), nights=(night,))
 
     told = document(run("corpora", "--json", house=house))["corpora"][0]
     assert (told["edition"], told["last_run"]["state"], told["last_run"]["fault"]) == (
@@ -89,7 +89,7 @@ def test_corpora_and_status_tell_the_last_run_and_why_it_failed() -> None:
 
 def test_corpora_of_an_empty_home_says_how_to_begin() -> None:
     """And is no failure."""
-    result = run("corpora", house=House(corpora=()))
+    result = run("corpora", house=FakeServices(corpora=()))
 
     assert result.exit_code == 0
     assert "footnote ingest folder" in result.stdout
@@ -97,7 +97,7 @@ def test_corpora_of_an_empty_home_says_how_to_begin() -> None:
 
 def test_reindex_opens_indexes_that_do_not_serve() -> None:
     """And tells how many passages it indexed."""
-    house = House()
+    house = FakeServices()
     told = document(run("reindex", "--json", house=house))
 
     assert (told["passages"], set(told)) == (12, {"passages", "seconds"})

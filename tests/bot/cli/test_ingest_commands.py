@@ -9,7 +9,7 @@ from bot.server.refresh.document_lookup import NoSuchDocument
 from ingest.types import RefreshRefused, RefreshReport
 from storage.types import CorpusInfo, DocumentRef
 from tests.bot.cli.commands import SOURCES, document, run
-from tests.bot.house import House
+from tests.bot.fake_services import FakeServices
 from tests.ingest.sources.dumps import dump, page
 
 
@@ -31,7 +31,7 @@ def test_what_a_dump_would_take_is_told_before_it_is_ingested(options: list[str]
 
 def test_ingest_folder_reads_a_folder_as_told() -> None:
     """And reports in the document of the contract; a failed document is no failed command."""
-    house = House()
+    house = FakeServices()
     patterns = ["--url-base", "https://example.com", "--include", "*.md", "--include", "*.txt", "--exclude", "old"]
     patterns += ["--ignore", "*.lock", "--ignore", "", "--site", "mkdocs"]
     result = run("ingest", "folder", "docs", "--corpus", "handbook", *patterns, "--json", house=house)
@@ -81,7 +81,7 @@ def test_ingest_folder_reads_a_folder_as_told() -> None:
 )
 def test_an_empty_path_is_refused_rather_than_taken_for_this_folder(arguments: list[str]) -> None:
     """As of a script whose variable is not set."""
-    house = House()
+    house = FakeServices()
     result = run(*arguments, house=house)
 
     assert (result.exit_code, house.sources, list(Path().iterdir())) == (2, [], [])
@@ -98,7 +98,7 @@ def test_an_ingest_fails_where_every_document_did_and_none_stands_from_before(
         '[[corpus]]\nname = "docs"\nsource = { type = "folder", path = "docs" }\n', encoding="utf-8"
     )
     report = RefreshReport("docs", failures=(("a.pdf", "holds no text"),))
-    result = run("ingest", *command, house=House(report=report, corpora=there))
+    result = run("ingest", *command, house=FakeServices(report=report, corpora=there))
 
     assert result.exit_code == status
     assert ("Nothing of docs could be read" in result.stderr) == bool(status)
@@ -107,7 +107,7 @@ def test_an_ingest_fails_where_every_document_did_and_none_stands_from_before(
 
 def test_ingest_wikipedia_reads_a_dump_as_told() -> None:
     """Its report is that of any other ingest."""
-    house = House()
+    house = FakeServices()
     result = run("ingest", "wikipedia", "--dump", "wiki.xml.bz2", "--corpus", "wikipedia", "--json", house=house)
 
     assert result.exit_code == 0
@@ -129,7 +129,7 @@ def test_a_dry_run_lists_what_would_be_read_and_why_not(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("Text.", encoding="utf-8")
     (tmp_path / "d.md").symlink_to(tmp_path / "nowhere.md")
-    house = House()
+    house = FakeServices()
 
     shown = run("ingest", "folder", str(tmp_path), "--dry-run", house=house).stdout
     listed = document(run("ingest", "folder", str(tmp_path), "--dry-run", "--json", house=house))
@@ -146,7 +146,7 @@ def test_what_could_not_be_read_is_told_in_groups() -> None:
     pictures = tuple((f"{number}.png", "pictures are not read") for number in range(9))
     report = RefreshReport("docs", failures=(*pictures, ("a.md", "is empty")), left_out=(("configuration", 4),))
 
-    shown = run("ingest", "folder", "docs", "--corpus", "docs", house=House(report=report)).stdout
+    shown = run("ingest", "folder", "docs", "--corpus", "docs", house=FakeServices(report=report)).stdout
 
     assert shown.index("a.md: is empty") < shown.index("0.png, 1.png, 2.png and 6 more: pictures are not read (9)")
     assert "Left out of docs: configuration (4)." in shown
@@ -155,7 +155,7 @@ def test_what_could_not_be_read_is_told_in_groups() -> None:
 def test_ingest_all_reads_each_corpus_that_has_a_source() -> None:
     """As the settings say."""
     Path("footnote.toml").write_text(SOURCES, encoding="utf-8")
-    house = House()
+    house = FakeServices()
     result = run("ingest", "all", "--json", house=house)
 
     assert len(document(result)["corpora"]) == 2
@@ -169,7 +169,7 @@ def test_ingest_all_reads_each_corpus_that_has_a_source() -> None:
 def test_ingest_all_tells_which_corpus_failed() -> None:
     """The others are ingested all the same; the command fails."""
     Path("footnote.toml").write_text(SOURCES, encoding="utf-8")
-    house = House(report=RefreshRefused("The folder is empty.", hint="Check its path."))
+    house = FakeServices(report=RefreshRefused("The folder is empty.", hint="Check its path."))
     result = run("ingest", "all", "--json", house=house)
 
     assert result.exit_code == 1
@@ -192,7 +192,7 @@ def test_ingest_all_needs_a_source() -> None:
 
 def test_ingest_wikipedia_can_fetch_the_latest_dump() -> None:
     """Of the wiki that is named, for whoever can be reached."""
-    house = House()
+    house = FakeServices()
     run("ingest", "wikipedia", "--wiki", "simple", "--contact", "ada@example.com", "--corpus", "wiki", house=house)
 
     assert (house.sources[0]["wiki"], house.sources[0]["contact"]) == ("simplewiki", "ada@example.com")
@@ -201,7 +201,7 @@ def test_ingest_wikipedia_can_fetch_the_latest_dump() -> None:
 def test_what_reads_and_embeds_is_said_by_an_option() -> None:
     """Of the commands that read a whole source; else the settings say it."""
     Path("footnote.toml").write_text(SOURCES, encoding="utf-8")
-    house = House()
+    house = FakeServices()
     run("ingest", "all", "--engine", "ray", house=house)
     run("ingest", "folder", "docs", "--corpus", "docs", "--engine", "local", house=house)
     run("ingest", "wikipedia", "--dump", "a.xml", "--corpus", "wiki", house=house)
@@ -214,7 +214,7 @@ def test_removals_are_confirmed_for_the_corpora_that_are_named() -> None:
     """Until then the ingest says that they were held back, and how to have them removed."""
     Path("footnote.toml").write_text(SOURCES, encoding="utf-8")
     told = "Kept: `footnote ingest all --confirm-removal handbook` removes them."
-    house = House(report=RefreshReport("handbook", unchanged=9, held_back=31, fault=told))
+    house = FakeServices(report=RefreshReport("handbook", unchanged=9, held_back=31, fault=told))
     shown = run("ingest", "all", "--confirm-removal", "wikipedia", house=house).stdout
 
     assert house.confirmed == [False, True]
@@ -228,7 +228,7 @@ def test_removals_are_confirmed_for_the_corpora_that_are_named() -> None:
 def test_ingest_only_reads_one_document_from_the_sources_of_the_settings() -> None:
     """From all of them, or from that of the corpus that is named."""
     Path("footnote.toml").write_text(SOURCES, encoding="utf-8")
-    house = House()
+    house = FakeServices()
     result = run("ingest", "--only", "https://example.com/quay.md", "--json", house=house)
     run("ingest", "--only", "quay.md", "--corpus", "handbook", house=house)
 
@@ -248,7 +248,7 @@ def test_forget_names_the_source_of_the_settings() -> None:
 
 def test_remove_asks_and_says_what_is_gone() -> None:
     """A no leaves all as it was; with a source in the settings it would come back."""
-    house = House(report=RefreshReport("handbook", removed=2, passages_removed=9))
+    house = FakeServices(report=RefreshReport("handbook", removed=2, passages_removed=9))
     for answer in ("", "n\n"):
         asked = run("ingest", "remove", "handbook", house=house, typed=answer)
         assert (asked.exit_code, house.removed) == (1, [])
@@ -263,7 +263,7 @@ def test_remove_asks_and_says_what_is_gone() -> None:
 
 def test_what_was_forgotten_is_restored_where_it_is_asked_for() -> None:
     """Not by any other refresh."""
-    house = House()
+    house = FakeServices()
     run("ingest", "folder", "docs", "--corpus", "docs", "--restore", house=house)
     run("ingest", "folder", "docs", "--corpus", "docs", house=house)
 
@@ -272,7 +272,7 @@ def test_what_was_forgotten_is_restored_where_it_is_asked_for() -> None:
 
 def test_forget_says_what_is_gone_and_how_it_comes_back() -> None:
     """In a line: one command where the settings give its corpus a source, another where they do not."""
-    house = House()
+    house = FakeServices()
     result = run("forget", "Old rules", house=house)
 
     assert result.exit_code == 0
@@ -293,8 +293,8 @@ def test_forget_says_what_is_gone_and_how_it_comes_back() -> None:
 def test_what_is_forgotten_is_counted_and_listed() -> None:
     """By `corpora` and by whatever reads sources in; `--forgotten` tells each, by what brings it back."""
     one = DocumentRef("handbook", "old.md", "Old rules", "https://example.com/old.md")
-    known = replace(House().corpora[0], forgotten=1)
-    house = House(corpora=(known,), away=(one,), report=RefreshReport("handbook", unchanged=9, forgotten=1))
+    known = replace(FakeServices().corpora[0], forgotten=1)
+    house = FakeServices(corpora=(known,), away=(one,), report=RefreshReport("handbook", unchanged=9, forgotten=1))
     told = "Forgotten on purpose, and left out: 1 of handbook. `footnote corpora --forgotten` lists them."
 
     for command in (["corpora"], ["ingest", "folder", "docs", "--corpus", "handbook"]):
@@ -311,7 +311,7 @@ def test_what_is_forgotten_is_counted_and_listed() -> None:
 def test_an_ingest_of_which_nothing_came_shows_no_table() -> None:
     """The reasons stand on stderr."""
     Path("footnote.toml").write_text(SOURCES, encoding="utf-8")
-    result = run("ingest", "all", house=House(report=RefreshRefused("The lake is away.", hint="Wait.")))
+    result = run("ingest", "all", house=FakeServices(report=RefreshRefused("The lake is away.", hint="Wait.")))
 
     assert (result.exit_code, result.stdout.strip()) == (1, "")
     assert "footnote: handbook: The lake is away — Wait." in result.stderr
@@ -320,7 +320,7 @@ def test_an_ingest_of_which_nothing_came_shows_no_table() -> None:
 def test_forget_tells_what_it_cannot_find() -> None:
     """With what comes near."""
     error = NoSuchDocument("No document of handbook is “Od rules”.", hint="Near it: handbook: Old rules (old.md).")
-    result = run("forget", "Od rules", house=House(forgotten=error))
+    result = run("forget", "Od rules", house=FakeServices(forgotten=error))
 
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr == f"footnote: No document of handbook is “Od rules” — {error.hint}\n"

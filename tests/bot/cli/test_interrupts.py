@@ -14,7 +14,7 @@ from bot.cli.entry_point import app
 from bot.cli.questions.chat_session import run_interruptible
 from bot.server.service import LocalService
 from bot.settings.tables.settings_tables import Settings
-from tests.bot.house import House
+from tests.bot.fake_services import FakeServices
 
 
 def test_ctrl_c_pressed_again_and_again_lets_the_work_end_before_it_is_told() -> None:
@@ -68,7 +68,7 @@ def test_ctrl_c_at_the_end_of_a_conversation_is_not_heard() -> None:
                 await asyncio.sleep(0)
             closed.append("all")
 
-    plain, before = House().doors(), signal.getsignal(signal.SIGINT)
+    plain, before = FakeServices().doors(), signal.getsignal(signal.SIGINT)
     result = CliRunner().invoke(app, ["chat"], obj=CliState(replace(plain, open_home=open_home)), input="a\n")
 
     assert (result.exit_code, result.stderr, closed) == (0, "", ["all"])

@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from bot.cli.audit.record_options import parse_moment
 from storage.types import EntryKind, LogEntry
 from tests.bot.cli.test_commands import document, run
-from tests.bot.house import DAY, House, logged
+from tests.bot.fake_services import DAY, FakeServices, logged
 
 BERLIN = ZoneInfo("Europe/Berlin")
 EVIL = "=1+1 \x1b[2J Why?\u2028"
 ASKER = {"platform": "slack", "workspace": "T1", "channel": "C1", "user": "U1", "name": "Ada", "channel_name": "sales"}
 
 
-def house() -> House:
+def house() -> FakeServices:
     """Return a house with an answer, an evil question that found nothing twice, and one that was cut short."""
     in_vain = [
         entry
@@ -38,7 +38,7 @@ def house() -> House:
         LogEntry("abc123", EntryKind.EDITED, {"retracted": True}, at=DAY),
     ]
     cut = LogEntry("ghi", EntryKind.TURN_OPENED, {"question": "Cut?"}, at=DAY + timedelta(days=1))
-    return House(record=(*logged(), *acts, *in_vain, cut))
+    return FakeServices(record=(*logged(), *acts, *in_vain, cut))
 
 
 def test_the_list_says_who_asked_what_where_and_how_it_ended() -> None:
@@ -105,11 +105,11 @@ def test_what_cannot_be_looked_for_is_said(options: list[str], expected: str) ->
 
 @pytest.mark.parametrize("command", ["list", "export", "stats", "unanswered", "feedback"])
 def test_an_empty_record_has_nothing_to_show(command: str) -> None:
-    result = run("audit", command, house=House(record=()))
+    result = run("audit", command, house=FakeServices(record=()))
 
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout or command == "export"
-    found = document(run("audit", command, "--json", house=House(record=())))
+    found = document(run("audit", command, "--json", house=FakeServices(record=())))
     assert not any(value for value in found.values() if isinstance(value, list))
 
 

@@ -25,7 +25,7 @@ from pipeline.types import (
     SentencePassed,
 )
 from storage.types import CheckedClaim, Claim, Evidence, Verdict
-from tests.bot.house import hit
+from tests.bot.fake_services import hit
 
 MADE_UP = "The keeper of Skarholm\x1b[2J was born on the moon."
 

@@ -24,7 +24,7 @@ from bot.cli.terminal_output import Output, open_console, open_output
 from bot.views.text_formats import build_table
 from bot.views.text_layout import UNWRAPPED, Hanging, Text
 from storage.types import CorpusInfo, DocumentRef, EntryKind, LogEntry
-from tests.bot.house import DAY, House, answered, citation, document, hit, logged
+from tests.bot.fake_services import DAY, FakeServices, answered, citation, document, hit, logged
 
 PATH = "teams/操作/a very long name of a folder that nobody would type/the handbook of the quay.md"
 URL = f"https://wiki.example.com/{'handbook/' * 9}annual-leave#the-notice-depends-on-how-long"
@@ -37,20 +37,20 @@ COMMANDS = (
 )  # fmt: skip
 
 
-def build_house() -> House:
+def build_house() -> FakeServices:
     """Return a house in which everything has a long name."""
     cited = citation(url=URL, title="港の開く時間は七時です。" * 4)
     said = replace(answered().answer, citations=(cited,))
     opened, step, closed = logged()
     closed = replace(closed, body={**closed.body, "citations": [{**closed.body["citations"][0], "url": URL}]})
     rated = LogEntry("abc123", EntryKind.FEEDBACK, {"what": "down", "by": "slack:T1/U1", "comment": URL}, 4, DAY)
-    return House(
+    return FakeServices(
         corpora=(CorpusInfo(NAME, 1_234_567, 12_345_678, DAY, 1),),
         hits=(hit(), replace(hit(2), document=document(url=URL))),
         answer=answered(answer=said),
         away=(DocumentRef(NAME, "old.md", "The old rules of the quay, as they were kept", URL),),
         record=(opened, step, closed, rated),
-        report=replace(House().report, failures=((PATH, "holds no text"), (URL, "is not there"))),
+        report=replace(FakeServices().report, failures=((PATH, "holds no text"), (URL, "is not there"))),
     )
 
 

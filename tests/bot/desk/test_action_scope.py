@@ -11,8 +11,8 @@ from bot.access import Asker
 from bot.desk.answer_actions import AnswerActions
 from bot.desk.authorized_turn import ActionDenied
 from pipeline.types import Status
-from tests.bot.desk.acted import CORPORA, NOTHING, Record, Stage, Told, in_channel, in_dm
-from tests.bot.desk.acted import settings as told_settings
+from tests.bot.desk.fake_record import CORPORA, NOTHING, FakePlatform, FakeRecord, RecordedTurn, in_channel, in_dm
+from tests.bot.desk.fake_record import settings as told_settings
 from tests.thorough import sample
 
 CHANNELS, USERS = ("C1", "C2", "C3"), ("U1", "U2")
@@ -30,7 +30,7 @@ in_dms = st.builds(lambda user, flag: in_dm(user, **flag), st.sampled_from(USERS
 people = in_channels | in_dms
 some = st.lists(st.sampled_from(CORPORA), unique=True).map(tuple)
 turns = st.builds(
-    Told,
+    RecordedTurn,
     asker=people,
     cited=some,
     found=some,
@@ -50,7 +50,7 @@ narrowed = st.dictionaries(
 presses = st.lists(st.tuples(st.sampled_from(DOORS), st.integers(1, 4), people), max_size=8)
 
 
-def allowed(record: Record, by: Asker) -> set[str]:
+def allowed(record: FakeRecord, by: Asker) -> set[str]:
     """Say which corpora may be read by somebody, in words of this test's own."""
     names = {name for name in CORPORA if name in record.corpora}
     own = not by.shared_with_other_organisations
@@ -61,20 +61,20 @@ def allowed(record: Record, by: Asker) -> set[str]:
     return named if ceiling is None else named & set(ceiling["corpora"])
 
 
-async def press(acting: AnswerActions, door: str, ticket: int, told: Told | None, by: Asker) -> Any:
+async def press(actions: AnswerActions, door: str, ticket: int, told: RecordedTurn | None, by: Asker) -> Any:
     """Return whatever comes back."""
     try:
         match door:
             case "evidence":
-                return await acting.evidence(ticket, by)
+                return await actions.evidence(ticket, by)
             case "sources":
-                return await acting.sources(told.question(ticket).conversation if told else "nowhere", by)
+                return await actions.sources(told.question(ticket).conversation if told else "nowhere", by)
             case "up":
-                return await acting.feedback(ticket, by, "up", "a comment")
+                return await actions.feedback(ticket, by, "up", "a comment")
             case "ask":
-                return await acting.ask_person(ticket, by)
+                return await actions.ask_person(ticket, by)
             case _:
-                return await acting.share(ticket, by)
+                return await actions.share(ticket, by)
     except ActionDenied as denied:
         return denied.words
 
@@ -91,27 +91,27 @@ def test_actions_reveal_nothing_of_an_unreadable_corpus(turns, readers, narrowed
 
 
 async def _pressed(turns, readers, narrowed, presses):
-    record, stage = Record(told_settings(readers, ask=("slack:T1/U9",)), narrowed=narrowed), Stage()
-    acting = AnswerActions(record, {"slack": stage})
+    record, platform = FakeRecord(told_settings(readers, ask=("slack:T1/U9",)), narrowed=narrowed), FakePlatform()
+    actions = AnswerActions(record, {"slack": platform})
     for told in turns:
         record.add(told)
     for door, ticket, by in presses:
         told = turns[ticket - 1] if ticket <= len(turns) else None
         shared = bool(record.acts("share"))
-        posts = len(stage.posts)
-        said = await press(acting, door, ticket, told, by)
+        posts = len(platform.posts)
+        said = await press(actions, door, ticket, told, by)
         may = allowed(record, by)
         assert not leaks(said, may)
-        assert not leaks(list(stage.posts.values())[posts:], may)
-        assert not leaks([text for _, text, _ in stage.called], set())
+        assert not leaks(list(platform.posts.values())[posts:], may)
+        assert not leaks([text for _, text, _ in platform.called], set())
         if door != "sources" and (not told or not _could_be_told(told, by, shared=shared)):
             assert said == NOTHING
         if door == "evidence" and told and not set(told.cited + told.found + told.earlier) <= may:
             assert said == NOTHING
-    assert all(channel[2] == ("U9",) for channel in stage.called)
+    assert all(channel[2] == ("U9",) for channel in platform.called)
 
 
-def _could_be_told(told: Told, by: Asker, *, shared: bool) -> bool:
+def _could_be_told(told: RecordedTurn, by: Asker, *, shared: bool) -> bool:
     there = told.asker.kind == by.kind == "channel" and told.asker.channel == by.channel
     return by.user == told.asker.user or (there and (shared or not told.only_asker))
 
@@ -120,11 +120,11 @@ def _could_be_told(told: Told, by: Asker, *, shared: bool) -> bool:
 @given(turns=turned, readers=readers, narrowed=narrowed, by=people, door=st.sampled_from(DOORS))
 def test_sources_do_not_depend_on_unreadable_answers(turns, readers, narrowed, by, door):
     async def told(turns):
-        record, stage = Record(told_settings(readers), narrowed=narrowed), Stage()
+        record, platform = FakeRecord(told_settings(readers), narrowed=narrowed), FakePlatform()
         for one in turns:
             record.add(one)
-        said = await press(AnswerActions(record, {"slack": stage}), door, 1, turns[0], by)
-        return said, list(stage.posts.values()), record
+        said = await press(AnswerActions(record, {"slack": platform}), door, 1, turns[0], by)
+        return said, list(platform.posts.values()), record
 
     async def both():
         said, posts, record = await told(turns)
@@ -138,7 +138,7 @@ def test_sources_do_not_depend_on_unreadable_answers(turns, readers, narrowed, b
     asyncio.run(both())
 
 
-def _without(told: Told, may: set[str]) -> Told:
+def _without(told: RecordedTurn, may: set[str]) -> RecordedTurn:
     """Return a turn without what may not be read."""
     kept = {name: tuple(one for one in getattr(told, name) if one in may) for name in ("cited", "found", "earlier")}
     return replace(told, **kept)

@@ -17,18 +17,28 @@ from storage.database.engine import to_json_value
 from storage.errors import HomeUnusable
 from storage.record.proof.receipts import RecordPosition
 from storage.types import EntryKind, LogEntry
-from tests.bot.desk.acted import ASKED, NOTHING, Told, denial, document, house, in_channel, in_dm, settings
+from tests.bot.desk.fake_record import (
+    ASKED,
+    NOTHING,
+    RecordedTurn,
+    document,
+    in_channel,
+    in_dm,
+    make_actions,
+    read_denial,
+    settings,
+)
 
-PRIVATE = Told(only_asker=True)
+PRIVATE = RecordedTurn(only_asker=True)
 FULL = HomeUnusable("The disk is full.")
 ADMINISTERED = Settings.model_validate({"slack": {"admins": ["slack:T1/U1"]}}).slack
 
 
 async def test_evidence_shows_every_claim_with_its_verdict_and_passages():
-    record, _, acting = house()
-    ticket = record.add(Told(cited=("alpha",), found=("beta",)))
+    record, _, actions = make_actions()
+    ticket = record.add(RecordedTurn(cited=("alpha",), found=("beta",)))
 
-    view = await acting.evidence(ticket, in_channel(user="U2"))
+    view = await actions.evidence(ticket, in_channel(user="U2"))
 
     assert (view.heading, view.question, view.text) == ("Evidence", ASKED, "")
     assert [(item.claim, item.verdict) for item in view.items] == [
@@ -54,62 +64,62 @@ async def test_evidence_shows_every_claim_with_its_verdict_and_passages():
     ],
 )
 async def test_evidence_carries_the_receipt_of_its_answer(position, told):
-    record, _, acting = house()
-    ticket = record.add(Told())
+    record, _, actions = make_actions()
+    ticket = record.add(RecordedTurn())
     record.positions = {"turn1": position} if position else {}
 
-    receipt = (await acting.evidence(ticket, in_channel())).receipt
+    receipt = (await actions.evidence(ticket, in_channel())).receipt
 
     assert (told in receipt, "footnote audit receipt turn1" in receipt) == (True, bool(position))
 
 
 async def test_evidence_without_claims_has_a_text_in_the_askers_language():
-    record, _, acting = house()
-    ticket = record.add(Told(cited=(), status=Status.CHATTED, language="de"))
+    record, _, actions = make_actions()
+    ticket = record.add(RecordedTurn(cited=(), status=Status.CHATTED, language="de"))
 
-    view = await acting.evidence(ticket, in_channel())
+    view = await actions.evidence(ticket, in_channel())
 
     assert (view.items, view.text) == ((), translate("evidence_none", "de"))
 
 
 async def test_evidence_omits_deleted_passages():
-    record, _, acting = house()
-    ticket = record.add(Told(cited=("alpha",), found=("beta",)))
+    record, _, actions = make_actions()
+    ticket = record.add(RecordedTurn(cited=("alpha",), found=("beta",)))
     record.corpora = ("alpha",)
 
-    assert await denial(acting.evidence(ticket, in_channel())) == NOTHING
+    assert await read_denial(actions.evidence(ticket, in_channel())) == NOTHING
 
 
 @pytest.mark.parametrize("act", ["evidence", "feedback", "ask_person", "share"])
 async def test_actions_before_the_answer_are_refused_except_asking_a_person(act):
-    record, _, acting = house()
+    record, _, actions = make_actions()
     record.settings = settings(ask=("slack:T1/U9",))
     ticket = record.add(replace(PRIVATE, closed=False))
     more = ("up",) if act == "feedback" else ()
-    awaited = getattr(acting, act)(ticket, in_channel(), *more)
+    awaited = getattr(actions, act)(ticket, in_channel(), *more)
 
     if act == "ask_person":
         assert await awaited == translate("ask_done", "en")
     else:
-        assert await denial(awaited) == translate("acting_later", "en")
+        assert await read_denial(awaited) == translate("acting_later", "en")
 
 
 async def test_actions_before_the_first_turn_are_refused():
-    record, _, acting = house()
-    ticket = record.add(Told(closed=False))
+    record, _, actions = make_actions()
+    ticket = record.add(RecordedTurn(closed=False))
     record.rows[ticket] = replace(record.rows[ticket], turn_id="", state="waiting", outcome="")
 
-    assert await denial(acting.ask_person(ticket, in_channel(), language="de")) == translate("acting_later", "de")
+    assert await read_denial(actions.ask_person(ticket, in_channel(), language="de")) == translate("acting_later", "de")
 
 
 async def test_feedback_is_recorded_with_comment_and_user():
-    record, _, acting = house()
-    ticket = record.add(Told())
+    record, _, actions = make_actions()
+    ticket = record.add(RecordedTurn())
 
     said = [
-        await acting.feedback(ticket, in_channel(user="U2"), "up"),
-        await acting.feedback(ticket, in_channel(user="U2"), "down", " It opens at nine. "),
-        await acting.feedback(ticket, in_channel(user="U3"), "up"),
+        await actions.feedback(ticket, in_channel(user="U2"), "up"),
+        await actions.feedback(ticket, in_channel(user="U2"), "down", " It opens at nine. "),
+        await actions.feedback(ticket, in_channel(user="U3"), "up"),
     ]
 
     whose = {"by": "slack:T1/U2", "where": "slack:T1/C1"}
@@ -120,45 +130,45 @@ async def test_feedback_is_recorded_with_comment_and_user():
 
 
 async def test_repeated_feedback_is_recorded_once():
-    record, _, acting = house()
-    ticket = record.add(Told())
+    record, _, actions = make_actions()
+    ticket = record.add(RecordedTurn())
 
     for comment in ("", "", "why", "", "why", "because"):
-        await acting.feedback(ticket, in_channel(), "down", comment)
+        await actions.feedback(ticket, in_channel(), "down", comment)
 
     assert [body["comment"] for body in record.acts("down")] == ["", "why", "because"]
 
 
 async def test_long_comment_is_cut_with_a_notice():
-    record, _, acting = house()
-    ticket = record.add(Told())
+    record, _, actions = make_actions()
+    ticket = record.add(RecordedTurn())
 
-    said = await acting.feedback(ticket, in_channel(), "down", "x" * 5_000)
+    said = await actions.feedback(ticket, in_channel(), "down", "x" * 5_000)
 
     assert str(LONGEST_COMMENT) in said
     assert record.acts("down")[0]["comment"] == "x" * LONGEST_COMMENT
 
 
 async def test_asking_about_a_private_question_mentions_only_contact_people():
-    record, stage, acting = house()
+    record, platform, actions = make_actions()
     record.settings = settings(ask=("slack:T1/U1", "slack:T1/U9"))
     ticket = record.add(PRIVATE)
 
-    await acting.ask_person(ticket, in_channel())
+    await actions.ask_person(ticket, in_channel())
 
-    ((_, text, people),) = stage.called
+    ((_, text, people),) = platform.called
     assert (text, people) == (translate("ask_call", "en", question=ASKED), ("U1", "U9"))
 
 
 async def test_contact_people_are_mentioned_once():
-    record, stage, acting = house()
+    record, platform, actions = make_actions()
     record.settings = settings(ask=("slack:T1/U8", "slack:T1/U9"))
-    ticket = record.add(Told())
+    ticket = record.add(RecordedTurn())
 
-    said = await acting.ask_person(ticket, in_channel(user="U2"))
-    again = await denial(acting.ask_person(ticket, in_channel()))
+    said = await actions.ask_person(ticket, in_channel(user="U2"))
+    again = await read_denial(actions.ask_person(ticket, in_channel()))
 
-    ((place, text, people),) = stage.called
+    ((place, text, people),) = platform.called
     assert (said, again) == (translate("ask_done", "en"), translate("ask_already", "en"))
     assert (place.channel, place.thread, people) == ("C1", "1.0", ("U8", "U9"))
     assert ASKED in text
@@ -167,38 +177,38 @@ async def test_contact_people_are_mentioned_once():
 
 
 async def test_people_removed_by_admin_are_not_mentioned():
-    record, stage, acting = house()
+    record, platform, actions = make_actions()
     record.settings = settings(ask=("slack:T1/U8", "slack:T1/U9"))
     record.narrowed["slack:T1/C1"] = {"ask": ["slack:T1/U9", "slack:T1/U666"]}
-    ticket = record.add(Told())
+    ticket = record.add(RecordedTurn())
 
-    await acting.ask_person(ticket, in_channel())
+    await actions.ask_person(ticket, in_channel())
 
-    assert stage.called[0][2] == ("U9",)
+    assert platform.called[0][2] == ("U9",)
 
 
-@pytest.mark.parametrize("told", [Told(), Told(asker=in_channel("C2"))])
+@pytest.mark.parametrize("told", [RecordedTurn(), RecordedTurn(asker=in_channel("C2"))])
 async def test_asking_without_contact_people_is_refused(told):
-    record, stage, acting = house()
+    record, platform, actions = make_actions()
     record.settings = settings(ask=("slack:T1/U9",)) if told.asker.channel == "C2" else settings()
     ticket = record.add(told)
 
-    assert await denial(acting.ask_person(ticket, told.asker)) == translate("ask_nobody", "en")
-    assert not stage.called
+    assert await read_denial(actions.ask_person(ticket, told.asker)) == translate("ask_nobody", "en")
+    assert not platform.called
 
 
 async def test_asking_can_be_retried_after_a_platform_error():
-    record, stage, acting = house()
+    record, platform, actions = make_actions()
     record.settings = settings(ask=("slack:T1/U9",))
-    stage.faults = [CannotPost("The channel is archived.")]
-    ticket = record.add(Told())
+    platform.faults = [CannotPost("The channel is archived.")]
+    ticket = record.add(RecordedTurn())
 
-    refused = await denial(acting.ask_person(ticket, in_channel()))
-    await acting.ask_person(ticket, in_channel())
+    refused = await read_denial(actions.ask_person(ticket, in_channel()))
+    await actions.ask_person(ticket, in_channel())
 
     assert refused == translate("ask_failed", "en")
     assert [body["state"] for body in record.acts("ask")] == ["begun", "failed", "begun", "done"]
-    assert len(stage.called) == 1
+    assert len(platform.called) == 1
 
 
 async def test_long_question_is_shortened_to_one_line():
@@ -207,14 +217,14 @@ async def test_long_question_is_shortened_to_one_line():
 
 
 async def test_answer_is_shared_once():
-    record, stage, acting = house()
+    record, platform, actions = make_actions()
     ticket = record.add(PRIVATE)
-    before = await denial(acting.evidence(ticket, in_channel(user="U2")))
+    before = await read_denial(actions.evidence(ticket, in_channel(user="U2")))
 
-    said = await acting.share(ticket, in_channel(), name=f"Ana\n{'a' * 100}")
-    again = await denial(acting.share(ticket, in_channel()))
+    said = await actions.share(ticket, in_channel(), name=f"Ana\n{'a' * 100}")
+    again = await read_denial(actions.share(ticket, in_channel()))
 
-    (view,) = stage.posts.values()
+    (view,) = platform.posts.values()
     assert (before, said, again) == (NOTHING, translate("share_done", "en"), translate("share_already", "en"))
     assert [sentence.text for sentence in view.sentences] == ["alphatext opens at ten."]
     assert view.notice == f"Ana {'a' * 76}… asked “{PRIVATE.question(ticket).text}” and shared the answer."
@@ -227,30 +237,30 @@ async def test_answer_is_shared_once():
     }
     assert {button.ticket for button in view.buttons} == {ticket}
     assert [body["state"] for body in record.acts("share")] == ["begun", "done"]
-    assert record.acts("share")[1]["messages"] == list(stage.posts)
-    assert (await acting.evidence(ticket, in_channel(user="U2"))).sources
+    assert record.acts("share")[1]["messages"] == list(platform.posts)
+    assert (await actions.evidence(ticket, in_channel(user="U2"))).sources
 
 
 async def test_refused_layout_is_shared_as_plain_text():
-    record, stage, acting = house()
-    stage.faults = [ContentRefused("Slack refused chat.postMessage: invalid_blocks.")]
+    record, platform, actions = make_actions()
+    platform.faults = [ContentRefused("Slack refused chat.postMessage: invalid_blocks.")]
 
-    await acting.share(record.add(PRIVATE), in_channel(), name="Ana")
+    await actions.share(record.add(PRIVATE), in_channel(), name="Ana")
 
-    (view,) = stage.posts.values()
+    (view,) = platform.posts.values()
     assert (view.plain, view.sentences, record.acts("share")[-1]["text"]) == (True, (), view.text)
     assert view.text.startswith("Ana asked ")
     assert "alphatext opens at ten." in view.text
 
 
 async def test_shared_answer_is_public_under_its_own_key():
-    record, stage, acting = house()
+    record, platform, actions = make_actions()
 
-    await acting.share(record.add(PRIVATE), in_channel())
+    await actions.share(record.add(PRIVATE), in_channel())
 
-    (question,) = stage.questions
+    (question,) = platform.questions
     assert (question.only_asker, question.handle, question.key) == (False, "", "key-1#shared")
-    assert "xoxb" not in repr((record.log, stage))
+    assert "xoxb" not in repr((record.log, platform))
 
 
 @pytest.mark.parametrize(
@@ -259,101 +269,103 @@ async def test_shared_answer_is_public_under_its_own_key():
         (PRIVATE, in_channel(user="U2"), NOTHING),
         (PRIVATE, in_dm(), NOTHING),
         (PRIVATE, in_channel("C2"), NOTHING),
-        (Told(), in_channel(), translate("share_public", "en")),
+        (RecordedTurn(), in_channel(), translate("share_public", "en")),
         (replace(PRIVATE, status=Status.ABSTAINED), in_channel(), translate("share_empty", "en")),
     ],
 )
 async def test_sharing_is_refused_except_to_the_asker_in_the_channel(told, by, words):
-    record, stage, acting = house()
+    record, platform, actions = make_actions()
 
-    assert await denial(acting.share(record.add(told), by)) == words
-    assert not stage.posts
+    assert await read_denial(actions.share(record.add(told), by)) == words
+    assert not platform.posts
 
 
 async def test_sharing_checks_the_channels_rights_again():
-    record, stage, acting = house()
+    record, platform, actions = make_actions()
     ticket = record.add(PRIVATE)
     record.narrowed["slack:T1/C1"] = {"corpora": ["beta"]}
 
-    assert await denial(acting.share(ticket, in_channel())) == NOTHING
-    assert not stage.posts
+    assert await read_denial(actions.share(ticket, in_channel())) == NOTHING
+    assert not platform.posts
 
 
 @pytest.mark.parametrize("readable", [["alpha", "beta"], ["alpha"]])
 async def test_shared_answer_omits_counts_of_unreadable_claims(readable):
-    record, stage, acting = house()
-    ticket = record.add(Told(cited=("alpha",), found=("beta",), only_asker=True))
+    record, platform, actions = make_actions()
+    ticket = record.add(RecordedTurn(cited=("alpha",), found=("beta",), only_asker=True))
     record.narrowed["slack:T1/C1"] = {"corpora": readable}
 
-    await acting.share(ticket, in_channel())
+    await actions.share(ticket, in_channel())
 
-    (view,) = stage.posts.values()
+    (view,) = platform.posts.values()
     assert view.sentences
     assert bool(view.collapsed) == bool(view.left_out) == ("beta" in readable)
 
 
 @pytest.mark.parametrize("reads_back", [True, False])
 async def test_interrupted_sharing_posts_no_second_copy(reads_back):
-    record, stage, acting = house()
-    stage.reads_back, stage.late_faults = reads_back, [PlatformUnavailable("It does not answer.")]
+    record, platform, actions = make_actions()
+    platform.reads_back, platform.late_faults = reads_back, [PlatformUnavailable("It does not answer.")]
     ticket = record.add(PRIVATE)
 
-    cut = await denial(acting.share(ticket, in_channel()))
-    again = acting.share(ticket, in_channel())
+    cut = await read_denial(actions.share(ticket, in_channel()))
+    again = actions.share(ticket, in_channel())
 
     assert cut == translate("share_failed", "en")
     if reads_back:
         assert await again == translate("share_done", "en")
     else:
-        assert await denial(again) == translate("share_uncertain", "en")
-    assert len(stage.posts) == 1
+        assert await read_denial(again) == translate("share_uncertain", "en")
+    assert len(platform.posts) == 1
 
 
 @pytest.mark.parametrize("fault", [CannotPost("It is archived."), PlatformUnavailable("Too many.", seconds=3)])
 async def test_sharing_can_be_retried_after_a_platform_error(fault):
-    record, stage, acting = house()
-    stage.faults, stage.reads_back = [fault], False
+    record, platform, actions = make_actions()
+    platform.faults, platform.reads_back = [fault], False
     ticket = record.add(PRIVATE)
 
-    refused = await denial(acting.share(ticket, in_channel()))
-    await acting.share(ticket, in_channel())
+    refused = await read_denial(actions.share(ticket, in_channel()))
+    await actions.share(ticket, in_channel())
 
     assert refused == translate("share_failed", "en")
     assert [body["state"] for body in record.acts("share")] == ["begun", "failed", "begun", "done"]
 
 
 async def test_shared_answer_is_removed_with_its_answer():
-    record, stage, acting = house()
+    record, platform, actions = make_actions()
     told = record.add(PRIVATE), record.add(PRIVATE)
-    stage.late_faults = [PlatformUnavailable("It does not answer.")]
-    await denial(acting.share(told[0], in_channel()))
-    await acting.share(told[1], in_channel())
+    platform.late_faults = [PlatformUnavailable("It does not answer.")]
+    await read_denial(actions.share(told[0], in_channel()))
+    await actions.share(told[1], in_channel())
 
     for ticket in told:
-        assert await remove_shared_answer(stage, PRIVATE.question(ticket), await record.turn(f"turn{ticket}"))
-    assert not stage.posts
-    assert await remove_shared_answer(stage, PRIVATE.question(3), ()) == ()
+        assert await remove_shared_answer(platform, PRIVATE.question(ticket), await record.turn(f"turn{ticket}"))
+    assert not platform.posts
+    assert await remove_shared_answer(platform, PRIVATE.question(3), ()) == ()
 
 
 @pytest.mark.parametrize("act", ["share", "ask_person"])
 async def test_simultaneous_actions_run_once(act):
-    record, stage, acting = house()
+    record, platform, actions = make_actions()
     record.settings = settings(ask=("slack:T1/U9",))
     ticket = record.add(PRIVATE)
 
-    said = await asyncio.gather(*(getattr(acting, act)(ticket, in_channel()) for _ in range(3)), return_exceptions=True)
+    said = await asyncio.gather(
+        *(getattr(actions, act)(ticket, in_channel()) for _ in range(3)), return_exceptions=True
+    )
 
     assert sum(isinstance(one, str) for one in said) == 1
-    assert len(stage.posts) + len(stage.called) == 1
+    assert len(platform.posts) + len(platform.called) == 1
 
 
 async def test_sources_list_each_page_once_renumbered():
-    record, _, acting = house()
-    record.add(Told(cited=("beta", "alpha")))
-    record.add(Told(cited=("alpha", "gamma"), language="de"))
-    record.add(Told(cited=("alpha",), thread="2.0"))
+    record, _, actions = make_actions()
+    record.add(RecordedTurn(cited=("beta", "alpha")))
+    record.add(RecordedTurn(cited=("alpha", "gamma"), language="de"))
+    record.add(RecordedTurn(cited=("alpha",), thread="2.0"))
 
-    view = await acting.sources("slack:T1/C1/1.0", in_channel(user="U2"))
+    view = await actions.sources("slack:T1/C1/1.0", in_channel(user="U2"))
 
     assert [(source.number, source.title, source.quote) for source in view.sources] == [
         (1, "betatitle", ""),
@@ -364,105 +376,105 @@ async def test_sources_list_each_page_once_renumbered():
 
 
 async def test_sources_omit_private_and_retracted_answers():
-    record, _, acting = house()
-    record.add(Told(cited=("alpha",), only_asker=True))
-    ticket = record.add(Told(cited=("beta",)))
+    record, _, actions = make_actions()
+    record.add(RecordedTurn(cited=("alpha",), only_asker=True))
+    ticket = record.add(RecordedTurn(cited=("beta",)))
     record.log.append(LogEntry(f"turn{ticket}", EntryKind.EDITED, {"retracted": True}))
 
-    view = await acting.sources("slack:T1/C1/1.0", in_channel(user="U2"))
+    view = await actions.sources("slack:T1/C1/1.0", in_channel(user="U2"))
 
-    assert view == await acting.sources("slack:T1/C1/9.9", in_channel(user="U2"))
+    assert view == await actions.sources("slack:T1/C1/9.9", in_channel(user="U2"))
     assert view.text == translate("sources_none", "en")
 
 
 @pytest.mark.parametrize("act", ["evidence", "feedback", "ask_person", "share", "approve"])
 async def test_answer_citing_a_forgotten_page_is_inaccessible(act):
-    record, stage, acting = house()
+    record, platform, actions = make_actions()
     record.settings = settings(ask=("slack:T1/U9",))
     ticket, more = record.add(replace(PRIVATE, cited=("alpha", "beta"))), ("up",) if act == "feedback" else ()
     record.forgot = frozenset({"beta"})
     before = list(record.log)
 
-    assert await denial(getattr(acting, act)(ticket, in_channel(), *more)) == NOTHING
-    assert (stage.posts, stage.called, record.log) == ({}, [], before)
+    assert await read_denial(getattr(actions, act)(ticket, in_channel(), *more)) == NOTHING
+    assert (platform.posts, platform.called, record.log) == ({}, [], before)
 
 
 async def test_sources_omit_forgotten_pages():
-    record, _, acting = house()
-    record.add(Told(cited=("beta", "alpha")))
+    record, _, actions = make_actions()
+    record.add(RecordedTurn(cited=("beta", "alpha")))
     record.forgot = frozenset({"beta"})
 
-    view = await acting.sources("slack:T1/C1/1.0", in_channel(user="U2"))
+    view = await actions.sources("slack:T1/C1/1.0", in_channel(user="U2"))
 
     assert [(source.number, source.title) for source in view.sources] == [(1, "alphatitle")]
 
 
 @pytest.mark.parametrize("how", ["entry", "row"])
 async def test_retracted_answer_is_inaccessible(how):
-    record, _, acting = house()
-    ticket = record.add(Told())
+    record, _, actions = make_actions()
+    ticket = record.add(RecordedTurn())
     if how == "entry":
         record.log.append(LogEntry(f"turn{ticket}", EntryKind.EDITED, to_json_value({"retracted": True})))
     else:
         record.rows[ticket] = replace(record.rows[ticket], outcome="retracted")
 
-    assert await denial(acting.evidence(ticket, in_channel())) == NOTHING
-    assert await denial(acting.feedback(ticket, in_channel(), "up")) == NOTHING
+    assert await read_denial(actions.evidence(ticket, in_channel())) == NOTHING
+    assert await read_denial(actions.feedback(ticket, in_channel(), "up")) == NOTHING
 
 
 @pytest.mark.parametrize("act", ["feedback", "ask_person", "share", "approve"])
 async def test_action_is_refused_if_it_cannot_be_recorded(act, caplog):
-    record, stage, acting = house()
+    record, platform, actions = make_actions()
     record.settings = settings(ask=("slack:T1/U9",)).model_copy(update={"slack": ADMINISTERED})
     ticket = record.add(PRIVATE)
     record.broken = FULL
     more = ("up",) if act == "feedback" else ()
 
-    words = await denial(getattr(acting, act)(ticket, in_channel(), *more))
+    words = await read_denial(getattr(actions, act)(ticket, in_channel(), *more))
 
     assert words == translate("acting_unrecorded", "en")
-    assert not stage.posts
-    assert not stage.called
+    assert not platform.posts
+    assert not platform.called
     assert "The disk is full." in caplog.records[0].cause
 
 
 async def test_action_is_refused_if_the_turn_cannot_be_read(caplog):
-    record, _, acting = house()
+    record, _, actions = make_actions()
     record.unreadable = FULL
 
-    assert await denial(acting.evidence(1, in_channel(), language="fr")) == translate("acting_unavailable", "fr")
+    assert await read_denial(actions.evidence(1, in_channel(), language="fr")) == translate("acting_unavailable", "fr")
     assert "The disk is full." in caplog.records[0].cause
 
 
 async def test_action_is_refused_if_the_row_is_invalid(caplog):
-    record, _, acting = house()
-    ticket = record.add(Told())
+    record, _, actions = make_actions()
+    ticket = record.add(RecordedTurn())
     record.rows[ticket] = replace(record.rows[ticket], body={"text": 1})
 
-    assert await denial(acting.evidence(ticket, in_channel())) == translate("acting_unavailable", "en")
+    assert await read_denial(actions.evidence(ticket, in_channel())) == translate("acting_unavailable", "en")
     assert caplog.records
 
 
 async def test_action_on_a_disconnected_platform_is_refused():
-    record, _, acting = house()
-    acting = type(acting)(record, {})
+    record, _, actions = make_actions()
+    actions = type(actions)(record, {})
     ticket = record.add(PRIVATE)
 
-    assert await denial(acting.share(ticket, in_channel())) == translate("acting_unavailable", "en")
+    assert await read_denial(actions.share(ticket, in_channel())) == translate("acting_unavailable", "en")
 
 
-@pytest.mark.parametrize("told", [Told(), PRIVATE])
+@pytest.mark.parametrize("told", [RecordedTurn(), PRIVATE])
 async def test_admin_approves_an_example_once(told):
-    record, _, acting = house()
+    record, _, actions = make_actions()
     ticket = record.add(told)
-    assert not await acting.offers_example(ticket, in_channel())
-    assert await denial(acting.approve(ticket, in_channel())) == translate("example_admins", "en")
+    assert not await actions.offers_example(ticket, in_channel())
+    assert await read_denial(actions.approve(ticket, in_channel())) == translate("example_admins", "en")
     record.settings = settings().model_copy(update={"slack": ADMINISTERED})
 
-    assert await acting.offers_example(ticket, in_channel())
-    assert await acting.approve(ticket, in_channel()) == translate("example_done", "en")
-    assert not await acting.offers_example(ticket, in_channel())
-    assert await acting.approve(ticket, in_channel(), language="de") == translate("example_known", "de")
+    assert await actions.offers_example(ticket, in_channel())
+    assert await actions.approve(ticket, in_channel()) == translate("example_done", "en")
+    assert not await actions.offers_example(ticket, in_channel())
+    assert await actions.approve(ticket, in_channel(), language="de") == translate("example_known", "de")
     assert record.acts("example") == [
         {"what": "example", "by": "slack:T1/U1", "where": "slack:T1/C1", "state": "added"},
     ]
@@ -472,19 +484,19 @@ async def test_admin_approves_an_example_once(told):
 
 
 async def test_answer_with_a_refuted_claim_cannot_be_an_example():
-    record, _, acting = house()
+    record, _, actions = make_actions()
     record.settings = settings().model_copy(update={"slack": ADMINISTERED})
-    ticket = record.add(Told(found=("beta",)))
+    ticket = record.add(RecordedTurn(found=("beta",)))
 
-    assert not await acting.offers_example(ticket, in_channel())
-    assert await denial(acting.approve(ticket, in_channel())) == translate("example_unfit", "en")
+    assert not await actions.offers_example(ticket, in_channel())
+    assert await read_denial(actions.approve(ticket, in_channel())) == translate("example_unfit", "en")
     assert record.examples.kept == []
 
 
 async def test_admin_elsewhere_cannot_approve():
-    record, _, acting = house()
+    record, _, actions = make_actions()
     record.settings = settings().model_copy(update={"slack": ADMINISTERED})
-    ticket = record.add(Told(asker=in_channel("C2", "U2")))
+    ticket = record.add(RecordedTurn(asker=in_channel("C2", "U2")))
 
-    assert await denial(acting.approve(ticket, in_channel())) == NOTHING
-    assert await denial(acting.offers_example(ticket, in_channel())) == NOTHING
+    assert await read_denial(actions.approve(ticket, in_channel())) == NOTHING
+    assert await read_denial(actions.offers_example(ticket, in_channel())) == NOTHING

@@ -6,7 +6,7 @@ from bot.access import Asker, is_same_person, may_view_turn
 from bot.answering.turn_record import read_turn_record
 from bot.desk.authorized_turn import ACTION_FAILED, deny_unseen, find_last_action
 from storage.types import EntryKind, LogEntry
-from tests.bot.desk.acted import Told, in_channel, in_dm
+from tests.bot.desk.fake_record import RecordedTurn, in_channel, in_dm
 
 TERMINAL = Asker("terminal", "terminal")
 SERVER = Asker("discord", "channel", "G1", "C1", "U1")
@@ -45,12 +45,12 @@ def test_unknown_people_are_not_the_same_person():
 @pytest.mark.parametrize(
     ("told", "here", "answer", "evidence"),
     [
-        (Told(cited=("alpha",), found=("beta",)), ("alpha", "beta"), True, True),
-        (Told(cited=("alpha",), found=("beta",)), ("alpha",), True, False),
-        (Told(cited=("alpha",), found=("beta",)), ("beta",), False, False),
-        (Told(cited=("alpha",), earlier=("gamma",)), ("alpha",), True, False),
-        (Told(cited=("alpha",), found=("beta",), task="check"), ("alpha",), False, False),
-        (Told(cited=()), (), True, True),
+        (RecordedTurn(cited=("alpha",), found=("beta",)), ("alpha", "beta"), True, True),
+        (RecordedTurn(cited=("alpha",), found=("beta",)), ("alpha",), True, False),
+        (RecordedTurn(cited=("alpha",), found=("beta",)), ("beta",), False, False),
+        (RecordedTurn(cited=("alpha",), earlier=("gamma",)), ("alpha",), True, False),
+        (RecordedTurn(cited=("alpha",), found=("beta",), task="check"), ("alpha",), False, False),
+        (RecordedTurn(cited=()), (), True, True),
     ],
 )
 def test_answer_needs_cited_and_evidence_all_corpora(told, here, answer, evidence):

@@ -14,10 +14,10 @@ from bot.views.catalog import list_languages, translate
 from pipeline.types import Status
 from storage.record.question_groups import QuestionGroup
 from storage.record.record_search import RecordFilter, RecordSearch
-from tests.bot.desk.acted import ASKED, CORPORA, Told, in_channel, in_dm
+from tests.bot.desk.fake_record import ASKED, CORPORA, RecordedTurn, in_channel, in_dm
 from tests.storage.stores import kept, opened
 
-UNANSWERED = Told(cited=(), found=("alpha",), status=Status.ABSTAINED)
+UNANSWERED = RecordedTurn(cited=(), found=("alpha",), status=Status.ABSTAINED)
 ADMIN, NONE = in_channel(user="U9"), translate("digest_none", "en", days=DIGEST_DAYS)
 
 
@@ -31,7 +31,7 @@ async def app(tmp_path):
         yield App(Settings(home=tmp_path, corpus=corpus), store, **kept(store))
 
 
-async def ask(app: App, told: Told, number: int = 1, **question: bool) -> int:
+async def ask(app: App, told: RecordedTurn, number: int = 1, **question: bool) -> int:
     row, _ = await app.queue.put(encode_question(replace(told.question(number), **question)))
     await app.queue.note(row.ticket, turn_id=f"turn{row.ticket}")
     await app.audit.append(*told.entries(row.ticket))
@@ -61,7 +61,7 @@ async def test_digest_groups_questions_by_nearest_corpus_and_owner(app) -> None:
         (replace(UNANSWERED, only_asker=True), {}),
         (UNANSWERED, {"unasked": True}),
         (replace(UNANSWERED, task="check"), {}),
-        (Told(), {}),
+        (RecordedTurn(), {}),
     ],
     ids=["corpus", "channel", "dm", "asker alone", "overheard", "check", "answered"],
 )

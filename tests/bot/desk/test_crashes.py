@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from bot.desk.jobs.scheduler import ConcurrencyLimit
 from storage.types import EntryKind
-from tests.bot.desk.desked import Fuse, World, office, question, until
+from tests.bot.desk.fake_desk import Fuse, World, make_desk, question, wait_until
 from tests.thorough import sample
 
 WAYS = {
@@ -29,26 +29,26 @@ async def quick(seconds):
     await asyncio.sleep(seconds / 1000)
 
 
-async def hand_in(at):
+async def hand_in(setup):
     """Ask two questions in a thread and one elsewhere, as often as the platform delivers them."""
     for number, thread in ((1, "t"), (2, "t"), (3, "u"), (1, "t")):
-        await at.desk.take(question(number, thread=thread))
+        await setup.desk.take(question(number, thread=thread))
 
 
-async def delete(at):
+async def delete(setup):
     """Ask, and delete the question."""
-    await at.desk.take(question(1))
-    await at.desk.delete_question(question(1).key)
+    await setup.desk.take(question(1))
+    await setup.desk.delete_question(question(1).key)
 
 
 def edit_after(turns):
     """Ask, and edit the question after so many turns of the loop, in which it is answered as far as it comes."""
 
-    async def edit(at):
-        await at.desk.take(question(1))
+    async def edit(setup):
+        await setup.desk.take(question(1))
         for _ in range(turns):
             await asyncio.sleep(0)
-        await at.desk.edit_question(question(1).key, "Other words?")
+        await setup.desk.edit_question(question(1).key, "Other words?")
 
     return edit
 
@@ -57,10 +57,10 @@ def live(world, fuse, doing, **traits):
     """Live until all is done, or the fuse has burnt down. Returns whether all was done."""
 
     async def life():
-        at = office(world, sleep=quick, room=ConcurrencyLimit(2, 2), **traits)
-        async with at.desk.running():
-            await doing(at)
-            await until(world, lambda: all(row.state == "done" for row in world.rows.values()))
+        setup = make_desk(world, sleep=quick, room=ConcurrencyLimit(2, 2), **traits)
+        async with setup.desk.running():
+            await doing(setup)
+            await wait_until(world, lambda: all(row.state == "done" for row in world.rows.values()))
 
     async def until_dead():
         world.fuse = fuse
@@ -173,13 +173,13 @@ class Reworded(World):
 
 async def test_edit_at_the_end_of_an_answer_is_answered_by_the_next_start():
     world = Reworded()
-    at, again = office(world), office(world)
-    async with at.desk.running(), asyncio.timeout(PATIENCE):
-        await at.desk.take(question(1))
-        await until(world, lambda: world.entries(EntryKind.DELIVERED) and world.rows[1].state == "waiting")
+    setup, again = make_desk(world), make_desk(world)
+    async with setup.desk.running(), asyncio.timeout(PATIENCE):
+        await setup.desk.take(question(1))
+        await wait_until(world, lambda: world.entries(EntryKind.DELIVERED) and world.rows[1].state == "waiting")
     async with again.desk.running(), asyncio.timeout(PATIENCE):
         await again.desk.edit_question(question(1).key, "Other words?")
-        await until(world, lambda: world.rows[1].state == "done")
+        await wait_until(world, lambda: world.rows[1].state == "done")
 
     (view,) = world.read()
     assert view.sentences[0].text == "About: Other words?"

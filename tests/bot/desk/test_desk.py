@@ -14,215 +14,215 @@ from bot.types import IntakeStatus
 from bot.views.catalog import translate
 from pipeline.types import Status
 from storage.types import EntryKind
-from tests.bot.desk.desked import DAY, MemoryQueue, World, at_work, done, office, question, settle
+from tests.bot.desk.fake_desk import DAY, MemoryQueue, World, make_desk, question, running_desk, settle, wait_until_done
 
 STRANGER = Asker("slack", "channel", "T1", "C1", "U2")
 ADMIN = Asker("slack", "channel", "T1", "C1", "UADMIN")
 
 
 async def test_repeated_question_is_answered_once():
-    async with at_work() as at:
-        taken = await asyncio.gather(*(at.desk.take(question()) for _ in range(5)))
-        row = await done(at.world)
+    async with running_desk() as setup:
+        taken = await asyncio.gather(*(setup.desk.take(question()) for _ in range(5)))
+        row = await wait_until_done(setup.world)
 
-    (view,) = at.world.read()
-    (entry,) = at.world.entries(EntryKind.DELIVERED)
+    (view,) = setup.world.read()
+    (entry,) = setup.world.entries(EntryKind.DELIVERED)
     assert sorted(taken) == [IntakeStatus.KNOWN] * 4 + [IntakeStatus.NEW]
     assert (row.outcome, row.handle) == ("delivered", "")
     assert view.sentences[0].text == "About: Question 1?"
-    assert len(at.system.asked) == 1
+    assert len(setup.system.asked) == 1
     assert entry.turn_id == row.turn_id
-    assert entry.body["messages"] == [*at.world.posts]
+    assert entry.body["messages"] == [*setup.world.posts]
     assert entry.body["text"] == "About: Question 1? [1]"
 
 
 async def test_question_stored_before_the_start_is_answered():
-    at = office()
-    await at.desk.take(question())
+    setup = make_desk()
+    await setup.desk.take(question())
 
-    async with at_work(at.world):
-        row = await done(at.world)
+    async with running_desk(setup.world):
+        row = await wait_until_done(setup.world)
 
     assert row.outcome == "delivered"
 
 
 async def test_unstorable_question_is_refused_once(caplog):
-    async with at_work() as at:
-        at.world.broken.add("put")
-        taken = [await at.desk.take(question()) for _ in range(3)]
+    async with running_desk() as setup:
+        setup.world.broken.add("put")
+        taken = [await setup.desk.take(question()) for _ in range(3)]
         await settle()
 
     assert taken == [IntakeStatus.REFUSED] * 3
     assert [record.levelname for record in caplog.records] == ["ERROR"] * 3
-    assert at.world.told == [translate("unrecorded", "en")]
+    assert setup.world.told == [translate("unrecorded", "en")]
 
 
 async def test_questions_of_a_conversation_are_answered_in_order():
-    async with at_work() as at:
-        gate = at.system.gates["Question 1?"] = asyncio.Event()
+    async with running_desk() as setup:
+        gate = setup.system.gates["Question 1?"] = asyncio.Event()
         for asked in (question(1, thread="t"), question(2, channel="C2")):
-            await at.desk.take(asked)
-        await at.desk.take(question(3, thread="t"))
-        await done(at.world, 2)
-        first = [asked.text for asked in at.system.asked]
+            await setup.desk.take(asked)
+        await setup.desk.take(question(3, thread="t"))
+        await wait_until_done(setup.world, 2)
+        first = [asked.text for asked in setup.system.asked]
         gate.set()
-        await done(at.world, 3)
+        await wait_until_done(setup.world, 3)
 
     assert first == ["Question 1?", "Question 2?"]
-    assert [asked.text for asked in at.system.asked] == ["Question 1?", "Question 2?", "Question 3?"]
+    assert [asked.text for asked in setup.system.asked] == ["Question 1?", "Question 2?", "Question 3?"]
 
 
 async def test_long_wait_posts_the_position():
-    async with at_work() as at:
-        gate = at.system.gates["Question 1?"] = asyncio.Event()
-        await at.desk.take(question(1, thread="t"))
-        await at.desk.take(question(2, thread="t"))
-        await at.waits.move(19.0)
-        early = at.world.read(2)
-        await at.waits.move(2.0)
-        (late,) = at.world.read(2)
+    async with running_desk() as setup:
+        gate = setup.system.gates["Question 1?"] = asyncio.Event()
+        await setup.desk.take(question(1, thread="t"))
+        await setup.desk.take(question(2, thread="t"))
+        await setup.clock.move(19.0)
+        early = setup.world.read(2)
+        await setup.clock.move(2.0)
+        (late,) = setup.world.read(2)
         gate.set()
-        await done(at.world, 2)
+        await wait_until_done(setup.world, 2)
 
     assert early == []
     assert "1" in late.status
-    assert [view.done for view in at.world.read(2)] == [True]
+    assert [view.done for view in setup.world.read(2)] == [True]
 
 
 async def test_slow_platform_does_not_delay_the_turn():
-    async with at_work(gate=asyncio.Event()) as at:
-        await at.desk.take(question())
+    async with running_desk(gate=asyncio.Event()) as setup:
+        await setup.desk.take(question())
         await settle()
-        closed = at.world.entries(EntryKind.TURN_CLOSED)
-        at.platform.gate.set()
-        await done(at.world)
+        closed = setup.world.entries(EntryKind.TURN_CLOSED)
+        setup.platform.gate.set()
+        await wait_until_done(setup.world)
 
     assert len(closed) == 1
-    assert [view.done for view in at.world.views] == [False, True]
+    assert [view.done for view in setup.world.views] == [False, True]
 
 
 async def test_views_follow_the_platforms_pace():
-    async with at_work(pace=1.0) as at:
-        gate = at.system.gates["Question 1?"] = asyncio.Event()
-        await at.desk.take(question())
+    async with running_desk(pace=1.0) as setup:
+        gate = setup.system.gates["Question 1?"] = asyncio.Event()
+        await setup.desk.take(question())
         await settle()
-        before = len(at.world.views)
-        await at.waits.move(1.5)
-        after = len(at.world.views)
+        before = len(setup.world.views)
+        await setup.clock.move(1.5)
+        after = len(setup.world.views)
         gate.set()
-        await done(at.world)
+        await wait_until_done(setup.world)
 
-    assert (before, after, len(at.world.views)) == (1, 2, 3)
+    assert (before, after, len(setup.world.views)) == (1, 2, 3)
 
 
 @pytest.mark.parametrize("status", [Status.ABSTAINED, Status.CHATTED, Status.FAILED])
 async def test_unaddressed_message_is_answered_or_silent(status):
-    async with at_work() as at:
-        at.system.statuses["Question 1?"] = status
-        await at.desk.take(question(1, unasked=True))
-        await at.desk.take(question(2, unasked=True))
-        first, second = await done(at.world, 1), await done(at.world, 2)
+    async with running_desk() as setup:
+        setup.system.statuses["Question 1?"] = status
+        await setup.desk.take(question(1, unasked=True))
+        await setup.desk.take(question(2, unasked=True))
+        first, second = await wait_until_done(setup.world, 1), await wait_until_done(setup.world, 2)
 
     assert (first.outcome, second.outcome) == ("silent", "delivered")
-    assert at.world.read(1) == []
-    assert [view.done for view in at.world.views] == [True]
+    assert setup.world.read(1) == []
+    assert [view.done for view in setup.world.views] == [True]
 
 
 async def test_platform_without_edits_gets_one_complete_post():
-    async with at_work(edits=False, reads_back=False) as at:
-        await at.desk.take(question())
-        await done(at.world)
+    async with running_desk(edits=False, reads_back=False) as setup:
+        await setup.desk.take(question())
+        await wait_until_done(setup.world)
 
-    assert [view.done for view in at.world.views] == [True]
+    assert [view.done for view in setup.world.views] == [True]
 
 
 @pytest.mark.parametrize("moment", ["show", "after_show"])
 async def test_unreachable_platform_gets_one_complete_answer_later(moment):
-    async with at_work() as at:
-        at.world.faults[moment] = [PlatformUnavailable("away") for _ in range(3)]
-        await at.desk.take(question())
+    async with running_desk() as setup:
+        setup.world.faults[moment] = [PlatformUnavailable("away") for _ in range(3)]
+        await setup.desk.take(question())
         for _ in range(10):
-            await at.waits.move(10.0)
-        row = await done(at.world)
+            await setup.clock.move(10.0)
+        row = await wait_until_done(setup.world)
 
     assert row.outcome == "delivered"
-    assert [view.done for view in at.world.read()] == [True]
+    assert [view.done for view in setup.world.read()] == [True]
 
 
 async def test_rate_limit_is_waited_out():
-    async with at_work(edits=False, reads_back=False) as at:
-        at.world.faults["show"] = [PlatformUnavailable("slow down", seconds=30)]
-        await at.desk.take(question())
-        await at.waits.move(29.0)
-        early = at.world.read()
-        await at.waits.move(2.0)
-        row = await done(at.world)
+    async with running_desk(edits=False, reads_back=False) as setup:
+        setup.world.faults["show"] = [PlatformUnavailable("slow down", seconds=30)]
+        await setup.desk.take(question())
+        await setup.clock.move(29.0)
+        early = setup.world.read()
+        await setup.clock.move(2.0)
+        row = await wait_until_done(setup.world)
 
     assert early == []
     assert row.outcome == "delivered"
 
 
 async def test_uncertain_answer_is_not_posted_again():
-    async with at_work(edits=False, reads_back=False) as at:
-        at.world.faults["after_show"] = [PlatformUnavailable("away")]
-        await at.desk.take(question())
-        await at.waits.move(60.0)
-        row = await done(at.world)
+    async with running_desk(edits=False, reads_back=False) as setup:
+        setup.world.faults["after_show"] = [PlatformUnavailable("away")]
+        await setup.desk.take(question())
+        await setup.clock.move(60.0)
+        row = await wait_until_done(setup.world)
 
-    (entry,) = at.world.entries(EntryKind.DELIVERED)
+    (entry,) = setup.world.entries(EntryKind.DELIVERED)
     assert row.outcome == entry.body["outcome"] == "uncertain"
-    assert len(at.world.read()) == 1
+    assert len(setup.world.read()) == 1
     assert entry.body["why"]
 
 
 async def test_refused_answer_is_undeliverable():
-    async with at_work() as at:
-        gate = at.system.gates["Question 1?"] = asyncio.Event()
-        await at.desk.take(question())
-        await at.system.begun.wait()
+    async with running_desk() as setup:
+        gate = setup.system.gates["Question 1?"] = asyncio.Event()
+        await setup.desk.take(question())
+        await setup.system.begun.wait()
         await settle()
-        at.world.faults["show"] = [CannotPost("The channel is archived.")]
+        setup.world.faults["show"] = [CannotPost("The channel is archived.")]
         gate.set()
-        row = await done(at.world)
+        row = await wait_until_done(setup.world)
 
-    (entry,) = at.world.entries(EntryKind.DELIVERED)
+    (entry,) = setup.world.entries(EntryKind.DELIVERED)
     assert row.outcome == "undeliverable"
     assert entry.body["why"] == "The channel is archived."
 
 
 @pytest.mark.parametrize("fault", [CannotPost("no"), TypeError("no such argument")])
 async def test_refused_progress_view_does_not_prevent_the_answer(fault):
-    async with at_work() as at:
-        gate = at.system.gates["Question 1?"] = asyncio.Event()
-        at.world.faults["show"] = [fault]
-        await at.desk.take(question())
-        await at.system.begun.wait()
+    async with running_desk() as setup:
+        gate = setup.system.gates["Question 1?"] = asyncio.Event()
+        setup.world.faults["show"] = [fault]
+        await setup.desk.take(question())
+        await setup.system.begun.wait()
         await settle()
-        assert not at.world.faults["show"]
+        assert not setup.world.faults["show"]
         gate.set()
-        row = await done(at.world)
+        row = await wait_until_done(setup.world)
 
-    (view,) = at.world.read()
+    (view,) = setup.world.read()
     assert row.outcome == "delivered"
     assert view.sentences
 
 
 @pytest.mark.parametrize("refusals", [1, 2, 3])
 async def test_refused_content_is_posted_as_plain_text(refusals, caplog):
-    async with at_work() as at:
-        gate = at.system.gates["Question 1?"] = asyncio.Event()
-        await at.desk.take(question())
-        await at.system.begun.wait()
+    async with running_desk() as setup:
+        gate = setup.system.gates["Question 1?"] = asyncio.Event()
+        await setup.desk.take(question())
+        await setup.system.begun.wait()
         await settle()
-        begun = at.world.read()
-        at.world.faults["show"] = [ContentRefused("Slack refused chat.update: invalid_blocks.")] * refusals
+        begun = setup.world.read()
+        setup.world.faults["show"] = [ContentRefused("Slack refused chat.update: invalid_blocks.")] * refusals
         gate.set()
-        row = await done(at.world)
+        row = await wait_until_done(setup.world)
 
     shown = {1: "About: Question 1? [1]", 2: translate("failed", "en")}
-    (entry,) = at.world.entries(EntryKind.DELIVERED)
+    (entry,) = setup.world.entries(EntryKind.DELIVERED)
     assert [view.done for view in begun] == [False]
-    assert [(view.text, view.plain) for view in at.world.read()] == [(shown[n], True) for n in (refusals,) if n < 3]
+    assert [(view.text, view.plain) for view in setup.world.read()] == [(shown[n], True) for n in (refusals,) if n < 3]
     assert (row.outcome, entry.body["text"]) == (
         ("delivered", shown[refusals]) if refusals < 3 else ("undeliverable", shown[1])
     )
@@ -230,44 +230,44 @@ async def test_refused_content_is_posted_as_plain_text(refusals, caplog):
 
 
 async def test_deleted_post_is_not_posted_again():
-    async with at_work() as at:
-        gate = at.system.gates["Question 1?"] = asyncio.Event()
-        await at.desk.take(question())
+    async with running_desk() as setup:
+        gate = setup.system.gates["Question 1?"] = asyncio.Event()
+        await setup.desk.take(question())
         await settle()
-        at.world.posts.clear()
+        setup.world.posts.clear()
         gate.set()
-        row = await done(at.world)
+        row = await wait_until_done(setup.world)
 
-    wanted, gone = at.world.entries(EntryKind.EDITED)
+    wanted, gone = setup.world.entries(EntryKind.EDITED)
     assert row.outcome == "retracted"
     assert wanted.body["retracted"] is True
     assert gone.body["removed"]
-    assert at.world.read() == []
+    assert setup.world.read() == []
 
 
 async def test_post_deleted_during_progress_ends_the_turn():
-    async with at_work() as at:
-        at.system.gates["Question 1?"] = asyncio.Event()
-        at.world.faults["show"] = [PostGone("deleted")]
-        await at.desk.take(question())
-        row = await done(at.world)
+    async with running_desk() as setup:
+        setup.system.gates["Question 1?"] = asyncio.Event()
+        setup.world.faults["show"] = [PostGone("deleted")]
+        await setup.desk.take(question())
+        row = await wait_until_done(setup.world)
 
     assert row.outcome == "retracted"
 
 
 async def test_asker_stops_a_turn():
-    async with at_work() as at:
-        at.system.gates["Question 1?"] = asyncio.Event()
-        await at.desk.take(question())
+    async with running_desk() as setup:
+        setup.system.gates["Question 1?"] = asyncio.Event()
+        await setup.desk.take(question())
         await settle()
-        await at.desk.stop(1, STRANGER)
+        await setup.desk.stop(1, STRANGER)
         await settle()
-        still = at.world.rows[1].state
-        await at.desk.stop(1, question().asker)
-        row = await done(at.world)
+        still = setup.world.rows[1].state
+        await setup.desk.stop(1, question().asker)
+        row = await wait_until_done(setup.world)
 
-    (view,) = at.world.read()
-    (closed,) = at.world.entries(EntryKind.TURN_CLOSED)
+    (view,) = setup.world.read()
+    (closed,) = setup.world.entries(EntryKind.TURN_CLOSED)
     assert still == "running"
     assert (row.outcome, closed.body["status"]) == ("stopped", "cancelled")
     assert view.done
@@ -276,100 +276,100 @@ async def test_asker_stops_a_turn():
 
 
 async def test_admin_stops_a_waiting_question():
-    async with at_work() as at:
-        gate = at.system.gates["Question 1?"] = asyncio.Event()
-        await at.desk.take(question(1, thread="t"))
-        await at.desk.take(question(2, thread="t"))
+    async with running_desk() as setup:
+        gate = setup.system.gates["Question 1?"] = asyncio.Event()
+        await setup.desk.take(question(1, thread="t"))
+        await setup.desk.take(question(2, thread="t"))
         await settle()
-        await at.desk.stop(2, ADMIN)
-        row = await done(at.world, 2)
+        await setup.desk.stop(2, ADMIN)
+        row = await wait_until_done(setup.world, 2)
         gate.set()
-        await done(at.world, 1)
+        await wait_until_done(setup.world, 1)
 
     assert row.outcome == "stopped"
-    assert [asked.text for asked in at.system.asked] == ["Question 1?"]
+    assert [asked.text for asked in setup.system.asked] == ["Question 1?"]
 
 
 @pytest.mark.parametrize("when", ["waiting", "running", "done"])
 async def test_deleting_a_question_removes_its_answer(when):
-    async with at_work() as at:
-        gate = at.system.gates["Question 1?"] = asyncio.Event()
-        await at.desk.take(question(1, thread="t"))
-        await at.desk.take(question(2, thread="t"))
+    async with running_desk() as setup:
+        gate = setup.system.gates["Question 1?"] = asyncio.Event()
+        await setup.desk.take(question(1, thread="t"))
+        await setup.desk.take(question(2, thread="t"))
         await settle()
         if when == "done":
             gate.set()
-            await done(at.world, 1)
-            await done(at.world, 2)
+            await wait_until_done(setup.world, 1)
+            await wait_until_done(setup.world, 2)
         number = 2 if when == "waiting" else 1
-        await at.desk.delete_question(question(number, thread="t").key)
-        row = await done(at.world, number)
+        await setup.desk.delete_question(question(number, thread="t").key)
+        row = await wait_until_done(setup.world, number)
         gate.set()
-        await done(at.world, 3 - number)
+        await wait_until_done(setup.world, 3 - number)
 
     assert row.outcome == "retracted"
-    assert at.world.read(number) == []
-    wanted, gone = at.world.entries(EntryKind.EDITED)
+    assert setup.world.read(number) == []
+    wanted, gone = setup.world.entries(EntryKind.EDITED)
     assert (wanted.body["retracted"], len(gone.body["removed"])) == (True, int(when != "waiting"))
-    assert {entry.turn_id for entry in at.world.entries(EntryKind.TURN_CLOSED)} >= {wanted.turn_id, gone.turn_id}
+    assert {entry.turn_id for entry in setup.world.entries(EntryKind.TURN_CLOSED)} >= {wanted.turn_id, gone.turn_id}
 
 
 async def test_only_the_asker_retracts_an_answer():
-    async with at_work() as at:
-        await at.desk.take(question())
-        await done(at.world)
-        await at.desk.retract(1, STRANGER)
-        await at.desk.retract(1, replace(question().asker, exclusion=Exclusion.DENIED))
-        still = len(at.world.read())
-        await at.desk.retract(1, question().asker)
+    async with running_desk() as setup:
+        await setup.desk.take(question())
+        await wait_until_done(setup.world)
+        await setup.desk.retract(1, STRANGER)
+        await setup.desk.retract(1, replace(question().asker, exclusion=Exclusion.DENIED))
+        still = len(setup.world.read())
+        await setup.desk.retract(1, question().asker)
 
     assert still == 1
-    assert at.world.read() == []
-    assert at.world.rows[1].outcome == "retracted"
+    assert setup.world.read() == []
+    assert setup.world.rows[1].outcome == "retracted"
 
 
 @pytest.mark.parametrize("when", ["waiting", "running", "done"])
 async def test_edited_question_is_answered_again_in_the_same_post(when):
-    async with at_work() as at:
-        gate = at.system.gates["Question 1?"] = asyncio.Event()
-        await at.desk.take(question(1, thread="t"))
-        await at.desk.take(question(2, thread="t"))
+    async with running_desk() as setup:
+        gate = setup.system.gates["Question 1?"] = asyncio.Event()
+        await setup.desk.take(question(1, thread="t"))
+        await setup.desk.take(question(2, thread="t"))
         await settle()
         if when == "done":
             gate.set()
-            await done(at.world, 2)
+            await wait_until_done(setup.world, 2)
         number = 2 if when == "waiting" else 1
-        await at.desk.edit_question(question(number, thread="t").key, "Other words?")
+        await setup.desk.edit_question(question(number, thread="t").key, "Other words?")
         gate.set()
         await settle()
-        await done(at.world, 1)
-        await done(at.world, 2)
+        await wait_until_done(setup.world, 1)
+        await wait_until_done(setup.world, 2)
 
-    (view,) = at.world.read(number)
+    (view,) = setup.world.read(number)
     assert view.sentences[0].text == "About: Other words?"
-    assert "Other words?" in at.world.rows[number].body["text"]
+    assert "Other words?" in setup.world.rows[number].body["text"]
 
 
 async def test_edit_without_changed_text_is_ignored():
-    async with at_work() as at:
-        await at.desk.take(question())
-        await done(at.world)
-        await at.desk.edit_question(question().key, "Question 1?")
+    async with running_desk() as setup:
+        await setup.desk.take(question())
+        await wait_until_done(setup.world)
+        await setup.desk.edit_question(question().key, "Question 1?")
         await settle()
 
-    assert len(at.system.asked) == 1
+    assert len(setup.system.asked) == 1
 
 
 async def test_unexpected_error_is_apologised_for_and_logged(caplog):
     caplog.set_level(logging.ERROR, "bot.desk")
-    async with at_work() as at:
-        at.system.errors["Question 1?"] = ValueError("broken at xoxb-secret")
-        await at.desk.take(question(1, thread="t"))
-        await at.desk.take(question(2, thread="t"))
-        row = await done(at.world, 1)
-        await done(at.world, 2)
+    async with running_desk() as setup:
+        setup.system.errors["Question 1?"] = ValueError("broken at xoxb-secret")
+        await setup.desk.take(question(1, thread="t"))
+        await setup.desk.take(question(2, thread="t"))
+        row = await wait_until_done(setup.world, 1)
+        await wait_until_done(setup.world, 2)
 
-    (view,) = at.world.read(1)
+    (view,) = setup.world.read(1)
     (record,) = caplog.records
     assert row.outcome == "delivered"
     assert view.text == translate("failed", "en")
@@ -379,122 +379,122 @@ async def test_unexpected_error_is_apologised_for_and_logged(caplog):
 
 
 async def test_broken_platform_does_not_end_the_desk():
-    async with at_work() as at:
-        at.world.faults["show"] = [TypeError("no such argument") for _ in range(3)]
-        await at.desk.take(question(1, thread="t"))
-        row = await done(at.world, 1)
-        at.world.faults.clear()
-        await at.desk.take(question(2, thread="t"))
-        await done(at.world, 2)
+    async with running_desk() as setup:
+        setup.world.faults["show"] = [TypeError("no such argument") for _ in range(3)]
+        await setup.desk.take(question(1, thread="t"))
+        row = await wait_until_done(setup.world, 1)
+        setup.world.faults.clear()
+        await setup.desk.take(question(2, thread="t"))
+        await wait_until_done(setup.world, 2)
 
     assert row.outcome in {"undeliverable", "delivered"}
-    assert len(at.world.read(2)) == 1
+    assert len(setup.world.read(2)) == 1
 
 
 @pytest.mark.parametrize("method", ["note", "append", "claim"])
 async def test_unrecordable_question_is_not_answered(method):
-    async with at_work() as at:
-        at.world.broken.add(method)
-        await at.desk.take(question())
+    async with running_desk() as setup:
+        setup.world.broken.add(method)
+        await setup.desk.take(question())
         await settle()
-        said = at.world.told + [view.text for view in at.world.read()]
-        at.world.broken.clear()
+        said = setup.world.told + [view.text for view in setup.world.read()]
+        setup.world.broken.clear()
         for _ in range(10):
-            await at.waits.move(60.0)
-        row = await done(at.world)
+            await setup.clock.move(60.0)
+        row = await wait_until_done(setup.world)
 
     assert said == [translate("unrecorded", "en")]
-    assert not any(view.sentences for view in at.world.read())
+    assert not any(view.sentences for view in setup.world.read())
     assert row.outcome == "undeliverable"
 
 
 async def test_unrecordable_answer_is_withdrawn():
-    async with at_work() as at:
-        gate = at.system.gates["Question 1?"] = asyncio.Event()
-        await at.desk.take(question())
+    async with running_desk() as setup:
+        gate = setup.system.gates["Question 1?"] = asyncio.Event()
+        await setup.desk.take(question())
         await settle()
-        at.world.broken.add("append")
+        setup.world.broken.add("append")
         gate.set()
         await settle()
-        (view,) = at.world.read()
+        (view,) = setup.world.read()
 
     assert view.text == translate("unrecorded", "en")
     assert not view.sentences
 
 
 async def test_shutdown_delivers_answers_within_the_grace():
-    at = office()
-    gate = at.system.gates["Question 1?"] = asyncio.Event()
-    async with at.desk.running():
-        await at.desk.take(question())
+    setup = make_desk()
+    gate = setup.system.gates["Question 1?"] = asyncio.Event()
+    async with setup.desk.running():
+        await setup.desk.take(question())
         await settle()
         asyncio.get_running_loop().call_later(0.01, gate.set)
 
-    assert at.world.rows[1].outcome == "delivered"
+    assert setup.world.rows[1].outcome == "delivered"
 
 
 @pytest.mark.parametrize("arrived", [True, False])
 async def test_shutdown_releases_other_questions(arrived):
-    async with at_work(gate=asyncio.Event()) as at:
-        at.system.gates["Question 1?"] = asyncio.Event()
-        await at.desk.take(question())
+    async with running_desk(gate=asyncio.Event()) as setup:
+        setup.system.gates["Question 1?"] = asyncio.Event()
+        await setup.desk.take(question())
         if arrived:
-            at.platform.gate.set()
+            setup.platform.gate.set()
         await settle()
-        asyncio.get_running_loop().call_later(0.01, at.platform.gate.set)
-    (between,), state = at.world.read(), at.world.rows[1].state
+        asyncio.get_running_loop().call_later(0.01, setup.platform.gate.set)
+    (between,), state = setup.world.read(), setup.world.rows[1].state
 
-    async with at_work(at.world):
-        await done(at.world)
+    async with running_desk(setup.world):
+        await wait_until_done(setup.world)
 
-    (view,) = at.world.read()
+    (view,) = setup.world.read()
     assert state == "waiting"
     assert "restarted" in between.status
     assert view.sentences[0].text == "About: Question 1?"
 
 
 async def test_edit_during_delivery_is_answered_in_the_same_post():
-    async with at_work(edits=True, gate=asyncio.Event()) as at:
-        await at.desk.take(question())
+    async with running_desk(edits=True, gate=asyncio.Event()) as setup:
+        await setup.desk.take(question())
         await settle()
-        editing = asyncio.create_task(at.desk.edit_question(question().key, "Other words?"))
+        editing = asyncio.create_task(setup.desk.edit_question(question().key, "Other words?"))
         await settle()
-        at.platform.gate.set()
+        setup.platform.gate.set()
         await editing
-        await done(at.world)
+        await wait_until_done(setup.world)
 
-    (view,) = at.world.read()
+    (view,) = setup.world.read()
     assert view.sentences[0].text == "About: Other words?"
-    assert len(at.world.entries(EntryKind.DELIVERED)) == 2
+    assert len(setup.world.entries(EntryKind.DELIVERED)) == 2
 
 
 async def test_jumping_clock_delays_no_answer():
     jumps = itertools.cycle([DAY, DAY + timedelta(days=4_000), DAY - timedelta(days=4_000)])
-    async with at_work(now=lambda: next(jumps)) as at:
-        gate = at.system.gates["Question 1?"] = asyncio.Event()
-        await at.desk.take(question())
+    async with running_desk(now=lambda: next(jumps)) as setup:
+        gate = setup.system.gates["Question 1?"] = asyncio.Event()
+        await setup.desk.take(question())
         for _ in range(5):
-            await at.waits.move(21.0)
+            await setup.clock.move(21.0)
         gate.set()
-        row = await done(at.world)
+        row = await wait_until_done(setup.world)
 
     assert row.outcome == "delivered"
-    assert len(at.system.asked) == 1
+    assert len(setup.system.asked) == 1
 
 
 async def test_question_of_another_process_is_claimed_after_its_lease():
     world, now = World(), DAY
-    async with at_work(world, sole=False) as first:
+    async with running_desk(world, sole=False) as first:
         first.system.gates["Question 1?"] = asyncio.Event()
         await first.desk.take(question())
-        await first.waits.move(1.0)
-        async with at_work(world, sole=False, now=lambda: now) as second:
-            await second.waits.move(25.0)
+        await first.clock.move(1.0)
+        async with running_desk(world, sole=False, now=lambda: now) as second:
+            await second.clock.move(25.0)
             early = len(second.system.asked)
             now = DAY + timedelta(seconds=61)
-            await second.waits.move(25.0)
-            row = await done(world)
-            await first.waits.move(25.0)
+            await second.clock.move(25.0)
+            row = await wait_until_done(world)
+            await first.clock.move(25.0)
             given_up = not first.world.rows[1].owner
 
     assert early == 0
@@ -505,30 +505,30 @@ async def test_question_of_another_process_is_claimed_after_its_lease():
 
 async def test_leases_are_renewed():
     now = DAY
-    async with at_work(now=lambda: now) as at:
-        at.system.gates["Question 1?"] = asyncio.Event()
-        await at.desk.take(question())
+    async with running_desk(now=lambda: now) as setup:
+        setup.system.gates["Question 1?"] = asyncio.Event()
+        await setup.desk.take(question())
         await settle()
-        before = at.world.rows[1].lease_until
+        before = setup.world.rows[1].lease_until
         now = DAY + timedelta(seconds=20)
-        await at.waits.move(21.0)
-        after = at.world.rows[1].lease_until
+        await setup.clock.move(21.0)
+        after = setup.world.rows[1].lease_until
 
     assert after - before == timedelta(seconds=20)
 
 
 async def test_participation_needs_a_question_or_an_answer():
-    async with at_work() as at:
-        at.system.statuses["Question 2?"] = Status.ABSTAINED
-        await at.desk.take(question(1))
-        await at.desk.take(question(2, unasked=True))
-        await at.desk.take(question(3))
+    async with running_desk() as setup:
+        setup.system.statuses["Question 2?"] = Status.ABSTAINED
+        await setup.desk.take(question(1))
+        await setup.desk.take(question(2, unasked=True))
+        await setup.desk.take(question(3))
         for ticket in (1, 2, 3):
-            await done(at.world, ticket)
-        await at.desk.delete_question(question(3).key)
-        part = [await at.desk.participates(question(number).conversation) for number in (1, 2, 3, 4)]
-        first, user = question(1).conversation, at.world.rows[1].user
-        because = [await at.desk.participates(first, one) for one in (user, "slack:T1/U77")]
+            await wait_until_done(setup.world, ticket)
+        await setup.desk.delete_question(question(3).key)
+        part = [await setup.desk.participates(question(number).conversation) for number in (1, 2, 3, 4)]
+        first, user = question(1).conversation, setup.world.rows[1].user
+        because = [await setup.desk.participates(first, one) for one in (user, "slack:T1/U77")]
 
     assert part == [True, False, False, False]
     assert because == [True, False]

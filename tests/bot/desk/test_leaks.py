@@ -13,7 +13,7 @@ import pytest
 from bot.access import Exclusion
 from bot.views.catalog import translate
 from bot.views.turn_view import EvidenceView
-from tests.bot.desk.leaking import (
+from tests.bot.desk.rights_matrix import (
     CHECKED,
     CORPORA,
     FOLLOW_UP,
@@ -22,8 +22,8 @@ from tests.bot.desk.leaking import (
     NEAREST,
     STANDINGS,
     WHO,
-    found_in,
-    leaking,
+    find_corpora,
+    open_rights_matrix,
     rounds,
 )
 from tests.platforms.memory_platform import DIALECTS
@@ -44,7 +44,7 @@ OVER_BOTH = pytest.mark.parametrize("platform", ["slack", "discord"])
 
 @pytest.fixture
 async def house(platform, vaults, tmp_path):
-    async with leaking(Path(shutil.copytree(vaults, tmp_path / "home")), DIALECTS[platform]) as opened:
+    async with open_rights_matrix(Path(shutil.copytree(vaults, tmp_path / "home")), DIALECTS[platform]) as opened:
         yield opened
 
 
@@ -58,7 +58,7 @@ async def test_answer_shows_exactly_the_readable_corpora(house, platform):
         asked = await house.ask(dict.fromkeys(WHO, text), **task)
         for who, question in asked.items():
             ours = [message for message in house.server.messages.values() if message.key == question.key]
-            shown = found_in([one.plain for one in ours])
+            shown = find_corpora([one.plain for one in ours])
             assert shown <= house.may(*who)
             assert task or shown == house.may(*who)
         house.look()
@@ -81,7 +81,7 @@ async def test_actions_follow_rights_that_changed_since(house, platform):
             given.add(whole)
             if (number + ticket) % 4 == 0:
                 pages = await house.act("sources", question.conversation, who)
-                assert found_in(pages) == (house.may(*who) if told and owner[1] == "U1" else set())
+                assert find_corpora(pages) == (house.may(*who) if told and owner[1] == "U1" else set())
                 assert [source.number for source in pages.sources] == list(range(1, len(pages.sources) + 1))
                 said = await house.act("feedback", ticket, who, "down", "It is so.")
                 answered = told and owner[1] == "U2" and house.standing.get(who[1]) != "denied"
@@ -104,7 +104,7 @@ async def test_sharing_needs_all_corpora_readable(house, readable):
 
     shown = [one for key, one in house.server.messages.items() if key not in before]
     assert said.count(translate("share_done", "en")) == len(shown) == readable
-    assert found_in([one.plain for one in shown]) == (set(CORPORA) if readable else set())
+    assert find_corpora([one.plain for one in shown]) == (set(CORPORA) if readable else set())
     assert all((one.channel, one.only) == ("C2", "") for one in shown)
 
 
@@ -120,7 +120,7 @@ async def test_recovered_answer_follows_changed_rights(house, text, forgotten):
 
     house.look()
     shown = [message.plain for message in house.server.messages.values() if message.key == resumed.key]
-    assert found_in(shown) == set(CORPORA[:1])
+    assert find_corpora(shown) == set(CORPORA[:1])
 
 
 async def test_asker_denied_meanwhile_gets_no_answer(house):
@@ -129,7 +129,7 @@ async def test_asker_denied_meanwhile_gets_no_answer(house):
     house.platform.refresh = lambda asker: replace(asker, exclusion=next(stands))
     await house.ask({("C1", "U1"): HELD})
 
-    assert not found_in([message.plain for message in house.server.messages.values() if message.key])
+    assert not find_corpora([message.plain for message in house.server.messages.values() if message.key])
 
 
 async def test_shared_answer_is_remembered_for_others(house):
@@ -156,9 +156,9 @@ async def test_retraction_removes_the_shared_answer(house):
 
     await house.retract(asked["C2", "U2"])
 
-    assert not [one for one in house.server.ours("C2") if found_in(one.plain)]
+    assert not [one for one in house.server.ours("C2") if find_corpora(one.plain)]
     assert await house.act("evidence", ticket, ("C2", "U1")) == NOTHING
-    assert not found_in(await house.act("sources", asked["C2", "U2"].conversation, ("C2", "U2")))
+    assert not find_corpora(await house.act("sources", asked["C2", "U2"].conversation, ("C2", "U2")))
 
 
 @OVER_BOTH
@@ -174,7 +174,7 @@ async def test_narrowed_scope_is_effective_within_a_conversation(house, platform
         last = await house.ask(dict.fromkeys(WHO, FOLLOW_UP), before=asked)
         house.look()
         for who, question in last.items():
-            remembered = found_in(await house.earlier(question))
+            remembered = find_corpora(await house.earlier(question))
             assert remembered <= house.may(*who)
             assert remembered == (set(CORPORA) if house.may(*who) == set(CORPORA) else set())
             for earlier in (asked[who], again[who], question):
@@ -193,7 +193,7 @@ async def test_forgotten_page_is_shown_nowhere(house):
 
     last = await house.ask(dict.fromkeys(everybody, FOLLOW_UP), before=asked)
     for who in everybody:
-        assert not found_in(await house.earlier(last[who]))
+        assert not find_corpora(await house.earlier(last[who]))
         for earlier in (asked[who], followed[who]):
             assert await house.act("evidence", await house.ticket(earlier), who) == NOTHING
             await house.act("sources", earlier.conversation, who)
@@ -214,7 +214,7 @@ async def test_only_the_contact_person_is_mentioned_with_the_question(house):
     calls = [one for key, one in house.server.messages.items() if key not in before]
     assert len(calls) == sum(bool(channel) for channel, _ in WHO)
     assert {ping for one in calls for reading in one.read for ping in reading.pings} == {f"<@{house.helper}>"}
-    assert not found_in([call.parts for call in calls])
+    assert not find_corpora([call.parts for call in calls])
 
 
 @pytest.mark.parametrize("then", ["", "narrowed", "forgotten", "taken back"])
@@ -233,7 +233,7 @@ async def test_example_is_used_only_where_its_corpora_are_readable(house, then):
 
     asked = await house.ask({("C1", "U1"): FOUND})
     evidence = await house.act("evidence", await house.ticket(asked["C1", "U1"]), ("C1", "U1"))
-    assert found_in(evidence) == (frozenset() if then else set(CORPORA))
+    assert find_corpora(evidence) == (frozenset() if then else set(CORPORA))
 
 
 def _could_be_told(owner: tuple[str, str], who: tuple[str, str]) -> bool:

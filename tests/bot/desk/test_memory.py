@@ -9,20 +9,27 @@ import pytest
 from bot.desk.memory import recall_conversation
 from bot.desk.platform_port import PlatformUnavailable
 from storage.types import EntryKind, LogEntry
-from tests.bot.desk.library import MARKS, Hearing, Talk, heard, house, settings
+from tests.bot.desk.corpora_app import (
+    MARKS,
+    FakeHistory,
+    RecordedConversation,
+    make_message,
+    open_corpora_app,
+    settings,
+)
 
 
 @pytest.fixture
 async def app(tmp_path):
     """The house of three corpora."""
-    async with house(tmp_path) as app:
+    async with open_corpora_app(tmp_path) as app:
         yield app
 
 
 async def before(talk, platform=None, text="And on Sunday?", **changes):
     """Return what is remembered before the next question."""
     question, row = await talk.take(text, **changes)
-    return await recall_conversation(talk.app, platform or Hearing(), question, row)
+    return await recall_conversation(talk.app, platform or FakeHistory(), question, row)
 
 
 def lines(turns):
@@ -31,7 +38,7 @@ def lines(turns):
 
 
 async def test_earlier_turns_are_remembered_in_order(app):
-    talk = Talk(app)
+    talk = RecordedConversation(app)
     _, first = await talk.ask("Wann öffnet der samovar?")
     _, second = await talk.ask("Is the quayside open?")
 
@@ -49,26 +56,26 @@ async def test_earlier_turns_are_remembered_in_order(app):
 
 
 async def test_other_conversations_are_not_remembered(app):
-    talk = Talk(app)
-    await Talk(app, name="slack:T1/C1/2").ask("Is the merger open?")
+    talk = RecordedConversation(app)
+    await RecordedConversation(app, name="slack:T1/C1/2").ask("Is the merger open?")
     question, row = await talk.take("First?")
     await talk.ask("Is the quayside open?")
 
-    assert await recall_conversation(app, Hearing(), question, row) == ()
+    assert await recall_conversation(app, FakeHistory(), question, row) == ()
 
 
 async def test_messages_of_others_are_merged_by_time(app):
-    talk = Talk(app)
+    talk = RecordedConversation(app)
     _, done = await talk.ask("Is the quayside open?")
-    platform = Hearing(
+    platform = FakeHistory(
         (
-            heard("x1", "Has anybody been there?", 1),
-            heard("slack:T1/C1/1/q1", "Is the quayside open?", 10),
-            heard("x2", "I wonder.", 10.5),
-            heard("slack:T1/C1/1/a1", "as posted", 11, user=""),
-            heard("x3", "  ", 12),
-            heard("slack:T1/C1/1/q2", "And on Sunday?", 20),
-            heard("x4", "Later", 21),
+            make_message("x1", "Has anybody been there?", 1),
+            make_message("slack:T1/C1/1/q1", "Is the quayside open?", 10),
+            make_message("x2", "I wonder.", 10.5),
+            make_message("slack:T1/C1/1/a1", "as posted", 11, user=""),
+            make_message("x3", "  ", 12),
+            make_message("slack:T1/C1/1/q2", "And on Sunday?", 20),
+            make_message("x4", "Later", 21),
         )
     )
 
@@ -84,12 +91,12 @@ async def test_messages_of_others_are_merged_by_time(app):
 
 @pytest.mark.parametrize("outcome", ["stopped", "retracted"])
 async def test_withdrawn_turns_are_not_remembered(app, outcome):
-    talk = Talk(app)
+    talk = RecordedConversation(app)
     await talk.ask("Is the quayside open?", outcome=outcome)
-    platform = Hearing(
+    platform = FakeHistory(
         (
-            heard("slack:T1/C1/1/q1", "Is the quayside open?", 10),
-            heard("slack:T1/C1/1/a1", "It is.", 11, user=""),
+            make_message("slack:T1/C1/1/q1", "Is the quayside open?", 10),
+            make_message("slack:T1/C1/1/a1", "It is.", 11, user=""),
         )
     )
 
@@ -97,7 +104,7 @@ async def test_withdrawn_turns_are_not_remembered(app, outcome):
 
 
 async def test_retracted_answer_is_not_remembered(app):
-    talk = Talk(app)
+    talk = RecordedConversation(app)
     _, done = await talk.ask("Is the quayside open?")
     await app.audit.append(LogEntry(done.answer_id, EntryKind.EDITED, {"retracted": True}))
 
@@ -106,14 +113,14 @@ async def test_retracted_answer_is_not_remembered(app):
 
 @pytest.mark.parametrize("how", [{"system": "failing"}, {"outcome": "undeliverable"}, {"outcome": "silent"}])
 async def test_question_without_a_shown_answer_is_remembered(app, how):
-    talk = Talk(app)
+    talk = RecordedConversation(app)
     await talk.ask("Is the quayside open?", **how)
 
     assert lines(await before(talk)) == [("user", "Is the quayside open?")]
 
 
 async def test_question_without_a_turn_is_remembered(app):
-    talk = Talk(app)
+    talk = RecordedConversation(app)
     _, row = await talk.take("Is the quayside open?")
     await app.queue.finish(row.ticket, "delivered")
 
@@ -121,7 +128,7 @@ async def test_question_without_a_turn_is_remembered(app):
 
 
 async def test_private_answer_is_remembered_only_for_its_asker(app):
-    talk = Talk(app)
+    talk = RecordedConversation(app)
     _, done = await talk.ask("Is the quayside open?", only_asker=True)
 
     mine = await before(talk)
@@ -132,38 +139,38 @@ async def test_private_answer_is_remembered_only_for_its_asker(app):
 
 
 async def test_turn_with_unreadable_found_corpora_is_not_remembered(app, tmp_path):
-    talk = Talk(app)
+    talk = RecordedConversation(app)
     await talk.ask("Is the merger open?", system="abstaining")
     open_still = await before(talk)
     narrow = replace(app, settings_source=settings(tmp_path, {"board": ()}))
-    closed = await before(Talk(narrow, asked=talk.asked))
+    closed = await before(RecordedConversation(narrow, asked=talk.asked))
 
     assert len(open_still) == 2
     assert [turn for turn in closed if "merger" in turn.text] == []
 
 
 async def test_corpora_of_earlier_answers_are_inherited(app, tmp_path):
-    talk = Talk(app)
+    talk = RecordedConversation(app)
     await talk.ask("Is the merger open?", within=("board",))
     earlier = await before(talk)
     await talk.ask("Is the quayside open?", within=("handbook",), earlier=earlier)
     narrow = replace(app, settings_source=settings(tmp_path, {"board": ()}))
 
-    turns = await before(Talk(narrow, asked=talk.asked))
+    turns = await before(RecordedConversation(narrow, asked=talk.asked))
 
     assert lines(turns) == [("user", "And on Sunday?")]
 
 
 async def test_narrowed_channel_does_not_remember_other_corpora(app):
-    talk = Talk(app)
+    talk = RecordedConversation(app)
     _, first = await talk.ask("Is the merger open?", within=("board",))
     await talk.ask("Is the quayside open?", within=("handbook",))
     await app.overrides.set("slack:T1/C1", "corpora", ["handbook"], by="slack:T1/U1", was=None)
-    platform = Hearing(
+    platform = FakeHistory(
         (
-            heard("slack:T1/C1/1/q1", "Is the merger open?", 10),
-            heard("slack:T1/C1/1/a1", first.text, 11, user=""),
-            heard("own", "The merger is on.", 12, user=""),
+            make_message("slack:T1/C1/1/q1", "Is the merger open?", 10),
+            make_message("slack:T1/C1/1/a1", first.text, 11, user=""),
+            make_message("own", "The merger is on.", 12, user=""),
         )
     )
 
@@ -174,27 +181,27 @@ async def test_narrowed_channel_does_not_remember_other_corpora(app):
 
 
 async def test_own_messages_older_than_the_log_need_all_corpora_readable(app):
-    talk = Talk(app)
-    platform = Hearing((heard("old", "The quayside was closed.", 1, user=""),))
+    talk = RecordedConversation(app)
+    platform = FakeHistory((make_message("old", "The quayside was closed.", 1, user=""),))
 
     assert lines(await before(talk, platform)) == [("bot", "The quayside was closed.")]
 
 
 async def test_recorded_answer_is_not_fetched_from_the_platform(app):
-    talk, other = Talk(app), Talk(app, name="slack:T1/C1/2")
+    talk, other = RecordedConversation(app), RecordedConversation(app, name="slack:T1/C1/2")
     await other.ask("Is the merger open?")
-    platform = Hearing((heard("slack:T1/C1/2/a1", "The merger is open.", 1, user=""),))
+    platform = FakeHistory((make_message("slack:T1/C1/2/a1", "The merger is open.", 1, user=""),))
 
     assert await before(talk, platform) == ()
 
 
 @pytest.mark.parametrize("fault", [PlatformUnavailable("It is away.")])
 async def test_failing_platform_leaves_the_log_alone(app, fault, caplog):
-    talk = Talk(app)
+    talk = RecordedConversation(app)
     await talk.ask("Is the quayside open?")
 
     with caplog.at_level(logging.WARNING):
-        turns = await before(talk, Hearing(fault=fault))
+        turns = await before(talk, FakeHistory(fault=fault))
 
     assert len(turns) == 2
     assert "cannot fetch the conversation" in caplog.text
@@ -205,7 +212,7 @@ async def test_hanging_platform_leaves_the_log_alone(app):
         async def heard(self, *_):
             await asyncio.Event().wait()
 
-    talk = Talk(app)
+    talk = RecordedConversation(app)
     await talk.ask("Is the quayside open?")
     question, row = await talk.take("And on Sunday?")
 
@@ -213,9 +220,9 @@ async def test_hanging_platform_leaves_the_log_alone(app):
 
 
 async def test_memory_is_limited_to_twenty_turns(app):
-    talk = Talk(app)
-    platform = Hearing(
-        tuple(heard(f"x{number}", f"{number} " + "very " * 2_000, 1 + number / 100) for number in range(50))
+    talk = RecordedConversation(app)
+    platform = FakeHistory(
+        tuple(make_message(f"x{number}", f"{number} " + "very " * 2_000, 1 + number / 100) for number in range(50))
     )
     await talk.ask("Is the quayside open?")
 
@@ -228,7 +235,7 @@ async def test_memory_is_limited_to_twenty_turns(app):
 
 
 async def test_unreadable_turn_is_not_remembered(app, caplog):
-    talk = Talk(app)
+    talk = RecordedConversation(app)
     await talk.ask("Is the quayside open?")
     _, row = await talk.take("Is the samovar open?")
     await app.audit.append(

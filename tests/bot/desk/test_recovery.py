@@ -11,7 +11,7 @@ from bot.types import DeliveryCapabilities, DeliveryOutcome, PostedMessages, Tur
 from pipeline.types import Answer, Conversation, Status, Turn, Usage
 from storage.database.engine import to_json_value
 from storage.types import EntryKind, LogEntry, QueuedQuestion
-from tests.bot.desk.desked import DAY, question
+from tests.bot.desk.fake_desk import DAY, question
 
 EDITS, BLIND, ONCE = (
     DeliveryCapabilities(),

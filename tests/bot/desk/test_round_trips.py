@@ -9,7 +9,7 @@ from sqlalchemy import Engine, event
 from bot.desk.turn_policy import open_desk
 from evaluation.speed.desk_benchmark import MemoryPlatform
 from storage.types import EntryKind
-from tests.bot.desk.library import Talk, house
+from tests.bot.desk.corpora_app import RecordedConversation, open_corpora_app
 
 MOST_WRITES, MOST_READS = 5, 5
 """Taken, claimed, opened, closed, ended; and what was said before, the search, and whether its pages still stand."""
@@ -21,8 +21,8 @@ async def test_question_takes_few_transactions(tmp_path: Path) -> None:
     def note(_connection, _cursor, statement, *_) -> None:
         begun[statement] += statement.startswith("BEGIN")
 
-    async with house(tmp_path) as app:
-        desk, talk = open_desk(app, {"slack": platform}), Talk(app)
+    async with open_corpora_app(tmp_path) as app:
+        desk, talk = open_desk(app, {"slack": platform}), RecordedConversation(app)
         event.listen(Engine, "before_cursor_execute", note)
         try:
             async with desk.running():

@@ -16,8 +16,16 @@ from bot.desk.memory import recall_conversation
 from bot.types import Place, Question, TurnRequest
 from pipeline.types import PassagesFound
 from storage.types import QueuedQuestion
-from tests.bot.desk.library import CHANNEL, MARKS, START, Hearing, Talk, heard, house
-from tests.bot.desk.library import settings as set_up
+from tests.bot.desk.corpora_app import (
+    CHANNEL,
+    MARKS,
+    START,
+    FakeHistory,
+    RecordedConversation,
+    make_message,
+    open_corpora_app,
+)
+from tests.bot.desk.corpora_app import settings as set_up
 from tests.thorough import sample
 
 PLACES = ("slack:T1/C1", "slack:T1/C2", "slack:T1/C3")
@@ -45,8 +53,8 @@ class Overrides:
 @pytest.fixture
 async def talk(tmp_path):
     """A conversation in which every corpus was spoken of, when all could be read."""
-    async with house(tmp_path) as app:
-        talk = Talk(app)
+    async with open_corpora_app(tmp_path) as app:
+        talk = RecordedConversation(app)
         for name, mark in MARKS.items():
             await talk.ask(f"Is the {mark} open?", within=(name,))
         await talk.ask("Is the samovar open, or the merger?", system="abstaining")
@@ -77,7 +85,9 @@ def seen_in(texts) -> set[str]:
     st.sampled_from(ASKERS),
 )
 @settings(max_examples=sample(80), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-async def test_answers_and_memory_stay_within_the_scope(talk: Talk, readers, tables, overrides, asker) -> None:
+async def test_answers_and_memory_stay_within_the_scope(
+    talk: RecordedConversation, readers, tables, overrides, asker
+) -> None:
     allowed = expected(asker, readers, tables, overrides)
     channels = [{"id": channel, "corpora": names} for channel, names in tables.items()]
     app = replace(
@@ -116,7 +126,7 @@ async def test_unlimited_scope_remembers_everything(talk) -> None:
     assert seen_in(turn.text for turn in turns if turn.speaker == "bot") == set(MARKS)
 
 
-def asking(talk: Talk, asker: Asker) -> tuple[Question, QueuedQuestion]:
+def asking(talk: RecordedConversation, asker: Asker) -> tuple[Question, QueuedQuestion]:
     """Ask in the same conversation from elsewhere, which no platform would, and the desk must bear."""
     place = Place("slack", asker.workspace, asker.channel, "1")
     at = START.replace(hour=20)
@@ -142,20 +152,20 @@ def asking(talk: Talk, asker: Asker) -> tuple[Question, QueuedQuestion]:
     return question, row
 
 
-def platform(talk: Talk) -> Hearing:
+def platform(talk: RecordedConversation) -> FakeHistory:
     """Hand over all that was posted, and messages of ours that the log does not know."""
     posted = [
         message
         for number in range(1, talk.asked + 1)
         for message in (
-            heard(f"{talk.name}/q{number}", "Is the merger open?", 10 * number),
-            heard(f"{talk.name}/a{number}", "The merger is open.", 10 * number + 1, user=""),
+            make_message(f"{talk.name}/q{number}", "Is the merger open?", 10 * number),
+            make_message(f"{talk.name}/a{number}", "The merger is open.", 10 * number + 1, user=""),
         )
     ]
-    return Hearing(
+    return FakeHistory(
         (
-            heard("older", "The merger was off, the samovar and the quayside too.", 1, user=""),
+            make_message("older", "The merger was off, the samovar and the quayside too.", 1, user=""),
             *posted,
-            heard("y", "Well.", 2),
+            make_message("y", "Well.", 2),
         )
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bot.views.catalog import translate
-from tests.bot.desk.leaking import CORPORA, HELD, found_in, leaking
+from tests.bot.desk.rights_matrix import CORPORA, HELD, find_corpora, open_rights_matrix
 from tests.platforms.memory_platform import BROKEN, DIALECTS, LIMITED, LOST
 
 WHO = ("C2", "U2")
@@ -14,7 +14,7 @@ WHO = ("C2", "U2")
 
 @pytest.mark.parametrize("failure", [LIMITED, BROKEN, LOST])
 async def test_failed_sharing_leaves_one_copy(vaults, tmp_path, failure):
-    async with leaking(Path(shutil.copytree(vaults, tmp_path / "home")), DIALECTS["slack"]) as house:
+    async with open_rights_matrix(Path(shutil.copytree(vaults, tmp_path / "home")), DIALECTS["slack"]) as house:
         await house.allow(dict.fromkeys(CORPORA, ("C2",)), frozenset())
         question = (await house.ask({WHO: HELD}))[WHO]
         ticket, key = await house.ticket(question), f"{question.key}#shared"
@@ -25,4 +25,4 @@ async def test_failed_sharing_leaves_one_copy(vaults, tmp_path, failure):
         shown = [message for message in house.server.messages.values() if message.key == key]
         assert said == [translate(one, "en") for one in ("share_failed", "share_done", "share_already")]
         assert (len(shown), house.server.posts[key]) == (1, 1)
-        assert found_in(shown[0].plain) == set(CORPORA)
+        assert find_corpora(shown[0].plain) == set(CORPORA)

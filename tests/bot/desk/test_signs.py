@@ -8,84 +8,84 @@ import pytest
 from bot.desk.jobs.message_writer import LASTING_SECONDS, SIGN_SECONDS
 from bot.desk.platform_port import PlatformUnavailable
 from bot.types import ProgressSign
-from tests.bot.desk.desked import at_work, done, question, settle
+from tests.bot.desk.fake_desk import question, running_desk, settle, wait_until_done
 
 SIGNS = [ProgressSign.SHOWN, ProgressSign.WORDED]
 
 
 @pytest.mark.parametrize("sign", SIGNS)
 async def test_fast_answer_is_posted_once(sign: ProgressSign) -> None:
-    async with at_work(sign=sign) as at:
-        gate = at.system.gates["Question 1?"] = asyncio.Event()
-        await at.desk.take(question())
-        await at.waits.move(SIGN_SECONDS - 0.1)
-        posted = list(at.world.views)
+    async with running_desk(sign=sign) as setup:
+        gate = setup.system.gates["Question 1?"] = asyncio.Event()
+        await setup.desk.take(question())
+        await setup.clock.move(SIGN_SECONDS - 0.1)
+        posted = list(setup.world.views)
         gate.set()
-        await done(at.world)
+        await wait_until_done(setup.world)
 
-    assert at.platform.signs
+    assert setup.platform.signs
     assert posted == []
-    assert [view.done for view in at.world.views] == [True]
+    assert [view.done for view in setup.world.views] == [True]
 
 
 @pytest.mark.parametrize("failing", [False, True])
 async def test_slow_answer_shows_progress_after_the_sign(failing: bool) -> None:  # noqa: FBT001 - a parameter
-    async with at_work(sign=ProgressSign.SHOWN) as at:
-        gate = at.system.gates["Question 1?"] = asyncio.Event()
-        at.world.faults["show_sign"] = [PlatformUnavailable("away")] if failing else []
-        await at.desk.take(question())
+    async with running_desk(sign=ProgressSign.SHOWN) as setup:
+        gate = setup.system.gates["Question 1?"] = asyncio.Event()
+        setup.world.faults["show_sign"] = [PlatformUnavailable("away")] if failing else []
+        await setup.desk.take(question())
         await settle()
-        early = list(at.world.views)
-        await at.waits.move(SIGN_SECONDS)
-        late = list(at.world.views)
+        early = list(setup.world.views)
+        await setup.clock.move(SIGN_SECONDS)
+        late = list(setup.world.views)
         gate.set()
-        await done(at.world)
+        await wait_until_done(setup.world)
 
     assert bool(early) is failing
     assert late
     assert not any(view.done for view in late)
-    assert [view.done for view in at.world.read()] == [True]
+    assert [view.done for view in setup.world.read()] == [True]
 
 
 @pytest.mark.parametrize("sign", SIGNS)
 async def test_waiting_asker_sees_the_position_by_sign_or_message(sign: ProgressSign) -> None:
-    async with at_work(sign=sign) as at:
-        gate = at.system.gates["Question 1?"] = asyncio.Event()
+    async with running_desk(sign=sign) as setup:
+        gate = setup.system.gates["Question 1?"] = asyncio.Event()
         for number in (1, 2, 3):
-            await at.desk.take(question(number, thread="t"))
-        await at.waits.move(0.5)
-        places = [view.before for view in at.platform.signs if view.ticket > 1]
-        await at.waits.move(20.0)
-        await at.waits.move(SIGN_SECONDS)
-        told = [at.world.read(number) for number in (2, 3)]
+            await setup.desk.take(question(number, thread="t"))
+        await setup.clock.move(0.5)
+        places = [view.before for view in setup.platform.signs if view.ticket > 1]
+        await setup.clock.move(20.0)
+        await setup.clock.move(SIGN_SECONDS)
+        told = [setup.world.read(number) for number in (2, 3)]
         gate.set()
-        await done(at.world, 3)
+        await wait_until_done(setup.world, 3)
 
     assert places == [1, 2]
     assert [bool(one) for one in told] == [sign is ProgressSign.SHOWN] * 2
-    assert all([view.done for view in at.world.read(number)] == [True] for number in (1, 2, 3))
+    assert all([view.done for view in setup.world.read(number)] == [True] for number in (1, 2, 3))
 
 
 async def test_permanent_sign_is_shown_only_after_a_second() -> None:
-    async with at_work(sign=ProgressSign.WORDED, edits=False, reads_back=False) as at:
-        gate = at.system.gates["Question 2?"] = asyncio.Event()
-        await at.desk.take(question(1))
-        await done(at.world, 1)
-        soon = list(at.platform.signs)
-        await at.desk.take(question(2))
-        await at.waits.move(LASTING_SECONDS)
-        later: list[Any] = list(at.platform.signs)
+    async with running_desk(sign=ProgressSign.WORDED, edits=False, reads_back=False) as setup:
+        gate = setup.system.gates["Question 2?"] = asyncio.Event()
+        await setup.desk.take(question(1))
+        await wait_until_done(setup.world, 1)
+        soon = list(setup.platform.signs)
+        await setup.desk.take(question(2))
+        await setup.clock.move(LASTING_SECONDS)
+        later: list[Any] = list(setup.platform.signs)
         gate.set()
-        await done(at.world, 2)
+        await wait_until_done(setup.world, 2)
 
     assert soon == []
     assert [view.ticket for view in later] == [2]
-    assert [view.done for view in at.world.views] == [True, True]
+    assert [view.done for view in setup.world.views] == [True, True]
 
 
 async def test_unaddressed_message_gets_no_sign() -> None:
-    async with at_work(sign=ProgressSign.SHOWN) as at:
-        await at.desk.take(question(unasked=True))
-        await done(at.world)
+    async with running_desk(sign=ProgressSign.SHOWN) as setup:
+        await setup.desk.take(question(unasked=True))
+        await wait_until_done(setup.world)
 
-    assert at.platform.signs == []
+    assert setup.platform.signs == []

@@ -12,7 +12,7 @@ from bot.desk.platform_port import PlatformUnavailable
 from bot.types import Failure
 from bot.views.view_reducer import build_notice_view
 from storage.types import EntryKind
-from tests.bot.desk.desked import MemoryQueue, World, at_work, done, question, settle
+from tests.bot.desk.fake_desk import MemoryQueue, World, question, running_desk, settle, wait_until_done
 
 NARROWED = "What I may read here was changed while I was answering. Please ask again."
 
@@ -25,9 +25,9 @@ def turns(world):
 
 async def test_refused_question_is_recorded_with_the_reason():
     world = World(refused=Failure("over_budget", "Enough for today.", "The limit is set by [limits] tokens."))
-    async with at_work(world) as at:
-        await at.desk.take(question())
-        row = await done(world)
+    async with running_desk(world) as setup:
+        await setup.desk.take(question())
+        row = await wait_until_done(world)
 
     (turn,) = turns(world)
     (view,) = world.read()
@@ -35,7 +35,7 @@ async def test_refused_question_is_recorded_with_the_reason():
     assert (turn.question, turn.ticket, turn.turn_id) == ("Question 1?", 1, row.turn_id)
     assert (turn.result.answer.status, turn.result.failure) == ("refused", world.refused)
     assert (view.text, entry.turn_id) == ("Enough for today.", row.turn_id)
-    assert at.system.asked == []
+    assert setup.system.asked == []
 
 
 @pytest.mark.parametrize("shown", [True, False])
@@ -45,8 +45,8 @@ async def test_asker_excluded_meanwhile_sees_a_notice_only_if_a_post_exists(show
     world.rows[row.ticket] = replace(row, sending=True)
     if shown:
         world.posts["p0"] = (row.key, build_notice_view(row.ticket, "en", "Searching"))
-    async with at_work(world, exclusion=Exclusion.DENIED):
-        row = await done(world)
+    async with running_desk(world, exclusion=Exclusion.DENIED):
+        row = await wait_until_done(world)
 
     assert row.outcome == ("delivered" if shown else "silent")
     assert [view.text for _, view in world.posts.values()] == ["I do not answer here."] * shown
@@ -54,9 +54,9 @@ async def test_asker_excluded_meanwhile_sees_a_notice_only_if_a_post_exists(show
 
 async def test_answer_is_repeated_if_its_scope_was_narrowed():
     world = World(readable=[False])
-    async with at_work(world) as at:
-        await at.desk.take(question())
-        row = await done(world)
+    async with running_desk(world) as setup:
+        await setup.desk.take(question())
+        row = await wait_until_done(world)
 
     first, second = turns(world)
     (entry,) = world.entries(EntryKind.EDITED)
@@ -70,55 +70,55 @@ async def test_answer_is_repeated_if_its_scope_was_narrowed():
 
 async def test_repeated_answer_replaces_shown_progress():
     world = World(readable=[False])
-    async with at_work(world) as at:
-        gate = at.system.gates["Question 1?"] = asyncio.Event()
-        await at.desk.take(question())
-        await at.system.begun.wait()
-        at.system.begun.clear()
+    async with running_desk(world) as setup:
+        gate = setup.system.gates["Question 1?"] = asyncio.Event()
+        await setup.desk.take(question())
+        await setup.system.begun.wait()
+        setup.system.begun.clear()
         gate.set()
-        gate = at.system.gates["Question 1?"] = asyncio.Event()
-        await at.system.begun.wait()
+        gate = setup.system.gates["Question 1?"] = asyncio.Event()
+        await setup.system.begun.wait()
         await settle()
         between = world.read()
         gate.set()
-        await done(world)
+        await wait_until_done(world)
 
     assert [(view.sentences, view.quote, view.done) for view in between] == [((), None, False)]
 
 
 async def test_repeatedly_narrowed_scope_is_refused():
     world = World(readable=[False, False])
-    async with at_work(world) as at:
-        await at.desk.take(question())
-        await done(world)
+    async with running_desk(world) as setup:
+        await setup.desk.take(question())
+        await wait_until_done(world)
 
     *shown, last = turns(world)
     (view,) = world.read()
     assert (view.text, view.sentences) == (NARROWED, ())
-    assert len(at.system.asked) == len(shown) == 2
+    assert len(setup.system.asked) == len(shown) == 2
     assert (last.result.answer.status, last.result.failure.kind) == ("refused", "scope_narrowed")
 
 
 async def test_question_stopped_before_its_turn_is_recorded():
-    async with at_work() as at:
-        gate = at.system.gates["Question 1?"] = asyncio.Event()
+    async with running_desk() as setup:
+        gate = setup.system.gates["Question 1?"] = asyncio.Event()
         for number in (1, 2):
-            await at.desk.take(question(number, thread="t"))
-        await at.desk.stop(2, Asker("slack", "channel", "T1", "C1", "U1"))
-        await done(at.world, 2)
+            await setup.desk.take(question(number, thread="t"))
+        await setup.desk.stop(2, Asker("slack", "channel", "T1", "C1", "U1"))
+        await wait_until_done(setup.world, 2)
         gate.set()
-        await done(at.world)
+        await wait_until_done(setup.world)
 
-    stopped = next(turn for turn in turns(at.world) if turn.ticket == 2)
+    stopped = next(turn for turn in turns(setup.world) if turn.ticket == 2)
     assert stopped.question == "Question 2?"
     assert stopped.result.answer.status == "cancelled"
 
 
 async def test_uncertain_progress_post_does_not_prevent_the_answer():
     world = World(faults={"after_show": [PlatformUnavailable("no answer")]})
-    async with at_work(world, reads_back=False) as at:
-        await at.desk.take(question())
-        row = await done(world)
+    async with running_desk(world, reads_back=False) as setup:
+        await setup.desk.take(question())
+        row = await wait_until_done(world)
 
     assert row.outcome == "delivered"
     assert [view.done for view in world.read()] == [False, True]
@@ -126,16 +126,16 @@ async def test_uncertain_progress_post_does_not_prevent_the_answer():
 
 async def test_uncertain_answer_is_not_repeated_after_a_restart():
     world = World()
-    async with at_work(world, reads_back=False) as at:
-        gate = at.system.gates["Question 1?"] = asyncio.Event()
-        await at.desk.take(question())
-        await at.system.begun.wait()
+    async with running_desk(world, reads_back=False) as setup:
+        gate = setup.system.gates["Question 1?"] = asyncio.Event()
+        await setup.desk.take(question())
+        await setup.system.begun.wait()
         await settle()
         world.faults["show"] = [PlatformUnavailable("busy", seconds=1.0), PlatformUnavailable("no answer")]
         gate.set()
         for _ in range(4):
-            await at.waits.move(60.0)
-        row = await done(world)
+            await setup.clock.move(60.0)
+        row = await wait_until_done(world)
 
     (entry,) = world.entries(EntryKind.DELIVERED)
     assert row.outcome == entry.body["outcome"] == "uncertain"

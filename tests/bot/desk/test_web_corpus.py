@@ -23,7 +23,7 @@ from ingest.web.search_engines.web_search import ReadingBounds, WebSearch
 from pipeline.types import CitedSentence, ClaimChecked, Conversation, Status
 from storage.errors import UnknownCorpus
 from storage.types import CheckedClaim, Claim, EntryKind, Evidence, SearchQuery, Verdict
-from tests.bot.desk.library import CHANNEL, SYSTEMS, Talk, house, settings
+from tests.bot.desk.corpora_app import CHANNEL, SYSTEMS, RecordedConversation, open_corpora_app, settings
 from tests.ingest.servers.search_engines import Engine, SameProcess
 from tests.ingest.servers.web import Answer, WebServer, of_paths, serve
 from tests.pipeline.world import registered
@@ -59,7 +59,7 @@ async def surfing(home: Path, **changes: Any) -> AsyncIterator[tuple[App, WebSer
         engine.addresses = [f"{site.url}/1", f"{site.url}/2"]
         bounds = ReadingBounds("Test", hosts=(site.url.partition("://")[2],))
         searched = WebSearch(SearxngEngine(EngineAccess(asked.url, "Test")), bounds, sandbox=SameProcess())
-        async with house(home) as app:
+        async with open_corpora_app(home) as app:
             with searched as web:
                 configured = settings(home, search_engine=given | {"url": asked.url}, **changes)
                 systems = {**SYSTEMS, **registered(searching=searching)}
@@ -99,7 +99,7 @@ async def test_channel_settings_exclude_the_web(tmp_path: Path) -> None:
 
 async def test_recorded_web_pages_are_shown_to_readers(tmp_path: Path) -> None:
     async with surfing(tmp_path) as (app, site):
-        row, done = await Talk(app).ask("kites", system="searching")
+        row, done = await RecordedConversation(app).ask("kites", system="searching")
         site.script = lambda _: Answer(404)
         view = await AnswerActions(app, {}).evidence(row.ticket, CHANNEL)
         shown = [(source.title, source.quote) for item in view.items for source in item.sources]
@@ -114,7 +114,7 @@ async def test_recorded_web_pages_are_shown_to_readers(tmp_path: Path) -> None:
 
 async def test_forgotten_web_page_is_not_read_or_shown(tmp_path: Path) -> None:
     async with surfing(tmp_path) as (app, site):
-        row, done = await Talk(app).ask("kites", system="searching")
+        row, done = await RecordedConversation(app).ask("kites", system="searching")
         address = done.answer.citations[0].url
         with pytest.raises(NoSuchDocument):
             await forget_document(app, address)

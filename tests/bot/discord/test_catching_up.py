@@ -12,18 +12,18 @@ from bot.platforms.discord.transport import ShardProgress, shard_of
 from bot.platforms.shared.catch_up import CatchUpRun, ResumeMarker
 from bot.types import Question
 from tests.bot.discord.stall import US, Stall, question
-from tests.bot.taker import Taker
+from tests.bot.fake_intake import FakeIntake
 from tests.platforms.discord.state import GUILD, OTHER_GUILD, Channel
 from tests.platforms.fake_server import BROKEN, LIMITED, LIMITED_EVERYWHERE, RESET, UNAVAILABLE, Fault
 
 
-def taking(**facts: Any) -> Taker:
+def taking(**facts: Any) -> FakeIntake:
     """Return what takes every mention."""
 
     def made(written: DiscordMessagePosted) -> Question | None:
         return question(written.channel, written.id) if is_addressed(written, US) else None
 
-    return Taker(made, **facts)
+    return FakeIntake(made, **facts)
 
 
 @dataclass
@@ -33,7 +33,7 @@ class Row:
     key: str
 
 
-def catching(stall: Stall, taker: Taker, folder: Path) -> CatchUpRun:
+def catching(stall: Stall, taker: FakeIntake, folder: Path) -> CatchUpRun:
     """Return what catches up for a taker, beside a file in a folder. The second server is none of ours."""
     each: Any = taker
     archive = DiscordHistoryReader(each, stall.call, US, each, lambda: ("999", GUILD))

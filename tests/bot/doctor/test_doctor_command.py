@@ -12,7 +12,7 @@ from bot.cli.command_context import CliState
 from bot.cli.entry_point import app
 from pipeline.errors import ModelUnavailable
 from tests.bot.doctor.gold import GoldLLM, opens
-from tests.bot.house import House
+from tests.bot.fake_services import FakeServices
 
 MODEL = '[model]\nname = "gold"\nbase_url = "http://127.0.0.1:1/v1"\n'
 SEVEN = f'system = "wikichat"\n{MODEL}'
@@ -21,7 +21,7 @@ SEVEN = f'system = "wikichat"\n{MODEL}'
 def run(*arguments: str, llm: GoldLLM | None = None, settings: str = MODEL) -> Result:
     """Run the command on a model."""
     Path("footnote.toml").write_text(settings, encoding="utf-8")
-    doors = replace(House().doors(), open_model=opens(llm or GoldLLM()))
+    doors = replace(FakeServices().doors(), open_model=opens(llm or GoldLLM()))
     return CliRunner().invoke(app, ("doctor", *arguments), obj=CliState(services=doors), prog_name="footnote")
 
 

@@ -16,7 +16,7 @@ from bot.settings.tables.settings_tables import Settings
 from bot.wiring import build_records
 from storage.database.engine import open_database
 from storage.types import EntryKind, LogEntry, hash_passage
-from tests.bot.house import House
+from tests.bot.fake_services import FakeServices
 
 READER, EDITOR, ADMIN = (f"{role} {role} {role * 5}" for role in ("reader", "editor", "admin"))
 TOKENS = [READER, EDITOR, ADMIN]
@@ -111,10 +111,10 @@ def opened_records(home: Path) -> Iterator[tuple[Records, Any]]:
         yield build_records(database), build_history(database)
 
 
-def made_app(records: Records, history: Any, house: House | None = None, **pages: Any) -> Starlette:
+def made_app(records: Records, history: Any, house: FakeServices | None = None, **pages: Any) -> Starlette:
     """Return the pages over a record, with a service that answers as scripted."""
     settings = Settings.model_validate({"pages": pages, "corpus": [{"name": "handbook"}]})
-    service = (house or House()).doors()
+    service = (house or FakeServices()).doors()
     return build_app(settings, records, history, lambda: service.open_home(settings))
 
 

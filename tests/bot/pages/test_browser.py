@@ -10,7 +10,7 @@ import pytest
 
 from bot.pages.pages_server import serve_pages
 from bot.settings.tables.settings_tables import Settings
-from tests.bot.house import House
+from tests.bot.fake_services import FakeServices
 from tests.bot.pages.made_record import READER, Texts, make_turn, opened_records
 
 playwright = pytest.importorskip("playwright.async_api", reason="playwright is not installed: pip install playwright")
@@ -30,7 +30,9 @@ async def served(home: Path, **pages: Any) -> AsyncIterator[str]:
         await records.audit.append(*make_turn("told", Texts(*SAID), url="https://example.com/harbour.md"))
         await records.audit.append(*make_turn("nothing", Texts("Is there a gym?"), status="abstained"))
         settings = Settings.model_validate({"pages": {"port": 0, **pages}})
-        async with serve_pages(settings, records, history, lambda: House().doors().open_home(settings)) as address:
+        async with serve_pages(
+            settings, records, history, lambda: FakeServices().doors().open_home(settings)
+        ) as address:
             yield address
 
 

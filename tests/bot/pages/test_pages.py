@@ -28,7 +28,7 @@ from storage.record.erasure import ErasureTarget, RecordErasure
 from storage.record.proof.signed_notes import create_key
 from storage.record.record_search import RecordFilter
 from storage.types import RECORD, EntryKind
-from tests.bot.house import House, HouseHome, abstained
+from tests.bot.fake_services import FakeHome, FakeServices, abstained
 from tests.bot.pages.made_record import (
     ADMIN,
     READER,
@@ -282,7 +282,7 @@ async def test_answers_that_were_erased_can_be_asked_for(app: Starlette) -> None
 
 @pytest.mark.parametrize("task", ["ask", "check"])
 async def test_a_question_is_answered_as_in_the_channel_with_its_evidence(made: tuple[Records, Any], task: str) -> None:
-    house = House()
+    house = FakeServices()
     async with browser(made_app(*made, house)) as client:
         filled = {"form_token": await form_token(client), "question": " When does the quay open? ", "task": task}
         page = await client.post("/ask", data=filled)
@@ -299,7 +299,7 @@ async def test_a_question_is_answered_as_in_the_channel_with_its_evidence(made: 
     (abstained(), "The nearest pages"), (QuestionWithoutWords("The question has no words."), "has no words"),
 ])  # fmt: skip
 async def test_what_is_not_answered_says_why(made: tuple[Records, Any], outcome: Any, said: str) -> None:
-    async with browser(made_app(*made, House(answer=outcome))) as client:
+    async with browser(made_app(*made, FakeServices(answer=outcome))) as client:
         filled = {"form_token": await form_token(client), "question": "?"}
         page = await client.post("/ask", data=filled)
     assert said in page.text
@@ -347,7 +347,7 @@ async def test_a_form_of_somebody_else_is_none_of_ours(made: tuple[Records, Any]
 
 
 async def test_who_may_rates_approves_and_forgets_and_it_is_on_record(made: tuple[Records, Any]) -> None:
-    house = House()
+    house = FakeServices()
     app = made_app(*made, house, tokens=TOKENS)
     async with signed_in(app, ADMIN) as client:
         token = {"form_token": await form_token(client)}
@@ -384,7 +384,7 @@ async def test_an_answer_confirmed_throughout_becomes_an_example_once(made: tupl
 async def test_who_leaves_stops_the_turn_whose_progress_was_shown_at_once(made: tuple[Records, Any]) -> None:
     stopped = asyncio.Event()
 
-    class Slow(HouseHome):
+    class Slow(FakeHome):
         async def answer(self, asked: Any, tell: Any) -> Any:
             tell(SearchStarted(asked.text))
             try:
@@ -394,7 +394,7 @@ async def test_who_leaves_stops_the_turn_whose_progress_was_shown_at_once(made: 
 
     settings = Settings.model_validate({"pages": {"port": 0}})
     async with (
-        serve_pages(settings, *made, share_service(Slow(House()))) as address,
+        serve_pages(settings, *made, share_service(Slow(FakeServices()))) as address,
         httpx.AsyncClient(base_url=address) as client,
         asyncio.timeout(60),
     ):

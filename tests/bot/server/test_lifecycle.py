@@ -51,7 +51,7 @@ from storage.home.home_folder import lock_home
 from storage.indexes.index_state import find_stale_indexes
 from storage.types import EntryKind, LogEntry
 from tests.bot.doctor.gold import GoldLLM, opens
-from tests.bot.house import House, HouseHome
+from tests.bot.fake_services import FakeHome, FakeServices
 from tests.fakes import PageSource, WordEmbedder
 from tests.storage.stores import damage_postings, kept, opened
 
@@ -496,8 +496,8 @@ async def test_a_command_waits_for_a_server_that_has_only_just_taken_the_home() 
         opening = asyncio.create_task(_opened())
         done, _ = await asyncio.wait({opening}, timeout=0.3)
         assert not done
-        async with serve_control(HouseHome(House()), home, grace=1), asyncio.timeout(60):
-            assert await opening == House().corpora
+        async with serve_control(FakeHome(FakeServices()), home, grace=1), asyncio.timeout(60):
+            assert await opening == FakeServices().corpora
         (home / "lock.owner").write_text(OWNER % "ingest", encoding="utf-8")
         with pytest.raises(HomeLocked):
             await _opened()

@@ -15,7 +15,7 @@ from bot.desk.platform_port import PlatformError
 from bot.settings.live.live_settings import LiveSettings
 from bot.settings.tables.settings_tables import LogSettings, Settings
 from storage.errors import HomeLocked
-from tests.bot.house import House
+from tests.bot.fake_services import FakeServices
 
 SECRET = "hunter22-hunter22"
 
@@ -29,7 +29,7 @@ def run(error: Exception | None, *options: str) -> Result:
         if error:
             raise error
 
-    doors = replace(House().doors(), serve=serve)
+    doors = replace(FakeServices().doors(), serve=serve)
     return CliRunner().invoke(app, [*options, "serve"], obj=CliState(services=doors), prog_name="footnote")
 
 
@@ -92,7 +92,7 @@ def test_what_is_logged_follows_changed_settings_but_for_debug() -> None:
         live.take(live.current.model_copy(update={"log": LogSettings(level="error")}))
         logging.getLogger("bot.server.lifecycle").warning("something")
 
-    state = CliState(services=replace(House().doors(), serve=serve))
+    state = CliState(services=replace(FakeServices().doors(), serve=serve))
     quiet = CliRunner().invoke(app, ["serve"], obj=state, prog_name="footnote")
     loud = CliRunner().invoke(app, ["serve", "--debug"], obj=state, prog_name="footnote")
     assert ("something" in quiet.stderr, "something" in loud.stderr) == (False, True)

@@ -18,7 +18,7 @@ from bot.settings.platform_registry import load_platforms
 from bot.settings.settings_reader import load_settings
 from ingest.types import RefreshReport
 from storage.home.home_folder import lock_home
-from tests.bot.house import House
+from tests.bot.fake_services import FakeServices
 from tests.bot.setup.terminals import STOP, ScriptedTerminal
 
 FOLDER = ["handbook", "", "", ""]
@@ -39,16 +39,16 @@ def list_files() -> list[str]:
     return sorted(path.name for path in Path().iterdir())
 
 
-def run(answers: Sequence[str], *arguments: str, house: House | None = None) -> tuple[Result, ScriptedTerminal]:
+def run(answers: Sequence[str], *arguments: str, house: FakeServices | None = None) -> tuple[Result, ScriptedTerminal]:
     terminal = ScriptedTerminal(answers)
-    services = replace((house or House()).doors(), open_terminal=lambda _: terminal)
+    services = replace((house or FakeServices()).doors(), open_terminal=lambda _: terminal)
     state = CliState(services=services)
     return CliRunner().invoke(app, ("setup", *arguments), obj=state, prog_name="footnote"), terminal
 
 
 def test_from_nothing_to_an_answer() -> None:
     """Settings and a key are written, the folder is read in, a question is asked, and what is next is said."""
-    house = House()
+    house = FakeServices()
     result, terminal = run([*ALL[:-1], "When does the quay open?"], house=house)
     settings = load_settings()
 
@@ -133,7 +133,7 @@ def test_secrets_are_kept_in_a_file_of_ones_own_that_every_command_reads() -> No
     run(["", "4", "", ""])
     assert os.environ["OPENAI_API_KEY"] == "of-the-shell"
     written.chmod(0o644)
-    doctor = CliRunner().invoke(app, ("doctor",), obj=CliState(services=House().doors()), prog_name="footnote")
+    doctor = CliRunner().invoke(app, ("doctor",), obj=CliState(services=FakeServices().doors()), prog_name="footnote")
     assert "WARN  Settings: footnote.env, which holds secrets, can be opened by other users" in doctor.stdout
 
 
@@ -155,7 +155,7 @@ def test_without_a_terminal_options_say_it_all() -> None:
 
 def test_where_nothing_could_be_read_it_is_not_done() -> None:
     """Nor is its exit status, by which a script tells."""
-    house = House(report=RefreshReport("handbook", failures=(("leave.md", "holds no text"),)), corpora=())
+    house = FakeServices(report=RefreshReport("handbook", failures=(("leave.md", "holds no text"),)), corpora=())
     result, terminal = run([], "--documents", "handbook", "--platform", "none", "--yes", house=house)
 
     assert result.exit_code == 1
@@ -165,7 +165,7 @@ def test_where_nothing_could_be_read_it_is_not_done() -> None:
 
 def test_where_nobody_can_be_asked_that_is_said() -> None:
     """In a pipe."""
-    services = House().doors()
+    services = FakeServices().doors()
     result = CliRunner().invoke(app, ("setup",), obj=CliState(services=services), prog_name="footnote")
 
     assert result.exit_code == 1
@@ -179,7 +179,7 @@ def test_where_nothing_can_be_written_that_is_told_before_anything_is_asked(
 ) -> None:
     """With what to do. In /proc not even root can."""
     terminal, path = ScriptedTerminal(ALL), Path("/proc/footnote.toml")
-    services = replace(House().doors(), open_terminal=lambda _: terminal)
+    services = replace(FakeServices().doors(), open_terminal=lambda _: terminal)
     result = CliRunner().invoke(
         app, ("--config", str(path), command), obj=CliState(services=services), prog_name="footnote"
     )

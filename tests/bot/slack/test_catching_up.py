@@ -14,25 +14,25 @@ from bot.platforms.slack.events import SlackBotIdentity, SlackMessagePosted
 from bot.platforms.slack.intake import SlackHistoryReader
 from bot.types import Question
 from storage.errors import StorageError
+from tests.bot.fake_intake import FakeIntake
 from tests.bot.slack.shop import Shop, question
-from tests.bot.taker import Taker
 from tests.platforms.fake_server import BROKEN, LIMITED, RESET, UNAVAILABLE, Fault, refused
 from tests.platforms.slack.state import BOT, Channel
 
 US = SlackBotIdentity("T1", BOT)
 
 
-def taking(**facts: Any) -> Taker:
+def taking(**facts: Any) -> FakeIntake:
     """Return what takes every mention."""
 
     def made(written: SlackMessagePosted) -> Question | None:
         asker = question(written.channel, written.ts).asker
         return events.build_message_question(written, US, asker) if written.mentions(US) else None
 
-    return Taker(made, **facts)
+    return FakeIntake(made, **facts)
 
 
-def catching(shop: Shop, taker: Taker, folder: Path) -> CatchUpRun:
+def catching(shop: Shop, taker: FakeIntake, folder: Path) -> CatchUpRun:
     """Return what catches up for a taker, beside a file in a folder."""
     each: Any = taker
     archive = SlackHistoryReader(each, shop.call, US, each)

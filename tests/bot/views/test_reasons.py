@@ -6,7 +6,7 @@ from bot.views.catalog import render_reason
 from pipeline.support.rules import FindingKind, FindingOutcome, RuleFinding
 from pipeline.support.support_check import SentenceAnalysis, decide_support
 from storage.types import CheckedClaim, Claim, Verdict, VerdictReason
-from tests.bot.house import citation
+from tests.bot.fake_services import citation
 
 LANGUAGES = ["en", "de", "fr", "es", "it", "pt", "nl", "ru", "zh", "ja", "ar"]
 KINDS = {

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from bot.views.turn_story import build_story, list_passages
 from storage.types import EntryKind, LogEntry
-from tests.bot.house import document, logged, passage
+from tests.bot.fake_services import document, logged, passage
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),

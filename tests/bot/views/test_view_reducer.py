@@ -34,7 +34,7 @@ from pipeline.types import (
     Status,
 )
 from storage.types import CheckedClaim, Claim, Evidence, Hit, Verdict, VerdictReason
-from tests.bot.house import DAY, answered, citation, document, hit, passage
+from tests.bot.fake_services import DAY, answered, citation, document, hit, passage
 
 MADE_UP = "The keeper was born on the moon."
 OTHERWISE = "The documents say otherwise: “The quay opens at seven.”"

@@ -15,7 +15,7 @@ from bot.server.control import control_protocol
 from bot.settings.tables.source_registry import SOURCE_ENTRIES
 from bot.settings.tables.source_settings import FolderSettings
 from pipeline.types import PassagesFound, SearchStarted
-from tests.bot.house import abstained, answered, hit
+from tests.bot.fake_services import abstained, answered, hit
 from tests.bot.source_examples import WRITTEN, examples
 from tests.thorough import sample
 

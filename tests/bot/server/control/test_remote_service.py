@@ -26,7 +26,7 @@ from bot.views.error_messages import ReportableError, explain_error
 from ingest.types import RefreshProgress, RefreshRefused
 from pipeline.types import Answer, AnsweredSentence, Event, SearchStarted, SentencePassed, Status
 from storage.errors import UnknownCorpus
-from tests.bot.house import House, HouseHome, answered, hit
+from tests.bot.fake_services import FakeHome, FakeServices, answered, hit
 
 ASKER = Asker("terminal", "terminal", user="ada", shared_with_other_organisations=False)
 ASKED = TurnRequest("When does the quay open?", ASKER, corpora=("handbook",))
@@ -41,7 +41,7 @@ async def remote(home: LocalService, folder: Path) -> AsyncIterator[LocalService
 
 
 @dataclass
-class Slow(HouseHome):
+class Slow(FakeHome):
     """Says a sentence, then takes for ever; it notes how it ended."""
 
     began: asyncio.Event = field(default_factory=asyncio.Event)
@@ -61,9 +61,9 @@ class Slow(HouseHome):
         raise AssertionError
 
 
-async def failing(house: House) -> RemoteError:
+async def failing(house: FakeServices) -> RemoteError:
     """Return what asking a house fails with."""
-    async with remote(HouseHome(house), Path.cwd()) as home:
+    async with remote(FakeHome(house), Path.cwd()) as home:
         with pytest.raises(RemoteError) as caught:
             await home.answer(ASKED, lambda _: None)
     return caught.value
@@ -71,8 +71,8 @@ async def failing(house: House) -> RemoteError:
 
 async def test_a_question_and_its_answer_cross_whole() -> None:
     """With what happens meanwhile, in its order."""
-    house, told = House(), list[Event]()
-    async with remote(HouseHome(house), Path.cwd()) as home:
+    house, told = FakeServices(), list[Event]()
+    async with remote(FakeHome(house), Path.cwd()) as home:
         done = await home.answer(ASKED, told.append)
         checked = await home.check(ASKED, told.append)
 
@@ -83,9 +83,9 @@ async def test_a_question_and_its_answer_cross_whole() -> None:
 
 async def test_searching_listing_and_refreshing_cross_too() -> None:
     """As they are at home."""
-    house, steps = House(hits=(hit(1), hit(2))), list[RefreshProgress]()
+    house, steps = FakeServices(hits=(hit(1), hit(2))), list[RefreshProgress]()
     source = FolderSettings(type="folder", path=Path("docs"), include=("*.md",))
-    async with remote(HouseHome(house), Path.cwd()) as home:
+    async with remote(FakeHome(house), Path.cwd()) as home:
         assert await home.search("quay", ["a", "b"], 5) == house.hits
         assert await home.corpora() == house.corpora
         assert await home.refresh("handbook", source, steps.append) == house.report
@@ -116,7 +116,7 @@ async def test_searching_listing_and_refreshing_cross_too() -> None:
 )
 async def test_what_goes_wrong_there_is_told_as_if_it_had_here(error: Exception) -> None:
     """Kind, message and hint."""
-    caught = await failing(House(answer=error))
+    caught = await failing(FakeServices(answer=error))
 
     assert isinstance(caught, ReportableError)
     assert explain_error(caught) == explain_error(error)
@@ -125,9 +125,9 @@ async def test_what_goes_wrong_there_is_told_as_if_it_had_here(error: Exception)
 async def test_names_that_are_no_text_are_told_plainly() -> None:
     """A file system may hold any bytes; what is sent, and what went wrong, is text."""
     error = FileNotFoundError(2, "No such file or directory", "caf\udce9")
-    assert str(await failing(House(answer=error))) == "No such file or directory: caf?."
+    assert str(await failing(FakeServices(answer=error))) == "No such file or directory: caf?."
 
-    async with remote(HouseHome(House()), Path.cwd()) as home:
+    async with remote(FakeHome(FakeServices()), Path.cwd()) as home:
         source = FolderSettings(type="folder", path=Path("caf\udce9"))
         with pytest.raises(control_protocol.NotText) as caught:
             await home.refresh("docs", source, lambda _: None)
@@ -137,7 +137,7 @@ async def test_names_that_are_no_text_are_told_plainly() -> None:
 async def test_a_fault_of_the_code_is_told_and_logged_there(caplog: pytest.LogCaptureFixture) -> None:
     """Where it can be mended."""
     error = ZeroDivisionError("by zero")
-    caught = await failing(House(answer=error))
+    caught = await failing(FakeServices(answer=error))
 
     assert explain_error(caught) == explain_error(error)
     assert "ZeroDivisionError" in caplog.text
@@ -146,15 +146,15 @@ async def test_a_fault_of_the_code_is_told_and_logged_there(caplog: pytest.LogCa
 async def test_what_a_person_can_mend_is_logged_there_too(caplog: pytest.LogCaptureFixture) -> None:
     """In a line, for whoever runs the server: a turn that failed, and what could not even be begun."""
     caplog.set_level("INFO", "bot.server.control.control_server")
-    await failing(House(answer=UnknownCorpus("There is no corpus “x”.", hint="There are: y.")))
+    await failing(FakeServices(answer=UnknownCorpus("There is no corpus “x”.", hint="There are: y.")))
 
-    class Failing(HouseHome):
+    class Failing(FakeHome):
         async def answer(self, asked: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
-            done = await HouseHome.answer(self, asked, tell)
+            done = await FakeHome.answer(self, asked, tell)
             why = Failure("home_unusable", "The disk that holds home is full.", "Free some space.")
             return replace(done, answer=Answer(Status.FAILED), failure=why)
 
-    async with remote(Failing(House()), Path.cwd()) as home:
+    async with remote(Failing(FakeServices()), Path.cwd()) as home:
         await home.answer(ASKED, lambda _: None)
 
     told = [
@@ -170,7 +170,7 @@ async def test_what_a_person_can_mend_is_logged_there_too(caplog: pytest.LogCapt
 
 async def test_sentences_arrive_while_the_rest_is_being_made() -> None:
     """And who stops listening stops the work, which is recorded."""
-    slow, said = Slow(House()), asyncio.Queue[Event]()
+    slow, said = Slow(FakeServices()), asyncio.Queue[Event]()
     async with remote(slow, Path.cwd()) as home:
         asking = asyncio.create_task(home.answer(ASKED, said.put_nowait))
         assert await said.get() == SentencePassed(AnsweredSentence(ASKED.text, (1,)))
@@ -185,7 +185,7 @@ async def test_sentences_arrive_while_the_rest_is_being_made() -> None:
 
 async def test_a_server_that_is_stopped_ends_its_turns_before_it_closes(caplog: pytest.LogCaptureFixture) -> None:
     """They are recorded, and who asked is told in one line."""
-    slow = Slow(House())
+    slow = Slow(FakeServices())
     with open_socket(Path.cwd()) as bound:
         async with serve_socket(build_control_app(slow), bound, grace=0), connect_service(Path.cwd()) as home:
             assert home
@@ -202,13 +202,13 @@ async def test_a_server_that_is_stopped_ends_its_turns_before_it_closes(caplog: 
 async def test_many_ask_at_once() -> None:
     """Each gets its own."""
 
-    class Echo(HouseHome):
+    class Echo(FakeHome):
         async def answer(self, asked: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
             await asyncio.sleep(0)
             tell(SearchStarted(asked.text))
             return answered(text=asked.text)
 
-    async with remote(Echo(House()), Path.cwd()) as home:
+    async with remote(Echo(FakeServices()), Path.cwd()) as home:
         texts = [f"question {number}" for number in range(30)]
         done = await asyncio.gather(*(home.answer(TurnRequest(text, ASKER), lambda _: None) for text in texts))
 
@@ -270,7 +270,7 @@ async def test_a_server_that_breaks_off_is_told_in_one_line() -> None:
 
 async def test_nonsense_is_refused_and_harms_nobody() -> None:
     """A request that none of our clients would send."""
-    async with serve_control(HouseHome(House()), Path.cwd(), grace=5):
+    async with serve_control(FakeHome(FakeServices()), Path.cwd(), grace=5):
         transport = httpx.AsyncHTTPTransport(uds=str(find_socket(Path.cwd())))
         async with httpx.AsyncClient(transport=transport, base_url="http://footnote") as client:
             statuses = [
@@ -291,7 +291,7 @@ async def test_a_home_with_a_long_path_is_reached(tmp_path: Path) -> None:
     """No socket can stand in it."""
     folder = tmp_path / ("h" * 200)
     folder.mkdir()
-    async with remote(HouseHome(House()), folder) as home:
+    async with remote(FakeHome(FakeServices()), folder) as home:
         assert await home.answer(ASKED, lambda _: None) == answered()
     with socket.socket(socket.AF_UNIX) as client, pytest.raises(OSError, match="path too long"):
         client.connect(str(folder / "control" / "socket"))

@@ -20,7 +20,7 @@ from bot.settings.tables.settings_tables import Settings
 from bot.types import TurnRequest, TurnResult
 from pipeline.types import Event, PassagesFound, SearchStarted
 from storage.types import CorpusInfo, Hit
-from tests.bot.house import DAY, answered, hit
+from tests.bot.fake_services import DAY, answered, hit
 
 ANNA, BOB, EVE = "anna-" * 8, "bob--" * 8, "eve--" * 8
 ERAS = ("legacy", "2026-07-28")

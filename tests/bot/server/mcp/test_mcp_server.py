@@ -12,7 +12,7 @@ from bot.server.mcp.tool_calls import TOOLS, make_owner_asker, make_token_asker
 from bot.server.mcp.tool_results import QUOTED
 from pipeline.errors import ModelUnavailable
 from pipeline.types import Answer, Status
-from tests.bot.house import abstained, answered
+from tests.bot.fake_services import abstained, answered
 from tests.bot.server.mcp.programs import ANNA, BOB, ERAS, EVE, SETTINGS, Library, call, connected, served
 
 LISTING = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}

@@ -21,7 +21,7 @@ from bot.server.mcp.tool_results import (
 from bot.views.sanitize import strip_invisible
 from pipeline.types import Answer, AnsweredSentence, Status
 from storage.types import CheckedClaim, Claim, CorpusInfo, Hit, Verdict
-from tests.bot.house import DAY, abstained, answered, citation, document, hit, passage
+from tests.bot.fake_services import DAY, abstained, answered, citation, document, hit, passage
 from tests.thorough import sample
 
 HOSTILE = (

@@ -128,7 +128,7 @@ def logged() -> tuple[LogEntry, LogEntry, LogEntry]:
 
 
 @dataclass
-class House:
+class FakeServices:
     """What the doors lead to. `answer` may raise what it returns."""
 
     corpora: tuple[CorpusInfo, ...] = (CorpusInfo("handbook", 3, 12, DAY, 1),)
@@ -172,7 +172,7 @@ class House:
     async def _open_home(self, settings: Settings) -> AsyncIterator[LocalService]:
         del settings
         self.opened.append(False)
-        yield HouseHome(self)
+        yield FakeHome(self)
 
     @asynccontextmanager
     async def _open_app(self, settings: Settings, *, rebuilding: bool = False) -> AsyncIterator[Any]:
@@ -200,10 +200,10 @@ class House:
 
 
 @dataclass
-class HouseHome:
+class FakeHome:
     """The house's home."""
 
-    house: House
+    house: FakeServices
 
     async def answer(self, asked: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
         """Give the scripted answer, or wait to be stopped."""

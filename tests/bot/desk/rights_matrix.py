@@ -48,7 +48,7 @@ FOLLOW_UP = "And what else do they hold?"
 CHECKED = "The vaults hold maps."
 
 
-async def telling_all(talk, kit):
+async def reveal_everything(talk, kit):
     """Search, and say all that can be said; where it is asked what is only found, check nothing."""
     hits = await kit.search(SearchQuery(talk.question.text), 9)
     for text in [demo.demo.answer for demo in await kit.demos(talk.question.text, 9) if demo.demo.corpora]:
@@ -79,16 +79,16 @@ async def fill(home: Path) -> None:
 
 
 @asynccontextmanager
-async def leaking(home: Path, dialect: Dialect) -> AsyncIterator["House"]:
+async def open_rights_matrix(home: Path, dialect: Dialect) -> AsyncIterator["RightsMatrix"]:
     """Serve a platform, with the bot that has the three corpora in its home."""
     with opened(home) as store:
-        app = App(Settings(home=home), store, systems=registered(extractive=telling_all), **kept(store))
+        app = App(Settings(home=home), store, systems=registered(extractive=reveal_everything), **kept(store))
         platform = MemoryPlatform(dialect)
-        yield House(app, platform, platform)
+        yield RightsMatrix(app, platform, platform)
 
 
 @dataclass
-class House:
+class RightsMatrix:
     """The bot, its platform, and what its settings allow just now."""
 
     app: App
@@ -215,7 +215,7 @@ class House:
             said = await getattr(acting, name)(what, self.asker(*who), *more)
         except ActionDenied as denied:
             said = denied.words
-        assert not found_in(said) - self.may(*who), (name, who, said)
+        assert not find_corpora(said) - self.may(*who), (name, who, said)
         self.look()
         return said
 
@@ -230,7 +230,7 @@ class House:
             place = facts.get("channel") or (posted.channel if posted else "")
             only = facts.get("only", "") or place.removeprefix("D-")
             may = self.may("" if place.startswith("D-") else place, only)
-            assert not found_in(facts) - may, (name, facts)
+            assert not find_corpora(facts) - may, (name, facts)
 
     async def earlier(self, question: Question) -> str:
         """Return what of its conversation was remembered for a question."""
@@ -239,7 +239,7 @@ class House:
         return next(str(entry.body["earlier"]) for entry in entries if entry.kind is EntryKind.TURN_OPENED)
 
 
-def found_in(value: Any) -> frozenset[str]:
+def find_corpora(value: Any) -> frozenset[str]:
     """Return the corpora of which anything stands in a value."""
     return frozenset(name for name in CORPORA if name in repr(value).lower())
 

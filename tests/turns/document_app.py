@@ -27,7 +27,7 @@ from tests.storage.stores import kept, opened
 
 
 @dataclass(frozen=True)
-class Told:
+class AnsweredTurn:
     """A turn: how it was answered, what the model was asked, and what is on record."""
 
     done: TurnResult
@@ -68,13 +68,15 @@ class Told:
 
 
 @dataclass(frozen=True)
-class House:
+class DocumentApp:
     app: App
     system: str = "wikichat"
 
-    async def ask(self, text: str, script: Script, *earlier: Turn, tell: Callable[[Event], None] | None = None) -> Told:
+    async def ask(
+        self, text: str, script: Script, *earlier: Turn, tell: Callable[[Event], None] | None = None
+    ) -> AnsweredTurn:
         """Take one turn, and hold the record to what every turn keeps."""
-        llm, checked = ScriptedLLM(spoken(script, self.system)), list[CheckedClaim]()
+        llm, checked = ScriptedLLM(adapt_script(script, self.system)), list[CheckedClaim]()
 
         def listen(event: Event) -> None:
             if isinstance(event, ClaimChecked):
@@ -85,7 +87,7 @@ class House:
         asked = TurnRequest(text, Asker(platform="terminal", kind="terminal"), earlier=earlier, system=self.system)
         done = await answer(replace(self.app, llm=llm), asked, listen)
         entries = tuple(await self.app.audit.turn(done.answer_id))
-        told = Told(done, llm, entries)
+        told = AnsweredTurn(done, llm, entries)
         assert verify_turn(entries) == ()
         assert [entry.kind for entry in (entries[0], entries[-1])] == [EntryKind.TURN_OPENED, EntryKind.TURN_CLOSED]
         assert (entries[0].body["question"], told.closed["status"]) == (text, done.answer.status)
@@ -97,15 +99,15 @@ class House:
         return told
 
 
-def spoken(script: Script, system: str) -> Script:
+def adapt_script(script: Script, system: str) -> Script:
     """Return a script as a system speaks it: what one splits from a reply, the other claims at once."""
     return Following({**script, "generate": script["split"]} if system == "wikichat-fast" and script else script)
 
 
 @contextmanager
-def opened_house(home: Path, source: DocumentSource, corpus: str) -> Iterator[House]:
+def open_document_app(home: Path, source: DocumentSource, corpus: str) -> Iterator[DocumentApp]:
     """Index a source and open the house over it."""
     with opened(home, open_embedder("minilm", {})) as store:
         asyncio.run(refresh_corpus(source, corpus, store, progress=lambda _: None))
         checker = SupportChecker(LazyReader(load_token_states, store.threads.states))
-        yield House(App(Settings(home=home), store, **kept(store), supports=checker))
+        yield DocumentApp(App(Settings(home=home), store, **kept(store), supports=checker))

@@ -39,20 +39,20 @@ from storage.errors import HomeUnusable
 from storage.types import EntryKind, LogEntry, NewQuestion, QueuedQuestion
 
 DAY = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
-HOUSE = "slack"
+PLATFORM = "slack"
 
 
 def question(number: int = 1, channel: str = "C1", thread: str = "", **changes: Any) -> Question:
     """Return a question; each number has a thread of its own unless one is named."""
-    place = Place(HOUSE, "T1", channel, thread or f"t{number}")
-    asker = Asker(HOUSE, "channel", "T1", channel, "U1")
+    place = Place(PLATFORM, "T1", channel, thread or f"t{number}")
+    asker = Asker(PLATFORM, "channel", "T1", channel, "U1")
     facts = {"message": f"m{number}", "handle": "xoxb-secret" if number % 2 else ""}
     conversation = f"{place.channel_id}/{place.thread}"
     key = f"{place.channel_id}/{number}"
     return Question(key, "ask", f"Question {number}?", asker, place, conversation, DAY, **facts | changes)
 
 
-class Dead(asyncio.CancelledError):
+class ProcessDied(asyncio.CancelledError):
     """The process is no more."""
 
 
@@ -74,7 +74,7 @@ class Fuse:
         if self.dead.is_set():
             if not self.buried:
                 await asyncio.Event().wait()
-            raise Dead
+            raise ProcessDied
 
 
 @dataclass
@@ -109,7 +109,7 @@ class World:
 
     def read(self, number: int = 1, channel: str = "C1") -> list[View]:
         """Return what stands now in answer to a question."""
-        return [view for key, view in self.posts.values() if key == f"{HOUSE}:T1/{channel}/{number}"]
+        return [view for key, view in self.posts.values() if key == f"{PLATFORM}:T1/{channel}/{number}"]
 
     def entries(self, kind: EntryKind) -> list[LogEntry]:
         """Return the entries of a kind."""
@@ -240,7 +240,7 @@ class MemoryPlatform:
     gate: asyncio.Event | None = None
     """While it is not set, nothing can be shown."""
     sign: ProgressSign = ProgressSign.NONE
-    name: str = HOUSE
+    name: str = PLATFORM
     exclusion: Exclusion = Exclusion.NONE  # of whoever asks
     signs: list[View] = field(default_factory=list)
     """What was shown by signs."""
@@ -303,7 +303,7 @@ class MemoryPlatform:
 
 
 @dataclass
-class System:
+class EchoSystem:
     """What answers: it repeats the question. `gates` hold it at the question's text; `errors` end it there."""
 
     world: World
@@ -360,7 +360,7 @@ def prepare(world: World, entry: LogEntry) -> Any:
 
 
 @dataclass
-class Waits:
+class ManualClock:
     """A clock that stands still until it is moved."""
 
     sleepers: list[tuple[float, asyncio.Event]] = field(default_factory=list)
@@ -389,18 +389,18 @@ async def settle() -> None:
 
 
 @dataclass
-class Office:
+class DeskSetup:
     """A desk and what it works with."""
 
     world: World
     platform: MemoryPlatform
-    system: System
+    system: EchoSystem
     desk: Desk
-    waits: Waits
+    clock: ManualClock
     queue: Any
 
 
-def office(
+def make_desk(
     world: World | None = None,
     *,
     sleep: Any = None,
@@ -408,10 +408,10 @@ def office(
     now: Callable[[], datetime] = lambda: DAY,
     sole: bool = True,
     **traits: Any,
-) -> Office:
-    """Open an office on a world; `traits` are the platform's."""
+) -> DeskSetup:
+    """Return a desk on a world; `traits` are the platform's."""
     world = world or World()
-    platform, system, waits = MemoryPlatform(world, **traits), System(world), Waits()
+    platform, system, waits = MemoryPlatform(world, **traits), EchoSystem(world), ManualClock()
 
     async def plan(house: Any, asked: Question, row: QueuedQuestion, turn_id: str) -> TurnPlan:
         del house
@@ -452,38 +452,38 @@ def office(
     clock = Clock(now, sleep or waits.sleep)
     pace = SchedulerSettings(room or ConcurrencyLimit(8, 4), grace=5.0)
     queue = MemoryQueue(world)
-    desk = Desk(queue, {HOUSE: platform}, ports, lambda: pace, sole=sole, clock=clock)
-    return Office(world, platform, system, desk, waits, queue)
+    desk = Desk(queue, {PLATFORM: platform}, ports, lambda: pace, sole=sole, clock=clock)
+    return DeskSetup(world, platform, system, desk, waits, queue)
 
 
 @asynccontextmanager
-async def at_work(world: World | None = None, **traits: Any) -> Any:
-    """Open an office, and close it at the end without waiting for what hangs."""
-    opened, closing_down = office(world, **traits), None
+async def running_desk(world: World | None = None, **traits: Any) -> Any:
+    """Run a desk, and stop it at the end without waiting for hanging jobs."""
+    opened, closing_down = make_desk(world, **traits), None
     try:
         async with opened.desk.running():
             try:
                 yield opened
             finally:
-                closing_down = asyncio.create_task(_hurry(opened.waits))
+                closing_down = asyncio.create_task(_hurry(opened.clock))
     finally:
         if closing_down:
             closing_down.cancel()
 
 
-async def _hurry(waits: Waits) -> None:
+async def _hurry(clock: ManualClock) -> None:
     while True:
-        await waits.move(60.0)
+        await clock.move(60.0)
 
 
-async def done(world: World, ticket: int = 1) -> QueuedQuestion:
+async def wait_until_done(world: World, ticket: int = 1) -> QueuedQuestion:
     """Wait until a question is done with."""
     async with asyncio.timeout(60):
-        await until(world, lambda: world.rows[ticket].state == "done")
+        await wait_until(world, lambda: world.rows[ticket].state == "done")
     return world.rows[ticket]
 
 
-async def until(world: World, holds: Callable[[], bool]) -> None:
+async def wait_until(world: World, holds: Callable[[], bool]) -> None:
     """Wait until something holds of the queue's rows."""
     world.changed = asyncio.Event()
     while not holds():

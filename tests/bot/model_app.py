@@ -34,20 +34,20 @@ _TEMPLATES = tuple(sorted(file.stem for file in TEMPLATE_FOLDER.glob("[!_]*.j2")
 
 
 @dataclass(frozen=True)
-class Cut:
+class CutReply:
     """A streamed reply whose connection is closed after these words."""
 
     text: str
 
 
 @dataclass(frozen=True)
-class Stalled:
+class StalledReply:
     """A streamed reply after whose pieces nothing comes any more."""
 
     reply: Reply
 
 
-def stage_of(request: ChatRequest) -> str:
+def find_stage(request: ChatRequest) -> str:
     """Return the template that a request is made of, by its instruction."""
     said = request.body["messages"][0]["content"]
     return next(template for template in _TEMPLATES if any(map(said.startswith, _instructions(template))))
@@ -60,7 +60,7 @@ def _instructions(template: str) -> tuple[str, ...]:
     return tuple(render_prefix(template, manner)[0].text for manner in manners)
 
 
-def following(script: Mapping[str, Any]):
+def script_model(script: Mapping[str, Any]):
     """Return the script of a server whose model says these lines, by template, and quotes where there is none.
 
     What a template has no line of its own for is told by the line for its kind of reply: of `answer` by `draft`'s.
@@ -71,11 +71,11 @@ def following(script: Mapping[str, Any]):
     lines.setdefault("verdicts", _of_one_claim(lines["verify"]) if callable(lines["verify"]) else lines["verify"])
 
     def answer(request: ChatRequest) -> Reply | Fault:
-        template, kind = stage_of(request), detect_kind(request.body)
+        template, kind = find_stage(request), detect_kind(request.body)
         line = lines[template] if template in lines else lines[kind] if kind in lines else usual[kind]
-        if isinstance(line, Cut):
+        if isinstance(line, CutReply):
             return Fault((*encode_reply(request, Reply(line.text))[:-2], Ending.CLOSE))
-        if isinstance(line, Stalled):
+        if isinstance(line, StalledReply):
             return Fault((*encode_reply(request, line.reply)[:-4], Ending.HANG))
         said = line(_call(request)) if callable(line) else line
         return Reply(said) if isinstance(said, str) else said
@@ -96,11 +96,11 @@ def _call(request: ChatRequest) -> ModelCall:
 
 
 @asynccontextmanager
-async def modelled(
+async def open_model_app(
     home: Path, script: Mapping[str, Any] | Script | None = None, *, limits: LimitSettings | None = None, **changes: Any
 ) -> AsyncIterator[tuple[App, ModelServer]]:
     """Open the house; `changes` are of the model's settings."""
-    async with serve(script if callable(script) else following(script or {})) as server, AsyncExitStack() as stack:
+    async with serve(script if callable(script) else script_model(script or {})) as server, AsyncExitStack() as stack:
         with opened(home) as store:
             await refresh_corpus(PageSource(PAGES), "handbook", store, progress=lambda _: None)
             given = {"name": "small-model", "base_url": server.url, "api_key": KEY, "structured": "text", "retries": 0}
@@ -111,6 +111,6 @@ async def modelled(
             yield replace(app, supports=reads_alike, examines=reads_alike), server
 
 
-def asking(text: str = "When was Skarholm lighthouse built?", **more: Any) -> TurnRequest:
+def make_request(text: str = "When was Skarholm lighthouse built?", **more: Any) -> TurnRequest:
     """Ask at the terminal."""
     return TurnRequest(text, Asker(platform="terminal", kind="terminal"), **more)

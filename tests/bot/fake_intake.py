@@ -8,7 +8,7 @@ from bot.types import IntakeStatus, Question
 
 
 @dataclass
-class Taker:
+class FakeIntake:
     """What is handed to archives and to what catches up."""
 
     made: Callable[[Any], Question | None]
@@ -24,7 +24,7 @@ class Taker:
     deleted: list[Any] = field(default_factory=list)
 
     @property
-    def directory(self) -> "Taker":
+    def directory(self) -> "FakeIntake":
         """Return what is known of places."""
         return self
 

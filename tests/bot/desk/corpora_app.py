@@ -57,7 +57,7 @@ def settings(home: Path, readers: dict[str, Sequence[str]] | None = None, **more
 
 
 @asynccontextmanager
-async def house(home: Path) -> AsyncIterator[App]:
+async def open_corpora_app(home: Path) -> AsyncIterator[App]:
     """Open a house of all corpora."""
     corpora = {
         name: {mark: {"title": f"The {mark}", "": f"The {mark} is open at ten."}} for name, mark in MARKS.items()
@@ -68,7 +68,7 @@ async def house(home: Path) -> AsyncIterator[App]:
 
 
 @dataclass
-class Talk:
+class RecordedConversation:
     """One conversation in a channel, held by hand: questions go into the queue, are answered, and done with."""
 
     app: App
@@ -111,7 +111,7 @@ class Talk:
 
 
 @dataclass
-class Hearing:
+class FakeHistory:
     """What of a platform is asked here: the conversation, or why it cannot be had."""
 
     said: tuple[ConversationMessage, ...] = ()
@@ -127,6 +127,6 @@ class Hearing:
         return self.said
 
 
-def heard(message: str, text: str, minutes: float, user: str = "U7") -> ConversationMessage:
+def make_message(message: str, text: str, minutes: float, user: str = "U7") -> ConversationMessage:
     """Return a message, so many minutes after the conversation began; of ours where `user` is empty."""
     return ConversationMessage(message, user, text, START + timedelta(minutes=minutes))

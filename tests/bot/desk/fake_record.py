@@ -68,7 +68,7 @@ def citation(number: int, corpus: str) -> Citation:
 
 
 @dataclass(frozen=True)
-class Told:
+class RecordedTurn:
     """A turn as a test wants it."""
 
     asker: Asker = field(default_factory=in_channel)
@@ -134,10 +134,10 @@ def _claim(corpus: str, verdict: Verdict) -> CheckedClaim:
 
 
 @dataclass
-class Examples:
+class FakeExamples:
     """The approved answers, and what is on record of them."""
 
-    record: "Record"
+    record: "FakeRecord"
     kept: list[ApprovedExample] = field(default_factory=list)
 
     async def all(self) -> tuple[ApprovedExample, ...]:
@@ -152,7 +152,7 @@ class Examples:
 
 
 @dataclass
-class Record:
+class FakeRecord:
     """An app, as far as acting uses it."""
 
     settings: Settings
@@ -169,18 +169,18 @@ class Record:
     """What is raised when something is read."""
 
     def __post_init__(self) -> None:
-        self.examples = Examples(self)
+        self.examples = FakeExamples(self)
 
     @property
-    def queue(self) -> "Record":
+    def queue(self) -> "FakeRecord":
         return self
 
     audit = manifest = overrides = queue
 
-    def snapshot(self) -> "Record":
+    def snapshot(self) -> "FakeRecord":
         return self
 
-    def add(self, told: Told) -> int:
+    def add(self, told: RecordedTurn) -> int:
         """Put a turn on record as answered; return its ticket."""
         number = len(self.rows) + 1
         new = replace(encode_question(told.question(number)), sending=True)
@@ -238,7 +238,7 @@ class Record:
 
 
 @dataclass
-class Stage:
+class FakePlatform:
     """A platform that notes what it is told. `faults` are raised one after the other, instead of posting."""
 
     faults: list[Exception] = field(default_factory=list)
@@ -281,10 +281,12 @@ class Stage:
         return PostedMessages((f"call{len(self.called)}",))
 
 
-def house(readers: dict[str, tuple[str, ...]] | None = None, **more: Any) -> tuple[Record, Stage, AnswerActions]:
-    """Return a record, a platform, and what acts on them; everybody reads all corpora unless told otherwise."""
-    record, stage = Record(settings(readers), **more), Stage()
-    return record, stage, AnswerActions(record, {"slack": stage})
+def make_actions(
+    readers: dict[str, tuple[str, ...]] | None = None, **changes: Any
+) -> tuple[FakeRecord, FakePlatform, AnswerActions]:
+    """Return a record, a platform, and the actions on them; by default every user reads all corpora."""
+    record, platform = FakeRecord(settings(readers), **changes), FakePlatform()
+    return record, platform, AnswerActions(record, {"slack": platform})
 
 
 def settings(readers: dict[str, tuple[str, ...]] | None = None, **channel: Any) -> Settings:
@@ -295,7 +297,7 @@ def settings(readers: dict[str, tuple[str, ...]] | None = None, **channel: Any) 
     return Settings(corpus=corpus, channel=channels)
 
 
-async def denial(awaited: Any) -> str:
+async def read_denial(awaited: Any) -> str:
     """Return the words of what is denied; fail if it is not."""
     try:
         given = await awaited
