@@ -75,7 +75,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("why", HOSTILE)
-async def test_nothing_false_gets_out(gate: Gate, events: list[Event], why: str) -> None:
+async def test_false_sentence_is_withheld(gate: Gate, events: list[Event], why: str) -> None:
     """Whatever is wrong with a sentence, it is withheld, counted, and nobody hears of it."""
     passed = await gate.say(HOSTILE[why])
 
@@ -110,7 +110,7 @@ async def test_white_space_is_no_difference(gate: Gate) -> None:
     assert await gate.say(CitedSentence("The office\nopens  at nine.", (OPENS,)))
 
 
-async def test_several_whole_sentences_may_be_said_at_once(gate: Gate) -> None:
+async def test_several_sentences_may_be_said_together(gate: Gate) -> None:
     """Neighbouring sentences of one passage are a quotation too."""
     assert await gate.say(sentence(OFFICE, "The office opens at nine. It closes at six."))
 
@@ -190,7 +190,7 @@ class TestJudgement:
         assert gate.answer(Status.ANSWERED).withheld == 0
 
     @pytest.mark.parametrize("error", [UnreadableReply("odd"), BudgetExceeded("spent"), ModelUnavailable("away")])
-    async def test_what_cannot_be_judged_leaves_only_where_the_local_check_is_sure(self, error: PipelineError) -> None:
+    async def test_failed_judgement_lets_out_only_sure_sentences(self, error: PipelineError) -> None:
         """Doubt is no reason to speak; the turn goes on."""
         assert await self.gate(SURE, error).say(self.SENTENCE)
         for support in (DOUBTFUL, APPEALABLE):
@@ -198,12 +198,12 @@ class TestJudgement:
             assert not await gate.say(self.SENTENCE)
             assert gate.withheld[0].reason == f"{support.reasons[0]}; it could not be verified: {error}"
 
-    async def test_nothing_to_judge_by_withholds_it(self) -> None:
+    async def test_sentence_is_withheld_without_evidence_to_judge_by(self) -> None:
         """A verdict may have no ground."""
         assert not await self.gate(APPEALABLE, None).say(self.SENTENCE)
 
     @pytest.mark.parametrize(("support", "passes"), [(VERBATIM, True), (FALSE, False)])
-    async def test_what_is_certain_is_not_asked(self, support: Support, *, passes: bool) -> None:
+    async def test_certain_sentence_is_not_judged(self, support: Support, *, passes: bool) -> None:
         """A quotation leaves, and what is surely false does not: the model might be talked into it."""
         gate = self.gate(support, AssertionError("asked"))
 
@@ -220,7 +220,7 @@ class TestJudgement:
         gate = Gate(found={OFFICE.passage.id: OFFICE}, supports=doubts, tell=lambda _: None)
         assert not await gate.say(self.SENTENCE)
 
-    async def test_what_is_judged_beforehand_is_judged_once(self) -> None:
+    async def test_early_judgement_is_not_repeated(self) -> None:
         """And nothing leaves before it is said."""
         gate = self.gate(SURE, self.opinion(Verdict.SUPPORTS))
 
@@ -253,7 +253,7 @@ async def test_a_note_may_name_the_language_of_its_page(gate: Gate) -> None:
     assert await gate.say(sentence(LEAVE, "Everyone has 30 days of leave.", note="Leave, English"))
 
 
-async def test_what_is_withheld_is_logged_by_its_count_alone(gate: Gate, caplog: pytest.LogCaptureFixture) -> None:
+async def test_withheld_sentences_are_logged_by_count_only(gate: Gate, caplog: pytest.LogCaptureFixture) -> None:
     """Nothing false reaches a terminal by way of a log: no warning, and neither the sentence nor the reason."""
     caplog.set_level(logging.DEBUG, logger="pipeline.gate")
     await gate.say(CitedSentence("The office opens at ten.", (OPENS,)))

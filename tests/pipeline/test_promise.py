@@ -27,7 +27,7 @@ TEXTS = st.lists(
 
 
 @given(reply=REPLIES, texts=TEXTS, foreign=st.booleans())
-async def test_nothing_leaves_that_is_not_supported(reply: str, texts: list[str], foreign: bool) -> None:  # noqa: FBT001
+async def test_unsupported_sentence_never_leaves(reply: str, texts: list[str], foreign: bool) -> None:  # noqa: FBT001
     """For any reply over any passages, some of them never found, the gate keeps its word.
 
     Each sentence let through passed the check on what it cites, all that it cites was found in this turn, and footnotes
@@ -62,7 +62,7 @@ async def test_nothing_leaves_that_is_not_supported(reply: str, texts: list[str]
     assert {citation.passage_id for citation in answer.citations} <= set(found)
 
 
-async def test_what_is_supported_leaves() -> None:
+async def test_supported_sentence_leaves() -> None:
     """The property above would hold of a gate that lets nothing through: here two sentences of four pass."""
     mill = hit("Ingrid founded the mill in Lauvik in 1921. It closed in 1987 after a fire.", key="mill.md")
     reply = """

@@ -140,7 +140,7 @@ async def test_a_search_that_is_cancelled_is_noted() -> None:
     assert recorder.steps[0].facts["error"] == "CancelledError"
 
 
-async def test_what_nobody_has_checked_is_not_told() -> None:
+async def test_unchecked_claim_is_not_shown() -> None:
     """While a claim is looked up, whoever waits sees that, and not the claim; the record has it."""
     events: list[Event] = []
     recorder = Recorder(Shelf([hit("The office opens at nine.")]).search, tell=events.append)

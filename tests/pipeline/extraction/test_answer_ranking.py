@@ -104,7 +104,7 @@ def test_a_sentence_offers_what_is_asked_for_or_not(question: str, amount: float
         ("Where is the dog?", "Dogs are welcome in Ghent.", "subject", 0.0),
     ],
 )
-def test_what_kind_of_answer_a_sentence_is(question: str, text: str, name: str, value: float) -> None:
+def test_answer_kind_of_a_sentence_is_detected(question: str, text: str, name: str, value: float) -> None:
     """Whether it has the quantity that is asked for, says what may be, and holds for everyone."""
     hit = replace(OFFICE, passage=replace(OFFICE.passage, text=text))
     asked = weigh_question(question, "", "en", [hit])
@@ -113,7 +113,7 @@ def test_what_kind_of_answer_a_sentence_is(question: str, text: str, name: str, 
     assert getattr(found.features, name) == value
 
 
-def test_what_stands_nearer_to_the_beginning_of_its_passage_and_page_is_known() -> None:
+def test_position_in_passage_and_page_is_a_feature() -> None:
     second = replace(LEAVE, passage=replace(LEAVE.passage, id="leave.md#1", position=1))
     asked = weigh_question("leave", "", "en", HITS)
     found = score_candidates(asked, find_candidates([LEAVE, second]), [0.0] * 4)
@@ -147,7 +147,7 @@ def test_cosines_count_as_far_as_the_embedder_knows_the_language() -> None:
     ]
 
 
-def test_what_a_reader_says_is_a_sign_of_those_it_read() -> None:
+def test_reader_scores_are_features_of_read_candidates() -> None:
     """What it did not read counts as the worst of those."""
     question, ranked = thought("How many days of leave has everyone?")
 
@@ -187,7 +187,7 @@ def test_a_passage_is_read_only_if_that_may_change_the_best(said: float, then: l
     assert candidate_cascade.list_readable(question, ranked, {0: said, 1: 0.0, 2: 0.0}) == []
 
 
-def test_who_is_compared_is_scored_as_if_it_always_had_been() -> None:
+def test_compared_candidates_are_scored_as_if_always_compared() -> None:
     """And nobody else changes."""
     question, found = weigh_question("Which leave?", "", "en", HITS), find_candidates(HITS)
     scored = score_candidates(question, found, candidate_cascade.estimate_cosines(found))
@@ -197,7 +197,7 @@ def test_who_is_compared_is_scored_as_if_it_always_had_been() -> None:
     assert compared == [scored[0], score_candidates(question, found, [0.7] * 3)[1], scored[2]]
 
 
-def test_what_is_known_of_the_best_speaks_for_an_answer() -> None:
+def test_features_of_the_best_raise_the_chance() -> None:
     """How much there is on the topic counts only where enough was found."""
     question, ranked = thought("What does leave cost?")
     low, high = answer_ranking.TOPIC_DEPTH
@@ -237,7 +237,7 @@ def test_no_candidate_has_no_chance() -> None:
     ("question", "share"),
     [("When does Ghent open?", 1.0), ("When does Ghent or Bruges open?", 0.5), ("When does it open?", 1.0)],
 )
-def test_names_of_the_question_must_stand_in_the_passage(question: str, share: float) -> None:
+def test_share_of_question_names_in_passage_is_a_feature(question: str, share: float) -> None:
     """A question about Bruges is not answered by a page about Ghent."""
     reading, ranked = thought(question)
     office = [one for one in ranked if one.candidate.hit is OFFICE]

@@ -25,7 +25,7 @@ from pipeline.extraction.candidates import AnswerType, classify_question, has_an
         ("Whoever painted it was good", None),
     ],
 )
-def test_the_kind_is_told_by_the_first_question_words(question: str, kind: AnswerType | None) -> None:
+def test_answer_type_follows_the_first_question_words(question: str, kind: AnswerType | None) -> None:
     """In several languages."""
     assert classify_question(question) is kind
 
@@ -45,7 +45,7 @@ def test_the_kind_is_told_by_the_first_question_words(question: str, kind: Answe
         ("It is led by a woman.", AnswerType.PERSON, False),
     ],
 )
-def test_what_the_question_names_itself_is_no_offer(sentence: str, kind: AnswerType, *, offered: bool) -> None:
+def test_names_from_the_question_are_not_offered_as_answers(sentence: str, kind: AnswerType, *, offered: bool) -> None:
     """A number or a name counts only if it is news."""
     assert has_answer_type(sentence, kind, "What did Anna get for the 3 days?") is offered
 

@@ -86,7 +86,7 @@ def test_code_is_offered_only_where_nothing_else_was_found() -> None:
     assert [candidate.text for candidate in find_candidates([code])] == ["make install"]
 
 
-def test_the_context_of_a_candidate_is_what_stands_above_it() -> None:
+def test_candidate_context_includes_its_headings() -> None:
     """Title, section and the line that leads to it: what a person would read to understand it."""
     found = find_candidates([hit("Bring:\n- a badge", title="Office", section="First day › Morning")])
 
@@ -99,7 +99,7 @@ pieces = st.lists(
 
 
 @given(pieces.map("\n".join), st.sampled_from(list(PassageKind)))
-def test_every_candidate_stands_in_its_passage(text: str, kind: PassageKind) -> None:
+def test_every_candidate_is_in_its_passage(text: str, kind: PassageKind) -> None:
     """Its evidence is verbatim, and it has something to read."""
     for candidate in find_candidates([hit(text, kind=kind)]):
         start, end = candidate.span
@@ -130,7 +130,7 @@ def test_every_candidate_stands_in_its_passage(text: str, kind: PassageKind) -> 
         ("Do I get 7 days off?", "You get 5 days off.", False),
     ],
 )
-def test_a_thing_is_told_from_others_of_its_kind(question: str, text: str, *, others: bool) -> None:
+def test_designations_distinguish_things_of_a_kind(question: str, text: str, *, others: bool) -> None:
     """By a letter, a number, a code or a name; an initial is no such letter, and what is counted no thing."""
     (found,) = find_candidates([hit(text, title="Page")])
 
@@ -147,9 +147,7 @@ def test_a_thing_is_told_from_others_of_its_kind(question: str, text: str, *, ot
         (PassageKind.TABLE, "Room: 7; People: 12", "Rooms", "", False),
     ],
 )
-def test_what_is_above_tells_which_thing_it_is(
-    kind: PassageKind, text: str, title: str, section: str, *, others: bool
-) -> None:
+def test_headings_designate_the_thing(kind: PassageKind, text: str, title: str, section: str, *, others: bool) -> None:
     (found,) = find_candidates([hit(text, title=title, section=section, kind=kind)])
 
     assert is_about_others(found, "How many people does room 7 hold?") is others

@@ -35,7 +35,7 @@ def test_the_best_comes_first_and_the_rest_in_the_order_of_the_text() -> None:
     assert said(scored) == ["Last comes another one.", "First comes this line.", "Then comes that line."]
 
 
-def test_at_most_so_many_are_said() -> None:
+def test_limit_bounds_the_quotes() -> None:
     """The limit holds, whatever else would fit."""
     assert said(ranked([PAGE], "Last comes another one.", "Then comes that line."), limit=1) == [
         "Last comes another one."
@@ -51,7 +51,7 @@ def test_of_pages_of_one_day_that_disagree_the_better_comes_first() -> None:
     assert said(ranked([old, new], *better)) == better
 
 
-def test_what_is_far_behind_the_best_is_not_said() -> None:
+def test_low_scores_are_not_quoted() -> None:
     """One good sentence is answer enough."""
     assert said(ranked([PAGE], "Then comes that line.")) == ["Then comes that line."]
 
@@ -78,7 +78,7 @@ def test_a_row_that_was_not_asked_for_stays_out() -> None:
     assert said(scored) == ["Pump B: price 349 euros", "Pump A: price 199 euros"]
 
 
-def test_of_a_table_the_row_that_is_asked_for_is_said() -> None:
+def test_requested_table_row_is_quoted() -> None:
     """All of it where the question names none, or several alike."""
     rows = hit("These are the fares:\nTo: Vik; Price: 4 crowns\nTo: Lundey; Price: 9 crowns", kind=PassageKind.TABLE)
     best = [ScoredCandidate(find_candidates([rows])[0], NOTHING, 1.0)]
@@ -91,7 +91,7 @@ def test_of_a_table_the_row_that_is_asked_for_is_said() -> None:
     assert [quote.text for quote in select_quotes(best, 1, "en", question="Fares of Vik and Lundey?")] == [whole]
 
 
-def test_of_a_question_and_its_answer_the_answer_is_said() -> None:
+def test_question_in_a_passage_is_skipped_for_its_answer() -> None:
     """Without the letters that tell the two apart."""
     page = hit("Q: Where are the oars kept?\n\nA: They hang in the shed. Nobody lends them.")
     (best,) = (candidate for candidate in find_candidates([page]) if "oars" in candidate.text)
@@ -116,7 +116,7 @@ def test_a_repetition_in_another_page_is_dropped() -> None:
     assert said(ranked([PAGE, other], "Then comes that line.", "Then comes that line!")) == ["Then comes that line."]
 
 
-def test_a_list_and_its_items_are_not_said_twice() -> None:
+def test_list_and_its_items_are_quoted_once() -> None:
     """What overlaps a chosen sentence is left out."""
     page = hit("Bring with you:\n- a badge\n- a laptop")
 
@@ -125,7 +125,7 @@ def test_a_list_and_its_items_are_not_said_twice() -> None:
     ]
 
 
-def test_a_list_stands_in_a_paragraph_of_its_own() -> None:
+def test_list_starts_a_paragraph() -> None:
     """So does what follows it."""
     page = hit("You need a few things. Bring with you:\n- a badge\n- a laptop\n\nThat is all there is to it.")
     scored = ranked(
@@ -146,7 +146,7 @@ def test_a_sentence_that_opens_with_a_pronoun_names_its_place() -> None:
     ]
 
 
-def test_what_it_stands_for_is_not_named_where_it_was_just_said() -> None:
+def test_pronoun_note_is_omitted_after_its_antecedent() -> None:
     """The sentence before says it."""
     page = hit("The ferry is new. It sails at nine.", title="Ferry")
     sentences = select_quotes(ranked([page], "The ferry is new.", "It sails at nine."), 3, "en")
@@ -159,7 +159,7 @@ NEW = hit("The fee is 25 euros.", key="2026.md", title="Rules 2026", date=dateti
 UNDATED = hit("The fee is 30 euros.", key="undated.md", title="Rules")
 
 
-def test_sources_that_disagree_are_both_said_the_newer_first() -> None:
+def test_disagreeing_sources_are_quoted_newest_first() -> None:
     """Each with its page and date, whichever matches the question better."""
     sentences = select_quotes(
         ranked([OLD, NEW, PAGE], OLD.passage.text, "First comes this line.", NEW.passage.text), 3, "en"
@@ -179,7 +179,7 @@ def test_a_source_without_a_date_comes_after_one_with_a_date() -> None:
     assert [sentence.note for sentence in sentences] == ["Rules 2024, 2024-02-05", "Rules"]
 
 
-def test_every_source_that_disagrees_is_said_and_dated_whatever_the_limit() -> None:
+def test_every_disagreeing_source_is_quoted_and_dated_beyond_the_limit() -> None:
     """Half of a disagreement would pass for the truth; nothing else is added to it."""
     scored = ranked(
         [OLD, UNDATED, NEW, PAGE], OLD.passage.text, UNDATED.passage.text, NEW.passage.text, "It ends here."

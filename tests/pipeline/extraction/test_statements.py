@@ -49,7 +49,7 @@ def test_the_same_words_are_a_repetition() -> None:
 
 
 @given(st.text(max_size=100), st.text(max_size=100))
-def test_nothing_both_repeats_and_contradicts(one: str, other: str) -> None:
+def test_no_statement_both_repeats_and_contradicts(one: str, other: str) -> None:
     """And nothing contradicts itself."""
     first, second = parse_statement(one), parse_statement(other)
 

@@ -81,13 +81,13 @@ async def test_no_more_call_at_once_than_set_and_first_come_is_first_served() ->
     assert [request.text for request in ask.server.requests] == [call.messages[0].text for call in calls]
 
 
-async def test_who_waits_between_tries_leaves_the_place_to_others() -> None:
+async def test_retry_wait_frees_the_slot() -> None:
     async with asking(in_turn(answer_error(429, "Slow down."), GOOD), max_concurrency=1) as ask:
         first, second = await asyncio.gather(ask.complete(), ask.complete())
     assert (first.attempts, second.attempts) == (2, 1)
 
 
-async def test_who_waits_for_a_place_gives_up_at_the_end_of_the_turn() -> None:
+async def test_waiting_for_a_slot_ends_at_the_deadline() -> None:
     async with asking(lambda _: HANG, max_concurrency=1, timeout_seconds=30) as ask:
         holding = asyncio.create_task(ask.complete())
         await ask.server.until(lambda server: len(server.requests) == 1)
@@ -148,7 +148,7 @@ def begun(ending: Ending) -> Script:
         *((answers, ended) for answers in (begun(Ending.HANG), (HANG,)) for ended in ("stopped", "late")),
     ],
 )
-async def test_what_failed_was_stopped_or_took_too_long_is_in_a_turn_s_tokens(
+async def test_lost_tries_count_toward_turn_tokens(
     answers: Script | tuple[Reply | Fault, ...], ended: str, *, streamed: bool
 ) -> None:
     """All that the budget counted is on record, whatever became of the call."""
@@ -176,7 +176,7 @@ async def test_what_failed_was_stopped_or_took_too_long_is_in_a_turn_s_tokens(
     assert used.prompt_tokens + used.completion_tokens == ask.spent.tokens
 
 
-async def test_what_is_closed_at_the_last_words_that_were_held_back_is_told_of() -> None:
+async def test_stream_closed_at_held_text_is_recorded() -> None:
     lost: list[ModelReply] = []
     async with asking(lambda _: Reply("Is it <")) as ask:
         async with aclosing(ask.model.stream(replace(CALL, note_lost=lost.append), ask.spent)) as parts:

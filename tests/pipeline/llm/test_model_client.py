@@ -71,7 +71,7 @@ async def test_a_schema_is_sent_strictly() -> None:
     assert ask.server.requests[0].body["response_format"] == {"type": "json_schema", "json_schema": schema}
 
 
-async def test_in_json_mode_the_schema_stands_at_the_end_of_the_instruction() -> None:
+async def test_json_mode_appends_the_schema_to_the_instruction() -> None:
     async with asking(lambda _: Reply('{"place": "Europe"}'), structured="json") as ask:
         await ask.complete(SCHEMA_CALL)
         await ask.complete(ModelCall("draft", CALL.messages[1:], schema=SCHEMA))

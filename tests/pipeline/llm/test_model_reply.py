@@ -36,7 +36,7 @@ def test_thoughts_are_parted_from_the_text(said: str, meant: tuple[str, str]) ->
     ),
     st.data(),
 )
-def test_where_a_text_is_cut_changes_nothing(parts: list[str], data: st.DataObject) -> None:
+def test_reasoning_filter_ignores_piece_boundaries(parts: list[str], data: st.DataObject) -> None:
     """Held back or not: unless a thought turned out too late to be one, and then it is said so.
 
     White space aside: what stands in front of a reply is dropped before it can turn out to be a thought.
@@ -101,7 +101,7 @@ async def test_a_thinker_by_name_is_held_back_from_the_first(name: str) -> None:
         assert (await ask.stream())[0] == ["In the ", "Alps."]
 
 
-async def test_what_was_held_back_for_nothing_comes_in_the_end_and_at_once_from_then_on() -> None:
+async def test_needless_holding_ends_after_the_first_reply() -> None:
     async with asking(lambda _: Reply("In the Alps."), thinks=True) as ask:
         given, reply = await ask.stream()
         assert (given, reply.text, reply.reasoning) == (["In the Alps."], "In the Alps.", "")
@@ -118,7 +118,7 @@ async def test_a_thought_cut_off_gets_room_at_once() -> None:
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-async def test_a_thought_that_never_ends_is_said_to_be(*, streamed: bool) -> None:
+async def test_unfinished_reasoning_is_reported(*, streamed: bool) -> None:
     async with asking(lambda _: Reply("<think>Low, and so", finish="length")) as ask:
         with pytest.raises(ModelUnavailable, match="used all of its 5120 tokens for reasoning") as caught:
             await (ask.stream() if streamed else ask.complete())

@@ -25,7 +25,7 @@ from tests.pipeline.llm.model_calls import CALL, asking, settings_for
 WRONG = "sk-wrong-9876543210abcdef"
 
 
-def test_what_is_open_is_filled_in_from_the_environment() -> None:
+def test_open_settings_are_filled_from_the_environment() -> None:
     environ = {"OPENAI_API_KEY": " sk-1234567890\n", "OPENAI_BASE_URL": "http://here/v1", "OPENAI_MODEL": "m"}
     filled = fill_from_environment(ModelSettings(), environ)
     assert (filled.name, filled.base_url, filled.api_key) == ("m", "http://here/v1", Secret("sk-1234567890"))
@@ -57,7 +57,7 @@ def test_azure_is_filled_in_from_its_own_variables() -> None:
         (ModelSettings("m", "http://x", Secret("two\nlines")), "is not a valid key"),
     ],
 )
-def test_what_is_missing_is_said_with_what_to_do(settings: ModelSettings, missing: str) -> None:
+def test_missing_settings_raise_with_a_hint(settings: ModelSettings, missing: str) -> None:
     with pytest.raises(ModelUnavailable, match=missing) as caught:
         validate_settings(settings)
     assert caught.value.hint
@@ -77,7 +77,7 @@ def test_settings_show_no_key_and_no_address() -> None:
 
 
 @pytest.mark.parametrize("profile", [OPENAI, AZURE], ids=lambda profile: profile.name)
-async def test_a_wrong_key_is_said_without_it(profile, caplog: pytest.LogCaptureFixture) -> None:
+async def test_wrong_key_error_does_not_contain_the_key(profile, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     async with asking(lambda _: Reply(), profile, api_key=Secret(WRONG)) as ask:
         with pytest.raises(ModelUnavailable, match="does not accept the key") as caught:
@@ -88,7 +88,7 @@ async def test_a_wrong_key_is_said_without_it(profile, caplog: pytest.LogCapture
     assert len(ask.server.rejected) == 1
 
 
-async def test_a_missing_key_is_said_to_be_missing() -> None:
+async def test_missing_key_is_reported() -> None:
     async with asking(lambda _: Reply(), api_key=Secret()) as ask:
         with pytest.raises(ModelUnavailable) as caught:
             await ask.complete()
@@ -129,7 +129,7 @@ async def test_no_error_chains_what_holds_the_request_and_so_the_key() -> None:
         "key my own secret is bad",
     ],
 )
-def test_what_looks_like_a_key_is_not_said(said: str) -> None:
+def test_key_like_text_is_redacted(said: str) -> None:
     clean = redact_text(said, ["my own secret"])
     assert "***" in clean
     for hidden in ("ab12", "wxyz", "eyJ", "0123456789", "my own"):
@@ -137,7 +137,7 @@ def test_what_looks_like_a_key_is_not_said(said: str) -> None:
 
 
 @pytest.mark.parametrize("part", ["zq81xw", "ZQ81XW7KPM44", "xw7kpm", "ab-ZQ81XW7KPM44-cd", "'pm44'"])
-def test_no_part_of_a_key_is_said_in_any_case(part: str) -> None:
+def test_parts_of_a_key_are_redacted_in_any_case(part: str) -> None:
     """Six characters of it tell; fewer may be anything."""
     clean = redact_text(f"The key … {part} … is bad", ["zq81xw7kpm44"])
     assert clean.startswith("The key … ")
@@ -146,7 +146,7 @@ def test_no_part_of_a_key_is_said_in_any_case(part: str) -> None:
     assert not any(piece in clean.lower() for piece in ("zq81xw", "xw7kpm", "7kpm44"))
 
 
-def test_who_asks_by_the_address_is_not_said() -> None:
+def test_address_credentials_are_redacted() -> None:
     """Neither as it is written there, nor as the header has it that is made of it."""
     settings = ModelSettings("m", "http://user:p%40ss@host:1/v1")
     basic, coded = (b64encode(said).decode() for said in (b"user:p@ss", b"user:p%40ss"))
@@ -156,7 +156,7 @@ def test_who_asks_by_the_address_is_not_said() -> None:
     assert ModelSettings("m", "http://host").unspoken == ()
 
 
-def test_what_looks_like_no_key_is_said() -> None:
+def test_other_text_is_not_redacted() -> None:
     said = "Unsupported value: 'max_tokens' is too large: 5000; risk-averse key results, task-oriented"
     assert redact_text(said, []) == said
 
@@ -196,7 +196,7 @@ async def test_closing_a_model_closes_its_connections() -> None:
         await server.until(lambda it: it.counts.open == 0)
 
 
-async def test_who_asks_by_the_address_is_named_in_a_header() -> None:
+async def test_address_credentials_become_a_header() -> None:
     heard: list[ChatRequest] = []
 
     def script(request: ChatRequest) -> Reply:

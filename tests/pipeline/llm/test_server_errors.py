@@ -65,7 +65,7 @@ PASSING = {
 
 
 @pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING.keys())
-async def test_what_passes_is_tried_again(fault: Fault) -> None:
+async def test_transient_fault_is_retried(fault: Fault) -> None:
     async with asking(in_turn(fault, fault, GOOD)) as ask:
         reply = await ask.complete()
     assert (reply.text, reply.attempts) == ("In the Alps.", 3)
@@ -74,14 +74,14 @@ async def test_what_passes_is_tried_again(fault: Fault) -> None:
 
 
 @pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING.keys())
-async def test_what_passes_is_tried_again_before_a_stream_has_begun(fault: Fault) -> None:
+async def test_transient_fault_before_a_stream_is_retried(fault: Fault) -> None:
     async with asking(in_turn(fault, GOOD)) as ask:
         pieces, reply = await ask.stream()
     assert (pieces, reply.attempts) == (["In ", "the ", "Alps."], 2)
 
 
 @pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING.keys())
-async def test_what_does_not_pass_becomes_one_sentence(fault: Fault) -> None:
+async def test_permanent_fault_becomes_one_sentence(fault: Fault) -> None:
     async with asking(lambda _: fault, retries=2) as ask:
         with pytest.raises(ModelUnavailable, match=r"model server at 127\.0\.0\.1") as caught:
             await ask.complete()
@@ -98,7 +98,7 @@ async def test_a_reply_cut_in_mid_json_is_asked_for_again() -> None:
         assert (await ask.complete()).attempts == 3
 
 
-async def test_a_server_that_does_not_run_is_said_to_be_out_of_reach() -> None:
+async def test_unreachable_server_is_reported() -> None:
     async with serve(lambda _: GOOD) as server:
         url = server.url
     async with asking(lambda _: GOOD, base_url=url, retries=1) as ask:
@@ -227,7 +227,7 @@ async def test_a_stream_without_its_last_line_is_whole_once_the_reply_has_ended(
         assert (await ask.stream())[1].text == "In the Alps."
 
 
-async def test_a_connection_that_breaks_when_all_was_said_breaks_nothing() -> None:
+async def test_broken_connection_after_the_end_is_ignored() -> None:
     async with asking(lambda request: Fault((*encode_reply(request, GOOD)[:-1], Ending.RESET))) as ask:
         assert (await ask.stream())[1].text == "In the Alps."
 
@@ -341,7 +341,7 @@ async def test_an_empty_account_is_not_asked_again(answer: Fault) -> None:
 
 
 @pytest.mark.parametrize("profile", [OPENAI, VLLM, LLAMA_CPP, OLLAMA], ids=lambda profile: profile.name)
-async def test_a_prompt_too_long_for_the_server_is_said_to_be(profile: StrictProfile) -> None:
+async def test_prompt_beyond_server_limit_raises_prompt_too_long(profile: StrictProfile) -> None:
     small = StrictProfile(**{**vars(profile), "context": 2_000})
     long = ModelCall("draft", (ChatMessage("user", "word " * 2_000),))
     async with asking(lambda _: GOOD, small) as ask:
@@ -364,7 +364,7 @@ async def test_a_prompt_too_long_for_the_server_is_said_to_be(profile: StrictPro
         (b"It works!", "not JSON"),
     ],
 )
-async def test_what_cannot_be_read_is_called_what_it_is(body: bytes, what: str) -> None:
+async def test_unreadable_body_is_described(body: bytes, what: str) -> None:
     async with asking(lambda _: whole(body), retries=0) as ask:
         with pytest.raises(ModelUnavailable, match=what) as caught:
             await ask.complete()

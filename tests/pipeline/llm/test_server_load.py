@@ -100,7 +100,7 @@ def test_between_well_and_slow_it_stays_what_it_was(between: CallSample, bad: Ca
     assert clock.decide()
 
 
-def test_a_silence_that_was_shorter_than_usual_tells_nothing() -> None:
+def test_short_silence_is_not_counted() -> None:
     """As of a call that was cancelled at once."""
     clock = Clock()
     clock.pass_calls(CallSample(0.0, 9.0, reading=2.0, tokens=120), 10)
@@ -111,7 +111,7 @@ def test_a_silence_that_was_shorter_than_usual_tells_nothing() -> None:
     assert pressure.figures.first_token == pytest.approx(9)
 
 
-def test_what_nobody_measured_for_long_is_forgotten_and_zero_is_never_slow() -> None:
+def test_measurements_expire_and_zero_disables_slowness() -> None:
     """It takes less to stay lowered than to become so."""
     clock = Clock()
     clock.pass_calls(CallSample(30.0, 30.0), 50)
@@ -124,7 +124,7 @@ def test_what_nobody_measured_for_long_is_forgotten_and_zero_is_never_slow() -> 
 
 
 @given(st.lists(st.tuples(SAMPLES, st.floats(0.1, 40)), max_size=60), st.floats(0.1, 100))
-def test_whatever_is_measured_it_does_not_flap_and_recovers(calls: list[tuple[CallSample, float]], slow: float) -> None:
+def test_effort_does_not_flap_and_recovers(calls: list[tuple[CallSample, float]], slow: float) -> None:
     clock, decided = Clock(), list[tuple[bool, float]]()
     for sample, seconds in calls:
         clock.pass_calls(sample, 1, seconds)
@@ -136,7 +136,7 @@ def test_whatever_is_measured_it_does_not_flap_and_recovers(calls: list[tuple[Ca
     assert clock.decide(slow) is None
 
 
-async def test_a_call_tells_what_the_server_was_waited_for_and_not_its_reader() -> None:
+async def test_call_sample_measures_the_server_not_the_reader() -> None:
     """Refused once, and then two seconds to the first sign."""
     clock, told = Clock(), list[CallSample]()
     answers = in_turn(answer_error(429, "Busy."), Reply("On the Rhine."))
@@ -162,7 +162,7 @@ async def test_a_call_tells_what_the_server_was_waited_for_and_not_its_reader() 
     assert whole == CallSample(0.0)
 
 
-async def test_a_call_that_fails_in_silence_tells_how_long_it_waited() -> None:
+async def test_silent_failure_reports_its_wait() -> None:
     clock, told = Clock(), list[CallSample]()
 
     def script(_):

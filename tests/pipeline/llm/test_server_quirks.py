@@ -28,7 +28,7 @@ async def test_a_reasoning_model_is_learned_step_by_step_and_remembered() -> Non
     assert ask.spent.calls == 2
 
 
-async def test_what_is_learned_of_one_model_is_not_held_against_another() -> None:
+async def test_quirks_are_separate_per_model() -> None:
     own = {"draft": StageSettings("thinking-model")}
     async with asking(lambda _: Reply(), stages=own) as ask:
         await ask.complete()
@@ -80,7 +80,7 @@ _SHARING_CALL = ModelCall(
         ("openai", "api.openai.com", "gpt-oss-120b", "none"),
     ],
 )
-def test_what_a_provider_keeps_is_told_by_address_and_name(api, server, model, kind) -> None:
+def test_cache_kind_follows_address_and_model_name(api, server, model, kind) -> None:
     assert find_cache_kind(api, server, model) == kind
     settings = ModelSettings(model, f"https://{server}/v1", api=api)
     assert settings.shares_beginning == (kind == "beginnings")
@@ -140,7 +140,7 @@ async def test_a_loose_schema_is_not_offered_either() -> None:
             await ask.complete(replace(CALL, schema={"type": "object", "properties": {"place": {"type": "string"}}}))
 
 
-async def test_where_a_schema_is_a_must_its_lack_is_an_error() -> None:
+async def test_required_schema_without_support_raises() -> None:
     async with asking(lambda _: Reply(), LLAMA_CPP, structured="schema") as ask:
         with pytest.raises(ModelUnavailable) as caught:
             await ask.complete(SCHEMA_CALL)
@@ -242,7 +242,7 @@ def test_a_server_without_schemas_is_known_by_its_many_words(status: int, body: 
         ),
     ],
 )
-def test_what_a_server_does_not_take_is_known_by_its_name(status: int, body: str, found: str) -> None:
+def test_rejected_argument_is_found_by_name(status: int, body: str, found: str) -> None:
     quirks = _meaning(status, body)
     assert isinstance(quirks, ServerQuirks)
     assert quirks.left_out == {found}
@@ -291,7 +291,7 @@ def test_a_server_of_plain_roles_is_known_by_its_words(status: int, said: str) -
         (599, '{"error": null}', TransientError),
     ],
 )
-def test_other_errors_are_told_apart(status: int, body: str, kind: type[PipelineError | TransientError]) -> None:
+def test_other_errors_are_classified(status: int, body: str, kind: type[PipelineError | TransientError]) -> None:
     assert type(_meaning(status, body)) is kind
 
 
@@ -300,7 +300,7 @@ def test_the_words_of_an_echoed_prompt_mean_nothing() -> None:
     assert type(_meaning(422, echo)) is ModelUnavailable
 
 
-def test_what_calls_at_once_find_out_adds_up() -> None:
+def test_quirks_of_concurrent_calls_are_merged() -> None:
     one = ServerQuirks(frozenset({"temperature"}), thinks=True)
     other = ServerQuirks(frozenset({"max_tokens"}), plain_roles=True, unopened=False)
     both = ServerQuirks(frozenset({"temperature", "max_tokens"}), plain_roles=True, thinks=True, unopened=False)

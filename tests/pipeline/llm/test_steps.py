@@ -60,7 +60,7 @@ def test_a_call_counts_its_messages_and_its_schema() -> None:
     st.lists(st.sampled_from([b"data: {1}", b"data:{2}\r", b": alive", b"event: x", b"", b"error: {3}", b"data: "])),
     st.data(),
 )
-def test_where_a_stream_of_events_is_cut_changes_nothing(lines: list[bytes], data: st.DataObject) -> None:
+def test_event_parser_ignores_chunk_boundaries(lines: list[bytes], data: st.DataObject) -> None:
     sent = b"\n".join(lines)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(sent)), max_size=5)))
     read = split([sent[start:end] for start, end in zip([0, *cuts], [*cuts, len(sent)], strict=True)])
@@ -94,7 +94,7 @@ def test_half_a_surrogate_pair_never_reaches_what_is_read_or_sent(text: str, sen
 
 
 @given(st.text(st.characters(categories=["Cs", "Lu", "So"])))
-def test_what_is_sound_can_be_encoded_and_stays(text: str) -> None:
+def test_valid_text_is_unchanged_and_encodable(text: str) -> None:
     assert (
         repair_surrogates(repair_surrogates(text))
         == repair_surrogates(text)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pipeline.prompts.prompt_templates import DELIMITER_LENGTH, EXAMPLE_DELIMITER, draw_delimiter, flatten_line
 
 
-def test_a_word_that_stands_in_the_text_is_not_drawn() -> None:
+def test_delimiter_never_occurs_in_the_text() -> None:
     """Whatever the case it stands in."""
     first = draw_delimiter(Random(3), "")
 

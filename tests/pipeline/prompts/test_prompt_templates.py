@@ -119,7 +119,7 @@ def test_every_template_renders_in_every_manner(template: str, manner: PromptMod
 
 @pytest.mark.parametrize("template", FACTS)
 @pytest.mark.parametrize("manner", MANNERS)
-def test_what_stands_before_the_turn_is_always_the_same(template: str, manner: PromptMode) -> None:
+def test_prefix_is_the_same_every_day(template: str, manner: PromptMode) -> None:
     """Another turn, another day, another seed: not a byte differs, so servers find it in their caches."""
     one = render_prompt(template, FACTS[template], manner, NOW, Random(1))
     other_talk = Conversation((Turn("user", "Something else?"),))
@@ -263,7 +263,7 @@ def test_calls_that_share_a_beginning_begin_alike() -> None:
 
 
 @pytest.mark.parametrize("template", sorted(SHARING))
-def test_no_rule_is_told_twice_and_none_is_lost(template: str) -> None:
+def test_shared_beginning_has_every_rule_once(template: str) -> None:
     """What a call is told by itself stands in the shared beginning or after it, and in one of them alone."""
     short, shared = (render_prefix(template, PromptMode(sharing=sharing))[0].text for sharing in (False, True))
     own = shared.removeprefix(BEGINNING).splitlines()[1:]
@@ -274,7 +274,7 @@ def test_no_rule_is_told_twice_and_none_is_lost(template: str) -> None:
     assert len({*shared.splitlines()}) == len(shared.splitlines())
 
 
-def test_numbered_sentences_stand_under_their_source() -> None:
+def test_numbered_sentences_follow_their_source() -> None:
     """Each passage is named once, with section and date; numbers go on from one to the next."""
     fence = re.search(r"=== (\w{12}) begins ===", turn("verify"))
 
@@ -325,7 +325,7 @@ def test_no_text_can_forge_a_fence_or_a_line(text: str, template: str, seed: int
     assert not re.search(r"<\|im_|\[/?INST\]|<start_of_turn>", rendered)
 
 
-def test_a_fence_that_stands_in_a_text_is_drawn_again() -> None:
+def test_colliding_delimiter_is_drawn_again() -> None:
     """Even one that is known beforehand does not help to close it."""
     foreseen = re.search(r"=== (\w{12}) begins", turn("verify", seed=7))
     assert foreseen

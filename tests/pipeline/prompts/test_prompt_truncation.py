@@ -53,6 +53,6 @@ def test_findings_go_by_their_passages() -> None:
     ]
 
 
-def test_what_has_nothing_to_leave_out_cannot_be_made_smaller() -> None:
+def test_minimal_prompt_cannot_be_truncated() -> None:
     """There is no load below it."""
     assert truncate_load(PromptLoad({"talk": talk("1"), "sentences": (), "draft": "It rings."}, examples=False)) is None

@@ -154,7 +154,7 @@ async def test_a_reply_that_cannot_be_read_twice_is_an_error(reply: str, schemas
     assert len(llm.calls[1].messages[-2].text) < 10_000
 
 
-async def test_a_reply_that_was_cut_off_is_told_to_be_briefer() -> None:
+async def test_cut_reply_is_retried_with_a_request_for_brevity() -> None:
     """Otherwise the second one would be cut as well."""
     asked, llm, _ = prompter([ModelReply("Well", "tiny-1", finish="length"), READABLE])
 
@@ -228,7 +228,7 @@ async def test_a_call_that_is_cancelled_is_noted() -> None:
     assert facts(recorder)[0]["error"] == "CancelledError"
 
 
-async def test_what_is_quoted_again_in_a_turn_is_the_same_text() -> None:
+async def test_repeated_quotes_of_a_turn_are_identical() -> None:
     """A turn's delimiters are one word, so that a server's cache knows a passage; another turn's are another."""
     fences = set()
     for seed in (1, 2):

@@ -11,7 +11,7 @@ from tests.pipeline.world import NOW, hit
 BELL = hit("The bell was cast in 1887. It rings.", key="bell.md")
 
 
-def test_what_is_on_record_elsewhere_becomes_a_reference() -> None:
+def test_recorded_values_become_references() -> None:
     """A passage its id, a sentence its span, a conversation its length."""
     sentences = collect_sentences([BELL])
 

@@ -67,7 +67,7 @@ def test_a_mark_goes_and_names_what_was_offered(mark: str, numbers: tuple[int, .
         "At s⁻¹ it stops.",
     ],
 )
-def test_what_running_text_says_in_brackets_stays(text: str) -> None:
+def test_bracketed_prose_is_not_a_mark(text: str) -> None:
     """Years, intervals, indexes, powers and words are no citations."""
     assert strip_marks(text, 3) == (text, ())
 
@@ -108,7 +108,7 @@ def test_four_digits_are_a_mark_where_so_much_was_offered() -> None:
         ("old[1](and new)", "old (and new)"),
     ],
 )
-def test_what_a_mark_stood_between_is_kept_apart(text: str, plain: str) -> None:
+def test_removed_mark_leaves_a_separator(text: str, plain: str) -> None:
     """Words do not grow together, stops do not drift away, and scripts without spaces get none."""
     assert strip_marks(text, 3)[0] == plain
 

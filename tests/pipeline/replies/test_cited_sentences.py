@@ -118,7 +118,7 @@ def said(reply: str, count: int = 3) -> Said:
 
 
 @pytest.mark.parametrize(("reply", "expected"), CITED)
-def test_a_mark_belongs_to_the_sentence_it_stands_in_or_behind(reply: str, expected: Said) -> None:
+def test_mark_cites_the_sentence_before_or_around_it(reply: str, expected: Said) -> None:
     """Alone on its line it belongs to the one before; behind a link that was taken out, to nothing."""
     assert said(reply) == expected
 
@@ -265,7 +265,7 @@ def test_a_sentence_is_given_out_while_the_reply_grows() -> None:
 
 
 @given(REPLIES, st.integers(0, 12))
-def test_what_is_said_is_clean_and_cites_what_was_offered(reply: str, count: int) -> None:
+def test_sentences_are_clean_and_cite_offered_numbers(reply: str, count: int) -> None:
     """Every sentence has words, nothing that links or calls, and each number once, from 1 to what was offered."""
     for sentence in split_sentences(reply, count):
         assert clean_markup(sentence.text).strip() == sentence.text

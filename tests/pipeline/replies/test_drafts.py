@@ -57,7 +57,7 @@ def test_prose_that_there_is_nothing_is_no_list(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", SILENT)
-def test_a_sentence_about_the_notes_is_not_said(text: str) -> None:
+def test_sentence_about_the_notes_is_dropped(text: str) -> None:
     """Even where it cites one, and beside others."""
     assert [one.text for one in draft(f"{text[:-1]} [2]{text[-1]} The pier is made of oak [1].")] == [
         "The pier is made of oak."
@@ -65,7 +65,7 @@ def test_a_sentence_about_the_notes_is_not_said(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", TELLING)
-def test_what_notes_tell_is_said(text: str) -> None:
+def test_sentence_from_the_notes_is_yielded(text: str) -> None:
     """Though it denies, or has the word “notes” in it."""
     assert not is_about_notes(text)
     assert draft(f"{text[:-1]} [1].") == [MarkedSentence(text, (1,), paragraph=False)]
@@ -107,7 +107,7 @@ def test_a_draft_as_it_arrives_is_that_of_the_whole(pieces: list[str], size: int
     assert marked == sorted(marked, reverse=True)
 
 
-def test_a_draft_without_marks_is_told_both_ways_out() -> None:
+def test_unmarked_draft_error_names_both_remedies() -> None:
     """Numbers behind sentences, or the one word."""
     with pytest.raises(UnreadableReply, match=r"such as \[1\]; where no note helps, .* NOTHING"):
         draft("The pier is made of oak. It is long.")

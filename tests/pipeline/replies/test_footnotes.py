@@ -47,13 +47,13 @@ def test_there_is_one_footnote_for_each_passage(reply: list[CitedSentence]) -> N
 
 
 @given(sentences, st.integers(0, 5))
-def test_numbers_never_change_when_more_is_said(reply: list[CitedSentence], cut: int) -> None:
+def test_later_sentences_do_not_change_numbers(reply: list[CitedSentence], cut: int) -> None:
     """What was shown while the reply grew is what the whole reply shows."""
     assert number_footnotes(reply[:cut])[0] == number_footnotes(reply)[0][:cut]
 
 
 @given(st.lists(spans, min_size=1, max_size=5))
-def test_every_piece_of_a_quote_stands_in_the_passage(found: list[Span]) -> None:
+def test_every_quote_piece_is_in_the_passage(found: list[Span]) -> None:
     """A quote is made of the passage's own stretches and ellipses between them."""
     assert all(piece in TEXT for piece in quote_spans(TEXT, found).split(" … "))
 

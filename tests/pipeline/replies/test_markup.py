@@ -60,7 +60,7 @@ KEPT = [
 
 
 @pytest.mark.parametrize(("text", "left"), TAKEN)
-def test_what_links_loads_or_calls_is_taken_out(text: str, left: str) -> None:
+def test_active_markup_is_removed(text: str, left: str) -> None:
     """What a link or a tag shows stays as words."""
     assert " ".join(clean_markup(text).split()) == left
 
@@ -86,7 +86,7 @@ LEFT_OVER = re.compile(
 @example("&amp;" * 30 + "amp;" * 30 + "lt;!here&gt;")
 @example("".join("ht<b" * 30) + "tp://x" + ">" * 30)
 @example("$`a`$ `$`$")
-def test_nothing_is_left_and_cleaning_again_changes_nothing(text: str) -> None:
+def test_cleaning_is_complete_and_idempotent(text: str) -> None:
     """What is taken out never joins what stood around it into something new."""
     once = clean_markup(text)
 

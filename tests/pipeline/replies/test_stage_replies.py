@@ -107,7 +107,7 @@ class TestJson:
     @pytest.mark.parametrize(
         "text", ["", "none", "[1, 2]", '{"a": 1', '{"a": 1,}', "{'a': 1}", "{" * 100_000, "[" * 100_000]
     )
-    def test_what_is_none_is_unreadable(self, text: str) -> None:
+    def test_invalid_reply_is_unreadable(self, text: str) -> None:
         """Cut short, with a trailing comma, in other quotes, or bottomless."""
         with pytest.raises(UnreadableReply):
             extract_json_object(text)
@@ -148,7 +148,7 @@ class TestQuery:
     @pytest.mark.parametrize(
         "text", ["", "yes", "Maybe.", "Search: perhaps", "Search: yes", "Search: yes\nQuery: none"]
     )
-    def test_what_says_neither_is_unreadable(self, text: str) -> None:
+    def test_query_without_yes_or_no_is_unreadable(self, text: str) -> None:
         """Also a search for nothing."""
         with pytest.raises(UnreadableReply):
             query_format().from_text(text)
@@ -196,7 +196,7 @@ class TestBullets:
     @pytest.mark.parametrize(
         "text", ["", "The bell rings.", "- The bell rings.", "- The bell rings. [9]", "It rings, I say."]
     )
-    def test_what_names_no_sentence_is_unreadable(self, text: str) -> None:
+    def test_bullets_without_numbers_are_unreadable(self, text: str) -> None:
         """A bullet that rests on nothing is none."""
         with pytest.raises(UnreadableReply):
             bullets_format(5).from_text(text)
@@ -284,7 +284,7 @@ class TestVerification:
             "Sentences: 1\nVerdict: insufficient evidence",
         ],
     )
-    def test_what_is_denied_or_hedged_is_not_support(self, text: str) -> None:
+    def test_denied_or_hedged_verdict_is_not_support(self, text: str) -> None:
         """A verdict is never a mere substring."""
         try:
             verdict = verification_format(5, reasoned=True).from_text(text).verdict
@@ -307,7 +307,7 @@ class TestVerification:
             "Reasoning: it is SUPPORTIVE",
         ],
     )
-    def test_what_gives_no_verdict_is_unreadable(self, text: str) -> None:
+    def test_reply_without_verdict_is_unreadable(self, text: str) -> None:
         """Several at once, none at all, or support by no sentence."""
         with pytest.raises(UnreadableReply):
             verification_format(5, reasoned=True).from_text(text)

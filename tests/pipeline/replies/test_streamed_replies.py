@@ -139,7 +139,7 @@ def test_a_verdict_that_is_taken_back_in_one_breath_is_none(text: str, size: int
         "1. Support for it is found in none.",
     ],
 )
-def test_what_gives_no_verdict_cannot_be_read(text: str) -> None:
+def test_streamed_reply_without_verdict_is_unreadable(text: str) -> None:
     """Nor what supports a claim by no sentence."""
     with pytest.raises(UnreadableReply):
         ruled(text, 1, 3)

@@ -40,19 +40,19 @@ POOR = "\n".join(
         (MarkedSentence("I wonder...", (), paragraph=False), "I wonder..."),
     ],
 )
-def test_numbers_stand_before_the_full_stop(sentence: MarkedSentence, expected: str) -> None:
+def test_format_draft_puts_numbers_before_the_full_stop(sentence: MarkedSentence, expected: str) -> None:
     """As models are asked to write them."""
     assert format_draft([sentence]) == expected
 
 
-def test_what_is_written_is_read_as_it_was() -> None:
+def test_formatted_draft_parses_to_the_same_sentences() -> None:
     """Nothing is lost between drafting and refining."""
     draft = split_sentences("The bell was cast in 1887 [1]. It hangs on the quay [2][1]. It rings.", 2)
 
     assert split_sentences(format_draft(draft), 2) == draft
 
 
-def test_what_was_said_word_for_word_is_not_said_again() -> None:
+def test_repeated_sentence_is_not_said_again() -> None:
     """Also where another passage says it, too; in other words that is a source more."""
     text = "The bell was cast in 1887."
     one, other = (tuple(collect_sentences([hit(text, key=key)])) for key in ("bells.md", "quay.md"))
@@ -126,7 +126,7 @@ async def test_a_draft_that_breaks_unsaid_is_asked_for_once_more(
         ([], []),
     ],
 )
-async def test_what_was_quoted_meanwhile_stays_where_all_is_withheld(
+async def test_interim_quote_stays_if_all_sentences_are_withheld(
     drafted: list[MarkedSentence], said: list[str]
 ) -> None:
     """Where the model finds that nothing helps, it does not."""

@@ -65,7 +65,7 @@ async def check(
         ),
     ],
 )
-def test_what_passages_say_alone_and_together_makes_a_verdict(alone, together, verdict, reasoning):
+def test_single_and_joint_support_decide_the_verdict(alone, together, verdict, reasoning):
     """A chance likeness of one of several is not enough; a contradiction counts where nothing supports."""
     found = decide_verdict([held(support) for support in alone], held(together))
 
@@ -127,7 +127,7 @@ def test_a_passage_that_differs_from_a_supported_claim_is_named_and_shown():
         ("卑尔根", "does not state"),
     ],
 )
-def test_what_is_no_single_statement_is_refused_with_what_to_do(text, expected):
+def test_invalid_claims_are_refused_with_a_hint(text, expected):
     """Before anything is looked up."""
     with pytest.raises(NotAClaim, match=expected) as caught:
         validate_claim(text)

@@ -53,7 +53,7 @@ async def test_one_half_may_fail_and_both_may_not() -> None:
 
 
 @pytest.mark.parametrize("turned", [False, True])
-async def test_of_two_errors_the_search_is_said_aloud(turned: bool) -> None:  # noqa: FBT001 - cases
+async def test_search_error_wins_over_another(turned: bool) -> None:  # noqa: FBT001 - cases
     """It must never look like having no answer."""
     errors = [ModelUnavailable("away"), SearchUnavailable("away")]
 

@@ -76,7 +76,7 @@ async def test_the_best_comes_first_and_then_what_differs_from_the_last(relevanc
     assert await choose_diverse(ranked, 0, relevance, lookup) == await choose_diverse([], 3, relevance, lookup) == ()
 
 
-async def test_what_is_pinned_comes_before_all() -> None:
+async def test_pinned_examples_come_first() -> None:
     pool = (demo("a"), demo("b"), demo("c", pinned=True))
     ranked = await rank_demos("ask", pool, 2, lookup)
     assert [(one.demo.id, one.score) for one in ranked] == [("c", 1.0), ("a", 0.5)]
@@ -133,7 +133,7 @@ def test_a_plain_sentence_is_a_triple(sentence: str, triple: tuple[str, str, str
     assert find_triple(sentence) == triple
 
 
-def test_what_is_no_triple_stays_text() -> None:
+def test_complex_sentences_stay_text() -> None:
     notes = (DemoNote("A bicycle costs 2 crowns.", "Fares"), DemoNote("Opening hours", "Fares"))
     written = write_demo_triples(Demonstration("a", (), date(2026, 3, 1), notes, "", ()))
     assert [note.text for note in written.notes] == ["(A bicycle, costs, 2 crowns)", "Opening hours"]

@@ -107,7 +107,7 @@ def test_the_same_in_other_words_is_one_finding(one: str, other: str, kept: list
         ("The kiosk takes no dogs and serves nobody who brings one.", None),
     ],
 )
-def test_what_a_quotation_of_its_sentence_denies_is_no_finding(claim: str, kept: list[str] | None) -> None:
+def test_finding_negated_by_its_quotation_is_dropped(claim: str, kept: list[str] | None) -> None:
     """In either order; what another sentence denies, or the same in other words, stays."""
     page = hit("Dogs are not allowed in the kiosk. Cats may sit by the stove.")
     (dogs, cats), both = collect_sentences([page]), collect_sentences([page])
@@ -188,7 +188,7 @@ def test_a_sentence_that_begins_with_a_pronoun_is_bound_with_the_one_that_names(
     assert whole.text == HAGEN.passage.text == HAGEN.passage.text[slice(*whole.span)]
 
 
-def test_where_no_sentence_names_anybody_the_title_does() -> None:
+def test_title_replaces_a_missing_subject() -> None:
     """No note says only "she"."""
     assert quoted(*quote_evidence(collect_sentences([ORPHAN]))) == ["Oda Hagen: She built the yard of Skarholm."]
     assert quoted(*quote_evidence(collect_sentences([PIER])[1:])) == [PIER.passage.text]
@@ -201,7 +201,7 @@ def answers(**verdict: bool):
     return supports
 
 
-async def test_a_statement_that_names_whom_a_pronoun_means_is_not_lost_by_a_doubt() -> None:
+async def test_resolved_pronoun_survives_a_doubt() -> None:
     """The model is to judge that; what is surely false is replaced by what names, too."""
     she = collect_sentences([HAGEN])[1:2]
     said = "Oda Hagen built the yard."

@@ -89,7 +89,7 @@ def test_little_is_borrowed_of_a_long_question() -> None:
     assert len(borrowed("And when did it open?", long)) == 24
 
 
-def test_nothing_is_borrowed_from_nothing() -> None:
+def test_first_question_borrows_nothing() -> None:
     """The first question stands for itself, whatever it says."""
     question = resolve_question(Conversation((Turn("user", "And when did it open?"),)))
 
@@ -162,7 +162,7 @@ def test_a_question_for_two_things_has_two_parts(text: str, parts: list[str]) ->
         ("After how many days is leave lost?", False),
     ],
 )
-def test_what_leaves_out_the_verb_varies_the_question_before(text: str, *, expected: bool) -> None:
+def test_elliptic_question_varies_the_previous_one(text: str, *, expected: bool) -> None:
     """Without any pronoun."""
     assert depends_on_context(text, "en") is expected
 
@@ -174,7 +174,7 @@ def test_what_leaves_out_the_verb_varies_the_question_before(text: str, *, expec
         ("How many days of leave for apprentices?", "for managers?", {"apprentices"}, {"days", "leave"}),
     ],
 )
-def test_what_a_preposition_leads_in_anew_is_not_borrowed(
+def test_replaced_prepositional_phrase_is_not_borrowed(
     earlier: str, text: str, left_out: set[str], kept: set[str]
 ) -> None:
     """The new place stands for the old one."""
@@ -288,13 +288,13 @@ def test_a_later_question_that_names_its_topic_is_searched_as_it_is(text: str) -
         "Quanto costa il traghetto per Skarholm?",
     ],
 )
-def test_a_query_is_written_for_what_may_lean_on_what_was_said(text: str) -> None:
+def test_unclear_questions_need_a_written_query(text: str) -> None:
     """By a word that compares, a thing without a name, a shortened name; and where that is not known of a language."""
     assert read_as_query(Conversation((*FERRIES, Turn("user", text)))) is None
 
 
 @given(st.text(max_size=60), st.lists(st.text(max_size=40), max_size=2))
-def test_what_is_searched_as_it_is_is_what_was_asked(text: str, earlier: list[str]) -> None:
+def test_plain_query_is_the_question_itself(text: str, earlier: list[str]) -> None:
     """Whatever was said: nothing is added, and no follow-up is taken for a question of its own."""
     talk = Conversation((*(Turn("user", said) for said in earlier), Turn("user", text)))
     query = read_as_query(talk)
@@ -325,6 +325,6 @@ def test_what_is_searched_as_it_is_is_what_was_asked(text: str, earlier: list[st
         (False, "Thanks!"),
     ],
 )
-def test_a_fact_is_told_from_an_account(fact: bool, text: str) -> None:  # noqa: FBT001 - a parameter of the test
+def test_fact_questions_are_distinguished_from_explanations(fact: bool, text: str) -> None:  # noqa: FBT001 - a parameter of the test
     """What begins with its main thing whatever is verified later may be said before that."""
     assert asks_for_fact(Conversation((Turn("user", text),))) is fact

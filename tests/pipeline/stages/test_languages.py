@@ -8,18 +8,18 @@ from storage.language.detection import _LANGUAGES, _ONLY_LANGUAGE
 
 
 @pytest.mark.parametrize("code", sorted({*_ONLY_LANGUAGE.values(), *sum(_LANGUAGES.values(), ()), "ja", "zh"}))
-def test_every_language_that_can_be_told_has_names(code: str) -> None:
+def test_detectable_languages_have_names(code: str) -> None:
     """In English and by its own speakers."""
     assert english_name(code)
     assert own_name(code)
 
 
-def test_what_is_not_known_has_none() -> None:
+def test_unknown_language_has_no_name() -> None:
     """Nobody is told a wrong name."""
     assert (english_name(""), own_name("xx"), english_name("de"), own_name("de")) == ("", "", "German", "Deutsch")
 
 
-def test_the_question_tells_the_language_or_what_was_said_before_it() -> None:
+def test_asker_language_follows_the_question_or_earlier_turns() -> None:
     """The bot's own turns do not count."""
     before = (Turn("user", "Wann öffnet das Büro am Montag?"), Turn("bot", "The office opens at nine on Mondays."))
 

@@ -49,7 +49,7 @@ async def test_a_number_that_the_evidence_lacks_is_not_passed_on() -> None:
 
 
 @pytest.mark.parametrize("verdict", [Verdict.SUPPORTS, Verdict.REFUTES])
-async def test_a_verdict_stands_on_the_passages_of_the_sentences_it_names(verdict: Verdict) -> None:
+async def test_verdict_cites_passages_of_its_sentences(verdict: Verdict) -> None:
     """The others were looked at, and are kept as that."""
     checked = await told(f"Reasoning: So it says.\nSentences: 1\nVerdict: {verdict}")
 
@@ -57,7 +57,7 @@ async def test_a_verdict_stands_on_the_passages_of_the_sentences_it_names(verdic
     assert set(checked.evidence).isdisjoint(checked.looked_at)
 
 
-async def test_too_little_stands_on_nothing() -> None:
+async def test_undecided_verdict_cites_nothing() -> None:
     """Whatever sentences are named."""
     checked = await told("Reasoning: No sentence says so.\nSentences: 1\nVerdict: NOT ENOUGH INFO")
 
@@ -96,7 +96,7 @@ async def test_a_claim_without_relevant_evidence_is_verified_by_nobody() -> None
     assert checked.verdict is Verdict.NOT_ENOUGH_INFO
 
 
-async def test_what_the_asker_says_is_known_where_a_claim_is_bound() -> None:
+async def test_asker_texts_reach_the_support_check_of_claims() -> None:
     """It is no reason to quote a claim's sentence instead."""
     asked_of = list[Sequence[str]]()
 

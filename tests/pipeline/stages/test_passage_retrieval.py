@@ -90,7 +90,7 @@ async def test_the_place_of_copies_is_taken_by_what_comes_next() -> None:
     assert {one.document.key for one in hits} == {"0.md", "fare4.md", "fare5.md"}
 
 
-async def test_what_the_question_itself_finds_is_read_beside_what_the_query_finds() -> None:
+async def test_question_hits_are_read_next_to_query_hits() -> None:
     """A query that loses the point does not lose the answer; a follow-up is left to the query."""
     shelf = Shelf(
         [

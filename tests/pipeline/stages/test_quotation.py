@@ -64,7 +64,7 @@ async def test_of_pages_that_disagree_the_newer_is_quoted() -> None:
         ("Ferry to Ghent, 12 euros", PassageKind.PROSE, False),
     ],
 )
-async def test_only_a_sentence_that_stands_alone_is_quoted(text: str, kind: PassageKind, *, expected: bool) -> None:
+async def test_only_self_contained_sentences_are_quoted_early(text: str, kind: PassageKind, *, expected: bool) -> None:
     """No row, no address, no line without an end, and nothing that begins with what it leaves unsaid."""
     place = hit(text, kind=kind, title="The ferry to Ghent", key="ferry.md")
     asked = "What does the ferry to Ghent cost?"

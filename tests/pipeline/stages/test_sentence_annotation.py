@@ -42,7 +42,7 @@ def test_sources_that_disagree_are_named_with_their_dates() -> None:
     ]  # fmt: skip
 
 
-def test_a_source_in_another_language_is_said_to_be_once() -> None:
+def test_foreign_source_is_noted_once() -> None:
     """By the language's own name; a second page is named as well."""
     book = notebook("de", PIER, OLD)
 

@@ -88,7 +88,7 @@ async def test_a_supported_sentence_waits_for_no_reason() -> None:
     assert [step.stage for step in stage.recorder.steps] == ["verify"]
 
 
-async def test_what_waits_is_judged_together() -> None:
+async def test_waiting_sentences_are_judged_together() -> None:
     """While one call is under way; no passage is shown twice in the next."""
     opened = asyncio.Event()
     judge, llm, _ = judged_by(all_supported, waits={"verify": opened})
@@ -118,7 +118,7 @@ async def test_not_all_wait_for_a_call_under_way(waiting: int, coming: str, call
     assert all(await asyncio.gather(*tasks))
 
 
-async def test_what_is_still_checked_is_waited_for() -> None:
+async def test_judge_waits_for_sentences_being_checked() -> None:
     """Sentences that come at once share a call."""
     checking = [Coming.AT_ONCE]
     judge, llm, _ = judged_by(all_supported)
@@ -146,7 +146,7 @@ async def test_only_what_can_tell_is_shown() -> None:
     assert "1: Bells ring at ten.\n2: Dogs may come.\n3: The pier closes.\n===" in llm.asked("verify")
 
 
-async def test_a_sentence_stands_on_what_it_cites_itself() -> None:
+async def test_verdict_on_another_sentences_passage_is_asked_alone() -> None:
     """One that is supported by another's passage is asked alone; so is one that was given no verdict."""
 
     def verdicts(call: ModelCall) -> str:
@@ -161,7 +161,7 @@ async def test_a_sentence_stands_on_what_it_cites_itself() -> None:
     assert "The bell" not in turn(llm.calls[1])
 
 
-async def test_a_model_that_fails_is_said_to_all_that_wait() -> None:
+async def test_model_failure_reaches_all_waiters() -> None:
     """And the next sentence is asked for again."""
     judge, _, _ = judged_by([ModelUnavailable("away"), SUPPORTED])
     results = await asyncio.gather(ask(judge, "One."), ask(judge, "Two."), return_exceptions=True)
@@ -170,7 +170,7 @@ async def test_a_model_that_fails_is_said_to_all_that_wait() -> None:
     assert await ask(judge, "Three.")
 
 
-async def test_nobody_waits_for_a_call_that_ended_by_what_is_no_exception() -> None:
+async def test_base_exception_of_a_call_reaches_waiters() -> None:
     """Such as a panic of a library."""
 
     def panic(_: ModelCall) -> str:
@@ -205,7 +205,7 @@ async def test_a_sentence_that_nobody_asks_for_any_more_is_not_judged() -> None:
     assert "One." not in llm.asked("verify")
 
 
-async def test_nothing_is_asked_where_nothing_is_cited() -> None:
+async def test_uncited_sentence_is_not_judged() -> None:
     """There is no ground for a verdict."""
     judge, llm, _ = judged_by(SUPPORTED)
 

@@ -50,7 +50,7 @@ from pipeline.stages.question_analysis import SmallTalk, detect_small_talk
         ("thanks for your help", SmallTalk.THANKS),
     ],
 )
-def test_small_talk_is_told_by_kind(text: str, kind: SmallTalk) -> None:
+def test_small_talk_kind_is_detected(text: str, kind: SmallTalk) -> None:
     """Greetings, thanks and goodbyes of many languages, with what people put around them."""
     assert detect_small_talk(text) is kind
 

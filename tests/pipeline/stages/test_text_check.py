@@ -34,7 +34,7 @@ def claims(told):
         ("The pier is oak", ("The pier is oak",)),
     ],
 )
-def test_what_states_something_is_a_claim_and_the_rest_is_passed_over(text, expected):
+def test_statements_are_extracted_and_the_rest_is_skipped(text, expected):
     """Greetings, questions and interjections state nothing."""
     assert tuple(statement.removeprefix("- ") for statement in extract_statements(text)) == tuple(
         one.removeprefix("- ") for one in expected

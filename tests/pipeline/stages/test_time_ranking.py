@@ -36,7 +36,7 @@ def test_recent_adds_the_places_by_relevance_and_by_date() -> None:
     assert keys(rank_by_time(hits, SearchQuery("fares", "recent"))) == ["near", "nearest", "farthest", "far"]
 
 
-def test_what_nobody_dated_is_oldest() -> None:
+def test_undated_documents_are_oldest() -> None:
     """It never passes for news."""
     hits = [dated("undated", None), dated("dated", 4_000)]
 
@@ -81,7 +81,7 @@ async def test_a_time_does_not_displace_the_best_hit(time: object) -> None:
 
 
 @given(ages=st.lists(st.none() | st.integers(0, 9_000)), time=st.sampled_from([None, "recent", 2016]))
-def test_nothing_is_lost(ages: list[int | None], time: object) -> None:
+def test_time_ranking_keeps_every_hit(ages: list[int | None], time: object) -> None:
     """Ranking only orders."""
     hits = [dated(str(place), age) for place, age in enumerate(ages)]
 

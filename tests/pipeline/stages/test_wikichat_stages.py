@@ -38,7 +38,7 @@ async def test_servers_that_keep_a_schema_are_asked_in_json() -> None:
     assert {call.stage for call in llm.calls if call.schema} == {"query", "summarise", "split", "verify", "refine"}
 
 
-async def test_a_refined_draft_is_said_in_its_place() -> None:
+async def test_refined_draft_replaces_the_draft() -> None:
     """Feedback that finds fault leads to another wording over the same notes."""
     told, llm = await run(
         QUESTION, {**BUILT, "refine": [POOR, "In 1887 Skarholm lighthouse was built [1]."], "verify": SUPPORTS}

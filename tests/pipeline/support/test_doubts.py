@@ -47,7 +47,7 @@ def against(sentence: str, passage: str, asked: str = "") -> list[str]:
         "The gate is open until 2 pm, even on holidays.",
     ],
 )
-def test_what_was_changed_is_doubtful(sentence: str) -> None:
+def test_changed_sentences_are_doubtful(sentence: str) -> None:
     assert doubts(sentence)
 
 
@@ -66,7 +66,7 @@ def test_what_was_changed_is_doubtful(sentence: str) -> None:
         "The fox was fed by the miller in the yard.",
     ],
 )
-def test_what_says_the_same_is_not(sentence: str) -> None:
+def test_equivalent_sentences_are_not_doubtful(sentence: str) -> None:
     assert not doubts(sentence)
 
 
@@ -98,7 +98,7 @@ def test_a_copy_that_was_changed_is_marked(sentence: str) -> None:
         "No, dogs may not enter the kitchen.",
     ],
 )
-def test_neither_a_faithful_copy_nor_other_words_are(sentence: str) -> None:
+def test_copies_and_paraphrases_are_not_doubtful(sentence: str) -> None:
     """Nor is a leading yes or no: no quotation says it."""
     assert not miscopied(sentence)
 
@@ -124,7 +124,7 @@ def test_the_askers_words_in_a_copy_are_no_change() -> None:
         ("Ida Lund opened the gate in Vik.", "On 3 May Lund opened the gate in Vik. Ida Lund lives there."),
     ],
 )
-def test_neither_any_in_a_denial_nor_a_month_nor_a_whole_name_binds(sentence: str, passage: str) -> None:
+def test_harmless_words_do_not_bind(sentence: str, passage: str) -> None:
     assert not any(finding.miscopied for finding in check_rules(sentence, [passage]))
 
 
@@ -135,7 +135,7 @@ def test_neither_any_in_a_denial_nor_a_month_nor_a_whole_name_binds(sentence: st
         ("The kiosk is run by Vik Foods.", "The kiosk is run by Vik Foods and takes coins unless the till is broken."),
     ],
 )
-def test_neither_a_remark_on_a_number_nor_a_condition_of_another_clause_is_missed(sentence: str, passage: str) -> None:
+def test_remarks_and_other_clauses_are_not_missing_conditions(sentence: str, passage: str) -> None:
     assert not any(finding.grave for finding in check_rules(sentence, [passage]))
 
 
@@ -150,7 +150,7 @@ def test_a_limit_is_only_rounded() -> None:
     assert not doubts("The firm sold more than 1,100 lamps.", "The firm sold 1,187 lamps.")
 
 
-def test_what_was_asked_about_may_end_a_sentence() -> None:
+def test_question_words_may_end_a_sentence() -> None:
     """The asker's own words are no addition of the writer's."""
     sentence = "The gate is open until 2 pm for couriers."
 
@@ -175,7 +175,7 @@ def test_what_was_asked_about_may_end_a_sentence() -> None:
         ("Old tents are sold for good, and buyers get a voucher of 300 euros.", "Members may buy old tents for good."),
     ],
 )
-def test_what_no_judge_may_let_out_is_surely_false(sentence: str, passage: str) -> None:
+def test_grave_findings_are_surely_false(sentence: str, passage: str) -> None:
     assert against(sentence, passage)
 
 
@@ -207,5 +207,5 @@ def test_what_no_judge_may_let_out_is_surely_false(sentence: str, passage: str) 
         ),
     ],
 )
-def test_what_may_yet_be_so_is_left_to_a_judge(sentence: str, passage: str, asked: str) -> None:
+def test_unclear_findings_are_left_to_a_judge(sentence: str, passage: str, asked: str) -> None:
     assert not against(sentence, passage, asked)

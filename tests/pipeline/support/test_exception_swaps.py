@@ -28,7 +28,7 @@ def contradicted(sentence: str, passage: str = ROOMS, context: tuple[str, ...] =
         "The lamps are cleaned every three weeks.",
     ],
 )
-def test_the_numbers_of_rule_and_exception_in_their_places_stand(sentence: str) -> None:
+def test_numbers_of_rule_and_exception_in_place_are_supported(sentence: str) -> None:
     assert contradicted(sentence) == []
 
 
@@ -72,7 +72,7 @@ CABINS = "Guests may use the sauna up to three times a week, except in the annex
         ("Guests and the annex have a sauna.", False),
     ],
 )
-def test_the_rule_is_not_said_of_what_is_excepted(sentence: str, denied: bool) -> None:  # noqa: FBT001 - a table's column
+def test_rule_applied_to_its_exception_is_contradicted(sentence: str, denied: bool) -> None:  # noqa: FBT001 - a table's column
     assert bool(contradicted(sentence, CABINS)) is denied
 
 

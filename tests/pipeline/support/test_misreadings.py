@@ -36,7 +36,7 @@ def is_grave(sentence: str, asked: tuple[str, ...] = ()) -> bool:
         "Ada Lund wore shoes of size 44.",
     ],
 )
-def test_what_was_misread_is_quoted_instead(sentence: str) -> None:
+def test_misread_sentence_is_quoted_instead(sentence: str) -> None:
     assert is_grave(sentence)
 
 
@@ -56,7 +56,7 @@ def test_what_was_misread_is_quoted_instead(sentence: str) -> None:
         "Fossum is 9 km north of Lauvik.",
     ],
 )
-def test_what_says_the_same_in_other_words_is_not(sentence: str) -> None:
+def test_paraphrase_is_not_misread(sentence: str) -> None:
     assert not is_grave(sentence)
 
 

@@ -39,7 +39,7 @@ def denied(sentence: str, passage: str) -> list[FindingKind]:
         ("El barco no sale los domingos con la marea.", "El barco sale los domingos con la marea."),
     ],
 )
-def test_what_only_one_of_two_like_sentences_denies_is_a_contradiction(sentence: str, passage: str) -> None:
+def test_denial_in_one_of_two_similar_sentences_contradicts(sentence: str, passage: str) -> None:
     assert FindingKind.NEGATION in denied(sentence, passage)
 
 
@@ -54,7 +54,7 @@ def test_what_only_one_of_two_like_sentences_denies_is_a_contradiction(sentence:
         ("It was the first ferry on the lake.", "It was the last ferry on the lake."),
     ],
 )
-def test_opposites_that_compare_are_told_as_such(sentence: str, passage: str) -> None:
+def test_comparative_opposites_contradict(sentence: str, passage: str) -> None:
     assert denied(sentence, passage) == [FindingKind.COMPARATIVE]
 
 
@@ -86,7 +86,7 @@ def test_the_same_in_other_words_is_none(sentence: str, passage: str) -> None:
     assert denied(sentence, passage) == []
 
 
-def test_a_denial_says_what_stands_instead() -> None:
+def test_denial_reason_quotes_the_passage() -> None:
     (one,) = [
         finding
         for finding in check_rules("The ferry never sailed.", ["The ferry sailed."])
@@ -109,7 +109,7 @@ def test_a_denial_says_what_stands_instead() -> None:
         ("Dogs may not enter the cabin.", "Cats must not enter the cabin.", FindingOutcome.DISPUTED),
     ],
 )
-def test_what_is_permitted_is_not_what_is_denied(sentence: str, passage: str, outcome: FindingOutcome) -> None:
+def test_permission_contradicts_its_denial(sentence: str, passage: str, outcome: FindingOutcome) -> None:
     """Surely so of the same subject and action; what is denied of another subject supports nothing."""
     found = {finding.outcome for finding in check_rules(sentence, [passage]) if finding.kind is FindingKind.NEGATION}
 
@@ -128,5 +128,5 @@ def test_what_is_permitted_is_not_what_is_denied(sentence: str, passage: str, ou
         ("Guests must not smoke.", "Cats are not allowed in the cabin. Guests must not smoke in the harbour."),
     ],
 )
-def test_one_permission_may_be_said_in_many_ways(sentence: str, passage: str) -> None:
+def test_permissions_may_be_worded_differently(sentence: str, passage: str) -> None:
     assert denied(sentence, passage) == []

@@ -42,7 +42,7 @@ def found(
         "Ostrava Glass did not open its second workshop until 1990.",
     ],
 )
-def test_what_a_passage_says_is_found_in_other_spellings(sentence: str) -> None:
+def test_other_spellings_are_found(sentence: str) -> None:
     assert not found(sentence)
 
 
@@ -59,7 +59,7 @@ def test_what_a_passage_says_is_found_in_other_spellings(sentence: str) -> None:
         ("Its chairman was Jonas Lindqvist.", FindingKind.NAME, "Jonas Lindqvist"),
     ],
 )
-def test_what_no_passage_says_is_absent(sentence: str, kind: FindingKind, said: str) -> None:
+def test_unstated_facts_are_absent(sentence: str, kind: FindingKind, said: str) -> None:
     missing = found(sentence, kind=kind)
 
     assert [(one.said, one.outcome) for one in missing] == [(said, FindingOutcome.ABSENT)]
@@ -75,7 +75,7 @@ def test_what_no_passage_says_is_absent(sentence: str, kind: FindingKind, said: 
         ("Tuesdays, and unloaded by two people on Fridays", "Tuesdays"),
     ],
 )
-def test_all_weekdays_of_a_list_are_said_instead(days: str, instead: str) -> None:
+def test_weekday_reason_quotes_the_whole_list(days: str, instead: str) -> None:
     (wrong,) = found("The kiln is fired on Mondays.", f"The kiln is fired on {days}.", kind=FindingKind.DATE)
 
     assert wrong.reason == f"says “Mondays”; the passage says “{instead}”"
@@ -126,7 +126,7 @@ def test_another_value_in_the_same_place_contradicts(
         ("Berg defeated Vold in the final of 1987.", True),
     ],
 )
-def test_who_did_it_to_whom_is_told_apart(sentence: str, contradicted: bool) -> None:  # noqa: FBT001 - a table's column
+def test_subject_and_object_are_distinguished(sentence: str, contradicted: bool) -> None:  # noqa: FBT001 - a table's column
     """A passive is left alone, true or not; and what holds both ways is no contradiction."""
     assert any(one.outcome is FindingOutcome.CONTRADICTED for one in found(sentence, UNION)) is contradicted
 
@@ -161,11 +161,11 @@ def test_a_day_and_a_month_of_another_date_do_not_make_a_date() -> None:
     assert [one.said for one in found("Mara Lindqvist died on 3 May 2003.", kind=FindingKind.DATE)] == ["3 May 2003"]
 
 
-def test_a_year_may_stand_apart_from_its_day() -> None:
+def test_year_may_be_apart_from_its_day() -> None:
     assert not found("The ferry sank on 4 August 1921.", "In 1921 there were two ferries. On August 4 the ferry sank.")
 
 
-def test_what_stands_in_the_context_counts_as_said() -> None:
+def test_context_of_a_passage_counts() -> None:
     passage = "She opened a second workshop in 1990."
 
     assert [one.outcome for one in found("Lindqvist opened a workshop.", passage)] == [FindingOutcome.UNNAMED]
@@ -175,7 +175,7 @@ def test_what_stands_in_the_context_counts_as_said() -> None:
     ]
 
 
-def test_a_number_is_looked_up_where_all_else_is_said_and_not_where_the_page_is_named() -> None:
+def test_numbers_are_sought_in_matching_sentences_not_titles() -> None:
     passage = (
         "Around 95% of the members are potters. 85% of the potters are Rove potters and 15% Lane potters, and the "
         "Guild of Vold has the second highest share of Rove members after Iden."
@@ -184,7 +184,7 @@ def test_a_number_is_looked_up_where_all_else_is_said_and_not_where_the_page_is_
     assert not found("Around 95% of the members of Vold are potters.", passage, context=("Vold",))
 
 
-def test_a_pronoun_means_no_name_but_the_one_that_stands_before_it() -> None:
+def test_pronoun_refers_only_to_the_name_before_it() -> None:
     """Whoever is absent is absent where the passage has named somebody else."""
     passage = "Mara Lindqvist was a glazier. She opened a workshop."
 
@@ -288,7 +288,7 @@ def test_the_same_period_or_none_is_not_contradicted(rate: str) -> None:
     )
 
 
-def test_what_the_passage_speaks_of_is_not_missing() -> None:
+def test_passage_subject_is_not_missing() -> None:
     """Unless nothing is said of it there, or the passage denies it too."""
     passage = "Everyone has 27 days of leave, except in Vik, where the harbour agreement gives 30 days."
 
@@ -324,7 +324,7 @@ FERRY = (
         ("Seven facts of it are known.", "Seven"),
     ],
 )
-def test_what_can_be_reckoned_is_disputed(sentence: str, said: str) -> None:
+def test_derivable_numbers_are_disputed(sentence: str, said: str) -> None:
     """A count, a sum, a product or the time between two years may be right, and no rule can tell."""
     missed = {one.said: one.outcome for one in found(sentence, FERRY)}
     assert missed[said] is FindingOutcome.DISPUTED
@@ -335,7 +335,7 @@ def test_half_an_hour_is_thirty_minutes() -> None:
     assert not found("Be at the quay half an hour before.", "Be at the quay thirty minutes before.")
 
 
-def test_a_name_with_its_title_behind_it_may_stand_without_its_land() -> None:
+def test_ruler_name_needs_no_country() -> None:
     """Of "Sunniva, Queen of Vik" one may say "Queen Sunniva"; another name in a title's place is still another."""
     source = "The pier is named after Ragna, the eldest sister of Sunniva, Queen of Vik, and Torvald, Prince Bailiff."
     told = found("The pier is named after Ragna, the eldest sister of Queen Sunniva and Prince Torvald.", source)

@@ -97,7 +97,7 @@ def test_bounds_are_compared(claim: str, passage: str, agrees: bool) -> None:  #
 
 @pytest.mark.parametrize("claim", ["The book has a 3 year warranty.", "It has a warranty of 3 years."])
 @pytest.mark.parametrize("passage", [LICENCE, "The warranty of pump B, which weighs 3 kg, is long."])
-def test_neither_a_paragraph_nor_another_measure_is_a_quantity(claim: str, passage: str) -> None:
+def test_paragraph_numbers_and_other_measures_are_not_quantities(claim: str, passage: str) -> None:
     assert any("3 year" in reason for reason in misses(claim, passage))
 
 
@@ -114,7 +114,7 @@ def test_the_least_is_not_the_most() -> None:
     assert any(one.binding for one in told) or any(one.outcome is FindingOutcome.CONTRADICTED for one in told)
 
 
-def test_a_letter_tells_things_apart_and_an_article_does_not() -> None:
+def test_letters_distinguish_things_and_articles_do_not() -> None:
     assert any("“A”" in reason for reason in misses("Pump A was first sold in May 2023.", NEWEST))
     assert misses("Pump A costs 199 euros.", TABLE) == []
 

@@ -95,7 +95,7 @@ async def test_anything_else_is_not_verbatim(sentence: str, passages: Sequence[P
         "Halvard led the mill since 1952.",
     ],
 )
-async def test_what_the_passage_says_in_other_words_holds(read: EmbedTokens, sentence: str) -> None:
+async def test_paraphrase_holds(read: EmbedTokens, sentence: str) -> None:
     """Sentences made of the passage's own facts are let through."""
     support = await SupportChecker(read)(sentence, evidence(MILL))
 
@@ -120,7 +120,7 @@ async def test_a_detail_that_is_not_there_decides_by_itself(read: EmbedTokens, s
     assert said in support.reasons[0]
 
 
-async def test_what_is_asked_again_is_answered_as_before_and_read_once(read: EmbedTokens) -> None:
+async def test_repeated_check_is_cached(read: EmbedTokens) -> None:
     """But only of the same sentence, evidence and question."""
     asked = list[Sequence[str]]()
 
@@ -137,7 +137,7 @@ async def test_what_is_asked_again_is_answered_as_before_and_read_once(read: Emb
     assert len(asked) == 3
 
 
-async def test_a_contradiction_is_told_from_a_lack(read: EmbedTokens) -> None:
+async def test_contradiction_differs_from_absence(read: EmbedTokens) -> None:
     """Where the passage has another value in its place, the reason shows both."""
     support = await SupportChecker(read)("Ingrid Solberg founded the paper mill in Lauvik in 1931.", evidence(MILL))
 
@@ -145,7 +145,7 @@ async def test_a_contradiction_is_told_from_a_lack(read: EmbedTokens) -> None:
     assert "1921" in support.reasons[0]
 
 
-async def test_what_has_little_to_do_with_the_passage_may_be_appealed(read: EmbedTokens) -> None:
+async def test_unrelated_sentence_is_appealable(read: EmbedTokens) -> None:
     """A sentence that fails on meaning alone says that, and what came nearest."""
     support = await SupportChecker(read)("Whales sing to their young beneath frozen seas.", evidence(MILL))
 
@@ -153,7 +153,7 @@ async def test_what_has_little_to_do_with_the_passage_may_be_appealed(read: Embe
     assert support.reasons[0].startswith("the passages do not say so: none has “Whales”")
 
 
-async def test_the_title_of_a_page_names_whom_it_is_about(read: EmbedTokens) -> None:
+async def test_page_title_names_the_subject(read: EmbedTokens) -> None:
     """A passage that says "she" supports a sentence with the name that its page has."""
     passage = hit("She founded the mill in 1921 and led it for 31 years.", key="solberg.md").passage
     sentence = "Ingrid Solberg founded the mill in 1921."
@@ -163,7 +163,7 @@ async def test_the_title_of_a_page_names_whom_it_is_about(read: EmbedTokens) -> 
     assert not other.holds
 
 
-async def test_whom_she_means_is_for_a_model_to_say(read: EmbedTokens) -> None:
+async def test_ambiguous_pronoun_is_appealable(read: EmbedTokens) -> None:
     """On a page that is titled otherwise, a name that only a pronoun can mean fails, but not for good."""
     passage = hit("She leads the boat yard in Lauvik.", key="yard.md").passage
     support = await SupportChecker(read)("Oda Hagen leads the boat yard.", evidence(passage, title="The yard"))
@@ -171,7 +171,7 @@ async def test_whom_she_means_is_for_a_model_to_say(read: EmbedTokens) -> None:
     assert (support.holds, support.appealable) == (False, True)
 
 
-async def test_the_teams_own_name_counts_as_said(read: EmbedTokens) -> None:
+async def test_team_name_counts_as_known(read: EmbedTokens) -> None:
     """A handbook seldom names its company; whoever sets the name may say it."""
     sentence = "At Brattvik Paper the mill closed in May 1987 after a fire."
 
@@ -209,7 +209,7 @@ async def test_a_name_may_be_theirs_who_write(
 LEAVE = hit("Whoever takes over 80 hours of unpaid leave needs the approval of their manager.", key="l").passage
 
 
-async def test_what_was_asked_may_be_repeated(read: EmbedTokens) -> None:
+async def test_question_words_may_be_repeated(read: EmbedTokens) -> None:
     """A figure of the asker's own is no evidence, but where the passage's bound puts it, it is not against it."""
     sentence = "For 100 hours of unpaid leave you need the approval of your manager."
     asked = await SupportChecker(read)(sentence, evidence(LEAVE), asked=("May I take 100 hours of unpaid leave?",))
@@ -219,7 +219,7 @@ async def test_what_was_asked_may_be_repeated(read: EmbedTokens) -> None:
     assert (unasked.holds, unasked.appealable) == (False, False)
 
 
-async def test_what_was_asked_is_no_evidence(read: EmbedTokens) -> None:
+async def test_question_words_are_not_evidence(read: EmbedTokens) -> None:
     """Where the passage has another value in its place, a model may say what the two have to do with each other."""
     sentence = "For 60 hours of unpaid leave you need the approval of your manager."
     support = await SupportChecker(read)(sentence, evidence(LEAVE), asked=("And for 60 hours?",))
@@ -254,14 +254,14 @@ async def test_passages_are_read_together(read: EmbedTokens) -> None:
 
 
 @pytest.mark.parametrize("sentence", ["It is 340.", "All of it is so.", "And so on.", "Do it."])
-async def test_what_says_nothing_is_not_supported(read: EmbedTokens, sentence: str) -> None:
+async def test_empty_statement_is_not_supported(read: EmbedTokens, sentence: str) -> None:
     """A sentence without two words of its own could be put under any passage."""
     support = await SupportChecker(read)(sentence, evidence(MILL))
 
     assert (support.holds, support.appealable) == (False, False)
 
 
-async def test_what_holds_without_being_sure_says_so(read: EmbedTokens) -> None:
+async def test_narrow_support_is_doubtful(read: EmbedTokens) -> None:
     """Between the level's score and the strictest a model, if there is one, is asked all the same."""
     support = await SupportChecker(read)("The mill gave work to 340 people of the valley.", evidence(MILL))
 

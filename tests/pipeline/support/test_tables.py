@@ -38,7 +38,7 @@ def against(sentence: str, *passages: str) -> list[str]:
         "Ada Quist does not look after boats.",
     ],
 )
-def test_cells_of_one_row_and_lists_of_rows_stand(sentence: str) -> None:
+def test_row_cells_and_row_lists_are_supported(sentence: str) -> None:
     assert against(sentence, KEEPERS) == []
 
 
@@ -76,7 +76,7 @@ def test_an_ordinal_is_no_quantity_of_another_row() -> None:
     assert not any("1 hour" in one for one in against("The first answer to a Storm comes within 30 minutes.", rows))
 
 
-def test_what_prose_says_of_two_cells_stands() -> None:
+def test_prose_over_two_cells_is_supported() -> None:
     prose = "Runa Falk has put the lost oars of Lundey behind her door."
 
     assert not against("Runa Falk put the lost oars behind her door.", KEEPERS, prose)
@@ -90,7 +90,7 @@ def test_what_prose_says_of_two_cells_stands() -> None:
         ("In Vik they pay 9 crowns, you 4.", False),
     ],
 )
-def test_a_number_of_a_row_is_said_by_its_own_label(sentence: str, wrong: bool) -> None:  # noqa: FBT001 - a table's column
+def test_row_number_needs_its_own_label(sentence: str, wrong: bool) -> None:  # noqa: FBT001 - a table's column
     row = "Island: Vik; The guild pays: 9 crowns; You pay at least: 4 crowns"
 
     assert (

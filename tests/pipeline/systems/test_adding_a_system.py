@@ -24,7 +24,7 @@ NAME = "first-sentence"
 CONTRACT = (
     contract.test_every_sentence_is_quoted_and_cited,
     contract.test_only_an_answer_carries_sentences,
-    contract.test_what_is_quoted_meanwhile_stands_in_a_passage_that_was_found,
+    contract.test_interim_quote_is_from_a_found_passage,
 )
 
 
@@ -47,7 +47,7 @@ async def test_a_system_is_one_file(text: str) -> None:
     assert find_system(NAME).name == NAME
     for kept in CONTRACT:
         await kept(NAME, text)
-    await contract.test_what_was_searched_is_on_record(NAME)
+    await contract.test_searches_are_recorded(NAME)
 
 
 @pytest.mark.usefixtures("in_the_folder")
@@ -101,7 +101,7 @@ def test_a_package_that_cannot_be_loaded_is_named(tmp_path: Path, monkeypatch: p
     assert find_system("extractive")
 
 
-def test_an_unknown_system_is_told_with_those_that_there_are() -> None:
+def test_unknown_system_error_lists_the_systems() -> None:
     """The error names them."""
     with pytest.raises(UnknownSystem) as raised:
         find_system("oracle")

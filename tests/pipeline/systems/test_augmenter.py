@@ -103,7 +103,7 @@ async def test_a_model_that_repeats_itself_is_not_asked_the_same_again() -> None
     assert (told.answer.status, len(llm.of("draft"))) == (Status.ABSTAINED, 2)
 
 
-async def test_at_the_bound_what_passes_of_the_best_is_said() -> None:
+async def test_best_candidate_is_sent_after_the_last_round() -> None:
     """Each candidate begins wrongly; the last sentence of the second stands on its note."""
     half = f"{WRONG} Seven national cups went to Lysvik BK [@]."
     told, llm = await run({"draft": writing(WRONG, half, WRONG.replace("2", "3"))})
@@ -113,7 +113,7 @@ async def test_at_the_bound_what_passes_of_the_best_is_said() -> None:
     assert not any("world cups" in text for text in answered(told))
 
 
-async def test_what_is_to_be_quoted_needs_no_other_round() -> None:
+async def test_quotable_candidate_needs_no_other_round() -> None:
     """The gate withholds a sentence that nearly copies its passage, and the passage is quoted at once."""
 
     async def better_quoted(sentence: str, evidence: Sequence[Evidence], *, asked: Sequence[str] = ()) -> Support:
@@ -134,7 +134,7 @@ async def test_what_is_to_be_quoted_needs_no_other_round() -> None:
         ("self-ask", "Search: yes\nQuery: Lysvik BK\nTime: none", ["query", "draft"]),
     ],
 )
-async def test_what_each_policy_asks(policy: str, need: str, stages: list[str]) -> None:
+async def test_each_policy_makes_its_calls(policy: str, need: str, stages: list[str]) -> None:
     """Whether it looks anything up, and never the same of the model twice: a query that it has written is used."""
     query = need if policy == "self-ask" else LOOK_UP
     told, llm = await run({"query": query, "draft": writing("In 2013 Skarholm IF signed the keeper Jon Vik [1].")},
@@ -189,7 +189,7 @@ class Lost(Shelf):
         return await super().search(query, k)
 
 
-async def test_an_outage_of_search_is_said_aloud() -> None:
+async def test_search_outage_is_raised() -> None:
     stage = Stage(
         Lost(SHELF.hits), question(ASKED), Limits(policy="always"), ScriptedLLM({"query": LOOK_UP}), reads_alike
     )
@@ -197,6 +197,6 @@ async def test_an_outage_of_search_is_said_aloud() -> None:
         await augmenter.answer(question(ASKED), stage.kit)
 
 
-async def test_where_no_fact_is_wanted_nothing_is_drafted() -> None:
+async def test_no_draft_without_a_wanted_fact() -> None:
     told, llm = await run({"query": "Search: no"}, "That is a nice keeper of Skarholm IF")
     assert (told.answer.status, llm.of("draft")) == (Status.CHATTED, [])

@@ -32,7 +32,7 @@ async def test_a_question_is_answered_with_a_quoted_sentence() -> None:
     assert told.answer.citations[0].title == "Leave"
 
 
-async def test_what_nothing_answers_is_not_answered() -> None:
+async def test_unanswerable_question_is_abstained() -> None:
     """The bot abstains, and names the nearest pages that it did find."""
     told = await run(answer, question("Who painted the Mona Lisa in the office?"), SHELF)
 
@@ -40,7 +40,7 @@ async def test_what_nothing_answers_is_not_answered() -> None:
     assert {one.document.title for one in told.answer.nearest} == {"Office in Ghent", "Office in Bergen"}
 
 
-async def test_nothing_found_is_an_abstention() -> None:
+async def test_no_hits_lead_to_abstention() -> None:
     """An empty corpus is no error."""
     told = await run(answer, question("How many days of leave has everyone?"), Shelf([]))
 
@@ -93,7 +93,7 @@ async def test_an_outage_is_not_an_abstention() -> None:
         await run(answer, question("How many days of leave has everyone?"), Broken([]))
 
 
-async def test_a_follow_up_is_looked_up_with_what_it_stands_on() -> None:
+async def test_follow_up_is_searched_with_its_context() -> None:
     """The topic comes from the question before."""
     shelf = Shelf([LEAVE, PARENTS, OFFICE])
     first = Turn("user", "How long is parental leave?")
@@ -284,7 +284,7 @@ async def test_a_reader_chooses_among_the_best_few_of_an_english_question(text: 
 STEPS = "1. Charge the laptop.\n2. Sign in to the laptop.\n3. Read a page.\n4. Restart the laptop.\n5. Go home."
 
 
-async def test_who_asks_how_to_do_it_is_told_every_step() -> None:
+async def test_how_to_question_gets_every_step() -> None:
     """In their order, as a step left out would mislead."""
     page = hit(STEPS, title="Laptops", section="How to set up a laptop")
 

@@ -98,7 +98,7 @@ async def test_knowledge_is_shown_as_triples_where_settings_say_so() -> None:
     assert answered(told) == ["Milo Karst is a midfielder and plays for Ostrava."]
 
 
-async def test_what_lies_nearest_is_knowledge_beside_what_the_query_finds() -> None:
+async def test_nearest_passages_are_knowledge_next_to_query_hits() -> None:
     llm = ScriptedLLM(SCRIPT)
     talk = question("Since when has Ostrava, where he plays, been there?", *TALK.turns)
     await run(answer, talk, SHELF, llm=llm, supports=reads_alike, limits=Limits(looked_up=1, passages=2))
@@ -112,7 +112,7 @@ async def test_without_examples_it_answers_all_the_same(limits: Limits) -> None:
     assert not any(shown(call) for call in llm.calls)
 
 
-async def test_what_an_example_says_is_never_said() -> None:
+async def test_example_text_is_never_said() -> None:
     """A model that copies an example instead of reading the notes: its words have no evidence in this turn."""
     llm = ScriptedLLM({**SCRIPT, "draft": "The dock is 6 metres deep [1].", "verify": "1. SUPPORTS [1]"})
     told = await ask(llm, pool=(replace(STRANGER, pinned=True),))
@@ -120,7 +120,7 @@ async def test_what_an_example_says_is_never_said() -> None:
     assert {citation.document for citation in told.answer.citations} <= {"karst", "ostrava"}
 
 
-async def test_what_wants_no_fact_or_finds_none_is_not_answered() -> None:
+async def test_no_fact_or_no_hits_is_not_answered() -> None:
     assert (await ask(ScriptedLLM({**SCRIPT, "query": "Search: no"}))).answer.status is Status.CHATTED
     nothing = await run(answer, TALK, Shelf([]), llm=ScriptedLLM(SCRIPT), pool=POOL)
     assert nothing.answer.status is Status.ABSTAINED

@@ -70,9 +70,7 @@ def _words(text: str) -> set[str]:
          ["The ferry of Skarholm costs 15 crowns."]),
     ],
 )  # fmt: skip
-async def test_a_note_stands_in_the_place_of_what_the_model_does_not_support(
-    run: Run, first: str, second: str, said: list[str]
-) -> None:
+async def test_note_replaces_a_sentence_the_model_rejects(run: Run, first: str, second: str, said: list[str]) -> None:
     """In its order, unless it is said already; what is supported is said as it was written."""
     draft = f"{first} [2]. {second} [{2 if 'ferry' in second else 1}]."
     told, _ = await run(
@@ -85,7 +83,7 @@ async def test_a_note_stands_in_the_place_of_what_the_model_does_not_support(
     assert told.answer.withheld == len([one for one in (first, second) if "nly" in one])
 
 
-async def test_what_the_asker_says_may_be_repeated(run: Run) -> None:
+async def test_asker_statements_may_be_repeated(run: Run) -> None:
     """A number of the question that no page has is put to the model, with the question before it."""
     said = "For 20 crowns you get the ferry to Skarholm, as it costs 15 crowns."
     limits = Limits(looked_up=6, refine=False, query="always")
@@ -121,7 +119,7 @@ async def test_a_sentence_with_a_pronoun_is_judged_beside_the_one_before_it(run:
     assert told.count("Before claim") == 1
 
 
-async def test_where_nobody_can_judge_what_is_doubtful_is_quoted(run: Run) -> None:
+async def test_doubtful_sentence_is_quoted_if_the_judge_fails(run: Run) -> None:
     """A judge that is away is no reason to say less than the page."""
     told, _ = await run(
         QUESTION,
@@ -136,7 +134,7 @@ async def test_where_nobody_can_judge_what_is_doubtful_is_quoted(run: Run) -> No
     assert answered(told) == ["Skarholm lighthouse was built in 1887."]
 
 
-async def test_a_note_in_another_language_is_still_said_to_be(run: Run) -> None:
+async def test_foreign_note_keeps_its_language_note(run: Run) -> None:
     """The name of the page's language goes to the sentence that is said."""
     told, _ = await run(
         "Wann wurde der Leuchtturm von Skarholm gebaut, und wer hat ihn entworfen?",

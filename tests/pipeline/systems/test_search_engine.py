@@ -86,7 +86,7 @@ async def test_the_pages_are_kept_with_the_record() -> None:
     assert {hit[2] for hit in search.facts["hits"]} == {"web:searxng"}
 
 
-async def test_where_the_web_is_not_in_scope_the_corpora_are_the_engine() -> None:
+async def test_corpora_replace_the_engine_out_of_scope() -> None:
     """Its passages are in no step then: the corpora have them."""
     shelf = Shelf([hit("Everyone has 25 days of leave.", key="leave.md", title="Leave")])
     told = await asked(ScriptedLLM(quoting()), None, shelf, "How many days of leave does everyone have?")
@@ -105,7 +105,7 @@ async def test_two_queries_share_the_pages(pages: int, shares: set[int]) -> None
 
 
 @pytest.mark.parametrize("text", ["Thanks a lot!", ASKED])
-async def test_where_nothing_is_to_be_searched_nothing_is_said_of_the_models_own(text: str) -> None:
+async def test_no_search_says_nothing_from_the_model(text: str) -> None:
     """The paper's model answers from the dialogue then; ours has small talk."""
     llm, web = ScriptedLLM(script(query="Search: no")), Web(PAGES)
     told = await asked(llm, web, text=text)
@@ -120,7 +120,7 @@ async def test_an_engine_that_found_nothing_costs_no_draft() -> None:
     assert llm.of("draft") == []
 
 
-async def test_an_engine_that_is_down_is_said_aloud() -> None:
+async def test_engine_outage_is_raised() -> None:
     web = Web(PAGES)
     web.fault = SearchUnavailable("The web cannot be searched.")
     with pytest.raises(SearchUnavailable):
@@ -135,7 +135,7 @@ async def test_a_query_that_cannot_be_read_searches_the_question() -> None:
     assert all("swarm" in query for query in web.queries)
 
 
-async def test_a_draft_that_breaks_off_keeps_what_was_said() -> None:
+async def test_broken_draft_keeps_said_sentences() -> None:
     with pytest.raises(ReplyBroken):
         await asked(ScriptedLLM(script(draft=ReplyBroken("the stream broke"))), Web(PAGES))
 

@@ -166,7 +166,7 @@ async def test_only_an_answer_carries_sentences(system: str, text: str) -> None:
 
 @pytest.mark.parametrize("system", ALL)
 @pytest.mark.parametrize("text", QUESTIONS)
-async def test_what_is_quoted_meanwhile_stands_in_a_passage_that_was_found(system: str, text: str) -> None:
+async def test_interim_quote_is_from_a_found_passage(system: str, text: str) -> None:
     """Word for word, and small talk quotes nothing."""
     told = await ask(system, text)
 
@@ -179,7 +179,7 @@ async def test_what_is_quoted_meanwhile_stands_in_a_passage_that_was_found(syste
 
 
 @pytest.mark.parametrize("system", ALL)
-async def test_what_was_searched_is_on_record(system: str) -> None:
+async def test_searches_are_recorded(system: str) -> None:
     """Every search is a step, and can be watched."""
     told = await ask(system, QUESTIONS[0])
 

@@ -90,7 +90,7 @@ async def test_a_question_about_a_fact(run: Run) -> None:
     assert verdicts(told) == [("Oda Hagen designed the lighthouse of Skarholm.", Verdict.SUPPORTS)]
 
 
-async def test_what_happens_can_be_watched(run: Run) -> None:
+async def test_events_report_progress(run: Run) -> None:
     """Claims with their verdicts, the number of findings, and each sentence as it passes."""
     told, _ = await run(QUESTION, {**BUILT, "split": "- A keeper lives there. | none", "verify": UNKNOWN})
 
@@ -101,7 +101,7 @@ async def test_what_happens_can_be_watched(run: Run) -> None:
     assert [event.sentence.text for event in told.events if isinstance(event, SentencePassed)] == answered(told)
 
 
-async def test_a_follow_up_reads_what_was_said_before(run: Run) -> None:
+async def test_follow_up_sees_earlier_turns(run: Run) -> None:
     """The conversation is in the prompts, and the query that resolves it is what is searched for."""
     before = (
         Turn("user", "What do you know about Skarholm lighthouse?"),
@@ -213,7 +213,7 @@ async def test_the_latest_comes_first_and_sources_that_disagree_are_dated(run: R
     assert "[1] The ferry to Skarholm costs 15 crowns." in llm.asked("draft")
 
 
-async def test_what_nobody_knows_is_abstained_from(run: Run) -> None:
+async def test_unknown_answer_is_abstained(run: Run) -> None:
     """Without a finding nothing is drafted; the nearest pages are at hand."""
     told, llm = await run("Who was the first keeper of Skarholm lighthouse?", {})
 
@@ -355,7 +355,7 @@ async def test_turns_at_the_same_time_do_not_touch_each_other(run: Run) -> None:
         {stage: st.lists(st.sampled_from(SCRAPS), max_size=6).map("".join) for stage in SILENT}
     )
 )
-def test_whatever_a_model_says_nothing_unsupported_leaves(name: str, script: Script) -> None:
+def test_arbitrary_replies_let_nothing_unsupported_out(name: str, script: Script) -> None:
     """Scraps of replies in any order: a turn ends in an answer that stands, an abstention, or an error of ours."""
     try:
         told, _ = asyncio.run(skarholm.run(QUESTION, script, system=WIKICHATS[name]))
@@ -378,7 +378,7 @@ class TestReplies:
             "<@U123> <!channel> come and see [1] [99].",
         ],
     )
-    async def test_what_is_not_supported_is_not_said(self, run: Run, draft: str) -> None:
+    async def test_unsupported_sentence_is_withheld(self, run: Run, draft: str) -> None:
         """A draft over a real note that says something else is counted, and the note said in its place.
 
         What lost an address stands on no note; a quotation stays if one was shown meanwhile.
@@ -466,7 +466,7 @@ class TestReplies:
             await run(QUESTION, {**BUILT, **claims, stage: BudgetExceeded("too many calls")}, WRITTEN)
 
     @pytest.mark.parametrize("stage", ["query", "draft"])
-    async def test_a_model_that_is_away_is_said_to_be(self, run: Run, stage: str) -> None:
+    async def test_unavailable_model_is_raised(self, run: Run, stage: str) -> None:
         """Where nothing is left to say, the reason is the model and not a lack of evidence."""
         with pytest.raises(ModelUnavailable):
             await run(QUESTION, {**BUILT, stage: ModelUnavailable("the server is away")}, WRITTEN)
@@ -489,7 +489,7 @@ class TestReplies:
             await run(QUESTION, {**BUILT, **nothing, "verify": ModelUnavailable("away")})
 
 
-async def test_a_search_that_fails_is_said_aloud(system: System) -> None:
+async def test_search_failure_is_raised(system: System) -> None:
     """Before any call of the model where it fails at once, and out of both ways where it fails later."""
 
     async def broken(query: SearchQuery, k: int) -> tuple[Hit, ...]:
@@ -545,7 +545,7 @@ async def test_cancelling_while_a_draft_arrives_ends_it(system: System) -> None:
     assert stage.recorder.steps[-1].facts["error"] == "CancelledError"
 
 
-async def test_sentences_are_said_while_the_draft_still_arrives(system: System) -> None:
+async def test_sentences_are_said_before_the_draft_ends(system: System) -> None:
     """The first sentence can be seen before the last is written."""
     draft = "Skarholm lighthouse was built in 1887 [1]. " * 3 + "Skarholm lighthouse " * 20
     stage, _ = staged(QUESTION, {**BUILT, "draft": draft}, Limits(refine=False), system=system)

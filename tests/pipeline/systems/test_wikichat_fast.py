@@ -62,7 +62,7 @@ async def test_a_turn_takes_three_rounds() -> None:
 
 
 @pytest.mark.parametrize("query", ["auto", "never"])
-async def test_a_question_that_stands_alone_is_searched_as_it_is(query: WrittenQuery) -> None:
+async def test_self_contained_question_is_searched_unchanged(query: WrittenQuery) -> None:
     """Its passages are read while claims are written, and no query is asked for; the search is on record."""
     stage, llm = stage_for(QUESTION, BUILT, Limits(query=query), waits={"generate": asyncio.Event()})
     turn = asyncio.create_task(wikichat_fast.answer(question(QUESTION), stage.kit))
@@ -96,16 +96,14 @@ TOLD = (Turn("user", "Who designed the lighthouse?"), Turn("bot", "Oda Hagen did
     ("text", "earlier", "asked"),
     [(QUESTION, (), 0), ("And when was it built?", TOLD, 1), ("The lighthouse of Skarholm is a beauty.", (), 1)],
 )
-async def test_a_query_is_written_only_where_the_question_does_not_stand_alone(
-    text: str, earlier: tuple[Turn, ...], asked: int
-) -> None:
+async def test_query_is_written_only_for_dependent_questions(text: str, earlier: tuple[Turn, ...], asked: int) -> None:
     """A follow-up or a remark; never where the settings say so."""
     for query, calls in (("auto", asked), ("always", 1), ("never", 0)):
         _, llm = await run(question(text, *earlier), BUILT, Limits(query=query))
         assert len(llm.of("query")) == calls
 
 
-async def test_what_the_question_does_not_find_is_looked_up_by_a_written_query() -> None:
+async def test_written_query_finds_what_the_question_misses() -> None:
     """Passages that told nothing are not read again."""
     script = {**BUILT, "query": "Search: yes\nQuery: lighthouse northern point keeper 1887\nTime: none"}
     asked = "How expensive is Skarholm pier oak?"
@@ -171,7 +169,7 @@ FARES = {
 BOTH = "The ferry to Skarholm costs 15 crowns [1]. The ferry to Skarholm costs 12 crowns [2]."
 
 
-async def test_what_is_verified_late_continues_the_reply() -> None:
+async def test_late_claims_continue_the_reply() -> None:
     """Behind what was said first, cited and judged like it; each verdict and its reason are on record."""
     script = {**BUILT, "split": THREE, "verify": supporting, "continuation": f"{HAGEN[:-1]} [1]."}
     told, llm = await run(QUESTION, script)
@@ -187,7 +185,7 @@ async def test_what_is_verified_late_continues_the_reply() -> None:
 
 
 @pytest.mark.parametrize("verified", [True, False])
-async def test_what_may_contradict_is_waited_for(verified: bool) -> None:  # noqa: FBT001 - a parameter of the test
+async def test_contradicting_claims_are_awaited(verified: bool) -> None:  # noqa: FBT001 - a parameter of the test
     """Nothing is said before its verdict; where it holds both versions are drafted anew, the newer first."""
     waits = {"verify": asyncio.Event()}
     verify = FARES["verify"] if verified else "1. NOT ENOUGH INFO"
@@ -216,7 +214,7 @@ async def test_what_may_contradict_is_waited_for(verified: bool) -> None:  # noq
         ("The lighthouse of Skarholm was built by 12 people.", 1),
     ],
 )
-async def test_what_adds_nothing_is_not_asked_for(claim: str, asked: int) -> None:
+async def test_redundant_claims_get_no_second_wave(claim: str, asked: int) -> None:
     """The claim says what summaries say, in other words; a number more or a denial is something else."""
     known, late = (finding_of(text, key) for text, key in ((BUILT_LINE, "a.md"), (claim, "b.md")))
 
@@ -397,7 +395,7 @@ async def test_cancelling_in_the_midst_of_verification_leaves_no_call_open() -> 
 
 
 @pytest.mark.parametrize("pauses", range(10, 35))
-async def test_a_budget_that_is_used_up_while_verdicts_come_is_said(pauses: int) -> None:
+async def test_budget_exceeded_during_verdicts_is_raised(pauses: int) -> None:
     """At whatever moment: a verdict that nobody waits for any more is no fault of ours."""
     stage, _ = stage_for(QUESTION, {**BUILT, "split": THREE, "verify": supporting})
     ask = stage.kit.ask

@@ -37,7 +37,7 @@ BANK = page("Lindø Bank", "Lindø Bank lends money.", "The Bank of Lindø", "LB
         ("Venus", "Is Venus liquid?", None),
     ],
 )
-def test_a_name_means_the_page_that_bears_it_and_fits_where_it_stands(name: str, context: str, meant: Hit) -> None:
+def test_name_links_to_the_titled_page_that_fits_its_context(name: str, context: str, meant: Hit) -> None:
     assert choose_page(name, context, (EITHER, METAL, PLANET, GOD, BANK)) == meant
 
 

@@ -27,7 +27,7 @@ GRINDER, BORN = collect_sentences([LINKED])
 HOPS = (EvidenceChain((GROUND, GRINDER)), EvidenceChain((GROUND, BORN)))
 
 
-def test_a_chain_goes_from_a_sentence_to_the_page_of_whom_it_names_and_no_farther() -> None:
+def test_chains_lead_to_pages_of_named_entities() -> None:
     chains = build_chains((GROUND, KEPT), [LinkedEntity("Tove Lind", LINKED), LinkedEntity("Bergen", LINKED)])
     assert chains == (EvidenceChain((GROUND,)), EvidenceChain((KEPT,)), *HOPS)
 

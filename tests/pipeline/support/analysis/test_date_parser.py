@@ -124,7 +124,7 @@ def test_another_date_is_not_found(day, another, one, other) -> None:
         ("set 3 records", []),
     ],
 )
-def test_dates_are_read_as_far_as_they_are_said(text: str, said: list[tuple[int | None, ...]]) -> None:
+def test_dates_are_parsed_as_precisely_as_written(text: str, said: list[tuple[int | None, ...]]) -> None:
     assert [(one.year, one.month, one.day) for one in find_dates(tokenize(text))] == said
 
 
@@ -192,5 +192,5 @@ def test_may_is_a_month_by_its_capital_and_days_have_words(text: str, said: list
 
 
 @pytest.mark.parametrize("text", ["The cable is 1500km long.", "It grew by 1500% since.", "It cost $1500 then."])
-def test_what_touches_a_unit_or_a_currency_is_no_year(text: str) -> None:
+def test_number_with_unit_or_currency_is_not_a_year(text: str) -> None:
     assert find_dates(tokenize(text)) == ()

@@ -32,7 +32,7 @@ def contradicted(sentence: str, passage: str) -> bool:
         ("The crew may swim on Sundays.", "The crew may not swim, except on Sundays."),
     ],
 )
-def test_an_exception_said_in_another_way_is_no_denial(sentence: str, passage: str) -> None:
+def test_reworded_exception_is_not_a_denial(sentence: str, passage: str) -> None:
     assert not contradicted(sentence, passage)
 
 
@@ -46,7 +46,7 @@ def test_an_exception_said_in_another_way_is_no_denial(sentence: str, passage: s
         ("The gate is only opened at noon.", "The gate is not only opened at noon, but never opened before."),
     ],
 )
-def test_what_holds_without_the_exception_is_denied(sentence: str, passage: str) -> None:
+def test_sentence_without_the_exception_is_denied(sentence: str, passage: str) -> None:
     assert contradicted(sentence, passage) is ("not only" not in passage)
 
 

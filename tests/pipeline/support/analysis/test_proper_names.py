@@ -26,7 +26,7 @@ from pipeline.support.rules import FindingKind, FindingOutcome, check_rules
         ("It costs 5 Euros at 20 °C or 68 degrees Fahrenheit.", []),
     ],
 )
-def test_names_are_told_by_their_capitals(sentence: str, said: list[str]) -> None:
+def test_capitals_mark_names(sentence: str, said: list[str]) -> None:
     """Not by those of a sentence's first word, of titles, dates, units, or of a text that is all capitals."""
     assert [name.said for name in find_names(parse_sentence(sentence, "en"))] == said
 
@@ -103,7 +103,7 @@ def test_a_name_is_not_found_in_one_like_it(said: str, given: str) -> None:
         ("Aleksandr Vold made the lamp.", "Alexander Vold made the lamp."),
     ],
 )
-def test_a_name_that_could_stand_beside_another_contradicts_nothing(sentence: str, passage: str) -> None:
+def test_compatible_name_contradicts_nothing(sentence: str, passage: str) -> None:
     assert FindingOutcome.CONTRADICTED not in {rule.outcome for rule in check_rules(sentence, [passage])}
 
 

@@ -71,7 +71,7 @@ WRITINGS = [
 
 
 @pytest.mark.parametrize("text", ["within 3 business days", "after 3 working days", "in 3 calendar days"])
-def test_days_of_a_kind_are_said_as_such(text: str) -> None:
+def test_day_kinds_are_quantities(text: str) -> None:
     (number,) = read(text)
 
     assert (number.said, [unit.name for unit in number.units]) == (text.split(maxsplit=1)[1], ["d"])
@@ -150,7 +150,7 @@ def test_numbers_are_read_in_the_language_of_the_text(text: str, language: str, 
 @pytest.mark.parametrize(
     "text", ["millions of lamps", "I think so", "in 1984", "on 3 May 1984", "the 1980s", "a one-off"]
 )
-def test_what_is_vague_or_a_date_is_no_number(text: str) -> None:
+def test_vague_amounts_and_dates_are_not_numbers(text: str) -> None:
     assert [number.values for number in read(text) if number.values != (1.0,)] == []
 
 
@@ -251,7 +251,7 @@ def test_a_unit_of_two_words_belongs_to_its_number() -> None:
     assert number.said == "5 square kilometres"
 
 
-def test_a_number_that_is_said_without_a_unit_too_is_not_said_in_another_unit() -> None:
+def test_number_also_given_without_unit_is_not_a_conversion() -> None:
     told = check_rules("Visitors walk 5 km.", ["The lake has a shore of 5 miles.", "There were 5 boats."])
     assert [finding.outcome for finding in told if finding.kind is FindingKind.UNIT] == []
     told = check_rules("Visitors walk 5 km.", ["The lake has a shore of 5 miles."])
