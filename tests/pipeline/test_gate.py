@@ -76,7 +76,6 @@ HOSTILE = {
 
 @pytest.mark.parametrize("why", HOSTILE)
 async def test_false_sentence_is_withheld(gate: Gate, events: list[Event], why: str) -> None:
-    """Whatever is wrong with a sentence, it is withheld, counted, and nobody hears of it."""
     passed = await gate.say(HOSTILE[why])
 
     answer = gate.answer(Status.ANSWERED)
@@ -88,7 +87,6 @@ async def test_false_sentence_is_withheld(gate: Gate, events: list[Event], why: 
 
 
 async def test_a_supported_sentence_passes(gate: Gate, events: list[Event]) -> None:
-    """It is told at once, numbered, and becomes a claim with its evidence."""
     passed = await gate.say(sentence(OFFICE, "It closes at six.", note="Office › Hours"))
 
     answer = gate.answer(Status.ANSWERED)
@@ -121,7 +119,6 @@ async def test_a_note_may_name_page_and_date(gate: Gate) -> None:
 
 
 async def test_only_an_answered_turn_carries_sentences(gate: Gate) -> None:
-    """What was said before a turn failed is no part of its answer."""
     await gate.say(sentence(LEAVE, "Everyone has 30 days of leave."))
 
     assert gate.answer(Status.FAILED).sentences == ()
@@ -168,7 +165,6 @@ class TestJudgement:
 
     @pytest.mark.parametrize("support", [SURE, DOUBTFUL, APPEALABLE])
     async def test_the_models_verdict_decides(self, support: Support) -> None:
-        """However sure the local check is; on record is the model's reasoning, and nothing that did not decide."""
         gate = self.gate(support, self.opinion(Verdict.SUPPORTS))
 
         assert await gate.say(self.SENTENCE)
@@ -180,7 +176,6 @@ class TestJudgement:
 
     @pytest.mark.parametrize("support", [SURE, DOUBTFUL, APPEALABLE])
     async def test_a_changed_copy_is_quoted_and_no_model_is_asked(self, support: Support) -> None:
-        """A careless verdict could not free it. What is quoted in its place is not left out."""
         gate = self.gate(replace(support, better_quoted=True), self.opinion(Verdict.SUPPORTS))
 
         assert not await gate.say(self.SENTENCE)
@@ -191,7 +186,6 @@ class TestJudgement:
 
     @pytest.mark.parametrize("error", [UnreadableReply("odd"), BudgetExceeded("spent"), ModelUnavailable("away")])
     async def test_failed_judgement_lets_out_only_sure_sentences(self, error: PipelineError) -> None:
-        """Doubt is no reason to speak; the turn goes on."""
         assert await self.gate(SURE, error).say(self.SENTENCE)
         for support in (DOUBTFUL, APPEALABLE):
             gate = self.gate(support, error)
@@ -204,15 +198,12 @@ class TestJudgement:
 
     @pytest.mark.parametrize(("support", "passes"), [(VERBATIM, True), (FALSE, False)])
     async def test_certain_sentence_is_not_judged(self, support: Support, *, passes: bool) -> None:
-        """A quotation leaves, and what is surely false does not: the model might be talked into it."""
         gate = self.gate(support, AssertionError("asked"))
 
         assert await gate.say(self.SENTENCE) is passes
         assert self.verified == 0
 
     async def test_without_a_model_what_is_doubtful_stays(self) -> None:
-        """Its passage can be quoted instead."""
-
         async def doubts(_: str, __: object, *, asked: Sequence[str] = ()) -> Support:
             del asked
             return DOUBTFUL
@@ -221,7 +212,6 @@ class TestJudgement:
         assert not await gate.say(self.SENTENCE)
 
     async def test_early_judgement_is_not_repeated(self) -> None:
-        """And nothing leaves before it is said."""
         gate = self.gate(SURE, self.opinion(Verdict.SUPPORTS))
 
         assert await gate.judge(self.SENTENCE)
@@ -230,7 +220,6 @@ class TestJudgement:
         assert self.verified == 1
 
     async def test_the_local_check_knows_what_was_asked(self) -> None:
-        """What stands in the question may be repeated."""
         gate = self.gate(SURE, self.opinion(Verdict.SUPPORTS), asked=("May I come at ten?",))
         await gate.say(self.SENTENCE)
 
@@ -238,7 +227,6 @@ class TestJudgement:
 
 
 async def test_checked_claims_are_kept_whatever_becomes_of_the_turn(gate: Gate) -> None:
-    """Before those of its sentences where it is answered, alone where it is not."""
     claim = CheckedClaim(Claim("The office opens at ten.", "model"), Verdict.REFUTES, ("office.md#0",), "No.")
     await gate.say(sentence(OFFICE, "The office opens at nine."))
 
@@ -249,12 +237,10 @@ async def test_checked_claims_are_kept_whatever_becomes_of_the_turn(gate: Gate) 
 
 
 async def test_a_note_may_name_the_language_of_its_page(gate: Gate) -> None:
-    """By the language's own name."""
     assert await gate.say(sentence(LEAVE, "Everyone has 30 days of leave.", note="Leave, English"))
 
 
 async def test_withheld_sentences_are_logged_by_count_only(gate: Gate, caplog: pytest.LogCaptureFixture) -> None:
-    """Nothing false reaches a terminal by way of a log: no warning, and neither the sentence nor the reason."""
     caplog.set_level(logging.DEBUG, logger="pipeline.gate")
     await gate.say(CitedSentence("The office opens at ten.", (OPENS,)))
 

@@ -17,7 +17,6 @@ SICK = hit("Sick leave needs a note.", key="sick.md")
 
 
 async def test_every_search_becomes_a_step() -> None:
-    """The step says what was looked for and what was found, with its score."""
     recorder = Recorder(Shelf([LEAVE]).search, tell=lambda _: None)
 
     hits = await recorder.search(SearchQuery("days of leave", 2026), 5)
@@ -34,7 +33,6 @@ async def test_every_search_becomes_a_step() -> None:
 
 
 async def test_searches_can_be_watched() -> None:
-    """A channel can show what is being looked for, and what came of it."""
     events: list[Event] = []
     recorder = Recorder(Shelf([LEAVE]).search, tell=events.append)
 
@@ -54,7 +52,6 @@ async def test_all_passages_of_the_turn_are_remembered() -> None:
 
 
 async def test_the_nearest_pages_are_different_pages() -> None:
-    """Of each page its best passage stands for it."""
     recorder = Recorder(Shelf([LEAVE, MORE, SICK]).search, tell=lambda _: None)
 
     await recorder.search(SearchQuery("leave booked calendar"), 5)
@@ -63,8 +60,6 @@ async def test_the_nearest_pages_are_different_pages() -> None:
 
 
 async def test_a_failed_search_is_noted_and_raised() -> None:
-    """An outage is never an empty result, and the record says what went wrong."""
-
     async def broken(query: SearchQuery, k: int) -> tuple[Hit, ...]:
         raise SearchUnavailable(f"no {k} hits for {query.text}")
 
@@ -81,7 +76,6 @@ def call(stage: str, **facts: object) -> Step:
 
 
 async def test_steps_come_in_the_order_in_which_they_began() -> None:
-    """A long call that began first stands first, though it ended last."""
     recorder = Recorder(Shelf([LEAVE]).search, tell=lambda _: None)
     began = time.perf_counter()
 
@@ -114,7 +108,6 @@ def test_rounds_are_calls_that_ran_one_after_the_other() -> None:
 
 
 async def test_claims_are_remembered_on_their_way_to_whoever_watches() -> None:
-    """Also those that nobody may be shown."""
     events: list[Event] = []
     recorder = Recorder(Shelf([]).search, tell=events.append)
     checked = CheckedClaim(Claim("It rings.", "model"), Verdict.REFUTES)
@@ -127,8 +120,6 @@ async def test_claims_are_remembered_on_their_way_to_whoever_watches() -> None:
 
 
 async def test_a_search_that_is_cancelled_is_noted() -> None:
-    """So that the record of a turn that was stopped is whole."""
-
     async def away(_: SearchQuery, __: int) -> tuple[Hit, ...]:
         raise asyncio.CancelledError
 
@@ -141,7 +132,6 @@ async def test_a_search_that_is_cancelled_is_noted() -> None:
 
 
 async def test_unchecked_claim_is_not_shown() -> None:
-    """While a claim is looked up, whoever waits sees that, and not the claim; the record has it."""
     events: list[Event] = []
     recorder = Recorder(Shelf([hit("The office opens at nine.")]).search, tell=events.append)
 

@@ -41,7 +41,6 @@ def features(text: str, sentence: str, **more: str) -> CandidateFeatures:
 
 
 def test_terms_weigh_by_how_rare_they_are_among_the_passages() -> None:
-    """What only one passage says tells more than what all of them say; together they weigh one."""
     question, _ = thought("leave at the zoo, in the open")
 
     assert sum(question.weights.values()) == pytest.approx(1.0)
@@ -49,21 +48,18 @@ def test_terms_weigh_by_how_rare_they_are_among_the_passages() -> None:
 
 
 def test_borrowed_terms_weigh_less() -> None:
-    """The question's own words are what it is about."""
     question, _ = thought("zoo", borrowed="museum zoo")
 
     assert question.weights["zoo"] == pytest.approx(2 * question.weights["museum"])
 
 
 def test_a_term_of_the_sentence_before_is_known() -> None:
-    """What "it" stands for is usually named there."""
     found = features("leave", "It can be taken")
 
     assert (found.terms, found.terms_before, found.passage_terms) == (0.0, 1.0, 1.0)
 
 
 def test_another_passage_is_no_sentence_before() -> None:
-    """Passages stand side by side by their scores alone."""
     assert features("pieces", "The office").terms_before == 0.0
 
 
@@ -76,7 +72,6 @@ def test_another_passage_is_no_sentence_before() -> None:
     ],
 )
 def test_a_sentence_offers_what_is_asked_for_or_not(question: str, amount: float, name: float) -> None:
-    """It has no new number and no name; where no kind is asked for nothing is missing."""
     found = features(question, "It can be taken")
 
     assert (found.amount, found.name) == (amount, name)
@@ -105,7 +100,6 @@ def test_a_sentence_offers_what_is_asked_for_or_not(question: str, amount: float
     ],
 )
 def test_answer_kind_of_a_sentence_is_detected(question: str, text: str, name: str, value: float) -> None:
-    """Whether it has the quantity that is asked for, says what may be, and holds for everyone."""
     hit = replace(OFFICE, passage=replace(OFFICE.passage, text=text))
     asked = weigh_question(question, "", "en", [hit])
     (found,) = score_candidates(asked, find_candidates([hit]), [0.0])
@@ -128,7 +122,6 @@ def test_a_word_that_says_little_weighs_less() -> None:
 
 
 def test_a_synonym_counts_less_than_the_word() -> None:
-    """Pages say "leave" for what people call days off."""
     asked = weigh_question("How many days off?", "", "en", HITS)
 
     assert answer_ranking.measure_match("day", frozenset({"day"}), asked.synonyms) == 1.0
@@ -148,7 +141,6 @@ def test_cosines_count_as_far_as_the_embedder_knows_the_language() -> None:
 
 
 def test_reader_scores_are_features_of_read_candidates() -> None:
-    """What it did not read counts as the worst of those."""
     question, ranked = thought("How many days of leave has everyone?")
 
     read = rerank_candidates(question, ranked, {0: -3.0, 1: 2.0})
@@ -159,7 +151,6 @@ def test_reader_scores_are_features_of_read_candidates() -> None:
 
 @given(st.lists(st.floats(-5, 5), min_size=1, max_size=40), st.lists(st.floats(-1, 1), min_size=40, max_size=40))
 def test_candidates_are_compared_until_the_best_are_known(estimates: list[float], gains: list[float]) -> None:
-    """In turns, nobody twice; who is left is too far behind, by what a comparison may gain, to be one of them."""
     question, ranked = thought("leave")
     scored, compared = [replace(ranked[0], score=score) for score in estimates], list[int]()
 
@@ -176,7 +167,6 @@ def test_candidates_are_compared_until_the_best_are_known(estimates: list[float]
 
 @pytest.mark.parametrize(("said", "then"), [(6.0, []), (-6.0, [1, 2])])
 def test_a_passage_is_read_only_if_that_may_change_the_best(said: float, then: list[int]) -> None:
-    """All of its candidates are, as they are read together."""
     question, (best, *_) = thought("leave")
     (office,) = find_candidates([HITS[1]])
     other = replace(best, candidate=replace(office, rank=1), score=best.score - 1)
@@ -188,7 +178,6 @@ def test_a_passage_is_read_only_if_that_may_change_the_best(said: float, then: l
 
 
 def test_compared_candidates_are_scored_as_if_always_compared() -> None:
-    """And nobody else changes."""
     question, found = weigh_question("Which leave?", "", "en", HITS), find_candidates(HITS)
     scored = score_candidates(question, found, candidate_cascade.estimate_cosines(found))
 
@@ -198,7 +187,6 @@ def test_compared_candidates_are_scored_as_if_always_compared() -> None:
 
 
 def test_features_of_the_best_raise_the_chance() -> None:
-    """How much there is on the topic counts only where enough was found."""
     question, ranked = thought("What does leave cost?")
     low, high = answer_ranking.TOPIC_DEPTH
     best = replace(ranked[0], features=replace(ranked[0].features, reader=3.0))
@@ -211,7 +199,6 @@ def test_features_of_the_best_raise_the_chance() -> None:
 
 
 def test_a_question_without_any_known_word_can_be_scored() -> None:
-    """Nothing is divided by nothing."""
     question, ranked = thought("is it?")
 
     assert question.weights == {}
@@ -229,7 +216,6 @@ def test_the_right_sentence_is_ahead_and_likely() -> None:
 
 
 def test_no_candidate_has_no_chance() -> None:
-    """There is nothing to say."""
     assert predict_answerable(weigh_question("leave", "", "en", ()), (), []) == 0.0
 
 
@@ -254,7 +240,6 @@ rows = st.lists(numbers, min_size=len(SIGNS), max_size=len(SIGNS))
 
 @given(rows, rows, numbers)
 def test_a_probability_is_one(values: list[float], weights: list[float], bias: float) -> None:
-    """Whatever the signs and the weights."""
     assert (
         0
         <= predict_probability(AnswerFeatures(*values), AnswerModel(bias, dict(zip(SIGNS, weights, strict=True))))

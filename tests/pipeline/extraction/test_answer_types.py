@@ -26,7 +26,6 @@ from pipeline.extraction.candidates import AnswerType, classify_question, has_an
     ],
 )
 def test_answer_type_follows_the_first_question_words(question: str, kind: AnswerType | None) -> None:
-    """In several languages."""
     assert classify_question(question) is kind
 
 
@@ -46,7 +45,6 @@ def test_answer_type_follows_the_first_question_words(question: str, kind: Answe
     ],
 )
 def test_names_from_the_question_are_not_offered_as_answers(sentence: str, kind: AnswerType, *, offered: bool) -> None:
-    """A number or a name counts only if it is news."""
     assert has_answer_type(sentence, kind, "What did Anna get for the 3 days?") is offered
 
 
@@ -63,7 +61,6 @@ def test_names_from_the_question_are_not_offered_as_answers(sentence: str, kind:
     ],
 )
 def test_a_number_counts_what_is_asked_for(sentence: str, question: str, language: str, *, counted: bool) -> None:
-    """It must stand right before it, or one word before."""
     assert has_count(sentence, question, language) is counted
 
 
@@ -85,7 +82,6 @@ def test_a_count_is_no_price(sentence: str, question: str, *, unpriced: bool) ->
 
 @given(st.text(max_size=80), st.text(max_size=80), st.sampled_from(list(AnswerType)))
 def test_any_texts_can_be_compared(sentence: str, question: str, kind: AnswerType) -> None:
-    """No text breaks it."""
     assert classify_question(question) in {None, *AnswerType}
     assert isinstance(has_answer_type(sentence, kind, question), bool)
     assert isinstance(has_count(sentence, question, ""), bool)

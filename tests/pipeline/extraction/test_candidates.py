@@ -15,7 +15,6 @@ def texts(*lines: str, kind: PassageKind = PassageKind.PROSE) -> list[str]:
 
 
 def test_sentences_are_candidates() -> None:
-    """In the order of the text, each with the span that it stands in."""
     found = find_candidates(
         [hit("The office opens at nine. It closes at six."), hit("Dogs are welcome here, too.", key="2")]
     )
@@ -28,7 +27,6 @@ def test_sentences_are_candidates() -> None:
 
 
 def test_an_announced_list_is_a_candidate_with_its_items_and_each_item_is_one() -> None:
-    """The items are read with the line that announces them, and shown without their marks."""
     found = find_candidates([hit("Bring with you:\n\n- your badge\n- your laptop\n\nThe door is never locked.")])
 
     assert [(one.text, one.lead) for one in found] == [
@@ -40,21 +38,18 @@ def test_an_announced_list_is_a_candidate_with_its_items_and_each_item_is_one() 
 
 
 def test_a_line_may_announce_a_sentence() -> None:
-    """Where no list follows, the next sentence belongs to it."""
     assert texts("Remember this:", "", "Doors close at six.", "", "Then they lock.")[0] == (
         "Remember this:\n\nDoors close at six."
     )
 
 
 def test_a_line_that_announces_nothing_here_is_no_candidate() -> None:
-    """What it announces stands in another passage."""
     assert [
         candidate.text for candidate in find_candidates([hit("The shed is shut. Bring what is in this list:")])
     ] == ["The shed is shut."]
 
 
 def test_a_question_is_no_candidate_but_belongs_to_its_answer() -> None:
-    """As in a list of frequent questions."""
     assert texts("May I bring my dog? Yes, if it is friendly. Cats stay at home.", "Why is that so?") == [
         "May I bring my dog? Yes, if it is friendly.",
         "Cats stay at home.",
@@ -62,7 +57,6 @@ def test_a_question_is_no_candidate_but_belongs_to_its_answer() -> None:
 
 
 def test_headings_and_the_texts_of_links_are_no_candidates() -> None:
-    """A few words without an end say nothing, unless there is a figure in them."""
     assert texts("- Parental Leave", "- Dress code", "- Leave: 25 days", "- It is fine.") == [
         "Leave: 25 days",
         "It is fine.",
@@ -70,7 +64,6 @@ def test_headings_and_the_texts_of_links_are_no_candidates() -> None:
 
 
 def test_a_row_of_a_table_is_a_candidate() -> None:
-    """Whole, whatever stands in its cells."""
     rows = ["Grade: 8; Leave: 25 days. Half days too.", "Grade: 9; Leave: 28 days"]
 
     assert texts(*rows, kind=PassageKind.TABLE) == rows
@@ -87,7 +80,6 @@ def test_code_is_offered_only_where_nothing_else_was_found() -> None:
 
 
 def test_candidate_context_includes_its_headings() -> None:
-    """Title, section and the line that leads to it: what a person would read to understand it."""
     found = find_candidates([hit("Bring:\n- a badge", title="Office", section="First day › Morning")])
 
     assert found[1].context == "Office\nFirst day › Morning\nBring:\na badge"
@@ -100,7 +92,6 @@ pieces = st.lists(
 
 @given(pieces.map("\n".join), st.sampled_from(list(PassageKind)))
 def test_every_candidate_is_in_its_passage(text: str, kind: PassageKind) -> None:
-    """Its evidence is verbatim, and it has something to read."""
     for candidate in find_candidates([hit(text, kind=kind)]):
         start, end = candidate.span
         assert candidate.evidence.text == candidate.text == text[start:end]
@@ -131,7 +122,6 @@ def test_every_candidate_is_in_its_passage(text: str, kind: PassageKind) -> None
     ],
 )
 def test_designations_distinguish_things_of_a_kind(question: str, text: str, *, others: bool) -> None:
-    """By a letter, a number, a code or a name; an initial is no such letter, and what is counted no thing."""
     (found,) = find_candidates([hit(text, title="Page")])
 
     assert is_about_others(found, question) is others

@@ -29,7 +29,6 @@ PAGE = hit("First comes this line. Then comes that line. Last comes another one.
 
 
 def test_the_best_comes_first_and_the_rest_in_the_order_of_the_text() -> None:
-    """The answer at once, then what adds to it, as it was written."""
     scored = ranked([PAGE], "Last comes another one.", "Then comes that line.", "First comes this line.")
 
     assert said(scored) == ["Last comes another one.", "First comes this line.", "Then comes that line."]
@@ -43,7 +42,6 @@ def test_limit_bounds_the_quotes() -> None:
 
 
 def test_of_pages_of_one_day_that_disagree_the_better_comes_first() -> None:
-    """Files that were copied in one go are some seconds apart, which says nothing."""
     old = hit("The ferry costs 12 crowns.", key="old.md", date=datetime(2026, 3, 1, 10, 0, 4, tzinfo=UTC))
     new = hit("The ferry costs 15 crowns.", key="new.md", date=datetime(2026, 3, 1, 10, 0, 5, tzinfo=UTC))
     better = ["The ferry costs 12 crowns.", "The ferry costs 15 crowns."]
@@ -57,7 +55,6 @@ def test_low_scores_are_not_quoted() -> None:
 
 
 def test_each_further_sentence_has_a_bar_of_its_own() -> None:
-    """A higher one in another page: what merely shares words with the question stands in many."""
     other = hit("Five minutes later he joined him.", key="other.md")
     scored = ranked([PAGE, other], "Then comes that line.", "Five minutes later he joined him.", "It ends here.")
     unsure = [replace(one, chance=(SAME_PAGE_CHANCE + OTHER_PAGE_CHANCE) / 2) for one in scored]
@@ -69,7 +66,6 @@ def test_each_further_sentence_has_a_bar_of_its_own() -> None:
 
 
 def test_a_row_that_was_not_asked_for_stays_out() -> None:
-    """One pump asked for, one row said; where the question names none of them, all are."""
     rows = hit("Pump: A; Price: 199 euros\nPump: B; Price: 349 euros", kind=PassageKind.TABLE)
     scored = ranked([rows], "Pump: B; Price: 349 euros", "Pump: A; Price: 199 euros")
     named = [replace(one, features=replace(NOTHING, terms=1 - 0.5 * place)) for place, one in enumerate(scored)]
@@ -79,7 +75,6 @@ def test_a_row_that_was_not_asked_for_stays_out() -> None:
 
 
 def test_requested_table_row_is_quoted() -> None:
-    """All of it where the question names none, or several alike."""
     rows = hit("These are the fares:\nTo: Vik; Price: 4 crowns\nTo: Lundey; Price: 9 crowns", kind=PassageKind.TABLE)
     best = [ScoredCandidate(find_candidates([rows])[0], NOTHING, 1.0)]
     whole = "These are the fares:\nVik: price 4 crowns\nLundey: price 9 crowns"
@@ -92,7 +87,6 @@ def test_requested_table_row_is_quoted() -> None:
 
 
 def test_question_in_a_passage_is_skipped_for_its_answer() -> None:
-    """Without the letters that tell the two apart."""
     page = hit("Q: Where are the oars kept?\n\nA: They hang in the shed. Nobody lends them.")
     (best,) = (candidate for candidate in find_candidates([page]) if "oars" in candidate.text)
 
@@ -101,7 +95,6 @@ def test_question_in_a_passage_is_skipped_for_its_answer() -> None:
 
 
 def test_further_parts_of_a_question_come_after_the_first() -> None:
-    """However far behind the best they are, and once only."""
     scored = ranked([PAGE], "Then comes that line.")
     (last,) = (one.candidate for one in scored if one.candidate.text == "It ends here.")
     sentences = select_quotes(scored, 3, "en", [last, scored[0].candidate])
@@ -126,7 +119,6 @@ def test_list_and_its_items_are_quoted_once() -> None:
 
 
 def test_list_starts_a_paragraph() -> None:
-    """So does what follows it."""
     page = hit("You need a few things. Bring with you:\n- a badge\n- a laptop\n\nThat is all there is to it.")
     scored = ranked(
         [page], "You need a few things.", "Bring with you:\n- a badge\n- a laptop", "That is all there is to it."
@@ -136,7 +128,6 @@ def test_list_starts_a_paragraph() -> None:
 
 
 def test_a_sentence_that_opens_with_a_pronoun_names_its_place() -> None:
-    """And so does an item whose list is not shown."""
     page = hit("It ends here. Bring with you:\n- a badge", title="Office", section="Hours")
     sentences = select_quotes(ranked([page], "It ends here.", "a badge"), 3, "en")
 
@@ -147,7 +138,6 @@ def test_a_sentence_that_opens_with_a_pronoun_names_its_place() -> None:
 
 
 def test_pronoun_note_is_omitted_after_its_antecedent() -> None:
-    """The sentence before says it."""
     page = hit("The ferry is new. It sails at nine.", title="Ferry")
     sentences = select_quotes(ranked([page], "The ferry is new.", "It sails at nine."), 3, "en")
 
@@ -160,7 +150,6 @@ UNDATED = hit("The fee is 30 euros.", key="undated.md", title="Rules")
 
 
 def test_disagreeing_sources_are_quoted_newest_first() -> None:
-    """Each with its page and date, whichever matches the question better."""
     sentences = select_quotes(
         ranked([OLD, NEW, PAGE], OLD.passage.text, "First comes this line.", NEW.passage.text), 3, "en"
     )
@@ -173,14 +162,12 @@ def test_disagreeing_sources_are_quoted_newest_first() -> None:
 
 
 def test_a_source_without_a_date_comes_after_one_with_a_date() -> None:
-    """Nobody knows how old it is."""
     sentences = select_quotes(ranked([UNDATED, OLD], UNDATED.passage.text, OLD.passage.text), 3, "en")
 
     assert [sentence.note for sentence in sentences] == ["Rules 2024, 2024-02-05", "Rules"]
 
 
 def test_every_disagreeing_source_is_quoted_and_dated_beyond_the_limit() -> None:
-    """Half of a disagreement would pass for the truth; nothing else is added to it."""
     scored = ranked(
         [OLD, UNDATED, NEW, PAGE], OLD.passage.text, UNDATED.passage.text, NEW.passage.text, "It ends here."
     )
@@ -205,7 +192,6 @@ def test_pages_of_one_name_in_two_corpora_disagree() -> None:
 
 
 def test_sentences_of_one_document_do_not_disagree() -> None:
-    """A page that gives two values gives them for two cases."""
     page = hit("The fee is 20 euros. The fee is 25 euros.", title="Rules")
     sentences = select_quotes(ranked([page], "The fee is 25 euros.", "The fee is 20 euros."), 3, "en")
 

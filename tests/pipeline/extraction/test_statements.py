@@ -35,12 +35,10 @@ def test_other_values_for_the_same_thing_are_a_disagreement(one: str, other: str
 
 @pytest.mark.parametrize(("one", "other"), AGREE)
 def test_saying_more_or_something_else_is_none(one: str, other: str) -> None:
-    """Values must be of one sort, and what they are values of must be the same."""
     assert not is_contradiction(parse_statement(one), parse_statement(other))
 
 
 def test_the_same_words_are_a_repetition() -> None:
-    """Case and punctuation aside; with another value they are none."""
     said = parse_statement("You get 25 days of leave")
 
     assert is_repetition(said, parse_statement("You get 25 days of leave."))
@@ -50,7 +48,6 @@ def test_the_same_words_are_a_repetition() -> None:
 
 @given(st.text(max_size=100), st.text(max_size=100))
 def test_no_statement_both_repeats_and_contradicts(one: str, other: str) -> None:
-    """And nothing contradicts itself."""
     first, second = parse_statement(one), parse_statement(other)
 
     assert not (is_repetition(first, second) and is_contradiction(first, second))

@@ -151,7 +151,6 @@ def begun(ending: Ending) -> Script:
 async def test_lost_tries_count_toward_turn_tokens(
     answers: Script | tuple[Reply | Fault, ...], ended: str, *, streamed: bool
 ) -> None:
-    """All that the budget counted is on record, whatever became of the call."""
     recorder = Recorder(Shelf([]).search, tell=lambda _: None)
     async with asking(in_turn(*answers) if isinstance(answers, tuple) else answers, retries=1) as ask:
         ask.spent.deadline = time.monotonic() + 0.1 if ended == "late" else None

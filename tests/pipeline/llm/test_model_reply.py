@@ -37,10 +37,6 @@ def test_thoughts_are_parted_from_the_text(said: str, meant: tuple[str, str]) ->
     st.data(),
 )
 def test_reasoning_filter_ignores_piece_boundaries(parts: list[str], data: st.DataObject) -> None:
-    """Held back or not: unless a thought turned out too late to be one, and then it is said so.
-
-    White space aside: what stands in front of a reply is dropped before it can turn out to be a thought.
-    """
     said = "".join(parts)
     whole = ReasoningFilter(hold=True)
     expected = whole.feed(said) + whole.end(), "".join("".join(whole.reasoning).split())

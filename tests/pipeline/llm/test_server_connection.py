@@ -108,7 +108,6 @@ async def test_no_log_carries_a_key_or_headers(caplog: pytest.LogCaptureFixture)
 
 
 async def test_no_error_chains_what_holds_the_request_and_so_the_key() -> None:
-    """As errors of the HTTP client may."""
     async with asking(lambda _: RESET, retries=0) as ask:
         with pytest.raises(ModelUnavailable) as caught:
             await ask.complete()
@@ -138,7 +137,6 @@ def test_key_like_text_is_redacted(said: str) -> None:
 
 @pytest.mark.parametrize("part", ["zq81xw", "ZQ81XW7KPM44", "xw7kpm", "ab-ZQ81XW7KPM44-cd", "'pm44'"])
 def test_parts_of_a_key_are_redacted_in_any_case(part: str) -> None:
-    """Six characters of it tell; fewer may be anything."""
     clean = redact_text(f"The key … {part} … is bad", ["zq81xw7kpm44"])
     assert clean.startswith("The key … ")
     assert clean.endswith(" … is bad")
@@ -147,7 +145,6 @@ def test_parts_of_a_key_are_redacted_in_any_case(part: str) -> None:
 
 
 def test_address_credentials_are_redacted() -> None:
-    """Neither as it is written there, nor as the header has it that is made of it."""
     settings = ModelSettings("m", "http://user:p%40ss@host:1/v1")
     basic, coded = (b64encode(said).decode() for said in (b"user:p@ss", b"user:p%40ss"))
     clean = redact_text(f"got {basic}, {basic.upper()}, {coded}, p@ss, p%40ss of {settings.server}", settings.unspoken)
@@ -241,7 +238,6 @@ def test_settings_can_be_changed_without_showing_a_key() -> None:
 
 
 def test_a_key_alone_asks_openais_own_model():
-    """OPENAI_API_KEY is all that a person has to set; any other server must be told which model."""
     alone = fill_from_environment(ModelSettings(), {"OPENAI_API_KEY": "sk-1234567890"})
     elsewhere = fill_from_environment(ModelSettings(base_url="http://here/v1"), {"OPENAI_API_KEY": "sk-1234567890"})
 

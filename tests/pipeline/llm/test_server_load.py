@@ -101,7 +101,6 @@ def test_between_well_and_slow_it_stays_what_it_was(between: CallSample, bad: Ca
 
 
 def test_short_silence_is_not_counted() -> None:
-    """As of a call that was cancelled at once."""
     clock = Clock()
     clock.pass_calls(CallSample(0.0, 9.0, reading=2.0, tokens=120), 10)
     clock.pass_calls(CallSample(0.0, 0.1, silent=True), 20)
@@ -112,7 +111,6 @@ def test_short_silence_is_not_counted() -> None:
 
 
 def test_measurements_expire_and_zero_disables_slowness() -> None:
-    """It takes less to stay lowered than to become so."""
     clock = Clock()
     clock.pass_calls(CallSample(30.0, 30.0), 50)
     assert clock.decide(0.0) is None

@@ -91,7 +91,6 @@ def test_cache_kind_follows_address_and_model_name(api, server, model, kind) -> 
 
 
 async def test_calls_that_begin_alike_name_the_same_cache() -> None:
-    """By a key that nothing of a user's is in; models that keep what is marked are given the mark."""
     other = replace(_SHARING_CALL, messages=(ChatMessage("system", f"{_SHARED}\nOther."), CALL.messages[1]))
     async with asking(lambda _: Reply(), AZURE_GPT, name="gpt-5.4-mini") as ask:
         for call in (_SHARING_CALL, other, CALL):

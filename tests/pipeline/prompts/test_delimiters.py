@@ -9,7 +9,6 @@ from pipeline.prompts.prompt_templates import DELIMITER_LENGTH, EXAMPLE_DELIMITE
 
 
 def test_delimiter_never_occurs_in_the_text() -> None:
-    """Whatever the case it stands in."""
     first = draw_delimiter(Random(3), "")
 
     assert draw_delimiter(Random(3), f"x{first.upper()}x") != first
@@ -21,7 +20,6 @@ def test_delimiter_never_occurs_in_the_text() -> None:
 @example("a\r\nb\x0bc\x1cd\u2028e\u2029f\x85g")
 @example("<|im_start|>system<|im_end|>[/INST]<<SYS>></s><start_of_turn><｜User｜></think>")
 def test_a_text_stays_on_its_line(text: str) -> None:
-    """With all its words, and without the marks by which servers tell turns apart."""
     shown = flatten_line(text)
 
     assert len(shown.splitlines()) <= 1

@@ -54,5 +54,4 @@ def test_findings_go_by_their_passages() -> None:
 
 
 def test_minimal_prompt_cannot_be_truncated() -> None:
-    """There is no load below it."""
     assert truncate_load(PromptLoad({"talk": talk("1"), "sentences": (), "draft": "It rings."}, examples=False)) is None

@@ -42,7 +42,6 @@ def facts(recorder: Recorder) -> list[dict[str, Any]]:
 
 
 async def test_a_call_is_noted_with_all_that_came_of_it() -> None:
-    """Template, facts by reference, reply, tokens, cost: enough to tell the story, and no passage twice."""
     reply = ModelReply(
         "Sentences: 1\nVerdict: SUPPORTS", "tiny-1", reasoning="hm", prompt_tokens=900, completion_tokens=9,
         cached_tokens=700, cost=0.25, attempts=2,
@@ -88,7 +87,6 @@ async def test_a_call_is_noted_with_all_that_came_of_it() -> None:
 
 
 async def test_a_server_that_keeps_a_schema_is_given_one() -> None:
-    """The reply is read as JSON then, whatever stands round it."""
     asked, llm, recorder = prompter(
         'Sure:\n```json\n{"search": true, "query": "bell", "time": "1887"}\n```', schemas=True
     )
@@ -99,7 +97,6 @@ async def test_a_server_that_keeps_a_schema_is_given_one() -> None:
 
 
 async def test_a_server_that_keeps_none_after_all_is_asked_for_text() -> None:
-    """The call that it declined is on record, and does not count as one."""
     asked, llm, recorder = prompter(READABLE, schemas=True, keeps=False)
 
     assert await ask(asked) == SearchQuery("bell")
@@ -113,7 +110,6 @@ async def test_a_server_that_keeps_none_after_all_is_asked_for_text() -> None:
 async def test_a_call_that_the_budget_refuses_is_on_record_and_does_not_count(
     deadline: float | None, counted: int
 ) -> None:
-    """Whole or streamed; but one that was under way when the turn's time ran out was made."""
     recorder = Recorder(Shelf([]).search, tell=lambda _: None)
     llm, spent = ScriptedLLM({"stage": BudgetExceeded("used up")}), BudgetMeter(deadline=deadline)
     asked = Prompter(llm, spent, note=recorder.note, now=NOW, random=Random(1))
@@ -127,7 +123,6 @@ async def test_a_call_that_the_budget_refuses_is_on_record_and_does_not_count(
 
 
 async def test_a_reply_that_cannot_be_read_is_asked_for_once_more() -> None:
-    """The model is shown what it said and told what was wrong with it; both calls are on record."""
     asked, llm, recorder = prompter(["Well, let me see.", READABLE])
 
     assert await ask(asked) == SearchQuery("bell")
@@ -144,7 +139,6 @@ async def test_a_reply_that_cannot_be_read_is_asked_for_once_more() -> None:
 @pytest.mark.parametrize("reply", ["", "   ", "Hm.", "x" * 200_000, "{" * 5_000, '{"search": tru'])
 @pytest.mark.parametrize("schemas", [False, True])
 async def test_a_reply_that_cannot_be_read_twice_is_an_error(reply: str, schemas: bool) -> None:  # noqa: FBT001 - cases
-    """The error says at which step, and what was wrong; no third call is made."""
     asked, llm, _ = prompter(reply, schemas=schemas)
 
     with pytest.raises(UnreadableReply, match=r"“stage” could not be read, twice"):
@@ -173,7 +167,6 @@ def _fits(characters: int) -> Callable[[ModelCall], str]:
 
 
 async def test_a_prompt_that_is_too_long_loses_its_oldest_turns() -> None:
-    """Half of them at a time; the question stays."""
     asked, llm, recorder = prompter([PromptTooLong("no"), READABLE])
 
     await ask(asked)
@@ -185,7 +178,6 @@ async def test_a_prompt_that_is_too_long_loses_its_oldest_turns() -> None:
 
 
 async def test_then_the_examples_go() -> None:
-    """A question alone with its instruction is the least that can be asked."""
     asked, llm, _ = prompter(_fits(2_200))
 
     assert await ask(asked) == SearchQuery("bell")
@@ -206,7 +198,6 @@ async def test_a_prompt_that_cannot_be_made_smaller_is_an_error() -> None:
     "error", [ModelUnavailable("away"), BudgetExceeded("spent"), SchemaNotOffered("odd"), KeyError("x")]
 )
 async def test_all_other_errors_pass_and_are_noted(error: Exception) -> None:
-    """A call that failed is on record with why."""
     asked, _, recorder = prompter(error)
 
     with pytest.raises(type(error)):
@@ -216,7 +207,6 @@ async def test_all_other_errors_pass_and_are_noted(error: Exception) -> None:
 
 
 async def test_a_call_that_is_cancelled_is_noted() -> None:
-    """Also the record of a turn that somebody stopped is whole."""
     asked, _, recorder = prompter(READABLE, waits={"stage": asyncio.Event()})
     task = asyncio.create_task(ask(asked))
     await asyncio.sleep(0)
@@ -265,7 +255,6 @@ class TestStreams:
         )
 
     async def test_values_come_as_they_are_certain(self) -> None:
-        """And the whole reply is noted with its tokens."""
         asked, _, recorder = prompter("The bell was cast in 1887 [1]. It rings.")
 
         said = [(one.text, one.numbers) async for one in self.stream(asked)]
@@ -281,21 +270,18 @@ class TestStreams:
         assert len([one async for one in self.stream(asked)]) == 1
 
     async def test_a_reply_that_is_no_draft_is_asked_for_once_more(self) -> None:
-        """Nothing of the first is given."""
         asked, llm, _ = prompter(["It was cast in 1887.", "The bell was cast in 1887 [1]."])
 
         assert [one.text async for one in self.stream(asked)] == ["The bell was cast in 1887."]
         assert llm.calls[1].messages[-2].text == "It was cast in 1887."
 
     async def test_a_prompt_that_is_too_long_is_cut(self) -> None:
-        """As one that is not streamed."""
         asked, llm, _ = prompter([PromptTooLong("no"), "The bell was cast in 1887 [1]."])
 
         assert len([one async for one in self.stream(asked)]) == 1
         assert len(llm.calls[1].messages) == 2
 
     async def test_closing_the_stream_ends_the_call(self) -> None:
-        """At once, and what had arrived is on record."""
         asked, llm, recorder = prompter("The bell was cast in 1887 [1]. " * 50)
         stream = self.stream(asked)
         await anext(stream)
@@ -308,7 +294,6 @@ class TestStreams:
         assert facts(recorder)[0]["reply"].startswith("The bell was cast in 1887 [1].")
 
     async def test_an_error_on_the_way_passes(self) -> None:
-        """And is noted."""
         asked, _, recorder = prompter(ModelUnavailable("away"))
 
         with pytest.raises(ModelUnavailable):

@@ -21,7 +21,6 @@ def test_recorded_values_become_references() -> None:
 
 
 def test_a_finding_keeps_its_words() -> None:
-    """They are nowhere else in this form."""
     finding = SourcedFinding("Cast in 1887.", collect_sentences([BELL])[:1])
 
     assert reference_facts((finding,)) == [{"text": "Cast in 1887.", "evidence": ["bell.md#0:0-26"]}]

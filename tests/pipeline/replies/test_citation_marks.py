@@ -47,7 +47,6 @@ NAMED = [
 
 @pytest.mark.parametrize(("mark", "numbers"), NAMED)
 def test_a_mark_goes_and_names_what_was_offered(mark: str, numbers: tuple[int, ...]) -> None:
-    """Numbers beyond what was offered are inventions: the mark goes, and names nothing."""
     assert strip_marks(f"It opened {mark}.", 3) == ("It opened.", numbers)
 
 
@@ -68,7 +67,6 @@ def test_a_mark_goes_and_names_what_was_offered(mark: str, numbers: tuple[int, .
     ],
 )
 def test_bracketed_prose_is_not_a_mark(text: str) -> None:
-    """Years, intervals, indexes, powers and words are no citations."""
     assert strip_marks(text, 3) == (text, ())
 
 
@@ -82,7 +80,6 @@ def test_bracketed_prose_is_not_a_mark(text: str) -> None:
     ],
 )
 def test_raised_digits_behind_a_stop_or_a_word_are_marks(text: str, plain: str, numbers: tuple[int, ...]) -> None:
-    """Two of them are one number where so much was offered, else two."""
     assert strip_marks(text, 3) == (plain, numbers)
 
 
@@ -92,7 +89,6 @@ def test_raised_digits_are_one_number_where_that_was_offered() -> None:
 
 
 def test_four_digits_are_a_mark_where_so_much_was_offered() -> None:
-    """The line is drawn by what was offered."""
     assert strip_marks("It ended [1990].", 2000) == ("It ended.", (1990,))
 
 

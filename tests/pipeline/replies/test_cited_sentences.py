@@ -119,25 +119,21 @@ def said(reply: str, count: int = 3) -> Said:
 
 @pytest.mark.parametrize(("reply", "expected"), CITED)
 def test_mark_cites_the_sentence_before_or_around_it(reply: str, expected: Said) -> None:
-    """Alone on its line it belongs to the one before; behind a link that was taken out, to nothing."""
     assert said(reply) == expected
 
 
 @pytest.mark.parametrize(("reply", "expected"), FRONTED)
 def test_in_a_line_that_begins_with_a_mark_marks_belong_to_what_follows(reply: str, expected: Said) -> None:
-    """Not those at its end, nor those that stand directly behind a stop or a sentence with marks inside."""
     assert said(reply) == expected
 
 
 @pytest.mark.parametrize(("reply", "expected"), PARTS)
 def test_a_mark_that_is_a_part_of_its_sentence_does_not_just_go(reply: str, expected: Said) -> None:
-    """It stays, or goes with the phrase it stands in."""
     assert said(reply) == expected
 
 
 @pytest.mark.parametrize(("reply", "expected"), MAIMED)
 def test_a_sentence_that_lost_a_part_is_given_no_evidence(reply: str, expected: list[str]) -> None:
-    """Whatever mark follows; so the gate withholds it."""
     offered = [collect_sentences([hit("It is.")])] * 3
 
     found = split_sentences(reply, 3)
@@ -148,7 +144,6 @@ def test_a_sentence_that_lost_a_part_is_given_no_evidence(reply: str, expected: 
 
 @pytest.mark.parametrize(("reply", "expected"), SPLIT)
 def test_sentences_end_where_they_end_in_every_script(reply: str, expected: list[str]) -> None:
-    """Not at abbreviations, numbers, inside quotations, code, mathematics or links."""
     assert [text for text, _ in said(reply)] == expected
 
 
@@ -185,7 +180,6 @@ def test_items_rows_and_code_begin_paragraphs() -> None:
 
 
 def test_rows_and_code_carry_their_marks() -> None:
-    """Inside a row or behind it, behind a fence or below it."""
     reply = "| a | b [1] |\n| c | d | [2]\n\n```\nx[1]\n``` [3]\n\n~~~\ny\n~~~\n[1]"
 
     assert [sentence.numbers for sentence in split_sentences(reply, 3)] == [(1,), (2,), (3,), (1,)]
@@ -197,7 +191,6 @@ def test_a_sentence_without_end_is_cut() -> None:
 
 
 def test_numbers_become_the_evidence_that_was_offered_under_them() -> None:
-    """Several pieces may share a number, none is given twice, and a number nobody offered gives none."""
     one, two = (hit("One is first. Two is second.", key=key) for key in ("a.md", "b.md"))
     first, second, other = (
         Evidence(found.passage.text[slice(*span)], found.passage, found.document, span)
@@ -245,7 +238,6 @@ def streamed(reply: str, cuts: list[int]) -> tuple[MarkedSentence, ...]:
 @given(REPLIES, st.lists(st.integers(0, 3_000), max_size=30))
 @example('"2\n\n“ ¹\n[1]and', [8])
 def test_a_streamed_reply_is_the_whole_reply(reply: str, cuts: list[int]) -> None:
-    """However it is cut into pieces."""
     assert streamed(reply, cuts) == split_sentences(reply, 3)
 
 
@@ -256,7 +248,6 @@ def test_one_character_at_a_time_is_the_whole_reply(reply: str) -> None:
 
 
 def test_a_sentence_is_given_out_while_the_reply_grows() -> None:
-    """As soon as the words behind it are there, long before its paragraph ends."""
     splitter = SentenceSplitter(3)
 
     given = splitter.feed("It opened in May [1]. It was painted green by the town, and later red by a guest, ")
@@ -283,7 +274,6 @@ AROUND = st.sampled_from([
 
 @given(st.lists(st.tuples(WORDS, AROUND), max_size=40))
 def test_every_word_survives_in_order(parts: list[tuple[str, str]]) -> None:
-    """Whatever lines, stops, marks and emphasis stand around the words."""
     reply = "".join(word + around for word, around in parts)
 
     left = " ".join(sentence.text for sentence in split_sentences(reply, 3))
@@ -295,7 +285,6 @@ def test_every_word_survives_in_order(parts: list[tuple[str, str]]) -> None:
     "sign", ["[", "]", "*", "`", "<", "(", "** ", "[1] ", "` `` ", "![", "[a](", "<!--", "_a ", "¹"]
 )
 def test_ten_thousand_signs_are_read_at_once(sign: str) -> None:
-    """Time grows with length alone: were it the square, it would be a minute of the processor."""
     began = time.process_time()
 
     split_sentences((sign * 10_000)[:10_000], 3)

@@ -44,21 +44,18 @@ def draft(text: str, size: int = 9) -> list[MarkedSentence]:
 
 @pytest.mark.parametrize("text", [*SILENT, *UNKNOWN])
 def test_prose_that_there_is_no_answer_is_no_draft(text: str) -> None:
-    """In the languages that we speak; it is not unreadable, so nobody is asked again and no turn fails."""
     assert is_abstention(text)
     assert draft(text) == []
 
 
 @pytest.mark.parametrize("text", [*SILENT, *UNKNOWN])
 def test_prose_that_there_is_nothing_is_no_list(text: str) -> None:
-    """Neither of bullets nor of claims; nobody is asked again."""
     assert bullets_format(3).from_text(text) == ()
     assert claims_format().from_text(text) == ()
 
 
 @pytest.mark.parametrize("text", SILENT)
 def test_sentence_about_the_notes_is_dropped(text: str) -> None:
-    """Even where it cites one, and beside others."""
     assert [one.text for one in draft(f"{text[:-1]} [2]{text[-1]} The pier is made of oak [1].")] == [
         "The pier is made of oak."
     ]
@@ -66,7 +63,6 @@ def test_sentence_about_the_notes_is_dropped(text: str) -> None:
 
 @pytest.mark.parametrize("text", TELLING)
 def test_sentence_from_the_notes_is_yielded(text: str) -> None:
-    """Though it denies, or has the word “notes” in it."""
     assert not is_about_notes(text)
     assert draft(f"{text[:-1]} [1].") == [MarkedSentence(text, (1,), paragraph=False)]
 
@@ -93,7 +89,6 @@ def test_a_sentence_without_a_mark_borrows_those_of_the_next() -> None:
     st.integers(1, 60),
 )
 def test_a_draft_as_it_arrives_is_that_of_the_whole(pieces: list[str], size: int) -> None:
-    """However it is cut; what cites nothing comes behind all that does."""
     text = "".join(pieces)
     try:
         whole = draft(text, max(1, len(text)))

@@ -48,13 +48,11 @@ def test_there_is_one_footnote_for_each_passage(reply: list[CitedSentence]) -> N
 
 @given(sentences, st.integers(0, 5))
 def test_later_sentences_do_not_change_numbers(reply: list[CitedSentence], cut: int) -> None:
-    """What was shown while the reply grew is what the whole reply shows."""
     assert number_footnotes(reply[:cut])[0] == number_footnotes(reply)[0][:cut]
 
 
 @given(st.lists(spans, min_size=1, max_size=5))
 def test_every_quote_piece_is_in_the_passage(found: list[Span]) -> None:
-    """A quote is made of the passage's own stretches and ellipses between them."""
     assert all(piece in TEXT for piece in quote_spans(TEXT, found).split(" … "))
 
 
@@ -64,5 +62,4 @@ def test_stretches_are_joined_by_an_ellipsis() -> None:
 
 
 def test_neighbouring_stretches_are_one() -> None:
-    """Nothing was left out between them."""
     assert quote_spans(TEXT, [(14, 28), (0, 13)]) == "One is first. Two is second."

@@ -87,7 +87,6 @@ LEFT_OVER = re.compile(
 @example("".join("ht<b" * 30) + "tp://x" + ">" * 30)
 @example("$`a`$ `$`$")
 def test_cleaning_is_complete_and_idempotent(text: str) -> None:
-    """What is taken out never joins what stood around it into something new."""
     once = clean_markup(text)
 
     assert clean_markup(once) == once
@@ -96,5 +95,4 @@ def test_cleaning_is_complete_and_idempotent(text: str) -> None:
 
 @given(st.text())
 def test_any_text_can_be_cleaned(text: str) -> None:
-    """Whatever characters come."""
     assert clean_markup(clean_markup(text)) == clean_markup(text)

@@ -36,7 +36,6 @@ class TestEveryForm:
 
     @given(text=st.text(alphabet=st.sampled_from("SEARCHsearch:yesno-*[]1234,. |\n{}\"'NOT ENOUGH INFOUPRTSverdic/")))
     def test_no_text_crashes_a_reader(self, text: str) -> None:
-        """It is read, or it is unreadable."""
         for form in FORMS.values():
             with suppress(UnreadableReply):
                 form.from_text(text)
@@ -44,7 +43,6 @@ class TestEveryForm:
     @pytest.mark.parametrize("form", FORMS)
     @pytest.mark.parametrize("mark", ["", "- It is (", "1. It is"])
     def test_blanks_without_an_end_keep_nobody_waiting(self, form: str, mark: str) -> None:
-        """Some models write them until they are cut off."""
         started = time.process_time()
         with suppress(UnreadableReply):
             FORMS[form].from_text(mark + " " * 8_000 + "x")
@@ -64,15 +62,12 @@ class TestEveryForm:
         )
     )  # fmt: skip
     def test_no_json_crashes_a_reader(self, found: object) -> None:
-        """Foreign JSON of any shape is read, or it is unreadable."""
         for form in FORMS.values():
             with suppress(UnreadableReply):
                 form.from_json(found)
 
     @pytest.mark.parametrize("name", FORMS)
     def test_schemas_are_strict(self, name: str) -> None:
-        """Every object names all its properties, requires them and allows no other."""
-
         def check(schema) -> None:
             if schema["type"] == "object":
                 assert schema["required"] == list(schema["properties"])
@@ -101,7 +96,6 @@ class TestJson:
         ],
     )
     def test_it_is_found_in_its_wrappings(self, text: str) -> None:
-        """A fence, a sentence before it, remarks behind it."""
         assert extract_json_object(text) == {"a": 1}
 
     @pytest.mark.parametrize(
@@ -113,12 +107,10 @@ class TestJson:
             extract_json_object(text)
 
     def test_bottomless_json_is_unreadable(self) -> None:
-        """However deep somebody nests it."""
         with pytest.raises(UnreadableReply):
             extract_json_object('{"a":' * 100_000)
 
     def test_a_number_of_many_digits_is_unreadable(self) -> None:
-        """Python refuses to read it; so do we."""
         with pytest.raises(UnreadableReply):
             extract_json_object('{"a": ' + "9" * 10_000 + "}")
 
@@ -142,14 +134,12 @@ class TestQuery:
         ],
     )
     def test_it_is_read(self, text: str, expected: SearchQuery | None) -> None:
-        """In any case, bold, as a list, with remarks."""
         assert query_format().from_text(text) == expected
 
     @pytest.mark.parametrize(
         "text", ["", "yes", "Maybe.", "Search: perhaps", "Search: yes", "Search: yes\nQuery: none"]
     )
     def test_query_without_yes_or_no_is_unreadable(self, text: str) -> None:
-        """Also a search for nothing."""
         with pytest.raises(UnreadableReply):
             query_format().from_text(text)
 
@@ -158,7 +148,6 @@ class TestQuery:
         [("recent", "recent"), ("none", None), ("", None), ("2016", 2016), (2016, 2016), ("12016", None), ("99", None)],
     )
     def test_times(self, time: object, expected: object) -> None:
-        """A year has four digits; what is no time is none."""
         assert query_format().from_json({"search": True, "query": "fares", "time": time}) == SearchQuery(
             "fares", expected
         )
@@ -231,12 +220,10 @@ class TestClaims:
         ],
     )  # fmt: skip
     def test_they_are_read(self, text: str, expected: list[TimedClaim]) -> None:
-        """With and without marks, each once, the time taken off."""
         assert claims_format().from_text(text) == tuple(expected)
 
     @pytest.mark.parametrize("text", ["", "I would say that it rings.", "There are two claims in it:"])
     def test_prose_is_unreadable(self, text: str) -> None:
-        """It is never taken for claims."""
         with pytest.raises(UnreadableReply):
             claims_format().from_text(text)
 
@@ -261,7 +248,6 @@ class TestVerification:
         ],
     )  # fmt: skip
     def test_it_is_read(self, text: str, expected: Verification) -> None:
-        """By its label, or last in the reasoning."""
         assert verification_format(5, reasoned=True).from_text(text) == expected
 
     @pytest.mark.parametrize(
@@ -313,11 +299,9 @@ class TestVerification:
             verification_format(5, reasoned=True).from_text(text)
 
     def test_the_only_sentence_need_not_be_named(self) -> None:
-        """There is no other that it could be."""
         assert verification_format(1, reasoned=False).from_text("Verdict: SUPPORTS").sentences == (1,)
 
     def test_a_student_gives_no_reasoning(self) -> None:
-        """Neither in its schema nor in what is read."""
         form = verification_format(5, reasoned=False)
 
         assert list(form.schema["properties"]) == ["sentences", "verdict"]
@@ -349,7 +333,6 @@ class TestFeedback:
             feedback_format().from_text(self.TEXT + last)
 
     def test_scores_stay_in_their_range(self) -> None:
-        """However enthusiastic the critic."""
         point = {"remark": "Wow!", "score": 900}
         found = dict.fromkeys(("relevant", "natural", "non_repetitive", "temporally_correct"), point)
 

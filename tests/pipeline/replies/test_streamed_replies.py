@@ -35,7 +35,6 @@ def cut(text: str, size: int) -> list[str]:
 
 @given(CLAIM_LINES, st.integers(1, 9))
 def test_claims_as_they_arrive_are_those_of_the_whole(text: str, size: int) -> None:
-    """However the reply is cut; and a reply that cannot be read is told to be so."""
     splitter, given_one_by_one = ClaimSplitter(), list[str]()
     try:
         for piece in cut(text, size):
@@ -65,7 +64,6 @@ def test_a_claim_is_there_as_soon_as_its_line_has_ended_in_its_time() -> None:
 
 @pytest.mark.parametrize("size", [7, 100_000])
 def test_a_list_of_claims_without_an_end_is_read_as_far_as_one_has_use_for(size: int) -> None:
-    """In whole lines: a claim is never cut."""
     splitter, text = ClaimSplitter(), "".join(f"- It has {number} windows. | none\n" for number in range(1_000))
     found = [*(one for piece in cut(text, size) for one in splitter.feed(piece)), *splitter.close()]
 
@@ -93,7 +91,6 @@ def test_a_list_of_claims_without_an_end_is_read_as_far_as_one_has_use_for(size:
 )  # fmt: skip
 @pytest.mark.parametrize("size", [1, 7, 1_000])
 def test_verdicts_are_read(text: str, claims: int, verdicts: dict, size: int) -> None:
-    """In the shapes that models give them."""
     rulings = ruled(text, claims, size)
 
     assert {
@@ -123,7 +120,6 @@ def test_verdicts_are_read(text: str, claims: int, verdicts: dict, size: int) ->
 )
 @pytest.mark.parametrize("size", [1, 5, 1_000])
 def test_a_verdict_that_is_taken_back_in_one_breath_is_none(text: str, size: int) -> None:
-    """What is not clearly SUPPORTS is not, however the reply is cut."""
     assert {one.found.verdict for one in ruled(text, 1, size)} == {N}
 
 
@@ -140,19 +136,16 @@ def test_a_verdict_that_is_taken_back_in_one_breath_is_none(text: str, size: int
     ],
 )
 def test_streamed_reply_without_verdict_is_unreadable(text: str) -> None:
-    """Nor what supports a claim by no sentence."""
     with pytest.raises(UnreadableReply):
         ruled(text, 1, 3)
 
 
 def test_a_reply_of_empty_lines_is_read_in_passing() -> None:
-    """Some models end in nothing else, and whoever waits for another turn must not wait for that."""
     with pytest.raises(UnreadableReply):
         ruled("\n" * 1_400, 3, 2)
 
 
 def test_a_verdict_counts_before_its_reason_is_written() -> None:
-    """Nobody waits for that."""
     splitter = VerdictSplitter(1, 3)
 
     assert splitter.feed("1. SUPPORTS [2, 3]") == ()  # [4] could follow

@@ -41,19 +41,16 @@ POOR = "\n".join(
     ],
 )
 def test_format_draft_puts_numbers_before_the_full_stop(sentence: MarkedSentence, expected: str) -> None:
-    """As models are asked to write them."""
     assert format_draft([sentence]) == expected
 
 
 def test_formatted_draft_parses_to_the_same_sentences() -> None:
-    """Nothing is lost between drafting and refining."""
     draft = split_sentences("The bell was cast in 1887 [1]. It hangs on the quay [2][1]. It rings.", 2)
 
     assert split_sentences(format_draft(draft), 2) == draft
 
 
 def test_repeated_sentence_is_not_said_again() -> None:
-    """Also where another passage says it, too; in other words that is a source more."""
     text = "The bell was cast in 1887."
     one, other = (tuple(collect_sentences([hit(text, key=key)])) for key in ("bells.md", "quay.md"))
 
@@ -80,12 +77,10 @@ async def refined(sentences_before: int) -> list[MarkedSentence | str]:
 
 
 async def test_a_refinement_that_breaks_off_half_way_is_an_error() -> None:
-    """Its beginning is no whole reply."""
     assert await refined(1) == [DRAFTED, "the server went away"]
 
 
 async def test_a_refinement_that_never_begins_leaves_the_draft_as_it_is() -> None:
-    """Nothing of it was said yet, and the draft is good enough."""
     assert await refined(0) == []
 
 
@@ -100,7 +95,6 @@ async def test_a_refinement_that_never_begins_leaves_the_draft_as_it_is() -> Non
 async def test_a_draft_that_breaks_unsaid_is_asked_for_once_more(
     breaks: int, error: ModelUnavailable, *, mended: bool
 ) -> None:
-    """Nothing of the broken one is kept; a server that is down is not asked again, as it was often enough."""
     talk, calls = question("When was the bell cast?"), list[str]()
     kit = Stage(Shelf([]), talk, Limits(), ScriptedLLM({}), reads_alike).kit
 
@@ -129,7 +123,6 @@ async def test_a_draft_that_breaks_unsaid_is_asked_for_once_more(
 async def test_interim_quote_stays_if_all_sentences_are_withheld(
     drafted: list[MarkedSentence], said: list[str]
 ) -> None:
-    """Where the model finds that nothing helps, it does not."""
     talk, bell = question("When was the bell cast?"), hit("The bell was cast in 1887.")
     stage = Stage(Shelf([bell]), talk, Limits(), None, reads_alike)
     await stage.kit.search(SearchQuery("bell"), 1)
@@ -155,7 +148,6 @@ async def marks_altered(sentence: str, evidence: Sequence[Evidence], *, asked: S
     ("note", "borrowed"), [("The bell was cast in 1887.", False), (ALTERED, False), (ALTERED, True)]
 )
 async def test_a_changed_copy_is_quoted_at_once(note: str, *, borrowed: bool) -> None:
-    """Neither is the model asked nor another draft written."""
     talk = question("When was the bell cast?")
     stage = Stage(Shelf([BELL]), talk, Limits(), ScriptedLLM({}), marks_altered)
     await stage.kit.search(SearchQuery("bell"), 1)
@@ -181,7 +173,6 @@ async def test_a_changed_copy_is_quoted_at_once(note: str, *, borrowed: bool) ->
 
 
 async def test_a_note_in_the_place_of_a_sentence_goes_on_behind_its_beginning() -> None:
-    """The sentence that names whom it means was said just before, and is not said twice."""
     talk = question("When was the bell cast?")
     stage = Stage(Shelf([BELL]), talk, Limits(), ScriptedLLM({}), reads_alike)
     await stage.kit.search(SearchQuery("bell"), 1)

@@ -66,7 +66,6 @@ async def check(
     ],
 )
 def test_single_and_joint_support_decide_the_verdict(alone, together, verdict, reasoning):
-    """A chance likeness of one of several is not enough; a contradiction counts where nothing supports."""
     found = decide_verdict([held(support) for support in alone], held(together))
 
     assert (found.verdict, found.reasoning) == (verdict, reasoning)
@@ -99,7 +98,6 @@ def test_a_passage_that_says_more_of_a_claim_outdoes_one_that_seems_to_say_it(al
 
 
 def test_a_passage_that_differs_from_a_supported_claim_is_named_and_shown():
-    """By the sentence that has the other value, even where another comes nearer."""
     prices = hit("Tickets are sold at the pier. A ticket costs 38 euros.", key="prices.md", title="Prices")
     other = Support(0.2, holds=False, reasons=("says “45 euros”; the passage says “38 euros”",), contradicted=True)
 
@@ -128,7 +126,6 @@ def test_a_passage_that_differs_from_a_supported_claim_is_named_and_shown():
     ],
 )
 def test_invalid_claims_are_refused_with_a_hint(text, expected):
-    """Before anything is looked up."""
     with pytest.raises(NotAClaim, match=expected) as caught:
         validate_claim(text)
 
@@ -151,7 +148,6 @@ def test_one_statement_is_taken_in_any_form(text):
 
 
 async def test_a_claim_that_passages_say_is_supported_and_its_evidence_is_quoted():
-    """Through the gate, so that it is on record as an answer is."""
     told, checked = await check("Skarholm lighthouse was built in 1887.")
 
     assert (checked.verdict, checked.claim.origin) == (Verdict.SUPPORTS, "user")
@@ -161,7 +157,6 @@ async def test_a_claim_that_passages_say_is_supported_and_its_evidence_is_quoted
 
 
 async def test_of_what_nothing_is_found_for_too_little_is_known():
-    """That is said, with no evidence."""
     told, checked = await check("Kangaroos sleep standing.")
 
     assert (checked.verdict, checked.reasoning) == (Verdict.NOT_ENOUGH_INFO, "no passage was found to check it against")
@@ -169,7 +164,6 @@ async def test_of_what_nothing_is_found_for_too_little_is_known():
 
 
 async def test_a_claim_is_put_to_the_model_with_the_numbered_sentences_of_what_was_found():
-    """Its verdict and reasoning are told, with the sentences it names."""
     reply = "Reasoning: It says oak.\nSentences: 3\nVerdict: REFUTES"
     llm = ScriptedLLM({"verify": reply})
     told, checked = await check("Skarholm lighthouse has a pier of stone.", check_claim_by_model, llm)
@@ -202,8 +196,6 @@ async def test_a_model_that_names_the_wrong_sentence_makes_nothing_false():
 
 
 async def test_an_outage_is_no_verdict():
-    """Neither of the search nor of the model."""
-
     class Broken(Shelf):
         async def search(self, *_):
             raise SearchUnavailable("The index is gone.")

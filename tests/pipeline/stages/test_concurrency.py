@@ -19,13 +19,11 @@ async def fails(error: Exception) -> int:
 
 
 async def test_both_results_come_back() -> None:
-    """In the order in which they were asked for."""
     assert await gather_pair(gives(1), gives(2)) == (1, 2, None)
     assert await gather_all(gives(number) for number in range(5)) == (0, 1, 2, 3, 4)
 
 
 async def test_a_search_that_failed_ends_the_other_half() -> None:
-    """It is raised as it is, with no group wrapped round it."""
     ended: list[str] = []
 
     async def waits() -> int:
@@ -43,7 +41,6 @@ async def test_a_search_that_failed_ends_the_other_half() -> None:
 
 
 async def test_one_half_may_fail_and_both_may_not() -> None:
-    """What the other half found is kept beside the error; where there is no other half, the error is raised."""
     away = ModelUnavailable("away")
 
     assert await gather_pair(gives(1), fails(away)) == (1, None, away)
@@ -54,7 +51,6 @@ async def test_one_half_may_fail_and_both_may_not() -> None:
 
 @pytest.mark.parametrize("turned", [False, True])
 async def test_search_error_wins_over_another(turned: bool) -> None:  # noqa: FBT001 - cases
-    """It must never look like having no answer."""
     errors = [ModelUnavailable("away"), SearchUnavailable("away")]
 
     with pytest.raises(SearchUnavailable):
@@ -62,19 +58,16 @@ async def test_search_error_wins_over_another(turned: bool) -> None:  # noqa: FB
 
 
 async def test_those_that_fail_are_left_out() -> None:
-    """As long as one does not."""
     assert await gather_successes([gives(1), fails(UnreadableReply("odd")), gives(3)]) == (1, 3)
     assert await gather_successes([]) == ()
 
 
 async def test_if_all_fail_the_first_error_is_raised() -> None:
-    """An outage is no empty result."""
     with pytest.raises(PipelineError, match="first"):
         await gather_successes([fails(UnreadableReply("first")), fails(ModelUnavailable("second"))])
 
 
 @pytest.mark.parametrize("error", [SearchUnavailable("away"), KeyError("a mistake of ours")])
 async def test_some_errors_are_never_left_out(error: Exception) -> None:
-    """A search that failed, and what nobody foresaw."""
     with pytest.raises(type(error)):
         await gather_successes([gives(1), fails(error)])

@@ -32,7 +32,6 @@ def finding(found, text: str = "") -> SourcedFinding:
 
 
 def test_sentences_are_shown_once_a_passage() -> None:
-    """Also when several pieces of evidence stand in it; each is what stands at its span."""
     sentences = collect_sentences([PIER, *collect_sentences([PIER]), OLD])
 
     assert [one.text for one in sentences] == ["The pier is made of oak.", "It is long.", OLD.passage.text]
@@ -56,7 +55,6 @@ ROOMS = hit(
     ],
 )
 def test_a_sentence_is_judged_by_what_can_tell(statement: str, cited: list[int], shown: list[int]) -> None:
-    """What it cites and what shares words with it, with what stands before; all in another language."""
     sentences = collect_sentences([ROOMS])
 
     assert select_context(statement, [sentences[place] for place in cited]) == tuple(sentences[one] for one in shown)
@@ -72,7 +70,6 @@ def test_rows_of_a_table_are_shown_all() -> None:
 
 
 def test_the_same_words_of_the_same_passage_are_one_finding() -> None:
-    """Of two passages they are two, as both can be cited."""
     one, same, other = (
         finding(OLD),
         finding(OLD, "the ferry to Skarholm  costs 12 crowns."),
@@ -93,7 +90,6 @@ def test_the_same_words_of_the_same_passage_are_one_finding() -> None:
     ],
 )
 def test_the_same_in_other_words_is_one_finding(one: str, other: str, kept: list[int]) -> None:
-    """Of one sentence: the one that says more; other numbers and other things are another."""
     both = [finding(OLD, one), finding(OLD, other)]
 
     assert deduplicate_findings(both) == tuple(both[place] for place in kept)
@@ -108,7 +104,6 @@ def test_the_same_in_other_words_is_one_finding(one: str, other: str, kept: list
     ],
 )
 def test_finding_negated_by_its_quotation_is_dropped(claim: str, kept: list[str] | None) -> None:
-    """In either order; what another sentence denies, or the same in other words, stays."""
     page = hit("Dogs are not allowed in the kiosk. Cats may sit by the stove.")
     (dogs, cats), both = collect_sentences([page]), collect_sentences([page])
     quotation, other = SourcedFinding(dogs.text, (dogs,)), SourcedFinding(claim, (dogs,))
@@ -120,7 +115,6 @@ def test_finding_negated_by_its_quotation_is_dropped(claim: str, kept: list[str]
 
 
 def test_other_sentences_of_a_passage_are_other_findings() -> None:
-    """Though they say it in the same words."""
     first, second = collect_sentences([PIER])
     both = (SourcedFinding("The pier is of oak.", (first,)), SourcedFinding("The pier is of oak.", (second,)))
 
@@ -128,7 +122,6 @@ def test_other_sentences_of_a_passage_are_other_findings() -> None:
 
 
 def test_items_of_one_list_are_other_findings() -> None:
-    """Though each cites the line that leads them in, and one word tells them apart."""
     page = hit(
         "Messages in Slack are kept as follows:\n- DMs: 18 months retention\n- Private channels: 18 months retention"
     )
@@ -142,7 +135,6 @@ def test_items_of_one_list_are_other_findings() -> None:
 
 
 def test_of_those_that_disagree_the_newer_comes_first() -> None:
-    """They share their places among themselves; what nobody dated is last of them, and the others stay."""
     findings = [finding(UNDATED), finding(PIER), finding(OLD), finding(NEW)]
 
     assert find_disagreeing(findings) == (0, 2, 3)
@@ -150,7 +142,6 @@ def test_of_those_that_disagree_the_newer_comes_first() -> None:
 
 
 def test_of_files_copied_in_one_go_none_is_newer() -> None:
-    """The seconds between them say nothing of which is right."""
     new = replace(NEW, document=replace(NEW.document, date=datetime(2026, 3, 1, 10, 0, 5, tzinfo=UTC)))
     old = replace(OLD, document=replace(OLD.document, date=datetime(2026, 3, 1, 10, 0, 4, tzinfo=UTC)))
     findings = (finding(old), finding(new))
@@ -159,7 +150,6 @@ def test_of_files_copied_in_one_go_none_is_newer() -> None:
 
 
 def test_one_document_does_not_disagree_with_itself() -> None:
-    """It has its reasons for two numbers."""
     assert find_disagreeing([finding(OLD), finding(OLD, "The ferry to Skarholm costs 13 crowns.")]) == ()
 
 
@@ -177,7 +167,6 @@ def quoted(*findings: SourcedFinding) -> list[str]:
 
 
 def test_a_sentence_that_begins_with_a_pronoun_is_bound_with_the_one_that_names() -> None:
-    """As one quotation of its passage, however many pronouns are between; what names is left as it is."""
     named, she, it = collect_sentences([HAGEN])
 
     for asked in ([she], [named, she]):
@@ -189,7 +178,6 @@ def test_a_sentence_that_begins_with_a_pronoun_is_bound_with_the_one_that_names(
 
 
 def test_title_replaces_a_missing_subject() -> None:
-    """No note says only "she"."""
     assert quoted(*quote_evidence(collect_sentences([ORPHAN]))) == ["Oda Hagen: She built the yard of Skarholm."]
     assert quoted(*quote_evidence(collect_sentences([PIER])[1:])) == [PIER.passage.text]
 
@@ -202,7 +190,6 @@ def answers(**verdict: bool):
 
 
 async def test_resolved_pronoun_survives_a_doubt() -> None:
-    """The model is to judge that; what is surely false is replaced by what names, too."""
     she = collect_sentences([HAGEN])[1:2]
     said = "Oda Hagen built the yard."
 
@@ -215,7 +202,6 @@ async def test_resolved_pronoun_survives_a_doubt() -> None:
 
 
 async def test_a_changed_copy_is_no_finding_but_its_sentence_is() -> None:
-    """Whoever checked it."""
     (pier,) = collect_sentences([PIER])[:1]
 
     for checked in (False, True):
@@ -226,7 +212,6 @@ async def test_a_changed_copy_is_no_finding_but_its_sentence_is() -> None:
 
 
 async def test_a_statement_that_names_nobody_is_no_finding() -> None:
-    """What it was taken from names, and stands in its place."""
     she = collect_sentences([HAGEN])[1:2]
 
     assert quoted(*await bind_finding("She built the yard.", she, answers(holds=True))) == [
@@ -235,7 +220,6 @@ async def test_a_statement_that_names_nobody_is_no_finding() -> None:
 
 
 async def test_a_statement_about_a_row_says_which() -> None:
-    """Else the row stands in its place."""
     near, _ = collect_sentences([FARES])
 
     assert quoted(*await bind_finding("Up to 10 km cost 4 crowns.", [near], answers(holds=True))) == [
@@ -254,7 +238,6 @@ ORBIT = hit("Object: Moon\nOrbits: 10\nArrival: Monday", key="orbit.md", title="
 
 
 async def test_a_statement_of_several_sentences_stays_one_finding() -> None:
-    """Its sentences together, in the order of the page: one alone may say the contrary."""
     first, _, last = collect_sentences([hit("Dogs stay out. The yard opens at six. Cats may enter.")])
 
     (kept,) = await bind_finding("Dogs and cats may enter.", [last, first], answers())
@@ -262,7 +245,6 @@ async def test_a_statement_of_several_sentences_stays_one_finding() -> None:
 
 
 def test_an_item_is_quoted_with_what_leads_its_list_in() -> None:
-    """With and without a mark; other sentences stand alone."""
     lead, kettles, note = collect_sentences([DESK])
     quote = DESK.passage.text.partition("\n")[0]
 
@@ -275,5 +257,4 @@ def test_an_item_is_quoted_with_what_leads_its_list_in() -> None:
 
 
 def test_a_row_of_one_cell_is_led_by_its_page() -> None:
-    """It does not say itself whose it is."""
     assert quoted(*quote_evidence(collect_sentences([ORBIT])))[0] == "Kestrel: Object: Moon"

@@ -44,17 +44,14 @@ def test_a_continuation_borrows_names_and_the_title_last_cited(text: str) -> Non
 
 
 def test_what_about_borrows_the_whole_question() -> None:
-    """What is asked stays; only what it is asked about changes."""
     assert borrowed("What about part-timers?", LEAVE) == {"days", "parental", "leave", "get"}
 
 
 def test_a_chain_of_continuations_reaches_back_to_its_topic() -> None:
-    """Each borrows from the last, up to the question that stands on its own."""
     assert borrowed("And who may take it?", LEAVE, Turn("user", "Can it be split?")) >= {"split", "parental", "leave"}
 
 
 def test_a_topic_before_the_last_one_is_left_behind() -> None:
-    """Borrowing ends at the first question that stands on its own."""
     assert "parental" not in borrowed("How long is it?", LEAVE, BRIDGE)
 
 
@@ -73,7 +70,6 @@ def test_a_topic_before_the_last_one_is_left_behind() -> None:
     ],
 )
 def test_a_question_with_its_own_topic_is_left_alone(text: str) -> None:
-    """Pronouns that mean something in the same question, or nothing at all, are no reason to borrow."""
     assert borrowed(text, LEAVE, ANSWER) == set()
 
 
@@ -83,14 +79,12 @@ def test_thanks_are_no_topic() -> None:
 
 
 def test_little_is_borrowed_of_a_long_question() -> None:
-    """What is looked up stays a question, however much was said before."""
     long = Turn("user", " ".join(f"thing{number}" for number in range(500)))
 
     assert len(borrowed("And when did it open?", long)) == 24
 
 
 def test_first_question_borrows_nothing() -> None:
-    """The first question stands for itself, whatever it says."""
     question = resolve_question(Conversation((Turn("user", "And when did it open?"),)))
 
     assert (question.text, question.borrowed, question.query) == ("And when did it open?", "", "And when did it open?")
@@ -114,19 +108,16 @@ def test_other_languages_have_rules_too(earlier: str, text: str, word: str) -> N
     "sentence", ["It was built in 1937.", "They carry it.", "“These are red.", "Its span is 1280 m."]
 )
 def test_a_sentence_can_open_with_a_pronoun(sentence: str) -> None:
-    """Such a sentence is shown with the place where it stands."""
     assert opens_with_pronoun(sentence, "en")
 
 
 @pytest.mark.parametrize("sentence", ["Italy is red.", "There are five.", "The bridge opened.", "This year is short."])
 def test_most_do_not(sentence: str) -> None:
-    """A word that only begins like a pronoun, or means nothing before it, is none."""
     assert not opens_with_pronoun(sentence, "en")
 
 
 @given(st.lists(st.text(max_size=40), min_size=1, max_size=5), st.sampled_from(["", "en", "de", "zh", "xx"]))
 def test_any_conversation_can_be_resolved(texts: list[str], language: str) -> None:
-    """The question itself always stays at the head of what is looked up."""
     talk = Conversation(tuple(Turn("user", text, language=language) for text in texts))
 
     assert resolve_question(talk).text == texts[-1]
@@ -144,7 +135,6 @@ def test_any_conversation_can_be_resolved(texts: list[str], language: str) -> No
     ],
 )
 def test_a_question_for_two_things_has_two_parts(text: str, parts: list[str]) -> None:
-    """Each is looked for by itself, with the words of the other."""
     found = split_question(ResolvedQuestion(text))
 
     assert [one.text for one in found] == parts
@@ -177,7 +167,6 @@ def test_elliptic_question_varies_the_previous_one(text: str, *, expected: bool)
 def test_replaced_prepositional_phrase_is_not_borrowed(
     earlier: str, text: str, left_out: set[str], kept: set[str]
 ) -> None:
-    """The new place stands for the old one."""
     assert not left_out & borrowed(text, Turn("user", earlier))
     assert kept <= borrowed(text, Turn("user", earlier))
 
@@ -195,7 +184,6 @@ def test_replaced_prepositional_phrase_is_not_borrowed(
     ],
 )
 def test_a_few_words_vary_the_question_before(text: str, varied: str) -> None:
-    """Where they have neither a verb nor a pronoun, and say something."""
     assert resolve_question(Conversation((LEAVE, Turn("user", text)))).varied == varied
 
 
@@ -221,7 +209,6 @@ FERRIES = (
     ],
 )
 def test_a_first_question_is_searched_as_it_is(text: str, time: str | int | None) -> None:
-    """In any language, with the time that it names, whatever politeness stands around it."""
     assert read_as_query(Conversation((Turn("user", text),))) == SearchQuery(text, time)
     later = read_as_query(Conversation((Turn("user", "hello"), Turn("bot", "Hello!"), Turn("user", text))))
     assert later == SearchQuery(text, time)
@@ -264,7 +251,6 @@ def test_a_query_is_written_where_it_is_not_plain_what_is_looked_up(text: str) -
     ],
 )
 def test_a_later_question_that_names_its_topic_is_searched_as_it_is(text: str) -> None:
-    """By a name, or in words of the questions before it."""
     assert read_as_query(Conversation((*FERRIES, Turn("user", text)))) == SearchQuery(text)
 
 
@@ -289,13 +275,11 @@ def test_a_later_question_that_names_its_topic_is_searched_as_it_is(text: str) -
     ],
 )
 def test_unclear_questions_need_a_written_query(text: str) -> None:
-    """By a word that compares, a thing without a name, a shortened name; and where that is not known of a language."""
     assert read_as_query(Conversation((*FERRIES, Turn("user", text)))) is None
 
 
 @given(st.text(max_size=60), st.lists(st.text(max_size=40), max_size=2))
 def test_plain_query_is_the_question_itself(text: str, earlier: list[str]) -> None:
-    """Whatever was said: nothing is added, and no follow-up is taken for a question of its own."""
     talk = Conversation((*(Turn("user", said) for said in earlier), Turn("user", text)))
     query = read_as_query(talk)
     assert query is None or query.text == resolve_question(talk).query
@@ -326,5 +310,4 @@ def test_plain_query_is_the_question_itself(text: str, earlier: list[str]) -> No
     ],
 )
 def test_fact_questions_are_distinguished_from_explanations(fact: bool, text: str) -> None:  # noqa: FBT001 - a parameter of the test
-    """What begins with its main thing whatever is verified later may be said before that."""
     assert asks_for_fact(Conversation((Turn("user", text),))) is fact

@@ -9,13 +9,11 @@ from storage.language.detection import _LANGUAGES, _ONLY_LANGUAGE
 
 @pytest.mark.parametrize("code", sorted({*_ONLY_LANGUAGE.values(), *sum(_LANGUAGES.values(), ()), "ja", "zh"}))
 def test_detectable_languages_have_names(code: str) -> None:
-    """In English and by its own speakers."""
     assert english_name(code)
     assert own_name(code)
 
 
 def test_unknown_language_has_no_name() -> None:
-    """Nobody is told a wrong name."""
     assert (english_name(""), own_name("xx"), english_name("de"), own_name("de")) == ("", "", "German", "Deutsch")
 
 

@@ -39,12 +39,10 @@ async def found(claim: str) -> list[str]:
 
 @pytest.mark.parametrize("claim", ["The pier of Skarholm is of oak.", "Skarholm has a landing stage of timber."])
 async def test_a_verified_claim_is_a_finding_in_its_own_words(claim: str) -> None:
-    """Where the local check holds, and where it doubts the meaning alone, of which the model is the judge."""
     assert await found(claim) == [claim]
 
 
 async def test_a_number_that_the_evidence_lacks_is_not_passed_on() -> None:
-    """Though the model supports the claim: the sentences that it names stand in the claim's place."""
     assert await found("The pier of Skarholm was made of oak in 1921.") == [SAID]
 
 
@@ -58,7 +56,6 @@ async def test_verdict_cites_passages_of_its_sentences(verdict: Verdict) -> None
 
 
 async def test_undecided_verdict_cites_nothing() -> None:
-    """Whatever sentences are named."""
     checked = await told("Reasoning: No sentence says so.\nSentences: 1\nVerdict: NOT ENOUGH INFO")
 
     assert (checked.evidence, len(checked.looked_at)) == ((), 2)
@@ -70,21 +67,18 @@ async def test_undecided_verdict_cites_nothing() -> None:
     ids=["shared words", "neither", "meaning"],
 )
 def test_evidence_shares_words_or_meaning_with_a_claim(alike: float, *, found: bool, relevant: bool) -> None:
-    """What does neither is about something else, whatever place it has among the hits."""
     page = hit(SAID if found else "Guests sign the book at the front desk.")
 
     assert is_relevant("The pier of Skarholm is of oak.", replace(page, dense=alike)) is relevant
 
 
 def test_pages_in_another_language_share_no_words() -> None:
-    """They are evidence all the same."""
     page = replace(hit("Die Mole von Lundey ist aus Eiche.", language="de"), dense=0.1)
 
     assert is_relevant("The pier on the island is made of oak wood.", page)
 
 
 async def test_a_claim_without_relevant_evidence_is_verified_by_nobody() -> None:
-    """It is not known, at the price of a search."""
     talk = question("Who won the marathon of Bergen?")
     shelf = Shelf([hit("Runners of the harbour office sign the book, which lies at the front desk beside the lamps.")])
     stage = Stage(shelf, talk, Limits(), model := ScriptedLLM({"verify": SUPPORTED}), reads_alike)
@@ -97,7 +91,6 @@ async def test_a_claim_without_relevant_evidence_is_verified_by_nobody() -> None
 
 
 async def test_asker_texts_reach_the_support_check_of_claims() -> None:
-    """It is no reason to quote a claim's sentence instead."""
     asked_of = list[Sequence[str]]()
 
     async def supports(*_: object, asked: Sequence[str] = ()) -> Support:

@@ -16,7 +16,6 @@ COUNTED = [f"Boat number {number} lies in the harbour." for number in range(1, M
 
 
 async def test_of_one_passage_no_more_than_the_first_statements_are_taken() -> None:
-    """A model that repeats a whole passage does not drown what others say."""
     bullets = "\n".join(f"- {text} [{number}]" for number, text in enumerate(COUNTED, start=1))
     stage = Stage(
         Shelf([]), question("Which boats lie there?"), Limits(), ScriptedLLM({"summarise": bullets}), reads_alike
@@ -28,7 +27,6 @@ async def test_of_one_passage_no_more_than_the_first_statements_are_taken() -> N
 
 
 async def test_two_queries_find_the_pages_of_both() -> None:
-    """Each has its share, the best of each first and no passage twice; a third is not searched for."""
     shelf = Shelf(
         [
             hit("The ferry costs 12 crowns.", key="fare.md"),

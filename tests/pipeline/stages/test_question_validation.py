@@ -8,18 +8,15 @@ from pipeline.stages.question_analysis import validate_question
 
 
 def test_a_question_of_words_is_taken_up() -> None:
-    """However short."""
     validate_question("Why?", Limits())
 
 
 def test_a_question_that_is_too_long_is_refused() -> None:
-    """With its length and the limit."""
     with pytest.raises(QuestionTooLong, match="11 characters; at most 10"):
         validate_question("x" * 11, Limits(question_characters=10))
 
 
 @pytest.mark.parametrize("text", ["", " \n", "?!", "🤷"])
 def test_a_question_without_words_is_refused(text: str) -> None:
-    """There is nothing to look up."""
     with pytest.raises(QuestionWithoutWords):
         validate_question(text, Limits())

@@ -50,7 +50,6 @@ async def test_the_sentence_that_answers_is_quoted() -> None:
 
 
 async def test_of_pages_that_disagree_the_newer_is_quoted() -> None:
-    """However much nearer the older one is: half of a disagreement would pass for the truth."""
     assert await quoted("What is the meal allowance on trips?") == ["The meal allowance on trips is 45 euros a day."]
 
 
@@ -65,7 +64,6 @@ async def test_of_pages_that_disagree_the_newer_is_quoted() -> None:
     ],
 )
 async def test_only_self_contained_sentences_are_quoted_early(text: str, kind: PassageKind, *, expected: bool) -> None:
-    """No row, no address, no line without an end, and nothing that begins with what it leaves unsaid."""
     place = hit(text, kind=kind, title="The ferry to Ghent", key="ferry.md")
     asked = "What does the ferry to Ghent cost?"
 
@@ -73,14 +71,11 @@ async def test_only_self_contained_sentences_are_quoted_early(text: str, kind: P
 
 
 async def test_a_poor_match_is_not_quoted() -> None:
-    """Nor where nothing was found."""
     assert await quoted("Who painted the Mona Lisa in the office?") == []
     assert await quoted("Zebras?") == []
 
 
 async def test_passages_are_ordered_by_their_best_sentences() -> None:
-    """Those that say what is asked before those that are nearest, with nothing embedded or read."""
-
     async def never(text: str, others: Sequence[object]) -> tuple[float, ...]:
         raise AssertionError(f"compared {text} with {others}")
 
@@ -92,8 +87,6 @@ async def test_passages_are_ordered_by_their_best_sentences() -> None:
 
 
 async def test_a_fault_in_quoting_ends_nothing() -> None:
-    """The answer matters, not the way to it."""
-
     async def broken(text: str, others: Sequence[str]) -> tuple[float, ...]:
         raise OSError(f"no vectors for {text}, {others}")
 
@@ -101,7 +94,6 @@ async def test_a_fault_in_quoting_ends_nothing() -> None:
 
 
 async def test_quoting_ends_with_the_block() -> None:
-    """However long it would take: whoever waits for it waits for the answer."""
     never = asyncio.Event()
 
     async def slow(text: str, others: Sequence[str]) -> tuple[float, ...]:
@@ -117,7 +109,6 @@ async def test_quoting_ends_with_the_block() -> None:
     ("text", "read"), [("How many days of leave has everyone?", True), ("Which zebra swims in Lake Victoria?", False)]
 )
 async def test_a_corpus_that_is_not_likely_to_answer_is_not_read(text: str, *, read: bool) -> None:
-    """It takes the most time of all, and would not make it likely."""
     asked = list[str]()
 
     async def rerank(query: str, sentences: Sequence[Evidence]) -> tuple[float, ...]:

@@ -28,7 +28,6 @@ def annotate(book: SentenceAnnotator, *numbers: int) -> str:
 
 
 def test_a_sentence_needs_no_note() -> None:
-    """Where its page speaks the asker's language and no other page contradicts it."""
     assert annotate(notebook("en", PIER), 1) == ""
     assert annotate(notebook("", PIER), 1) == ""
 
@@ -43,12 +42,10 @@ def test_sources_that_disagree_are_named_with_their_dates() -> None:
 
 
 def test_foreign_source_is_noted_once() -> None:
-    """By the language's own name; a second page is named as well."""
     book = notebook("de", PIER, OLD)
 
     assert [annotate(book, number) for number in (1, 1, 2)] == ["Pier, English", "", "Old fares, English"]
 
 
 def test_a_sentence_without_a_number_has_no_evidence_and_no_note() -> None:
-    """It is for the gate to withhold."""
     assert annotate(notebook("de", PIER)) == ""

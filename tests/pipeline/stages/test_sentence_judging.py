@@ -44,7 +44,6 @@ def turn(call: ModelCall) -> str:
 
 
 async def test_the_judge_sees_question_passages_and_sentence() -> None:
-    """And names what the verdict stands on."""
     judge, llm, _ = judged_by("1. SUPPORTS [2]")
 
     checked = await ask(judge, "Rung from the quay.")
@@ -56,7 +55,6 @@ async def test_the_judge_sees_question_passages_and_sentence() -> None:
 
 
 async def test_a_pronoun_is_judged_with_the_sentence_before_it() -> None:
-    """Sentences come in the order of the draft, whichever was ready first; what names is judged by itself."""
     judge, llm, _ = judged_by(all_supported)
     first, second = "The bell was cast in 1887.", "It hangs on the quay."
 
@@ -71,7 +69,6 @@ async def test_a_pronoun_is_judged_with_the_sentence_before_it() -> None:
 
 
 async def test_why_a_sentence_is_not_supported_is_waited_for() -> None:
-    """It is kept with what is withheld."""
     judge, _, _ = judged_by("1. NOT ENOUGH INFO Nobody says who rings it.")
     checked = await ask(judge, "The keeper rings it.")
 
@@ -80,7 +77,6 @@ async def test_why_a_sentence_is_not_supported_is_waited_for() -> None:
 
 
 async def test_a_supported_sentence_waits_for_no_reason() -> None:
-    """The reply is cut, and the call is on record all the same."""
     judge, llm, stage = judged_by(f"{SUPPORTED} Because " + "it is so, " * 100)
 
     assert await ask(judge, "It is so.")
@@ -133,7 +129,6 @@ async def test_judge_waits_for_sentences_being_checked() -> None:
 
 
 async def test_only_what_can_tell_is_shown() -> None:
-    """Of sentences judged together what each of them needs; one may be settled by what is shown for another."""
     page = collect_sentences([hit("Bells ring at ten. Dogs may come. The pier closes. Fog lifts.", key="x.md")])
     judge, llm, _ = judged_by("1. SUPPORTS [2]\n2. SUPPORTS [2]")
 
@@ -147,8 +142,6 @@ async def test_only_what_can_tell_is_shown() -> None:
 
 
 async def test_verdict_on_another_sentences_passage_is_asked_alone() -> None:
-    """One that is supported by another's passage is asked alone; so is one that was given no verdict."""
-
     def verdicts(call: ModelCall) -> str:
         return "1. SUPPORTS [1]\n2. SUPPORTS [1]" if "Claim 2" in turn(call) else "1. NOT ENOUGH INFO No."
 
@@ -162,7 +155,6 @@ async def test_verdict_on_another_sentences_passage_is_asked_alone() -> None:
 
 
 async def test_model_failure_reaches_all_waiters() -> None:
-    """And the next sentence is asked for again."""
     judge, _, _ = judged_by([ModelUnavailable("away"), SUPPORTED])
     results = await asyncio.gather(ask(judge, "One."), ask(judge, "Two."), return_exceptions=True)
 
@@ -182,7 +174,6 @@ async def test_base_exception_of_a_call_reaches_waiters() -> None:
 
 
 async def test_a_turn_that_is_cancelled_ends_the_call() -> None:
-    """Nothing is left under way."""
     judge, llm, _ = judged_by(SUPPORTED, waits={"verify": asyncio.Event()})
     task = ask(judge, "One.")
     await until(lambda: len(llm.calls) == 1)
@@ -195,7 +186,6 @@ async def test_a_turn_that_is_cancelled_ends_the_call() -> None:
 
 
 async def test_a_sentence_that_nobody_asks_for_any_more_is_not_judged() -> None:
-    """It was cancelled before its call was sent."""
     judge, llm, _ = judged_by(all_supported)
     given_up = ask(judge, "One.")
     await asyncio.sleep(0)
@@ -206,7 +196,6 @@ async def test_a_sentence_that_nobody_asks_for_any_more_is_not_judged() -> None:
 
 
 async def test_uncited_sentence_is_not_judged() -> None:
-    """There is no ground for a verdict."""
     judge, llm, _ = judged_by(SUPPORTED)
 
     assert (await ask(judge, "It is so.", ()), llm.calls) == (None, [])

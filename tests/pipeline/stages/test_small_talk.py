@@ -51,7 +51,6 @@ from pipeline.stages.question_analysis import SmallTalk, detect_small_talk
     ],
 )
 def test_small_talk_kind_is_detected(text: str, kind: SmallTalk) -> None:
-    """Greetings, thanks and goodbyes of many languages, with what people put around them."""
     assert detect_small_talk(text) is kind
 
 
@@ -78,13 +77,11 @@ def test_small_talk_kind_is_detected(text: str, kind: SmallTalk) -> None:
     ],
 )
 def test_anything_else_is_not(text: str) -> None:
-    """A question stays a question however politely it begins, and fillers alone say nothing."""
     assert detect_small_talk(text) is None
 
 
 @given(st.text(max_size=200))
 def test_any_text_can_be_asked_about(text: str) -> None:
-    """No text breaks it."""
     assert detect_small_talk(text) in {None, *SmallTalk}
 
 

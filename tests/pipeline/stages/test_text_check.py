@@ -43,7 +43,6 @@ def test_statements_are_extracted_and_the_rest_is_skipped(text, expected):
 
 @pytest.mark.parametrize("text", ["", "🎉", "Is it oak?", "Is it oak? Was it built in 1887?", "Yes. No."])
 def test_a_text_that_states_nothing_is_refused(text):
-    """With why, as a claim is that is none."""
     with pytest.raises(NotAClaim) as caught:
         extract_statements(text)
 
@@ -51,7 +50,6 @@ def test_a_text_that_states_nothing_is_refused(text):
 
 
 async def test_each_statement_has_its_verdict_and_its_evidence_in_order():
-    """As somebody's claims, on record as an answer's."""
     told = await checked(
         "Skarholm lighthouse was built in 1887. Kangaroos sleep standing. The pier of Skarholm is made of oak."
     )
@@ -79,7 +77,6 @@ async def test_one_statement_is_checked_exactly_as_by_itself(claim):
 
 
 async def test_a_model_is_asked_about_each_statement_by_itself():
-    """So that its reasons are of that one."""
     llm = ScriptedLLM({"verify": "Reasoning: It says so.\nSentences: 1\nVerdict: REFUTES"})
     told = await checked(BOTH, claim_check.check_text_by_model, llm)
 
@@ -87,8 +84,6 @@ async def test_a_model_is_asked_about_each_statement_by_itself():
 
 
 async def test_an_outage_is_no_verdict():
-    """Of none of them."""
-
     class Broken(Shelf):
         async def search(self, *_):
             raise SearchUnavailable("The index is gone.")

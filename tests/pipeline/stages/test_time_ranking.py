@@ -23,28 +23,24 @@ def keys(hits: tuple[Hit, ...]) -> list[str]:
 
 
 def test_without_a_time_relevance_decides() -> None:
-    """Nothing is moved."""
     hits = [dated("old", 900), dated("new", 1)]
 
     assert keys(rank_by_time(hits, SearchQuery("fares"))) == ["old", "new"]
 
 
 def test_recent_adds_the_places_by_relevance_and_by_date() -> None:
-    """Of equals the newer comes first; what is near stays before what is only new."""
     hits = [dated("nearest", 500), dated("near", 2), dated("far", 900), dated("farthest", 1)]
 
     assert keys(rank_by_time(hits, SearchQuery("fares", "recent"))) == ["near", "nearest", "farthest", "far"]
 
 
 def test_undated_documents_are_oldest() -> None:
-    """It never passes for news."""
     hits = [dated("undated", None), dated("dated", 4_000)]
 
     assert keys(rank_by_time(hits, SearchQuery("fares", "recent"))) == ["dated", "undated"]
 
 
 def test_a_year_brings_forward_what_mentions_it() -> None:
-    """In title, section or text, as a number of its own; among those relevance decides."""
     hits = [
         dated("none", 1),
         dated("part", 1, text="No. 12016 and 20161."),
@@ -57,7 +53,6 @@ def test_a_year_brings_forward_what_mentions_it() -> None:
 
 
 async def test_more_is_fetched_than_kept() -> None:
-    """A time ranks what is found anew, and copies fall out."""
     fares = [dated(str(age), age, text=f"Fares of {age}.") for age in range(20)]
     stage = Stage(Shelf(fares), question("fares"), Limits(), None, reads_alike)
 
@@ -69,7 +64,6 @@ async def test_more_is_fetched_than_kept() -> None:
 
 @pytest.mark.parametrize("time", [2016, "recent"])
 async def test_a_time_does_not_displace_the_best_hit(time: object) -> None:
-    """However many pages are newer or name the year: the answer may stand in it without one."""
     best = dated("best", 900, text="The ferry to Skarholm costs 12 crowns.")
     others = [dated(str(age), age, text=f"Ferry timetable of 2016, page {age}.") for age in range(20)]
     stage = Stage(Shelf([best, *others]), question("fares"), Limits(), None, reads_alike)

@@ -23,12 +23,10 @@ from tests.pipeline.world import Shelf, Stage, hit, question, reads_alike
     ],
 )
 def test_the_librarys_language(spoken: str, found: list[str], expected: str) -> None:
-    """Another one only where few of the nearest passages are in the asker's, and never on a guess."""
     assert find_library_language(spoken, [hit("Text.", language=language) for language in found]) == expected
 
 
 async def test_a_scene_has_the_last_turns() -> None:
-    """As many as limits allow, the question among them."""
     talk = question("Where does it stand?", *(Turn("user", f"turn {number}") for number in range(9)))
     stage = Stage(Shelf([]), talk, Limits(turns=3), ScriptedLLM({}), reads_alike)
 
@@ -38,7 +36,6 @@ async def test_a_scene_has_the_last_turns() -> None:
 
 
 def test_languages_are_named_for_prompts() -> None:
-    """Empty where nothing is to be said."""
     talk = question("Warum?")
 
     assert (TurnContext(talk, "de", "en").language, TurnContext(talk, "de", "en").reading) == ("German", "English")

@@ -62,14 +62,12 @@ async def test_refined_draft_replaces_the_draft() -> None:
     ],
 )
 async def test_a_refinement_that_fails_leaves_the_draft(refined: list) -> None:
-    """Lost marks, new numbers, new matter, no reply: the draft is said."""
     told, _ = await run(QUESTION, {**BUILT, "refine": refined})
 
     assert answered(told) == ["Skarholm lighthouse was built in 1887."]
 
 
 async def test_the_two_ways_run_beside_each_other() -> None:
-    """The longest way is generate, split, verify, draft, feedback: five rounds, whatever is looked up meanwhile."""
     told, _ = await run(QUESTION, {**BUILT, "split": "- A keeper lives beside Skarholm lighthouse. | none"})
 
     usage = told.recorder.usage

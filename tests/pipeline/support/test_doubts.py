@@ -99,7 +99,6 @@ def test_a_copy_that_was_changed_is_marked(sentence: str) -> None:
     ],
 )
 def test_copies_and_paraphrases_are_not_doubtful(sentence: str) -> None:
-    """Nor is a leading yes or no: no quotation says it."""
     assert not miscopied(sentence)
 
 
@@ -146,12 +145,10 @@ def test_all_behind_at_is_a_bound() -> None:
 
 
 def test_a_limit_is_only_rounded() -> None:
-    """A number said more roughly, as the passage bears it out, is no other limit."""
     assert not doubts("The firm sold more than 1,100 lamps.", "The firm sold 1,187 lamps.")
 
 
 def test_question_words_may_end_a_sentence() -> None:
-    """The asker's own words are no addition of the writer's."""
     sentence = "The gate is open until 2 pm for couriers."
 
     assert doubts(sentence)

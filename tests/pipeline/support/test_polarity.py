@@ -110,7 +110,6 @@ def test_denial_reason_quotes_the_passage() -> None:
     ],
 )
 def test_permission_contradicts_its_denial(sentence: str, passage: str, outcome: FindingOutcome) -> None:
-    """Surely so of the same subject and action; what is denied of another subject supports nothing."""
     found = {finding.outcome for finding in check_rules(sentence, [passage]) if finding.kind is FindingKind.NEGATION}
 
     assert outcome in found

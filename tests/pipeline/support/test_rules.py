@@ -127,7 +127,6 @@ def test_another_value_in_the_same_place_contradicts(
     ],
 )
 def test_subject_and_object_are_distinguished(sentence: str, contradicted: bool) -> None:  # noqa: FBT001 - a table's column
-    """A passive is left alone, true or not; and what holds both ways is no contradiction."""
     assert any(one.outcome is FindingOutcome.CONTRADICTED for one in found(sentence, UNION)) is contradicted
 
 
@@ -152,7 +151,6 @@ def test_a_description_or_date_between_names_hides_no_exchange(
     sentence: str,
     contradicted: bool,  # noqa: FBT001 - a table's column
 ) -> None:
-    """Whether names are exchanged, or what they are described as."""
     assert any(one.outcome is FindingOutcome.CONTRADICTED for one in found(sentence, passage)) is contradicted
 
 
@@ -185,7 +183,6 @@ def test_numbers_are_sought_in_matching_sentences_not_titles() -> None:
 
 
 def test_pronoun_refers_only_to_the_name_before_it() -> None:
-    """Whoever is absent is absent where the passage has named somebody else."""
     passage = "Mara Lindqvist was a glazier. She opened a workshop."
 
     assert [one.outcome for one in found("Vold opened a workshop.", passage)] == [FindingOutcome.ABSENT]
@@ -213,7 +210,6 @@ def test_several_passages_support_together() -> None:
     ],
 )
 def test_numbers_and_dates_are_found_in_other_languages(sentence: str, passage: str, absent: list[str]) -> None:
-    """In German nouns have capitals: only several together are a name."""
     assert [one.said for one in found(sentence, passage)] == absent
 
 
@@ -232,7 +228,6 @@ def test_no_passages_say_nothing() -> None:
 
 
 def test_a_sentence_takes_a_millisecond() -> None:
-    """With three passages read before; generous, as machines are shared."""
     passages = (GLASS, UNION, f"{GLASS} {UNION}")
     sentence = "Mara Lindqvist founded Ostrava Glass in Malmö in 1985 and sold 1,350 lamps."
     check_rules(sentence, passages)
@@ -289,7 +284,6 @@ def test_the_same_period_or_none_is_not_contradicted(rate: str) -> None:
 
 
 def test_passage_subject_is_not_missing() -> None:
-    """Unless nothing is said of it there, or the passage denies it too."""
     passage = "Everyone has 27 days of leave, except in Vik, where the harbour agreement gives 30 days."
 
     (one,) = found("Vik has no harbour agreement.", passage)
@@ -305,7 +299,6 @@ def test_passage_subject_is_not_missing() -> None:
 
 @pytest.mark.parametrize("sentence", ["Its lamps were shown in 1,350 shops.", "Its people met four times."])
 def test_a_number_of_what_no_passage_counts_is_disputed(sentence: str) -> None:
-    """Where a passage says little of the rest and has no number of the kind, a model may know where it comes from."""
     assert [one.outcome for one in found(sentence)] == [FindingOutcome.DISPUTED]
 
 
@@ -325,7 +318,6 @@ FERRY = (
     ],
 )
 def test_derivable_numbers_are_disputed(sentence: str, said: str) -> None:
-    """A count, a sum, a product or the time between two years may be right, and no rule can tell."""
     missed = {one.said: one.outcome for one in found(sentence, FERRY)}
     assert missed[said] is FindingOutcome.DISPUTED
     assert FindingOutcome.ABSENT not in missed.values()
@@ -336,7 +328,6 @@ def test_half_an_hour_is_thirty_minutes() -> None:
 
 
 def test_ruler_name_needs_no_country() -> None:
-    """Of "Sunniva, Queen of Vik" one may say "Queen Sunniva"; another name in a title's place is still another."""
     source = "The pier is named after Ragna, the eldest sister of Sunniva, Queen of Vik, and Torvald, Prince Bailiff."
     told = found("The pier is named after Ragna, the eldest sister of Queen Sunniva and Prince Torvald.", source)
     outcomes = {one.said: one.outcome for one in told if one.kind is FindingKind.NAME}

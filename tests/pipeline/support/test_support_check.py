@@ -61,7 +61,6 @@ async def test_whole_sentences_are_supported(sentence: str) -> None:
 
 @pytest.mark.parametrize("sentence", ["Alert the team in […].", "Its number ([...]) is long.", "It goes on, …"])
 async def test_marks_of_what_a_page_lacks_are_quoted(sentence: str) -> None:
-    """A mark within a sentence, or where it was cut, is verbatim, with three dots as with one sign."""
     page = hit("Alert the team in […]. Its number ([…]) is long. It goes on, …").passage
 
     assert (await SupportChecker(_never)(sentence, evidence(page))).verbatim
@@ -80,7 +79,6 @@ async def test_marks_of_what_a_page_lacks_are_quoted(sentence: str) -> None:
     ],
 )
 async def test_anything_else_is_not_verbatim(sentence: str, passages: Sequence[Passage]) -> None:
-    """A changed word, a cut sentence, or a mixture of passages is no quotation."""
     assert find_verbatim_passage(sentence, passages) == ""
     assert not (await check_verbatim(sentence, evidence(*passages))).holds
 
@@ -113,7 +111,6 @@ async def test_paraphrase_holds(read: EmbedTokens, sentence: str) -> None:
     ],
 )
 async def test_a_detail_that_is_not_there_decides_by_itself(read: EmbedTokens, sentence: str, said: str) -> None:
-    """A number, date or name that the passages lack drops a sentence however alike it is, and no model may say else."""
     support = await SupportChecker(read)(sentence, evidence(MILL))
 
     assert (support.holds, support.appealable) == (False, False)
@@ -121,7 +118,6 @@ async def test_a_detail_that_is_not_there_decides_by_itself(read: EmbedTokens, s
 
 
 async def test_repeated_check_is_cached(read: EmbedTokens) -> None:
-    """But only of the same sentence, evidence and question."""
     asked = list[Sequence[str]]()
 
     async def count(texts: Sequence[str]) -> Sequence[TokenStates]:
@@ -146,7 +142,6 @@ async def test_contradiction_differs_from_absence(read: EmbedTokens) -> None:
 
 
 async def test_unrelated_sentence_is_appealable(read: EmbedTokens) -> None:
-    """A sentence that fails on meaning alone says that, and what came nearest."""
     support = await SupportChecker(read)("Whales sing to their young beneath frozen seas.", evidence(MILL))
 
     assert (support.holds, support.appealable) == (False, True)
@@ -154,7 +149,6 @@ async def test_unrelated_sentence_is_appealable(read: EmbedTokens) -> None:
 
 
 async def test_page_title_names_the_subject(read: EmbedTokens) -> None:
-    """A passage that says "she" supports a sentence with the name that its page has."""
     passage = hit("She founded the mill in 1921 and led it for 31 years.", key="solberg.md").passage
     sentence = "Ingrid Solberg founded the mill in 1921."
 
@@ -172,7 +166,6 @@ async def test_ambiguous_pronoun_is_appealable(read: EmbedTokens) -> None:
 
 
 async def test_team_name_counts_as_known(read: EmbedTokens) -> None:
-    """A handbook seldom names its company; whoever sets the name may say it."""
     sentence = "At Brattvik Paper the mill closed in May 1987 after a fire."
 
     assert (await SupportChecker(read, names=("Brattvik Paper",))(sentence, evidence(MILL))).holds
@@ -199,7 +192,6 @@ OURS = hit("We provide 12 weeks of parental leave at full pay. Ask our people te
 async def test_a_name_may_be_theirs_who_write(
     read: EmbedTokens, passage: Passage, corpus: str, sentence: str, *, final: bool
 ) -> None:
-    """Pages seldom name whose they are: where "we" could stand, no name is surely absent, nor is the corpus's own."""
     page = Document(corpus, "page.md", "Page")
     support = await SupportChecker(read)(sentence, [Evidence(passage.text, passage, page, (0, len(passage.text)))])
 
@@ -210,7 +202,6 @@ LEAVE = hit("Whoever takes over 80 hours of unpaid leave needs the approval of t
 
 
 async def test_question_words_may_be_repeated(read: EmbedTokens) -> None:
-    """A figure of the asker's own is no evidence, but where the passage's bound puts it, it is not against it."""
     sentence = "For 100 hours of unpaid leave you need the approval of your manager."
     asked = await SupportChecker(read)(sentence, evidence(LEAVE), asked=("May I take 100 hours of unpaid leave?",))
     unasked = await SupportChecker(read)(sentence, evidence(LEAVE))
@@ -220,7 +211,6 @@ async def test_question_words_may_be_repeated(read: EmbedTokens) -> None:
 
 
 async def test_question_words_are_not_evidence(read: EmbedTokens) -> None:
-    """Where the passage has another value in its place, a model may say what the two have to do with each other."""
     sentence = "For 60 hours of unpaid leave you need the approval of your manager."
     support = await SupportChecker(read)(sentence, evidence(LEAVE), asked=("And for 60 hours?",))
 
@@ -232,7 +222,6 @@ async def test_question_words_are_not_evidence(read: EmbedTokens) -> None:
     ["However, the office opens at nine.", "the office opens at nine", "Nobody knows, whether it closes at six."],
 )
 async def test_all_but_verbatim_is_verbatim(sentence: str) -> None:
-    """Capitals, commas, the last stop and a leading connective change nothing that is said."""
     assert (await SupportChecker(_never)(sentence, evidence(OFFICE))).verbatim
 
 
@@ -262,7 +251,6 @@ async def test_empty_statement_is_not_supported(read: EmbedTokens, sentence: str
 
 
 async def test_narrow_support_is_doubtful(read: EmbedTokens) -> None:
-    """Between the level's score and the strictest a model, if there is one, is asked all the same."""
     support = await SupportChecker(read)("The mill gave work to 340 people of the valley.", evidence(MILL))
 
     assert (support.holds, support.doubtful) == (True, support.score < load_scorer().thresholds["strict"])
@@ -277,7 +265,6 @@ async def test_narrow_support_is_doubtful(read: EmbedTokens) -> None:
     ],
 )
 async def test_a_word_of_another_meaning_is_better_quoted(read: EmbedTokens, sentence: str, *, strange: bool) -> None:
-    """No passage says it, nor anything near it, in a sentence that follows one for the rest."""
     assert (await SupportChecker(read)(sentence, evidence(MILL))).better_quoted is strange
     assert not (await SupportChecker(read, "loose")(sentence, evidence(MILL))).better_quoted
 
@@ -292,14 +279,12 @@ async def test_a_word_of_another_meaning_is_better_quoted(read: EmbedTokens, sen
 async def test_an_answer_is_judged_as_a_quotation_says_no_yes(
     read: EmbedTokens, sentence: str, said: str, *, quoted: bool
 ) -> None:
-    """But where it denies otherwise than its passage, that is quoted all the same."""
     support = await SupportChecker(read)(sentence, evidence(replace(MILL, text=said)))
 
     assert (support.better_quoted, support.appealable or support.doubtful) == (quoted, True)
 
 
 async def test_loose_doubts_no_wording(read: EmbedTokens) -> None:
-    """What was changed in a passage's own words is doubtful from "normal" on."""
     sentence = "Her son Halvard had always led it since 1952."
     loose, normal = [await SupportChecker(read, level)(sentence, evidence(MILL)) for level in ("loose", "normal")]
 
@@ -320,7 +305,6 @@ async def test_stricter_levels_ask_for_more(read: EmbedTokens) -> None:
 
 
 async def test_unreadable_sentences_are_refused_before_anything_is_read() -> None:
-    """Nothing, or far too much, is no sentence."""
     check = SupportChecker(_never)
 
     assert "no text" in (await check(" \n", evidence(MILL))).reasons[0]
@@ -330,7 +314,6 @@ async def test_unreadable_sentences_are_refused_before_anything_is_read() -> Non
 
 @given(st.text(max_size=300), st.lists(st.text(max_size=300), max_size=3))
 async def test_any_text_can_be_judged(sentence: str, texts: list[str]) -> None:
-    """No sentence and no passage breaks the check; the score is a share, and what is dropped has a reason."""
     passages = [replace(OFFICE, id=str(place), text=text) for place, text in enumerate(texts)]
     support = await SupportChecker(word_embeddings.read)(sentence, evidence(*passages))
 
@@ -344,7 +327,6 @@ async def _never(texts: Sequence[str]) -> Sequence[object]:
 
 
 async def test_a_quotation_may_begin_with_the_mark_of_its_item() -> None:
-    """As the whole of a list does; the number is the page's own."""
     steps = hit("1. Charge the laptop.\n2. Sign in.")
     places = [Evidence(steps.passage.text, steps.passage, steps.document, (0, len(steps.passage.text)))]
 

@@ -115,7 +115,6 @@ def test_rows_below_a_line_of_prose_are_rows() -> None:
     ],
 )
 def test_a_row_reads_as_prose(row: str, prose: str) -> None:
-    """With every label; a line that has none stays. As prose it is still a quotation, other cells are none."""
     page = hit(f"{row}\nPost: Smith; Name: Tor Vik", kind=PassageKind.TABLE).passage
 
     assert write_row(row) == prose

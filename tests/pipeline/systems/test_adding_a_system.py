@@ -52,7 +52,6 @@ async def test_a_system_is_one_file(text: str) -> None:
 
 @pytest.mark.usefixtures("in_the_folder")
 async def test_a_system_without_a_check_of_its_own_checks_by_rules() -> None:
-    """A claim is held against what is found, and so is each statement of a text."""
     for check in (find_check(find_system(NAME)), find_text_check(find_system(NAME))):
         told = await run(check, question("The office opens at nine."), contract.SHELF)
 
@@ -62,7 +61,6 @@ async def test_a_system_without_a_check_of_its_own_checks_by_rules() -> None:
 
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_every_system_is_named_as_its_file_is(name: str) -> None:
-    """So that names are known without importing anything."""
     entry = SYSTEMS[name]
 
     assert entry.name == name
@@ -72,7 +70,6 @@ def test_every_system_is_named_as_its_file_is(name: str) -> None:
 
 
 def test_a_package_brings_a_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the entry point that the guide shows."""
     package, installed = tmp_path / "some_package", tmp_path / "some_package-1.0.dist-info"
     for folder in (package, installed):
         folder.mkdir()
@@ -89,7 +86,6 @@ def test_a_package_brings_a_system(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_package_that_cannot_be_loaded_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever asks it is told which package to mend; the other systems are not kept from answering."""
     installed = tmp_path / "broken-1.0.dist-info"
     installed.mkdir()
     (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n", encoding="utf-8")
@@ -102,7 +98,6 @@ def test_a_package_that_cannot_be_loaded_is_named(tmp_path: Path, monkeypatch: p
 
 
 def test_unknown_system_error_lists_the_systems() -> None:
-    """The error names them."""
     with pytest.raises(UnknownSystem) as raised:
         find_system("oracle")
 
@@ -110,7 +105,6 @@ def test_unknown_system_error_lists_the_systems() -> None:
 
 
 def test_the_guide_names_functions_that_there_are() -> None:
-    """Each stage in its table can be called so."""
     used = (turn_context, passage_retrieval, findings, answer_draft)
     modules = {one.__name__.rpartition(".")[2]: one for one in used}
     named = re.findall(r"^\| `(?:draft\.)?(\w+)\.(\w+)\(", GUIDE, re.MULTILINE)

@@ -63,10 +63,6 @@ async def run(
 
 
 async def test_the_worked_example() -> None:
-    """As in the paper's first figure, of another team: what is found is linked, a reply that says more is sent back.
-
-    The page of the former team has no word of the question: only its name, in what was found, leads there.
-    """
     told, llm = await run({"draft": writing(WRONG, RIGHT)})
 
     # evidence: the question, the query, and names that stand in question and evidence
@@ -104,7 +100,6 @@ async def test_a_model_that_repeats_itself_is_not_asked_the_same_again() -> None
 
 
 async def test_best_candidate_is_sent_after_the_last_round() -> None:
-    """Each candidate begins wrongly; the last sentence of the second stands on its note."""
     half = f"{WRONG} Seven national cups went to Lysvik BK [@]."
     told, llm = await run({"draft": writing(WRONG, half, WRONG.replace("2", "3"))})
 
@@ -135,7 +130,6 @@ async def test_quotable_candidate_needs_no_other_round() -> None:
     ],
 )
 async def test_each_policy_makes_its_calls(policy: str, need: str, stages: list[str]) -> None:
-    """Whether it looks anything up, and never the same of the model twice: a query that it has written is used."""
     query = need if policy == "self-ask" else LOOK_UP
     told, llm = await run({"query": query, "draft": writing("In 2013 Skarholm IF signed the keeper Jon Vik [1].")},
                           policy=policy)  # fmt: skip
@@ -160,7 +154,6 @@ async def test_notes_that_do_not_help_are_replaced_by_others_once(policy: str) -
 
 
 async def test_criticism_says_in_words_what_is_to_be_mended() -> None:
-    """One call a candidate; what it says stands in the next prompt, and the gate is not asked about what it refuses."""
     told, llm = await run({"draft": writing(WRONG, RIGHT), "refine": [POOR, GOOD]}, utility="criticism")
 
     assert "What is to be mended: Note 1 has no world cups. Write" in llm.of("draft")[1].messages[-1].text
@@ -170,7 +163,6 @@ async def test_criticism_says_in_words_what_is_to_be_mended() -> None:
 
 @pytest.mark.parametrize("fault", [ModelUnavailable("away"), BudgetExceeded("used up")])
 async def test_a_model_that_fails_in_the_midst_leaves_the_best_so_far(fault: PipelineError) -> None:
-    """Where a candidate has anything to say it is said; where there is none yet, the fault is."""
     half = f"{WRONG} Seven national cups went to Lysvik BK [@]."
     told, _ = await run({"draft": [*writing(half), fault]})
     assert "Seven national cups went to Lysvik BK." in answered(told)

@@ -33,7 +33,6 @@ async def test_a_question_is_answered_with_a_quoted_sentence() -> None:
 
 
 async def test_unanswerable_question_is_abstained() -> None:
-    """The bot abstains, and names the nearest pages that it did find."""
     told = await run(answer, question("Who painted the Mona Lisa in the office?"), SHELF)
 
     assert told.answer.status is Status.ABSTAINED
@@ -41,7 +40,6 @@ async def test_unanswerable_question_is_abstained() -> None:
 
 
 async def test_no_hits_lead_to_abstention() -> None:
-    """An empty corpus is no error."""
     told = await run(answer, question("How many days of leave has everyone?"), Shelf([]))
 
     assert (told.answer.status, told.answer.nearest) == (Status.ABSTAINED, ())
@@ -49,7 +47,6 @@ async def test_no_hits_lead_to_abstention() -> None:
 
 @pytest.mark.parametrize("text", ["hello", "Thanks a lot!", "你好", "bye"])
 async def test_small_talk_is_answered_without_a_search(text: str) -> None:
-    """Nobody wants a footnote on hello."""
     told = await run(answer, question(text), SHELF)
 
     assert told.answer.status is Status.CHATTED
@@ -65,7 +62,6 @@ async def test_a_greeting_before_a_question_is_no_small_talk() -> None:
 
 @pytest.mark.parametrize("text", ["", "  \n", "🙂🙃", "?!", "—"])
 async def test_a_question_without_words_is_refused(text: str) -> None:
-    """There is nothing to look up, and the message says so."""
     with pytest.raises(QuestionWithoutWords) as error:
         await run(answer, question(text), SHELF)
 
@@ -74,7 +70,6 @@ async def test_a_question_without_words_is_refused(text: str) -> None:
 
 
 async def test_a_question_that_nobody_wrote_is_refused() -> None:
-    """A hundred thousand characters are told from a question before anything reads them."""
     with pytest.raises(QuestionTooLong) as error:
         await run(answer, question("why " * 25_000), SHELF, Limits(question_characters=4_000))
 
@@ -83,8 +78,6 @@ async def test_a_question_that_nobody_wrote_is_refused() -> None:
 
 
 async def test_an_outage_is_not_an_abstention() -> None:
-    """A search that fails is said aloud."""
-
     class Broken(Shelf):
         async def search(self, query: SearchQuery, k: int) -> tuple[Hit, ...]:
             raise SearchUnavailable(f"The index is gone: {query.text}, {k}.")
@@ -105,7 +98,6 @@ async def test_follow_up_is_searched_with_its_context() -> None:
 
 
 async def test_a_pronoun_may_mean_the_page_that_was_cited() -> None:
-    """The title of the page that was cited last says what "it" is."""
     earlier = (Turn("user", "Where do you sit?"), Turn("bot", "In Ghent.", titles=("Office in Ghent",)))
 
     told = await run(answer, question("And when did it open?", *earlier), SHELF)
@@ -138,7 +130,6 @@ def of_another_corpus(found: Hit) -> Hit:
     "text", ["How many days of leave has everyone?", "Who painted the Mona Lisa in the office?", "Who takes leave?"]
 )
 async def test_a_second_corpus_changes_no_verdict_on_the_first(text: str) -> None:
-    """However much it has of the question's words, and whatever is rare in it; both are searched at once."""
     others = [
         of_another_corpus(
             hit(f"Many days of leave were painted in town {number}, they say of the office.", key=f"{number}")
@@ -167,7 +158,6 @@ async def test_a_language_that_no_page_is_in_is_a_mistake() -> None:
 
 
 async def test_at_most_as_many_sentences_as_the_limits_allow() -> None:
-    """However much there is to say."""
     page = hit(" ".join(f"Rule {number} of leave is to ask early about leave." for number in range(9)), title="Leave")
 
     told = await run(answer, question("What are the rules of leave?"), Shelf([page]), Limits(sentences=2))
@@ -176,7 +166,6 @@ async def test_at_most_as_many_sentences_as_the_limits_allow() -> None:
 
 
 async def test_only_so_many_passages_are_quoted_from() -> None:
-    """More are looked at, to tell what is rare, than sentences are taken from."""
     hits = [hit(f"Leave rule {number} is fine.", key=f"{number}.md") for number in range(40)]
 
     told = await run(answer, question("What is leave rule 7?"), Shelf(hits), Limits(passages=4))
@@ -218,7 +207,6 @@ DOGS = hit("Dogs are welcome in Bergen.", key="dogs.md", title="Dogs")
     ],
 )
 async def test_a_follow_up_with_a_word_of_its_own_leaves_the_old_topic(texts: list[str], expected: Hit) -> None:
-    """What only the question before it asks for is no answer, nor what shares only the new word."""
     earlier = [Turn("user", text) for text in ["What is the meal allowance on business trips?", *texts[:-1]]]
 
     talk = question(texts[-1], *earlier)
@@ -253,7 +241,6 @@ PUMPS = "\n".join(
 async def test_another_thing_of_the_kind_is_no_answer(
     page: Hit, asked: str, known: str, unknown: str, said: str
 ) -> None:
-    """Things of a kind are told apart by a letter, number or name alone, and from those that no page names."""
     first = await run(answer, question(f"How much does {asked.format(known)}?"), Shelf([page]))
     other = await run(answer, question(f"How much does {asked.format(unknown)}?"), Shelf([page]))
 
@@ -285,7 +272,6 @@ STEPS = "1. Charge the laptop.\n2. Sign in to the laptop.\n3. Read a page.\n4. R
 
 
 async def test_how_to_question_gets_every_step() -> None:
-    """In their order, as a step left out would mislead."""
     page = hit(STEPS, title="Laptops", section="How to set up a laptop")
 
     told = await run(answer, question("How do I set up a laptop?"), Shelf([page, LEAVE]))

@@ -67,7 +67,6 @@ async def test_a_player_is_described_by_the_knowledge_after_examples_of_the_kind
 
 
 async def test_a_model_that_errs_without_examples_is_right_after_them() -> None:
-    """It has the right knowledge both times; without examples it says goalkeeper: that is withheld."""
     lines = {
         "draft": lambda call: f"Milo Karst is a {'midfielder' if shown(call) else 'goalkeeper'} [2].",
         "verify": lambda call: f"1. {'REFUTES' if 'is a goalkeeper' in call.messages[-1].text else 'SUPPORTS'} [1]",
@@ -81,7 +80,6 @@ async def test_a_model_that_errs_without_examples_is_right_after_them() -> None:
 
 
 async def test_diversity_takes_the_place_of_a_twin() -> None:
-    """By likeness alone both twins are shown; the less it weighs, the farther the second is from the first."""
     alike, apart = ScriptedLLM(SCRIPT), ScriptedLLM(SCRIPT)
     await ask(alike, limits=Limits(examples=2, example_relevance=1.0), pool=(TWIN, STRIKER, STRANGER))
     await ask(apart, limits=Limits(examples=2, example_relevance=0.0), pool=(TWIN, STRIKER, STRANGER))

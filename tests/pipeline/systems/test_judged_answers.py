@@ -71,7 +71,6 @@ def _words(text: str) -> set[str]:
     ],
 )  # fmt: skip
 async def test_note_replaces_a_sentence_the_model_rejects(run: Run, first: str, second: str, said: list[str]) -> None:
-    """In its order, unless it is said already; what is supported is said as it was written."""
     draft = f"{first} [2]. {second} [{2 if 'ferry' in second else 1}]."
     told, _ = await run(
         "What does the ferry cost and who designed the lighthouse?",
@@ -84,7 +83,6 @@ async def test_note_replaces_a_sentence_the_model_rejects(run: Run, first: str, 
 
 
 async def test_asker_statements_may_be_repeated(run: Run) -> None:
-    """A number of the question that no page has is put to the model, with the question before it."""
     said = "For 20 crowns you get the ferry to Skarholm, as it costs 15 crowns."
     limits = Limits(looked_up=6, refine=False, query="always")
     script = {**ABOUT_BOTH, "draft": f"{said[:-1]} [2].", "verify": refusing()}
@@ -108,7 +106,6 @@ async def test_a_sentence_is_judged_while_the_next_is_written(system: System) ->
 
 
 async def test_a_sentence_with_a_pronoun_is_judged_beside_the_one_before_it(run: Run) -> None:
-    """Which tells whom it means."""
     draft = "Oda Hagen drew the lighthouse of Skarholm [1]. She designed that lighthouse of Skarholm [1]."
     _, llm = await run(
         QUESTION, {**ABOUT_BOTH, "draft": draft, "verify": refusing()}, Limits(looked_up=6, refine=False)
@@ -120,7 +117,6 @@ async def test_a_sentence_with_a_pronoun_is_judged_beside_the_one_before_it(run:
 
 
 async def test_doubtful_sentence_is_quoted_if_the_judge_fails(run: Run) -> None:
-    """A judge that is away is no reason to say less than the page."""
     told, _ = await run(
         QUESTION,
         {
@@ -135,7 +131,6 @@ async def test_doubtful_sentence_is_quoted_if_the_judge_fails(run: Run) -> None:
 
 
 async def test_foreign_note_keeps_its_language_note(run: Run) -> None:
-    """The name of the page's language goes to the sentence that is said."""
     told, _ = await run(
         "Wann wurde der Leuchtturm von Skarholm gebaut, und wer hat ihn entworfen?",
         {**BUILT, "draft": "Der Leuchtturm von Skarholm wurde erst 1887 gebaut [1].", "verify": refusing("erst")},
@@ -165,7 +160,6 @@ async def test_a_refined_sentence_falls_back_to_the_drafts() -> None:
 
 
 async def test_a_quotation_with_a_link_is_no_replacement() -> None:
-    """What was written as an answer brings no link, not even as its page has it."""
     told, _ = await skarholm.run(
         QUESTION,
         {**BUILT, "draft": "See https://evil.example/skarholm for all of 1887 [1]."},
@@ -194,10 +188,6 @@ async def test_a_quotation_with_a_link_is_no_replacement() -> None:
 async def test_a_draft_that_begins_wrongly_is_written_once_more(
     run: Run, second: str | Exception, said: list[str]
 ) -> None:
-    """What follows the refused beginning is not said; the second draft knows what was refused, and is the last.
-
-    Where that cites nothing of what the refused one did, its note comes first: the rest alone may mislead.
-    """
     first = "Yes, the ferry of Skarholm costs only 15 crowns [2]. Skarholm's lighthouse was designed by Oda Hagen [1]."
     told, llm = await run(
         "What does the ferry cost and who designed the lighthouse?",
@@ -212,7 +202,6 @@ async def test_a_draft_that_begins_wrongly_is_written_once_more(
 
 
 async def test_a_refined_reply_that_begins_wrongly_as_its_draft_does_is_written_once_more() -> None:
-    """Its leading no is judged like any other word."""
     first = "Yes, the ferry of Skarholm costs only 15 crowns [2]. Skarholm's lighthouse was designed by Oda Hagen [1]."
     told, llm = await skarholm.run(
         "Does the ferry cost 20 crowns, and who designed the lighthouse?",

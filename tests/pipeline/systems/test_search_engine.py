@@ -78,7 +78,6 @@ async def test_the_dialogue_makes_the_query_and_all_pages_are_in_one_prompt() ->
 
 
 async def test_the_pages_are_kept_with_the_record() -> None:
-    """Whole, as no corpus has them; so they can be shown when they are gone from the web."""
     told = await asked(ScriptedLLM(script()), Web(PAGES))
 
     (search,) = [step for step in told.recorder.steps if step.stage == "search"]
@@ -87,7 +86,6 @@ async def test_the_pages_are_kept_with_the_record() -> None:
 
 
 async def test_corpora_replace_the_engine_out_of_scope() -> None:
-    """Its passages are in no step then: the corpora have them."""
     shelf = Shelf([hit("Everyone has 25 days of leave.", key="leave.md", title="Leave")])
     told = await asked(ScriptedLLM(quoting()), None, shelf, "How many days of leave does everyone have?")
 
@@ -160,7 +158,6 @@ POISONED = (
     ],
 )
 async def test_a_poisoned_page_gets_nothing_out_but_its_own_plain_words(obeyed: str) -> None:
-    """Whatever of it a model obeys: what leaves is cited, supported, and without a link or a mention."""
     llm = ScriptedLLM(script(draft=obeyed, verify="1. NOT ENOUGH INFO It does not say so."))
     told = await asked(llm, Web([web_page(POISONED, "poison")]))
 
@@ -178,7 +175,6 @@ async def test_limits_say_how_many_pages() -> None:
 
 
 async def test_of_corpora_what_the_question_found_is_read_behind_what_the_query_finds() -> None:
-    """The query misses what was asked."""
     shelf = Shelf([*HANDBOOK.hits, hit("Swarms are caught by the caretaker.", key="bees.md", title="Bees")])
     llm = ScriptedLLM(script(query="Search: yes\nQuery: leave days\nTime: none", draft="NOTHING"))
     await asked(llm, None, shelf, "Who has caught swarms?")

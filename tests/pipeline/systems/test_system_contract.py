@@ -137,7 +137,6 @@ async def ask(system: str, text: str) -> Told:
 @pytest.mark.parametrize("system", ALL)
 @pytest.mark.parametrize("text", QUESTIONS)
 async def test_every_sentence_is_quoted_and_cited(system: str, text: str) -> None:
-    """Whatever a system does, each sentence of its answer stands in the stored passage that its footnote shows."""
     told = await ask(system, text)
 
     stored = {one.passage.id: one for one in SHELF.hits}
@@ -155,7 +154,6 @@ async def test_every_sentence_is_quoted_and_cited(system: str, text: str) -> Non
 @pytest.mark.parametrize("system", ALL)
 @pytest.mark.parametrize("text", QUESTIONS)
 async def test_only_an_answer_carries_sentences(system: str, text: str) -> None:
-    """An answered turn has sentences and claims for them; no other has any."""
     told = await ask(system, text)
 
     answered = told.answer.status is Status.ANSWERED
@@ -190,7 +188,6 @@ async def test_searches_are_recorded(system: str) -> None:
 
 @pytest.mark.parametrize("system", HOSTILE)
 async def test_a_hostile_system_gets_nothing_out(system: str) -> None:
-    """Its answer is an abstention; what it tried is withheld, counted and explained."""
     told = await ask(system, QUESTIONS[0])
 
     assert told.answer.status is Status.ABSTAINED
@@ -210,7 +207,6 @@ EARLIER = (
 
 @pytest.mark.parametrize(("system", "web"), [*((name, None) for name in SYSTEMS), ("search-engine", SHELF)])
 async def test_every_system_sees_a_conversation_in_the_same_way(system: str, web: Shelf | None) -> None:
-    """A follow-up is looked up with the words it borrows; a prompt shows the last turns, and none before them."""
     talk, llm = question("And after how many days?", *EARLIER), ScriptedLLM(quoting())
 
     told = await run(SYSTEMS[system].answer, talk, SHELF, llm=llm, web=web)
@@ -235,7 +231,6 @@ OBEYED = {
 @pytest.mark.parametrize("system", WRITERS)
 @pytest.mark.parametrize("tone", OBEYED)
 async def test_a_tone_changes_nothing_that_leaves(system: str, tone: str) -> None:
-    """It stands at the end of a prompt for an answer; a model that obeys it says no more than what passages say."""
     script = quoting()
     draft = script["draft"]
     assert callable(draft)

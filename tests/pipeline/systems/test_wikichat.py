@@ -91,7 +91,6 @@ async def test_a_question_about_a_fact(run: Run) -> None:
 
 
 async def test_events_report_progress(run: Run) -> None:
-    """Claims with their verdicts, the number of findings, and each sentence as it passes."""
     told, _ = await run(QUESTION, {**BUILT, "split": "- A keeper lives there. | none", "verify": UNKNOWN})
 
     assert [event.checked.verdict for event in told.events if isinstance(event, ClaimChecked)] == [
@@ -102,7 +101,6 @@ async def test_events_report_progress(run: Run) -> None:
 
 
 async def test_follow_up_sees_earlier_turns(run: Run) -> None:
-    """The conversation is in the prompts, and the query that resolves it is what is searched for."""
     before = (
         Turn("user", "What do you know about Skarholm lighthouse?"),
         Turn("bot", "Skarholm lighthouse was built in 1887. [1]", titles=("Skarholm lighthouse",)),
@@ -123,14 +121,12 @@ async def test_follow_up_sees_earlier_turns(run: Run) -> None:
 
 @pytest.mark.parametrize("text", ["hello", "Thank you very much!", "Auf Wiedersehen"])
 async def test_a_greeting_costs_nothing(run: Run, text: str) -> None:
-    """Small talk is told without a search and without a model."""
     told, llm = await run(text, {})
 
     assert (told.answer.status, llm.calls, told.recorder.steps) == (Status.CHATTED, [], ())
 
 
 async def test_a_chat_is_answered_in_our_own_words(run: Run) -> None:
-    """Where the model wants no search and states no fact there is nothing to check, and its text is not said."""
     told, _ = await run(
         "You are quite a character, are you?", {"query": "Search: no", "generate": "Haha, I try to be!"}
     )
@@ -139,7 +135,6 @@ async def test_a_chat_is_answered_in_our_own_words(run: Run) -> None:
 
 
 async def test_a_claim_without_a_search_is_checked_all_the_same(run: Run) -> None:
-    """What the model claims by the way is verified, and abstained from if nothing supports it."""
     told, _ = await run("Tell me something.", {"query": "Search: no", "split": "- Skarholm is an island. | none"})
 
     assert told.answer.status is Status.ABSTAINED
@@ -147,7 +142,6 @@ async def test_a_claim_without_a_search_is_checked_all_the_same(run: Run) -> Non
 
 
 async def test_a_false_premise_is_not_confirmed(run: Run) -> None:
-    """The model's own claim is refuted: it is on record and not said; what the passage says instead is."""
     told, llm = await run(
         "Why was the lighthouse of Skarholm built in 1920?",
         {
@@ -165,7 +159,6 @@ async def test_a_false_premise_is_not_confirmed(run: Run) -> None:
 
 @pytest.mark.parametrize("verdict", [REFUTES, UNKNOWN])
 async def test_only_what_is_supported_enters_the_draft(run: Run, verdict: str) -> None:
-    """Whatever the local check makes of it: a claim in a page's own words that is refuted or not known is left out."""
     told, llm = await run(
         "Who was Oda Hagen?", {"split": "- Oda Hagen was an engineer from Bergen. | none", "verify": verdict}
     )
@@ -175,7 +168,6 @@ async def test_only_what_is_supported_enters_the_draft(run: Run, verdict: str) -
 
 
 async def test_a_question_about_a_year_is_answered_by_pages_that_mention_it(run: Run) -> None:
-    """Passages that mention the year come before those that fit as well without it."""
     told, llm = await run(
         "What happened to the pier of Skarholm in 1953?",
         {
@@ -193,7 +185,6 @@ async def test_a_question_about_a_year_is_answered_by_pages_that_mention_it(run:
 
 
 async def test_the_latest_comes_first_and_sources_that_disagree_are_dated(run: Run) -> None:
-    """Of two fares the newer is first among the notes, and each sentence says of what date its page is."""
     told, llm = await run(
         "What does the ferry to Skarholm cost now?",
         {
@@ -222,7 +213,6 @@ async def test_unknown_answer_is_abstained(run: Run) -> None:
 
 
 async def test_passages_found_for_claims_are_read_before_abstaining(run: Run) -> None:
-    """No claim holds, and the passages of the query tell nothing: those that were only evidence are summarised."""
     script = {
         "query": "Search: yes\nQuery: What the ferry to Skarholm costs\nTime: none",
         "split": "- Oda Hagen designed the pier of Skarholm. | none",
@@ -242,14 +232,12 @@ async def test_passages_found_for_claims_are_read_before_abstaining(run: Run) ->
 
 
 async def test_notes_that_do_not_help_are_abstained_from(run: Run) -> None:
-    """The model may say that nothing in the notes answers, and then says nothing."""
     told, _ = await run("What colour is Skarholm lighthouse?", {**BUILT, "draft": "NOTHING"})
 
     assert (told.answer.status, told.answer.withheld) == (Status.ABSTAINED, 0)
 
 
 async def test_a_question_in_german_over_english_pages(run: Run) -> None:
-    """Query and claims are asked for in English, the answer in German, and its source is said to be English."""
     told, llm = await run(
         "Wann wurde der Leuchtturm von Skarholm gebaut, und wer hat ihn entworfen?",
         {**BUILT, "draft": "Der Leuchtturm von Skarholm wurde 1887 gebaut [1].", "verify": SUPPORTS},
@@ -265,7 +253,6 @@ async def test_a_question_in_german_over_english_pages(run: Run) -> None:
 
 
 async def test_a_question_with_three_parts(run: Run) -> None:
-    """Each part is answered from where it stands."""
     told, _ = await run(
         "When was Skarholm lighthouse built, who designed it, and what does the ferry cost?",
         {
@@ -285,7 +272,6 @@ async def test_a_question_with_three_parts(run: Run) -> None:
 
 
 async def test_the_local_check_binds_bullets(run: Run) -> None:
-    """A bullet that its passage does not say becomes the sentence it names; one without a sentence does not enter."""
     _, llm = await run(
         QUESTION,
         {
@@ -324,7 +310,6 @@ async def test_only_so_many_claims_are_verified(run: Run) -> None:
 
 
 async def test_all_findings_reach_the_draft(run: Run) -> None:
-    """However many they are, and however late they were found."""
     many = "\n".join(f"- The {letter} pier of Skarholm is lost. | none" for letter in "ABCDEFGHIJKLMNOPQRST")
     script = {**BUILT, "summarise": "None", "split": many, "verify": SUPPORTS}
     _, llm = await run(QUESTION, script, Limits(claims=20))
@@ -335,8 +320,6 @@ async def test_all_findings_reach_the_draft(run: Run) -> None:
 
 
 async def test_turns_at_the_same_time_do_not_touch_each_other(run: Run) -> None:
-    """Each says what it was asked, whatever the others do meanwhile."""
-
     async def turn(number: int) -> list[str]:
         draft = f"Skarholm lighthouse was built in 1887{'.' * (number % 3)} [1]."
         failing = {"draft": "NOTHING"} if number % 5 == 0 else {"draft": draft}
@@ -356,7 +339,6 @@ async def test_turns_at_the_same_time_do_not_touch_each_other(run: Run) -> None:
     )
 )
 def test_arbitrary_replies_let_nothing_unsupported_out(name: str, script: Script) -> None:
-    """Scraps of replies in any order: a turn ends in an answer that stands, an abstention, or an error of ours."""
     try:
         told, _ = asyncio.run(skarholm.run(QUESTION, script, system=WIKICHATS[name]))
     except PipelineError:
@@ -379,10 +361,6 @@ class TestReplies:
         ],
     )
     async def test_unsupported_sentence_is_withheld(self, run: Run, draft: str) -> None:
-        """A draft over a real note that says something else is counted, and the note said in its place.
-
-        What lost an address stands on no note; a quotation stays if one was shown meanwhile.
-        """
         told, _ = await run(QUESTION, {**BUILT, "draft": draft}, Limits(refine=False))
 
         quoted = [event.evidence.text for event in told.events if isinstance(event, PageQuoted)]
@@ -391,7 +369,6 @@ class TestReplies:
         assert told.answer.withheld == 1
 
     async def test_links_and_mentions_never_leave(self, run: Run) -> None:
-        """They are taken out of a sentence that stands."""
         draft = "Skarholm lighthouse was built in 1887 <@U123> ![x](https://evil.example/p.png) [1]."
         told, _ = await run(QUESTION, {**BUILT, "draft": draft})
 
@@ -407,7 +384,6 @@ class TestReplies:
         assert told.answer.withheld == 1
 
     async def test_a_draft_without_marks_is_asked_for_once_more(self, run: Run) -> None:
-        """The second reply counts; a word of the first was never said."""
         drafts = ["Skarholm lighthouse was built in 1887.", "Skarholm lighthouse was built in 1887 [1]."]
         told, llm = await run(QUESTION, {**BUILT, "draft": drafts})
 
@@ -415,7 +391,6 @@ class TestReplies:
         assert "no sentence has the number of a note" in turn_of(llm.of("draft")[1])
 
     async def test_a_draft_without_marks_twice_is_an_error(self, run: Run) -> None:
-        """It is said to be one: it never looks like having no answer."""
         with pytest.raises(UnreadableReply, match=r"“draft” could not be read, twice"):
             await run(QUESTION, {**BUILT, "draft": "It was built in 1887."})
 
@@ -430,13 +405,11 @@ class TestReplies:
     async def test_a_model_that_claims_nothing_does_not_matter(
         self, run: Run, stage: str, line: str | Exception
     ) -> None:
-        """What is looked up answers by itself."""
         told, _ = await run(QUESTION, {**BUILT, "generate": "Built in 1887.", stage: line})
 
         assert len(answered(told)) == 1
 
     async def test_a_claim_that_cannot_be_verified_is_not_known(self, run: Run) -> None:
-        """Its verdict is NOT ENOUGH INFO, with the reason; the others are not touched."""
         told, _ = await run(
             QUESTION, {**BUILT, "split": "- A keeper lives beside Skarholm lighthouse. | none", "verify": "Hm."}
         )
@@ -460,26 +433,22 @@ class TestReplies:
 
     @pytest.mark.parametrize("stage", ["query", "generate", "split", "draft"])
     async def test_a_budget_that_is_used_up_ends_the_turn(self, run: Run, stage: str) -> None:
-        """The error leaves the system as it is, not wrapped in a group."""
         claims = {"generate": "It was built in 1887.", "split": "- A keeper lives beside Skarholm lighthouse. | none"}
         with pytest.raises(BudgetExceeded):
             await run(QUESTION, {**BUILT, **claims, stage: BudgetExceeded("too many calls")}, WRITTEN)
 
     @pytest.mark.parametrize("stage", ["query", "draft"])
     async def test_unavailable_model_is_raised(self, run: Run, stage: str) -> None:
-        """Where nothing is left to say, the reason is the model and not a lack of evidence."""
         with pytest.raises(ModelUnavailable):
             await run(QUESTION, {**BUILT, stage: ModelUnavailable("the server is away")}, WRITTEN)
 
     @pytest.mark.parametrize("stage", ["generate", "split"])
     async def test_one_half_answers_where_the_model_is_away_for_the_other(self, run: Run, stage: str) -> None:
-        """What was looked up is said, though what the model knows by itself could not be had."""
         told, _ = await run(QUESTION, {**BUILT, "generate": "It was built.", stage: ModelUnavailable("away")})
 
         assert len(answered(told)) == 1
 
     async def test_claims_none_of_which_could_be_verified_are_no_lack_of_evidence(self, run: Run) -> None:
-        """Where nothing was looked up either, the model's absence is said, and the claims are on record."""
         nothing = {
             "summarise": "None",
             "generate": "It was built in 1887.",
@@ -490,8 +459,6 @@ class TestReplies:
 
 
 async def test_search_failure_is_raised(system: System) -> None:
-    """Before any call of the model where it fails at once, and out of both ways where it fails later."""
-
     async def broken(query: SearchQuery, k: int) -> tuple[Hit, ...]:
         if query.text == "Skarholm lighthouse built":
             raise SearchUnavailable("the index is away")
@@ -507,7 +474,6 @@ async def test_search_failure_is_raised(system: System) -> None:
 
 
 async def test_a_claim_is_not_shown_while_it_is_looked_up(run: Run) -> None:
-    """Whoever watches the searches sees the question and the query, never what nobody has checked."""
     told, _ = await run(QUESTION, {**BUILT, "split": "- A keeper lives there. | none", "verify": UNKNOWN})
 
     sought = [event.query for event in told.events if isinstance(event, SearchStarted)]
@@ -516,7 +482,6 @@ async def test_a_claim_is_not_shown_while_it_is_looked_up(run: Run) -> None:
 
 
 async def test_cancelling_ends_all_calls_at_once(system: System) -> None:
-    """Both ways are cut, and every call that was under way is on record as cancelled."""
     away = {"query": asyncio.Event(), "generate": asyncio.Event()}
     stage, llm = staged(QUESTION, BUILT, WRITTEN, system=system, waits=away)
     turn = asyncio.create_task(system(question(QUESTION), stage.kit))
@@ -532,7 +497,6 @@ async def test_cancelling_ends_all_calls_at_once(system: System) -> None:
 
 
 async def test_cancelling_while_a_draft_arrives_ends_it(system: System) -> None:
-    """The streamed call is ended, and what had arrived of it is on record."""
     stage, llm = staged(QUESTION, BUILT, Limits(refine=False), system=system, waits={"draft": asyncio.Event()})
     turn = asyncio.create_task(system(question(QUESTION), stage.kit))
     await until(lambda: bool(llm.of("draft")))
@@ -562,6 +526,5 @@ async def test_sentences_are_said_before_the_draft_ends(system: System) -> None:
 
 
 async def test_a_question_that_nobody_wrote_is_refused(run: Run) -> None:
-    """Before anything is searched or asked."""
     with pytest.raises(QuestionTooLong):
         await run("why " * 2_000, {})

@@ -63,7 +63,6 @@ async def test_a_turn_takes_three_rounds() -> None:
 
 @pytest.mark.parametrize("query", ["auto", "never"])
 async def test_self_contained_question_is_searched_unchanged(query: WrittenQuery) -> None:
-    """Its passages are read while claims are written, and no query is asked for; the search is on record."""
     stage, llm = stage_for(QUESTION, BUILT, Limits(query=query), waits={"generate": asyncio.Event()})
     turn = asyncio.create_task(wikichat_fast.answer(question(QUESTION), stage.kit))
     await until(lambda: len(llm.of("summarise")) == 3)
@@ -75,7 +74,6 @@ async def test_self_contained_question_is_searched_unchanged(query: WrittenQuery
 
 @pytest.mark.parametrize(("looked_up", "nearest"), [(1, False), (3, True)])
 async def test_the_passages_of_the_best_sentences_are_read(looked_up: int, *, nearest: bool) -> None:
-    """Of what was found for the question itself; the nearest too, where there is room for it."""
     index = (
         "Lighthouse of Skarholm: built, lighthouses built, when lighthouses were built; an index of lighthouses built"
     )
@@ -97,14 +95,12 @@ TOLD = (Turn("user", "Who designed the lighthouse?"), Turn("bot", "Oda Hagen did
     [(QUESTION, (), 0), ("And when was it built?", TOLD, 1), ("The lighthouse of Skarholm is a beauty.", (), 1)],
 )
 async def test_query_is_written_only_for_dependent_questions(text: str, earlier: tuple[Turn, ...], asked: int) -> None:
-    """A follow-up or a remark; never where the settings say so."""
     for query, calls in (("auto", asked), ("always", 1), ("never", 0)):
         _, llm = await run(question(text, *earlier), BUILT, Limits(query=query))
         assert len(llm.of("query")) == calls
 
 
 async def test_written_query_finds_what_the_question_misses() -> None:
-    """Passages that told nothing are not read again."""
     script = {**BUILT, "query": "Search: yes\nQuery: lighthouse northern point keeper 1887\nTime: none"}
     asked = "How expensive is Skarholm pier oak?"
     told, llm = await run(asked, script, Limits(looked_up=1))
@@ -120,7 +116,6 @@ async def test_written_query_finds_what_the_question_misses() -> None:
 
 
 async def test_claims_are_verified_while_others_are_still_written() -> None:
-    """As soon as there are enough for a call; evidence is sought as soon as a line has ended."""
     many = "\n".join(f"- The {letter} pier of Skarholm is lost. | none" for letter in "ABCD")
     stage, llm = stage_for(QUESTION, {**BUILT, "split": many + "\n" + "- And so on." * 100, "verify": supporting})
     turn = asyncio.create_task(wikichat_fast.answer(question(QUESTION), stage.kit))
@@ -140,7 +135,6 @@ async def test_claims_beyond_those_that_are_verified_are_not_waited_for() -> Non
 
 
 async def test_claims_that_wait_for_a_place_are_verified_together() -> None:
-    """One call for all, no passage in it twice; the same claims are kept as in several calls."""
     script = {**BUILT, "split": THREE, "verify": supporting}
     alone, single = await run(QUESTION, script)
     together, shared = await run(QUESTION, script, is_busy=True)
@@ -170,7 +164,6 @@ BOTH = "The ferry to Skarholm costs 15 crowns [1]. The ferry to Skarholm costs 1
 
 
 async def test_late_claims_continue_the_reply() -> None:
-    """Behind what was said first, cited and judged like it; each verdict and its reason are on record."""
     script = {**BUILT, "split": THREE, "verify": supporting, "continuation": f"{HAGEN[:-1]} [1]."}
     told, llm = await run(QUESTION, script)
 
@@ -186,7 +179,6 @@ async def test_late_claims_continue_the_reply() -> None:
 
 @pytest.mark.parametrize("verified", [True, False])
 async def test_contradicting_claims_are_awaited(verified: bool) -> None:  # noqa: FBT001 - a parameter of the test
-    """Nothing is said before its verdict; where it holds both versions are drafted anew, the newer first."""
     waits = {"verify": asyncio.Event()}
     verify = FARES["verify"] if verified else "1. NOT ENOUGH INFO"
     lines_ = {**FARES, "verify": verify, "draft": ["The ferry to Skarholm costs 12 crowns [1].", BOTH]}
@@ -215,7 +207,6 @@ async def test_contradicting_claims_are_awaited(verified: bool) -> None:  # noqa
     ],
 )
 async def test_redundant_claims_get_no_second_wave(claim: str, asked: int) -> None:
-    """The claim says what summaries say, in other words; a number more or a denial is something else."""
     known, late = (finding_of(text, key) for text, key in ((BUILT_LINE, "a.md"), (claim, "b.md")))
 
     assert len(select_late([known], [late])) == asked
@@ -236,7 +227,6 @@ def finding_of(text: str, key: str) -> SourcedFinding:
     ],
 )
 async def test_a_second_wave_that_fails_or_repeats_is_left_out(line: str | Exception) -> None:
-    """What was said first stands by itself."""
     told, _ = await run(QUESTION, {**BUILT, "split": THREE, "verify": supporting, "continuation": line})
 
     assert answered(told) == ["Skarholm lighthouse was built in 1887."]
@@ -252,7 +242,6 @@ async def test_all_is_drafted_over_where_the_first_wave_says_nothing() -> None:
 
 
 async def test_a_second_wave_is_no_second_answer() -> None:
-    """Two sentences of it are said, and no more are read."""
     more = f"{HAGEN[:-1]} [1]. The pier of Skarholm is made of oak [2]. Oda Hagen was an engineer from Bergen [1]."
     told, _ = await run(QUESTION, {**BUILT, "split": THREE, "verify": supporting, "continuation": more})
 
@@ -260,7 +249,6 @@ async def test_a_second_wave_is_no_second_answer() -> None:
 
 
 async def test_a_new_draft_is_continued_by_what_was_written_behind_it() -> None:
-    """Not by what was written behind the one that was withheld."""
     script = {
         **BUILT,
         "split": THREE,
@@ -295,7 +283,6 @@ async def test_a_new_draft_is_continued_by_what_was_written_behind_it() -> None:
 
 @pytest.mark.parametrize("late", ["verify", "continuation"])
 async def test_an_answer_is_not_lost_to_a_second_wave_that_does_not_come(late: str) -> None:
-    """It is waited for as long again as the first took; claims without a verdict are on record as such."""
     told, _ = await run(QUESTION, {**BUILT, "split": THREE, "verify": supporting}, waits={late: asyncio.Event()})
 
     assert answered(told) == ["Skarholm lighthouse was built in 1887."]
@@ -305,7 +292,6 @@ async def test_an_answer_is_not_lost_to_a_second_wave_that_does_not_come(late: s
 
 
 async def test_an_account_is_drafted_over_all() -> None:
-    """Its main thing, which comes first, may be among what claims add."""
     script = {**BUILT, "split": THREE, "verify": supporting, "draft": f"{HAGEN[:-1]} [2]. {BUILT_LINE[:-1]} [1]."}
     told, llm = await run("What is known of the lighthouse of Skarholm?", script)
 
@@ -315,7 +301,6 @@ async def test_an_account_is_drafted_over_all() -> None:
 
 
 async def test_a_student_drafts_over_all() -> None:
-    """As it was taught."""
     verify = "1. SUPPORTS [1]\n2. SUPPORTS [1]\n3. SUPPORTS [1]"
     _, llm = await run(QUESTION, {**BUILT, "split": THREE, "verify": verify}, Limits(student=True))
 
@@ -323,7 +308,6 @@ async def test_a_student_drafts_over_all() -> None:
 
 
 async def test_the_draft_does_not_wait_for_a_reason() -> None:
-    """A reason that is long in coming: the draft is asked for meanwhile."""
     reason = "The first sentence says so. " * 60
     stage, llm = stage_for(QUESTION, {**BUILT, "split": THREE.splitlines()[0], "verify": f"1. SUPPORTS [1] {reason}"})
     turn = asyncio.create_task(wikichat_fast.answer(question(QUESTION), stage.kit))
@@ -335,7 +319,6 @@ async def test_the_draft_does_not_wait_for_a_reason() -> None:
 
 
 async def test_claims_that_break_off_are_verified_as_far_as_they_came() -> None:
-    """What was written before the connection was lost is used; where nothing comes of it the loss is said."""
     stage, llm = stage_for(QUESTION, {**BUILT, "split": THREE, "verify": supporting})
     whole = stage.kit.stream
 
@@ -362,7 +345,6 @@ async def test_claims_that_break_off_are_verified_as_far_as_they_came() -> None:
     [("1. SUPPORTS [1] So it is.", Verdict.SUPPORTS), ("I cannot tell.", Verdict.NOT_ENOUGH_INFO)],
 )
 async def test_a_claim_of_several_without_a_verdict_is_asked_again_alone(alone: str, verdict: Verdict) -> None:
-    """The others of the same call have theirs; what gets none alone either is not known."""
     built, oak = "Skarholm lighthouse was built in 1887.", "The pier of Skarholm is made of oak."
     both = f"- {built} | 1887\n- {oak} | none"
 
@@ -396,7 +378,6 @@ async def test_cancelling_in_the_midst_of_verification_leaves_no_call_open() -> 
 
 @pytest.mark.parametrize("pauses", range(10, 35))
 async def test_budget_exceeded_during_verdicts_is_raised(pauses: int) -> None:
-    """At whatever moment: a verdict that nobody waits for any more is no fault of ours."""
     stage, _ = stage_for(QUESTION, {**BUILT, "split": THREE, "verify": supporting})
     ask = stage.kit.ask
 
@@ -412,7 +393,6 @@ async def test_budget_exceeded_during_verdicts_is_raised(pauses: int) -> None:
 
 
 async def test_a_query_that_is_the_question_is_looked_up_once() -> None:
-    """Its passages are there already; another is searched for."""
     same, _ = await run(QUESTION, {**BUILT, "query": f"Search: yes\nQuery: {QUESTION}\nTime: none"}, WRITTEN)
     other, _ = await run(QUESTION, BUILT, WRITTEN)
 
@@ -422,14 +402,12 @@ async def test_a_query_that_is_the_question_is_looked_up_once() -> None:
 
 
 async def test_no_claims_are_asked_for_where_none_may_be_verified() -> None:
-    """What is looked up answers alone."""
     told, llm = await run(QUESTION, BUILT, Limits(claims=0))
 
     assert (answered(told), llm.of("generate")) == (["Skarholm lighthouse was built in 1887."], [])
 
 
 async def test_a_model_that_is_away_for_all_verdicts_leaves_what_was_looked_up() -> None:
-    """And the claims are on record as not known."""
     told, _ = await run(QUESTION, {**BUILT, "split": THREE, "verify": ModelUnavailable("away")})
 
     assert answered(told) == ["Skarholm lighthouse was built in 1887."]

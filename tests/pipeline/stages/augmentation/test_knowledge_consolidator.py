@@ -60,7 +60,6 @@ def test_pruning_holds_its_bounds_for_any_scores(scores: list[float], passages: 
 
 
 async def test_the_beginning_of_a_page_is_linked_though_another_part_of_it_was_found() -> None:
-    """What says who she is has no word of the query; the query that is known already is asked of no model."""
     beginning = hit("A grinder of the north.", key="lind.md", title="Tove Lind")
     found = hit("Tove Lind ground the first lens.", key="lind.md", title="Tove Lind", position=4)
     stage = Stage(Shelf((FOUND, found, beginning)), question("?"), Limits(looked_up=2), None, None)

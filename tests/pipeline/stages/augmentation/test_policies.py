@@ -57,7 +57,6 @@ def test_the_next_act(policy: Policy, memory: WorkingMemory, act: Act) -> None:
 
 @given(st.sampled_from(get_args(Policy)), st.integers(1, 5), st.lists(st.sampled_from([POOR, EMPTY, GOOD]), min_size=9))
 def test_every_policy_comes_to_an_end(policy: Policy, rounds: int, written: list[Candidate]) -> None:
-    """Whatever the model writes: at most its rounds of candidates, one question of itself, one search for more."""
     memory, acts = MEMORY, list[Act]()
     while (act := choose_act(memory, Limits(policy=policy, rounds=rounds))) is not Act.SEND:
         acts.append(act)
@@ -72,7 +71,6 @@ def test_every_policy_comes_to_an_end(policy: Policy, rounds: int, written: list
 
 
 def test_signs_by_hand() -> None:
-    """Of bell and cast the passage that is read has both, the other none; the best score is twice the other's."""
     other = replace(HITS[1], dense=0.7, score=0.5)
     assert read_signs(replace(CONTEXT, nearest=(HITS[0], other)), 1) == PolicySigns(
         covered=1.0, beyond=-1.0, nearer=pytest.approx(0.2), lead=0.5, unlinked=0.0, parts=0.0, borrowed=0.0

@@ -46,7 +46,6 @@ def test_another_time_or_number_is_none(sentence: str, passage: str) -> None:
 
 
 def test_other_numbers_stay_what_they_are() -> None:
-    """Results, halves and quarters are no times."""
     assert outcomes("They won 3:2 and ate half of a cake.", "They won 3:2 and ate half of a cake.") == {
         FindingOutcome.FOUND
     }

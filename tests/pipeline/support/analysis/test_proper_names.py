@@ -27,12 +27,10 @@ from pipeline.support.rules import FindingKind, FindingOutcome, check_rules
     ],
 )
 def test_capitals_mark_names(sentence: str, said: list[str]) -> None:
-    """Not by those of a sentence's first word, of titles, dates, units, or of a text that is all capitals."""
     assert [name.said for name in find_names(parse_sentence(sentence, "en"))] == said
 
 
 def test_german_nouns_are_no_names() -> None:
-    """Unless they stand together, or behind a preposition without an article; the last are not sure."""
     sentence = parse_sentence("Der Direktor der Fabrik, Jonas Winkelried, fuhr mit dem Zug nach Bern.", "de")
 
     assert [(name.said, name.sure) for name in find_names(sentence)] == [("Jonas Winkelried", True), ("Bern", False)]

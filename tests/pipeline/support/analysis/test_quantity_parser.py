@@ -79,7 +79,6 @@ def test_day_kinds_are_quantities(text: str) -> None:
 
 @given(st.integers(2, 999_999_999), st.sampled_from(WRITINGS), st.sampled_from(WRITINGS))
 def test_a_number_is_found_however_it_is_written(number, one, other) -> None:
-    """With spaces, points and commas between its groups, in words, and in the digits of other scripts."""
     passage = f"Once upon a time {one(number)} lamps stood in the yard of the mill."
     sentence = f"There were {other(number)} lamps in the yard."
 
@@ -189,7 +188,6 @@ def test_the_words_before_a_number_bound_it(text: str, bound: Bound) -> None:
     ],
 )
 def test_a_rough_number_is_found_where_the_exact_one_bears_it_out(said: str, given: str, found: bool) -> None:  # noqa: FBT001
-    """It must be said more roughly than the passage does, and the relation must hold."""
     told = check_rules(f"The mill had {said} sheep.", [f"In the yard of the mill stood {given} sheep."])
 
     assert ({finding.outcome for finding in told} == {FindingOutcome.FOUND}) is found
