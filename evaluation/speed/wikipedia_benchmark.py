@@ -1,4 +1,4 @@
-"""Measure a Wikipedia dump from file to searchable, lazily, and calculate the whole English one."""
+"""Measure a Wikipedia dump from file to searchable, lazily, and estimate the whole English one."""
 
 import asyncio
 import json
@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
@@ -26,51 +26,12 @@ from ingest.sources.dumps.dump_file import detect_compression, read_blocks
 from ingest.sources.dumps.page_xml import XmlExport
 from ingest.sources.dumps.wikipedia_dump import WikipediaDump
 from ingest.sources.dumps.worker_pool import WorkerPool, count_cores
-from ingest.types import EMPTY, ChangedDocument, DocumentSource, Listing, RefreshProgress, RefreshReport
+from ingest.types import EMPTY, ChangedDocument, DocumentSource, Listing, RefreshReport
 from storage.types import DenseMode
 
 ENGLISH_ARTICLES = 7_000_000
 ENGLISH_BYTES = 24e9  # of the English Wikipedia's dump, packed with bz2
-_HOUR = 3_600
-_TENTHS = 10
-_MEMORY_EVERY = 0.5  # seconds
-
-
-@dataclass(frozen=True)
-class DumpTimes:
-    """The cost of a dump from file to searchable, with `first_way_seconds` before its first article.
-
-    Rates are passages a second: over the whole, over the first and the last tenth, of parsing and cutting alone in as
-    many processes, and of an eager ingest of some articles.
-    """
-
-    articles: int
-    passages: int
-    failures: int
-    dump_mb: float
-    seconds: float
-    processor_seconds: float
-    first_way_seconds: float
-    night_seconds: float
-    rate: float
-    first_rate: float
-    last_rate: float
-    cut_rate: float
-    eager_rate: float
-    home_mb: float
-    memory_mb: int
-
-
-@dataclass(frozen=True)
-class EnglishEstimate:
-    """The estimated cost of the English Wikipedia: `times` as much work, by packed bytes or articles."""
-
-    by: str
-    times: float
-    passages: int
-    hours: float
-    night_hours: float
-    home_gb: float
+Mark = tuple[int, float]  # a number of passages, and the seconds until then
 
 
 def wikipedia(
@@ -84,44 +45,50 @@ def wikipedia(
 
     Example: footnote evaluate speed wikipedia simplewiki-latest-pages-articles.xml.bz2
     """
-    taken = asyncio.run(_measure(dump, eager, cut, home))
-    if not taken.passages:
+    times = asyncio.run(_measure(dump, eager, cut, home))
+    if not times["passages"]:
         raise EvaluationError(f"{dump.name} has no readable article.", hint="`footnote ingest wikipedia` shows why.")
-    follows = estimate_english(taken, packed=detect_compression(dump) == "bz2")
-    report = {"schema": 2, "dump": dump.name, "cores": count_cores(), **compute_ratios(taken)}
-    report["english_wikipedia"] = asdict(follows)
-    print(json.dumps(report) if as_json else _lines(report, follows))
+    report = {"schema": 2, "dump": dump.name, "cores": count_cores(), **compute_ratios(times)}
+    report["english_wikipedia"] = estimate_english(times, packed=detect_compression(dump) == "bz2")
+    print(json.dumps(report) if as_json else _lines(report, report["english_wikipedia"]))
 
 
-def compute_ratios(taken: DumpTimes) -> dict[str, Any]:
+def compute_ratios(times: Mapping[str, float]) -> dict[str, Any]:
+    """Return the figures of `_measure`, rounded, and their ratios."""
+    of_processors = count_cores() * times["passages"] / times["processor_seconds"]
     return {
-        **{what: round(figure, 1) for what, figure in asdict(taken).items()},
-        "of_cutting": round(taken.rate / taken.cut_rate, 3),
-        "processor_of_cutting": round(count_cores() * taken.passages / taken.processor_seconds / taken.cut_rate, 3),
-        "of_eager": round(taken.rate / taken.eager_rate, 1),
-        "last_of_first": round(taken.last_rate / taken.first_rate, 3),
-        "night_of_first": round(taken.night_seconds / taken.seconds, 4),
-        "bytes_a_passage": round(taken.home_mb * 1e6 / taken.passages, 1),
+        **{name: round(figure, 1) for name, figure in times.items()},
+        "of_cutting": round(times["rate"] / times["cut_rate"], 3),
+        "processor_of_cutting": round(of_processors / times["cut_rate"], 3),
+        "of_eager": round(times["rate"] / times["eager_rate"], 1),
+        "last_of_first": round(times["last_rate"] / times["first_rate"], 3),
+        "night_of_first": round(times["night_seconds"] / times["seconds"], 4),
+        "bytes_a_passage": round(times["home_mb"] * 1e6 / times["passages"], 1),
     }
 
 
-def estimate_english(taken: DumpTimes, *, packed: bool) -> EnglishEstimate:
+def estimate_english(times: Mapping[str, float], *, packed: bool) -> dict[str, Any]:
     """Estimate the English Wikipedia, as if every packed byte (or, unpacked, every article) cost the same."""
-    times = ENGLISH_BYTES / (taken.dump_mb * 1e6) if packed else ENGLISH_ARTICLES / taken.articles
-    return EnglishEstimate(
-        by="packed bytes" if packed else "articles",
-        times=round(times, 1),
-        passages=round(taken.passages * times),
-        hours=round(taken.seconds * times / _HOUR, 1),
-        night_hours=round(taken.night_seconds * times / _HOUR, 2),
-        home_gb=round(taken.home_mb * times / 1e3, 1),
-    )
+    factor = ENGLISH_BYTES / (times["dump_mb"] * 1e6) if packed else ENGLISH_ARTICLES / times["articles"]
+    return {
+        "by": "packed bytes" if packed else "articles",
+        "times": round(factor, 1),
+        "passages": round(times["passages"] * factor),
+        "hours": round(times["seconds"] * factor / 3_600, 1),
+        "night_hours": round(times["night_seconds"] * factor / 3_600, 2),
+        "home_gb": round(times["home_mb"] * factor / 1e3, 1),
+    }
 
 
-async def _measure(dump: Path, eager: int, cut: int, home: Path | None) -> DumpTimes:
+async def _measure(dump: Path, eager: int, cut: int, home: Path | None) -> dict[str, float]:
+    """Return the figures of one dump.
+
+    Rates are passages a second: over the whole, over the first and the last tenth, of parsing and cutting alone in as
+    many processes, and of an eager ingest of some articles. `first_way_seconds` pass before the first article.
+    """
     cut_rate = await asyncio.to_thread(measure_cutting, dump, cut)
     async with open_home(home) as app:
-        first = await _ingest(_FirstArticles(dump, eager), "eagerly", app, DenseMode.EAGER)
+        first, _ = await _ingest(_FirstArticles(dump, eager), "eagerly", app, DenseMode.EAGER)
         survey = app.settings.home / "dumps" / "benchmark.survey"
         held = await asyncio.to_thread(_megabytes, app.settings.home)
         with _watch_memory() as peak:
@@ -129,35 +96,27 @@ async def _measure(dump: Path, eager: int, cut: int, home: Path | None) -> DumpT
             started, used = time.monotonic(), _processor_seconds()
             await asyncio.to_thread(source.expected)
             first_way = time.monotonic() - started
-            taken = await _ingest(source, "wikipedia", app, DenseMode.LAZY)
-            used = _processor_seconds() - used
-            night = await _ingest(WikipediaDump(dump, survey=survey), "wikipedia", app, DenseMode.LAZY)
-        first_rate, last_rate = compare_tenths(taken.marks)
-        return DumpTimes(
-            articles=taken.report.added,
-            passages=taken.report.passages_added,
-            failures=taken.report.failed,
-            dump_mb=await asyncio.to_thread(_megabytes, dump),
-            seconds=first_way + taken.seconds,
-            processor_seconds=used,
-            first_way_seconds=first_way,
-            night_seconds=night.seconds,
-            rate=taken.report.passages_added / (first_way + taken.seconds),
-            first_rate=first_rate,
-            last_rate=last_rate,
-            cut_rate=cut_rate,
-            eager_rate=first.report.passages_added / first.seconds,
-            home_mb=await asyncio.to_thread(_megabytes, app.settings.home) - held,
-            memory_mb=peak[0] >> 20,
-        )
-
-
-@dataclass
-class _TimedRefresh:
-    report: RefreshReport
-    seconds: float
-    marks: list[tuple[int, float]] = field(default_factory=list)
-    """The number of passages, and the seconds until then."""
+            report, marks = await _ingest(source, "wikipedia", app, DenseMode.LAZY)
+            seconds, used = time.monotonic() - started, _processor_seconds() - used
+            night, _ = await _ingest(WikipediaDump(dump, survey=survey), "wikipedia", app, DenseMode.LAZY)
+        first_rate, last_rate = compare_tenths(marks)
+        return {
+            "articles": report.added,
+            "passages": report.passages_added,
+            "failures": report.failed,
+            "dump_mb": await asyncio.to_thread(_megabytes, dump),
+            "seconds": seconds,
+            "processor_seconds": used,
+            "first_way_seconds": first_way,
+            "night_seconds": night.seconds,
+            "rate": report.passages_added / seconds,
+            "first_rate": first_rate,
+            "last_rate": last_rate,
+            "cut_rate": cut_rate,
+            "eager_rate": first.passages_added / first.seconds,
+            "home_mb": await asyncio.to_thread(_megabytes, app.settings.home) - held,
+            "memory_mb": peak[0] >> 20,
+        }
 
 
 @dataclass(frozen=True)
@@ -173,55 +132,55 @@ class _FirstArticles:
 
     def documents(self, known: Mapping[str, str] = EMPTY, since: str = "") -> Listing:
         del known, since
-        return Listing(islice(self._list_articles(), self.number))
-
-    def _list_articles(self) -> Iterator[ChangedDocument]:
-        for batch in _split_dump(self.dump):
-            for page, head in batch.articles:
-                if isinstance(read := read_article(page, head, batch.site), ReadArticle):
-                    yield list_article(read, batch.site)
+        articles = (article for batch in _split_dump(self.dump) for article in _list_batch(batch))
+        return Listing(islice(articles, self.number))
 
 
-async def _ingest(source: DocumentSource, corpus: str, app: App, dense: DenseMode) -> _TimedRefresh:
-    started = time.monotonic()
-    marks: list[tuple[int, float]] = []
+async def _ingest(source: DocumentSource, corpus: str, app: App, dense: DenseMode) -> tuple[RefreshReport, list[Mark]]:
+    started, marks = time.monotonic(), list[Mark]()
+    report = await refresh_corpus(
+        source,
+        corpus,
+        app.passages,
+        progress=lambda progress: marks.append((progress.passages, time.monotonic() - started)),
+        dense=dense,
+    )
+    return report, marks
 
-    def tell(progress: RefreshProgress) -> None:
-        marks.append((progress.passages, time.monotonic() - started))
 
-    report = await refresh_corpus(source, corpus, app.passages, progress=tell, dense=dense)
-    return _TimedRefresh(report, time.monotonic() - started, marks)
-
-
-def compare_tenths(marks: Sequence[tuple[int, float]]) -> tuple[float, float]:
+def compare_tenths(marks: Sequence[Mark]) -> tuple[float, float]:
     """Return the passages a second in the first and in the last tenth; of the whole with too few marks."""
     fresh = [mark for at, mark in enumerate(marks) if at == 0 or mark[0] > marks[at - 1][0]]
     if len(fresh) < 2:
         rate = fresh[0][0] / fresh[0][1] if fresh and fresh[0][1] else 0.0
         return rate, rate
-    tenth = fresh[-1][0] / _TENTHS
+    tenth = fresh[-1][0] / 10
     begin = next(mark for mark in fresh[1:] if mark[0] >= tenth or mark is fresh[-1])
     end = next(mark for mark in reversed(fresh[:-1]) if mark[0] <= fresh[-1][0] - tenth or mark is fresh[0])
     return _rate(fresh[0], begin), _rate(end, fresh[-1])
 
 
-def _rate(before: tuple[int, float], after: tuple[int, float]) -> float:
+def _rate(before: Mark, after: Mark) -> float:
     return (after[0] - before[0]) / max(after[1] - before[1], 1e-9)
 
 
 def measure_cutting(dump: Path, articles: int) -> float:
     """Return how many passages a second are parsed, cleaned and cut in all processes at once, from XML in memory."""
-    batches = _take_articles(_split_dump(dump), articles)
-    processes = count_cores()
-    with WorkerPool(processes) as pool:
-        cut = list(pool.map(_cut_batch, batches))
+    with WorkerPool(count_cores()) as pool:
+        cut = list(pool.map(_cut_batch, _take_articles(_split_dump(dump), articles)))
     seconds = sum(seconds for _, seconds in cut)
-    return processes * sum(passages for passages, _ in cut) / seconds if seconds else 0.0
+    return count_cores() * sum(passages for passages, _ in cut) / seconds if seconds else 0.0
 
 
 def _split_dump(dump: Path) -> Iterator[ArticleBatch]:
     export = XmlExport(read_blocks(dump))
     return split_batches(export.pages(), export.site)
+
+
+def _list_batch(batch: ArticleBatch) -> Iterator[ChangedDocument]:
+    for page, head in batch.articles:
+        if isinstance(read := read_article(page, head, batch.site), ReadArticle):
+            yield list_article(read, batch.site)
 
 
 def _take_articles(batches: Iterator[ArticleBatch], number: int) -> Iterator[ArticleBatch]:
@@ -234,12 +193,8 @@ def _take_articles(batches: Iterator[ArticleBatch], number: int) -> Iterator[Art
 
 def _cut_batch(batch: ArticleBatch) -> tuple[int, float]:
     """Return the number of passages of a batch, and the processor seconds."""
-    started, passages = time.process_time(), 0
-    for page, head in batch.articles:
-        read = read_article(page, head, batch.site)
-        if isinstance(read, ReadArticle):
-            found = list_article(read, batch.site)
-            passages += len(split_page("wikipedia", found.key, load_page(found)))
+    started = time.process_time()
+    passages = sum(len(split_page("wikipedia", article.key, load_page(article))) for article in _list_batch(batch))
     return passages, time.process_time() - started
 
 
@@ -255,7 +210,7 @@ def _watch_memory() -> Iterator[list[int]]:
     peak, ended = [0], threading.Event()
 
     def watch() -> None:
-        while not ended.wait(_MEMORY_EVERY):
+        while not ended.wait(0.5):
             peak[0] = max(peak[0], sum(map(_held_bytes, _list_family(os.getpid()))))
 
     watcher = threading.Thread(target=watch, name="watch")
@@ -269,42 +224,43 @@ def _watch_memory() -> Iterator[list[int]]:
 
 def _list_family(process: int) -> Iterator[int]:
     yield process
-    for listed in Path(f"/proc/{process}/task").glob("*/children"):
-        try:
-            children = listed.read_text(encoding="ascii").split()
-        except OSError:
-            continue
-        for child in children:
-            yield from _list_family(int(child))
+    for children in Path(f"/proc/{process}/task").glob("*/children"):
+        for child in _read_lines(children):
+            yield from (found for number in child.split() for found in _list_family(int(number)))
 
 
 def _held_bytes(process: int) -> int:
-    try:
-        lines = Path(f"/proc/{process}/smaps_rollup").read_text(encoding="ascii").splitlines()
-    except OSError:  # it has ended
-        return 0
+    lines = _read_lines(Path(f"/proc/{process}/smaps_rollup"))
     return sum(int(line.split()[1]) << 10 for line in lines if line.startswith("Pss:"))
+
+
+def _read_lines(file: Path) -> list[str]:
+    """Return the lines of a file about a process; none once the process has ended."""
+    try:
+        return file.read_text(encoding="ascii").splitlines()
+    except OSError:
+        return []
 
 
 def _megabytes(path: Path) -> float:
     return sum(file.stat().st_size for file in (path, *path.rglob("*")) if file.is_file()) / 1e6
 
 
-def _lines(report: dict[str, Any], follows: EnglishEstimate) -> str:
+def _lines(report: Mapping[str, Any], english: Mapping[str, Any]) -> str:
     return f"""\
 {report["articles"]:,} articles, {report["passages"]:,} passages in {report["seconds"]:,} s on {report["cores"]} \
 cores: {report["rate"]:,} passages/s; {report["first_rate"]:,} in the first tenth, {report["last_rate"]:,} in the last \
 ({report["last_of_first"]:.0%})
-parsing and cutting alone: {report["cut_rate"]:,} passages/s, so that the whole has {report["of_cutting"]:.0%} of that \
-pace ({report["processor_of_cutting"]:.0%} by processors, {report["processor_seconds"]:,} s, whatever else ran here); \
-eager: {report["eager_rate"]:,}, so that it is {report["of_eager"]:,} times as fast
-first way through the dump, for its redirects: {report["first_way_seconds"]} s of these; the next night, unchanged: \
+parsing and cutting alone: {report["cut_rate"]:,} passages/s, so the whole has {report["of_cutting"]:.0%} of that pace \
+({report["processor_of_cutting"]:.0%} by processors, {report["processor_seconds"]:,} s, whatever the load); \
+eager: {report["eager_rate"]:,}, so it is {report["of_eager"]:,} times as fast
+first pass through the dump, for its redirects: {report["first_way_seconds"]} s of these; the next refresh, unchanged: \
 {report["night_seconds"]} s ({report["night_of_first"]:.1%})
 memory of all processes {report["memory_mb"]:,} MB; home {report["home_mb"]:,} MB, {report["bytes_a_passage"]:,} bytes \
 a passage
 
-The English Wikipedia ({ENGLISH_ARTICLES:,} articles, {ENGLISH_BYTES / 1e9:.0f} GB of bz2) is {follows.times:,} times \
-as much, counted by {follows.by}. On this machine it would take {follows.hours:,} hours and make {follows.passages:,} \
-passages, {follows.home_gb:,} GB on disk; an unchanged night after it {follows.night_hours:,} hours.
-Assumed: each byte, or article, costs as much as in this dump, indexes slow nothing down as they grow, and nothing \
+The English Wikipedia ({ENGLISH_ARTICLES:,} articles, {ENGLISH_BYTES / 1e9:.0f} GB of bz2) is {english["times"]:,} \
+times as much, by {english["by"]}. On this machine it would take {english["hours"]:,} hours and have \
+{english["passages"]:,} passages, {english["home_gb"]:,} GB on disk; an unchanged refresh {english["night_hours"]:,} h.
+Assumed: each byte, or article, costs as much as in this dump, indexes do not slow down as they grow, and nothing \
 else runs on these cores."""
