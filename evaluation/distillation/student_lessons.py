@@ -13,6 +13,7 @@ from typing import Any
 from evaluation.distillation.recorded_calls import LostFact, Passages, RecordedCall, RecordedTurn, restore_facts
 from pipeline.errors import UnreadableReply
 from pipeline.prompts.prompt_templates import MissingFact, PromptMode, render_prompt, render_reply
+from pipeline.replies.cited_sentences import format_draft
 from pipeline.replies.reply_format import ReplyFormat, ReplySplitter, extract_json_object
 from pipeline.replies.stage_replies import (
     NOTHING_REPLY,
@@ -25,7 +26,6 @@ from pipeline.replies.stage_replies import (
     query_format,
 )
 from pipeline.replies.verdict_replies import VerdictSplitter, Verification, verification_format
-from pipeline.stages.draft.answer_draft import format_draft
 from storage.types import DocumentId, Evidence, SearchQuery
 
 STUDENT = PromptMode(student=True)

@@ -145,6 +145,16 @@ def cite_sentence(marked: MarkedSentence, offered: Sequence[Sequence[Evidence]])
     return CitedSentence(marked.text, tuple(evidence), paragraph=marked.paragraph)
 
 
+def format_draft(sentences: Sequence[MarkedSentence]) -> str:
+    """Return sentences as a model writes them, with the numbers in brackets before the full stop."""
+    written = []
+    for sentence in sentences:
+        marks = "".join(f"[{number}]" for number in sentence.numbers)
+        body = sentence.text.rstrip(".!?。")
+        written.append(f"{body} {marks}{sentence.text[len(body) :]}" if marks else sentence.text)
+    return " ".join(written)
+
+
 class SentenceSplitter:
     """Splits one reply into sentences as it arrives, the same as `split_sentences` of the whole.
 

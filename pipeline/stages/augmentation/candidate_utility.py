@@ -11,11 +11,11 @@ from itertools import starmap
 
 from pipeline.errors import ModelRefused, UnreadableReply
 from pipeline.kit import Kit
-from pipeline.replies.cited_sentences import MarkedSentence
+from pipeline.replies.cited_sentences import MarkedSentence, format_draft
 from pipeline.replies.stage_replies import PERFECT_SCORE, criticism_format, query_format
 from pipeline.stages.augmentation.working_memory import Candidate, WorkingMemory
 from pipeline.stages.concurrency import gather_all
-from pipeline.stages.draft.answer_draft import SentenceAnnotator, collect_draft, format_draft, say_collected
+from pipeline.stages.draft.answer_draft import SentenceAnnotator, collect_draft, say_collected
 from pipeline.stages.findings import SourcedFinding
 from storage.language.words import content_terms
 

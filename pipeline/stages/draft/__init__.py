@@ -1,1 +1,1 @@
-"""Drafting a reply: its sentences, judged while the next is written, in one wave or in two."""
+"""Draft a reply and judge each sentence while the next is written, in one wave or in two."""

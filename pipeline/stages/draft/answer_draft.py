@@ -3,13 +3,13 @@
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from pipeline.errors import PipelineError, ReplyBroken
 from pipeline.kit import Kit
 from pipeline.replies import footnotes
-from pipeline.replies.cited_sentences import MarkedSentence, cite_sentence
+from pipeline.replies.cited_sentences import MarkedSentence, cite_sentence, format_draft
 from pipeline.replies.markup import clean_markup
 from pipeline.replies.stage_replies import DraftSplitter, feedback_format
 from pipeline.stages.concurrency import capture_outcome, close_stream, open_task_group, replay_values
@@ -30,12 +30,12 @@ async def stream_draft(
     refused: str = "",
     feedback: str = "",
 ) -> AsyncIterator[MarkedSentence]:
-    """Yield the sentences of a reply over numbered findings; none where the model finds that none of them helps.
+    """Yield the sentences of a reply over numbered findings; none if the model finds that no finding helps.
 
-    A `refined` draft is asked to be at once what refinement would make of it; a student's always is. `refused` is how
-    an earlier one began, which the notes do not say; with `feedback`, all of an earlier one, and what it lacks. Where
-    `more` findings may come, none helps that leaves out the main thing.
-    Raises `UnreadableReply`, `ModelUnavailable` and `BudgetExceeded`.
+    The prompt of a `refined` draft includes the criteria of refinement; a student's always does. `refused` is the
+    unsupported beginning of an earlier draft, or all of it if there is `feedback` on it. If `more` findings may come,
+    those that leave out the main point do not count as help. Raises `UnreadableReply`, `ModelUnavailable` and
+    `BudgetExceeded`.
     """
     kit.tell(DraftStarted(len(findings)))
     template, splitter = "answer" if refined or kit.limits.student else "draft", DraftSplitter(len(findings))
@@ -55,7 +55,7 @@ async def collect_draft(
     refused: str = "",
     feedback: str = "",
 ) -> tuple[MarkedSentence, ...]:
-    """Return all sentences of a draft; as none is said yet, a draft that breaks off is asked for once more."""
+    """Return all sentences of a draft; one that breaks off is requested once more, as nothing is said yet."""
     draft = partial(stream_draft, context, findings, kit, refined=refined, refused=refused, feedback=feedback)
     try:
         return tuple([sentence async for sentence in draft()])
@@ -66,10 +66,7 @@ async def collect_draft(
 async def stream_refinement(
     context: TurnContext, drafted: Sequence[MarkedSentence], findings: Sequence[SourcedFinding], kit: Kit
 ) -> AsyncIterator[MarkedSentence]:
-    """Yield the sentences of a better reply; none where the draft cannot be made better, or nothing came of it.
-
-    It may add nothing: what it says stands on the same findings, and the gate holds each sentence against them.
-    """
+    """Yield the sentences of a refined reply over the same findings; none if the draft is good, or refining fails."""
     text, begun = format_draft(drafted), False
     try:
         feedback = await kit.ask("feedback", feedback_format(), stage="refine", talk=context.talk, draft=text)
@@ -86,16 +83,6 @@ async def stream_refinement(
             raise
 
 
-def format_draft(sentences: Sequence[MarkedSentence]) -> str:
-    """Return sentences as a model writes them: the numbers in brackets before the full stop."""
-    written = []
-    for sentence in sentences:
-        marks = "".join(f"[{number}]" for number in sentence.numbers)
-        body = sentence.text.rstrip(".!?。")
-        written.append(f"{body} {marks}{sentence.text[len(body) :]}" if marks else sentence.text)
-    return " ".join(written)
-
-
 async def say_draft(
     context: TurnContext,
     findings: Sequence[SourcedFinding],
@@ -104,27 +91,26 @@ async def say_draft(
     refined: bool = False,
     shown: Sequence[Evidence] = (),
 ) -> bool:
-    """Draft a reply and say it; where its first sentence is withheld, draft it once more without.
+    """Draft a reply and say it; if its first sentence is withheld, draft it once more without.
 
-    Return whether a sentence left; where all are withheld, what was `shown` meanwhile stays. What comes first
+    Return whether a sentence left; if all are withheld, the quotation `shown` meanwhile stays. The first sentence
     answers: without it the rest often says the contrary. Raises as `stream_draft` does.
     """
-    said, came = await ReplySpeaker(context, findings, (), kit).say_drafts(
-        partial(stream_draft, context, findings, kit, refined=refined)
-    )
-    return said or await say_shown(shown if came else (), kit)
+    draft = partial(stream_draft, context, findings, kit, refined=refined)
+    outcome = await ReplySpeaker(context, findings, (), kit).say_drafts(draft)
+    return outcome.said or await say_shown(shown if outcome.came else (), kit)
 
 
 async def say_collected(
     context: TurnContext, drafted: Sequence[MarkedSentence], findings: Sequence[SourcedFinding], kit: Kit
 ) -> bool:
-    """Say a draft that was collected, in the place of what is withheld what it was made of; return whether any left."""
+    """Say a collected draft, with notes in place of withheld sentences; return whether a sentence left."""
     speaker = ReplySpeaker(context, findings, (), kit)
     try:
-        said, _ = await _say_stream(replay_values(tuple(drafted)), speaker, kit)
+        outcome = await _say_stream(replay_values(tuple(drafted)), speaker, kit)
     except _BeginningRefused as refusal:
-        said, _ = await _say_stream(replay_values(tuple(drafted[1:])), speaker, kit, refused=refusal.sentence)
-    return said
+        outcome = await _say_stream(replay_values(tuple(drafted[1:])), speaker, kit, refused=refusal.sentence)
+    return outcome.said
 
 
 async def say_refined(
@@ -135,17 +121,25 @@ async def say_refined(
     *,
     shown: Sequence[Evidence] = (),
 ) -> bool:
-    """Refine a draft and say what comes of it, or else the draft; where it begins wrongly in both, draft once more.
+    """Refine a draft and say the result, or else the draft; if both begin wrongly, draft once more.
 
-    In the place of a sentence that is withheld stand those of the draft that it refines. Raises as `stream_draft` does.
+    Sentences of the draft replace a withheld sentence that refines them. Raises as `stream_draft` does.
     """
     redraft = partial(stream_draft, context, findings, kit)
     refined = stream_refinement(context, drafted, findings, kit)
-    said, came = await _say_or_redraft(refined, ReplySpeaker(context, findings, drafted, kit), kit, redraft)
-    if not came:
+    outcome = await _say_or_redraft(refined, ReplySpeaker(context, findings, drafted, kit), kit, redraft)
+    if not outcome.came:
         unrefined = ReplySpeaker(context, findings, (), kit)
-        said, came = await _say_or_redraft(replay_values(tuple(drafted)), unrefined, kit, redraft)
-    return said or await say_shown(shown if came else (), kit)
+        outcome = await _say_or_redraft(replay_values(tuple(drafted)), unrefined, kit, redraft)
+    return outcome.said or await say_shown(shown if outcome.came else (), kit)
+
+
+@dataclass(frozen=True, slots=True)
+class SpokenStream:
+    """The outcome of a stream of sentences: whether one was said, and whether any came at all."""
+
+    said: bool
+    came: bool
 
 
 async def _say_or_redraft(
@@ -153,16 +147,17 @@ async def _say_or_redraft(
     speaker: "ReplySpeaker",
     kit: Kit,
     redraft: Callable[..., AsyncIterator[MarkedSentence]],
-) -> tuple[bool, bool]:
-    """Say sentences, or others where the first is withheld; return whether one left, and whether any came."""
+) -> SpokenStream:
+    """Say sentences, or those of another draft if the first is withheld."""
     try:
         return await _say_stream(sentences, speaker, kit)
     except _BeginningRefused as refusal:
+        again = redraft(refused=refusal.sentence.text)
         try:
-            said, _ = await _say_stream(redraft(refused=refusal.sentence.text), speaker, kit, refused=refusal.sentence)
+            said = (await _say_stream(again, speaker, kit, refused=refusal.sentence)).said
         except PipelineError:
             said = await speaker.replace(refusal.sentence)
-        return said, True
+        return SpokenStream(said, came=True)
 
 
 async def say_shown(shown: Sequence[Evidence], kit: Kit) -> bool:
@@ -188,15 +183,16 @@ async def _say_stream(
     kit: Kit,
     *,
     refused: MarkedSentence | None = None,
-) -> tuple[bool, bool]:
+) -> SpokenStream:
     """Send sentences through the gate in their order, each judged while the next is written.
 
-    In the place of one that is withheld stands what it was made of. Where the sentences break off, those that came are
-    said before the error is raised. Return whether one left, and whether any came. Where neither the first sentence nor
-    its draft is said, `_BeginningRefused` is raised, unless these stand in the place of one that was `refused`: where
-    none of them cites its notes, those come first, as without what they say the rest often says the contrary.
+    Its draft or notes replace a withheld sentence. If the sentences break off, those that came are said before the
+    error is raised. If neither the first sentence nor its draft is said, `_BeginningRefused` is raised, unless the
+    sentences replace one that was `refused`: then, if none of them cites its notes, these come first, as without them
+    the rest often says the contrary.
     """
-    said, came = False, False
+    said = False
+    came = False
     arrived: asyncio.Queue[MarkedSentence | None] = asyncio.Queue()
     async with open_task_group() as group:
 
@@ -220,17 +216,18 @@ async def _say_stream(
         while sentence := held.popleft() if held else await arrived.get():
             written = await speaker.say_as_written(sentence) or await speaker.say_quoted(sentence)
             if not (refused or came or written or await speaker.say_drafted(sentence)):
-                raise _BeginningRefused(sentence)  # what else was written ends with the group
-            said, came = written or await speaker.replace(sentence) or said, True
+                raise _BeginningRefused(sentence)  # the group ends the rest of the draft
+            said = written or await speaker.replace(sentence) or said
+            came = True
         if fault := await reading:
             raise fault
-    return said, came
+    return SpokenStream(said, came)
 
 
 async def _hold_until_led(
     arrived: asyncio.Queue[MarkedSentence | None], refused: MarkedSentence
 ) -> tuple[bool, deque[MarkedSentence | None]]:
-    """Return whether a sentence comes that cites a note of one that was refused, and all that came until then."""
+    """Return whether a sentence comes that cites a note of the refused one, and all sentences until then."""
     held = deque[MarkedSentence | None]()
     while sentence := await arrived.get():
         held.append(sentence)
@@ -244,7 +241,7 @@ MAX_LEADING = 2  # notes of a refused sentence that are said before a new draft 
 
 
 class ReplySpeaker:
-    """Says the sentences of one reply, and in the place of one that is withheld what it was made of."""
+    """Says the sentences of one reply, and instead of a withheld one its draft or notes."""
 
     def __init__(
         self, context: TurnContext, findings: Sequence[SourcedFinding], drafted: Sequence[MarkedSentence], kit: Kit
@@ -254,21 +251,19 @@ class ReplySpeaker:
         self._drafted = drafted
         self._kit = kit
         self._said: list[CitedSentence] = []
-        self._replaced: list[CitedSentence] = []  # those said in the place of others
+        self._replaced: list[CitedSentence] = []  # said instead of withheld ones
 
     def cite(self, marked: MarkedSentence) -> CitedSentence:
         return self._annotator.cite(marked)
 
-    async def say_drafts(self, draft: Callable[..., AsyncIterator[MarkedSentence]]) -> tuple[bool, bool]:
-        """Say a draft, or another where its first sentence is withheld; return whether one left, and whether any came.
-
-        `draft` takes as `refused` how the one before began.
-        """
+    async def say_drafts(self, draft: Callable[..., AsyncIterator[MarkedSentence]]) -> SpokenStream:
+        """Say a draft, or if its first sentence is withheld another, for which `draft` gets that as `refused`."""
         return await _say_or_redraft(draft(), self, self._kit, draft)
 
     async def say_more(self, sentences: Iterable[MarkedSentence], findings: Sequence[SourcedFinding]) -> bool:
-        """Say what continues the reply over other findings, as far as it was not said; return whether any left."""
-        self._annotator, self._findings = self._annotator.continued(findings), findings
+        """Say the continuation of the reply over other findings, without repetitions; return whether any left."""
+        self._annotator = self._annotator.continued(findings)
+        self._findings = findings
         said = False
         for sentence in sentences:
             known = any(has_same_words(sentence.text, one.text) for one in self._said)
@@ -281,14 +276,14 @@ class ReplySpeaker:
         return is_repeated(sentence, self._replaced) or await self._pass(sentence)
 
     async def say_quoted(self, marked: MarkedSentence) -> bool:
-        """Say what a sentence was made of, if that is better than the sentence; return whether any of it is said."""
+        """Say the notes of a sentence that are better quoted; return whether any is said."""
         better = self._kit.prefers_quotation(self._annotator.cite(marked))
         return better and await self.replace(replace(marked, borrowed=False))
 
     async def replace(self, marked: MarkedSentence) -> bool:
-        """Say what a sentence was made of; return whether any of it is said by now."""
+        """Say the draft or the notes of a withheld sentence; return whether any is said by now."""
         covered = await self.say_drafted(marked)
-        # A sentence without marks of its own is followed by the one whose notes it was tried against.
+        # A sentence that borrows its marks is followed by the one whose notes these are.
         left = () if marked.maimed or marked.borrowed else sorted(set(marked.numbers) - covered)
         said = bool(covered)
         for number in left:
@@ -303,11 +298,11 @@ class ReplySpeaker:
         return said
 
     async def lead_in(self, refused: MarkedSentence) -> bool:
-        """Say the notes of a sentence that was refused before what is written anew; return whether any is said."""
+        """Say the notes of a refused sentence before the new draft; return whether any is said."""
         return await self.replace(replace(refused, numbers=refused.numbers[:MAX_LEADING], borrowed=False))
 
     async def say_drafted(self, marked: MarkedSentence) -> set[int]:
-        """Say what a sentence refines; return the numbers of the notes that are said by it."""
+        """Say the draft's sentences that a sentence refines; return the numbers of the notes that they cite."""
         covered = set[int]()
         for other in find_counterparts(marked, self._drafted):
             paragraph = marked.paragraph and not covered
@@ -316,10 +311,7 @@ class ReplySpeaker:
         return covered
 
     async def _put(self, sentence: CitedSentence) -> bool:
-        """Say something in another's place, unless that is said already; return whether it is by now.
-
-        A quotation may have links and mentions; what was written as an answer may not bring them.
-        """
+        """Say a replacement unless it is said already; return whether it is by now. Links and mentions are refused."""
         left = self._drop_beginning(sentence)
         if any(is_repeated(one, self._said, least=MOSTLY_SAID) for one in (sentence, left)):
             return True
@@ -331,7 +323,7 @@ class ReplySpeaker:
         return passed
 
     def _drop_beginning(self, sentence: CitedSentence) -> CitedSentence:
-        """Return a note without whom it means before its pronoun, if that is what was said last."""
+        """Return a note without the sentence that explains its pronoun, if that was said last."""
         last = self._said[-1].text if self._said else ""
         rest = sentence.text.removeprefix(last)
         return replace(sentence, text=rest.lstrip()) if last and rest[:1].isspace() and rest.strip() else sentence
@@ -345,7 +337,7 @@ class ReplySpeaker:
 
 
 def find_counterparts(marked: MarkedSentence, drafted: Sequence[MarkedSentence]) -> tuple[MarkedSentence, ...]:
-    """Return what a refined sentence was made of: the most alike of the draft's, until all that it cites is cited."""
+    """Return the draft's sentences that a sentence refines: the most similar ones that cover its notes."""
     wanted, left, found = set(content_terms(marked.text)), set(marked.numbers), list[MarkedSentence]()
     others = [one for one in drafted if one.text != marked.text]
     while near := [one for one in others if left & set(one.numbers)]:
@@ -354,11 +346,11 @@ def find_counterparts(marked: MarkedSentence, drafted: Sequence[MarkedSentence])
     return tuple(other for other in others if other in found)
 
 
-MOSTLY_SAID = 0.6  # the share of a note's words from which on nobody needs to hear the rest of it
+MOSTLY_SAID = 0.6  # the share of a note's words from which the rest need not be said
 
 
 def is_repeated(sentence: CitedSentence, said: Sequence[CitedSentence], least: float = 1.0) -> bool:
-    """Return whether at least such a share of a sentence's words was said before of its passages, or all of it."""
+    """Return whether a sentence was said, or at least that share of its words about its passages."""
     if any(one.text == sentence.text for one in said):
         return True
     terms, passages = set(content_terms(sentence.text)), {one.passage.id for one in sentence.evidence}
@@ -368,7 +360,7 @@ def is_repeated(sentence: CitedSentence, said: Sequence[CitedSentence], least: f
 
 
 class SentenceAnnotator:
-    """Attaches evidence and notes to sentences; remembers which pages were named already."""
+    """Attaches evidence and notes to sentences; remembers the pages already named."""
 
     def __init__(self, context: TurnContext, findings: Sequence[SourcedFinding]) -> None:
         self._context = context
@@ -377,7 +369,7 @@ class SentenceAnnotator:
         self._named: set[str] = set()
 
     def continued(self, findings: Sequence[SourcedFinding]) -> "SentenceAnnotator":
-        """Return one for more of the same reply, over other findings."""
+        """Return an annotator for more of the same reply, over other findings."""
         more = SentenceAnnotator(self._context, findings)
         more._named |= self._named
         return more
@@ -399,6 +391,6 @@ class SentenceAnnotator:
         return sentence
 
     def note_named(self, sentence: CitedSentence) -> None:
-        """Remember that the page of a sentence's note was named, as the sentence is said."""
+        """Remember the page that the note of a said sentence names."""
         if sentence.note:
             self._named.add(sentence.evidence[0].document.key)

@@ -1,8 +1,8 @@
-"""Say a reply in two waves: over what is known first, and over what is verified while that is being written.
+"""Say a reply in two waves: over the known findings, and over claims verified while the first wave is written.
 
-The first wave waits with its first sentence until all claims are written, and until those that contradict its notes are
-verified; where one of these holds, both versions are to stand side by side, and the reply is drafted anew over all. The
-second wave is written beside the first, from what that will not say by its notes, and said behind it.
+The first wave holds its first sentence until all claims are written, and until those that contradict its notes are
+verified; if one of these holds, the reply is drafted again over all findings, so that both versions appear. The second
+wave is written during the first, from findings that its notes do not cover, and said after it.
 """
 
 import asyncio
@@ -17,7 +17,14 @@ from pipeline.kit import Kit
 from pipeline.replies.cited_sentences import MarkedSentence, cite_sentence
 from pipeline.replies.stage_replies import DraftSplitter
 from pipeline.stages.concurrency import close_stream, open_task_group
-from pipeline.stages.draft.answer_draft import MOSTLY_SAID, ReplySpeaker, say_draft, say_shown, stream_draft
+from pipeline.stages.draft.answer_draft import (
+    MOSTLY_SAID,
+    ReplySpeaker,
+    SpokenStream,
+    say_draft,
+    say_shown,
+    stream_draft,
+)
 from pipeline.stages.findings import (
     SourcedFinding,
     deduplicate_findings,
@@ -29,7 +36,7 @@ from pipeline.stages.model_claims import ClaimVerifier
 from pipeline.stages.turn_context import TurnContext
 from storage.types import Evidence
 
-LEAST_PATIENCE = 1.0  # seconds that a second wave is waited for behind the first, or as many as the first took
+LEAST_PATIENCE = 1.0  # least seconds to wait for a second wave after the first; or as long as the first took
 _Continued = tuple[tuple[MarkedSentence, ...], tuple[SourcedFinding, ...]]  # a second wave, and what it cites
 MAX_CONTINUED = 2  # sentences of a second wave: more of them would be a second answer
 
@@ -43,17 +50,19 @@ async def say_in_waves(
     *,
     shown: Sequence[Evidence] = (),
 ) -> bool:
-    """Say a reply over `known` findings, and what claims add to them that are `verified` meanwhile.
+    """Say a reply over `known` findings, then findings from claims that are `verified` meanwhile.
 
-    Return whether a sentence left; where the first wave says nothing, one is drafted over all. Raises as `stream_draft`
-    does; a second wave is left out where it fails, or is not there when as long again has passed as the first took.
+    Return whether a sentence left; if the first wave says nothing, a reply is drafted over all. Raises as
+    `stream_draft` does; a second wave is skipped if it fails, or takes as long again as the first.
     """
-    written, ended, came = list[str](), set[str](), False
+    written = list[str]()
+    ended = set[str]()
+    outcome = SpokenStream(said=False, came=False)
     clock = asyncio.get_running_loop().time
     began = clock()
 
     def end(wave: str) -> None:
-        """With the last sentences of one wave those of the other may be judged: the draft ends with both."""
+        """End the draft with both waves, as their last sentences may be judged together."""
         ended.add(wave)
         if len(ended) > 1:
             kit.end_draft()
@@ -64,36 +73,36 @@ async def say_in_waves(
             collect = partial(_collect_second, context, known, claims, verified, kit, written, group)
             second = _SecondWave(group, collect, partial(end, "second"))
             first = partial(_stream_first, context, known, claims, kit, written, second)
-            said, came = await speaker.say_drafts(first)
-            if said:
+            outcome = await speaker.say_drafts(first)
+            if outcome.said:
                 await asyncio.wait([second.task], timeout=max(LEAST_PATIENCE, clock() - began))
                 if second.task.done():
                     await speaker.say_more(*second.task.result())
             second.task.cancel()
     except _Overtaken:
-        said = False
-    if said:
+        pass
+    if outcome.said:
         return True
     await asyncio.wait([verified])
     findings = merge_findings(known, claims.kept)
-    if not came or findings != tuple(known):  # it was not to make do with what leaves out the main thing
+    if not outcome.came or findings != tuple(known):  # its prompt announced more findings
         return await say_draft(context, findings, kit, refined=True, shown=shown)
-    return await say_shown(shown if came else (), kit)
+    return await say_shown(shown, kit)
 
 
 def merge_findings(*found: Sequence[SourcedFinding]) -> tuple[SourcedFinding, ...]:
-    """Return the findings of all, each once, those that disagree by date."""
+    """Return all findings, each once, those that disagree by date."""
     return order_rivals_by_date(deduplicate_findings(finding for findings in found for finding in findings))
 
 
 def select_late(known: Sequence[SourcedFinding], kept: Sequence[SourcedFinding]) -> tuple[SourcedFinding, ...]:
-    """Return what claims say beyond the known findings, in whatever words, and whatever passage says it."""
+    """Return findings of claims that the known findings do not cover in any words."""
     new = [finding for finding in merge_findings(known, kept) if finding not in known]
     return tuple(one for one in new if not _is_told(one, known))
 
 
 def _is_told(finding: SourcedFinding, known: Sequence[SourcedFinding]) -> bool:
-    """Return whether one of the known findings says most of another, or all of them together do; never a denial."""
+    """Return whether one known finding covers another, or all together do; negated ones only one by one."""
     alike = [one.text for one in known if _denies(one) == _denies(finding)]
     if any(has_same_words(finding.text, text) for text in alike):
         return True
@@ -105,7 +114,7 @@ def _denies(finding: SourcedFinding) -> bool:
 
 
 class _SecondWave:
-    """The task that collects what continues a reply; what continues a draft that is given up is no use to the next."""
+    """The task that collects the second wave; a new draft needs a new one."""
 
     def __init__(
         self,
@@ -113,7 +122,9 @@ class _SecondWave:
         collect: Callable[[], Coroutine[Any, Any, _Continued]],
         end: Callable[[], None],
     ) -> None:
-        self._group, self._collect, self._end = group, collect, end
+        self._group = group
+        self._collect = collect
+        self._end = end
         self.task = self._begin()
 
     def _begin(self) -> asyncio.Task[_Continued]:
@@ -127,7 +138,7 @@ class _SecondWave:
 
 
 class _Overtaken(Exception):
-    """What contradicts the notes of the first wave has been verified: it is to be drafted over both."""
+    """A claim that contradicts the notes of the first wave is verified: the reply must be drafted over both."""
 
 
 async def _stream_first(
@@ -140,7 +151,7 @@ async def _stream_first(
     *,
     refused: str = "",
 ) -> AsyncGenerator[MarkedSentence]:
-    """Yield the first wave, and note what is written. Raises `_Overtaken` before anything is yielded."""
+    """Yield the first wave, and note its sentences in `written`. Raises `_Overtaken` before the first sentence."""
     if refused:
         written.clear()
         second.begin_anew()
@@ -159,7 +170,7 @@ def _disagree(known: Sequence[SourcedFinding], others: Sequence[SourcedFinding])
 
 
 def _contradicts(known: Sequence[SourcedFinding], claim: str) -> bool:
-    """Return whether a claim gives another value than a finding for the same thing."""
+    """Return whether a claim and a finding give different values for the same thing."""
     languages = {one.evidence[0].document.language for one in known}
     claimed = {language: parse_statement(claim, language) for language in languages}
     return any(
@@ -178,9 +189,10 @@ async def _collect_second(
     written: Sequence[str],
     judging: asyncio.TaskGroup,
 ) -> _Continued:
-    """Return the second wave and the findings that it cites; it is judged as one, as nothing of it is said before."""
-    await asyncio.wait([verified])  # which goes on where nobody waits any more
-    late, more = select_late(known, claims.kept), list[MarkedSentence]()
+    """Return the second wave and the findings that it cites; its sentences are judged together."""
+    await asyncio.wait([verified])  # unlike `await`, cancelling this does not cancel the task
+    late = select_late(known, claims.kept)
+    more = list[MarkedSentence]()
     if not late or _disagree(known, late):
         return (), ()
     facts = {"talk": context.talk, "told": tuple(known), "findings": late, "begun": " ".join(written)}
@@ -192,7 +204,7 @@ async def _collect_second(
                 more.append(sentence)
                 if len(more) == MAX_CONTINUED:
                     break
-    except PipelineError:  # on record with its call; what was said stands by itself
+    except PipelineError:  # recorded with its call; the first wave is complete without it
         pass
     before = (" ".join(written[-1:]), *(one.text for one in more))
     for sentence, text in zip(more, before, strict=False):

@@ -16,17 +16,17 @@ from pipeline.types import Conversation
 from storage.language.detection import detect_language
 from storage.types import CheckedClaim, Claim, Evidence, Verdict
 
-GATHER_SECONDS = 0.02  # a sentence waits so long, and again, for others that come with it
+GATHER_SECONDS = 0.02  # how long a sentence waits for others to be judged with it, repeatedly
 GATHERINGS = 10
-TOGETHER = 4  # so many sentences need not wait for the end of a call that is under way
+TOGETHER = 4  # sentences that do not wait for the end of a running call
 
 
 @dataclass(slots=True, eq=False)
 class _Case:
     sentence: str
-    evidence: tuple[Evidence, ...]  # those sentences of the passages it cites that can tell
+    evidence: tuple[Evidence, ...]  # sentences of its cited passages that can decide
     verdict: asyncio.Future[Verification]
-    before: str = ""  # the sentence that tells what its pronoun means
+    before: str = ""  # the sentence that explains its pronoun
     place: int = 0
     call: asyncio.Task[None] | None = None
     together: Sequence["_Case"] = field(default=())  # those that share the call
@@ -60,7 +60,7 @@ class SentenceJudge:
         before: str = "",
         place: int = 0,
     ) -> CheckedClaim | None:
-        """Return the model's verdict; None where the passages have nothing to judge by. Raises any `PipelineError`."""
+        """Return the model's verdict; None if the passages have nothing to judge by. Raises any `PipelineError`."""
         sentences = select_context(sentence, evidence)
         if not sentences:
             return None
@@ -78,14 +78,14 @@ class SentenceJudge:
             self._send_waiting(enough=1 if coming() is Coming.NEVER else TOGETHER)
             found = await case.verdict
         finally:
-            case.verdict.cancel()  # whoever is cancelled before it waits needs none, either
+            case.verdict.cancel()  # also if this was cancelled before waiting
             await _end_call(case)
         named, others = split_passage_ids(sentences, found)
         return CheckedClaim(Claim(sentence, origin="retrieved"), found.verdict, named, found.reasoning, others)
 
     def _send_waiting(self, enough: int = TOGETHER) -> None:
-        """Judge all that wait in one call; few wait for one under way: each brings instructions and passages again."""
-        self._waiting = [case for case in self._waiting if not case.verdict.done()]  # else nobody asks any more
+        """Judge all waiting sentences in one call; few wait for a running call, as each repeats its instructions."""
+        self._waiting = [case for case in self._waiting if not case.verdict.done()]  # drop cancelled ones
         if self._waiting and (not self._calls or len(self._waiting) >= enough):
             together, self._waiting = tuple(sorted(self._waiting, key=lambda case: case.place)), []
             self._send(together)
@@ -104,7 +104,7 @@ class SentenceJudge:
             await self._read_verdicts(cases)
         except asyncio.CancelledError:
             raise
-        except BaseException as error:  # noqa: BLE001 - whoever waits for a verdict raises it
+        except BaseException as error:  # noqa: BLE001 - those waiting for a verdict raise it
             fault = error
         finally:
             self._end_or_linger(loop.time() - began)
@@ -118,9 +118,9 @@ class SentenceJudge:
         self._send_waiting()
 
     def _end_or_linger(self, took: float) -> None:
-        """End a call for those that wait; once more as long after it while more is being written.
+        """Let waiting sentences start a call; while more is being written, only after as long again as this took.
 
-        Each call brings its instructions and passages again.
+        Each call repeats its instructions and passages.
         """
         if self._coming() is Coming.NEVER:
             self._calls -= 1
@@ -132,9 +132,9 @@ class SentenceJudge:
         self._send_waiting()
 
     async def _read_verdicts(self, cases: Sequence[_Case]) -> None:
-        """Settle cases as their verdicts are read; the reply is cut where nothing more is needed of it.
+        """Settle cases as their verdicts arrive; close the reply once all are settled.
 
-        Only a verdict that keeps a sentence back is worth the wait for its reason.
+        Only a verdict that withholds a sentence waits for its reason.
         """
         shown = {(one.passage.id, one.span) for case in cases for one in case.evidence}
         whole = collect_sentences(one for case in cases for one in case.evidence)
@@ -149,8 +149,8 @@ class SentenceJudge:
                     continue
                 named = tuple(sentences[number - 1] for number in found.sentences)
                 if found.verdict is Verdict.SUPPORTS and not set(passage_ids(named)) <= set(passage_ids(case.evidence)):
-                    continue  # it stands on what another sentence cites: it is asked alone
-                # What is shown for another sentence may settle it, too: then its own of that passage count.
+                    continue  # the verdict rests on another sentence's passages: this one is judged alone
+                # A sentence shown for another one may decide it, too: then its own of that passage count.
                 numbered, passages = list(enumerate(case.evidence, start=1)), passage_ids(named)
                 own = tuple(place for place, one in numbered if one in named)
                 own = own or tuple(place for place, one in numbered if one.passage.id in passages)
@@ -160,7 +160,7 @@ class SentenceJudge:
 
 
 async def _end_call(case: _Case) -> None:
-    """Wait for the end of a call that nobody needs any more, so that it is on record with the turn."""
+    """Wait for the end of a call that is no longer needed, so that it is recorded with the turn."""
     if case.call and all(one.verdict.done() for one in case.together):
         if case.verdict.cancelled():
             case.call.cancel()

@@ -8,10 +8,9 @@ import pytest
 
 from pipeline.errors import ModelUnavailable, ReplyBroken
 from pipeline.kit import Limits
-from pipeline.replies.cited_sentences import MarkedSentence, split_sentences
+from pipeline.replies.cited_sentences import MarkedSentence, format_draft, split_sentences
 from pipeline.stages.draft.answer_draft import (
     collect_draft,
-    format_draft,
     is_repeated,
     say_draft,
     say_refined,
