@@ -1,15 +1,15 @@
-"""What can go wrong in storage, and what errors of the system, of SQLite and of the indexes mean to a person.
+"""The errors of storage, and explanations of errors of the system, of SQLite and of the indexes.
 
-StorageError                 say it in one line, with what to do
+StorageError                 reported in one line, with what to do
 ├── HomeLocked               another process owns the home: use it, or stop it
-├── HomeUnusable             the home cannot be written: mend the folder or the disk
+├── HomeUnusable             the home cannot be written: fix the folder or the disk
 ├── DatabaseUnusable         the database is corrupt, or newer than this code
 ├── IndexStale               the indexes do not fit the database: reindex
 ├── EmbeddingUnavailable     the embedder's weights or service cannot be used
 ├── LeaseLost                another process has taken over what this one did: stop
-└── UnknownCorpus            a corpus was named that is not there
+└── UnknownCorpus            there is no corpus of this name
 
-`Panic` stands beside them: a fault that no `except Exception` would have caught.
+`Panic` is separate: a fault that no `except Exception` would have caught.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from pathlib import Path
 
 
 class StorageError(Exception):
-    """A failure that a person can mend. `str()` is one plain line; `hint` says what to do."""
+    """A failure that a user can fix. `str()` is one plain line; `hint` says what to do."""
 
     kind = "storage"
 
@@ -65,12 +65,12 @@ class Panic(Exception):
 
 
 _ENDINGS = (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, SystemExit)
-"""What is no fault: a task, a generator or the process is to end."""
+"""Not faults: they end a task, a generator or the process."""
 
 
 @contextmanager
 def contain_panics() -> Iterator[None]:
-    """Raise as a `Panic` whatever is no `Exception`, and still a fault."""
+    """Raise faults that are not `Exception`s as a `Panic`."""
     try:
         yield
     except (Exception, *_ENDINGS):
@@ -79,12 +79,12 @@ def contain_panics() -> Iterator[None]:
         raise Panic(f"{type(error).__name__}: {error}") from error
 
 
-_FREE_SPACE = "Free some space on it and run the command again; what was stored before is unharmed."
+_FREE_SPACE = "Free some space on it and run the command again; stored data is unharmed."
 OTHER_HOME = "choose another folder with FOOTNOTE_HOME"
 _PERMIT = "Make it writable for the user who runs Footnote"
 _MAKE_WRITABLE = f"{_PERMIT}, or {OTHER_HOME}."
 _LOOK_AT_DISK = "Check whether the disk is full or failing, then run the command again."
-_WAIT = "Try again in a moment; if this lasts, see which program has it open, such as a backup, and wait for that."
+_WAIT = "Try again in a moment; if this lasts, find the program that has it open, such as a backup, and wait for it."
 _RESTORE = "Nothing was changed. Restore it from a backup, or move the whole folder away and ingest again."
 
 REINDEX_HINT = "Run `footnote reindex`: it makes the indexes again from the database."
@@ -95,7 +95,7 @@ _FORBIDDEN = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
 _NO_FOLDER = frozenset({errno.ENOTDIR, errno.EEXIST})
 
 # The low byte of SQLite's codes is the kind of error, the bytes above it say where it was met. The shared memory that
-# cannot be made larger is the one place that tells a full disk from a failing one.
+# cannot be made larger is the one place that distinguishes a full disk from a failing one.
 _SQLITE: dict[int, tuple[type[StorageError], str, str]] = {
     sqlite3.SQLITE_FULL: (HomeUnusable, "The disk that holds {file} is full.", _FREE_SPACE),
     sqlite3.SQLITE_IOERR_SHMSIZE: (HomeUnusable, "The disk that holds {file} is full.", _FREE_SPACE),
@@ -135,9 +135,9 @@ def explain_sqlite_error(error: sqlite3.Error, file: Path) -> StorageError | Non
 
 
 def explain_index_error(cause: str, index: str, folder: Path, *, free: int, writable: bool) -> StorageError:
-    """Explain the failure of an index; neither Chroma nor tantivy tells a full disk from a damaged file.
+    """Explain the failure of an index; neither Chroma nor tantivy distinguishes a full disk from a damaged file.
 
-    `cause` is what the library said, `index` the index's name, `free` the bytes left on its disk.
+    `cause` is the library's message, `index` the index's name, `free` the bytes left on its disk.
     """
     if free < _SCARCE_BYTES or "is full" in cause or "No space left" in cause:
         return HomeUnusable(f"The disk that holds {folder} is full.", hint=_FREE_SPACE)
@@ -149,7 +149,7 @@ def explain_index_error(cause: str, index: str, folder: Path, *, free: int, writ
 
 @contextmanager
 def translate_index_errors(index: str, folder: Path, *kinds: type[Exception]) -> Iterator[None]:
-    """Turn what an index's library raises within the block into a `StorageError` that says what to do.
+    """Convert errors of an index's library to a `StorageError` that says what to do.
 
     tantivy and Chroma panic over some damaged files.
     """

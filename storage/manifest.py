@@ -202,7 +202,7 @@ class Manifest:
         for corpus in sorted({corpus for corpus, _ in among}):
             stored = await self.stored(corpus, {key for of, key in among if of == corpus})
             for version in stored.values():
-                found |= {one.id: (one, version.document) for one in version.passages if one.id in ids}
+                found |= {passage.id: (passage, version.document) for passage in version.passages if passage.id in ids}
         return found
 
     async def listed(self, corpus: str, *, after: int = 0, limit: int = 1000) -> tuple[StoredVersion, ...]:

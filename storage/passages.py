@@ -191,7 +191,7 @@ class PassageStore:
             }
             await self._follow(ready)
             await self._settle(())
-            await self.lazy.drop(corpus, [one.document.key for one in documents])
+            await self.lazy.drop(corpus, [packed.document.key for packed in documents])
         return commit.conflicts
 
     async def remove(self, corpus: str, keys: Collection[str], *, erasing: bool = False) -> Mapping[str, int]:
@@ -212,7 +212,9 @@ class PassageStore:
         To compare the index with the manifest: it reads both whole.
         """
         places = await self.threads.read.run(self.lexical.places)
-        versions = {one.number: one for one in await self.manifest.versions({number for number, _ in places})}
+        versions = {
+            version.number: version for version in await self.manifest.versions({number for number, _ in places})
+        }
         held: dict[str, str] = {}
         for number, position in places:
             passages = versions[number].passages if number in versions else ()
@@ -252,7 +254,7 @@ class PassageStore:
         """Embed what a corpus holds and nobody has embedded, telling `progress` how much; cut short, it goes on."""
         done = after = 0
         while versions := await self.manifest.listed(corpus, after=after, limit=REINDEX_DOCUMENTS):
-            rows = [(version.document, one) for version in versions for one in version.passages]
+            rows = [(version.document, passage) for version in versions for passage in version.passages]
             known = await self.threads.read.run(self.dense.fitting, [one for _, one in rows]) if rows else {}
             fresh = [row for row in rows if row[1].id not in known]
             vectors = [row for part in await self._embed(fresh) for row in part]
@@ -305,7 +307,7 @@ class PassageStore:
         rebuilt = await self.threads.write.run(self.dense.rebuild, corpus.name)
         done = after = 0
         while versions := await self.manifest.listed(corpus.name, after=after, limit=REINDEX_DOCUMENTS):
-            rows = [(version.document, one) for version in versions for one in version.passages]
+            rows = [(version.document, passage) for version in versions for passage in version.passages]
             missing = await self.threads.write.run(rebuilt.adopt, [one for _, one in rows])
             fresh = [row for row in rows if row[1].id in missing]
             await self._upsert([one for _, one in fresh], await self._embed(fresh), rebuilt)
@@ -343,7 +345,9 @@ class PassageStore:
             gone = [one for one, content in held.items() if one not in there or there[one].hash != content]
             await self._drop([(corpus, one) for one in gone], modes)
             if stored and modes.get(corpus) is DenseMode.EAGER:
-                lacking = [(stored.document, one) for one in stored.passages if held.get(one.id) != one.hash]
+                lacking = [
+                    (stored.document, passage) for passage in stored.passages if held.get(passage.id) != passage.hash
+                ]
                 await self._upsert([one for _, one in lacking], await self._embed(lacking))
         await self._settle(names)
 
@@ -379,14 +383,14 @@ class PassageStore:
 def _pack_changes(changes: Sequence[DocumentChange]) -> list[VersionChange]:
     return [
         VersionChange(
-            one.corpus,
-            one.key,
-            one.document,
-            len(one.passages),
-            pack_passages(one.passages) if one.document else b"",
-            one.over,
+            change.corpus,
+            change.key,
+            change.document,
+            len(change.passages),
+            pack_passages(change.passages) if change.document else b"",
+            change.over,
         )
-        for one in changes
+        for change in changes
     ]
 
 

@@ -89,8 +89,12 @@ class _Connection(H11Protocol):
         super().connection_made(transport)
         self._look(None)
         if len(self.connections) > self._limits.connections:
-            others = [one for one in self.connections if isinstance(one, _Connection) and one is not self]
-            waiting = [one for one in others if one.is_waiting and not one.transport.is_closing()]
+            others = [
+                connection
+                for connection in self.connections
+                if isinstance(connection, _Connection) and connection is not self
+            ]
+            waiting = [other for other in others if other.is_waiting and not other.transport.is_closing()]
             min(waiting, key=lambda one: one.opened, default=self).transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:

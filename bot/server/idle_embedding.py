@@ -49,7 +49,7 @@ class IdleEmbedding:
         if not lazy:
             return True
         record = RecordSearch(manifest.database)
-        cited = [one for name in lazy for one in await record.cited_documents(name, limit=MOST_DOCUMENTS)]
+        cited = [document for name in lazy for document in await record.cited_documents(name, limit=MOST_DOCUMENTS)]
         if not await self._embed([(one.corpus, one.document) for one in cited]):
             return False
         return await self._embed(await self._find_linked(lazy))
@@ -60,7 +60,7 @@ class IdleEmbedding:
             some = names[start : start + DOCUMENTS_AT_ONCE]
             for corpus in sorted({corpus for corpus, _ in some}):
                 stored = await store.manifest.stored(corpus, [key for of, key in some if of == corpus])
-                rows = [(version.document, one) for version in stored.values() for one in version.passages]
+                rows = [(version.document, passage) for version in stored.values() for passage in version.passages]
                 for first in range(0, len(rows), EMBEDDED_AT_ONCE):
                     if not self.idle():
                         return False

@@ -29,11 +29,13 @@ class _NamesRead(NamedTuple):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        return tuple(f"{one.name}: {one.note}" for one in self.readings if one.note)
+        return tuple(f"{reading.name}: {reading.note}" for reading in self.readings if reading.note)
 
     @property
     def faults(self) -> tuple[SettingsError, ...]:
-        return tuple(SettingsError(f"{one.name}: {one.fault}.", hint=BY_ID) for one in self.readings if one.fault)
+        return tuple(
+            SettingsError(f"{reading.name}: {reading.fault}.", hint=BY_ID) for reading in self.readings if reading.fault
+        )
 
 
 class SettingsReload:
@@ -97,11 +99,11 @@ class SettingsReload:
         known = await self._load_known(self._written)
         names = await self._read_names(self._written, known, platform)
         tables = {channel.id for channel in self._written.channel}
-        for one in names.readings:
-            if one.fault and one.name in tables:
-                raise SettingsError(f"[[channel]] {one.name}: {one.fault}.", hint=BY_ID)
-            if one.fault:
-                log.warning("nobody reads by a channel's name: %s: %s", one.name, one.fault)
+        for reading in names.readings:
+            if reading.fault and reading.name in tables:
+                raise SettingsError(f"[[channel]] {reading.name}: {reading.fault}.", hint=BY_ID)
+            if reading.fault:
+                log.warning("nobody reads by a channel's name: %s: %s", reading.name, reading.fault)
         for note in names.notes:
             log.warning("a channel's name: %s", note)
         await self._take(self._written, _NamesRead({**known, **names.ids}, ()), by="start")
@@ -146,7 +148,7 @@ class SettingsReload:
             readings = [NameReading(name, known.get(name, ""), "" if name in known else str(error)) for name in names]
         else:
             readings = [read_name(name, channels, known.get(name, "")) for name in names]
-        return _NamesRead({one.name: one.id for one in readings if one.id}, readings)
+        return _NamesRead({reading.name: reading.id for reading in readings if reading.id}, readings)
 
     async def _load_known(self, settings: Settings) -> dict[str, str]:
         known = {**await self._record.load_names(), **self._ids}

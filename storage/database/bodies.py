@@ -23,7 +23,7 @@ _LEVEL = 3  # of zlib: .39 of the size at twice the pace of level 6, which makes
 
 
 class BodyDamaged(ValueError):
-    """A body is not what was stored."""
+    """A body differs from the stored one."""
 
 
 def pack_passages(passages: Iterable[Passage]) -> bytes:
@@ -61,7 +61,7 @@ class PackedBody:
         return tuple(self[position] for position in range(len(self)))
 
     def identify(self) -> None:
-        """Make the ids of all passages, so that whoever asks for one by its id does not wait for that."""
+        """Compute the ids of all passages ahead of look-ups by id."""
         self._seek("")
 
     def find(self, identity: str) -> Passage | None:
@@ -106,7 +106,7 @@ def unpack_passages(document: Document, body: bytes) -> tuple[Passage, ...]:
 
 
 def seal_body(title: str, body: bytes) -> str:
-    """Hash what a reader sees of a document, so that it is noticed when somebody else changes it."""
+    """Hash what a reader sees of a document, so that changes from outside are noticed."""
     return hashlib.sha256(title.encode("utf-8", "surrogatepass") + b"\x1f" + body).hexdigest()[:ID_LENGTH]
 
 
@@ -124,7 +124,7 @@ class PackedVersion:
 class VersionMemory:
     """Versions that come again, such as those of a page that many ask about; for several threads.
 
-    What was read in a state of the database is not read again while it lasts, and later not unpacked again.
+    What was read in one state of the database is not read again in that state, nor unpacked again later.
     """
 
     def __init__(self, most: int = 100_000) -> None:

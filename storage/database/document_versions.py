@@ -8,7 +8,7 @@ from storage.types import Document, Passage
 
 @dataclass(frozen=True, slots=True)
 class DocumentOutline:
-    """What is known of a document without its text."""
+    """A document without its text."""
 
     number: int
     key: str

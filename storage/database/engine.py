@@ -1,6 +1,6 @@
 """Open the database, migrate it, and run transactions in its threads; bodies of the record are JSON.
 
-It knows nothing of what is stored: `schema` names the tables.
+It does not know the tables, which `schema` names.
 """
 
 import json
@@ -60,7 +60,7 @@ class Database:
         one_state: dict[str, Any] = {} if file else {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
         self._engine = engine.execution_options(**one_state)
         # SQLite takes the write lock at once, so that two writers wait in turn and neither fails half way.
-        # Where several servers write, what is read to be changed is locked: by its row, a lease, or the record's lock.
+        # If several servers write, rows read for a change are locked: by row, by a lease, or by the record's lock.
         self._writing = engine.execution_options(begin="BEGIN IMMEDIATE")
         self._writer = writer
         self._readers = readers
@@ -88,10 +88,10 @@ class Database:
     async def read_kept(self, query: Select[Any], tables: Collection[Table], *known: Any) -> Sequence[Row[Any]]:
         """Return what a query over these tables finds; as before, while nothing was written to them since.
 
-        For tables that are asked for with each question and that only the process that owns the home writes to; what is
-        shared with other processes is read each time. `known` are the values in the query that tell it from others.
+        For tables that every question reads and only the process that owns the home writes; tables shared with other
+        processes are read each time. `known` are the values that distinguish the query from others.
         """
-        # Noted before it is read: what is committed meanwhile is not taken for read.
+        # Counted before reading, so that a concurrent commit counts as unread.
         stamp = self.count_changes(*tables)
         if stamp is None:
             return await self.read(lambda connection: connection.execute(query).all())
@@ -105,7 +105,7 @@ class Database:
         return rows
 
     def count_changes(self, *tables: Table) -> tuple[int, ...] | None:
-        """Return how often each of these tables was written to; None where other processes write to them, too."""
+        """Return how often each of these tables was written to; None if other processes write to them, too."""
         return tuple(self._changes[table.name] for table in tables) if self._file else None
 
     def _note_change(self, connection: Connection, _cursor: Any, statement: str, *_: Any) -> None:
@@ -121,9 +121,9 @@ class Database:
         return await self._writer.run(WritePriority.BATCH, _remove_copies, self._file)
 
     async def compact(self, *, whole: bool) -> bool:
-        """Leave nothing in SQLite's log of what was removed, nor in the `whole` file; a server does that by itself.
+        """Clear removed data from SQLite's log, and from the `whole` file; a server does that by itself.
 
-        Returns False where another process reads it, so that its log keeps what it had. Raises `StorageError`.
+        Returns False if another process reads the log, which then stays as it is. Raises `StorageError`.
         """
         return await self._writer.run(WritePriority.BATCH, _compact, self._engine, self._file, whole)
 
@@ -148,10 +148,10 @@ def open_database(
     """Open the database, make or migrate its tables, and close it at the end. Blocks.
 
     An empty `url` is SQLite at `home/footnote.db`. `read_only` changes nothing: for commands that only read records,
-    while another process may own the home. With `immutable` as well, nothing is even locked: nobody may be writing.
+    while another process may own the home. With `immutable` as well, nothing is locked: no process may be writing.
     `busy_seconds` is how long to wait for a process that locks SQLite's file.
 
-    Raises `HomeUnusable` (also where there is nothing to read) and `DatabaseUnusable`.
+    Raises `HomeUnusable` (also if there is nothing to read) and `DatabaseUnusable`.
     """
     file = None if url else home / "footnote.db"
     engine = (
@@ -215,7 +215,7 @@ def translate_driver_errors(file: Path | None) -> Iterator[None]:
 
 def _write_unused_number(connection: Connection) -> None:
     if connection.dialect.name == "sqlite":
-        # A number in the file's head that nobody uses: the page that it stands on is written all the same.
+        # An unused number in the file's head: its page is written all the same.
         connection.exec_driver_sql("PRAGMA user_version = 0")
     else:
         connection.exec_driver_sql("SELECT txid_current()")  # refused where only reading is possible
@@ -249,7 +249,7 @@ def sqlite_engine(
 def _connect_sqlite(file: Path, *, read_only: bool, immutable: bool, busy_seconds: float) -> sqlite3.Connection:
     mode = "ro" if read_only else "rwc"
     if not read_only:
-        with suppress(OSError):  # SQLite says what is wrong
+        with suppress(OSError):  # SQLite reports it
             make_private_file(file)
             for log in (file.with_name(f"{file.name}{end}") for end in ("-wal", "-shm")):
                 close_to_others(log)
@@ -267,7 +267,7 @@ def _connect_sqlite(file: Path, *, read_only: bool, immutable: bool, busy_second
         # It costs 0.2 ms a commit instead of 0.02 on a machine with an SSD.
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
-        # What is removed or erased is overwritten, and not only marked as free.
+        # Overwrite removed data instead of only marking it as free.
         connection.execute("PRAGMA secure_delete = ON")
     except BaseException:
         connection.close()
@@ -290,7 +290,7 @@ def _postgresql_engine(url: str) -> Engine:
     try:
         return create_engine(parsed, pool_size=_READERS + 1, max_overflow=0, pool_pre_ping=True)
     except ModuleNotFoundError as error:
-        hint = 'Install it beside Footnote: pip install "psycopg[binary]>=3.2,<4".'
+        hint = 'Install it next to Footnote: pip install "psycopg[binary]>=3.2,<4".'
         raise DatabaseUnusable("PostgreSQL needs the package psycopg, which is not installed.", hint=hint) from error
 
 
@@ -364,7 +364,7 @@ def encode_json(body: Any) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        # What was typed may hold half a surrogate pair, which no database takes but as an escape.
+        # Typed text may contain half a surrogate pair, which databases accept only as an escape.
         return json.dumps(value, separators=(",", ":"))
     return text
 

@@ -48,7 +48,7 @@ _SETTLED = sa.delete(pending).where(
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """What was committed: the number of each new version by its document, and the documents left as they were."""
+    """A commit's result: the number of each new version by its document, and the unchanged documents."""
 
     numbers: Mapping[DocumentId, int]
     conflicts: frozenset[DocumentId]
@@ -74,7 +74,7 @@ def settle_changes(connection: sa.Connection, names: Iterable[DocumentId], follo
 def adopt_changes(connection: sa.Connection, follower: str, at: datetime) -> tuple[DocumentId, ...]:
     """Return what a home left unsettled, and with it what those left that were not seen for minutes.
 
-    Whoever was seen is at work: its vectors stand before the document that they are of.
+    A home that was seen lately is still working: it writes vectors before their documents.
     """
     living = sa.select(followers.c.name).where(followers.c.seen >= at - LIVING, followers.c.name != follower)
     left = connection.execute(sa.select(pending).where(pending.c.follower.not_in(living))).all()
@@ -84,10 +84,10 @@ def adopt_changes(connection: sa.Connection, follower: str, at: datetime) -> tup
 
 
 def commit_versions(connection: sa.Connection, planned: Sequence[VersionChange]) -> Commit:
-    """Let new versions stand, and retire those that they replace, all at once; each document comes once.
+    """Add new versions and retire those that they replace, all at once; each document comes once.
 
-    Conflicts stay unchanged, and lose their fingerprint so that the next refresh reads them again: planned over a
-    version that no longer stands, or forgotten meanwhile.
+    Conflicts stay unchanged, and lose their fingerprint so that the next refresh reads them again: their planned base
+    version was replaced, or they were forgotten meanwhile.
     """
     number = _lock_sequence(connection)
     add_missing_corpora(connection, {change.corpus for change in planned})
@@ -123,14 +123,14 @@ def commit_versions(connection: sa.Connection, planned: Sequence[VersionChange])
 
 
 def _lock_sequence(connection: sa.Connection) -> int:
-    """Return the number of the last change; nobody else commits one before this transaction ends."""
+    """Return the number of the last change, and keep others from committing one before this transaction ends."""
     return int(connection.execute(sa.select(sequence.c.value).with_for_update()).scalar_one())
 
 
 def _fetch_standing(
     connection: sa.Connection, changes: Sequence[VersionChange]
 ) -> tuple[dict[DocumentId, _Standing], set[DocumentId]]:
-    """Return the versions that stand, and what was forgotten, of the documents that are about to change."""
+    """Return the current versions, and the forgotten ones, of the documents that are about to change."""
     standing: dict[DocumentId, _Standing] = {}
     blocked: set[DocumentId] = set()
     columns = documents.c.key, documents.c.number, documents.c.passages
@@ -144,7 +144,7 @@ def _fetch_standing(
 
 
 def stands(corpus: str, keys: Collection[str]) -> tuple[sa.ColumnElement[bool], ...]:
-    """Return the conditions that the versions of these documents meet that stand."""
+    """Return the conditions that select the current versions of these documents."""
     return documents.c.corpus == corpus, documents.c.key.in_(keys), documents.c.retired == 0
 
 
@@ -161,7 +161,7 @@ class Lag:
 
     upto: int
     head: int  # the number of the last change
-    added: tuple[int, ...]  # versions that stand at `upto`
+    added: tuple[int, ...]  # versions that are current at `upto`
     retired: tuple[int, ...]  # versions that it holds, and that do not
 
 
@@ -189,8 +189,8 @@ LAG_DOCUMENTS = 2_000
 def record_follower(connection: sa.Connection, name: str, followed: int, at: datetime) -> bool:
     """Record how far an index has followed, and purge the retired versions that all have passed.
 
-    Whoever was not seen for minutes does without their texts, for a month without their numbers. Returns False for one
-    that comes back after that: nobody knows what it holds and should not.
+    Homes unseen for minutes lose the texts of retired versions, those unseen for a month also their numbers. Returns
+    False for a home that comes back after that: its stale content is unknown.
     """
     known = sa.update(followers).where(followers.c.name == name).values(followed=followed, seen=at)
     if not connection.execute(known).rowcount:
@@ -322,7 +322,7 @@ def _url_conditions(address: str, url: sa.ColumnElement[str], *, ranges: bool) -
     bases = sorted(f"{scheme}://{host}{spelling}" for spelling in spelled)
     same = url.in_([*bases, *(f"{base}/" for base in bases)])
     starts = [f"{base}{then}" for base in bases for then in ("?", "/?", "#", "/#")]
-    # SQLite asks no index for LIKE, and PostgreSQL's order of letters is no order of bytes.
+    # SQLite uses no index for LIKE, and PostgreSQL does not order letters by their bytes.
     within = (sa.and_(url >= start, url < start + _LAST_CHARACTER) for start in starts)
     prefixed = (url.startswith(start, autoescape=True) for start in starts)
     return [same, *(within if ranges else prefixed)]

@@ -33,7 +33,7 @@ from storage.types import NewQuestion, QueuedQuestion
 
 WAITING, RUNNING, DONE = "waiting", "running", "done"
 RETRACTION_KEY = "taken_back"
-"""Under this key the body of a question says who wants its answer gone, and why, until nothing of it stands there."""
+"""Key of a question's body for who wants its answer removed, and why, until all of its messages are removed."""
 _NO_OWNER: Mapping[str, Any] = {"owner": "", "lease_until": None}
 _NEW_STATE: Mapping[str, Any] = {"state": WAITING, "outcome": "", "turn_id": "", "sending": False, **_NO_OWNER}
 
@@ -50,7 +50,7 @@ class Queue:
     async def put(self, question: NewQuestion) -> tuple[QueuedQuestion, bool]:
         """Store a question. Returns its row and whether it is new; one of a known key stays unchanged.
 
-        Raises `TypeError` or `ValueError` for a body that is no strict JSON.
+        Raises `TypeError` or `ValueError` for a body that is not strict JSON.
         """
         taken_over = ("key", "channel", "conversation", "message", "handle", "sending")
         named = {name: getattr(question, name) for name in taken_over}
@@ -62,7 +62,7 @@ class Queue:
     async def open(self, owner: str, now: datetime, *, sole: bool = False) -> tuple[QueuedQuestion, ...]:
         """Return, oldest first, all that `owner` may claim: waiting questions, and those of lapsed leases.
 
-        No other process has or had this owner's name. `sole` says that there is no other process: whatever others ran
+        No other process has or had this owner's name. `sole` means that there is no other process: whatever others ran
         is free, lapsed or not.
         """
         claimable = select(questions).where(_is_claimable(owner, now, sole=sole))
@@ -108,14 +108,14 @@ class Queue:
         posted: Sequence[str] | None = None,
         text: str | None = None,
     ) -> None:
-        """Record the progress of a question, whatever its state; what is None stays unchanged.
+        """Record the progress of a question, whatever its state; None leaves a value unchanged.
 
         Args:
             ticket: Its number.
             turn_id: The turn that answers it; empty for none any more.
             sending: Whether its first post was begun and is not known to have ended.
             posted: All messages that show its answer, in order.
-            text: Its new words; where it is running, that counts as one more question.
+            text: Its new words; for a running question, that counts as one more question.
         """
         known, now = _drop_unset(turn_id=turn_id, sending=sending), self.clock()
 
@@ -155,7 +155,7 @@ class Queue:
     async def retract(self, ticket: int, *, by: str, why: str) -> QueuedQuestion | None:
         """Request that the answer to a question be removed; one that is done waits again for that, in its turn.
 
-        Returns the question; None where there is none or it is gone already. The first request stays.
+        Returns the question; None if it is unknown or already removed. The first request stays.
         """
         await self._write(lambda connection: mark_retracted(connection, ticket, {"by": by, "why": why}))
         row = await self.get(ticket)
@@ -279,7 +279,7 @@ def _finish_question(connection: Connection, ticket: int, outcome: str, text: st
 
 
 def mark_retracted(connection: Connection, ticket: int, wish: Mapping[str, Any]) -> None:
-    """Store the wish that the answer to a question be removed: by whom, why, and which messages beside the answer's."""
+    """Store a request to remove the answer to a question: by whom, why, and which messages besides the answer's."""
     row = connection.execute(_LOCK, {"number": ticket}).one_or_none()
     if row is None or RETRACTION_KEY in (body := decode_json(row.body)):
         return

@@ -22,7 +22,7 @@ from storage.types import Lease, NightRecord, RefreshRun, RunOutcome, RunState
 
 
 def make_owner_id() -> str:
-    """Make a unique owner's name that tells machine and process."""
+    """Make a unique owner's name from machine and process."""
     return f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"
 
 
@@ -51,7 +51,7 @@ class Leases:
         return await self.database.read(lambda it: it.execute(query).scalar())
 
     async def clear(self) -> None:
-        """Release all leases of everybody: only where no other process can share the database."""
+        """Release all leases, whoever owns them: only if no other process can share the database."""
         await self.database.write(lambda it: it.execute(delete(leases)))
 
 
@@ -79,7 +79,7 @@ def require_lease(connection: Connection, lease: Lease | None) -> None:
         return
     query = select(leases.c.owner).where(leases.c.name == lease.name).with_for_update()
     if connection.execute(query).scalar() != lease.owner:
-        hint = "The other process continues; if it does not, run the command again. What was applied stays."
+        hint = "The other process continues; if it does not, run the command again. Applied changes stay."
         raise LeaseLost("Another process has taken over this refresh: this one stood still for too long.", hint=hint)
 
 
@@ -219,7 +219,7 @@ class NightLog:
 def _begin_night(connection: Connection, due: datetime, at: datetime, owner: str, seconds: float) -> bool:
     if not take_lease(connection, NIGHT_LEASE, owner, at, seconds):
         return False
-    # Looked for under the lease: whoever had it may have ended the night until then.
+    # Read under the lease: its previous owner may have ended the night before.
     if connection.execute(select(nights.c.due).where(nights.c.due == due, nights.c.ended.is_not(None))).first():
         release_lease(connection, NIGHT_LEASE, owner)
         return False

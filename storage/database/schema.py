@@ -34,7 +34,7 @@ class Moment(TypeDecorator[datetime]):
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, _dialect: Dialect) -> datetime | None:
-        """Turn to UTC. Raises `ValueError` without a time zone: such a value is nobody's moment."""
+        """Convert to UTC. Raises `ValueError` without a time zone."""
         if value is None:
             return None
         if value.tzinfo is None:
@@ -50,7 +50,7 @@ class Moment(TypeDecorator[datetime]):
 
 metadata = MetaData()
 
-# Written out, not bound: only so does SQLite know that the index over retired versions holds what is asked for.
+# A literal, not a bound value: otherwise SQLite cannot use the index over retired versions.
 RETIRED = text("retired > 0")
 # To SQLite only an INTEGER is the row's own number, which needs no index.
 CHANGE_NUMBER = BigInteger().with_variant(Integer, "sqlite")
@@ -76,14 +76,14 @@ corpora = _table(
     Column("mark", Text, nullable=False, server_default=""),
     Column("mark_of", Text, nullable=False, server_default=""),
     Column("edition", Text, nullable=False, server_default=""),
-    # Raised with every change of what is listed, so that a search notices what happened meanwhile.
+    # Raised with every change of the corpus's documents, so that a search notices concurrent changes.
     Column("generation", Integer, nullable=False, server_default="0"),
     Column("dense", Text, nullable=False, server_default="eager"),
-    *_counts("documents", "passages"),  # of what is listed: to count it takes seconds for a whole Wikipedia
+    *_counts("documents", "passages"),  # stored because counting takes seconds for a whole Wikipedia
 )
 
-# One row: the number of the last change of a document, and up to which number retired versions were purged. Whoever
-# commits changes locks it, so that the order of numbers is that of commits.
+# One row: the number of the last change of a document, and up to which number retired versions were purged. Commits
+# lock it, so that numbers have the order of commits.
 sequence = _table(
     "sequence",
     Column("id", Integer, primary_key=True, autoincrement=False),
@@ -101,7 +101,7 @@ documents = _table(
     *_texts("language", "fingerprint", "aliases"),
     Column("disambiguation", Boolean, nullable=False),
     Column("passages", Integer, nullable=False),
-    # The number of the change that replaced or removed it; 0 for the version that stands.
+    # The number of the change that replaced or removed it; 0 for the current version.
     Column("retired", BigInteger, nullable=False, server_default="0"),
     Index("documents_by_key", "corpus", "key", "retired", unique=True),
     Index("documents_by_url", "url"),
@@ -117,7 +117,7 @@ bodies = _table(
     Column("seal", Text, nullable=False),
 )
 
-# Documents whose vectors a home is changing. What is left of one that ended is mended by the next that looks.
+# Documents whose vectors a home is changing. Another home finishes those that a dead one left.
 pending = _table(
     "pending",
     Column("corpus", Text, primary_key=True),
@@ -125,7 +125,7 @@ pending = _table(
     Column("follower", Text, primary_key=True),
 )
 
-# Up to which change the lexical index of each home has followed, and when it last said so.
+# Up to which change the lexical index of each home has followed, and when it last reported that.
 followers = _table(
     "followers",
     Column("name", Text, primary_key=True),
@@ -172,7 +172,7 @@ checkpoints = _table(
     Column("note", Text, nullable=False),
 )
 
-# Questions that were taken. They stay when they are done: by them it is known what was taken before.
+# Accepted questions. They stay when they are done, so that none is accepted twice.
 questions = _table(
     "questions",
     Column("ticket", Integer, primary_key=True),
@@ -201,7 +201,7 @@ posts = _table(
     Index("posts_by_message", "channel", "message"),
 )
 
-# When the words of a question were changed that was begun or answered by then: it was asked once more.
+# When a question was reworded after its answer had started: it counts as asked once more.
 rewordings = _table(
     "rewordings",
     Column("id", Integer, primary_key=True),
@@ -225,7 +225,7 @@ spending = _table(
     Index("spending_of_asker", "asker", "at"),
 )
 
-# What the record is found by: a row for each turn, derived from its entries in the transaction that adds them.
+# The index of the record: a row for each turn, derived from its entries in the transaction that adds them.
 turns = _table(
     "turns",
     Column("seq", Integer, ForeignKey("entries.seq"), primary_key=True, autoincrement=False),
@@ -243,7 +243,7 @@ turns = _table(
     Index("turns_of_asker", "asker", "seq"),
 )
 
-# The documents that an answer cites, and those that came nearest where nothing was answered.
+# The documents that an answer cites, or the nearest ones if nothing was answered.
 turn_documents = _table(
     "turn_documents",
     Column("corpus", Text, primary_key=True),
@@ -254,7 +254,7 @@ turn_documents = _table(
     sqlite_with_rowid=False,
 )
 
-# What those documents were called last.
+# The last titles of those documents.
 document_titles = _table(
     "document_titles",
     Column("corpus", Text, primary_key=True),
@@ -262,14 +262,14 @@ document_titles = _table(
     Column("title", Text, nullable=False),
 )
 
-# The terms of questions and answers, by the turn's number. SQLite has it as a table of FTS5, with an index of its own.
+# The terms of questions and answers, by the turn's number. In SQLite this is an FTS5 table with its own index.
 turn_words = _table(
     "turn_words",
     Column("rowid", Integer, primary_key=True, autoincrement=False),
     Column("terms", Text, nullable=False),
 )
 
-# What admins set by command for a channel; the log tells who and when.
+# Channel settings made by admins' commands; the log has who and when.
 overrides = _table(
     "overrides",
     Column("channel", Text, primary_key=True),
@@ -277,7 +277,7 @@ overrides = _table(
     Column("value", Text, nullable=False),
 )
 
-# Answers that admins approved as worked examples; the log tells who approved and dropped which.
+# Answers that admins approved as worked examples; the log has who approved and dropped which.
 examples = _table(
     "examples",
     Column("turn_id", Text, primary_key=True),
@@ -287,7 +287,7 @@ examples = _table(
     Column("body", Text, nullable=False),
 )
 
-# Documents that were removed on purpose, and that no refresh brings back, by what they were called.
+# Documents that were removed on purpose, which no refresh brings back, with their names.
 forgotten = _table(
     "forgotten",
     Column("corpus", Text, primary_key=True),
@@ -303,7 +303,7 @@ leases = _table(
     Column("until", Moment, nullable=False),
 )
 
-# A run may fail before anything is known of its corpus, so it refers to it without a foreign key.
+# Without a foreign key, as a run may fail before its corpus is known.
 runs = _table(
     "runs",
     Column("id", Integer, primary_key=True),

@@ -48,7 +48,7 @@ class ThreadPool(_Closing):
 
 
 class WritePriority(IntEnum):
-    """What is written first; calls of one priority run in the order in which they came."""
+    """Priorities of writes; calls of one priority run in the order in which they came."""
 
     QUESTION = 0  # a platform waits for its question to be stored: a second or two, and it sends it again
     RECORD = 1  # an answer waits for its record

@@ -1,7 +1,7 @@
-"""Back up a home into one file, beside whoever works with it, and restore it elsewhere.
+"""Back up a home into one file while other processes use it, and restore it elsewhere.
 
 A backup is a tar file: a manifest first, then the parts that it names, each with its hash. The database is SQLite's own
-copy of one moment. Indexes are left out, as they are made again from it, and so is every secret.
+copy of one moment. Indexes are skipped, as they can be rebuilt from it, and so is every secret.
 """
 
 import hashlib
@@ -40,11 +40,11 @@ _COUNTS: Mapping[str, str] = {
     "passages": "SELECT coalesce(sum(passages), 0) FROM corpora",
 }
 
-Progress = Callable[[str, int, int], None]  # what is being done, of which so many bytes of so many
+Progress = Callable[[str, int, int], None]  # the current step, bytes done, bytes in all
 
 
 class BackupUnusable(StorageError):
-    """A file is no backup, is damaged, or is of a newer version."""
+    """A file is not a backup, is damaged, or is of a newer version."""
 
     kind = "backup_unusable"
 
@@ -108,7 +108,7 @@ def _copy_database(file: Path, copy: Path, progress: Progress) -> tuple[str, dic
         source.execute("BEGIN")
         tables = {name for (name,) in source.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         if "alembic_version" not in tables:
-            raise DatabaseUnusable(f"{file} is no database of Footnote's, or holds nothing yet.")
+            raise DatabaseUnusable(f"{file} is not a Footnote database, or is empty.")
         size = int(source.execute("PRAGMA page_size").fetchone()[0])
 
         def tell(_: int, remaining: int, total: int) -> None:
@@ -195,7 +195,7 @@ def read_manifest(file: Path) -> BackupManifest:
 def restore_backup(file: Path, home: Path, progress: Progress) -> BackupManifest:
     """Put the database of a backup into a home that has none; its indexes have to be made then. Blocks.
 
-    What was to be answered when the backup was made may have been answered since: the platform is asked for it first.
+    Questions pending in the backup may have been answered since: the platform is asked for their answers first.
     Raises `BackupUnusable`, `HomeLocked`, and `HomeUnusable` where a database or restored settings are, or no room.
     """
     manifest = read_manifest(file)
@@ -212,8 +212,8 @@ def restore_backup(file: Path, home: Path, progress: Progress) -> BackupManifest
         with TemporaryDirectory(dir=home, prefix=".restoring-") as folder:
             with _explain_damage(file), tarfile.open(file) as archive:
                 _read_manifest(archive, file)
-                for one in manifest.parts:
-                    _extract(archive, one, Path(folder, one.name), file, progress)
+                for part in manifest.parts:
+                    _extract(archive, part, Path(folder, part.name), file, progress)
             copy = Path(folder, DATABASE)
             with closing(_connect(copy, "rw")) as connection, suppress(sqlite3.OperationalError):  # an older has none
                 connection.execute("UPDATE questions SET sending = 1 WHERE state <> 'done'")
@@ -252,7 +252,7 @@ def _read_manifest(archive: tarfile.TarFile, file: Path) -> BackupManifest:
         hint = "Install that version or a newer one, and restore it there."
         raise BackupUnusable(f"{file} was made by a newer Footnote ({read['version']}).", hint=hint)
     parts = tuple(BackupPart(**one) for one in read["parts"] if one["name"] in {DATABASE, SETTINGS})
-    if DATABASE not in {one.name for one in parts}:
+    if DATABASE not in {part.name for part in parts}:
         raise _damaged(file)
     return BackupManifest(
         datetime.fromisoformat(read["made"]), read["version"], read["schema"], read["counts"], parts, read["format"]
@@ -270,4 +270,4 @@ def _explain_damage(file: Path) -> Iterator[None]:
 
 
 def _damaged(file: Path) -> BackupUnusable:
-    return BackupUnusable(f"{file} is damaged, or no backup of Footnote's.", hint="Nothing was restored. Try another.")
+    return BackupUnusable(f"{file} is damaged, or not a Footnote backup.", hint="Nothing was restored. Try another.")

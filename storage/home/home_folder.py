@@ -58,7 +58,7 @@ def lock_home(home: Path) -> Iterator[None]:
 
 
 def find_lock_owner(home: Path) -> str | None:
-    """Describe who owns `home`; None where nobody does. Changes nothing. Raises `HomeUnusable`."""
+    """Describe the process that owns `home`; None if none does. Changes nothing. Raises `HomeUnusable`."""
     lock = FileLock(home / "lock", timeout=0)
     if not (home / "lock").exists():
         return None
@@ -72,13 +72,13 @@ def find_lock_owner(home: Path) -> str | None:
 
 
 def read_lock_command(home: Path) -> str:
-    """Return the command that owns `home`, such as "footnote serve"; empty where that is unknown or nobody does."""
+    """Return the command that owns `home`, such as "footnote serve"; empty if unknown or unowned."""
     owner = _read_owner(home / "lock.owner")
     return owner[1] if owner else ""
 
 
 def make_home(home: Path, *, instead: str = OTHER_HOME) -> None:
-    """Make the folder if it is missing, readable for its owner alone. Raises `HomeUnusable`, which tells `instead`."""
+    """Make the folder if it is missing, readable for its owner alone. Raises `HomeUnusable` with the hint `instead`."""
     try:
         home.parent.mkdir(parents=True, exist_ok=True)
         home.mkdir(mode=0o700, exist_ok=True)
@@ -88,9 +88,9 @@ def make_home(home: Path, *, instead: str = OTHER_HOME) -> None:
 
 
 def close_to_others(path: Path) -> None:
-    """Take from others all that they may do with a file or folder of ours, whoever made it so. Raises `OSError`.
+    """Remove other users' permissions on a file or folder of this user. Raises `OSError`.
 
-    What is not ours is left as it is, and so is a folder that everybody may use, such as `/tmp`: the doctor tells.
+    Others' files, and shared folders such as `/tmp`, stay as they are: the doctor reports them.
     """
     found = path.stat()
     if found.st_mode & 0o077 and found.st_uid == os.geteuid() and not found.st_mode & stat.S_ISVTX:
@@ -108,7 +108,7 @@ def make_private_file(path: Path) -> None:
 
 
 def name_command(arguments: Sequence[str]) -> str:
-    """Name a command line by its program and command; what follows may hold a question or a secret."""
+    """Name a command line by its program and command; its arguments may contain a question or a secret."""
     program, *rest = arguments or [""]
     path = Path(program)
     name = path.parent.name if path.stem == "__main__" else path.stem
@@ -159,16 +159,16 @@ class DatabaseFileState:
     revision: Literal["fits", "older", "newer", "empty"]
     faults: tuple[str, ...]  # what SQLite's check found, the first few
     whole: bool  # whether the check came to its end
-    unwritable: StorageError | None  # why nothing can be written to it; None where it can
+    unwritable: StorageError | None  # why it cannot be written; None if it can
 
 
 def inspect_database_file(file: Path, *, seconds: float, patience: float = _LOCK_SECONDS) -> DatabaseFileState:
     """Inspect SQLite's file; the check of its content ends after so many seconds. Blocks.
 
-    `patience` is how many seconds to wait for whoever keeps it locked.
+    `patience` is how many seconds to wait for a process that locks it.
 
     Raises:
-        StorageError: It cannot be read at all, or is no database of ours.
+        StorageError: It cannot be read at all, or is not a Footnote database.
     """
     try:
         with closing(_connect_file(file, "ro", patience)) as connection:
@@ -180,7 +180,7 @@ def inspect_database_file(file: Path, *, seconds: float, patience: float = _LOCK
 
 
 def holds_passages(file: Path) -> bool:
-    """Return whether SQLite's file has a passage; also where it cannot be told, as opening it says why. Blocks."""
+    """Return whether SQLite's file has a passage; True if unknown, as opening the file reports why. Blocks."""
     if not file.exists():
         return False
     try:

@@ -2,5 +2,5 @@
 
 import os
 
-# Else onnxruntime tells Microsoft of each process that imports it, and keeps an id of the machine in its user's folder.
+# Otherwise onnxruntime reports each process that imports it to Microsoft, and stores a machine id in the user's folder.
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")

@@ -48,7 +48,7 @@ def open_answer_reader(path: Path | None = None, folder: Path | None = None) -> 
 
 
 def build_row(question: Sequence[int], heading: Sequence[int]) -> list[int]:
-    """Return the tokens that stand before a passage's own: the question, and the passage's heading if it has one."""
+    """Return the tokens before a passage's own: the question, and the passage's heading if it has one."""
     return [_FIRST, *question, _BETWEEN, *([*heading, _BETWEEN] if heading else [])]
 
 

@@ -28,7 +28,7 @@ class ChromaServer:
     database: str = ""
     token: str = ""
     scheme: TokenScheme = "x-chroma-token"
-    ca_file: Path | None = None  # who signed the server's certificate, where no public authority did
+    ca_file: Path | None = None  # the authority of the server's certificate, unless it is a public one
     seconds: float = SERVER_SECONDS
 
     @property
@@ -72,7 +72,7 @@ def _make_settings() -> Any:
 
 
 def _drop_unstarted(folder: str) -> None:
-    """Take what Chroma keeps of a folder that it could not open: it would be used by whoever opens the folder next."""
+    """Discard Chroma's cached state of a folder that it could not open: the next opening would reuse it."""
     from chromadb.api.shared_system_client import SharedSystemClient
 
     if folder not in SharedSystemClient._identifier_to_refcount:  # noqa: SLF001 - there is no other way to them
@@ -145,7 +145,7 @@ def _greet_server(place: ChromaServer, tls: ssl.SSLContext | Literal[True]) -> t
 
 
 def _get(client: Any, place: ChromaServer, path: str) -> Any:
-    """Return what the server answers; None where it is no JSON. Raises `StorageError` where it refuses the token."""
+    """Return the server's response; None if it is not JSON. Raises `StorageError` if it refuses the token."""
     reply = client.get(f"{place.url.rstrip('/')}/api/v2/{path}")
     if reply.status_code in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
         hint = "Check [chroma] token, and by scheme how it is sent."
@@ -197,7 +197,7 @@ def probe_chroma(place: ChromaServer) -> None:
             with _doing(place, "cannot be searched"):
                 found = collection.query(query_embeddings=[_PROBE], n_results=1)["ids"]
             if found != [["a"]]:
-                raise StorageError(f"The Chroma server at {place.url} does not find what was written.")
+                raise StorageError(f"The Chroma server at {place.url} does not find the written vectors.")
         finally:
             with _doing(place, "lets nothing be removed"):
                 client.delete_collection(name)

@@ -59,7 +59,7 @@ class DenseIndex:
 
     @_translating_errors
     def delete(self, corpus: str, ids: Sequence[str]) -> None:
-        """Remove vectors. Unknown ids are no error."""
+        """Remove vectors. Unknown ids are ignored."""
         collection = self._collection(corpus)
         for start in range(0, len(ids), DELETE_BATCH):
             collection.delete(ids=list(ids[start : start + DELETE_BATCH]))
@@ -127,9 +127,11 @@ class DenseIndex:
 
     @_translating_errors
     def total(self) -> int:
-        """Return how many passages there are of all corpora, whoever made their vectors."""
+        """Return how many passages all corpora have, whichever embedder made their vectors."""
         collections = self._client.list_collections()
-        return sum(int(one.count()) for one in collections if one.name.startswith(COLLECTION_PREFIX))
+        return sum(
+            int(collection.count()) for collection in collections if collection.name.startswith(COLLECTION_PREFIX)
+        )
 
     @_translating_errors
     def remove(self, corpus: str) -> None:
@@ -160,7 +162,7 @@ class DenseIndex:
 
     @_translating_errors
     def rebuild(self, corpus: str) -> "DenseRebuild":
-        """Begin to make the index of a corpus again beside the old one, or go on where that was cut short."""
+        """Start to rebuild the index of a corpus next to the old one, or continue an interrupted rebuild."""
         collections = {collection.name: collection for collection in self._client.list_collections()}
         old = collections.get(COLLECTION_PREFIX + corpus)
         kept = old if old and self._is_comparable(old) else None
@@ -200,7 +202,7 @@ class DenseRebuild:
     def adopt(self, passages: Sequence[Passage]) -> set[str]:
         """Take over the vectors that fit of passages of the corpus, and return the ids of the others."""
         with translate_chroma_errors(self._index.place):
-            missing = {one.id: one for one in passages}
+            missing = {passage.id: passage for passage in passages}
             for key in self._new.get(ids=list(missing), include=[])["ids"] if missing else ():
                 missing.pop(key)
             if missing and self._old is not None:
@@ -222,7 +224,7 @@ class DenseRebuild:
 
 
 def read_fitting(collection: Any, passages: Sequence[Passage]) -> dict[str, Vectors]:
-    of = {one.id: one for one in passages}
+    of = {passage.id: passage for passage in passages}
     found = collection.get(ids=list(of), include=["embeddings", "metadatas"])
     rows = zip(found["ids"], found["embeddings"], found["metadatas"], strict=True)
     return {
@@ -234,4 +236,4 @@ def read_fitting(collection: Any, passages: Sequence[Passage]) -> dict[str, Vect
 
 def write_vectors(collection: Any, passages: Sequence[Passage], vectors: Vectors) -> None:
     metadatas = [{"hash": one.hash, "document": one.document} for one in passages]
-    collection.upsert(ids=[one.id for one in passages], embeddings=vectors, metadatas=metadatas)
+    collection.upsert(ids=[passage.id for passage in passages], embeddings=vectors, metadatas=metadatas)

@@ -45,7 +45,7 @@ class Embedder(Protocol):
         """Return how well it knows the script that `text` is written in: 0 not at all, 1 wholly."""
 
     def embed(self, texts: Sequence[str], *, polite: bool = False) -> Vectors:
-        """Embed texts in order, empty ones too; what is longer than the model reads is cut. Blocks.
+        """Embed texts in order, empty ones too; texts longer than the model reads are cut. Blocks.
 
         `polite` leaves a core to others: for bulk work in a process that also answers.
 
@@ -66,7 +66,7 @@ class VectorMemory:
         self._lock = threading.Lock()
 
     def embed(self, texts: Sequence[str], *, polite: bool = False) -> Vectors:
-        """Return what the embedder does, and ask it only for what is new. Raises `EmbeddingUnavailable`."""
+        """Embed texts, calling the embedder only for new ones. Raises `EmbeddingUnavailable`."""
         with self._lock:
             known = {text: self._vectors[text] for text in texts if text in self._vectors}
         new = [text for text in dict.fromkeys(texts) if text not in known]
@@ -91,7 +91,7 @@ class VectorMemory:
 
 
 class RememberingEmbedder:
-    """An embedder that is not asked for what was embedded elsewhere."""
+    """An embedder that reuses vectors computed elsewhere."""
 
     def __init__(self, embedder: Embedder, most: int = 2 * REMEMBERED_VECTORS) -> None:
         """Remember so many vectors until they are wanted."""
@@ -107,7 +107,7 @@ class RememberingEmbedder:
 
 
 SECRET_WORDS = frozenset({"authorization", "credentials", "headers", "key", "password", "secret", "token"})
-SHORTEST_SECRET = 6  # what is shorter is no key, and hiding it would tear words apart
+SHORTEST_SECRET = 6  # shorter values are not keys, and hiding them would tear words apart
 HIDDEN = "[hidden]"
 
 
@@ -142,7 +142,7 @@ def _iterate_strings(value: Any) -> Iterator[str]:
             yield from _iterate_strings(inner)
 
 
-MOST_CHARACTERS_SENT = 8_000  # services refuse what is too long for them instead of cutting it
+MOST_CHARACTERS_SENT = 8_000  # services refuse longer texts instead of cutting them
 SERVICE_BATCH = 64  # the least that any of the services takes in one call is 96
 POLITE_BATCH = 16
 LONGEST_CAUSE = 200
@@ -242,7 +242,7 @@ ROUNDED = "-int8"  # what the name of a model has that computes with eight bits
 
 
 def are_comparable(name: str, other: str) -> bool:
-    """Return whether vectors of both embedders can stand beside each other: those of one model, rounded or not."""
+    """Return whether vectors of both embedders can be compared: those of one model, rounded or not."""
     return name.replace(ROUNDED, "") == other.replace(ROUNDED, "")
 
 
@@ -273,7 +273,7 @@ READER_SHA256 = "8c1b2329842db16375ee67c172f9821bfad2415a5beebc54ce57d082cac172e
 """The digest of the weights of the reader of answers."""
 
 
-INDEX_SCHEMA = 2  # raised whenever what is written into an index changes; indexes with another number are made again
+INDEX_SCHEMA = 2  # raised with every change of the index contents; indexes with another number are rebuilt
 
 
 def aliases_text(document: Document, passage: Passage) -> str:
@@ -311,7 +311,7 @@ class LazyReader(Generic[Found]):
         self._ask: Callable[..., Found] | None = None
 
     async def __call__(self, *asked: Any) -> Found:
-        """Return what the model says of what is asked. Raises `EmbeddingUnavailable` if it cannot be loaded."""
+        """Return the model's result. Raises `EmbeddingUnavailable` if it cannot be loaded."""
         return await self._worker.run(self._call, *asked)
 
     def _call(self, *asked: Any) -> Found:

@@ -1,4 +1,4 @@
-"""Whether the indexes of a home serve what the manifest lists, asked before anything is opened for work."""
+"""Check whether the indexes of a home fit its manifest, before anything is opened for work."""
 
 from collections.abc import Sequence
 from contextlib import closing
@@ -18,7 +18,7 @@ PROBE_WORDS = 8  # of a passage of each corpus, to find out whether a search wor
 
 
 async def find_probe(manifest: Manifest) -> str:
-    """Return words to search for: the first of a passage of each corpus. Empty where nothing is listed."""
+    """Return words to search for: the first of a passage of each corpus. Empty if there are no passages."""
     firsts = [await manifest.listed(corpus.name, limit=1) for corpus in await manifest.catalogue()]
     texts = (passage.text for versions in firsts for version in versions for passage in version.passages[:1])
     return " ".join(word for text in texts for word in text.split()[:PROBE_WORDS])
@@ -27,9 +27,9 @@ async def find_probe(manifest: Manifest) -> str:
 def find_stale_indexes(
     home: Path, chroma: ChromaLocation, embedder: Embedder, corpora: Sequence[CorpusInfo], probe: str
 ) -> tuple[str, ...]:
-    """Return why the indexes of a home do not fit what is listed, if they do not. Only its owner may ask. Blocks.
+    """Return why the indexes of a home do not fit its manifest, if so. Only the home's owner may call this. Blocks.
 
-    Raises `IndexStale` where a search for `probe` fails.
+    Raises `IndexStale` if a search for `probe` fails.
     """
     folders = [home / "lexical", *([chroma] if isinstance(chroma, Path) else [])]
     if missing := [folder for folder in folders if not folder.exists()]:
@@ -47,15 +47,15 @@ def find_stale_indexes(
 
 
 _LOST_HINT = (
-    "Nothing was changed. Restore it from a backup; or, to begin anew, move the folders chroma and lexical away and"
+    "Nothing was changed. Restore it from a backup; or, to start again, move the folders chroma and lexical away and"
     " ingest again."
 )
 
 
 def refuse_lost_database(home: Path, chroma: ChromaLocation) -> None:
-    """Raise `DatabaseUnusable` where SQLite's file is missing or empty, and the indexes beside it are not. Blocks.
+    """Raise `DatabaseUnusable` if SQLite's file is missing or empty while the indexes next to it are not. Blocks.
 
-    They never hold a passage that the database does not know: so it was lost.
+    Indexes never hold a passage that the database does not have, so the database was lost.
     """
     file = home / "footnote.db"
     if holds_passages(file):
@@ -63,9 +63,9 @@ def refuse_lost_database(home: Path, chroma: ChromaLocation) -> None:
     try:
         held = _count_indexed(home, chroma)
     except StorageError:
-        held = 1  # what was never used is not damaged
+        held = 1  # an unused index cannot be damaged
     if held:
-        raise DatabaseUnusable(f"{file} is missing or empty, but the indexes beside it are not.", hint=_LOST_HINT)
+        raise DatabaseUnusable(f"{file} is missing or empty, but the indexes next to it are not.", hint=_LOST_HINT)
 
 
 def _count_indexed(home: Path, chroma: ChromaLocation) -> int:

@@ -51,7 +51,7 @@ def index_version(version: StoredVersion) -> IndexedVersion:
 
 def passage_terms(document: Document, passages: Iterable[Passage]) -> tuple[str, ...]:
     """Return the terms by which each passage of a document is found, joined by spaces."""
-    texts = ("\n".join((indexed_text(document, one), aliases_text(document, one))) for one in passages)
+    texts = ("\n".join((indexed_text(document, passage), aliases_text(document, passage))) for passage in passages)
     return tuple(" ".join(terms(text, document.language)) for text in texts)
 
 

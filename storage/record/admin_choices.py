@@ -57,7 +57,7 @@ class ApprovedExamples:
     async def all(self) -> tuple[ApprovedExample, ...]:
         """Return all examples, the newest first, but those whose answer was taken back since."""
         rows = await self._read()
-        split = ((one, {key: value for key, value in one.body.items() if key != _ANSWER}) for one in rows)
+        split = ((row, {key: value for key, value in row.body.items() if key != _ANSWER}) for row in rows)
         return tuple(replace(one, body=body) for one, body in split if body or one.body == body)
 
     async def answers(self) -> tuple[ApprovedExample, ...]:

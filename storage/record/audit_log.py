@@ -48,7 +48,7 @@ class AuditLog:
     async def append(self, *added: LogEntry) -> tuple[int, ...]:
         """Append entries, all or none, and return their numbers. They are on the disk when this returns.
 
-        Raises `TypeError` or `ValueError` for a body that is no strict JSON.
+        Raises `TypeError` or `ValueError` for a body that is not strict JSON.
         """
         prepared = self.prepare(*added)
         await self.database.write(prepared.insert)

@@ -212,7 +212,9 @@ class RecordSearch:
         """Return the entries of turns, oldest first, but for their steps."""
         chosen = select(*ENTRY_COLUMNS).where(entries.c.kind != EntryKind.STEP.value).order_by(entries.c.seq)
         queries = [chosen.where(entries.c.turn_id.in_(ids)) for ids in split_chunks(turn_ids)]
-        rows = await self.database.read(lambda connection: [row for one in queries for row in connection.execute(one)])
+        rows = await self.database.read(
+            lambda connection: [row for query in queries for row in connection.execute(query)]
+        )
         found: dict[str, tuple[LogEntry, ...]] = {}
         for row in rows:
             found[row.turn_id] = (*found.get(row.turn_id, ()), parse_entry(row))

@@ -91,7 +91,7 @@ class VectorUses:
             for corpus, ids in grouped.items()
             for chunk in split_chunks(ids)
         ]
-        await self.database.write(lambda it: [it.execute(one) for one in deletions], WritePriority.BATCH)
+        await self.database.write(lambda it: [it.execute(deletion) for deletion in deletions], WritePriority.BATCH)
 
     async def forget_others(self, corpora: Collection[str]) -> None:
         """Forget the vectors of all corpora but these."""
@@ -146,7 +146,7 @@ class LazyVectors:
         found: dict[str, Vectors] = {}
         for passages in _by_corpus(one for _, one in self._add_fresh(found, rows)):
             held = await self.read_pool.run(self.dense.fitting, passages)
-            found |= {_name(one): held[one.id] for one in passages if one.id in held}
+            found |= {_name(passage): held[passage.id] for passage in passages if passage.id in held}
         self._used.update(PassageRef(one.corpus, one.document, one.id) for _, one in rows if _name(one) in found)
         if len(self._used) >= NOTED_AT_ONCE:
             self._start(self._note_uses())
@@ -171,7 +171,7 @@ class LazyVectors:
         new: list[PassageRow] = []
         for passages in _by_corpus(one for _, one in rows):
             held = await self.read_pool.run(self.dense.fitting, passages)
-            lacking = {one.id for one in passages if one.id not in held}
+            lacking = {passage.id for passage in passages if passage.id not in held}
             new += [row for row in rows if row[1].id in lacking]
         for start in range(0, len(new), EMBEDDED_AT_ONCE):
             part = new[start : start + EMBEDDED_AT_ONCE]
@@ -185,7 +185,7 @@ class LazyVectors:
 
     async def drop(self, corpus: str, keys: Sequence[str]) -> None:
         """Keep nothing more of documents that have changed."""
-        await self.remove([(corpus, one) for one in await self.uses.of_documents(corpus, keys)])
+        await self.remove([(corpus, id_) for id_ in await self.uses.of_documents(corpus, keys)])
 
     async def flush(self) -> None:
         """Wait until all is kept that is to be kept."""
@@ -268,7 +268,7 @@ class LazyVectors:
             used = await self.uses.known(corpus)
             if count > len(used):
                 held = await self.read_pool.run(self.dense.contents, corpus)
-                found += [(corpus, one) for one in sorted(held.keys() - used)]
+                found += [(corpus, key) for key in sorted(held.keys() - used)]
         return found
 
     async def remove(self, gone: Sequence[tuple[str, str]]) -> None:
@@ -302,5 +302,5 @@ def _key(row: PassageRow) -> str:
 
 
 def _by_corpus(passages: Iterable[Passage]) -> list[list[Passage]]:
-    ordered = sorted({one.id: one for one in passages}.values(), key=lambda one: one.corpus)
+    ordered = sorted({passage.id: passage for passage in passages}.values(), key=lambda one: one.corpus)
     return [list(group) for _, group in groupby(ordered, key=lambda one: one.corpus)]

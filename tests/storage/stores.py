@@ -123,7 +123,7 @@ def damage_postings(folder: Path, corpus: str, words: str) -> None:
             for n in range(1, 301)
         ]
         index.follow(versions, (), start + 300)
-    file = max(folder.glob("*.idx"), key=lambda one: one.stat().st_size)
+    file = max(folder.glob("*.idx"), key=lambda path: path.stat().st_size)
     content = file.read_bytes()  # its end says what it is, and stays
     file.write_bytes(Random(3).randbytes(len(content) - 200) + content[-200:])
 

@@ -99,7 +99,10 @@ async def texts(manifest: Manifest, key: str = "a", corpus: str = "c") -> list[s
 
 def shown(versions: tuple[PackedVersion, ...]) -> Mapping[tuple[str, str], tuple[str, ...]]:
     """Return what versions say, by their documents."""
-    return {(one.document.corpus, one.document.key): tuple(it.text for it in one.body.all()) for one in versions}
+    return {
+        (version.document.corpus, version.document.key): tuple(it.text for it in version.body.all())
+        for version in versions
+    }
 
 
 async def test_all_that_is_known_of_a_passage_and_its_document_comes_back(manifest: Manifest) -> None:

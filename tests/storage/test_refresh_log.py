@@ -84,8 +84,8 @@ async def test_what_runs_that_ended_did_is_summed_up(database):
         if outcome:
             await runs.end(number, TWO, outcome)
     found = {
-        (one.corpus, one.state): (one.runs, one.done["added"], one.done["passages_removed"])
-        for one in await runs.totals()
+        (total.corpus, total.state): (total.runs, total.done["added"], total.done["passages_removed"])
+        for total in await runs.totals()
     }
     assert found == {("c", RunState.DONE): (2, 2, 16), ("c", RunState.FAILED): (1, 0, 0)}
 

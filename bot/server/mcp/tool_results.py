@@ -173,9 +173,9 @@ def _quote_lines(head: str, lines: Iterable[str], random: Random) -> str:
 
 
 def _list_sources(sources: Sequence[SourceItem]) -> Iterator[str]:
-    for one in sources:
-        yield f"[{one.number}] {_place(one)}"
-        yield f"    “{one.quote}”"
+    for source in sources:
+        yield f"[{source.number}] {_place(source)}"
+        yield f"    “{source.quote}”"
 
 
 def _list_passages(passages: Sequence[PassageItem]) -> Iterator[str]:

@@ -187,7 +187,7 @@ def describe_state(state: ServerState) -> Iterator[Metric]:
         ["corpus", "state"],
         (((one.corpus, one.state), one.runs) for one in state.runs),
     )
-    done = [(one.corpus, name, number) for one in state.runs for name, number in one.done.items()]
+    done = [(run.corpus, name, number) for run in state.runs for name, number in run.done.items()]
     for unit in ("documents", "passages"):
         yield _counter(
             f"refresh_{unit}",

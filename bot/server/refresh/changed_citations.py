@@ -57,7 +57,7 @@ async def _still_holds(
     """
     citations = [cited[number] for number in sentence.citations if number in cited]
     standing = tuple(found for one in citations if (found := _find_standing(one, pages)))
-    gone = [one for one in citations if not _find_standing(one, pages)]
+    gone = [citation for citation in citations if not _find_standing(citation, pages)]
     places = [_find_places(sentence.text, one, pages) for one in gone]
     stood = [
         [await supports(_select_likest(sentence.text, one.quote), (place,)) for place in there if one.quote]
@@ -82,7 +82,7 @@ def _find_standing(citation: Citation, pages: Pages) -> Evidence | None:
     wanted = _join_space(citation.passage_text)
     same = next((one for one in passages if wanted and wanted in _join_space(one.text)), None)
     quoted = find_verbatim_passage(citation.quote, passages)
-    found = same or next((one for one in passages if quoted and one.id == quoted), None)
+    found = same or next((passage for passage in passages if quoted and passage.id == quoted), None)
     return _build_evidence(found, document) if found else None
 
 
@@ -95,7 +95,7 @@ def _find_places(sentence: str, citation: Citation, pages: Pages) -> list[Eviden
     if document is None or not passages:
         return []
     wanted = set(content_terms(_select_likest(sentence, citation.quote) or sentence))
-    shared = [len(wanted & set(content_terms(one.text))) for one in passages]
+    shared = [len(wanted & set(content_terms(passage.text))) for passage in passages]
     ranked = zip(passages, shared, strict=True)
     return [_build_evidence(one, document) for one, count in ranked if count == max(shared)][:_MOST_TRIED]
 
@@ -103,7 +103,7 @@ def _find_places(sentence: str, citation: Citation, pages: Pages) -> list[Eviden
 def _select_likest(sentence: str, quote: str) -> str:
     """Return the sentence of a quotation that an answer's sentence has most of: others stand on the rest."""
     wanted, parts = set(content_terms(sentence)), [quote[start:end] for start, end in sentence_spans(quote)]
-    return max(parts, key=lambda one: len(wanted & set(content_terms(one))), default=quote)
+    return max(parts, key=lambda part: len(wanted & set(content_terms(part))), default=quote)
 
 
 def _describe_loss(sentence: AnsweredSentence, gone: Citation, pages: Pages) -> LostSentence:

@@ -112,7 +112,7 @@ async def reread_document(
                 raise
             failures.append(error)
     # What is read as a whole says so of any address: that tells something only of a document that is its own.
-    unheard = [one for one in failures if known or not isinstance(one, SingleReadUnsupported)]
+    unheard = [failure for failure in failures if known or not isinstance(failure, SingleReadUnsupported)]
     if not reports and (unheard or (failures and len(failures) == len(names))):
         raise (*unheard, *failures)[0]
     if not reports:

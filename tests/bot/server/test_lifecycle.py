@@ -197,9 +197,9 @@ def heard() -> Iterator[Log]:
         one.setLevel(logging.INFO)
         one.addHandler(log)
     yield log
-    for one in loggers:
-        one.removeHandler(log)
-        one.setLevel(logging.NOTSET)
+    for logger in loggers:
+        logger.removeHandler(log)
+        logger.setLevel(logging.NOTSET)
 
 
 async def served(channel: Channel, *, signals: int = 1) -> None:

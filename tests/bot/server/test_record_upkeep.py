@@ -111,7 +111,7 @@ async def test_what_is_too_old_is_erased_each_day_and_no_key_is_needed_for_it(
         assert all(entry.erased for entry in await log.turn("old")) == erased
 
     assert await Checkpoints(database).latest() is None
-    assert not [one for one in caplog.records if one.levelname == "WARNING"]
+    assert not [record for record in caplog.records if record.levelname == "WARNING"]
 
 
 @pytest.mark.parametrize("status", [200, 500])

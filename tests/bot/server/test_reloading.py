@@ -77,5 +77,5 @@ async def test_settings_change_under_load_by_signal_and_by_command(here: Path) -
         turns = [await records.audit.turn(answer_id) for answer_id in asked]
     opened = {one[0].turn_id: frozenset(one[0].body["corpora"]) for one in turns}
     assert len(opened) == len(asked) > CHANGES
-    assert all([entry.kind for entry in one].count(EntryKind.TURN_CLOSED) == 1 for one in turns)
+    assert all([entry.kind for entry in turn].count(EntryKind.TURN_CLOSED) == 1 for turn in turns)
     assert all(scope in scopes[asked[answer_id] :] for answer_id, scope in opened.items())

@@ -160,7 +160,7 @@ def test_cloud_is_used_whole(cloud: ChromaServer) -> None:
     """By token and certificate, in the database that the token is for, and within its quotas."""
     probe_chroma(cloud)
     ids = [f"{number:04}" for number in range(MOST * 2 + 1)]
-    passages = [Passage(one, "c", "d", "", one, 0, one) for one in ids]
+    passages = [Passage(id_, "c", "d", "", id_, 0, id_) for id_ in ids]
     with closing(DenseIndex(cloud, embedder="e")) as index:
         for start in range(0, len(ids), 32):
             part = passages[start : start + 32]

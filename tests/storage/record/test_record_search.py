@@ -253,7 +253,7 @@ async def test_questions_that_found_nothing_are_grouped_by_likeness(database: Da
 
     groups = await RecordSearch(database).unanswered()
 
-    assert [sorted(one.question for one in group.members) for group in groups] == [
+    assert [sorted(member.question for member in group.members) for group in groups] == [
         sorted(ASKED[place] for place in places) for places in ([0, 2, 3], [1, 4], [5])
     ]
 
@@ -263,5 +263,5 @@ def test_every_question_stands_in_one_group(asked: list[str]) -> None:
     numbered = list(enumerate(asked))
     groups = group_questions(numbered, lambda one: one[1])
 
-    assert sorted(one for group in groups for one in group.members) == numbered
+    assert sorted(member for group in groups for member in group.members) == numbered
     assert [len(group.members) for group in groups] == sorted((len(group.members) for group in groups), reverse=True)

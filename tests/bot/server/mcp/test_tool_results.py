@@ -57,7 +57,7 @@ def rendered(words: str) -> list[tuple[Any, str]]:
         build_verdict(answered(answer=checked), "It is so."),
         build_passages((found,)),
     )
-    return [(one, render_result(one, Random(1))) for one in results]
+    return [(result, render_result(result, Random(1))) for result in results]
 
 
 def injections() -> list[str]:

@@ -88,7 +88,7 @@ async def test_spans_of_one_turn_are_one_trace_and_hold_nothing_that_was_said() 
     assert spans["queue"].parent_span_id == spans["delivery"].parent_span_id == spans["turn"].span_id
     assert not spans["turn"].parent_span_id
     assert spans["delivery"].end_time_unix_nano - spans["delivery"].start_time_unix_nano == 1_000_000_000
-    about = {one.key: one.value for one in spans["chat m"].attributes}
+    about = {attribute.key: attribute.value for attribute in spans["chat m"].attributes}
     assert about["gen_ai.response.model"].string_value == "m"
     assert not any(SECRET.encode() in body for body in collector.bodies)
 

@@ -35,7 +35,7 @@ def make_closing(turn_id: str, failure: Failure | None = None, steps: tuple[Step
     result = TurnResult(turn_id, Answer(status), SECRET, "wikichat", "m", Usage(3, 2, 200, 40, 1.0), 2.0, failure)
     result = replace(result, effort="quick")
     entries = build_closing_entries(result, steps, [WithheldSentence(SECRET, "why")], ())
-    return [LogEntry(turn_id, one.kind, one.body, at=BEGUN + timedelta(seconds=2)) for one in entries]
+    return [LogEntry(turn_id, entry.kind, entry.body, at=BEGUN + timedelta(seconds=2)) for entry in entries]
 
 
 def make_delivery(turn_id: str, **changes: Any) -> LogEntry:

@@ -96,7 +96,7 @@ async def test_a_bad_row_hides_no_other(tmp_path: Path, column: str) -> None:
             connection.execute(f"UPDATE entries SET {column} = {value} WHERE seq = 3")
             connection.execute("UPDATE entries SET leaf = x'00' WHERE seq = 8")
         with open_database("", home=tmp_path) as database:
-            found = " ".join(one.what for one in (await verify_record(database)).findings)
+            found = " ".join(finding.what for finding in (await verify_record(database)).findings)
         assert ("entry 3" in found, "entry 8" in found, "entry 6" in found) == (True, True, False), value
 
 
@@ -132,7 +132,7 @@ def test_a_key_is_its_owners_alone_and_replaced_without_loss(tmp_path: Path) -> 
     second = create_key(file, first.name)
 
     assert (load_key(file), first.name == second.name, first == second) == (second, True, False)
-    assert [one.stat().st_mode & 0o777 for one in file.parent.iterdir()] == [0o600, 0o600]
+    assert [path.stat().st_mode & 0o777 for path in file.parent.iterdir()] == [0o600, 0o600]
     file.write_text("nonsense")
     with pytest.raises(KeyUnusable, match="cannot be read"):
         load_key(file)
@@ -173,4 +173,4 @@ async def test_a_clock_that_was_set_back_is_told_and_is_no_fault(tmp_path: Path)
         )
         found = await verify_record(database)
 
-    assert (found.findings, [one.what[:8] for one in found.notices]) == ((), ["entry 3:"])
+    assert (found.findings, [notice.what[:8] for notice in found.notices]) == ((), ["entry 3:"])
