@@ -1,6 +1,6 @@
 """Serve HTTP: `/healthz`, `/readyz`, and the routes that platforms add, by uvicorn on a socket that is bound already.
 
-It tells nobody what is asked or answered, and names no secret.
+It shows no question, answer or secret.
 """
 
 import asyncio
@@ -104,7 +104,7 @@ class _Connection(H11Protocol):
 
     @property
     def is_waiting(self) -> bool:
-        """Whether it has not sent the whole of a request, or none since the last, or does not read what it is told."""
+        """Whether its request is incomplete, or none came since the last, or it does not read its response."""
         return self.cycle is None or self.cycle.more_body or self._is_answered or self.flow.write_paused
 
     @property
@@ -112,7 +112,7 @@ class _Connection(H11Protocol):
         return self.cycle is not None and self.cycle.response_complete
 
     def _look(self, before: object) -> None:
-        """Close it where it waits for the same part of the same request as when it was looked at before."""
+        """Close it if it still waits for the same part of the same request as at the last check."""
         now = (self.cycle, self._is_answered)
         if now == before and self.is_waiting:
             self.transport.abort()
@@ -155,7 +155,7 @@ PROBES = ("/healthz", "/readyz")
 METRICS = "/metrics"
 MAX_BODY_BYTES = 1024 * 1024  # platforms send some tens of thousands at most
 GRACE_SECONDS = 3
-CLIENT_GONE = 499  # the status that is logged where whoever asks has left before all of the request was there
+CLIENT_GONE = 499  # logged if the client disconnects before its request is complete
 
 
 class CannotListen(Exception):
@@ -190,7 +190,7 @@ def bind_socket(host: str, port: int) -> socket.socket:
         "of the machine; port 0 takes any."
     )
     try:
-        host.encode("idna")  # where that fails, the socket would not be closed
+        host.encode("idna")  # if that failed later, the socket would not be closed
         return socket.create_server((host, port), family=family)
     except UnicodeError as error:
         raise CannotListen(f"Nothing can listen at {host}:{port}: it is not a host name.", hint=hint) from error
@@ -220,8 +220,8 @@ def build_http_app(checks: Mapping[str, ReadinessCheck], redact: Redact, routes:
     async def readyz(_: Request) -> Response:
         reasons = await readiness.reasons()
         is_ready = reasons.keys() <= ADVISORY
-        told = {"status": "ready" if is_ready else "not ready", "reasons": reasons}
-        return JSONResponse(told, status_code=200 if is_ready else 503)
+        payload = {"status": "ready" if is_ready else "not ready", "reasons": reasons}
+        return JSONResponse(payload, status_code=200 if is_ready else 503)
 
     probes = [Route(path, probe) for path, probe in zip(PROBES, (healthz, readyz), strict=True)]
     return Starlette(routes=[*probes, *routes], middleware=[Middleware(RequestLog)], max_body_size=MAX_BODY_BYTES)

@@ -1,7 +1,7 @@
-"""Embed for lazy corpora what is likely to be asked next, while nobody asks and nothing is refreshed.
+"""Embed passages of lazy corpora that are likely to be asked for next, while there are no questions or refreshes.
 
-First come the documents that answers cite most often, then those that have the most other titles, as what is linked
-most has many. A question stops it within some hundredths of a second.
+First come the documents that answers cite most often, then those with the most other titles, as much-linked documents
+have many. A question interrupts this within some hundredths of a second.
 """
 
 import asyncio
@@ -27,12 +27,12 @@ REST_SECONDS = 3_600.0  # once all was done, or nothing more can be kept
 MOST_DOCUMENTS = 20_000  # of each kind
 DOCUMENTS_AT_ONCE = 20
 SCANNED_AT_ONCE = 20_000  # numbers of versions
-EARLY = 4.0  # half-lives: what was asked for counts more
+EARLY = 4.0  # half-lives, so that vectors made for questions count more
 
 
 @dataclass(frozen=True)
 class IdleEmbedding:
-    """What is done in idle hours; `busy` says whether anything else is."""
+    """Embeds in idle hours; `busy` returns whether other work is running."""
 
     passages: PassageStore
     busy: Callable[[], bool]
@@ -43,7 +43,7 @@ class IdleEmbedding:
         return not self.busy() and self.clock() - self.passages.activity.last >= self.quiet
 
     async def work(self) -> bool:
-        """Embed until somebody asks; return whether nothing was left to do."""
+        """Embed until a question comes; return whether all is done."""
         manifest = self.passages.manifest
         lazy = [one.name for one in await manifest.catalogue() if one.dense is DenseMode.LAZY]
         if not lazy:
@@ -70,7 +70,7 @@ class IdleEmbedding:
         return True
 
     async def _find_linked(self, corpora: Sequence[str]) -> list[DocumentId]:
-        """Return the documents with the most other titles, the first of them first; none once somebody asks."""
+        """Return the documents with the most other titles, most first; none once a question comes."""
         manifest, best = self.passages.manifest, list[tuple[int, DocumentId]]()
         for start in range(0, (await manifest.lag(0, 1)).head, SCANNED_AT_ONCE):
             if not self.idle():

@@ -1,4 +1,4 @@
-"""Keep the record: each day erase what is too old, sign the head of the tree, and give it away.
+"""Maintain the record: each day erase old entries, sign the head of the tree, and deliver it.
 
 A head that cannot be given away is tried again; a later one says all that it did. Where several processes share the
 database, one of them does it.
@@ -32,41 +32,41 @@ _DAY = timedelta(days=1)
 _POST_SECONDS = 30.0
 
 Outlet = Callable[[str], Awaitable[None]]
-"""Gives a checkpoint away. Raises `NotGiven`."""
+"""Delivers a checkpoint. Raises `NotGiven`."""
 
 
 class NotGiven(Exception):
-    """A checkpoint could not be given away."""
+    """A checkpoint could not be delivered."""
 
 
 @dataclass
 class RecordUpkeep:
-    """What is done each day, and what of it is still to be done."""
+    """The daily maintenance of the record, and the deliveries that are still pending."""
 
     database: Database
     read: Callable[[], Settings]  # the settings in force
-    outlets: Callable[[], Mapping[str, Outlet]]  # where checkpoints go, by these
+    outlets: Callable[[], Mapping[str, Outlet]]  # receivers of checkpoints by name
     owner: str
     clock: Callable[[], datetime]
     last: datetime | None = None  # when it was done last
-    pending: dict[str, str] = field(default_factory=dict)  # the checkpoint that each outlet has yet to get
+    pending: dict[str, str] = field(default_factory=dict)  # the checkpoint that each outlet still lacks
 
     async def look(self) -> None:
-        """Do what is due, and log what fails: it is tried again at the next look."""
+        """Do the work that is due; failures are logged, and retried at the next check."""
         try:
             if await Leases(self.database).take(_LEASE, self.owner, self.clock(), 3 * LOOK_SECONDS):
                 await self._work()
         except StorageError as error:
-            log.warning("the record could not be kept", extra={"cause": f"{error} {error.hint}"})
+            log.warning("maintaining the record failed, retrying", extra={"cause": f"{error} {error.hint}"})
         except Exception:
-            log.exception("the record could not be kept")
+            log.exception("maintaining the record failed, retrying")
         outlets = self.outlets()
         self.pending = {name: note for name, note in self.pending.items() if name in outlets}
         for name, note in list(self.pending.items()):
             try:
                 await outlets[name](note)
             except NotGiven as error:
-                log.warning("a checkpoint could not be given away yet: %s", name, extra={"cause": str(error)})
+                log.warning("delivering a checkpoint failed, retrying: %s", name, extra={"cause": str(error)})
             else:
                 del self.pending[name]
 
@@ -82,7 +82,7 @@ class RecordUpkeep:
         try:
             key = await asyncio.to_thread(load_key, record.key_path)
         except KeyUnusable as error:
-            # Who never made one need not be told each day.
+            # Without a key, a daily warning would be noise.
             level = logging.WARNING if self.outlets() or record.key_path.exists() else logging.INFO
             log.log(level, "the record is not signed", extra={"cause": f"{error} {error.hint}"})
         else:

@@ -45,12 +45,12 @@ class LocalService:
     reloading: Callable[[], Awaitable[ReloadReport]] | None = None  # reads the settings again; None outside a server
     _refreshing: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
 
-    async def answer(self, asked: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
-        """Answer a question; `tell` receives events meanwhile."""
-        return await answering.answer(self.app, asked, tell)
+    async def answer(self, asked: TurnRequest, report: Callable[[Event], None]) -> TurnResult:
+        """Answer a question; `report` receives events meanwhile."""
+        return await answering.answer(self.app, asked, report)
 
-    async def check(self, asked: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
-        return await answering.check(self.app, asked, tell)
+    async def check(self, asked: TurnRequest, report: Callable[[Event], None]) -> TurnResult:
+        return await answering.check(self.app, asked, report)
 
     async def search(self, query: str, corpora: Sequence[str], count: int) -> tuple[Hit, ...]:
         """Return the best passages of these corpora, best first."""
@@ -67,7 +67,7 @@ class LocalService:
         self,
         corpus: str,
         source: SourceSettings,
-        tell: Callable[[RefreshProgress], None],
+        report: Callable[[RefreshProgress], None],
         *,
         confirm_removal: bool = False,
         restore: bool = False,
@@ -75,7 +75,7 @@ class LocalService:
         night: datetime | None = None,
         dense: DenseChoice | None = None,
     ) -> RefreshReport:
-        """Bring a corpus up to date, one at a time: several at once would be slower. `tell` receives the progress.
+        """Bring a corpus up to date, one at a time: several at once would be slower. `report` receives the progress.
 
         A suspicious number of missing documents is removed only with `confirm_removal`; forgotten ones come back only
         with `restore`. `engine` reads and embeds, and `dense` says how passages are embedded; both default to the
@@ -93,7 +93,7 @@ class LocalService:
                 opened,
                 corpus,
                 store,
-                progress=tell,
+                progress=report,
                 dense=await self._choose_dense(corpus, source, dense),
                 confirm_removal=confirm_removal,
                 restore=restore,

@@ -56,14 +56,14 @@ class SettingsReload:
         self._reading = asyncio.Lock()
 
     async def begin(self) -> None:
-        """Take names as they were told before, and record the scope. Raises `SettingsError`, `StorageError`."""
+        """Use the names as last read, and record the scope. Raises `SettingsError`, `StorageError`."""
         names = _NamesRead(await self._load_known(self._written), ())
         await self._take(self._written, names, by="start")
 
     async def meet(self, platform: str, channels: ListChannels | None) -> None:
         """Read the names of a platform's channels, once it can be asked for them, and before it is served.
 
-        By a name that it does not know nobody reads. Raises `SettingsError` where a channel's own table has one: what
+        An unknown name grants no access. Raises `SettingsError` if a channel's own table has an unknown name: what
         it narrows would not be narrowed. Raises `StorageError`.
         """
         if channels:
@@ -73,22 +73,22 @@ class SettingsReload:
                 async with self._reading:
                     await self._meet(platform)
             except PlatformUnavailable as error:
-                log.warning("%s does not tell its channels yet", platform, extra={"cause": str(error)})
+                log.warning("cannot read the channels of %s yet", platform, extra={"cause": str(error)})
                 await self._sleep(compute_backoff(attempt))
             else:
                 return
 
     async def reload(self) -> ReloadReport:
-        """Read the settings again, and work by what of them takes effect at once; or tell why nothing changed."""
+        """Read the settings again and apply those that take effect at once; or report why nothing changed."""
         async with self._reading:
             try:
                 done = await self._reload()
             except SettingsError as error:
                 faults = (error, *error.others)
                 for fault in faults:
-                    log.warning("the settings are not taken, and the old ones go on: %s", fault)
+                    log.warning("settings rejected, keeping current ones: %s", fault)
                 return ReloadReport(faults=tuple(f"{fault} {fault.hint}".strip() for fault in faults))
-        log.info("settings taken: %s", ", ".join(done.changed) or "nothing has changed")
+        log.info("settings applied: %s", ", ".join(done.changed) or "nothing changed")
         if done.waiting:
             log.warning("settings that wait for a restart: %s", ", ".join(done.waiting))
         for note in done.notes:
@@ -103,7 +103,7 @@ class SettingsReload:
             if reading.fault and reading.name in tables:
                 raise SettingsError(f"[[channel]] {reading.name}: {reading.fault}.", hint=BY_ID)
             if reading.fault:
-                log.warning("nobody reads by a channel's name: %s: %s", reading.name, reading.fault)
+                log.warning("a channel's name grants no access: %s: %s", reading.name, reading.fault)
         for note in names.notes:
             log.warning("a channel's name: %s", note)
         await self._take(self._written, _NamesRead({**known, **names.ids}, ()), by="start")
@@ -122,19 +122,19 @@ class SettingsReload:
         ids = {**known, **{name: channel for names in read for name, channel in names.ids.items()}}
         open_names = [name for name in list_channel_names(written) if name not in ids]
         _refuse_untold_tables(written, open_names)
-        away = (f"{name}: nobody reads by it yet: {platform_of(name)} is not connected" for name in open_names)
+        away = (f"{name}: grants no access yet: {platform_of(name)} is not connected" for name in open_names)
         notes = (*(note for names in read for note in names.notes), *away)
         waiting = tuple(change.key for change in list_changes(written, wanted))
         await self._take(written, _NamesRead(ids, ()), by="reload")
         return ReloadReport(tuple(change.key for change in changes), waiting, notes)
 
     async def _read_patiently(self, settings: Settings, known: Mapping[str, str], platform: str) -> _NamesRead:
-        """Return what names mean; where the platform is away, what they were told to mean before."""
+        """Return the ids of names; if the platform is unreachable, the last known ones."""
         try:
             return await self._read_names(settings, known, platform)
         except PlatformUnavailable as error:
             new = [name for name in _select_names(settings, platform) if name not in known]
-            return _NamesRead({}, [NameReading(name, fault=f"it cannot be told now: {error}") for name in new])
+            return _NamesRead({}, [NameReading(name, fault=f"it cannot be read now: {error}") for name in new])
 
     async def _read_names(self, settings: Settings, known: Mapping[str, str], platform: str) -> _NamesRead:
         names, directory = _select_names(settings, platform), self._directories.get(platform)
@@ -155,7 +155,7 @@ class SettingsReload:
         return {name: known[name] for name in list_channel_names(settings) if name in known}
 
     async def _take(self, written: Settings, names: _NamesRead, *, by: str) -> None:
-        """Put the scope on record, and work by it from then on. Raises `SettingsError`, `StorageError`."""
+        """Record the scope, and apply it from then on. Raises `SettingsError`, `StorageError`."""
         try:
             settings = apply_names(written, names.ids)
         except ValueError as error:

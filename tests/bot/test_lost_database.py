@@ -71,7 +71,7 @@ def test_lost_database_is_not_replaced(
     refused = run(*command)
 
     assert (refused.exit_code, refused.stderr.count("\n")) == (1, 1)
-    assert "footnote.db is missing or empty, but the indexes beside it are not" in refused.stderr
+    assert "footnote.db is missing or empty, but the indexes next to it are not" in refused.stderr
     assert "Restore it from a backup" in refused.stderr
     assert {path.name: path.stat().st_size for path in home.glob("footnote.db")} == before
     assert all((home / name).exists() for name in kept)

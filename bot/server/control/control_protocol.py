@@ -34,7 +34,7 @@ from storage.types import CorpusInfo, Hit
 
 
 class MalformedMessage(Exception):
-    """A line that is no message of ours."""
+    """A line is not one of our messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ TYPES = MappingProxyType({kind.__name__: kind for kind in (*REQUESTS, *EVENTS, R
 
 
 class NotText(Exception):
-    """A message holds what is no Unicode text, such as a file's name in another encoding."""
+    """A message contains text that is not Unicode, such as a file's name in another encoding."""
 
     kind = "not_text"
     hint = "Rename it, or stop the server and run the command again."

@@ -1,4 +1,4 @@
-"""Serve the control socket: run what is asked for, and stream what happens as lines.
+"""Serve the control socket: run commands, and stream their progress as lines.
 
 A closed connection cancels the work; a turn's record then says that it was cancelled. Only the home's owner can
 connect.
@@ -35,8 +35,8 @@ log = logging.getLogger(__name__)
 
 MAX_REQUEST_BYTES = 16 * 1024 * 1024
 CLOSE_SECONDS = 1.0  # how long closing a broken stream may take
-Tell = Callable[[object], None]
-Work = Callable[[Any, Tell], Awaitable[object]]
+Report = Callable[[object], None]
+Work = Callable[[Any, Report], Awaitable[object]]
 
 
 @asynccontextmanager
@@ -45,10 +45,10 @@ async def serve_control(
 ) -> AsyncIterator[None]:
     """Serve the control socket of a folder within the block.
 
-    At its end commands in shells get `grace` seconds to finish; nobody waits who is `hurried`.
+    At its end commands in shells get `grace` seconds to finish, unless they are `hurried`.
 
     Raises:
-        OSError: There is no place for a socket.
+        OSError: A socket cannot be created anywhere.
     """
     with open_socket(folder) as bound:
         async with serve_socket(build_control_app(home), bound, grace=math.ceil(grace), hurried=hurried):
@@ -56,32 +56,32 @@ async def serve_control(
 
 
 def build_control_app(home: BotService) -> Starlette:
-    async def answer(asked: Any, tell: Tell) -> object:
-        return _log_failure(await home.answer(asked, tell))
+    async def answer(asked: Any, report: Report) -> object:
+        return _log_failure(await home.answer(asked, report))
 
-    async def check(asked: Any, tell: Tell) -> object:
-        return _log_failure(await home.check(asked, tell))
+    async def check(asked: Any, report: Report) -> object:
+        return _log_failure(await home.check(asked, report))
 
-    async def search(wanted: Any, _: Tell) -> object:
+    async def search(wanted: Any, _: Report) -> object:
         return protocol.HitList(await home.search(wanted.query, wanted.corpora, wanted.count))
 
-    async def corpora(_: Any, __: Tell) -> object:
+    async def corpora(_: Any, __: Report) -> object:
         return protocol.CorpusList(await home.corpora())
 
-    async def refresh(wanted: Any, tell: Tell) -> object:
+    async def refresh(wanted: Any, report: Report) -> object:
         options = {name: getattr(wanted, name) for name in ("confirm_removal", "restore", "engine", "dense")}
-        return await home.refresh(wanted.corpus, wanted.source, tell, **options)
+        return await home.refresh(wanted.corpus, wanted.source, report, **options)
 
-    async def read_one(wanted: Any, _: Tell) -> object:
+    async def read_one(wanted: Any, _: Report) -> object:
         return protocol.ReportList(await home.read_one(wanted.address, wanted.sources))
 
-    async def remove(wanted: Any, _: Tell) -> object:
+    async def remove(wanted: Any, _: Report) -> object:
         return await home.remove(wanted.corpus)
 
-    async def forget(wanted: Any, _: Tell) -> object:
+    async def forget(wanted: Any, _: Report) -> object:
         return await home.forget(wanted.address, wanted.corpus)
 
-    async def reload(_: Any, __: Tell) -> object:
+    async def reload(_: Any, __: Report) -> object:
         return await home.reload()
 
     works = (answer, check, search, corpora, refresh, read_one, remove, forget, reload)
@@ -109,7 +109,7 @@ def _build_endpoint(work: Work) -> Callable[[Request], Awaitable[Response]]:
             wanted = protocol.decode_message(body) if body else None
         except protocol.MalformedMessage as error:
             return Response(str(error), status_code=400)
-        return _LineStream(lambda tell: work(wanted, tell))
+        return _LineStream(lambda report: work(wanted, report))
 
     return endpoint
 
@@ -118,7 +118,7 @@ def _build_endpoint(work: Work) -> Callable[[Request], Awaitable[Response]]:
 class _LineStream(Response):
     """Streams what some work emits and its result, a line each; a closed connection stops the work."""
 
-    work: Callable[[Tell], Awaitable[object]]
+    work: Callable[[Report], Awaitable[object]]
     background: None = field(default=None, init=False)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -133,7 +133,7 @@ class _LineStream(Response):
                 await send({"type": "http.response.body", "body": line, "more_body": True})
             await send({"type": "http.response.body", "body": b""})
         except asyncio.CancelledError:
-            # The server stops. Who waits sees the end of what was told, and nothing is left to be logged as a fault.
+            # The server stops. The client sees the end of the stream, and nothing is logged as a fault.
             with suppress(TimeoutError, OSError):
                 async with asyncio.timeout(CLOSE_SECONDS):
                     await send({"type": "http.response.body", "body": b""})
@@ -141,14 +141,14 @@ class _LineStream(Response):
             await cancel_tasks([task, hung_up])
 
 
-async def _run_work(work: Callable[[Tell], Awaitable[object]], lines: "asyncio.Queue[bytes]") -> None:
+async def _run_work(work: Callable[[Report], Awaitable[object]], lines: "asyncio.Queue[bytes]") -> None:
     """Run the work, and put a line for all it emits and for its result; at the end an empty one."""
 
-    def tell(value: object) -> None:
+    def report(value: object) -> None:
         lines.put_nowait(protocol.encode_message(value))
 
     try:
-        tell(await work(tell))
+        report(await work(report))
     except Exception as error:
         if isinstance(error, ReportableError):
             # It may well be a slip of whoever asked; what is wrong with the home itself, readiness tells as a warning.
@@ -156,7 +156,7 @@ async def _run_work(work: Callable[[Tell], Awaitable[object]], lines: "asyncio.Q
         else:
             log.exception("a command through the control socket failed")
         fault = explain_error(error).redacted(replace_unencodable)
-        tell(Failure(fault.kind, fault.message, fault.hint))
+        report(Failure(fault.kind, fault.message, fault.hint))
     finally:
         lines.put_nowait(b"")
 

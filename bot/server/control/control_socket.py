@@ -28,7 +28,7 @@ _RUNTIME = "XDG_RUNTIME_DIR"
 def open_socket(home: Path) -> Iterator[socket.socket]:
     """Listen for this user alone, until the end of the block. Only the home's owner may do so.
 
-    Raises `OSError`: there is no place for a socket.
+    Raises `OSError` if a socket cannot be created anywhere.
     """
     folder = home / SOCKET_FOLDER
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -42,7 +42,7 @@ def open_socket(home: Path) -> Iterator[socket.socket]:
 
 
 def find_socket(home: Path) -> Path | None:
-    """Return the path of a home's socket; None where there is none that this user may trust."""
+    """Return the path of a home's socket; None without one that this user may trust."""
     folder = home / SOCKET_FOLDER
     named = _elsewhere(folder)
     path = named or folder / SOCKET_NAME
@@ -85,7 +85,7 @@ def _elsewhere(folder: Path) -> Path | None:
 
 
 def _is_ours(folder: Path) -> bool:
-    """Return whether a folder is this user's and nobody else can enter it: who can, might answer in our place."""
+    """Return whether only this user owns and can enter a folder: another user could answer in our place."""
     try:
         found = folder.stat()
     except (OSError, ValueError):

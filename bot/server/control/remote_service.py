@@ -59,11 +59,11 @@ class RemoteService:
 
     client: httpx.AsyncClient
 
-    async def answer(self, asked: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
-        return await self._asked("/answer", asked, TurnResult, tell)
+    async def answer(self, asked: TurnRequest, report: Callable[[Event], None]) -> TurnResult:
+        return await self._asked("/answer", asked, TurnResult, report)
 
-    async def check(self, asked: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
-        return await self._asked("/check", asked, TurnResult, tell)
+    async def check(self, asked: TurnRequest, report: Callable[[Event], None]) -> TurnResult:
+        return await self._asked("/check", asked, TurnResult, report)
 
     async def search(self, query: str, corpora: Sequence[str], count: int) -> tuple[Hit, ...]:
         wanted = protocol.SearchRequest(query, tuple(corpora), count)
@@ -76,7 +76,7 @@ class RemoteService:
         self,
         corpus: str,
         source: SourceSettings,
-        tell: Callable[[RefreshProgress], None],
+        report: Callable[[RefreshProgress], None],
         *,
         confirm_removal: bool = False,
         restore: bool = False,
@@ -85,7 +85,7 @@ class RemoteService:
     ) -> RefreshReport:
         """Refresh a corpus; the server reads its source's paths and secrets."""
         wanted = protocol.RefreshRequest(corpus, source, confirm_removal, engine, restore, dense)
-        return await self._asked("/refresh", wanted, RefreshReport, tell)
+        return await self._asked("/refresh", wanted, RefreshReport, report)
 
     async def reload(self) -> ReloadReport:
         return await self._asked("/reload", None, ReloadReport)
@@ -100,8 +100,10 @@ class RemoteService:
     async def forget(self, address: str, corpus: str) -> ForgottenDocument:
         return await self._asked("/forget", protocol.ForgetRequest(address, corpus), ForgottenDocument)
 
-    async def _asked(self, path: str, wanted: object, kind: type[T], tell: Callable[[Any], None] = lambda _: None) -> T:
-        """Return the server's result, of this kind; `tell` receives the events before.
+    async def _asked(
+        self, path: str, wanted: object, kind: type[T], report: Callable[[Any], None] = lambda _: None
+    ) -> T:
+        """Return the server's result, of this kind; `report` receives the events before.
 
         Raises `RemoteError`: what went wrong there, or that it ended before it had answered.
         """
@@ -116,7 +118,7 @@ class RemoteService:
                         return value
                     if isinstance(value, Failure):
                         raise RemoteError(value.message, kind=value.kind, hint=value.hint)
-                    tell(value)
+                    report(value)
         except (httpx.TransportError, protocol.MalformedMessage) as error:
             raise ServerGone from error
         raise ServerGone
@@ -124,11 +126,11 @@ class RemoteService:
 
 @asynccontextmanager
 async def open_remote_service(socket: Path) -> AsyncIterator[RemoteService | None]:
-    """Connect to the server at a socket; give None where none answers.
+    """Connect to the server at a socket; yield None if none answers.
 
     Raises `VersionMismatch`: it runs another version of the code.
     """
-    # One connection for each request: a kept one might have been closed while somebody thought.
+    # One connection for each request: a kept one might have been closed while the user was thinking.
     transport = httpx.AsyncHTTPTransport(uds=str(socket), limits=httpx.Limits(max_keepalive_connections=0))
     async with httpx.AsyncClient(transport=transport, base_url="http://footnote", timeout=_CONNECT) as client:
         hello = await _shake_hands(client)

@@ -17,7 +17,7 @@ from storage.language.detection import detect_language
 from storage.types import CorpusInfo, Hit
 
 MAX_CALLS = 32  # of one token: those under way, and those that wait
-Tell = Callable[[Event], None]
+Report = Callable[[Event], None]
 
 
 class TooManyCalls(Exception):
@@ -39,7 +39,7 @@ class _Calls:
 
 @dataclass(frozen=True)
 class CallLimits:
-    """Lends a running server's service to calls. Each token has the room of a channel, and waits behind nobody else."""
+    """Lends a running server's service to calls. Each token has a channel's capacity, and waits only for itself."""
 
     home: LocalService
     clock: Clock = field(default_factory=Clock)
@@ -70,11 +70,11 @@ class BudgetedService:
     clock: Clock
     calls: _Calls
 
-    async def answer(self, asked: TurnRequest, tell: Tell) -> TurnResult:
-        return await self._take(asked, "ask", self.home.answer, tell)
+    async def answer(self, asked: TurnRequest, report: Report) -> TurnResult:
+        return await self._take(asked, "ask", self.home.answer, report)
 
-    async def check(self, asked: TurnRequest, tell: Tell) -> TurnResult:
-        return await self._take(asked, "check", self.home.check, tell)
+    async def check(self, asked: TurnRequest, report: Report) -> TurnResult:
+        return await self._take(asked, "check", self.home.check, report)
 
     async def search(self, query: str, corpora: Sequence[str], count: int) -> tuple[Hit, ...]:
         return await self.home.search(query, corpora, count)
@@ -83,7 +83,11 @@ class BudgetedService:
         return await self.home.corpora()
 
     async def _take(
-        self, asked: TurnRequest, task: TaskKind, run: Callable[[TurnRequest, Tell], Awaitable[TurnResult]], tell: Tell
+        self,
+        asked: TurnRequest,
+        task: TaskKind,
+        run: Callable[[TurnRequest, Report], Awaitable[TurnResult]],
+        report: Report,
     ) -> TurnResult:
         app, now, language = self.home.app.snapshot(), self.clock.now(), detect_language(asked.text[:2_000])
         self.calls.turns += 1
@@ -95,7 +99,7 @@ class BudgetedService:
                 failure = Failure("over_budget", budget.refusal, f"The limit is set by [limits] {budget.because}.")
                 await record_unanswered(app, asked, task, Status.REFUSED, failure)
                 return TurnResult(asked.id, Answer(Status.REFUSED), failure.message, "", None, Usage(), 0.0, failure)
-            done = await run(asked, tell)
+            done = await run(asked, report)
         finally:
             self.calls.turns -= 1
         return replace(done, text=f"{budget.notice}\n\n{done.text}") if budget.notice else done

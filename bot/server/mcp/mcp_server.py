@@ -56,7 +56,7 @@ from storage.language.detection import detect_language
 
 PATH = "/mcp"
 MAX_SESSIONS = 1_000  # of clients that speak the protocol's older versions, which have sessions
-_GONE = "footnote.gone"  # in the scope of a request: set when nobody waits for its answer any more
+_GONE = "footnote.gone"  # in the scope of a request: set when its client has disconnected
 _ANNOTATIONS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 
 log = logging.getLogger(__name__)
@@ -121,7 +121,7 @@ async def _cancel_when_gone(request: Request | None, work: "asyncio.Task[BaseMod
 
 
 async def _report_progress(context: Context, arguments: Mapping[str, Any], events: asyncio.Queue[Event | None]) -> None:
-    """Say what happens, in the language of what was asked, until all has."""
+    """Report progress, in the language of the question, until the call ends."""
     view, step = start_view(0, detect_language(str(next(iter(arguments.values()), ""))[:2_000])), 0
     while (event := await events.get()) is not None:
         before, view = view, apply_event(view, event)
@@ -172,7 +172,7 @@ async def serve_stdio(home: SharedHome, settings: Settings, asker: Asker) -> Non
         async with home.running(), stdio_server() as (received, sent):
             await server.run(received, sent, server.create_initialization_options())
     except* ConnectionError:
-        log.info("whoever started this has gone")
+        log.info("client disconnected")
 
 
 @asynccontextmanager
@@ -189,7 +189,7 @@ async def open_mcp_route(lend: LendService, read_settings: Callable[[], Settings
     admitted = RequireAuthMiddleware(StreamableHTTPASGIApp(manager), [])
     known = AuthenticationMiddleware(admitted, BearerAuthBackend(_Tokens(read_settings)))
     async with manager.run():
-        # No GET: nothing is ever told that was not asked for.
+        # No GET: the server sends nothing unasked.
         yield Route(PATH, _Attended(known), methods=["POST", "DELETE"])
 
 
@@ -212,7 +212,7 @@ class _Tokens:
     async def verify_token(self, token: str) -> AccessToken | None:
         found = self.read_settings().mcp.match_token(token)
         if found is None:
-            log.warning("a program tried to ask with a token that is nobody's")
+            log.warning("request with an unknown token")
             return None
         return AccessToken(token="", client_id=found.name, scopes=list(found.groups))
 
@@ -220,13 +220,13 @@ class _Tokens:
 def _identify_token(context: Context) -> Asker:
     user = context.request.user if context.request else None
     if not isinstance(user, AuthenticatedUser):
-        raise MCPError(INVALID_PARAMS, "Nobody is known to ask.")
+        raise MCPError(INVALID_PARAMS, "The caller is unknown.")
     return make_token_asker(user.username, user.scopes)
 
 
 @dataclass(frozen=True, slots=True)
 class _Attended:
-    """Notes in a request's scope when nobody waits for its answer any more, and ends it where the server stops."""
+    """Notes in a request's scope when its client has disconnected, and ends it when the server stops."""
 
     app: ASGIApp
 
@@ -249,7 +249,7 @@ class _Attended:
         try:
             await self.app({**scope, _GONE: gone}, watch, note)
         except asyncio.CancelledError:
-            # The server stops. Who waits sees the end of what was told, and nothing is left to be logged as a fault.
+            # The server stops. The client sees the end of the stream, and nothing is logged as a fault.
             with suppress(TimeoutError, OSError):
                 async with asyncio.timeout(CLOSE_SECONDS):
                     if not begun:

@@ -34,7 +34,7 @@ class SharedHome:
             yield await self._open()
         finally:
             self._calls -= 1
-            # In a task of its own: whoever is cancelled has no time for it.
+            # In its own task: a cancelled caller has no time for it.
             self._closing.spawn(self._close_unused())
 
     async def _open(self) -> BotService:

@@ -25,13 +25,13 @@ MIN_FREE_BYTES = 10_000_000  # with less free space a turn's record might not fi
 class Connectable(Protocol):
     @property
     def ready(self) -> str:
-        """Why it is not connected; empty where it is."""
+        """Why it is not connected; empty if it is."""
         ...
 
 
 ReadinessCheck = Callable[[], Awaitable[str]]  # returns in a line why something is not ready; empty when it is
 ADVISORY = frozenset({"corpora"})
-"""What is told, and keeps nobody from an answer: other corpora answer."""
+"""Checks that are reported without making the server unready: other corpora answer."""
 
 
 def build_readiness_checks(app: App, platforms: Mapping[str, Connectable]) -> Mapping[str, ReadinessCheck]:
@@ -91,7 +91,7 @@ def list_corpus_reasons(settings: Settings, read: Sequence[str], *, served: bool
 
 
 def _file_identity(file: Path | None) -> tuple[int, int] | None:
-    """Return what distinguishes a file from another one of its name; None where there is none."""
+    """Return what distinguishes a file from another one of its name; None if it is missing."""
     try:
         found = file.stat() if file else None
     except OSError:
@@ -120,7 +120,7 @@ class ReadinessSource(Protocol):
 async def watch_readiness(
     readiness: ReadinessSource, *, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
 ) -> AsyncIterator[None]:
-    """Log what is not ready and stays so for a while, and when it is again."""
+    """Log checks that stay unready for a while, and when they are ready again."""
     async with run_beside(_log_readiness_changes(readiness, sleep), name="readiness"):
         yield
 
@@ -154,7 +154,7 @@ async def watch_event_loop(
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     observe: Callable[[float], None] = lambda _: None,
 ) -> AsyncIterator[None]:
-    """Log each time that the event loop is blocked for longer than `tolerated`; `observe` is told of each lag."""
+    """Log each time that the event loop is blocked for longer than `tolerated`; `observe` receives each lag."""
     async with run_beside(_log_lag(tolerated, clock, sleep, observe), name="lag watch"):
         yield
 
@@ -180,7 +180,7 @@ FRESH_SECONDS = 1.0  # how long a result is cached: anybody may ask, and each ch
 
 @dataclass
 class Readiness:
-    """What is not ready, checked at most once in a while."""
+    """Runs the checks, at most once in a while."""
 
     checks: Mapping[str, ReadinessCheck]
     redact: Redact

@@ -1,6 +1,6 @@
 """Count what this server does, for Prometheus: by the entries that enter its record, and by its calls of platforms.
 
-Labels are named by code and settings alone: no metric tells who asks, where, or what.
+Labels are named by code and settings alone: no metric shows askers, places or questions.
 """
 
 from collections import OrderedDict
@@ -26,7 +26,7 @@ _LAG_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)
 
 
 class ServerMetrics:
-    """Counters and histograms in a registry. Its methods are called on the event loop; none blocks."""
+    """Counters and histograms in a registry. Its methods are called on the event loop and never block."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._opened, self._closed = OrderedDict[str, tuple[str, str]](), OrderedDict[str, datetime]()
@@ -142,7 +142,7 @@ def _remember(kept: "OrderedDict[str, Any]", turn_id: str, value: object) -> Non
 
 @dataclass(frozen=True, slots=True)
 class ServerState:
-    """What there is at one moment; what could not be found out is empty."""
+    """The server's state at one moment; unknown values are empty."""
 
     versions: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     jobs: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))

@@ -1,4 +1,4 @@
-"""Know whether the model can be asked: by how calls end, and by asking it a word where that leaves a doubt."""
+"""Watch whether the model can be called: by how calls end, and by a short call of its own if that is unclear."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
@@ -24,7 +24,7 @@ class WatchedModel:
         self._llm, self._doubted = llm, asyncio.Event()
         self._doubted.set()
         self.fault = "It is being asked whether it answers."
-        """Why it cannot be asked, in a line; empty where it can."""
+        """Why it cannot be called, in a line; empty if it can."""
 
     def structured(self, stage: str) -> bool:
         return self._llm.structured(stage)

@@ -1,7 +1,7 @@
 """Configure the server's log, on stderr: JSON lines for programs, columns for a terminal, and never a secret.
 
 Code logs by the standard library's `logging`, extra fields included; structlog formats the lines. What a task binds
-with `structlog.contextvars`, such as the question's ticket, stands in every line that it logs.
+with `structlog.contextvars`, such as the question's ticket, appears in every line that it logs.
 """
 
 import json
@@ -109,7 +109,7 @@ def _find_secrets(value: Any, *, named: bool) -> Iterator[str]:
             for name, item in value.items():
                 yield from _find_secrets(item, named=named or bool(_SECRET_NAME.search(str(name))))
         case list() | tuple() | set() | frozenset():
-            marked = any(isinstance(item, SecretStr) for item in value)  # what is secret of it says so
+            marked = any(isinstance(item, SecretStr) for item in value)  # its secret items are marked
             for item in value:
                 yield from _find_secrets(item, named=named and not marked)
         case str():
@@ -138,7 +138,7 @@ def configure_logging(stream: TextIO, *, level: str, redact: Redact, debug: bool
 
     Args:
         stream: Where to.
-        level: The least that is told of our own code: `debug`, `info`, `warning` or `error`.
+        level: The lowest level logged of our own code: `debug`, `info`, `warning` or `error`.
         redact: Takes secrets out of a text.
         debug: Tell everything of ours, and more of libraries.
     """

@@ -1,6 +1,6 @@
-"""Tell systemd how the server stands, where it was started by it: ready, stopping, and alive.
+"""Notify systemd, if it started the server: ready, stopping, and alive.
 
-Alive is said by the event loop itself, so that a server whose loop stands still is started again.
+The event loop itself reports that it is alive, so that a server whose loop is stuck is restarted.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ Notify = Callable[[str], None]
 
 
 def build_notify(environ: Mapping[str, str]) -> Notify:
-    """Return what sends a state to systemd; it does nothing where no systemd waits for it."""
+    """Return a function that sends a state to systemd; it does nothing without systemd."""
     address = environ.get("NOTIFY_SOCKET", "")
 
     def notify(state: str) -> None:
@@ -29,7 +29,7 @@ def build_notify(environ: Mapping[str, str]) -> Notify:
                 sender.setblocking(False)  # noqa: FBT003 - the standard library's
                 sender.sendto(state.encode(), f"\0{address[1:]}" if address.startswith("@") else address)
         except OSError as error:
-            log.warning("systemd could not be told", extra={"cause": str(error)})
+            log.warning("notifying systemd failed", extra={"cause": str(error)})
 
     return notify
 
@@ -38,7 +38,7 @@ def build_notify(environ: Mapping[str, str]) -> Notify:
 async def keep_alive(
     notify: Notify, environ: Mapping[str, str], *, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
 ) -> AsyncIterator[None]:
-    """Say within the block that the event loop runs, thrice in the time that systemd's watchdog waits."""
+    """Report within the block that the event loop runs, three times per timeout of systemd's watchdog."""
     given = environ.get("WATCHDOG_USEC", "")
     if not given.isdigit() or not int(given):
         yield

@@ -41,7 +41,7 @@ class EntryObserver(Protocol):
 
 @dataclass(frozen=True)
 class Telemetry:
-    """What watches. Its methods never raise and never block: what they fail at is logged."""
+    """Metrics and traces. The methods never raise and never block: failures are logged."""
 
     metrics: ServerMetrics | None = None
     tracer: EntryObserver | None = None
@@ -53,7 +53,7 @@ class Telemetry:
                 if one:
                     one.observe(entries)
             except Exception:
-                log.exception("what entered the record could not be counted")
+                log.exception("counting record entries failed")
 
     def observe_call(self, name: str, method: object, outcome: str, seconds: float) -> None:
         if self.metrics:
@@ -66,7 +66,7 @@ class Telemetry:
 
 @asynccontextmanager
 async def open_telemetry(settings: HttpSettings, environ: Mapping[str, str]) -> AsyncIterator[Telemetry]:
-    """Give what settings want watched. Raises `TracingUnavailable`."""
+    """Yield the metrics and traces that the settings enable. Raises `TracingUnavailable`."""
     async with open_tracer(settings.traces, environ) as tracer:
         if not settings.metrics:
             yield Telemetry(tracer=tracer)
@@ -79,7 +79,7 @@ async def open_telemetry(settings: HttpSettings, environ: Mapping[str, str]) -> 
 
 @dataclass
 class StateReader:
-    """Reads what there is, at most once at a time."""
+    """Reads the server's state, at most once at a time."""
 
     app: App
     count_jobs: Callable[[], Mapping[str, int]]
@@ -131,7 +131,7 @@ def _file_size(file: Path) -> int:
 
 
 def _build_route(registry: CollectorRegistry, collector: StateCollector, reader: StateReader) -> Route:
-    """Build the route of `/metrics`, for whoever asks this machine itself: a proxy has it to itself."""
+    """Build the route of `/metrics`, which refuses requests that a proxy passed on."""
 
     async def show(request: Request) -> Response:
         if any(name in request.headers for name in _PROXIED):

@@ -102,7 +102,7 @@ def _plan_stages(calls: Sequence[PlannedSpan]) -> Iterator[PlannedSpan]:
 
 
 def plan_queue(opened: LogEntry) -> tuple[PlannedSpan, ...]:
-    """Plan the span of a question's wait for its turn; none where it did not wait at a desk. Pure."""
+    """Plan the span of a question's wait for its turn; none if it did not wait at a desk. Pure."""
     taken = opened.body.get("taken")
     return (PlannedSpan("queue", _TURN, "queue", taken, _moment(opened)),) if taken else ()
 
@@ -115,7 +115,7 @@ def plan_delivery(delivered: LogEntry, closed: datetime) -> tuple[PlannedSpan, .
 
 def _moment(entry: LogEntry) -> datetime:
     if entry.at is None:
-        raise ValueError("an entry without a moment is not on record")
+        raise ValueError("an entry without a moment is not recorded")
     return entry.at
 
 
@@ -155,7 +155,7 @@ class TurnTracer:
 
 @asynccontextmanager
 async def open_tracer(address: str, environ: Mapping[str, str]) -> AsyncIterator[TurnTracer | None]:
-    """Give what sends traces, to an address or where OpenTelemetry's variables say; None where neither is set.
+    """Yield the sender of traces, to an address or by OpenTelemetry's variables; None if neither is set.
 
     Raises `TracingUnavailable`.
     """

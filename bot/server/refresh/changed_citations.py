@@ -1,8 +1,8 @@
-"""Decide which sentences of an answer no longer stand in the pages that they cite; pure, but for the check itself.
+"""Decide which sentences of an answer their cited pages no longer support; pure, except for the check itself.
 
-A passage that stands in its page in other white space, under another heading or in other company has not changed; nor
+A passage that is in its page with other white space, under another heading or in other company has not changed; nor
 has a sentence that the page still says, or whose quotation it says, in other words. Each is held to what took the place
-of its passages: a number that stands anywhere on a page says nothing of this sentence.
+of its passages: a number elsewhere on a page is no support for this sentence.
 """
 
 from collections.abc import Mapping
@@ -19,19 +19,19 @@ from storage.types import Citation, Document, DocumentId, Evidence, Passage, is_
 Pages = Mapping[DocumentId, tuple[Document, tuple[Passage, ...]]]
 """Documents as they are now, each with its passages; one that is gone is left out."""
 _MOST_TRIED = 3  # passages, alike, that are tried in the place of one that is gone
-_LIKE = 0.4  # the share of a quotation's terms that a sentence must have to be shown as what stands there now
+_LIKE = 0.4  # the share of a quotation's terms that a sentence must have to be shown as its replacement
 
 
 @dataclass(frozen=True, slots=True)
 class LostSentence:
-    """A sentence of an answer that no longer stands in what it cites."""
+    """A sentence of an answer that its cited pages no longer support."""
 
     text: str
     corpus: str
     document: str  # the key of the page
     title: str
-    was: str  # what of the page it stood on
-    now: str  # what stands there now; empty where nothing like it does
+    was: str  # the text of the page that supported it
+    now: str  # its replacement on the page; empty without one
     removed: bool  # whether the page is gone
 
 
@@ -50,7 +50,7 @@ async def find_lost_sentences(answer: Answer, pages: Pages, supports: Supports, 
 async def _still_holds(
     sentence: AnsweredSentence, cited: Mapping[int, Citation], pages: Pages, supports: Supports, question: str
 ) -> bool:
-    """Return whether what took the place of the passages says a sentence, or what it stood on.
+    """Return whether the replacements of the passages support a sentence, or the text that supported it.
 
     Passages that are read together would lend each other their numbers: what contradicts the one is not to be found in
     the other.
@@ -73,7 +73,7 @@ async def _still_holds(
 
 
 def _find_standing(citation: Citation, pages: Pages) -> Evidence | None:
-    """Return the passage that has what was cited, white space and place aside; else None."""
+    """Return the passage with the cited text, ignoring white space and place; None without one."""
     if is_web_corpus(citation.corpus):  # its pages are kept with the record alone
         return _build_cited(citation)
     document, passages = pages.get((citation.corpus, citation.document), (None, ()))
@@ -89,7 +89,7 @@ def _find_standing(citation: Citation, pages: Pages) -> Evidence | None:
 def _find_places(sentence: str, citation: Citation, pages: Pages) -> list[Evidence]:
     """Return what took the place of a passage that is gone: the passage of its page that is likest to its words.
 
-    Several where they are alike; what is less like them does not tell what became of them.
+    Several if they are similar; a less similar passage is not their replacement.
     """
     document, passages = pages.get((citation.corpus, citation.document), (None, ()))
     if document is None or not passages:
@@ -101,7 +101,7 @@ def _find_places(sentence: str, citation: Citation, pages: Pages) -> list[Eviden
 
 
 def _select_likest(sentence: str, quote: str) -> str:
-    """Return the sentence of a quotation that an answer's sentence has most of: others stand on the rest."""
+    """Return the sentence of a quotation that is most like an answer's sentence: other sentences cite the rest."""
     wanted, parts = set(content_terms(sentence)), [quote[start:end] for start, end in sentence_spans(quote)]
     return max(parts, key=lambda part: len(wanted & set(content_terms(part))), default=quote)
 

@@ -1,6 +1,6 @@
-"""Check answers again when what they cite has changed, and tell of those that no longer hold.
+"""Recheck answers when pages that they cite have changed, and report answers that no longer hold.
 
-What is found is on record first, and each is told once: in one digest a day to the admins, or in one note beneath the
+Findings are recorded first, and each is reported once: in one digest a day to the admins, or in one note beneath the
 answer, where all that it cites may still be read. An answer that was taken back, erased, or cites a page that was
 forgotten is let be. Where several processes share the database, one of them does it.
 """
@@ -46,7 +46,7 @@ _MOST_SAID, _MOST_QUOTED = 3, 300  # sentences of a note, and characters of each
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """An answer that somebody may still be told of."""
+    """An answer that may still be reported."""
 
     record: TurnRecord
     entries: tuple[LogEntry, ...]
@@ -58,7 +58,7 @@ class _Told:
 
     @property
     def lost(self) -> list[Mapping[str, str]]:
-        """What was found and not told yet."""
+        """Findings that were not reported yet."""
         untold = list[Mapping[str, str]]()
         for body in self._bodies:
             untold += body.get("lost", ())
@@ -83,7 +83,7 @@ class CitationRecheck:
     _digests: dict[DocumentId, str] = field(default_factory=dict)  # of what their documents said then
 
     async def look(self) -> None:
-        """Check what has changed, and tell of what is untold. What fails is logged, and tried at the next look."""
+        """Recheck changed citations; send pending notices. Failures are logged, and retried at the next check."""
         record = self.app.settings.record
         if record.recheck == "off" or not record.recheck_days:
             return
@@ -95,12 +95,12 @@ class CitationRecheck:
                     await self._check(since)
                     await self._tell(since)
         except StorageError as error:
-            log.warning("answers could not be checked again", extra={"cause": f"{error} {error.hint}"})
+            log.warning("rechecking answers failed, retrying", extra={"cause": f"{error} {error.hint}"})
         except Exception:
-            log.exception("answers could not be checked again")
+            log.exception("rechecking answers failed, retrying")
 
     async def _is_refreshing(self) -> bool:
-        """Return whether a night, or a refresh, is under way: what it changes is told together."""
+        """Return whether a refresh is in progress: its changes are reported together."""
         if await Leases(self.app.manifest.database).holder(NIGHT_LEASE, self.clock()):
             return True
         runs = (await RefreshLog(self.app.manifest.database).last()).values()
@@ -160,7 +160,7 @@ class CitationRecheck:
         return bool(find_verbatim_passage(quote, [hit.passage for hit in hits]))
 
     async def _read(self, entries: tuple[LogEntry, ...]) -> _Told | None:
-        """Return a turn that may still be told of."""
+        """Return a turn that may still be reported."""
         try:
             record = None if any(entry.erased for entry in entries) else read_turn_record(entries)
         except ValueError:
@@ -209,7 +209,7 @@ class CitationRecheck:
                 await self.platforms[name].call(Place(name, workspace, place), "\n".join(lines), people=())
             except PlatformUnavailable as error:
                 log.warning(
-                    "the admins could not be told yet which answers no longer hold", extra={"cause": str(error)}
+                    "reporting answers that no longer hold to the admins failed, retrying", extra={"cause": str(error)}
                 )
                 return
             except PlatformError as error:
@@ -221,7 +221,7 @@ class CitationRecheck:
         await self.app.audit.append(*(LogEntry(turn.record.turn_id, EntryKind.RECHECK, body) for turn in turns))
 
     async def _tell_note(self, turn: _Told) -> None:
-        """Tell those who see the answer, beneath it; it is on record before, so that it is told once at most."""
+        """Post a note beneath the answer. Logged first, so posted at most once."""
         record = turn.record
         row = await self.app.queue.get(record.ticket) if record.ticket else None
         platform = self.platforms.get(record.asker.platform)
@@ -273,7 +273,7 @@ def _render_digest(turns: Sequence[_Told], here: frozenset[str], most: int) -> I
         yield sanitize_line(f"• {record.turn_id}{day}, {where}: {format_count(len(lost), 'statement')} ({pages})")
     if len(turns) > most:
         yield f"And {len(turns) - most} more."
-    yield "`footnote audit show ID` tells what changed."
+    yield "`footnote audit show ID` shows what changed."
 
 
 @asynccontextmanager

@@ -1,4 +1,4 @@
-"""Find one document by what a person calls it, and forget it or read it in anew."""
+"""Find one document by an address, key or title, and forget it or ingest it again."""
 
 import asyncio
 import shlex
@@ -57,7 +57,7 @@ async def forget_document(app: App, address: str, corpus: str = "") -> Forgotten
     """Forget the document that an address, a key or a title names: it is found and cited no more, and stays away.
 
     Raises:
-        NoSuchDocument: Nothing is called so in the corpus, or in any where none is named.
+        NoSuchDocument: The corpus has no such document, or without a corpus, none has.
         SeveralDocuments: More than one is.
         StorageError: It could not be removed.
     """
@@ -121,7 +121,7 @@ async def reread_document(
 
 
 def select_documents(found: Sequence[DocumentRef], address: str, corpus: str = "") -> tuple[DocumentRef, ...]:
-    """Return the documents of the corpus; of these, where there are any, those whose key it is."""
+    """Return the documents of the corpus; if any of them have this key, only those."""
     matching = tuple(one for one in found if not corpus or one.corpus == corpus)
     return tuple(one for one in matching if one.key == address.strip()) or matching
 
@@ -129,7 +129,7 @@ def select_documents(found: Sequence[DocumentRef], address: str, corpus: str = "
 async def _build_unknown_error(
     app: App, address: str, corpus: str, sources: Mapping[str, SourceSettings] | None = None
 ) -> NoSuchDocument:
-    """Return the error for an unknown name: what was looked through, and what comes near."""
+    """Return the error for an unknown name: the corpora searched, and similar names."""
     names = [info.name for info in await app.manifest.catalogue() if corpus in {"", info.name}]
     if sources is None and select_documents(await app.manifest.find_forgotten(address), address, corpus):
         (one, *_) = select_documents(await app.manifest.find_forgotten(address), address, corpus)

@@ -52,7 +52,7 @@ class NightReport:
             yield f"{corpus}: not brought up to date. {fault.line()}"
 
     def troubles(self) -> Iterator[str]:
-        """Yield what somebody has to look at: failures, and faults such as removals held back."""
+        """Yield lines that need attention: failures, and faults such as removals held back."""
         for corpus, fault in self.faults.items():
             yield f"{corpus}: not brought up to date. {fault.line()}"
         for report in self.reports:
@@ -85,36 +85,36 @@ def _render_fault(report: RefreshReport) -> str:
 
 log = logging.getLogger(__name__)
 
-_RECENT_NIGHTS = 50  # how many nights are looked through for the last one that has come
+_RECENT_NIGHTS = 50  # how many nightly refreshes are searched for the last finished one
 
 
 @dataclass(frozen=True)
 class NightLease:
-    """Keeps each night to one process."""
+    """Lets only one process run each nightly refresh."""
 
     nights: NightLog
     leases: Leases
     owner: str
     clock: Callable[[], datetime]
     look_again: float = 15.0
-    """Seconds between two looks at a night that another process is at, or that cannot be begun."""
+    """Seconds between two checks of a refresh that another process runs, or that cannot be started."""
     renewing: float = 30.0  # seconds between two renewals of the lease; it outlasts several
 
     async def last(self) -> datetime | None:
-        """Return when the newest night that ended was due; None where there is none."""
+        """Return when the newest finished nightly refresh was due; None without one."""
         await self.put_back()
         ended = (night.due for night in await self.nights.recent(_RECENT_NIGHTS) if night.ended)
         return next(ended, None)
 
     async def put_back(self) -> None:
-        """Undo the nights that have yet to come: they were worked while the clock was wrong."""
+        """Undo nightly refreshes in the future: they ran while the clock was wrong."""
         if count := await self.nights.undo(self.clock() + CLOCK_LEAP):
-            log.warning("the clock was put back: %d of the nights on record have yet to come", count)
+            log.warning("the clock was set back: %d recorded nightly refreshes are in the future", count)
 
     async def keep(self, due: datetime, work: Callable[[], Coroutine[Any, Any, NightReport]]) -> NightReport | None:
-        """Have a night's work done, and noted; return what it came to, or None where another process did it.
+        """Run the nightly refresh and store its report; return the report, or None if another process ran it.
 
-        Nothing is done either where the clock is put back meanwhile, so that the night has yet to come.
+        Also returns None if the clock is set back meanwhile, so that the refresh is not due yet.
         """
         while due <= self.clock() + CLOCK_LEAP:
             ours = await self._begin(due)
@@ -124,13 +124,13 @@ class NightLease:
         return None
 
     async def _begin(self, due: datetime) -> bool | None:
-        """Begin a night. Returns False where it has ended, None where another process has it or nobody can tell."""
+        """Start a nightly refresh. Returns False if it has ended, None if another process has it or that is unknown."""
         try:
             if await self.nights.begin(due, self.clock(), self.owner):
                 return True
             ended = any(night.due == due and night.ended for night in await self.nights.recent(_RECENT_NIGHTS))
         except StorageError as error:
-            log.warning("the night cannot be begun yet", extra={"cause": f"{error} {error.hint}"})
+            log.warning("cannot start the nightly refresh, retrying", extra={"cause": f"{error} {error.hint}"})
             return None
         return False if ended else None
 
@@ -144,7 +144,7 @@ class NightLease:
                 await self.leases.release(NIGHT_LEASE, self.owner)
 
     async def _run_while_leased(self, work: Callable[[], Coroutine[Any, Any, NightReport]]) -> NightReport | None:
-        """Run the work while the lease is ours; where it is lost, another process does it."""
+        """Run the work while the lease is ours; if it is lost, another process does it."""
         async with run_beside(work(), name="night") as working:
             await wait_for_first(working, self._renew())
             if working.done():
@@ -156,7 +156,7 @@ class NightLease:
         try:
             await self.nights.end(night.due, self.clock(), night.outcome, night.lines(), self.owner)
         except StorageError as error:
-            log.warning("what the night came to cannot be noted", extra={"cause": f"{error} {error.hint}"})
+            log.warning("cannot store nightly report", extra={"cause": f"{error} {error.hint}"})
 
     async def _renew(self) -> None:
         """Renew the lease until another process has it. One that lapsed while the database was away is still ours."""
@@ -171,7 +171,7 @@ RETRY_SECONDS = (15.0, 30.0, 60.0, *(300.0,) * 36)  # how long to wait before ea
 
 
 def render_admin_lines(night: NightReport, *, heartbeat: bool) -> tuple[str, ...]:
-    """Return the lines for the admins; none where all is well and no heartbeat is wanted."""
+    """Return the lines for the admins; none if all is well and no heartbeat is set."""
     return (*night.troubles(), *((night.summary(),) if heartbeat else ()))
 
 
@@ -216,7 +216,9 @@ class NightNotifier:
 
 def _log_undelivered(channel: str, lines: Sequence[str], why: str) -> None:
     for line in lines:
-        log.warning("the admins were not told: %s", line, extra={"channel": channel, "cause": why})
+        log.warning(
+            "sending the nightly report to the admins failed: %s", line, extra={"channel": channel, "cause": why}
+        )
 
 
 class RefreshCorpus(Protocol):
@@ -226,7 +228,7 @@ class RefreshCorpus(Protocol):
         self,
         corpus: str,
         source: SourceSettings,
-        tell: Callable[[RefreshProgress], None],
+        report: Callable[[RefreshProgress], None],
         *,
         night: datetime | None = None,
     ) -> RefreshReport: ...
@@ -249,7 +251,7 @@ async def refresh_every_source(settings: Settings, refresh: RefreshCorpus, due: 
         except Exception as error:
             faults[corpus] = explain_error(error)
             if not isinstance(error, ReportableError):
-                log.exception("%s could not be brought up to date", corpus)
+                log.exception("refreshing %s failed", corpus)
     return NightReport(due, tuple(reports), faults)
 
 
@@ -268,7 +270,7 @@ async def schedule_nights(
     A night that no process worked through is made up for at once. Before there ever was a night, those count that
     came after a corpus was last brought up to date.
 
-    `read` gives the settings in force. `notify` hears of each night that was worked here; what it raises is logged.
+    `read` returns current settings. `notify` receives the report of each refresh run here; its errors are logged.
     `watch` sees to it that no other process works it too.
     """
 
@@ -284,4 +286,4 @@ async def schedule_nights(
 
 
 def _ignore_progress(progress: RefreshProgress) -> None:
-    """Ignore it: nobody watches at night."""
+    """Ignore progress: nightly refreshes show none."""

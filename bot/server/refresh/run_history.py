@@ -1,4 +1,4 @@
-"""Read what is on record of refreshes: the runs, the nights, and the next one."""
+"""Read the recorded refreshes: the runs, nightly refreshes, and the next one."""
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
@@ -18,7 +18,7 @@ RUNNING = "running"
 ABORTED = "broken off"
 _NOBODY_WORKED = "No server ran then; the next night made up for it."
 
-_SILENT_AFTER = timedelta(minutes=5)  # a run that gave no sign of life for so long is told as one that may be gone
+_SILENT_AFTER = timedelta(minutes=5)  # a run without a sign of life for so long is shown as possibly lost
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class RefreshSummary:
     running: tuple[RefreshRun, ...]
     ended: tuple[RefreshRun, ...]
     nights: tuple[NightRecord, ...]
-    next_night: datetime | None  # none where no night is set
+    next_night: datetime | None  # None if no nightly refresh is set
 
 
 def summarize_refreshes(
@@ -80,7 +80,7 @@ def _insert_missed(nights: Sequence[NightRecord], settings: Settings) -> Iterato
         while due < night.due and due.astimezone(zone).date() < day:
             missed.append(due)
             due = night_after(due, at, zone)
-        # The time of day may have been set anew: a day that had its night missed none.
+        # The time of day may have been changed: a day with a refresh missed none.
         had = nights[place + 1].due.astimezone(zone).date()
         yield from (
             NightRecord(due, due, None, "", MISSED, (_NOBODY_WORKED,))
@@ -91,7 +91,7 @@ def _insert_missed(nights: Sequence[NightRecord], settings: Settings) -> Iterato
 
 @dataclass(frozen=True)
 class RefreshHistory:
-    """The log of refreshes and nights; it can be read beside a process that owns the home."""
+    """The log of refreshes; it can be read while another process owns the home."""
 
     runs: RefreshLog
     nights: NightLog
@@ -106,7 +106,7 @@ class RefreshHistory:
 
 
 async def resolve_run(run: RefreshRun, leases: Leases, now: datetime) -> RefreshRun:
-    """Return a run as lost where it did not end and its process let the lease lapse. Raises `StorageError`."""
+    """Return an unfinished run as lost if its process let the lease lapse. Raises `StorageError`."""
     if run.state is not RunState.RUNNING or await leases.holder(name_lease(run.corpus), now) == run.owner:
         return run
     return replace(run, state=RunState.LOST, ended=run.seen, fault=LOST_RUN_FAULT, doing="")

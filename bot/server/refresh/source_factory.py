@@ -1,7 +1,7 @@
 """Open the source that a corpus's settings describe.
 
 A secret is named by its variable, or a file by `_FILE` at its end. It is looked up when the source is opened, so that
-it stands neither in the settings nor in what other processes are sent.
+it is neither in the settings nor sent to other processes.
 """
 
 import hashlib
@@ -47,7 +47,7 @@ from ingest.web.web_client import RequestPolicy, WebClient, build_user_agent
 
 
 def open_source(given: SourceSettings, around: SourceContext) -> LiveSource:
-    """Return the source. Raises an error that says what to do where there is none."""
+    """Return the source. Raises an error that says what to do if it cannot be opened."""
     opened: LiveSource = pkgutil.resolve_name(SOURCE_ENTRIES[given.type].opener)(given, around)
     return opened
 

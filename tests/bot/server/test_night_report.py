@@ -123,7 +123,8 @@ def test_what_cannot_be_delivered_is_logged(
         assert len(_tell(BAD, platforms)) == waited
 
     lost = [(record.getMessage(), record.cause) for record in caplog.records]  # type: ignore[attr-defined]
-    assert lost == [(f"the admins were not told: {line}", why) for line in render_admin_lines(BAD, heartbeat=False)]
+    failed = "sending the nightly report to the admins failed"
+    assert lost == [(f"{failed}: {line}", why) for line in render_admin_lines(BAD, heartbeat=False)]
 
 
 def test_a_server_that_stops_while_it_tries_logs_what_it_did_not_tell(caplog: pytest.LogCaptureFixture) -> None:

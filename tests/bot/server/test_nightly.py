@@ -90,9 +90,7 @@ def test_a_corpus_that_fails_takes_no_other_with_it(caplog: pytest.LogCaptureFix
     assert [corpus for corpus, _ in refused.asked] == ["one", "two"]
     assert next(night.lines()) == "one: not brought up to date. The folder is empty — Look where it went."
     assert night.faults["two"].kind == "internal"
-    assert [record.message for record in caplog.records if record.name == NIGHTLY] == [
-        "two could not be brought up to date"
-    ]
+    assert [record.message for record in caplog.records if record.name == NIGHTLY] == ["refreshing two failed"]
 
 
 @pytest.mark.parametrize(
@@ -265,7 +263,7 @@ async def test_nights_that_a_wrong_clock_brought_are_taken_back(
         assert await watch.last() is None
         assert await history.nights.recent() == ()
 
-    assert "1 of the nights on record have yet to come" in caplog.text
+    assert "1 recorded nightly refreshes are in the future" in caplog.text
 
 
 async def test_a_run_whose_process_is_gone_is_told_as_lost(tmp_path: Path) -> None:

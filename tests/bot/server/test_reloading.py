@@ -60,7 +60,7 @@ async def test_settings_change_under_load_by_signal_and_by_command(here: Path) -
                 assert command.exit_code == int(wrong)
             else:
                 server.process.send_signal(signal.SIGHUP)
-            expected = "the settings are not taken" if wrong else "settings taken"
+            expected = "settings rejected" if wrong else "settings applied"
             await asyncio.to_thread(server.read_until, expected)
             scopes += [] if wrong else [scope]
             assert await ask() == scopes[-1]

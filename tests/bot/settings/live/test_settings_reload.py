@@ -149,7 +149,7 @@ async def test_at_the_start_nobody_reads_by_an_unknown_name_but_what_would_narro
     house = House(database, named("slack:#hr"), ENG)
     await house.open()
     assert house.readers == ["slack:#hr"]
-    assert "nobody reads by a channel's name: slack:#hr" in caplog.text
+    assert "a channel's name grants no access: slack:#hr" in caplog.text
     house.written = named("*", channel=[{"id": "slack:#hr", "corpora": []}])
     house.start()
     with pytest.raises(SettingsError, match=r"\[\[channel\]\] slack:#hr: Slack has no channel of that name"):
@@ -180,7 +180,7 @@ async def test_before_a_platform_is_there_a_table_by_name_is_refused_and_a_reade
     house = House(database, named("*", slack=slack))
     await house.reloading.begin()
     house.written = named("slack:#hr", slack=slack)
-    assert (await house.reloading.reload()).notes == ("slack:#hr: nobody reads by it yet: slack is not connected",)
+    assert (await house.reloading.reload()).notes == ("slack:#hr: grants no access yet: slack is not connected",)
     house.written = named("*", slack=slack, channel=[{"id": "slack:#hr"}])
     assert bool((await house.reloading.reload()).faults) == bool(token)
 
