@@ -1,4 +1,4 @@
-"""People judge without knowing the speakers of; what they fill in is read back and compared."""
+"""Sheets for people hide systems and verdicts; filled sheets are read and compared."""
 
 import csv
 from dataclasses import replace
@@ -6,12 +6,12 @@ from dataclasses import replace
 import pytest
 
 from evaluation import EvaluationError
-from evaluation.dialogues.dialogue_types import Dialogue, DialogueTurn, JudgedClaim, JudgedTurn, Topic, TopicKind
+from evaluation.dialogues.dialogue_types import Dialogue, DialogueTurn, JudgedClaim, JudgedTurn
 from evaluation.dialogues.judging.agreement import JUDGE, measure_agreement
 from evaluation.dialogues.judging.people_sheet import draw_rows, name_row, read_sheet, render_sheet
 from storage.types import Verdict
+from tests.evaluation.runs import TOPIC
 
-TOPIC = Topic("Pier", "The pier is old.", "town", TopicKind.HEAD)
 TURNS = (DialogueTurn("How <old>?", "Very.", "answered"), DialogueTurn("=Why?", "It was built first.", "answered"))
 DIALOGUE = Dialogue("secret-system/m/001", TOPIC, "secret-system", "m", "u", TURNS)
 CLAIMS = tuple(JudgedClaim(f"Claim {n}.", Verdict.SUPPORTS, ("p",), "Hidden reason", ("A passage.",)) for n in range(3))

@@ -6,62 +6,9 @@ from dataclasses import replace
 import pytest
 
 from evaluation import EvaluationError
-from evaluation.dialogues.dialogue_types import (
-    CitationCounts,
-    CorpusState,
-    Dialogue,
-    DialogueTurn,
-    JudgedClaim,
-    JudgedTurn,
-    RepliedSentence,
-    RunManifest,
-    ShownPassage,
-    Topic,
-    TopicKind,
-    TurnClaim,
-)
+from evaluation.dialogues.dialogue_types import JudgedTurn
 from evaluation.dialogues.run_folder import RunFolder
-from storage.types import Verdict
-
-TOPIC = Topic("Harbour", "The harbour is old.", "town", TopicKind.TAIL, "harbour.md")
-DIALOGUE = Dialogue("fast/m/1", TOPIC, "fast", "m", "stand-in")
-TURN = DialogueTurn(
-    "How old?",
-    "It was built in 1804. [1]",
-    "answered",
-    sentences=(RepliedSentence("It was built in 1804.", (1,)),),
-    passages=(ShownPassage(1, "p", "town", "harbour.md", "Harbour", "It was built in 1804.", "It was built in 1804."),),
-    knowledge=("It was built in 1804.",),
-    claims=(TurnClaim("It was built in 1805.", "model", Verdict.REFUTES),),
-    cost=0.25,
-    first_sentence_seconds=0.5,
-)
-JUDGED = JudgedTurn(
-    (JudgedClaim("It was built in 1804.", Verdict.SUPPORTS, ("p",), "It says so."),),
-    relevant=5,
-    temporally_correct=1,
-    reasons={"relevant": "It answers."},
-    citations=CitationCounts(1, 1, 1, 1),
-)
-MANIFEST = RunManifest(
-    id="r",
-    created="2026-01-01",
-    commit="c",
-    version="0.1.0",
-    python="3.11",
-    prompts="p",
-    settings="s",
-    systems=("fast",),
-    models=("m",),
-    simulator="stand-in",
-    judge="stand-in",
-    corpora=(CorpusState("town", 2, 3),),
-    topics=(TOPIC,),
-    turns=2,
-    seed=7,
-    today="2026-01-01",
-    options={"count": 3},
-)
+from tests.evaluation.runs import DIALOGUE, JUDGED, MANIFEST, TURN
 
 
 @pytest.fixture
@@ -143,7 +90,7 @@ def test_every_unreadable_line_is_named(folder):
     folder.append_turn(DIALOGUE, TURN)
     file = folder.path / "dialogues.jsonl"
     whole = file.read_text()
-    file.write_text('{"id": "a", "turn": 1}\n' + whole + "no\n[1]\n" + whole.replace("Harbour", "Pier"))
+    file.write_text('{"id": "a", "turn": 1}\n' + whole + "no\n[1]\n" + whole.replace("Pier", "Harbour"))
     with pytest.raises(EvaluationError, match=r"lines 1, 3, 4, 5 of .*dialogues.jsonl cannot be read"):
         folder.read_dialogues()
 

@@ -8,19 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from evaluation.cli import app
-from evaluation.dialogues.dialogue_types import (
-    CitationCounts,
-    CorpusState,
-    Dialogue,
-    DialogueTurn,
-    JudgedClaim,
-    JudgedTurn,
-    RunManifest,
-    ShownPassage,
-    Topic,
-    TopicKind,
-    TurnClaim,
-)
+from evaluation.dialogues.dialogue_types import CitationCounts, Dialogue, JudgedClaim, JudgedTurn, Topic, TopicKind
 from evaluation.dialogues.run_folder import RunFolder
 from evaluation.reports.report_page import Plot, PlotPoint, draw_plot
 from evaluation.reports.run_figures import (
@@ -38,23 +26,15 @@ from evaluation.reports.run_figures import (
 )
 from evaluation.reports.run_report import build_figures, enter_run, write_report
 from storage.types import Verdict
+from tests.evaluation import runs
+from tests.evaluation.runs import TURN
 
 S, R = Verdict.SUPPORTS, Verdict.REFUTES
 TOPICS = tuple(
     Topic(title, f"{title} is a place.", "handbook", kind)
     for title, kind in (("Pier", TopicKind.HEAD), ("Ferry", TopicKind.TAIL), ("Crane <b>", TopicKind.TAIL))
 )
-MANIFEST = RunManifest(
-    id="r1", created="2026-03-01T10:00:00+00:00", commit="abc", version="0.1", python="3.11", prompts="p", settings="s",
-    systems=("good", "model-alone"), models=("m",), simulator="u", judge="j",
-    corpora=(CorpusState("handbook", 3, 9),), topics=TOPICS, turns=1, seed=5, today="2026-03-01", currency="USD",
-    stand_ins=("the judge: a script",), deviations=("one turn",),
-)  # fmt: skip
-TURN = DialogueTurn(
-    "How long is it?", "It is 90 metres long.", "answered", seconds=2.0, cost=0.02, calls=4, bullets=3,
-    passages=(ShownPassage(1, "p", "town", "pier.md", "Pier", "The pier is 90 metres long."),),
-    claims=(TurnClaim("It is 90 metres long.", "model", S), TurnClaim("It is blue.", "model", R)),
-)  # fmt: skip
+MANIFEST = replace(runs.MANIFEST, topics=TOPICS)
 
 
 def judged(*verdicts: Verdict, **more: object) -> JudgedTurn:
