@@ -1,4 +1,4 @@
-"""Replies are judged by claims, citations and manner; what a judge replies is read strictly."""
+"""Replies are judged by claims, citations and manner; a judge's replies are parsed strictly."""
 
 from dataclasses import replace
 
@@ -22,15 +22,11 @@ PASSAGES = tuple(
 
 
 class FakeJudge:
-    """Supports a claim where all its words stand in the sentences; grades by a table; fails where it is told to."""
+    """Supports a claim if the sentences have all its words; grades and fails by a table."""
 
     def __init__(self, **replies):
-        self.replies = {
-            "answerable": True,
-            "query": None,
-            **dict.fromkeys(SCALES, "Reasoning: So.\nScore: 1"),
-            **replies,
-        }
+        grades = dict.fromkeys(SCALES, "Reasoning: So.\nScore: 1")
+        self.replies = {"answerable": True, "query": None, **grades, **replies}
         self.asked = []
 
     async def ask(self, template, form, *, stage, **facts):
@@ -39,13 +35,14 @@ class FakeJudge:
         if isinstance(reply, Exception):
             raise reply
         if template == "split":
-            return form.from_text(
-                "\n".join(f"- {one}. | none" for one in facts["reply_text"].split(".") if one.strip())
-            )
+            claims = [claim for claim in facts["reply_text"].split(".") if claim.strip()]
+            return form.from_text("\n".join(f"- {claim}. | none" for claim in claims))
         if template == "verify":
-            words = set(" ".join(one.text for one in facts["sentences"]).lower().replace(".", "").split())
-            held = set(facts["claim"].lower().replace(".", "").split()) <= words
-            return Verification(Verdict.SUPPORTS if held else Verdict.NOT_ENOUGH_INFO, (1,) if held else (), "Words.")
+            words = set(" ".join(sentence.text for sentence in facts["sentences"]).lower().replace(".", "").split())
+            supported = set(facts["claim"].lower().replace(".", "").split()) <= words
+            return Verification(
+                Verdict.SUPPORTS if supported else Verdict.NOT_ENOUGH_INFO, (1,) if supported else (), "Words."
+            )
         return form.from_text(reply) if isinstance(reply, str) else reply
 
 
@@ -61,9 +58,8 @@ async def judge(turn, judged=None, hits=(HIT,), earlier=()):
 
 
 def reply(*sentences, status="answered"):
-    text = " ".join(f"{said} {''.join(f'[{one}]' for one in cited)}".strip() for said, cited in sentences)
-    replied = tuple(RepliedSentence(said, cited) for said, cited in sentences)
-    return DialogueTurn("How long?", text, status, replied, PASSAGES)
+    text = " ".join(f"{said} {''.join(f'[{number}]' for number in cited)}".strip() for said, cited in sentences)
+    return DialogueTurn("How long?", text, status, tuple(RepliedSentence(*each) for each in sentences), PASSAGES)
 
 
 async def test_each_claim_is_compared_with_five_passages():
@@ -154,29 +150,25 @@ async def test_model_alone_is_judged_by_claims_only():
         ("Score: 5/5", 5),
         ("**Score:** 3 out of 5", 3),
         ("Reasoning: Score 2 would be too low.\nScore: 1", 1),
+        *((text, None) for text in ("Score: 0", "Score: 6", "Score: 50/100", "It is good.", "Score: good", "")),
     ],
 )
 def test_grade_is_parsed(text, score):
-    assert grade_format("relevant").from_text(text).score == score
+    if score is None:
+        with pytest.raises(UnreadableReply):
+            grade_format("relevant").from_text(text)
+    else:
+        assert grade_format("relevant").from_text(text).score == score
 
 
-@pytest.mark.parametrize("text", ["Score: 0", "Score: 6", "Score: 50/100", "It is good.", "Score: good", ""])
-def test_invalid_grade_is_unreadable(text):
-    with pytest.raises(UnreadableReply):
-        grade_format("relevant").from_text(text)
-
-
-def test_grade_is_parsed_from_json_and_time_is_binary():
+def test_time_is_graded_0_or_1():
     assert grade_format("temporally_correct").from_json({"reasoning": "", "score": 0}).score == 0
     with pytest.raises(UnreadableReply):
         grade_format("temporally_correct").from_json({"reasoning": "", "score": 2})
 
 
-@pytest.mark.parametrize(("text", "said"), [("Answered: yes", True), ("Reasoning: .\n**Answered:** No.", False)])
-def test_answerable_reply_is_parsed(text, said):
-    assert ANSWERED.from_text(text) is said
-
-
-def test_answerable_reply_without_a_decision_is_unreadable():
+def test_answerable_reply_is_parsed():
+    assert ANSWERED.from_text("Answered: yes") is True
+    assert ANSWERED.from_text("Reasoning: .\n**Answered:** No.") is False
     with pytest.raises(UnreadableReply):
         ANSWERED.from_text("Perhaps")
