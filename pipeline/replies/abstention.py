@@ -1,4 +1,4 @@
-"""Recognise prose in which a model says that the notes do not answer. Pure; the phrases stand in `abstentions.json`."""
+"""Recognise prose in which a model says that the notes do not answer. Pure; the phrases are in `abstentions.json`."""
 
 import json
 import re
@@ -10,13 +10,13 @@ from itertools import permutations
 
 from storage.language.scripts import is_unspaced
 
-_OPENING_CHARACTERS = 60  # a sentence speaks of the notes themselves where they come no later than this
+_OPENING_CHARACTERS = 60  # a sentence is about the notes themselves if they are named within these
 _GAP = "[^.;:]{0,40}?"  # between the notes, the word that denies and the verb
 
 
 @dataclass(frozen=True, slots=True)
 class _SilentNotes:
-    """How a language says that notes do not say something: each of `parts` stands in it, which is soon looked up."""
+    """A language's pattern for "the notes do not say"; `parts` are a fast check, as each must occur."""
 
     parts: tuple[re.Pattern[str], ...]
     whole: re.Pattern[str]
@@ -32,7 +32,7 @@ class _AbstentionPatterns:
 
 
 def is_about_notes(sentence: str) -> bool:
-    """Return whether a sentence tells of the notes that they do not say something, which answers nothing."""
+    """Return whether a sentence only says that the notes do not say something."""
     plain = _plain(sentence)
     found = (silent_note.find(plain) for silent_note in _abstention_patterns().silent_notes)
     return any(one is not None and one.start() <= _OPENING_CHARACTERS for one in found)

@@ -40,9 +40,9 @@ class LineMarker:
 
 
 def parse_line_marker(line: str, last: int) -> LineMarker | None:
-    """Parse what stands before the words of `line`, the beginning of a line without its indent; None if nothing.
+    """Parse the marker before the words of `line`, the beginning of a line without its indent; None if there is none.
 
-    `last` is the largest number of an item before, 0 where none was. Leads may follow one another (`> - text`).
+    `last` is the largest item number so far, 0 if none. Markers may follow one another (`> - text`).
     """
     if found := _QUOTE_SIGN.match(line):
         return LineMarker("quote", found.end())
@@ -76,7 +76,7 @@ _TABLE_RULE = lazy_compile(r"[\s|:+=-]*-[\s|:+=-]*")
 class TableSentences:
     _columns: list[str] = field(default_factory=list)
     _held: list[str] = field(default_factory=list)
-    """A row that is not said yet: the next line may say that it names the columns."""
+    """A row that is held back: the next line may show that it names the columns."""
 
     def row(self, line: str) -> list[str]:
         if _TABLE_RULE.fullmatch(line):
@@ -93,14 +93,16 @@ class TableSentences:
         return ["; ".join(named)]
 
     def end(self) -> list[str]:
-        """Return what is left where the table ends; a table without rows says what its head says."""
-        left, self._columns, self._held = self._held, [], []
+        """Return the held row at the table's end; a table without rows yields its head."""
+        left = self._held
+        self._columns = []
+        self._held = []
         return [" | ".join(left)] if left else []
 
 
 @dataclass(frozen=True, slots=True)
 class ProseText:
-    """The next stretch of running text; white space at its ends counts."""
+    """The next piece of running text; white space at its ends counts."""
 
     text: str
 
@@ -126,8 +128,8 @@ BlockEvent = ProseText | ProseEnded | TableRow | CodeBlock
 
 _LINE_BREAKS = lazy_compile("[\x0b\x0c\x85\u2028\u2029]")
 _INDENT_SPACES = " \t\u00a0\u3000"
-_MAX_LINE_HEAD = 48  # how many characters of a line tell what it is
-_WRAP_WIDTHS = range(60, 121)  # lines of such lengths were broken for width
+_MAX_LINE_HEAD = 48  # characters that identify the kind of a line
+_WRAP_WIDTHS = range(60, 121)  # lengths of lines that were wrapped
 _FENCE_LINE = lazy_compile(r"(`{3,}|~{3,})([^`\n]*)\Z")
 _MAY_DEFINE = lazy_compile(r"\[[^\]]*(?:\]:|\Z)")
 _LONE_MARKS = lazy_compile(r"\s*((?:[\[【［][^\[\]【】［］\n]{0,60}[\]】］]\s*)*)\Z")
@@ -135,7 +137,7 @@ _LINE_TICKS = lazy_compile("`+")
 
 
 class BlockParser:
-    """Parses one reply; its events do not depend on how the reply is cut, but for how running text is cut."""
+    """Parses one reply; piece boundaries affect only how running text is divided into events."""
 
     def __init__(self) -> None:
         self._rest = ""
@@ -215,7 +217,7 @@ class BlockParser:
         return [*self._begin_line(line), *self._prose(line, ends=True)]
 
     def _begin_line(self, head: str) -> list[BlockEvent]:
-        """Begin a line of running text, which goes on with the line before or ends it."""
+        """Begin a line of running text, which continues the previous line or ends it."""
         joins = self._open and not self._heading and self._quoted == self._was_quoted and self._is_wrapped(head[0])
         spaced = not (is_unspaced(head[0]) and is_unspaced(self._last or " "))
         before: list[BlockEvent] = [ProseText(" " * spaced)] if joins else [ProseEnded()]
@@ -225,7 +227,7 @@ class BlockParser:
         return before
 
     def _is_wrapped(self, first: str) -> bool:
-        """Return whether the break before a line was made for width alone."""
+        """Return whether the previous line was only wrapped."""
         return (
             first.islower() or self._last in {",", ";"} or (self._length in _WRAP_WIDTHS and self._last not in "]】］:")
         )

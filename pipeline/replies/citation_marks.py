@@ -1,7 +1,6 @@
 """Find citation marks in a reply's text, and the numbers they name. Pure.
 
-Marks and addresses that are part of their sentence's grammar, which to take out would maim it, are told from those
-that can go.
+Marks and addresses that are part of their sentence's grammar are distinguished from those that can be removed.
 """
 
 import re
@@ -46,7 +45,7 @@ _MARK_LEAD = lazy_compile(
 )
 _MAX_MARK_LEAD = 16
 _MARK_TRAIL = lazy_compile(r"\s{0,3}[)）]")
-_MAX_NUMBER = 999  # longer numbers than this are no footnotes, unless so many pieces of evidence were offered
+_MAX_NUMBER = 999  # larger numbers are not footnotes, unless that many pieces of evidence were offered
 _CLOSING_SIGNS = frozenset(".,;:!?)]}…”’»%。，、；：！？）】」』؟،؛۔।")
 _OPENING_SIGNS = frozenset("([{“„«\"'")
 
@@ -95,7 +94,7 @@ def _find_single_marks(text: str, count: int) -> Iterator[CitationMark]:
 
 
 def _join_marks(text: str, first: CitationMark, second: CitationMark) -> tuple[int, ...] | None:
-    """Return what two marks name that stand side by side, or from which to which; None for two apart."""
+    """Return the numbers of two adjacent marks, or of the range that they form; None if they are apart."""
     gap = (first.span[1], second.span[0])
     if _MARK_GAP.fullmatch(text, *gap):
         return first.numbers + second.numbers
@@ -106,7 +105,7 @@ def _join_marks(text: str, first: CitationMark, second: CitationMark) -> tuple[i
 
 
 def _parse_mark_numbers(found: re.Match[str], count: int) -> tuple[int, ...] | None:
-    """Return the numbers in 1..count that a mark names; None if it is none."""
+    """Return the numbers in 1..count that a mark names; None if it is not a mark."""
     if found["raised"]:
         return _parse_superscript(found["raised"], count)
     if not found["numbers"]:
@@ -128,7 +127,7 @@ def _parse_mark_numbers(found: re.Match[str], count: int) -> tuple[int, ...] | N
 
 
 def _parse_superscript(digits: str, count: int) -> tuple[int, ...]:
-    """Read raised digits as one number where that was offered, else each as one."""
+    """Read raised digits as one number if that was offered, else as single digits."""
     plain = digits.translate(str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789"))
     runs = [str(int(run)) for run in re.findall(r"[0-9]+", plain)]
     values = [int(run) for run in runs]
@@ -175,11 +174,11 @@ _REPORTING_VERB = lazy_compile(
 _LEADING_AWAY = lazy_compile(
     r"\b(?:see|visit|at|on|to|in|from|by|of|via|with|under|and|or|is|are|called)\s+[\[<(]?\Z", re.IGNORECASE
 )
-_NEAR_CHARACTERS = 16  # how many characters before something are looked at
+_NEAR_CHARACTERS = 16  # characters of context before a mark or an address
 
 
 def detach_marks(text: str, count: int) -> str:
-    """Detach marks that could not be taken out before; the sentence keeps its own."""
+    """Rewrite marks that are part of the grammar, such as "According to [1], …", so that they can be removed."""
     text = _NUMBERED_NOUN.sub(r"\1 \2", text)
     first = next(find_marks(text, count), None)
     if first is None or not _OPENING_PHRASE.fullmatch(text[: first.span[0]].lstrip()):

@@ -30,11 +30,11 @@ from storage.language.sentences import sentence_spans
 from storage.types import Evidence
 
 _SENTENCE_END = lazy_compile("[.!?…。！？｡।॥۔؟։።፧፨។៕༎᠃෴‼⁇⁈⁉．;\u037e]|(?<=[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]) ")
-_LOOKAHEAD = 48  # how much is read behind a stop before it is judged: marks that follow it, and the next word
-_SCAN_STRIDE = 16  # how far behind it other stops are judged with it
-_MAX_SENTENCE = 1_000  # no sentence is longer; it is cut at a space
+_LOOKAHEAD = 48  # characters needed after a full stop to judge it: marks that follow it, and the next word
+_SCAN_STRIDE = 16  # characters after it within which other stops are judged with it
+_MAX_SENTENCE = 1_000  # longer sentences are cut at a space
 _BRACKET_PAIRS = ("()", "[]", "（）", "「」", "『』", "《》", "“”", "„“", "«»")
-_MAX_ENCLOSED = 300  # how long something in brackets, quotation marks or backticks is waited for
+_MAX_ENCLOSED = 300  # characters within which brackets, quotation marks or backticks may close
 _WORD_PLACEHOLDER = "Q"
 
 
@@ -64,14 +64,14 @@ class SentenceCutter:
             self._text, self._judged = self._text[end:], 0
 
     def _end(self, *, closed: bool) -> int:
-        """Return where the first sentence ends, with the marks and spaces behind it; 0 while that is not certain."""
+        """Return the end of the first sentence, with the marks and spaces after it; 0 while that is uncertain."""
         while (stop := _SENTENCE_END.search(self._text, self._judged)) and stop.end() <= _MAX_SENTENCE:
             ahead = stop.end() + _LOOKAHEAD
             if ahead > len(self._text) and not closed:
                 return 0
             if end := _find_first_end(self._text[:ahead], stop.end(), self._count, whole=ahead > len(self._text)):
                 return end
-            # The longer the sentence, the rarer: what is passed over here is found with the next.
+            # The longer the sentence, the rarer the checks: a stop that is passed over is found with the next one.
             self._judged = stop.end() + max(_SCAN_STRIDE, stop.end() // 3)
         if len(self._text) > _MAX_SENTENCE + _LOOKAHEAD or (closed and len(self._text) > _MAX_SENTENCE):
             end = _find_first_end(self._text[: _MAX_SENTENCE + _LOOKAHEAD], _MAX_SENTENCE, self._count, whole=False)
@@ -122,10 +122,10 @@ class MarkedSentence:
 
     text: str
     numbers: tuple[int, ...]
-    """In the order of its marks, each once, from 1 up to how many pieces of evidence were offered."""
-    paragraph: bool  # whether it begins a paragraph, an item, a row or a heading; never so for the first
-    maimed: bool = False  # whether it lost a part with its marks or addresses; then it is given no evidence
-    borrowed: bool = False  # whether its numbers are those of the next sentence, as it has none of its own
+    """In the order of its marks, each once, from 1 to the number of pieces of evidence offered."""
+    paragraph: bool  # whether it begins a paragraph, an item, a row or a heading; False for the first
+    maimed: bool = False  # whether it lost a part with its marks or addresses; then it gets no evidence
+    borrowed: bool = False  # whether its numbers are the next sentence's, as it has none of its own
 
 
 def split_sentences(reply: str, count: int) -> tuple[MarkedSentence, ...]:
@@ -135,14 +135,10 @@ def split_sentences(reply: str, count: int) -> tuple[MarkedSentence, ...]:
 
 
 def cite_sentence(marked: MarkedSentence, offered: Sequence[Sequence[Evidence]]) -> CitedSentence:
-    """Return a sentence with the evidence it names: `offered[n - 1]` is all that was shown to the model as `[n]`."""
+    """Return a sentence with the evidence it names: `offered[n - 1]` is all evidence shown to the model as `[n]`."""
     numbers = () if marked.maimed else marked.numbers
     named = (evidence for number in numbers if number <= len(offered) for evidence in offered[number - 1])
-    evidence: list[Evidence] = []
-    for one in named:
-        if one not in evidence:
-            evidence.append(one)
-    return CitedSentence(marked.text, tuple(evidence), paragraph=marked.paragraph)
+    return CitedSentence(marked.text, tuple(dict.fromkeys(named)), paragraph=marked.paragraph)
 
 
 def format_draft(sentences: Sequence[MarkedSentence]) -> str:
@@ -158,7 +154,7 @@ def format_draft(sentences: Sequence[MarkedSentence]) -> str:
 class SentenceSplitter:
     """Splits one reply into sentences as it arrives, the same as `split_sentences` of the whole.
 
-    A sentence is certain some fifty characters after its end, or where its line has ended and the next has begun.
+    A sentence is certain some fifty characters after its end, or when the next line has begun.
     """
 
     def __init__(self, count: int) -> None:
@@ -166,9 +162,8 @@ class SentenceSplitter:
         self._lines = BlockParser()
         self._cutter = SentenceCutter(count)
         self._table = TableSentences()
-        self._held: MarkedSentence | None = None  # the last sentence: marks that stand alone may still follow
-        self._fronted: bool | None = None
-        """Whether marks stand before their sentences in this line; None at its beginning."""
+        self._held: MarkedSentence | None = None  # the last sentence: separate marks may still follow
+        self._fronted: bool | None = None  # whether marks precede their sentences in this line; None at its beginning
         self._ahead: tuple[int, ...] = ()  # numbers for the sentence that follows
         self._paragraph = False
         self._first = True
@@ -235,7 +230,7 @@ class SentenceSplitter:
                 self._add_numbers(numbers)
 
     def _hold_sentence(self, text: str, numbers: tuple[int, ...]) -> Iterator[MarkedSentence]:
-        # Before looking whether anything is left: marks that follow a link that was taken out are not the sentence's.
+        # Release first: marks after a removed link do not belong to the sentence before it.
         yield from self._release()
         if _WORD_CHARACTER.search(text):
             self._held = MarkedSentence(text, numbers, paragraph=self._paragraph and not self._first)

@@ -1,6 +1,6 @@
-"""Number footnotes, and write the notes that may stand before a sentence: its page, section, date, language. Pure.
+"""Number footnotes, and write the notes that may precede a sentence: its page, section, date, language. Pure.
 
-Systems make notes here and the gate compares them with what is made here, so that a note carries no other text.
+Systems write notes by these functions, and the gate lets no other notes pass.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,24 +15,24 @@ def describe_place(document: Document, passage: Passage) -> str:
 
 
 def write_dated_note(document: Document) -> str:
-    """Name the page and its date; the title alone where it is undated."""
+    """Return the page's title and its date, if it has one."""
     return f"{document.title}, {document.date.date().isoformat()}" if document.date else document.title
 
 
 def write_language_note(document: Document) -> str:
-    """Name the page and its language, as its speakers call it; the title alone where that is unknown."""
+    """Return the page's title and its language's own name, if known."""
     language = own_name(document.language)
     return f"{document.title}, {language}" if language else document.title
 
 
 def is_own_note(note: str, evidence: Evidence) -> bool:
-    """Return whether a note is empty, or one of those written above for this evidence."""
+    """Return whether a note is empty or written by a function above for this evidence."""
     page, passage = evidence.document, evidence.passage
     return note in {"", describe_place(page, passage), write_dated_note(page), write_language_note(page)}
 
 
 def number_footnotes(sentences: Sequence[CitedSentence]) -> tuple[tuple[AnsweredSentence, ...], tuple[Citation, ...]]:
-    """Number the footnotes of a reply; more sentences at its end never change the numbers before."""
+    """Number the footnotes of a reply; further sentences never change earlier numbers."""
     by_passage: dict[str, list[Evidence]] = {}
     for evidence in (piece for sentence in sentences for piece in sentence.evidence):
         by_passage.setdefault(evidence.passage.id, []).append(evidence)
@@ -47,7 +47,7 @@ def number_footnotes(sentences: Sequence[CitedSentence]) -> tuple[tuple[Answered
 
 
 def quote_spans(text: str, spans: Iterable[Span]) -> str:
-    """Join stretches of a text in its own order: adjacent ones as one, others with an ellipsis."""
+    """Join spans of a text in order: adjacent ones merged, others with an ellipsis between."""
     merged: list[Span] = []
     for start, end in sorted(spans):
         if merged and not text[merged[-1][1] : start].strip():

@@ -1,6 +1,6 @@
 """Clean text that a model wrote of links, images, tags, mentions and emphasis. Pure.
 
-Code and mathematics are set aside first and put back afterwards, so that only what is between them is read.
+Code and mathematics are set aside first and put back afterwards.
 """
 
 import html
@@ -26,17 +26,17 @@ _MATH = lazy_compile(
 _OPEN_ASIDE, _CLOSE_ASIDE = "\ufdd0", "\ufdd1"
 _ASIDE = lazy_compile(f"{_OPEN_ASIDE}(\\d+){_CLOSE_ASIDE}")
 RESERVED = "\ufdd0-\ufdef"
-"""The inside of a character class: what stands for text set aside. No text may bring such characters itself."""
+"""Placeholders for text set aside, as the inside of a character class; they are removed from all input."""
 
 
 def find_verbatim_spans(text: str) -> list[Span]:
-    """Return where code and mathematics stand, in order and apart, with the signs around them."""
+    """Return the spans of code and mathematics with their delimiters, in order and without overlap."""
     code = _find_code_spans(text)
     return merge_spans([*code, *(found.span() for found in _MATH.finditer(mask_spans(text, code, "`")))])
 
 
 def merge_spans(spans: Iterable[Span]) -> list[Span]:
-    """Return spans in order, those that overlap as one."""
+    """Return spans in order, overlapping ones merged."""
     apart: list[Span] = []
     for start, end in sorted(spans):
         if apart and start < apart[-1][1]:
@@ -47,7 +47,7 @@ def merge_spans(spans: Iterable[Span]) -> list[Span]:
 
 
 def _replace_spans(text: str, spans: Iterable[Span], replace: Callable[[str], str]) -> str:
-    """Return the text with what stands in each of `spans`, which are in order, replaced."""
+    """Return the text with the content of each of `spans`, which are in order, replaced."""
     pieces, at = [], 0
     for start, end in spans:
         pieces += [text[at:start], replace(text[start:end])]
@@ -61,7 +61,7 @@ def mask_spans(text: str, spans: Iterable[Span], char: str) -> str:
 
 
 def extract_verbatim(text: str) -> tuple[str, tuple[str, ...]]:
-    """Return the text with a placeholder for each stretch of code and mathematics, and those stretches."""
+    """Return the text with a placeholder for each piece of code and mathematics, and those pieces."""
     spans, numbers = find_verbatim_spans(text), count()
     prose = _replace_spans(text, spans, lambda _: f"{_OPEN_ASIDE}{next(numbers)}{_CLOSE_ASIDE}")
     return prose, tuple(text[start:end] for start, end in spans)
@@ -114,11 +114,11 @@ _PROSE_ADDRESS = (
 _ADDRESS_IN_CODE = lazy_compile(_ANYWHERE_ADDRESS, re.IGNORECASE)
 _ADDRESS = lazy_compile(f"{_ANYWHERE_ADDRESS}|{_PROSE_ADDRESS}", re.IGNORECASE)
 _MAY_BE_ADDRESS = lazy_compile(r"[:/]|www|\.", re.IGNORECASE)
-_TRAILING_PUNCTUATION = ".,;:!?)]}'*_~»›"  # what at the end of an address is the sentence's own
+_TRAILING_PUNCTUATION = ".,;:!?)]}'*_~»›"  # punctuation after an address that belongs to the sentence
 
 
 def find_addresses(text: str, *, code: bool = False) -> Iterator[Span]:
-    """Yield where addresses stand, without the punctuation behind them; in `code` only those with a scheme or www."""
+    """Yield the spans of addresses without punctuation after them; in `code` only those with a scheme or www."""
     if not _MAY_BE_ADDRESS.search(text):
         return
     for found in (_ADDRESS_IN_CODE if code else _ADDRESS).finditer(text):
@@ -189,16 +189,16 @@ _TRIGGERS = lazy_compile(r"[<>@\[\]()（）:/\\&.]")  # without these nothing ab
 
 
 def strip_invisible(text: str) -> str:
-    """Return the text without what cannot be seen; it looks at one character at a time."""
+    """Return the text without invisible characters."""
     return _INVISIBLE.sub("", text)
 
 
 @lru_cache(maxsize=128)
 def clean_markup(text: str) -> str:
-    """Return text that a model wrote without links, images, tags and mentions; what they showed stays as words.
+    """Return text that a model wrote without links, images, tags and mentions; their visible words stay.
 
-    Cleaning twice is cleaning once. White space is left as it falls. Text that hides one thing inside another a dozen
-    times over loses every sign that such things are made of.
+    Cleaning is idempotent and does not tidy white space. Text with a dozen levels of nested markup loses all its
+    special characters.
     """
     for _ in range(_CLEANING_PASSES):
         before, text = text, _clean_once(text)
@@ -213,7 +213,7 @@ def is_link_definition(line: str) -> bool:
 
 
 def find_opaque_spans(text: str) -> list[Span]:
-    """Return, in order and apart, where links and addresses stand; no sentence ends inside."""
+    """Return the spans of links and addresses, in order and without overlap; no sentence ends inside."""
     return merge_spans([*(found.span() for found in _LINK.finditer(text)), *find_addresses(text)])
 
 
@@ -226,7 +226,7 @@ def _clean_once(text: str) -> str:
 
 
 def _clean_code(text: str) -> str:
-    """Return code without addresses and control sequences; where they are written as entities, as it would be read."""
+    """Return code without addresses and control sequences; decoded if it has these as entities."""
     read = _decode_entities(_decode_entities(text))
     bare, bare_read = _strip_control(text), _strip_control(read)
     return bare if bare_read == read else bare_read
@@ -237,7 +237,7 @@ def _strip_control(code: str) -> str:
 
 
 def _decode_entities(text: str) -> str:
-    """Return the text with what is written as an entity or a JSON escape as it would be read."""
+    """Return the text with entities and JSON escapes decoded."""
     text = _ENTITY.sub(lambda found: html.unescape(found[0]), text)
     return _JSON_ESCAPE.sub(lambda found: chr(int(found[1], 16)), text)
 
@@ -254,7 +254,7 @@ def _strip_html_blocks(text: str) -> str:
 
 
 def _link_text(found: re.Match[str]) -> str:
-    """Return what a link shows; a footnote mark keeps its brackets, and so do `f[x](y)` and brackets before words."""
+    """Return a link's text; a footnote mark keeps its brackets, and so does `f[x](y)`."""
     label, target = found[1], found[2]
     if re.fullmatch(_NUMERIC, label) and label.strip():
         return f"[{label}]"
@@ -276,7 +276,7 @@ _SUBSTITUTIONS: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str
     (_TAG, lambda found: "" if found[1] else " "),
     (_EMPTY_BRACKETS, " "),
 )
-"""What is looked for, in this order, and what is shown in its place."""
+"""Patterns in the order of their application, and their replacements."""
 
 _SPACED_SCRIPTS = r"A-Za-z0-9\u00c0-\u02af\u0370-\u03ff\u0400-\u052f_"
 _STYLED = (

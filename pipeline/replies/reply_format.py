@@ -1,4 +1,4 @@
-"""Define what a reply must look like, JSON by a schema or strict text, and parse what all formats share. Pure."""
+"""Define the format of replies, JSON by a schema or strict text, and parse the elements that formats share. Pure."""
 
 import json
 import re
@@ -36,7 +36,7 @@ class ReplySplitter(Protocol[T_co]):
 
 
 MAX_REPLY = 100_000  # characters. No stage asks for a reply near this.
-MAX_JSON_STARTS = 20  # at so many opening braces a JSON object is looked for
+MAX_JSON_STARTS = 20  # opening braces at which a JSON object is tried
 _NAMED_ITEM = r"(?:claim|fact|bullet|point)\s*\d*\s*[:.)]"
 _BULLET = lazy_compile(rf"\s*(?:[-*•‣–—·]\s+(?:{_NAMED_ITEM}\s+)?|{_NAMED_ITEM}\s+)(?=\S)", re.IGNORECASE)
 _LINE_END = lazy_compile(r"[.!?。！？…:|\])\"”]$|\|\s*\w+$")
@@ -47,7 +47,7 @@ _NOTHING = frozenset({"nothing", "none", "null", "n/a", "no", "no claims", "no f
 
 
 def extract_json_object(text: str) -> Mapping[str, Any]:
-    """Return the first JSON object in a text, whatever stands round it. Raises `UnreadableReply`."""
+    """Return the first JSON object in a text. Raises `UnreadableReply`."""
     decoder, start = json.JSONDecoder(), text.find("{")
     for _ in range(MAX_JSON_STARTS):
         if start < 0:
@@ -105,12 +105,12 @@ def split_lines(text: str) -> tuple[str, ...]:
 
 
 def _join_spaces(line: str) -> str:
-    """Return a line with single spaces: some models write them without end, and patterns would go through all."""
+    """Return a line with single spaces: some models write endless runs of them, which would slow patterns down."""
     return " ".join(line.split())
 
 
 def find_labelled(text: str, *labels: str) -> str | None:
-    """Return what stands behind the last line that opens with one of the labels and a colon; None where none does."""
+    """Return the text after the label of the last line that opens with one of the labels and a colon; None if none."""
     opening = re.compile(rf"\s*(?:[-*•]\s+)?(?:{'|'.join(map(re.escape, labels))})\s*[:：=]\s*(.*)", re.IGNORECASE)
     found = [match[1] for line in text.splitlines() if (match := opening.fullmatch(_EMPHASIS.sub("", line)))]
     return found[-1].strip() if found else None

@@ -1,4 +1,4 @@
-"""Parse the replies of the stages, verdicts excepted: a query, bullets, timed claims, a draft, feedback on it. Pure."""
+"""Parse the replies of all stages except verdicts: a query, bullets, timed claims, a draft, feedback on it. Pure."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -28,7 +28,7 @@ from pipeline.replies.reply_format import (
 from storage.language.lazy_pattern import lazy_compile
 from storage.types import SearchQuery
 
-MAX_QUERY = 400  # characters of a query; more is no query but an essay
+MAX_QUERY = 400  # characters of a query
 _YEAR = lazy_compile(r"(?<!\d)(1\d{3}|20\d{2}|2100)(?!\d)")
 _RECENT = lazy_compile(r"\b(?:recent|latest|newest|current|now)\b", re.IGNORECASE)
 _YES = lazy_compile(r"[\W_]*(?:yes|true|y)\b", re.IGNORECASE)
@@ -81,14 +81,14 @@ _LEADING_NUMBERS = lazy_compile(rf"\[({_SENTENCE_LIST})\]:?\s*")
 
 @dataclass(frozen=True, slots=True)
 class Bullet:
-    """A statement taken from a passage, and the numbers of the sentences that say it; none if it names none."""
+    """A statement from a passage, and the numbers of the sentences that it names."""
 
     text: str
     sentences: tuple[int, ...]
 
 
 def bullets_format(count: int) -> ReplyFormat[tuple[Bullet, ...]]:
-    """Return the format of bullets over `count` numbered sentences; no bullets where nothing is to the point."""
+    """Return the format of bullets over `count` numbered sentences; empty if none is relevant."""
 
     def from_json(found: Any) -> tuple[Bullet, ...]:
         bullets = []
@@ -127,9 +127,9 @@ def _validate_bullets(found: Sequence[Bullet]) -> tuple[Bullet, ...]:
     return kept
 
 
-MAX_CLAIM = 600  # characters of a claim; more is no single statement
+MAX_CLAIM = 600  # characters of a claim; longer ones are dropped
 MAX_CLAIM_LIST = 8_000
-"""Characters of a streamed list that are read, in whole lines: each line makes those before it be read again."""
+"""Characters of a streamed list that are read, in whole lines: each new line causes all to be parsed again."""
 _CLAIM_TIME = r"(?:time|year)?\s*[:=]?\s*[\"“]?(recent|none|\d{4})[\"”]?"
 _NO_LIST_FAULT = "there is no list of claims in it, and no “Nothing” either"
 _TRAILING_TIME = lazy_compile(rf"\s*(?:\||[(\[])\s*{_CLAIM_TIME}\s*[)\]]?\s*\.?\s*$", re.IGNORECASE)
@@ -166,7 +166,7 @@ def _parse_claim_list(text: str) -> tuple[TimedClaim, ...]:
 
 
 def _says_nothing(text: str) -> bool:
-    """Return whether a reply has a line that says so in the word asked for, or in prose."""
+    """Return whether a line of a reply says that there is nothing, by the requested word or in prose."""
     return any(is_nothing(line) or is_abstention(line) for line in split_lines(text))
 
 
@@ -221,13 +221,13 @@ class ClaimSplitter:
         return new
 
 
-NOTHING_REPLY = "NOTHING"  # what a model replies where no note helps
+NOTHING_REPLY = "NOTHING"  # the reply if no note helps
 
 
 class DraftSplitter:
-    """Splits a draft over `count` notes into sentences; none where it says, in one word or in prose, that none helps.
+    """Splits a draft over `count` notes into sentences; none if it says, in one word or in prose, that no note helps.
 
-    A sentence without a mark borrows those of the next, as a model often marks only the last of what one note says; a
+    A sentence without a mark borrows those of the next, as models often mark only the last sentence from a note; a
     block of code does not.
     """
 
@@ -263,7 +263,7 @@ class DraftSplitter:
 
 
 def _drop_nothing(sentences: Iterable[MarkedSentence]) -> Iterator[MarkedSentence]:
-    """Yield sentences without those that answer nothing: they speak of the notes, not of what notes say."""
+    """Yield sentences without those that are only about the notes."""
     for sentence in sentences:
         if not _is_nothing_reply(sentence) and not is_about_notes(sentence.text):
             yield sentence
@@ -275,7 +275,7 @@ def _is_nothing_reply(sentence: MarkedSentence) -> bool:
 
 CRITERIA = ("relevant", "natural", "non-repetitive", "temporally correct")
 PERFECT_SCORE = 100
-GOOD_SCORE = 90  # a draft that has it by every criterion is said as it is: what is left costs a call and mends little
+GOOD_SCORE = 90  # a draft with this score by every criterion is not refined: that would cost a call and improve little
 _SCORE = lazy_compile(r"(?<![\d.])(\d{1,3})(?:\.0)?\s*(?:/|out of)\s*100\b")
 
 
@@ -292,7 +292,7 @@ class Feedback:
 
     @property
     def good(self) -> bool:
-        """Whether there is too little to make better for a call."""
+        """Whether refining is not worth a call."""
         return all(point.score >= GOOD_SCORE for point in self.points)
 
 

@@ -1,8 +1,7 @@
 """Parse verdicts on claims: one after its reasoning, or several as they arrive. Pure.
 
-A verdict is never found by a mere substring: one that is denied, hedged or only listed is not given. What is not
-clearly SUPPORTS is not SUPPORTS. A streamed verdict stands before its reason (`1. SUPPORTS [2, 3] Both say so.`), so
-that nobody waits for the reason.
+A mere substring is not a verdict: denied, hedged and merely listed ones do not count, and only a clear SUPPORTS is
+SUPPORTS. A streamed verdict precedes its reason (`1. SUPPORTS [2, 3] Both say so.`), so that callers need not wait.
 """
 
 import re
@@ -108,7 +107,7 @@ def _find_last_verdict(text: str) -> Verdict | None:
 
 
 def _find_single_verdict(text: str) -> Verdict | None:
-    """Return the one verdict that a short text in capitals gives; None where it gives none, or lists several."""
+    """Return the one verdict in a short text in capitals; None if it has none, or several."""
     found = list(_CAPITAL_VERDICT.finditer(text))
     given = {_read_verdict(text, match) for match in found}
     return given.pop() if len(given) == 1 else None
@@ -139,7 +138,7 @@ _HEAD = rf"{_LINE_LEAD}{_CLAIM_NUMBER}(?:verdict\s*[:=]\s*[*_]*)?{_STREAMED_VERD
 _LONE_HEAD = rf"{_LINE_LEAD}(?:{_CLAIM_NUMBER}(?:verdict\s*[:=]\s*[*_]*)?|[*_]*){_STREAMED_VERDICT}"
 _WHOLE_WORD = lazy_compile(r"[^\w\[]*\w+[^\w]")
 _MAY_HEDGE = lazy_compile(r"\W*(?:in|to|not)\b", re.IGNORECASE)
-_HEDGE_WORDS = 4  # words after which “in part”, “to some extent” or “NOT ENOUGH INFO” would have been said
+_HEDGE_WORDS = 4  # words within which “in part”, “to some extent” or “NOT ENOUGH INFO” would be complete
 _OTHER_VERDICT = lazy_compile(rf"\W*({ANY_VERDICT})(?![\w-])")
 _QUESTIONED = lazy_compile(r"\W*?[?/]")
 
@@ -152,7 +151,7 @@ class ClaimRuling:
 
 
 class VerdictSplitter:
-    """Splits a reply on so many claims and numbered sentences into rulings, each as soon as it is certain."""
+    """Splits a reply on claims and numbered sentences into rulings, each as soon as it is certain."""
 
     def __init__(self, claims: int, sentences: int, *, reasoned: bool = True) -> None:
         self._claims = claims
@@ -168,12 +167,12 @@ class VerdictSplitter:
         return tuple(self._news(ended=False))
 
     def close(self) -> tuple[ClaimRuling, ...]:
-        self._text += "\n"  # only what follows a word shows that it is whole
+        self._text += "\n"  # ends the last word
         news = tuple(self._news(ended=True))
         return news if self._ruled else self._read_whole()
 
     def _read_whole(self) -> tuple[ClaimRuling, ...]:
-        """Parse a reply whose verdict stands elsewhere; with one claim it can only be that claim's."""
+        """Parse a reply on one claim whose verdict is not at the start of a line."""
         if self._claims > 1:
             raise UnreadableReply("no line opens with the number of a claim and its verdict, such as “1. SUPPORTS [2]”")
         found = self._whole.from_text(self._text)
@@ -185,7 +184,7 @@ class VerdictSplitter:
             number, last = int(head[1] or 1), place + 1 == len(heads)
             if not 1 <= number <= self._claims or number in self._ended | seen:
                 continue
-            seen.add(number)  # of several verdicts on one claim the first is looked at
+            seen.add(number)  # of several verdicts on one claim the first counts
             rest, over = self._text[head.end() : None if last else heads[place + 1].start()], ended or not last
             if number not in self._ruled:
                 found = self._found(head[2], rest, over=over)
@@ -199,7 +198,7 @@ class VerdictSplitter:
                 yield ClaimRuling(number, replace(self._ruled[number], reasoning=reasoning), whole=True)
 
     def _found(self, said: str, rest: str, *, over: bool) -> Verification | None:
-        """Return a verdict by what follows it so far; None while that may still change it, and if it is none."""
+        """Return a verdict by the text after it so far; None while that may still change it, and if it is invalid."""
         verdict, (marks, reason) = parse_verdict(said), _split_marks(rest)
         if not (over or "\n" in rest or (_WHOLE_WORD.match(reason) and not _may_be_retracted(reason))):
             return None
@@ -215,14 +214,14 @@ class VerdictSplitter:
 
 
 def _is_retracted(verdict: Verdict, following: str) -> bool:
-    """Return whether what follows a verdict hedges it, asks, or gives another: “SUPPORTS [1] / REFUTES”."""
+    """Return whether the text after a verdict hedges or questions it, or gives another: “SUPPORTS [1] / REFUTES”."""
     another = _OTHER_VERDICT.match(following)
     differs = another and parse_verdict(another[1]) != verdict
     return bool(HEDGE.match(following) or _QUESTIONED.match(following) or differs)
 
 
 def _may_be_retracted(reason: str) -> bool:
-    """Return whether a reason that has just begun may turn out to take its verdict back: “in part”, “to some …”."""
+    """Return whether an incomplete reason may still retract its verdict: “in part”, “to some …”."""
     return bool(_MAY_HEDGE.match(reason)) and len(reason.split()) < _HEDGE_WORDS
 
 

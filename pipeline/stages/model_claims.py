@@ -1,4 +1,4 @@
-"""Stages 3 to 5: what the model claims by itself, verified against passages, in several calls or while it streams."""
+"""Stages 3 to 5: claims from the model's memory, verified against passages, in several calls or while they stream."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -20,15 +20,16 @@ from storage.types import CheckedClaim, Claim, Evidence, SearchQuery, Verdict, V
 
 
 async def stream_claims(context: TurnContext, kit: Kit) -> AsyncIterator[TimedClaim]:
-    """Yield the claims that the model would answer with, at most as many as are verified; none if it declines.
+    """Yield the claims that the model would answer with, up to the limit; none if it declines.
 
     Raises `ModelUnavailable` and `BudgetExceeded`.
     """
-    left, asked = kit.limits.claims, kit.limits.asked_claims
+    left = kit.limits.claims
+    asked = kit.limits.asked_claims
     if not left:
         return
     facts: dict[str, Any] = {"talk": context.talk, "reading": context.reading}
-    if asked != Limits().asked_claims:  # else its instructions say so
+    if asked != Limits().asked_claims:  # the default is in its instructions
         left = facts["most"] = min(left, asked)
     try:
         async with close_stream(kit.stream("claims", ClaimSplitter(), stage="generate", **facts)) as claims:
@@ -36,17 +37,17 @@ async def stream_claims(context: TurnContext, kit: Kit) -> AsyncIterator[TimedCl
                 left -= 1
                 yield claim
                 if not left:
-                    return  # whoever never comes to an end is not waited for
+                    return  # a model that never ends is cut off
     except (UnreadableReply, ModelRefused):
         return
 
 
-MAX_GENERATED = 4_000  # characters of a generated reply that are read: a paragraph has fewer
+MAX_GENERATED = 4_000  # characters of a generated reply that are read
 _PLAIN_REPLY: ReplyFormat[str] = ReplyFormat(None, from_json=str, from_text=lambda text: text.strip()[:MAX_GENERATED])
 
 
 async def generate_reply(context: TurnContext, kit: Kit) -> str:
-    """Return what the model would reply by itself; nothing if it declines."""
+    """Return the model's own reply; empty if it declines."""
     try:
         return await kit.ask("generate", _PLAIN_REPLY, stage="generate", talk=context.talk, reading=context.reading)
     except (UnreadableReply, ModelRefused):
@@ -54,7 +55,7 @@ async def generate_reply(context: TurnContext, kit: Kit) -> str:
 
 
 async def split_claims(context: TurnContext, reply: str, kit: Kit) -> tuple[TimedClaim, ...]:
-    """Return the claims that a reply makes, self-contained, at most as many as are verified."""
+    """Return the self-contained claims of a reply, up to the limit."""
     if not reply:
         return ()
     try:
@@ -65,11 +66,9 @@ async def split_claims(context: TurnContext, reply: str, kit: Kit) -> tuple[Time
 
 
 async def verify_claims(context: TurnContext, claims: Sequence[TimedClaim], kit: Kit) -> tuple[SourcedFinding, ...]:
-    """Return the claims that passages support, bound to the sentences that say so; every verdict is reported.
+    """Return the claims that passages support, with the supporting sentences; every verdict is reported.
 
-    Raises:
-        SearchUnavailable: the search failed.
-        PipelineError: not one of the claims could be verified: a model that is down is no lack of evidence.
+    Raises `SearchUnavailable`, and any other `PipelineError` if no claim could be verified.
     """
     kept = await gather_successes(_verify_claim(context, claim, kit) for claim in claims)
     return tuple(finding for findings in kept for finding in findings)
@@ -109,21 +108,21 @@ def record_claim(
 
 
 def record_undecided(claim: str, sentences: Sequence[Evidence], why: str, kind: str) -> CheckedClaim:
-    """Record a claim of the model's own that has no verdict, for want of evidence or of a model."""
+    """Record a claim by the model without a verdict, for lack of evidence or of a model."""
     return record_claim(claim, sentences, Verification(Verdict.NOT_ENOUGH_INFO, reasoning=why), VerdictReason(kind))
 
 
 def split_passage_ids(sentences: Sequence[Evidence], found: Verification) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the ids of the passages that a verdict stands on, by the sentences it names, and those of the others."""
+    """Return the ids of the passages that a verdict rests on, by the sentences it names, and of the other passages."""
     settled = found.verdict is not Verdict.NOT_ENOUGH_INFO
     named = passage_ids(sentences[number - 1] for number in found.sentences) if settled else ()
     return named, tuple(id_ for id_ in passage_ids(sentences) if id_ not in named)
 
 
 CLAIMS_PER_CALL = 4
-"""So many claims are verified in one call while others are written: each call brings instructions and passages again.
-A model that writes as many as it is asked for has all of them verified together."""
-REASONING_GRACE_SECONDS = 1.0  # for so long a reason may still be written when the reply is whole: it is a few words
+"""How many claims share a call while others are written, as each call repeats its instructions and passages; more than
+the model is asked for, so that they are usually verified together."""
+REASONING_GRACE_SECONDS = 1.0  # how long to wait for a last reason, which has a few words
 SettledEvidence = asyncio.Future[tuple[Evidence, ...] | PipelineError]
 
 
@@ -147,18 +146,19 @@ class ClaimVerifier:
         self._waiting: list[_PendingClaim] = []
         self._calls: list[asyncio.Task[None]] = []
         self._coming = 0
-        """How many may still come to wait: claims without evidence yet, and the stream of claims itself."""
+        """How many claims may still be queued: those without evidence yet; plus one for the stream of claims."""
 
     async def verify_stream(self, claims: AsyncIterator[TimedClaim]) -> tuple[SourcedFinding, ...] | None:
-        """Return the claims that passages support, in their order, bound to the sentences that say so.
+        """Return the claims that passages support, in order, with the supporting sentences; None without claims.
 
-        None where nothing is claimed. All verdicts are reported. Where claims break off, those that came are verified.
+        All verdicts are reported. If the stream breaks off, the claims so far are verified.
 
         Raises:
             SearchUnavailable, BudgetExceeded: at once.
-            PipelineError: claims broke off, or not one could be verified, and nothing was found.
+            PipelineError: the stream broke off and nothing was found, or no claim could be verified.
         """
-        self._coming, fault = 1, None
+        self._coming = 1
+        fault = None
         try:
             async with close_stream(claims):
                 async for claim in claims:
@@ -178,12 +178,12 @@ class ClaimVerifier:
 
     @property
     def kept(self) -> tuple[SourcedFinding, ...]:
-        """The findings of the claims that are verified by now, in the order of the claims."""
+        """The findings of the claims verified by now, in the order of the claims."""
         ended = (task.result() for task in self._begun if task.done())
         return tuple(finding for one in ended if not isinstance(one, PipelineError) for finding in one)
 
     async def settle(self, wanted: Callable[[str], bool]) -> tuple[SourcedFinding, ...]:
-        """Wait until all claims are written and the wanted ones of them verified; return all that is kept by then."""
+        """Wait until all claims are written and the wanted ones verified; return all findings by then."""
         await self._written.wait()
         for claim, task in zip(self.claims, self._begun, strict=True):
             if wanted(claim.text):
@@ -191,7 +191,7 @@ class ClaimVerifier:
         return self.kept
 
     def abandon(self) -> None:
-        """End what is still being written or verified; no claim is left without a verdict on record."""
+        """Cancel the stream and all verification; record claims without a verdict as too late."""
         for claim, task in zip(self.claims, self._begun, strict=True):
             if not task.done():
                 task.cancel()
@@ -200,14 +200,14 @@ class ClaimVerifier:
             call.cancel()
 
     async def await_reasoning(self) -> None:
-        """Wait a moment for reasoning that is still being written: the reply is whole without it."""
+        """Wait a moment for reasoning that is still being written; the reply does not depend on it."""
         if self._calls:
             _, late = await asyncio.wait(self._calls, timeout=REASONING_GRACE_SECONDS)
             for call in late:
                 call.cancel()
 
     async def _capture_claim(self, claim: TimedClaim) -> tuple[SourcedFinding, ...] | PipelineError:
-        return await capture_outcome(self._verify_claim_once(claim))  # begun here: a task may be ended before it begins
+        return await capture_outcome(self._verify_claim_once(claim))  # created here: a cancelled task may never start
 
     async def _verify_claim_once(self, claim: TimedClaim) -> tuple[SourcedFinding, ...]:
         case = await self._queue_claim(claim)
@@ -222,7 +222,7 @@ class ClaimVerifier:
         return await bind_finding(claim.text, settled, self._kit.supports, checked=True, asked=self._context.asked)
 
     async def _queue_claim(self, claim: TimedClaim) -> _PendingClaim:
-        """Retrieve evidence for a claim, and queue it for verification where there is any."""
+        """Retrieve evidence for a claim, and queue it for verification if there is any."""
         sentences = await retrieve_evidence(seek_claim(claim), self._kit)
         case = _PendingClaim(claim.text, sentences, asyncio.get_running_loop().create_future())
         if sentences:
@@ -235,7 +235,7 @@ class ClaimVerifier:
         self._send_queued()
 
     def _send_queued(self) -> None:
-        """Verify all that is queued, if it is enough and there is a place for it, or nothing more will join it."""
+        """Verify all queued claims if they are enough and the model is free, or if no more will come."""
         if self._waiting and not (self._coming and (self._kit.busy() or len(self._waiting) < CLAIMS_PER_CALL)):
             together, self._waiting = tuple(self._waiting), []
             self._calls.append(self._tasks.create_task(self._verify_together(together)))
@@ -272,5 +272,5 @@ class ClaimVerifier:
             return
         self._kit.tell(ClaimChecked(checked))
         supporting = found.sentences if found.verdict is Verdict.SUPPORTS else ()
-        if not case.settled.done():  # where the turn has just failed, nobody waits for it any more
+        if not case.settled.done():  # a turn that has just failed cancels it
             case.settled.set_result(tuple(sentences[number - 1] for number in supporting))

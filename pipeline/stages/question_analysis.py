@@ -1,8 +1,8 @@
-"""Analyse a question before anything is looked up: small talk, language, follow-ups, and what is refused.
+"""Analyse a question before any search: small talk, language, follow-ups, and refusals.
 
-Rules, not a model. A question that opens like a continuation ("and when did it open?"), has a pronoun without an
-antecedent, or has no word of substance, borrows the names and content words of the questions before it and the title
-of the page cited last. The phrases stand in `small_talk.json`, `follow_ups.json` and `languages.json` beside this file.
+By rules, without a model. A question that opens like a continuation ("and when did it open?"), has a pronoun without an
+antecedent, or has no content word, borrows the names and content words of earlier questions and the title of the page
+cited last. The phrases are in `small_talk.json`, `follow_ups.json` and `languages.json` in this folder.
 """
 
 import json
@@ -37,7 +37,7 @@ _MENTION = lazy_compile(r"<[@!#][^>]*>|@\w+")
 
 
 def detect_small_talk(text: str) -> SmallTalk | None:
-    """Return what kind of small talk the whole text is; None when it says anything else, or nothing at all.
+    """Return the kind of small talk that the whole text is; None if it has other words, or none.
 
     Thanks win over goodbyes, goodbyes over questions about the bot, and those over greetings: "hi, thanks, bye" is
     answered as thanks.
@@ -50,7 +50,7 @@ def detect_small_talk(text: str) -> SmallTalk | None:
 
 
 def _plain_words(text: str) -> str:
-    """Return a text's words in lower case without marks, one blank between them."""
+    """Return a text's words in lower case without diacritics, one blank between them."""
     folded = unicodedata.normalize("NFKD", text.casefold().replace("’", "'"))
     kept = "".join(char for char in folded if unicodedata.category(char) != "Mn")
     return " ".join(re.findall(r"[^\W_]+(?:'[^\W_]+)*", kept))
@@ -75,17 +75,17 @@ def _any_of(patterns: Iterable[str]) -> str:
 
 
 def english_name(code: str) -> str:
-    """Return what a language (ISO 639-1) is called in English; empty where it is not known."""
+    """Return the English name of a language (ISO 639-1); empty if unknown."""
     return _language_names().get(code, ("", ""))[0]
 
 
 def own_name(code: str) -> str:
-    """Return what a language (ISO 639-1) calls itself; empty where it is not known."""
+    """Return a language's (ISO 639-1) own name; empty if unknown."""
     return _language_names().get(code, ("", ""))[1]
 
 
 def detect_asker_language(talk: Conversation) -> str:
-    """Return the asker's language, by the question or else by what they said before; empty when unsure."""
+    """Return the asker's language, by the question or else by their earlier turns; empty if unsure."""
     asked = [turn for turn in reversed(talk.turns) if turn.speaker == "user"]
     return next(filter(None, (turn.language or detect_language(turn.text) for turn in asked)), "")
 
@@ -102,9 +102,9 @@ _YEAR = lazy_compile(r"(?<!\d)(1\d{3}|20\d{2}|2100)(?!\d)")
 _NAME = lazy_compile(r"\b[A-Z\d][\w’'&-]*(?: [A-Z\d][\w’'&-]*)*")
 _ASKED_OF = lazy_compile(r"\bof (\w+)")
 _DESCRIBED = lazy_compile(r"\s+(?:(?:[A-Z\d][\w'’-]*\s*)+(?:\W|$)|(?:[\w'’-]+\s+){1,3}(?:of|between)\s)")
-"""What tells after an article which one is meant: a name, or what it is of."""
+"""Words after an article that identify the thing: a name, or a phrase with "of"."""
 _QUESTION_MARKS = ("?", "？", "؟", "か", "か。", ";")
-_PATTERNS = {"harmless", "requests", "relative", "facts", "accounts", "dates"}  # what is written as regular expressions
+_PATTERNS = {"harmless", "requests", "relative", "facts", "accounts", "dates"}  # keys with regular expressions
 _SENTENCE_START = lazy_compile(r"(?<=[.!?。！？؟])\s*|^[¿¡\"'“‘«„(]+|\s[¿¡]")
 _NEXT_PART = lazy_compile(
     r"(?:\?\s+|,\s*|\s+)and\s+(?=(?:by |for |from |until |since |at )?(?:how|what|when|where|who|whom|which|why)\b|"
@@ -113,11 +113,11 @@ _NEXT_PART = lazy_compile(
     re.IGNORECASE,
 )
 MAX_PARTS = 3
-MAX_ELLIPTIC = 5  # how many words leave out the verb of the question before
-MAX_EARLIER_QUESTIONS = 3  # how many earlier questions a follow-up may borrow from
-MAX_QUERY_WORDS = 30  # how many words are searched as they are
-MIN_OWN_WORDS = 3  # how many words of substance a later question has at least that names its topic itself
-MAX_BORROWED_WORDS = 24  # how many words it may borrow
+MAX_ELLIPTIC = 5  # words of a question that omits the verb of the previous one
+MAX_EARLIER_QUESTIONS = 3  # earlier questions that a follow-up may borrow from
+MAX_QUERY_WORDS = 30  # words of a question that is searched unchanged
+MIN_OWN_WORDS = 3  # content words that a later question needs to name its own topic
+MAX_BORROWED_WORDS = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class ResolvedQuestion:
     text: str
     borrowed: str = ""
     varied: str = ""
-    """The words of substance that vary the question before: "hotels" of "And hotels?"."""
+    """The content words that vary the previous question: "hotels" of "And hotels?"."""
 
     @property
     def query(self) -> str:
@@ -144,17 +144,17 @@ class _FollowUpRules:
     vague: frozenset[str]
     questions: re.Pattern[str]
     requests: re.Pattern[str]
-    addressed: re.Pattern[str]  # words for the one who answers
-    relative: re.Pattern[str]  # what is said beside something else: "other", "better", "next"
+    addressed: re.Pattern[str]  # words that address the bot
+    relative: re.Pattern[str]  # words that compare with something else: "other", "better", "next"
     definite: re.Pattern[str]
-    facts: re.Pattern[str]  # how a question begins that one sentence answers
-    accounts: re.Pattern[str]  # what asks for more than that: "why", "tell me about"
+    facts: re.Pattern[str]  # openings of a question that one sentence answers
+    accounts: re.Pattern[str]  # requests for an explanation: "why", "tell me about"
     recent: re.Pattern[str]
-    dates: re.Pattern[str]  # times that mean nothing before they are worked out: "last week", "since 1990"
+    dates: re.Pattern[str]  # times that must be computed: "last week", "since 1990"
 
 
 def resolve_question(talk: Conversation) -> ResolvedQuestion:
-    """Resolve a follow-up: add what the question borrows from the turns before it."""
+    """Resolve a follow-up: add the words that the question borrows from earlier turns."""
     asked, earlier = talk.question, _earlier_questions(talk)[-MAX_EARLIER_QUESTIONS:]
     language = _question_language([asked, *reversed(earlier)])
     if not earlier or not depends_on_context(asked.text, language):
@@ -178,9 +178,9 @@ def _earlier_questions(talk: Conversation) -> list[Turn]:
 
 
 def _find_variation(text: str, rules: _FollowUpRules) -> str:
-    """Return what a follow-up without a verb or a pronoun puts in place of something: "in Bergen?" of "And in Bergen?".
+    """Return the replacement in a follow-up without a verb or a pronoun: "in Bergen?" of "And in Bergen?".
 
-    Empty where it is no such follow-up, and in languages whose verbs are not listed.
+    Empty for other questions, and in languages whose verbs are not listed.
     """
     opener = rules.openers.match(text := " ".join(text.split()))
     rest = text[opener.end() :].strip(" ,") if opener else text
@@ -189,7 +189,7 @@ def _find_variation(text: str, rules: _FollowUpRules) -> str:
 
 
 def _drop_replaced(earlier: str, variation: str, rules: _FollowUpRules) -> str:
-    """Leave out of a question what the same preposition leads in as a variation of it: "in Oslo" where "in Bergen?"."""
+    """Drop the phrase of a question that a variation with the same preposition replaces: "in Oslo" for "in Bergen?"."""
     led = rules.prepositions.match(variation)
     if not led:
         return earlier
@@ -198,7 +198,7 @@ def _drop_replaced(earlier: str, variation: str, rules: _FollowUpRules) -> str:
 
 
 def split_question(question: ResolvedQuestion) -> tuple[ResolvedQuestion, ...]:
-    """Split what asks for two things; each part borrows the words of the others. English."""
+    """Split an English question for two or three things; each part borrows the words of the others."""
     parts = [part.strip() for part in _NEXT_PART.split(question.text) if part.strip()]
     if not 1 < len(parts) <= MAX_PARTS:
         return (question,)
@@ -209,7 +209,7 @@ def split_question(question: ResolvedQuestion) -> tuple[ResolvedQuestion, ...]:
 
 
 def depends_on_context(text: str, language: str) -> bool:
-    """Return whether a question cannot be understood without what was said before it."""
+    """Return whether a question cannot be understood without earlier turns."""
     rules = _follow_up_rules(language)
     plain = rules.harmless.sub(" ", " ".join(text.split()))
     opens = any(rules.openers.match(sentence) for sentence in _SENTENCE_START.split(plain))
@@ -219,7 +219,7 @@ def depends_on_context(text: str, language: str) -> bool:
 
 
 def _is_elliptic(text: str, rules: _FollowUpRules) -> bool:
-    """Return whether a few words vary the question before them: "at weekends?", "for apprentices?", "Bergen?"."""
+    """Return whether a few words vary the previous question: "at weekends?", "for apprentices?", "Bergen?"."""
     said = words(text)
     unspaced = any(is_unspaced(word[0]) for word in said)
     if (len("".join(said)) if unspaced else len(said)) > MAX_ELLIPTIC or rules.verbs.search(text):
@@ -228,10 +228,7 @@ def _is_elliptic(text: str, rules: _FollowUpRules) -> bool:
 
 
 def _has_unbound_pronoun(text: str, rules: _FollowUpRules, language: str) -> bool:
-    """Return whether a text has a pronoun without an antecedent.
-
-    "It" can mean a name or what an article introduces; "its" any word of substance.
-    """
+    """Return whether a pronoun has no antecedent: a name or an article for "it", a content word for "its"."""
     pronoun = rules.pronouns.search(text)
     possessive = rules.possessives.search(text)
     before = text[: pronoun.start()] if pronoun else ""
@@ -241,10 +238,10 @@ def _has_unbound_pronoun(text: str, rules: _FollowUpRules, language: str) -> boo
 
 
 def read_as_query(talk: Conversation) -> SearchQuery | None:
-    """Return the last message as a query, with its time; None unless it stands alone and plainly asks for one thing.
+    """Return the last message as a query, with its time; None unless it is self-contained and clearly asks one thing.
 
-    What is unclear is left to who writes queries: whether a remark wants facts, what a time means that is told from
-    today's, what is looked up for several questions. After other questions, only English is known well enough.
+    A model writes queries for unclear messages: remarks, times relative to today, several questions. After other
+    questions, the rules suffice only for English.
     """
     asked = _drop_small_talk(talk.question.text)
     if len(asked) != 1 or len(words(asked[0])) > MAX_QUERY_WORDS or _ADDRESS.search(asked[0]):
@@ -262,10 +259,10 @@ def read_as_query(talk: Conversation) -> SearchQuery | None:
 
 
 def asks_for_fact(talk: Conversation) -> bool:
-    """Return whether the last message asks for a fact, or yes or no, and for no account of something.
+    """Return whether the last message asks for a fact, or yes or no, and not for an explanation.
 
-    One sentence answers it, and what else is told may stand behind that; an account is told by its main thing first.
-    What is unclear asks for an account.
+    One sentence answers it, and more may follow; an explanation must begin with its main point. Unclear messages ask
+    for an explanation.
     """
     text, earlier = " ".join(talk.question.text.split()), _earlier_questions(talk)
     rules = _follow_up_rules(_question_language([talk.question, *reversed(earlier)]))
@@ -281,14 +278,14 @@ def asks_for_fact(talk: Conversation) -> bool:
 
 
 def _drop_small_talk(text: str) -> list[str]:
-    """Return the sentences of a text that are no politeness."""
+    """Return the sentences of a text that are not small talk."""
     return [one for start, end in sentence_spans(text) if not detect_small_talk(one := text[start:end])]
 
 
 def _asks_one_thing(text: str, rules: _FollowUpRules, *, at_once: bool) -> bool:
-    """Return whether a sentence is one question, or asks to be told something, and not about the bot.
+    """Return whether a sentence is one question or request, and not about the bot.
 
-    A question mark may be enough to tell, or only how it begins, `at_once`.
+    Its opening decides; unless `at_once`, a question mark suffices.
     """
     request = rules.requests.match(text)
     rest = text[request.end() :].strip(" ,") if request else text
@@ -301,10 +298,10 @@ def _asks_one_thing(text: str, rules: _FollowUpRules, *, at_once: bool) -> bool:
 
 
 def _leans_on_topic(text: str, rules: _FollowUpRules, talk: Conversation) -> bool:
-    """Return whether a later question may mean the topic of those before it without naming it.
+    """Return whether a later question may refer to an earlier topic without naming it.
 
-    It names its topic by a name that is not only a place or a time, or by words of the questions before it: by two, or
-    by what it asks something of.
+    It names its topic by a name other than a place or a time, or by words of earlier questions: by two of them, or by
+    one after "of".
     """
     plain = rules.harmless.sub(" ", text)
     if any(kind.search(plain) for kind in (rules.pronouns, rules.possessives, rules.relative)):
@@ -323,13 +320,13 @@ def _leans_on_topic(text: str, rules: _FollowUpRules, talk: Conversation) -> boo
 
 
 def _is_shortened(name: str, talk: Conversation) -> bool:
-    """Return whether a name is one word of a longer one that was said before."""
+    """Return whether a name is one word of a longer one in earlier turns."""
     longer = (found[0].split() for turn in talk.earlier for found in _NAME.finditer(turn.text))
     return any(name in [word for word in other if content_terms(word, "en")] != [name] for other in longer)
 
 
 def opens_with_pronoun(sentence: str, language: str) -> bool:
-    """Return whether a sentence begins with a word that stands for something said before it: "It", "They", "These"."""
+    """Return whether a sentence begins with a pronoun such as "It", "They", "These"."""
     rules = _follow_up_rules(language or "en")
     text = rules.harmless.sub(" ", sentence).lstrip("\"'“‘«„(")
     return bool(rules.pronouns.match(text) or rules.possessives.match(text))
@@ -340,14 +337,14 @@ def _content_words(text: str, language: str) -> list[str]:
 
 
 def _question_language(turns: Sequence[Turn]) -> str:
-    """Return the language of the first turn; where it is too short to tell, that of all of them."""
+    """Return the language of the first turn; if it is too short to detect, that of all turns."""
     every = " ".join(turn.text for turn in turns)
     return turns[0].language or detect_language(turns[0].text) or detect_language(every) or "en"
 
 
 @cache
 def _follow_up_rules(language: str) -> _FollowUpRules:
-    """Return a language's rules; one that has none leans only on words of substance."""
+    """Return a language's rules; a language without any uses content words alone."""
     data = json.loads(resources.files("pipeline.stages").joinpath("follow_ups.json").read_text(encoding="utf-8"))
     rules = {key: [] for key in data["en"]} | data.get(language, {})
     patterns = {key: _any_phrase(rules[key], plain=key not in _PATTERNS) for key in rules if key != "vague"}
@@ -362,7 +359,7 @@ def _any_phrase(phrases: Sequence[str], *, plain: bool = True) -> re.Pattern[str
 
 
 def validate_question(text: str, limits: Limits) -> None:
-    """Check that a question can be answered. Raises `QuestionTooLong` and `QuestionWithoutWords`."""
+    """Raise `QuestionTooLong` or `QuestionWithoutWords` if a question cannot be answered."""
     if len(text) > limits.question_characters:
         raise QuestionTooLong(
             f"The question has {len(text):,} characters; at most {limits.question_characters:,} are read.",

@@ -1,7 +1,7 @@
-"""Draft a candidate, rate it, say in words what is to be mended, and send the best.
+"""Draft a candidate, rate it, write feedback, and send the best.
 
-Utility is Knowledge F1 with the notes that a candidate cites, or what the model says of it; times the share of its
-sentences that the gate would let out, which is asked only of what is good enough by that.
+Utility is Knowledge F1 with the notes that a candidate cites, or the model's own criticism, times the share of its
+sentences that the gate would let out; the gate judges only candidates that are good enough without that factor.
 """
 
 from collections import Counter
@@ -28,7 +28,7 @@ _UNSUPPORTED = "The notes that it cites do not say this: {}"
 
 
 async def ask_itself(memory: WorkingMemory, kit: Kit) -> WorkingMemory:
-    """Ask the model whether what was found is enough, and if not what to look up. Raises any `PipelineError`."""
+    """Ask the model whether the evidence is enough, and if not for a query. Raises any `PipelineError`."""
     context = memory.context
     facts = {"talk": context.talk, "findings": memory.evidence, "reading": context.reading}
     try:
@@ -39,10 +39,7 @@ async def ask_itself(memory: WorkingMemory, kit: Kit) -> WorkingMemory:
 
 
 async def propose(memory: WorkingMemory, kit: Kit) -> WorkingMemory:
-    """Have the model write a candidate over the evidence, told what was wrong with the last one over it.
-
-    Raises any `PipelineError`.
-    """
+    """Have the model write a candidate over the evidence, with feedback on the last one. Raises any `PipelineError`."""
     earlier = memory.latest if memory.latest and memory.latest.sentences else None
     refused, feedback = (format_draft(earlier.sentences), earlier.feedback) if earlier else ("", "")
     notes, context = memory.evidence, memory.context
@@ -63,7 +60,7 @@ async def rate(memory: WorkingMemory, kit: Kit) -> WorkingMemory:
 
 
 async def _measure(memory: WorkingMemory, latest: Candidate, _: Kit) -> Candidate:
-    """Rate by a rule; a reply in another language than its notes shares no words with them, and is left to the gate."""
+    """Rate by a rule; a reply in another language than its notes shares no words with them: the gate decides."""
     if memory.context.reading:
         return replace(latest, utility=1.0)
     cited = cite_notes(latest.sentences, latest.notes)
@@ -73,7 +70,7 @@ async def _measure(memory: WorkingMemory, latest: Candidate, _: Kit) -> Candidat
 
 
 async def _criticise(memory: WorkingMemory, latest: Candidate, kit: Kit) -> Candidate:
-    """Rate by the model's own criticism; one that cannot be read finds nothing wrong: the gate decides."""
+    """Rate by the model's own criticism; an unreadable one finds nothing wrong: the gate decides."""
     draft = format_draft(latest.sentences)
     facts = {"talk": memory.context.talk, "findings": latest.notes, "draft": draft}
     try:
@@ -86,9 +83,9 @@ async def _criticise(memory: WorkingMemory, latest: Candidate, kit: Kit) -> Cand
 
 
 async def _ask_gate(memory: WorkingMemory, candidate: Candidate, kit: Kit) -> Candidate:
-    """Have the gate rule on all sentences together; nothing leaves, and what it rules holds when they are said.
+    """Have the gate judge all sentences together; nothing leaves, and its rulings hold when they are said.
 
-    One in whose place its passage is to be quoted is as good as one that passes: that is what is said.
+    A sentence that will be replaced by a quotation of its passage counts as passed.
     """
     annotator = SentenceAnnotator(memory.context, candidate.notes)
     cited = [annotator.cite(sentence) for sentence in candidate.sentences]
@@ -104,10 +101,7 @@ async def _ask_gate(memory: WorkingMemory, candidate: Candidate, kit: Kit) -> Ca
 
 
 def knowledge_f1(reply: str, knowledge: str) -> float:
-    """Return the harmonic mean of the share of a reply's words that stand in the knowledge, and of its in the reply.
-
-    Words are folded and stemmed, function words left out, and a word counts as often as it stands in both.
-    """
+    """Return the F1 of a reply's words and the knowledge's: stemmed content words, counted as often as in both."""
     said, known = Counter(content_terms(reply)), Counter(content_terms(knowledge))
     shared = (said & known).total()
     return 2 * shared / (said.total() + known.total()) if shared else 0.0
@@ -120,7 +114,7 @@ def cite_notes(sentences: Sequence[MarkedSentence], notes: Sequence[SourcedFindi
 
 
 def write_feedback(reply: str, cited: Sequence[str]) -> str:
-    """Return in words why a reply is not grounded in the notes that it cites."""
+    """Return feedback in words on a reply that is not grounded in the notes that it cites."""
     known = set(content_terms(" ".join(cited)))
     foreign = [word for word in reply.split() if (terms := content_terms(word)) and not known.intersection(terms)]
     named = list(dict.fromkeys(word.strip(".,;:!?()[]\"'“”") for word in foreign))[:MAX_NAMED]
@@ -128,8 +122,9 @@ def write_feedback(reply: str, cited: Sequence[str]) -> str:
 
 
 async def send(memory: WorkingMemory, kit: Kit) -> bool:
-    """Say the best candidate; return whether a sentence left. Raises the fault that ended the loop where none did."""
-    best, said = memory.best, False
+    """Say the best candidate; return whether a sentence left. If none did, raises the fault that ended the loop."""
+    best = memory.best
+    said = False
     if best and best.let_out is None:
         best = await _ask_gate(memory, best, kit)
     if best and best.let_out:

@@ -1,7 +1,7 @@
-"""Link names to the corpus's own pages: those whose title, or another name of theirs, is that name.
+"""Link names to the corpus's own pages, by title or alias.
 
-A title may have a word in brackets behind the name: "Mercury (planet)". Of several pages, and of those that a
-disambiguation page lists, the one that shares most words with where the name stands is meant.
+A title may have a qualifier in brackets: "Mercury (planet)". Of several pages, and of those that a disambiguation page
+lists, the one that shares most words with the name's context is meant.
 """
 
 import re
@@ -16,7 +16,7 @@ from storage.language.detection import detect_language
 from storage.language.words import content_terms, fold_spelling
 from storage.types import Hit, SearchQuery
 
-SEARCHED = 10  # hits of the search for a name, among which its page is looked for
+SEARCHED = 10  # hits among which a name's page is sought
 _QUALIFIER = re.compile(r"\s*[(（][^()（）]*[)）]\s*$")
 _LEADING_ARTICLE = re.compile(r"^(?:the|a|an)\s+")
 
@@ -24,20 +24,17 @@ _LEADING_ARTICLE = re.compile(r"^(?:the|a|an)\s+")
 @dataclass(frozen=True, slots=True)
 class LinkedEntity:
     name: str
-    hit: Hit  # a passage of its page, the nearest to its beginning of those found
+    hit: Hit  # the first passage of its page among the hits
 
 
 def find_entity_names(text: str, language: str = "") -> tuple[str, ...]:
-    """Return the proper names of a text, each once, as they are written."""
+    """Return the proper names of a text, each once, as written."""
     names = find_names(parse_sentence(text, language or detect_language(text) or "en"))
     return tuple(dict.fromkeys(name.said for name in names))
 
 
 async def link_entities(mentions: Sequence[tuple[str, str]], kit: Kit) -> tuple[LinkedEntity, ...]:
-    """Link names, each with the text that it stands in; those that no page is named by are left out.
-
-    Raises `SearchUnavailable`.
-    """
+    """Link names, each with its context; names without a page are skipped. Raises `SearchUnavailable`."""
     found = await gather_all(_link(name, text, kit) for name, text in mentions)
     return tuple(one for one in found if one)
 
@@ -48,7 +45,7 @@ async def _link(name: str, text: str, kit: Kit) -> LinkedEntity | None:
 
 
 def choose_page(name: str, context: str, hits: Iterable[Hit]) -> Hit | None:
-    """Return the passage that describes what a name means where it stands; None if no page is named by it. Pure."""
+    """Return the passage that describes what a name means in its context; None if no page has that name. Pure."""
     hits = tuple(hits)
     named = [hit for hit in hits if is_named(hit, name)]
     listed = {
@@ -74,12 +71,12 @@ def choose_page(name: str, context: str, hits: Iterable[Hit]) -> Hit | None:
 
 
 def describe_hit(hit: Hit) -> str:
-    """Return all that tells what a passage is about: title, headings and text."""
+    """Return a passage with its title and headings."""
     return f"{hit.document.title} {hit.passage.section} {hit.passage.text}"
 
 
 def is_named(hit: Hit, name: str) -> bool:
-    """Return whether a page's title, without what stands in brackets behind it, or an alias is a name. Pure."""
+    """Return whether a page's title, with or without its qualifier, or an alias is a name. Pure."""
     titles = map(normalize_title, (hit.document.title, *hit.document.aliases))
     return any(normalize_title(name) in {title, _QUALIFIER.sub("", title)} for title in titles)
 

@@ -1,6 +1,6 @@
 """Consolidate evidence: retrieve for written queries, link names to their pages, chain sentences, and prune.
 
-A chain is a sentence that was found, or such a sentence and one of the page of somebody or something that it names.
+A chain is a found sentence, or such a sentence and one from the page of an entity that it names.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,15 +15,15 @@ from pipeline.stages.turn_context import drop_copies
 from storage.language.words import content_terms
 from storage.types import Evidence, Hit, SearchQuery
 
-MAX_NAMES = 4  # names of the question, and again of what was found for it, that are linked
-NAMED_FROM = 8  # the sentences that share most with the question: only their names are linked
-HOP_COST = 0.1  # what a second hop must bring to be worth its length
+MAX_NAMES = 4  # names that are linked of the question, and again of the sentences found
+NAMED_FROM = 8  # sentences nearest to the question whose names are linked
+HOP_COST = 0.1  # the score that a second hop costs
 MAX_CHARACTERS = 4_000  # of all notes together
 
 
 @dataclass(frozen=True, slots=True)
 class EvidenceChain:
-    links: tuple[Evidence, ...]  # one sentence, or one and what is said of somebody or something that it names
+    links: tuple[Evidence, ...]  # one sentence, or one and a sentence about an entity that it names
 
     @property
     def text(self) -> str:
@@ -31,10 +31,7 @@ class EvidenceChain:
 
 
 async def consolidate(memory: WorkingMemory, kit: Kit) -> WorkingMemory:
-    """Return a memory with chains of evidence for its query. Raises any `PipelineError`.
-
-    A query that the model has written already is not asked for again.
-    """
+    """Return a memory with chains of evidence for its query, written already or now. Raises any `PipelineError`."""
     context = memory.context
     query = memory.lacking or await choose_query(context, kit)
     if query is None:
@@ -58,7 +55,7 @@ async def consolidate(memory: WorkingMemory, kit: Kit) -> WorkingMemory:
 
 
 def _leave_out_described(mentions: Iterable[tuple[str, str]], hits: Iterable[Hit]) -> tuple[tuple[str, str], ...]:
-    """Return the names whose page's beginning, where it says what it is about, is not among the hits."""
+    """Return the names whose page's first passage, which defines it, is not among the hits."""
     beginnings = [hit for hit in hits if hit.passage.position == 0]
     return tuple((name, text) for name, text in mentions if not any(is_named(hit, name) for hit in beginnings))
 
@@ -71,7 +68,7 @@ def _find_nearest(sentences: Sequence[Evidence], wanted: str) -> list[Evidence]:
 
 
 def build_chains(sentences: Sequence[Evidence], linked: Sequence[LinkedEntity]) -> tuple[EvidenceChain, ...]:
-    """Return each sentence alone, and each with the sentences of the pages of what it names. Pure."""
+    """Return each sentence alone, and each with the sentences of the pages of its named entities. Pure."""
     alone = [EvidenceChain((one,)) for one in sentences]
     described = {one.name: collect_sentences((one.hit,)) for one in linked}
     hops = [
@@ -84,7 +81,7 @@ def build_chains(sentences: Sequence[Evidence], linked: Sequence[LinkedEntity]) 
 
 
 async def score_chains(chains: Sequence[EvidenceChain], query: SearchQuery, kit: Kit) -> tuple[float, ...]:
-    """Return how much each chain bears on a query: the share of its words, and likeness, less what hops cost."""
+    """Return each chain's score for a query: the share of its words plus the cosine, less the cost of hops."""
     terms = set(content_terms(query.text))
     cosines = await kit.compare(query.text, [chain.text for chain in chains]) if chains else ()
     shares = (len(terms.intersection(content_terms(chain.text))) / len(terms) if terms else 0.0 for chain in chains)
@@ -97,10 +94,7 @@ async def score_chains(chains: Sequence[EvidenceChain], query: SearchQuery, kit:
 def prune_chains(
     chains: Sequence[EvidenceChain], scores: Sequence[float], passages: int, characters: int = MAX_CHARACTERS
 ) -> tuple[EvidenceChain, ...]:
-    """Return the best chains, as far as they fit into so many passages and characters. Pure.
-
-    What stands in a chain that was taken counts no more.
-    """
+    """Return the best chains that fit the limits of passages and characters, each sentence counted once. Pure."""
     kept, used, ids = list[EvidenceChain](), set[Evidence](), set[str]()
     for place in sorted(range(len(chains)), key=lambda place: -scores[place]):
         new = [link for link in chains[place].links if link not in used]

@@ -1,7 +1,7 @@
-"""Policies: pick the next act by what is in the memory. Pure.
+"""Policies: pick the next act by the memory. Pure.
 
-A policy decides when more is looked up than the question as it was asked: `never`, `always`, where the model says so
-(`self-ask`), or by weights that were learned from recorded turns. All else follows from the memory alike.
+A policy decides when to look up more than the question itself: `never`, `always`, if the model asks for it
+(`self-ask`), or by weights learned from recorded turns. The other acts follow from the memory by the same rules.
 """
 
 import json
@@ -22,7 +22,7 @@ EVEN_CHANCE = 0.5
 
 
 def choose_act(memory: WorkingMemory, limits: Limits) -> Act:
-    """Pick the next act; the memory grows by each, and rounds are bounded, so that `SEND` comes."""
+    """Pick the next act; rounds are bounded, so that `SEND` always comes."""
     latest = memory.latest
     if memory.fault or not memory.wants_facts or (latest and latest.passed):
         return Act.SEND
@@ -69,19 +69,19 @@ _POLICIES: Mapping[Policy, Callable[[WorkingMemory, Limits], Act | None]] = {
 
 @dataclass(frozen=True, slots=True)
 class PolicySigns:
-    """What is known before anything but the question itself was looked up, of the passages that are read and others."""
+    """Features of the hits for the question itself, of which the first passages are read and the others not."""
 
-    covered: float  # the share of the question's words that the passages read have
-    beyond: float  # by how much a passage that is not read has a greater share of them
-    nearer: float  # by how much a passage that is not read is nearer in meaning
-    lead: float  # by how much the best passage is ahead of the best that is not read, as a share of its score
+    covered: float  # the share of the question's words in the passages read
+    beyond: float  # how much greater that share is in an unread passage
+    nearer: float  # how much nearer in meaning an unread passage is
+    lead: float  # the best passage's lead over the best unread one, as a share of its score
     unlinked: float  # the share of the question's names that are in no title found
     parts: float  # whether it asks for two things
-    borrowed: float  # whether it leans on what was said before
+    borrowed: float  # whether it depends on earlier turns
 
 
 def read_signs(context: TurnContext, read: int) -> PolicySigns:
-    """Return the signs of a turn whose memory begins with so many of the nearest passages."""
+    """Return the features of a turn that reads that many of the nearest passages."""
     terms, hits = set(content_terms(context.search_query)), context.nearest
     shared = [terms.intersection(content_terms(describe_hit(hit))) for hit in hits]
     shares, cosines = [len(one) / max(1, len(terms)) for one in shared], [hit.dense for hit in hits]
@@ -105,7 +105,7 @@ def is_worth_acquiring(signs: PolicySigns) -> bool:
 
 
 def predict_gain(signs: PolicySigns) -> float:
-    """Return how probably evidence is worth what it costs, by the weights that were learned."""
+    """Return the probability that more evidence is worth its cost, by the learned weights."""
     bias, weights = _load_weights()
     return 1 / (1 + math.exp(-bias - sum(weight * sign for weight, sign in zip(weights, astuple(signs), strict=True))))
 

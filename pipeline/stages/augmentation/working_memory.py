@@ -1,7 +1,4 @@
-"""The working memory of a turn: query and history, evidence, candidates with their utility, and what was decided. Pure.
-
-Each act returns a new memory; nothing in one ever changes.
-"""
+"""The immutable working memory of a turn: query and history, evidence, rated candidates, and decisions. Pure."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -14,7 +11,7 @@ from storage.types import SearchQuery
 
 
 class Act(Enum):
-    """What a policy may pick next."""
+    """The acts that a policy may pick."""
 
     SELF_ASK = "ask the model whether what was found is enough"
     ACQUIRE = "acquire evidence"
@@ -24,13 +21,13 @@ class Act(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A reply over numbered notes, how good it is from 0 to 1, and what is to be mended, in words."""
+    """A reply over numbered notes, its utility from 0 to 1, and feedback in words."""
 
     sentences: tuple[MarkedSentence, ...]
     notes: tuple[SourcedFinding, ...]
     utility: float = 0.0
-    feedback: str = ""  # empty where it is good enough
-    let_out: bool | None = None  # whether the gate lets any of it out; None where it was not asked
+    feedback: str = ""  # empty if it is good enough
+    let_out: bool | None = None  # whether the gate lets any of it out; None if unknown
 
     @property
     def passed(self) -> bool:
@@ -42,11 +39,11 @@ class WorkingMemory:
     context: TurnContext  # the query, and the history before it
     evidence: tuple[SourcedFinding, ...]
     candidates: tuple[Candidate, ...] = ()  # in the order of their rounds
-    consolidated: bool = False  # whether evidence was acquired beyond what the question alone found
-    asked_itself: bool = False  # whether the model was asked if that is needed
-    lacking: SearchQuery | None = None  # what the model says is to be looked up
-    wants_facts: bool = True  # whether the user asks for anything that could be looked up
-    fault: PipelineError | None = None  # what ended the loop
+    consolidated: bool = False  # whether more evidence was acquired than the question's own hits
+    asked_itself: bool = False  # whether the model was asked if more is needed
+    lacking: SearchQuery | None = None  # the model's query for missing evidence
+    wants_facts: bool = True  # whether the user asks for facts
+    fault: PipelineError | None = None  # the error that ended the loop
 
     @property
     def latest(self) -> Candidate | None:
@@ -54,13 +51,13 @@ class WorkingMemory:
 
     @property
     def repeats(self) -> bool:
-        """Whether the last candidate is an earlier one again: what the next prompt would be was replied to already."""
+        """Whether the last candidate repeats an earlier one, so that the next prompt would, too."""
         written = [(candidate.sentences, candidate.notes) for candidate in self.candidates]
         return bool(written) and written[-1] in written[:-1]
 
     @property
     def best(self) -> Candidate | None:
-        """The candidate with the highest utility of those that the gate may let out; of equal ones the last."""
+        """The last candidate with the highest utility among those that the gate may let out."""
         open_ones = [
             candidate for candidate in self.candidates if candidate.sentences and candidate.let_out is not False
         ]
@@ -68,6 +65,6 @@ class WorkingMemory:
 
 
 def open_memory(context: TurnContext, passages: int) -> WorkingMemory:
-    """Begin with the best passages that the question as it was asked has found."""
+    """Begin with the best passages for the question itself."""
     nearest = collect_sentences(context.nearest[:passages])
     return WorkingMemory(context, order_rivals_by_date(quote_evidence(nearest)))
