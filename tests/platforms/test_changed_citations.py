@@ -136,7 +136,7 @@ async def test_deleted_page_brings_a_note(bot: Bot) -> None:
     watch = await start(bot, "note")
     await answered(bot)
     await watch.look(GONE)
-    assert "is no longer there" in bot.posted()[-1]
+    assert "no longer exists" in bot.posted()[-1]
 
 
 async def _narrow(bot: Bot, app: App) -> None:

@@ -36,7 +36,7 @@ from storage.types import (
 DAY = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 CORPORA = ("alpha", "beta", "gamma")
 """The name of a corpus stands in all that is of it, and in what was made from it."""
-NOTHING = "There is nothing of this that I can show you here."
+NOTHING = "I cannot show you any of this here."
 ASKED = "When does it open?"
 
 

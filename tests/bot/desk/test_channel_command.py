@@ -48,7 +48,7 @@ async def test_digest_groups_questions_by_nearest_corpus_and_owner(app) -> None:
 
     lines = (await digest(app)).splitlines()
 
-    assert lines == ["Asked here in the last 7 days and not answered: 4", "alpha · slack:T1/U5:", f"• “{ASKED}” ×4"]
+    assert lines == ["Unanswered questions here in the last 7 days: 4", "alpha · slack:T1/U5:", f"• “{ASKED}” ×4"]
     assert await digest(app, days=DIGEST_DAYS + 1) == NONE
 
 

@@ -106,7 +106,7 @@ async def test_change_is_effective_and_recorded(app) -> None:
     held = resolve_channel_settings(app.settings, await app.overrides.of(CHANNEL), CHANNEL)
     await change_channel(app, CHANNEL, "answer", "reset", ADMIN, is_admin=lambda _: True, language="en")
 
-    assert told == "In this channel answer is now: mention."
+    assert told == "In this channel, answer is now: mention."
     assert held.answer == "mention"
     assert await app.overrides.of(CHANNEL) == {}
     entries = await app.audit.turn(CHANNEL)
@@ -118,7 +118,7 @@ async def test_change_is_effective_and_recorded(app) -> None:
 
 
 async def test_unreadable_corpus_is_refused_like_an_unknown_one(app) -> None:
-    with pytest.raises(ChangeRefused, match="There are: handbook") as raised:
+    with pytest.raises(ChangeRefused, match="The corpora are: handbook") as raised:
         await change_channel(app, CHANNEL, "corpora", "secret", ADMIN, is_admin=lambda _: True, language="en")
 
     assert "board" not in str(raised.value)

@@ -14,7 +14,7 @@ from bot.views.view_reducer import build_notice_view
 from storage.types import EntryKind
 from tests.bot.desk.fake_desk import MemoryQueue, World, question, running_desk, settle, wait_until_done
 
-NARROWED = "What I may read here was changed while I was answering. Please ask again."
+NARROWED = "The documents that I may read here changed while I was answering. Please ask again."
 
 
 def turns(world):
@@ -40,7 +40,7 @@ async def test_refused_question_is_recorded_with_the_reason():
 
 @pytest.mark.parametrize("shown", [True, False])
 async def test_asker_excluded_meanwhile_sees_a_notice_only_if_a_post_exists(shown: bool):  # noqa: FBT001 - a parameter
-    world, asked = World(refused=Failure(EXCLUDED, "I do not answer here.", "")), question(2)
+    world, asked = World(refused=Failure(EXCLUDED, "I do not answer questions here.", "")), question(2)
     row, _ = await MemoryQueue(world).put(encode_question(asked))
     world.rows[row.ticket] = replace(row, sending=True)
     if shown:
@@ -49,7 +49,7 @@ async def test_asker_excluded_meanwhile_sees_a_notice_only_if_a_post_exists(show
         row = await wait_until_done(world)
 
     assert row.outcome == ("delivered" if shown else "silent")
-    assert [view.text for _, view in world.posts.values()] == ["I do not answer here."] * shown
+    assert [view.text for _, view in world.posts.values()] == ["I do not answer questions here."] * shown
 
 
 async def test_answer_is_repeated_if_its_scope_was_narrowed():

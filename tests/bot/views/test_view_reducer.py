@@ -243,7 +243,7 @@ def test_models_remark_is_cleaned_and_marked_in_the_evidence() -> None:
     reasons = [item.reason for item in view.items]
 
     assert reasons[1] == "Why: The documents do not mention “the moon”."
-    assert reasons[0].startswith("The language model’s reason, which nobody checked: Sentence 1 says so. Ask")
+    assert reasons[0].startswith("The language model’s reason, which was not checked: Sentence 1 says so. Ask")
     assert not re.search(r"[<>@\[\]*]|evil", reasons[0])
     assert len(reasons[0]) < 600
 
