@@ -1,9 +1,9 @@
 """The manifest: which documents and passages there are. What it does not list is not found, whatever the indexes hold.
 
 Each change of a document makes a new version of it, under a number higher than any before. An index of words follows
-these numbers, each home its own, so that many homes share one manifest: a home sees what stood at the number up to
-which its index has followed, each document as it was or as it is, never half. What was retired is kept until all have
-passed it.
+these numbers, each home its own, so that many homes share one manifest: a home sees the manifest as of the number
+up to which its index has followed, each document in one version, never half. Retired versions are kept until all homes
+have passed them.
 """
 
 import logging
@@ -48,8 +48,8 @@ log = logging.getLogger(__name__)
 _Row = sa.Row[*tuple[Any, ...]]
 _VERSION = [*manifest_tx.DOCUMENT_COLUMNS, documents.c.retired, bodies.c.body, bodies.c.seal]
 
-_SAMPLED = 20_000  # documents that a sample is taken from
-FETCHED_ROWS = 10_000  # that are held at a time where there may be millions
+_SAMPLED = 20_000  # documents that a sample is drawn from
+FETCHED_ROWS = 10_000  # held at a time of queries with possibly millions of rows
 
 
 _NOTHING = PackedBody(Document("", "", ""), pack_passages([]))
@@ -57,7 +57,7 @@ _NOTHING = PackedBody(Document("", "", ""), pack_passages([]))
 
 @dataclass(frozen=True)
 class Manifest:
-    """What is indexed. Every method is one transaction, and raises `StorageError`."""
+    """The indexed documents and corpora. Every method is one transaction, and raises `StorageError`."""
 
     database: Database
     _memory: VersionMemory = field(default_factory=VersionMemory, repr=False, compare=False)
@@ -119,14 +119,14 @@ class Manifest:
         return await self.database.write(commit, WritePriority.BATCH)
 
     async def unsettled(self, follower: str) -> tuple[DocumentId, ...]:
-        """Return the documents whose vectors may not be those of what stands, and that this home is to mend."""
+        """Return the documents whose vectors may differ from their current version, for this home to fix."""
         now = datetime.now(UTC)
         return await self.database.write(lambda it: manifest_tx.adopt_changes(it, follower, now), WritePriority.BATCH)
 
     async def settle(self, names: Collection[DocumentId], follower: str, followed: int) -> bool:
         """Record that the vectors of these documents are right, and how far a home's index has followed.
 
-        Returns False where that was away for so long that it must begin again.
+        Returns False if that home was away for so long that it must start again.
         """
         now = datetime.now(UTC)
 
@@ -145,7 +145,7 @@ class Manifest:
         return await self.database.read(lambda it: manifest_tx.fetch_lag(it, followed, most))
 
     async def versions(self, numbers: Collection[int]) -> tuple[StoredVersion, ...]:
-        """Return the versions of these numbers, retired ones too, by number; what was erased is left out."""
+        """Return the versions of these numbers, retired ones too, by number, except erased ones."""
         chunks = [_versions().where(documents.c.number.in_(chunk)) for chunk in split_chunks(numbers)]
         rows = await self.database.read(lambda it: [row for chunk in chunks for row in it.execute(chunk)])
         return tuple(sorted(map(self._version, rows), key=lambda version: version.number))
@@ -153,7 +153,7 @@ class Manifest:
     async def visible(
         self, followed: int, numbers: Collection[int], named: Collection[DocumentId], within: Collection[str]
     ) -> tuple[PackedVersion, ...]:
-        """Return the versions of these numbers, and those of the documents `named` that stood at `followed`."""
+        """Return the versions of these numbers, and those of the documents `named` that were current at `followed`."""
         state = self._state()
         known = self._memory.recall(state, numbers, named)
         found = {number: one for number, one in known.items() if number in numbers or number <= followed}
@@ -197,7 +197,7 @@ class Manifest:
         return versions
 
     async def recall(self, ids: Collection[str], among: Collection[DocumentId]) -> dict[str, tuple[Passage, Document]]:
-        """Return by id those of these passages that still stand in one of the documents `among`."""
+        """Return by id those of these passages that are still in one of the documents `among`."""
         found: dict[str, tuple[Passage, Document]] = {}
         for corpus in sorted({corpus for corpus, _ in among}):
             stored = await self.stored(corpus, {key for of, key in among if of == corpus})
@@ -218,19 +218,7 @@ class Manifest:
         unindexed = documents.c.corpus.concat("") == corpus
         query = sa.select(documents).where(unindexed, documents.c.retired == 0, documents.c.number > after)
         rows = await self._all(query.order_by(documents.c.number).limit(limit))
-        return tuple(
-            DocumentOutline(
-                row.number,
-                row.key,
-                row.title,
-                row.revision,
-                row.date,
-                row.aliases.count("\n") + 1 if row.aliases else 0,
-                row.passages,
-                row.disambiguation,
-            )
-            for row in rows
-        )
+        return tuple(map(_outline, rows))
 
     async def sample(self, corpus: str, count: int) -> tuple[StoredVersion, ...]:
         """Return about so many documents of a corpus from all over it, by key; of a large one from its beginning."""
@@ -282,7 +270,7 @@ class Manifest:
         await self._write(lambda connection: _finish(connection, corpus, at, rows, checkpoint))
 
     async def checkpoint(self, corpus: str) -> Checkpoint:
-        """Return the checkpoint of a corpus's source; an empty one where none is known."""
+        """Return the checkpoint of a corpus's source; an empty one if none is known."""
         query = sa.select(corpora.c.mark, corpora.c.mark_of, corpora.c.edition).where(corpora.c.name == corpus)
         rows = await self._all(query)
         return Checkpoint(*rows[0]) if rows else Checkpoint()
@@ -294,16 +282,16 @@ class Manifest:
         return frozenset(row.key for row in rows)
 
     async def all_forgotten(self) -> tuple[DocumentRef, ...]:
-        """Return what was removed on purpose, under its names of then, by corpus and key."""
+        """Return the documents that were removed on purpose, with their names at that time, by corpus and key."""
         query = sa.select(forgotten.c.corpus, forgotten.c.key, forgotten.c.title, forgotten.c.url)
         return tuple(DocumentRef(*row) for row in await self._all(query.order_by("corpus", "key")))
 
     async def find_forgotten(self, address: str) -> tuple[DocumentRef, ...]:
-        """Find what was removed on purpose, as `find` does what is there."""
+        """Find documents that were removed on purpose, as `find` finds existing ones."""
         return await self.database.read(lambda connection: manifest_tx.find_documents(connection, address, forgotten))
 
     async def forget(self, corpus: str, keys: Collection[str]) -> None:
-        """Keep refreshes from bringing these back. What is listed of them stays until it is removed."""
+        """Keep refreshes from bringing these back. Their passages stay until they are removed."""
         await self._write(lambda connection: _forget(connection, corpus, keys))
 
     async def remember(self, corpus: str, keys: Collection[str]) -> None:
@@ -312,7 +300,8 @@ class Manifest:
 
     async def list_again(self, corpus: str) -> None:
         """Let the next refresh list all that the source has, and not only what changed since the last."""
-        await self._write(lambda connection: _list_again(connection, corpus))
+        unmarked = sa.update(corpora).where(corpora.c.name == corpus).values(mark_of="")
+        await self.database.write(lambda it: it.execute(unmarked), WritePriority.BATCH)
 
     async def drop(self, corpus: str) -> None:
         """Take an emptied corpus off the list, with all that is recorded of it but its past refreshes."""
@@ -332,13 +321,15 @@ class Manifest:
         return StoredVersion(version.number, version.document, version.body.all())
 
     def _unpack(self, row: _Row) -> PackedVersion:
-        """Return a version; without passages, and logged, where they are not what was stored."""
+        """Return a version; if its passages differ from the stored ones, log that and return it without."""
         document, body = _document(row), _NOTHING
         try:
             body = self._memory.unpack(row.number, row.seal, document, row.body)
         except BodyDamaged:
-            what = "a document is not what was stored, and not quoted: `footnote ingest --only` reads it again"
-            log.error(what, extra={"corpus": row.corpus, "document": row.key})  # noqa: TRY400 - where it lies says nothing
+            message = (
+                "a document was changed outside Footnote and is not quoted: `footnote ingest --only` reads it again"
+            )
+            log.error(message, extra={"corpus": row.corpus, "document": row.key})  # noqa: TRY400 - a trace says nothing
         return PackedVersion(row.number, document, body, row.seal, stands=not row.retired)
 
     async def _write(self, function: Callable[[sa.Connection], None]) -> None:
@@ -356,10 +347,10 @@ def _finish(
     checkpoint: Checkpoint | None,
 ) -> None:
     manifest_tx.add_missing_corpora(connection, {corpus})
-    kept = {}
+    values: dict[str, Any] = {"refreshed_at": at}
     if checkpoint:
-        kept = {"mark": checkpoint.mark, "mark_of": checkpoint.digest, "edition": checkpoint.edition}
-    connection.execute(sa.update(corpora).where(corpora.c.name == corpus).values(refreshed_at=at, **kept))
+        values |= {"mark": checkpoint.mark, "mark_of": checkpoint.digest, "edition": checkpoint.edition}
+    connection.execute(sa.update(corpora).where(corpora.c.name == corpus).values(values))
     connection.execute(sa.delete(failures).where(failures.c.corpus == corpus))
     manifest_tx.execute_each(connection, sa.insert(failures), unread)
 
@@ -384,10 +375,6 @@ def _remember(connection: sa.Connection, corpus: str, keys: Collection[str]) -> 
         connection.execute(sa.delete(forgotten).where(forgotten.c.corpus == corpus, forgotten.c.key.in_(chunk)))
 
 
-def _list_again(connection: sa.Connection, corpus: str) -> None:
-    connection.execute(sa.update(corpora).where(corpora.c.name == corpus).values(mark_of=""))
-
-
 def _drop(connection: sa.Connection, corpus: str) -> None:
     for table in (failures, forgotten):
         connection.execute(sa.delete(table).where(table.c.corpus == corpus))
@@ -403,3 +390,9 @@ def _document(row: _Row) -> Document:
     about = (row.title, row.url, row.revision, row.date, row.language, row.fingerprint)
     aliases = tuple(row.aliases.split("\n")) if row.aliases else ()
     return Document(row.corpus, row.key, *about, aliases, row.disambiguation)
+
+
+def _outline(row: _Row) -> DocumentOutline:
+    aliases = row.aliases.count("\n") + 1 if row.aliases else 0
+    about = row.number, row.key, row.title, row.revision, row.date
+    return DocumentOutline(*about, aliases, row.passages, row.disambiguation)

@@ -1,8 +1,8 @@
-"""Write, remove and search passages: one face over the manifest and its indexes.
+"""Write, remove and search passages: one interface to the manifest and its indexes.
 
-The manifest in SQL says what exists. Vectors are written before a change is committed to it and removed after, so
-that the dense index may hold more than it, never less. The index of words follows it, and says up to which change: what
-a search sees is the manifest as of that one.
+The manifest in SQL decides what exists. Vectors are written before a change is committed to it and removed after, so
+that the dense index may hold more than it, never less. The index of words follows it and records up to which change:
+searches see the manifest as of that change.
 """
 
 import asyncio
@@ -77,7 +77,7 @@ class Activity:
 
 @dataclass(frozen=True)
 class PassageStore:
-    """Passages, by the manifest and both indexes. Its threads belong to whoever opened it."""
+    """Passages, by the manifest and both indexes. Its opener owns the threads."""
 
     manifest: Manifest
     dense: DenseIndex
@@ -149,15 +149,15 @@ class PassageStore:
     async def apply(self, changes: Sequence[DocumentChange], lease: Lease | None = None) -> frozenset[DocumentId]:
         """Apply changes: a reader sees each document as it was or as it is, never half.
 
-        Cut short at any moment, nothing is lost: what was not committed has its old fingerprint, so the next refresh
-        reads it again. Returns the conflicts, and raises, as `Manifest.commit` does.
+        An interruption loses nothing: uncommitted documents keep their old fingerprint, so the next refresh reads them
+        again. Returns the conflicts, and raises, as `Manifest.commit` does.
         """
         modes = {one.name: one.dense for one in await self.manifest.catalogue()}
         embedded = [change for change in changes if modes.get(change.corpus) is not DenseMode.OFF]
         touched = [change for change in embedded if change.add or change.drop]
         eager = [change for change in touched if modes.get(change.corpus, DenseMode.EAGER) is DenseMode.EAGER]
         fresh = [(change.document, one) for change in eager if change.document for one in change.add]
-        # This takes most of the time, and whoever writes one document meanwhile does not wait for it.
+        # This takes most of the time, so it runs outside the lock.
         vectors = await self._embed(fresh)
         async with self._writing:
             names = [(change.corpus, change.key) for change in touched]
@@ -207,7 +207,7 @@ class PassageStore:
         return {key: len(version.passages) for key, version in stored.items()}
 
     async def words_held(self) -> dict[str, str]:
-        """Return the hash of every passage in the index of words by id; of what stands nowhere, its place.
+        """Return the hash of every passage in the index of words by id; of unknown passages, their place.
 
         To compare the index with the manifest: it reads both whole.
         """
@@ -223,7 +223,7 @@ class PassageStore:
         return held
 
     async def tidy(self) -> None:
-        """Bring the indexes up to date with what was removed, unless a writer is at work, which will do it."""
+        """Update the indexes after removals, unless a writer is at work, which will do it."""
         if not self._writing.locked():
             await self.recover()
 
@@ -251,14 +251,14 @@ class PassageStore:
             await self.tidy()  # another home committed between the two
 
     async def embed_missing(self, corpus: str, progress: Callable[[int], Awaitable[None]]) -> None:
-        """Embed what a corpus holds and nobody has embedded, telling `progress` how much; cut short, it goes on."""
+        """Embed a corpus's passages that lack vectors, reporting their number to `progress`; resumes if interrupted."""
         done = after = 0
         while versions := await self.manifest.listed(corpus, after=after, limit=REINDEX_DOCUMENTS):
             rows = [(version.document, passage) for version in versions for passage in version.passages]
             known = await self.threads.read.run(self.dense.fitting, [one for _, one in rows]) if rows else {}
             fresh = [row for row in rows if row[1].id not in known]
             vectors = [row for part in await self._embed(fresh) for row in part]
-            async with self._writing:  # of what was changed meanwhile nothing is written
+            async with self._writing:  # documents changed meanwhile are skipped
                 names = {(corpus, one.document) for _, one in fresh}
                 there = await self.manifest.recall({one.id for _, one in fresh}, names)
                 kept = [(one, row) for (_, one), row in zip(fresh, vectors, strict=True) if one.id in there]
@@ -273,15 +273,15 @@ class PassageStore:
         await self.threads.write.run(self.dense.remove, corpus)
 
     async def probe(self) -> None:
-        """Search both indexes for what is listed, as a question would. Raises `StorageError` where that fails."""
+        """Search both indexes for an existing passage, as a question would. Raises `StorageError` if that fails."""
         words = await find_probe(self.manifest)
         await self.search(words, [corpus.name for corpus in await self.manifest.catalogue()] if words else (), 1)
 
     async def reindex(self, progress: Callable[[int, int], None], *, vectors: bool = True) -> int:
-        """Make the indexes again from the manifest, telling `progress` (done, total), and return their size.
+        """Rebuild the indexes from the manifest, reporting (done, total) to `progress`, and return their size.
 
-        Vectors that fit are kept. Cut short, it goes on where it was. Without `vectors`, the dense index is left alone:
-        it may be one that other homes serve from.
+        Fitting vectors are kept, and an interrupted rebuild is resumed. Without `vectors`, the dense index is left
+        alone: other homes may be using it.
         """
         async with self._writing:
             corpora = await self.manifest.corpora()
@@ -334,7 +334,7 @@ class PassageStore:
             await self.threads.write.run(self.lexical.clear)
 
     async def _mend(self, names: Sequence[DocumentId]) -> None:
-        """Let the dense index hold exactly the passages of these documents that stand."""
+        """Make the dense index hold exactly the current passages of these documents."""
         if not names:
             return
         modes = {one.name: one.dense for one in await self.manifest.catalogue()}

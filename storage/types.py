@@ -1,6 +1,6 @@
-"""The values that are kept: what is stored, found, cited and logged, and the ids of passages.
+"""The values that are stored, found, cited and logged, and the ids of passages.
 
-All of them are frozen and without behaviour. Values that are only thought (conversations, drafts, answers) live in
+All of them are frozen and without behaviour. Values of a running turn (conversations, drafts, answers) are in
 `pipeline.types`.
 """
 
@@ -31,12 +31,12 @@ class Document:
     title: str
     url: str = ""  # where a person can read it; empty when its source has no address
     revision: str = ""
-    date: datetime | None = None  # when its text was last changed, with a time zone; None when nobody knows
+    date: datetime | None = None  # when its text was last changed, with a time zone; None if unknown
     language: str = ""  # ISO 639-1, empty when unknown
     fingerprint: str = ""
     """A hash of the source's bytes and of the code that reads them; equal fingerprints are not read again."""
     aliases: tuple[str, ...] = ()  # other titles under which its source knows it; its first passage is found by them
-    disambiguation: bool = False  # whether it only tells apart what shares its title
+    disambiguation: bool = False  # whether it only distinguishes pages that share its title
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def is_web_corpus(name: str) -> bool:
 
 
 DocumentId = tuple[str, str]
-"""A document by its corpus and its key; by an empty key one that nobody knows any more."""
+"""A document by its corpus and its key; the key is empty if the document is unknown by now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class SearchQuery:
 
     text: str
     time: Literal["recent"] | int | None = None
-    unchecked: bool = False  # whether its text is a claim that nobody has checked yet, so that it is shown to nobody
+    unchecked: bool = False  # whether its text is a claim that was not checked yet, and so is not shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class Evidence:
 
 
 class Verdict(StrEnum):
-    """What the evidence says of a claim."""
+    """The evidence's verdict on a claim."""
 
     SUPPORTS = "SUPPORTS"
     REFUTES = "REFUTES"
@@ -125,10 +125,10 @@ class CheckedClaim:
 
     claim: Claim
     verdict: Verdict
-    evidence: tuple[str, ...] = ()  # ids of the passages that the verdict rests on; none where too little is known
+    evidence: tuple[str, ...] = ()  # ids of the passages that the verdict rests on; none if too little is known
     reasoning: str = ""
     looked_at: tuple[str, ...] = ()  # ids of the other passages that it was compared with, nearest first
-    because: tuple[VerdictReason, ...] = ()  # the same as `reasoning`, where rules decided; empty where a model did
+    because: tuple[VerdictReason, ...] = ()  # the same as `reasoning`, if rules decided; empty if a model did
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,17 +165,17 @@ class EntryKind(StrEnum):
     TURN_OPENED = "turn_opened"
     STEP = "step"
     TURN_CLOSED = "turn_closed"
-    DELIVERED = "delivered"  # what was posted where, word for word, or why nothing was
+    DELIVERED = "delivered"  # the posted text and its place, or why nothing was posted
     EDITED = "edited"  # a post was changed or retracted, by whom and why
-    FEEDBACK = "feedback"  # somebody rated an answer, asked a person, or shared it
-    RECHECK = "recheck"  # what an answer cites has changed: which of its sentences no longer hold, and who was told
+    FEEDBACK = "feedback"  # a user rated an answer, asked a person, or shared it
+    RECHECK = "recheck"  # pages that an answer cites have changed: sentences that no longer hold, and who was notified
     SETTING = "setting"  # a command changed a channel's settings; the turn's id is the channel's
-    READ = "read"  # somebody read an answer on the pages; of lists of answers, under the turn's id `RECORD`
+    READ = "read"  # a user read an answer on the pages; of lists of answers, under the turn's id `RECORD`
     # Of the record itself, under the turn's id `RECORD`:
     TREE_BEGUN = "tree_begun"  # entries that are older than the record's tree entered it
     SIGNING_KEY = "signing_key"  # checkpoints are signed by another key from here on
     ERASURE = "erasure"  # the words of entries were erased: of which, by whom and why
-    HOLD = "hold"  # something must not be erased, or may be again
+    HOLD = "hold"  # entries must not be erased, or may be again
     RESTORED = "restored"  # the database was restored from a backup
     # Of no version that is known: entries are read as this, and never written.
     UNREADABLE = "unreadable"
@@ -195,7 +195,7 @@ class LogEntry:
     seq: int = 0
     at: datetime | None = None
     erased: bool = False  # whether the body was erased; it is empty then
-    damaged: str = ""  # what of it cannot be read, in words; the rest of it can
+    damaged: str = ""  # its unreadable parts, in words; the rest is readable
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,8 +203,8 @@ class ApprovedExample:
     """An answer that an admin approved as a worked example for the model."""
 
     turn_id: str
-    by: str  # who approved it, such as `slack:T1/U1`; `terminal` for whoever owns the machine
-    body: Mapping[str, Any]  # what is shown of it, as JSON
+    by: str  # who approved it, such as `slack:T1/U1`; `terminal` for the machine's owner
+    body: Mapping[str, Any]  # its content as shown, as JSON
     at: datetime | None = None  # set when it is kept
     pinned: bool = False  # whether it is shown before all others, whatever is asked
 
@@ -216,8 +216,8 @@ class DenseMode(StrEnum):
     """How much of a corpus is embedded."""
 
     EAGER = "eager"  # all of it, when it is read
-    LAZY = "lazy"  # what is found by words, when it is asked for
-    OFF = "off"  # nothing: it is found by words alone
+    LAZY = "lazy"  # passages that questions find by words
+    OFF = "off"  # nothing: passages are found by words alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +227,7 @@ class Corpus:
     name: str
     refreshed: datetime | None  # when a refresh last ran to its end; None when none has
     reference: bool  # whether it is a work of reference, such as an encyclopedia, and not the team's own
-    generation: int = 0  # raised with every change of what is listed
+    generation: int = 0  # raised with every change of its documents
     dense: DenseMode = DenseMode.EAGER
 
 
@@ -254,7 +254,7 @@ class RunOutcome:
     held_back: int = 0  # documents that the source no longer lists, too many to be removed without confirmation
     passages_added: int = 0
     passages_removed: int = 0
-    fault: str = ""  # one plain line that says what to do; empty where nothing went wrong
+    fault: str = ""  # one plain line that says what to do; empty without a fault
     edition: str = ""  # people's name for the state of the source that was read
 
 
@@ -268,16 +268,16 @@ class RefreshRun(RunOutcome):
     seen: datetime  # its last sign of life
     ended: datetime | None  # None while it runs; the last sign of life of a lost one
     done: int  # documents looked at so far
-    total: int | None  # documents in all; None where nobody knows
+    total: int | None  # documents in all; None if unknown
     passages: int  # passages added so far
     doing: str  # what keeps its source busy, such as a download; empty while it only reads
     owner: str  # the process that runs it
-    night: datetime | None  # the night that it belongs to; None where somebody started it
+    night: datetime | None  # the due time of its nightly refresh; None if started by hand
 
 
 @dataclass(frozen=True, slots=True)
 class CorpusInfo:
-    """What is indexed of one corpus."""
+    """The size and state of one corpus."""
 
     name: str
     documents: int
@@ -299,7 +299,7 @@ class NewQuestion:
     conversation: str
     user: str
     message: str  # the id of the message that asks; empty for commands
-    body: Mapping[str, Any]  # all else that is needed to answer it, as JSON; its words stand under `text`
+    body: Mapping[str, Any]  # all else that is needed to answer it, as JSON; its words are under `text`
     handle: str = field(default="", repr=False)
     """A secret of the platform, such as an interaction's token; forgotten when the question is done."""
     sending: bool = False  # whether its answer may be posted already

@@ -111,11 +111,11 @@ def _copy_database(file: Path, copy: Path, progress: Progress) -> tuple[str, dic
             raise DatabaseUnusable(f"{file} is not a Footnote database, or is empty.")
         size = int(source.execute("PRAGMA page_size").fetchone()[0])
 
-        def tell(_: int, remaining: int, total: int) -> None:
+        def report(_: int, remaining: int, total: int) -> None:
             progress("copying", (total - remaining) * size, total * size)
 
         with translate_driver_errors(copy), closing(_connect(copy, "rw")) as target:
-            source.backup(target, pages=_PAGES, progress=tell)
+            source.backup(target, pages=_PAGES, progress=report)
             target.execute("PRAGMA journal_mode = DELETE")  # so that it is one file
             faults = [str(row[0]) for row in target.execute("PRAGMA quick_check(1)")]
             if faults != ["ok"]:

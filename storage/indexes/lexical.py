@@ -64,7 +64,7 @@ class LexicalIndex:
     def __init__(self, folder: Path, *, rebuilding: bool = False) -> None:
         """Open the index in `folder`, or make an empty one. Raises `IndexStale` for one that cannot be used.
 
-        With `rebuilding`, one is made beside it, or gone on with, and `switch` puts it in its place.
+        With `rebuilding`, a new one is built next to it, or continued, and `switch` replaces the old one.
         """
         self._target = folder
         self._folder = folder = folder.with_name(f"{folder.name}.new") if rebuilding else folder
@@ -156,12 +156,12 @@ class LexicalIndex:
                 self.followed = 0
 
     def begin_again(self) -> None:
-        """Clear an index that is made again in its place; one beside the old goes on where it was."""
+        """Clear an index that is rebuilt in place; one next to the old index continues."""
         if self._folder == self._target:
             self.clear()
 
     def switch(self) -> None:
-        """Put an index that was made beside the old in its place. Raises `StorageError`."""
+        """Replace the old index by the rebuilt one. Raises `StorageError`."""
         if self._folder == self._target:
             return
         self.close()
@@ -209,9 +209,9 @@ class LexicalIndex:
     def _find_all(
         self, searcher: Any, groups: list[tuple[str, ...]], corpora: Sequence[str], k: int
     ) -> dict[Place, float] | None:
-        """Search all corpora and keep what is in scope: three times as quick where that is most of the index.
+        """Search all corpora and filter by scope: three times as quick if the scope is most of the index.
 
-        Returns None where that is not sure to be the best of them.
+        Returns None if better hits might be missing.
         """
         within = sum(searcher.doc_freq("corpus", corpus) for corpus in corpora)
         if within < WITHOUT_SCOPE * searcher.num_docs:

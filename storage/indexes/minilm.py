@@ -94,7 +94,7 @@ def pad_rows(rows: Sequence[Sequence[int]]) -> tuple[NDArray[np.int32], NDArray[
 
 
 MOST_TOKENS = 256  # as Chroma reads of each text
-MOST_CHARACTERS = 10_000  # 40 for each token: what stands further on is never read, so it is not tokenized either
+MOST_CHARACTERS = 10_000  # 40 for each token: later text is never read, so it is not tokenized either
 FOREIGN_WEIGHT = 0.2  # over XQuAD, German gains with it and Spanish loses nothing; 1 costs both .02 to .03 of R@1
 BATCH_TOKENS = 512  # what a layer makes of them fits the second-level cache
 ROUNDED_BITS = 8
@@ -210,7 +210,7 @@ def _count_cores() -> int:
 
 
 LAYERS = (0, 3, 6)  # the table of words, half way up, and the top: from what a word is to what it means where it stands
-MOST_SENTENCE_TOKENS = 56  # what is read of each text: a long sentence, its two special tokens included
+MOST_SENTENCE_TOKENS = 56  # read of each text: a long sentence, its two special tokens included
 
 Floats = NDArray[np.float32]
 

@@ -3,7 +3,7 @@
 The weights stay in the safetensors file, where tensors lie as plain little-endian numbers: each initializer says at
 which byte of that file it begins, and onnxruntime maps it. So the graph is 30 KB, made in 2 ms, and nothing of 90 MB is
 ever copied. All operators are standard ONNX; onnxruntime's fused ones were measured, and those for attention and for
-adding before a layer norm are slower on a processor than the operators they stand for.
+adding before a layer norm are slower on a processor than the operators they replace.
 
 With eight bits the weights of products are rounded when the graph is built, one scale for each row, and what they are
 multiplied with as it comes; everything else stays as it is.
@@ -48,7 +48,7 @@ def build_states_graph(weights: Path, layers: Sequence[int], largest: int = 0) -
 
     Several texts go through it as one row, which streams the weights once. Inputs: `ids` int32 (1, tokens);
     `positions` int32 (tokens), each token's place in its own text; `unseen` float32 (1, 1, tokens, tokens), `UNSEEN`
-    where a token must not see another, as it stands in another text. Outputs: one a layer, float32 (tokens, WIDTH), in
+    if a token must not see another, which belongs to another text. Outputs: one a layer, float32 (tokens, WIDTH), in
     the order asked for.
     """
     graph = _Graph(weights, largest)

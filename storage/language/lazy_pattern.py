@@ -30,6 +30,6 @@ def lazy_compile(source: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
 
 
 def compile_all() -> None:
-    """Compile the patterns of all modules that are loaded, so that nobody waits for one in the middle of his work."""
+    """Compile the patterns of all loaded modules, so that no later work waits for that."""
     for pattern in tuple(_known):
         pattern.load()

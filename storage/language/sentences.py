@@ -1,7 +1,7 @@
 """Split text of any script into blocks (paragraphs, list items, headings, table rows) and into sentences.
 
 A line break ends a block where a blank line, a list item, a row or a heading says so; elsewhere it is a soft wrap. In a
-block one pattern finds every mark that could end a sentence, and what stands before and after it decides.
+block one pattern finds every mark that could end a sentence, and the text around it decides.
 """
 
 import re
@@ -25,7 +25,7 @@ _CELL_ENDS = 2
 
 
 def block_spans(text: str) -> Iterator[Span]:
-    """Yield start and end of each block in order; together they hold every character that is no line break."""
+    """Yield start and end of each block in order; together they hold all characters but line breaks."""
     start = 0
     for gap in _PARAGRAPH_END.finditer(text):
         yield from _blocks_of_paragraph(text, start, gap.start())
@@ -70,10 +70,10 @@ def _is_heading(line: str, following: str, width: int) -> bool:
 _LONG_UNPUNCTUATED = 120  # how many characters of Thai, Lao, Khmer or Burmese may pass before a space ends a piece
 
 _ORDINAL_DIGITS = 2  # days and centuries have two
-_READ_BACK = 60  # how many characters before a period tell what it is
+_READ_BACK = 60  # how many characters before a period decide its kind
 _FOOTNOTE = r"\[[^\[\]\n]{1,30}\]|[¹²³⁰-⁹†‡]"
 _MARK = lazy_compile(
-    # Marks that end a sentence wherever they stand: no abbreviation or number uses them.
+    # Marks that always end a sentence: no abbreviation or number uses them.
     rf"(?P<hard>[。！？｡।॥۔؟։።፧፨។៕။༎᠃෴‼⁇⁈⁉]++|．(?!\d))(?:[”’»)\]}}」』】〉》〕）］｝｣]|{_FOOTNOTE})*+"
     rf"|(?<![.!?…])(?P<soft>[.!?…]++)"
     rf"(?:[\"'”’“‘»«)\]}}*_`]|{_FOOTNOTE})*+(?:[ \u00a0\u202f]»(?=[\s,.;:)]|\Z))?"
@@ -107,7 +107,7 @@ _SOUTHEAST_SPACE = lazy_compile(
 def sentence_spans(text: str) -> tuple[Span, ...]:
     """Return start and end of each sentence of `text`, in order, without the white space around them.
 
-    They do not overlap, and every character that is no white space lies in one of them.
+    They do not overlap, and together contain all characters but white space.
     """
     return tuple(
         trimmed
@@ -192,14 +192,14 @@ def _is_end(block: str, begin: int, mark: re.Match[str], end: int, *, cased: boo
 
 
 def _is_continued(block: str, start: int, place: int, *, cased: bool) -> bool:
-    """Return whether a mark at `start` stands alone in brackets, or a small letter at `place` follows."""
+    """Return whether a mark at `start` is alone in brackets, or a small letter at `place` follows."""
     if start and block[start - 1] in "([":
         return True
     return cased and block[place : place + 1].islower() and not block[place + 1 : place + 2].isupper()
 
 
 def _is_period_end(before: str, block: str, place: int) -> bool:
-    """Return whether a single period ends the sentence `before`, when the next word stands at `place` of the block."""
+    """Return whether a single period ends the sentence `before`, when the next word is at `place` of the block."""
     lead = _BEFORE_TOKEN.match(before)
     token = before[lead.end() if lead else 0 :].lstrip("'")
     head = before[: len(before) - len(token)].rstrip()
@@ -232,7 +232,7 @@ def _is_label(head: str, token: str) -> bool:
 
 
 def _is_counted(block: str, place: int, word: str) -> bool:
-    """Return whether what stands at `place` counts: a number, a letter, or an abbreviation with its number."""
+    """Return whether a number, a letter, or an abbreviation with its number is at `place`."""
     if word[:1].isdecimal() or _ROMAN.match(block, place):
         return True
     known = load_word_lists("abbreviations")

@@ -2,7 +2,7 @@
 
 A word is a surface string; a term is what the spellings and forms of one word share: casefolded, stemmed, without
 accents. Scripts that put no spaces between words would need a dictionary: a run of them is one word here, and its
-characters and pairs of them are its terms. Word lists are data beside this module: lines of `kind: word word ...`.
+characters and pairs of them are its terms. Word lists are data next to this module: lines of `kind: word word ...`.
 """
 
 import re
@@ -100,12 +100,12 @@ _LONGEST_KNOWN = 40  # characters of a chunk whose terms are remembered
 
 
 def words(text: str) -> list[str]:
-    """Return the words of `text` as they stand, without punctuation; an unspaced run is one word."""
+    """Return the words of `text` unchanged, without punctuation; an unspaced run is one word."""
     return _word_pattern().findall(text)
 
 
 def count_words(text: str) -> int:
-    """Count what stands between spaces; two characters of an unspaced script, its punctuation too, are one word."""
+    """Count words between spaces; two characters of an unspaced script, or its punctuation, are one word."""
     if text.isascii():
         return len(text.split())
     rest, characters = _COUNTED_BY_CHARACTER.subn(" ", text)
@@ -118,12 +118,12 @@ def terms(text: str, language: str = "") -> list[str]:
     `language` (ISO 639-1) chooses the stemmer. Where it is unknown or written in another script than the word, the
     script decides: English for Latin letters.
     """
-    # No word reaches over white space, and most of what stands between is known already.
+    # No word spans white space, and most strings between white space are known already.
     return list(chain.from_iterable(map(_known_terms(language).__getitem__, _composed(text).split())))
 
 
 class _KnownTerms(dict[str, tuple[str, ...]]):
-    """Map what stands between white space to its terms, which are found where they are not known."""
+    """Map strings between white space to their terms, which are computed if unknown."""
 
     most = 100_000
 
@@ -152,15 +152,15 @@ def _known_terms(language: str) -> _KnownTerms:
 
 
 def content_words(text: str, language: str = "") -> list[str]:
-    """Return the words of `text` that are no stop words; unspaced runs are cut at the stop words in them.
+    """Return the words of `text` except stop words; unspaced runs are cut at the stop words in them.
 
-    Acronyms in capitals ("US", "IT", "WHO") are no stop words unless the whole text is in capitals.
+    Acronyms in capitals ("US", "IT", "WHO") are not stop words unless the whole text is in capitals.
     """
     return _list_content_words(text, language, whole=True)
 
 
 def _list_content_words(text: str, language: str, *, whole: bool) -> list[str]:
-    """Return them of a text; of a part of one, where it is not `whole`, which as a whole is not in capitals."""
+    """Return the content words of a text, or, if not `whole`, of a part of a text that is not all in capitals."""
     left_out = stop_words(language)
     found = words(text)
     shouted = whole and len(found) > 1 and text.isupper()
@@ -176,7 +176,7 @@ def _list_content_words(text: str, language: str, *, whole: bool) -> list[str]:
 def content_terms(text: str, language: str = "") -> list[str]:
     """Return the terms of the content words of `text`, in order."""
     text = _composed(text)
-    if text.isupper():  # whether a word in capitals is an acronym, the whole text tells
+    if text.isupper():  # then capitals do not mark acronyms
         return list(_find_content_terms(text, language))
     return list(chain.from_iterable(map(_known_content(language).__getitem__, text.split())))
 
@@ -192,7 +192,7 @@ def _find_content_terms(text: str, language: str, *, whole: bool = True) -> Iter
 
 
 class _KnownContent(_KnownTerms):
-    """Map what stands between white space to the terms of its content words."""
+    """Map strings between white space to the terms of their content words."""
 
     most = 30_000
 

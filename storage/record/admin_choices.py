@@ -26,7 +26,7 @@ class ChannelOverrides:
         return {row.key: decode_json(row.value) for row in rows}
 
     async def set(self, channel: str, key: str, value: Any | None, *, by: str, was: Any) -> None:
-        """Set a key for a channel, or remove it with None, and record who did and what was in effect before."""
+        """Set a key for a channel, or remove it with None, and record who did and the previous value."""
         body = {"key": key, "was": was, "now": value, "by": by}
         rows = encode_entries([LogEntry(channel, EntryKind.SETTING, body)], self.clock())
         text = None if value is None else encode_json(value)
@@ -46,7 +46,7 @@ _ANSWER = "pinned_answer"  # in the body of an example: the answer that is pinne
 
 @dataclass(frozen=True)
 class ApprovedExamples:
-    """The answers that admins approved: as examples, pinned to their question, or both. Changes are on record.
+    """The answers that admins approved: as examples, pinned to their question, or both. Changes are recorded.
 
     Every method raises `StorageError`.
     """
@@ -159,6 +159,6 @@ class ApprovedExamples:
 
 
 def _read_body(connection: Connection, turn_id: str) -> dict[str, Any] | None:
-    """Return what is kept of a turn; None where it is neither an example nor pinned."""
+    """Return the stored example of a turn; None if it is neither an example nor pinned."""
     body = connection.execute(select(examples.c.body).where(examples.c.turn_id == turn_id)).scalar()
     return dict(decode_json(body)) if body else None

@@ -1,7 +1,7 @@
 """The audit log: append entries and read them.
 
 Entries are only ever added, and each enters the record's tree by its leaf; the database refuses the rest. The manifest
-holds what is indexed now, the log what was so then.
+has the current documents, the log those at the time of each turn.
 """
 
 import secrets
@@ -21,7 +21,7 @@ from storage.types import EntryKind, LogEntry
 
 @dataclass(slots=True)
 class PreparedEntries:
-    """Entries to be inserted within a transaction, and told of once it is committed."""
+    """Entries to be inserted within a transaction, and reported once it is committed."""
 
     added: Sequence[LogEntry]
     rows: Sequence[Mapping[str, Any]]
@@ -43,7 +43,7 @@ class AuditLog:
     database: Database
     clock: Callable[[], datetime] = utc_now
     observe: Callable[[Sequence[LogEntry]], None] = lambda _: None
-    """Told of entries when they are on the disk; never blocks or raises."""
+    """Receives entries once they are on the disk; never blocks or raises."""
 
     async def append(self, *added: LogEntry) -> tuple[int, ...]:
         """Append entries, all or none, and return their numbers. They are on the disk when this returns.
@@ -73,7 +73,7 @@ class AuditLog:
     async def unfinished(self, before: datetime | None = None) -> tuple[LogEntry, ...]:
         """Return how each turn was opened, oldest first, that was never closed; of those opened `before` then."""
         closings = func.count().filter(entries.c.kind == EntryKind.TURN_CLOSED.value)
-        # A turn's first entry opens it. So the index alone tells: this is asked at every start, and records are long.
+        # A turn's first entry opens it, so the index suffices: this query runs at every start, over long records.
         left = select(func.min(entries.c.seq)).group_by(entries.c.turn_id).having(closings == 0)
         query = select(*ENTRY_COLUMNS).where(entries.c.kind == EntryKind.TURN_OPENED.value, entries.c.seq.in_(left))
         query = query if before is None else query.where(entries.c.at < before)
@@ -103,7 +103,7 @@ def encode_entries(added: Iterable[LogEntry], at: datetime) -> list[Mapping[str,
 
 
 def insert_entries(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> tuple[int, ...]:
-    """Insert rows within a transaction, with what is derived from them, and return their numbers."""
+    """Insert rows and their derived rows within a transaction, and return their numbers."""
     first = lock_record(connection) + 1
     sealed = [seal_row(number, row) for number, row in enumerate(rows, first)]
     if sealed:
@@ -117,10 +117,10 @@ def insert_entries(connection: Connection, rows: Sequence[Mapping[str, Any]]) ->
 def lock_record(connection: Connection) -> int:
     """Return the highest number ever given, and keep others from giving one until the transaction ends.
 
-    So numbers have no gaps, and their order is the order in which they were committed. Whoever decides by what stands
-    there which entries to add takes the lock before it looks.
+    So numbers have no gaps, and their order is the order of commits. Code that reads the record to decide which entries
+    to add takes the lock first.
     """
-    if connection.dialect.name == "sqlite":  # whoever writes is alone
+    if connection.dialect.name == "sqlite":  # which has one writer at a time
         return int(connection.execute(_LAST_NUMBER).scalar_one())
     connection.execute(select(func.pg_advisory_xact_lock(_NUMBERS_LOCK)))
     return int(connection.execute(select(func.coalesce(func.max(entries.c.seq), 0))).scalar_one())
@@ -161,7 +161,7 @@ class Clocks:
     """Clocks other than this process's own."""
 
     server: datetime | None  # the database server's, now; None for SQLite, which has none
-    newest: datetime | None  # when the last entry of the log was written; None where there is none
+    newest: datetime | None  # when the last entry of the log was written; None if it is empty
 
 
 async def read_clocks(database: Database) -> Clocks:

@@ -22,32 +22,32 @@ from storage.record.audit_log import encode_entries, insert_entries, lock_record
 from storage.record.turn_index import blank_turns, read_body
 from storage.types import RECORD, EntryKind, LogEntry
 
-_BY_ACT = (EntryKind.FEEDBACK, EntryKind.EDITED)  # entries of what somebody did with an answer of anybody's
-_POSTING = (EntryKind.RECHECK, EntryKind.FEEDBACK)  # entries that name messages beside an answer's own
-_GONE = "retracted"  # how a question is marked to have ended whose words were erased, so that nobody asks it again
+_BY_ACT = (EntryKind.FEEDBACK, EntryKind.EDITED)  # entries of users' actions on answers, also on others' answers
+_POSTING = (EntryKind.RECHECK, EntryKind.FEEDBACK)  # entries that name messages besides an answer's own
+_GONE = "retracted"  # the outcome of questions whose words were erased, so that they are not asked again
 
 
 @dataclass(frozen=True, slots=True)
 class ErasureTarget:
-    """What is to be erased: one of these."""
+    """The target of an erasure: one of these fields."""
 
     person: str = ""  # such as `slack:T1/U1`
     conversation: str = ""  # such as `slack:T1/C1/1700000000.000100`; or the id of one answer
-    before: datetime | None = None  # what was asked before then
+    before: datetime | None = None  # all questions before then
 
     @property
     def what(self) -> str:
-        """What kind of thing it is, as the record says it: whom or what it was would be told by the erasure else."""
+        """The kind of target, as recorded: the record of an erasure must not name its target."""
         return "person" if self.person else "conversation" if self.conversation else "age"
 
 
 @dataclass(frozen=True, slots=True)
 class StandingMessages:
-    """What stands in a channel of a question whose words go."""
+    """Messages in a channel about a question whose words are erased."""
 
     ticket: int
     own: int  # how many messages show its answer
-    beside: tuple[str, ...]  # notes beneath it, calls of people, and what its asker shared
+    beside: tuple[str, ...]  # notes beneath it, calls for people, and what its asker shared
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class ErasurePlan:
     entries: tuple[int, ...] = ()  # all entries, in and outside of these turns, by number
     tickets: tuple[int, ...] = ()  # of questions of the queue
     held: int = 0  # turns that are on hold, and stay
-    standing: tuple[StandingMessages, ...] = ()  # what is to be removed from channels, where that is wanted
+    standing: tuple[StandingMessages, ...] = ()  # messages to remove from channels, if requested
 
     @property
     def messages(self) -> int:
@@ -67,7 +67,7 @@ class ErasurePlan:
 
 @dataclass(frozen=True, slots=True)
 class ErasureDone:
-    """What was erased."""
+    """The result of an erasure."""
 
     turns: int
     entries: int
@@ -92,11 +92,11 @@ class RecordErasure:
         )
 
     async def holds(self) -> frozenset[str]:
-        """Return what is on hold, by settings and on record."""
+        """Return the holds of settings and record."""
         return await self.database.read(self._holds)
 
     async def hold(self, name: str, *, on: bool, why: str, by: str) -> None:
-        """Put a person, a channel, a conversation or an answer on hold, or end that; it is on record."""
+        """Put a person, a channel, a conversation or an answer on hold, or end the hold, and record that."""
         body = {"what": name, "on": on, "why": why, "by": by}
         rows = encode_entries([LogEntry(RECORD, EntryKind.HOLD, body)], self.clock())
         await self.database.write(lambda connection: insert_entries(connection, rows))
@@ -104,7 +104,7 @@ class RecordErasure:
     async def erase(
         self, target: ErasureTarget, *, why: str, by: str, whole: bool = True, messages: bool = False
     ) -> ErasureDone:
-        """Erase it, with copies of the database that older versions left; what is on hold stays. Raises `StorageError`.
+        """Erase the target, and database copies of older versions; held entries stay. Raises `StorageError`.
 
         Where `messages` are to go, too, their answers are marked as to be retracted in the transaction that blanks the
         questions, before any entry that names messages is blanked: the desk removes them, however this ends.
@@ -182,7 +182,7 @@ def _read_openings(connection: Connection, where: ColumnElement[bool]) -> Iterat
 
 
 def _list_entries(connection: Connection, turn_ids: Collection[str]) -> Iterator[int]:
-    """Yield the entries of turns that still have words; who read them stays on record."""
+    """Yield the entries of turns that still have words; entries about their readers stay."""
     read = EntryKind.READ.value
     for chunk in split_chunks(turn_ids):
         theirs = entries.c.turn_id.in_(chunk), entries.c.body != "", entries.c.kind != read
@@ -220,7 +220,7 @@ def _list_texts(connection: Connection, turn_ids: Collection[str]) -> Iterator[s
 
 
 def _list_quoting(connection: Connection, person: str, said: AbstractSet[str], holds: frozenset[str]) -> Iterator[int]:
-    """Yield, of others' turns in the same channels that had these words before them, what was made from them."""
+    """Yield the entries of others' turns in the same channels that were made from these words."""
     channels = select(turns.c.channel).where(turns.c.asker == person, turns.c.channel != "")
     theirs = turns.c.channel.in_(channels) & (turns.c.asker != person) & _is_free(holds)
     openings = _read_openings(connection, theirs)
@@ -257,7 +257,7 @@ def _list_tickets(
 
 
 def _list_standing(connection: Connection, tickets: Collection[int]) -> Iterator[StandingMessages]:
-    """Yield what stands of these questions and can be removed: what the asker alone saw is gone by itself."""
+    """Yield the removable messages of these questions: those that only the asker saw disappear by themselves."""
     for chunk in split_chunks(tickets):
         own = Counter(connection.execute(select(posts.c.ticket).where(posts.c.ticket.in_(chunk))).scalars())
         beside = defaultdict[int, list[str]](list)

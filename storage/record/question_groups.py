@@ -1,4 +1,4 @@
-"""Group questions by likeness: those that ask for the same in other words stand together. Pure."""
+"""Group questions by similarity: those that ask the same in other words are in one group. Pure."""
 
 import math
 from collections import Counter, defaultdict
@@ -16,13 +16,13 @@ LIKENESS = 0.4
 
 @dataclass(frozen=True, slots=True)
 class QuestionGroup(Generic[T]):
-    """Questions that are alike, in the order in which they were given; the first one stands for them."""
+    """Similar questions, in the order in which they were given; the first one represents them."""
 
     members: tuple[T, ...]
 
 
 def group_questions(asked: Sequence[T], text: Callable[[T], str]) -> tuple[QuestionGroup[T], ...]:
-    """Group what was asked: each joins the group whose first question it is most like, or begins one.
+    """Group questions: each joins the group whose first question it is most like, or starts one.
 
     The largest group comes first; of equal ones, the one that was given first.
     """
@@ -50,12 +50,12 @@ def group_questions(asked: Sequence[T], text: Callable[[T], str]) -> tuple[Quest
 
 @lru_cache(maxsize=20_000)
 def _list_terms(question: str) -> frozenset[str]:
-    """Return what a question is told by: the terms of its content words, or of all where it has no others."""
+    """Return the terms of a question's content words, or of all its words if it has none."""
     return frozenset(content_terms(question) or terms(question) or [question.strip().casefold()])
 
 
 def _weigh_terms(listed: Sequence[frozenset[str]]) -> dict[str, float]:
-    """Weigh terms: the fewer questions have one, the more it tells."""
+    """Weigh terms: the fewer questions have a term, the more it weighs."""
     counts = Counter(term for found in listed for term in found)
     return {term: math.log(1 + len(listed) / count) for term, count in counts.items()}
 

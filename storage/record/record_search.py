@@ -1,4 +1,4 @@
-"""Find turns in the record: by filters and words, page by page; what found nothing; and figures over time."""
+"""Find turns in the record by filters and words, page by page; unanswered questions; and figures over time."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -39,7 +39,7 @@ _MOST_GROUPED = 5_000
 
 @dataclass(frozen=True, slots=True)
 class RecordFilter:
-    """What turns must be to be found; an empty field is no condition."""
+    """Conditions on turns; an empty field is not a condition."""
 
     platform: str = ""
     workspace: str = ""
@@ -107,7 +107,7 @@ class CitedDocument:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What was asked and answered in a stretch of time."""
+    """Counts of questions and answers in a period."""
 
     begin: datetime
     end: datetime
@@ -147,7 +147,7 @@ class RecordSearch:
     async def unanswered(
         self, since: datetime | None = None, until: datetime | None = None, *, corpus: str = ""
     ) -> tuple[QuestionGroup[TurnSummary], ...]:
-        """Return what was asked and found nothing, grouped by likeness, the most frequent first."""
+        """Return unanswered questions, grouped by similarity, the most frequent first."""
         wanted = RecordFilter(since=since, until=until, corpus=corpus, status="abstained", limit=_MOST_GROUPED)
 
         def group(connection: Connection) -> tuple[QuestionGroup[TurnSummary], ...]:
@@ -186,7 +186,7 @@ class RecordSearch:
         return await self.database.read(lambda connection: tuple(map(_parse_summary, connection.execute(query))))
 
     async def citations_since(self, since: datetime, corpora: Sequence[str]) -> tuple[tuple[str, DocumentId], ...]:
-        """Return the answers that were given since then and still stand, each with every document that it cites."""
+        """Return the answers given since then and not retracted, each with every document that it cites."""
         stands = turns.c.at >= since, turns.c.status == _ANSWERED, ~turns.c.retracted, ~turns.c.erased
         joined = select(turns.c.turn_id, turn_documents.c.corpus, turn_documents.c.document).join_from(
             turns, turn_documents, turn_documents.c.seq == turns.c.seq
@@ -309,7 +309,7 @@ _UNIT = re.compile(r'"([^"]*)"?|([^\s"]+)')
 
 
 def _match_words(connection: Connection, typed: str) -> Select[int]:
-    """Select the numbers of the turns that have all words and phrases that somebody typed."""
+    """Select the numbers of the turns that have all words and phrases of a query."""
     units = list(_parse_words(typed))
     matching = select(turn_words.c.rowid)
     if connection.dialect.name == "sqlite":
@@ -326,7 +326,7 @@ def _match_words(connection: Connection, typed: str) -> Select[int]:
 
 
 def _parse_words(typed: str) -> Iterator[tuple[str, bool]]:
-    """Return phrases of terms, and whether each is only a beginning. Terms of unspaced scripts stand alone."""
+    """Return phrases of terms, and whether each is only a prefix. A term of an unspaced script is a phrase."""
     for quoted, word in _UNIT.findall(typed):
         text = quoted or word.rstrip("*")
         found = list_terms(text).replace('"', "").replace("'", "").split()
@@ -387,9 +387,9 @@ def _sum(column: ColumnElement[Any]) -> ColumnElement[Any]:
 
 def _find_feedback(connection: Connection, wanted: RecordFilter) -> tuple[tuple[TurnSummary, LogEntry], ...]:
     acts = entries.alias("acts")
-    told = [acts.c[name].label(f"act_{name}") for name in ("seq", "kind", "body")]
-    told.append(type_coerce(acts.c.at, Text).label("act_at"))
-    query = select(*_SUMMARY, *told).join(acts, acts.c.turn_id == turns.c.turn_id)
+    columns = [acts.c[name].label(f"act_{name}") for name in ("seq", "kind", "body")]
+    columns.append(type_coerce(acts.c.at, Text).label("act_at"))
+    query = select(*_SUMMARY, *columns).join(acts, acts.c.turn_id == turns.c.turn_id)
     query = query.where(acts.c.kind == EntryKind.FEEDBACK.value, *_conditions(connection, wanted, paged=False))
     if wanted.before is not None:
         query = query.where(acts.c.seq < wanted.before)

@@ -39,7 +39,7 @@ _KINDS = frozenset(EntryKind) - {EntryKind.UNREADABLE}
 
 
 def parse_entry(row: Row[*tuple[Any, ...]]) -> LogEntry:
-    """Make an entry of a row of `ENTRY_COLUMNS`; `damaged` tells what of it cannot be read."""
+    """Make an entry of a row of `ENTRY_COLUMNS`; `damaged` names its unreadable parts."""
     kind = EntryKind(row.kind) if row.kind in _KINDS else EntryKind.UNREADABLE
     at, body = read_moment(row.at), _decode_object(row.body) if row.body else {}
     faults = (
@@ -51,7 +51,7 @@ def parse_entry(row: Row[*tuple[Any, ...]]) -> LogEntry:
 
 
 def read_moment(stored: Any) -> datetime | None:
-    """Return the moment of an entry in UTC; None for what is none."""
+    """Return the moment of an entry in UTC; None if it is invalid."""
     try:
         moment = stored if isinstance(stored, datetime) else datetime.fromisoformat(stored)
         return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
@@ -99,7 +99,7 @@ async def rebuild_index(database: Database) -> int:
 
 
 def _index_page(connection: Connection, after: int) -> int | None:
-    """Index the next page of entries, and return the number of its last one; None where there is no more."""
+    """Index the next page of entries, and return the number of its last one; None at the end."""
     chosen = entries.c.kind.in_(_INDEXED), entries.c.seq > after
     rows = connection.execute(select(*ENTRY_COLUMNS).where(*chosen).order_by(entries.c.seq).limit(_PAGE)).mappings()
     page = [dict(row) for row in rows]
@@ -153,11 +153,11 @@ def _index_rows(connection: Connection, rows: Sequence[EntryRow]) -> None:
     if new := {row["turn_id"]: _describe_opening(row) for row in opened if row["turn_id"] not in known}:
         connection.execute(_OPEN, list(new.values()))
         known |= {name: _IndexedTurn(row["seq"], row["question"], closed=False) for name, row in new.items()}
-    # Of what was erased the index knows the figures, if at all, from before.
-    told = [(known[row["turn_id"]], row) for row in rows if row["turn_id"] in known]
-    told = [(turn, row) for turn, row in told if row["body"] or not turn.closed]
+    # Figures of erased turns are kept from before.
+    pairs = [(known[row["turn_id"]], row) for row in rows if row["turn_id"] in known]
+    pairs = [(turn, row) for turn, row in pairs if row["body"] or not turn.closed]
     for kind, index in _INDEXERS.items():
-        if chosen := [one for one in told if one[1]["kind"] == kind]:
+        if chosen := [(turn, row) for turn, row in pairs if row["kind"] == kind]:
             index(connection, chosen)
 
 
@@ -220,7 +220,7 @@ def _describe_end(turn: _IndexedTurn, body: Mapping[str, Any], row: EntryRow) ->
 
 
 def _find_answer(closed: Mapping[str, Any]) -> str:
-    """Return what a turn said by itself; what is said instead of an answer is always the same."""
+    """Return the text of an answer; empty for the fixed texts shown instead of one."""
     return _text(closed.get("text")) if closed.get("status") in {"answered", "chatted"} else ""
 
 

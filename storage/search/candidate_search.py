@@ -26,7 +26,7 @@ Scores = Mapping[str, float]  # passage id -> a retriever's own score; higher is
 def complete_scores(scores: Scores, candidates: Collection[str], asked: int) -> dict[str, float]:
     """Return a score for every candidate of a retriever that was asked for its best `asked`.
 
-    One that it left out was no better than the last it returned; where it returned fewer, the rest have nothing in
+    A candidate that it did not return was no better than its last one; if it returned fewer, the rest have nothing in
     common with the query.
     """
     floor = min(scores.values(), default=0.0) if len(scores) >= asked else 0.0
@@ -34,7 +34,7 @@ def complete_scores(scores: Scores, candidates: Collection[str], asked: int) -> 
 
 
 def standardise_scores(scores: Scores) -> dict[str, float]:
-    """Return the scores with mean 0 and deviation 1; all 0 where they do not differ."""
+    """Return the scores with mean 0 and deviation 1; all 0 if they are equal."""
     values = scores.values()
     if not scores or min(values) == max(values):
         return dict.fromkeys(scores, 0.0)
@@ -93,8 +93,8 @@ class Candidates:
     lexical: Mapping[str, float]
     listed: Mapping[str, tuple[Passage, Document]]
     preferred: frozenset[str]  # the team's own corpora, where works of reference are asked for as well
-    joined: int  # how many of both indexes' candidates stand in the manifest
-    left_out: frozenset[str] = frozenset()  # those whose vectors nobody has made: others by words come before them
+    joined: int  # how many of both indexes' candidates are in the manifest
+    left_out: frozenset[str] = frozenset()  # those without vectors, ranked after the others found by words
     unasked: frozenset[str] = frozenset()  # those of corpora without vectors
 
 
@@ -106,7 +106,7 @@ class CandidateSearch:
     dense: DenseIndex
     lexical: LexicalIndex
     read_pool: ThreadPool
-    embed: Callable[[str], Awaitable[Vectors]]  # what is asked
+    embed: Callable[[str], Awaitable[Vectors]]  # of the query
     embedder: Embedder
     lazy: LazyVectors
 
@@ -127,7 +127,7 @@ class CandidateSearch:
             names = {(ref.corpus, ref.document) for ref in near}
             versions = await self.manifest.visible(followed, {number for number, _ in worded}, names, corpora)
             found = _join_candidates(near, worded, versions, frozenset(own if reference else ()))
-            # What a commit overtook between the two is no longer there: then the indexes are asked again.
+            # A commit between the two searches may have replaced documents: then both are searched again.
             if found.joined == len(near) + len(worded) or self.lexical.followed == followed:
                 break
         return await self._read_lazy(text, found, groups, modes, depth)

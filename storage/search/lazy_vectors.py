@@ -65,12 +65,12 @@ class VectorUses:
         await self.database.write(note, WritePriority.BATCH)
 
     async def known(self, corpus: str) -> frozenset[str]:
-        """Return the ids of what is kept of a corpus."""
+        """Return the ids of a corpus's stored vectors."""
         query = sa.select(vector_uses.c.id).where(vector_uses.c.corpus == corpus)
         return frozenset(row.id for row in await self.database.read(lambda it: it.execute(query).all()))
 
     async def of_documents(self, corpus: str, keys: Collection[str]) -> tuple[str, ...]:
-        """Return the ids of what is kept of these documents."""
+        """Return the ids of these documents' stored vectors."""
         of_corpus = sa.select(vector_uses.c.id).where(vector_uses.c.corpus == corpus)
         queries = [of_corpus.where(vector_uses.c.document.in_(chunk)) for chunk in split_chunks(keys)]
         rows = await self.database.read(lambda it: [row for query in queries for row in it.execute(query)])
@@ -115,7 +115,7 @@ PassageRow = tuple[Document, Passage]
 EMBEDDED_AT_ONCE = 8  # passages of one question, before another question has its turn
 WRITTEN_AT_ONCE = 32  # an upsert holds the interpreter for some tens of milliseconds
 MOST_FRESH = 2_048  # vectors in memory, of 384 numbers each: 3 MB
-SLACK = 50  # so many-th of what may be kept goes at once, so that not every question has to make room
+SLACK = 50  # the share (one 50th) of vectors that is removed at once, so that not every question has to make room
 NOTED_AT_ONCE = 256  # uses that are counted together
 
 
@@ -167,7 +167,7 @@ class LazyVectors:
         return {one.id: found[_name(one)] for _, one in rows}
 
     async def fill(self, rows: Sequence[PassageRow], *, early: float) -> int:
-        """Embed and keep what is not yet kept of these, as if used so many half-lives `early`; return how many."""
+        """Embed and store missing vectors of these, as if used so many half-lives `early`; return how many."""
         new: list[PassageRow] = []
         for passages in _by_corpus(one for _, one in rows):
             held = await self.read_pool.run(self.dense.fitting, passages)
@@ -194,7 +194,7 @@ class LazyVectors:
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def _start(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
-        """Begin what goes on even if whoever asked for it does not wait for it."""
+        """Start a task that continues even if its caller stops waiting."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
@@ -203,7 +203,7 @@ class LazyVectors:
     def _ended(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
         if not task.cancelled():
-            task.exception()  # it was raised where it was waited for
+            task.exception()  # raised to the waiting caller
 
     async def _embed(self, rows: Sequence[PassageRow], *, polite: bool = False) -> dict[str, Vectors]:
         try:
@@ -217,7 +217,7 @@ class LazyVectors:
                 self._running.pop(_key(row), None)
 
     async def _keep(self, rows: Sequence[PassageRow], *, early: float = 0.0) -> None:
-        """Write vectors that were made; of what was removed meanwhile none stays."""
+        """Write new vectors, except those of passages removed meanwhile."""
         running = {self._running[_key(row)] for row in rows if _key(row) in self._running}
         await asyncio.gather(*running, return_exceptions=True)
         ready = [row for row in rows if _key(row) in self._fresh]
@@ -230,12 +230,12 @@ class LazyVectors:
                     await self._forget_removed(refs)
                     await self._make_room()
         except StorageError as error:
-            log.warning("vectors could not be kept: %s", error)
+            log.warning("storing vectors failed: %s", error)
         while len(self._fresh) > MOST_FRESH:
             self._fresh.pop(next(iter(self._fresh)))
 
     def _add_fresh(self, found: dict[str, Vectors], rows: Iterable[PassageRow]) -> list[PassageRow]:
-        """Add to what was found what was made lately, and return the rest."""
+        """Add recently made vectors to `found`, and return the rows that are still missing."""
         missing = [row for row in rows if _key(row) not in found]
         found |= {_key(row): self._fresh[_key(row)] for row in missing if _key(row) in self._fresh}
         return [row for row in missing if _key(row) not in found]
@@ -262,7 +262,7 @@ class LazyVectors:
         await self.remove(gone)
 
     async def _unknown(self, counts: Mapping[str, int]) -> list[tuple[str, str]]:
-        """Return what the index holds though nobody used it, such as what a corpus has left that was eager before."""
+        """Return vectors in the index without recorded uses, such as those of a corpus that was eager before."""
         found: list[tuple[str, str]] = []
         for corpus, count in counts.items():
             used = await self.uses.known(corpus)
@@ -272,7 +272,7 @@ class LazyVectors:
         return found
 
     async def remove(self, gone: Sequence[tuple[str, str]]) -> None:
-        """Keep these no more, which are named by corpus and id. Unknown ones are no error."""
+        """Remove these vectors, named by corpus and id. Unknown ones are ignored."""
         for corpus, rows in groupby(sorted(gone), key=lambda row: row[0]):
             await self.write_pool.run(self.dense.delete, corpus, [one for _, one in rows])
         if gone:
@@ -284,7 +284,7 @@ class LazyVectors:
         try:
             await self.uses.note(used, self.now())
         except StorageError as error:
-            log.warning("the uses of vectors could not be counted: %s", error)
+            log.warning("counting uses of vectors failed: %s", error)
 
     async def _lazy(self) -> list[str]:
         return [one.name for one in await self.manifest.catalogue() if one.dense is DenseMode.LAZY]

@@ -1,7 +1,7 @@
-"""The heads of the record's tree, signed: kept in the database and given away, so that nobody can rewrite the past.
+"""The heads of the record's tree, signed: stored and delivered, so that the past cannot be rewritten unnoticed.
 
-A checkpoint (c2sp.org/tlog-checkpoint) names the size and the root of the tree, and when it was made. Whoever keeps one
-elsewhere can tell later whether the record still begins with all that it had then.
+A checkpoint (c2sp.org/tlog-checkpoint) names the size and the root of the tree, and when it was made. A copy
+elsewhere shows later whether the record still begins with the same entries.
 """
 
 import base64
@@ -53,7 +53,7 @@ def parse_head(text: str) -> TreeHead:
     """Read the text of a checkpoint. Raises `NoteInvalid`."""
     found = _HEAD.fullmatch(text)
     if not found:
-        raise NoteInvalid("it is no checkpoint")
+        raise NoteInvalid("it is not a checkpoint")
     head = TreeHead(found["origin"], int(found["size"]), base64.b64decode(found["root"]), found["at"])
     if head.format() != text:
         raise NoteInvalid("its base64 is not canonical")
@@ -61,7 +61,7 @@ def parse_head(text: str) -> TreeHead:
 
 
 def read_head_moment(note: str) -> datetime | None:
-    """Return when a checkpoint was made, whoever signed it; None where it does not say."""
+    """Return when a checkpoint was made, whoever signed it; None if it does not say."""
     found = re.search(r"^at (\S+)$", note, re.MULTILINE)
     with suppress(ValueError):
         return datetime.fromisoformat(found[1]) if found else None
@@ -77,7 +77,7 @@ def open_checkpoint(note: str, keys: Sequence[PublicKey]) -> TreeHead:
     return head
 
 
-_FLAT_LEVEL = 8  # complete subtrees of up to 256 leaves are hashed anew each time; larger ones are remembered
+_FLAT_LEVEL = 8  # complete subtrees of up to 256 leaves are hashed again each time; larger ones are cached
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ def read_leaves(connection: Connection) -> list[bytes]:
 
 @dataclass(frozen=True)
 class Checkpoints:
-    """The checkpoints that are kept, and the keys on record. Every method raises `StorageError`."""
+    """The stored checkpoints and recorded keys. Every method raises `StorageError`."""
 
     database: Database
     clock: Callable[[], datetime] = utc_now
@@ -134,7 +134,7 @@ class Checkpoints:
         return await self.database.read(lambda connection: connection.execute(query).scalar())
 
     async def record_restore(self, key: SigningKey, lost: str, *, why: str, by: str) -> str:
-        """Put on record that a backup was restored, and sign the head; `lost` is a checkpoint of what came after it.
+        """Record that a backup was restored, and sign the head; `lost` is a checkpoint of the lost entries.
 
         From then on such checkpoints are known to name entries that are gone. Raises `NoteInvalid`, and as `make` does.
         """
@@ -155,7 +155,7 @@ class Checkpoints:
         tree, size = LeafTree(leaves), len(leaves)
         last = connection.execute(select(checkpoints.c.note).order_by(checkpoints.c.size.desc()).limit(1)).scalar()
         if last is not None and (fault := compare_head(last, read_keys(connection), tree)):
-            hint = "`footnote audit verify` tells what was changed; `footnote audit restored` records a backup."
+            hint = "`footnote audit verify` shows what was changed; `footnote audit restored` records a backup."
             raise RecordBroken(f"The record does not fit its last checkpoint: {fault}.", hint=hint)
         head = TreeHead(key.name, size, tree.root(size), format_moment(self.clock()))
         return sign_note(head.format(), key)
@@ -174,12 +174,12 @@ class Checkpoints:
 
 
 def format_restore(origin: str, common: int, before: int) -> str:
-    """Write what is signed where a backup was restored: how much of the record it surely had, and how much was lost."""
+    """Format the signed note of a restored backup: how much of the record it surely had, and how much was lost."""
     return f"{origin}\nrestored\n{common}\n{before}\n"
 
 
 def compare_head(note: str, keys: Sequence[PublicKey], tree: LeafTree) -> str:
-    """Return what is wrong with a checkpoint, or with a tree that it should be the head of; empty for nothing."""
+    """Return what is wrong with a checkpoint or its tree; empty if nothing is."""
     try:
         head = open_checkpoint(note, keys)
     except NoteInvalid as error:
@@ -200,7 +200,7 @@ def _store(connection: Connection, size: int, note: str) -> str:
 
 
 def read_keys(connection: Connection) -> list[PublicKey]:
-    """Return the public keys on record, the oldest first; what is no key is left to those who verify the record."""
+    """Return the recorded public keys, oldest first; invalid ones are skipped, and reported by verification."""
     query = select(entries.c.body).where(entries.c.kind == EntryKind.SIGNING_KEY.value).order_by(entries.c.seq)
     found = []
     for body in connection.execute(query).scalars():

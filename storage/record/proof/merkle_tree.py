@@ -53,7 +53,7 @@ def _hash_range(first: int, last: int, read: ReadNode) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class InclusionProof:
-    """That a leaf stands at a place in a tree: the hashes beside its way to the root, the lowest first."""
+    """Proof that a leaf is at a place in a tree: the sibling hashes on its path to the root, lowest first."""
 
     place: int
     size: int
@@ -68,7 +68,7 @@ def prove_inclusion(place: int, size: int, read: ReadNode) -> InclusionProof:
 
 
 def _prove_path(place: int, first: int, last: int, read: ReadNode) -> Iterator[bytes]:
-    """Yield the hashes beside the way down to a leaf, the highest first (RFC 6962, 2.1.1)."""
+    """Yield the sibling hashes on the path to a leaf, highest first (RFC 6962, 2.1.1)."""
     while last - first > 1:
         middle = _split(first, last)
         yield _hash_range(*((middle, last) if place < middle else (first, middle)), read)
@@ -82,23 +82,23 @@ def _split(first: int, last: int) -> int:
 
 def is_included(leaf: bytes, proof: InclusionProof, root: bytes) -> bool:
     """Return whether a proof shows a leaf's hash in the tree of a root (RFC 9162, 2.1.3.2)."""
-    place, last, found = proof.place, proof.size - 1, leaf
+    place, last, current = proof.place, proof.size - 1, leaf
     if not 0 <= place <= last:
         return False
-    for beside in proof.hashes:
+    for sibling in proof.hashes:
         if not last:
             return False
         if place % 2 or place == last:
-            found = hash_children(beside, found)
+            current = hash_children(sibling, current)
             place, last = _climb_left(place, last)
         else:
-            found = hash_children(found, beside)
+            current = hash_children(current, sibling)
         place, last = place >> 1, last >> 1
-    return not last and found == root
+    return not last and current == root
 
 
 def _climb_left(place: int, last: int) -> Node:
-    """Return the place and the last one at the level from which a hash came that stands to the left."""
+    """Return the place and the last one at the level of the left sibling."""
     while place and not place % 2:
         place, last = place >> 1, last >> 1
     return place, last

@@ -29,15 +29,15 @@ RECEIPT_FORM = "footnote-receipt/1"
 
 @dataclass(frozen=True, slots=True)
 class RecordPosition:
-    """Where an answer stands in the record, and a checkpoint that covers it."""
+    """An answer's position in the record, and a checkpoint that covers it."""
 
     number: int  # of the entry that closes its turn
-    size: int = 0  # how many entries the checkpoint covers; 0 where none covers it yet
+    size: int = 0  # how many entries the checkpoint covers; 0 if none covers it yet
     root: str = ""  # in hexadecimal
 
 
 async def find_position(database: Database, turn_id: str) -> RecordPosition | None:
-    """Return where an answer stands, by a checkpoint that a key on record signed; None where there is no answer.
+    """Return an answer's position, by a checkpoint that a recorded key signed; None without an answer.
 
     Raises `StorageError`.
     """
@@ -49,7 +49,7 @@ def _find_position(connection: Connection, turn_id: str) -> RecordPosition | Non
     seq = connection.execute(select(func.min(entries.c.seq)).where(*closing)).scalar()
     if seq is None:
         return None
-    # No more entries stand up to one than its number says: only where none is so large are they counted.
+    # An entry's number is at least the count of entries up to it: they are counted only if no checkpoint is so large.
     note = _find_covering(connection, seq) or _find_covering(connection, _count_from_end(connection, seq))
     try:
         head = open_checkpoint(note, read_keys(connection)) if note else None
@@ -71,9 +71,9 @@ def _count_from_end(connection: Connection, seq: int) -> int:
 
 
 async def make_receipt(database: Database, turn_id: str, key: SigningKey) -> str:
-    """Return the receipt of a turn's entries as they are now; the record is signed anew where it has grown beyond them.
+    """Return the receipt of a turn's current entries; sign the record again if its last head does not cover them.
 
-    Raises `StorageError`, `RecordBroken` among them, and `LookupError` where there is no such turn.
+    Raises `StorageError`, `RecordBroken` among them, and `LookupError` for an unknown turn.
     """
     last = await database.read(lambda connection: _find_last(connection, turn_id))
     if last is None:
@@ -148,7 +148,7 @@ Write = Callable[[str], object]
 async def export_record(database: Database, key: SigningKey, write: Write) -> None:
     """Write the record as it is now, a line for each entry, and sign it; `write` is called in a thread.
 
-    Raises `StorageError`, `RecordBroken` among them; what was written then lacks its last line, and proves nothing.
+    Raises `StorageError`, `RecordBroken` among them; the output then lacks its last line, and proves nothing.
     """
     checkpoints = Checkpoints(database)
     await checkpoints.make(key)  # nothing is written of a record that does not fit its last checkpoint
@@ -164,7 +164,7 @@ def _export(connection: Connection, checkpoints: Checkpoints, key: SigningKey, w
             leaves.append(bytes(row.leaf))
             write(line)
     except (ValueError, TypeError, AttributeError) as error:
-        hint = "`footnote audit verify` tells what was changed."
+        hint = "`footnote audit verify` shows what was changed."
         raise RecordBroken(f"What follows entry {len(leaves)} of the record cannot be read.", hint=hint) from error
     note = checkpoints.sign(connection, key, leaves)
     write(format_line({"form": EXPORT_FORM, "key": str(key.public), "checkpoint": note}))

@@ -1,6 +1,6 @@
 """Verify the whole record: each entry against its leaf, the leaves against the checkpoints, each turn against itself.
 
-Rows are read as bytes, so that whatever stands in one, it is a finding, and the others are verified all the same.
+Rows are read as bytes, so that any content of one is a finding, and the others are verified all the same.
 """
 
 import json
@@ -41,26 +41,26 @@ _MOMENT = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class RecordCheck:
-    """How much of the record was verified, and what was wrong with it."""
+    """How much of the record was verified, and its faults."""
 
     entries: int = 0
     answers: int = 0
     sentences: int = 0
     citations: int = 0
-    erased: int = 0  # entries whose words were erased on record
+    erased: int = 0  # entries whose words were erased, with a record of that
     checkpoints: int = 0
     covered: int = 0  # entries that the last checkpoint covers
     root: bytes = b""  # of the tree
     findings: tuple[AuditFinding, ...] = ()
     notices: tuple[AuditFinding, ...] = ()
-    """What is odd and no fault: moments that run backwards, as they do where a clock was set back."""
+    """Oddities that are not faults: moments that run backwards, as after a clock was set back."""
 
 
 _NOTE = re.compile(r"(?:[^\n\u2014][^\n]*\n)+\n(?:\u2014 [^\n]*\n)+")
 
 
 def split_heads(text: str) -> list[str]:
-    """Split a file of checkpoints, one after the other. Raises `ValueError` where it holds anything else."""
+    """Split a file of checkpoints, one after the other. Raises `ValueError` for any other content."""
     if not text.strip() or _NOTE.sub("", text).strip():
         raise ValueError("there is something in it that is no checkpoint" if text.strip() else "there is nothing in it")
     return [found[0] for found in _NOTE.finditer(text)]
@@ -68,14 +68,14 @@ def split_heads(text: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class KeptHead:
-    """A checkpoint that was kept elsewhere, and by which keys beside those on record it may be signed."""
+    """A checkpoint from elsewhere, and the keys besides the recorded ones that may have signed it."""
 
     note: str
     keys: tuple[PublicKey, ...] = ()
 
 
 async def verify_record(database: Database, against: Sequence[KeptHead] = ()) -> RecordCheck:
-    """Verify all that the record says, whatever stands in it. Raises `StorageError` where it cannot be read."""
+    """Verify the whole record, whatever its content. Raises `StorageError` if it cannot be read."""
     checker, after = _RecordChecker(), -(2**63)
     while rows := await database.read(partial(_fetch_rows, after=after)):
         for row in rows:
@@ -112,7 +112,7 @@ def _fetch_notes(connection: Connection) -> tuple[list[tuple[Any, bytes]], int]:
 
 @dataclass(frozen=True, slots=True)
 class _Restore:
-    """That a backup was put back: checkpoints of what it surely had, up to those of what was lost, and until when."""
+    """A restored backup: checkpoints of what it surely had, up to those of lost entries, and until when."""
 
     common: int
     before: int
@@ -121,7 +121,7 @@ class _Restore:
 
 @dataclass(slots=True)
 class _TurnState:
-    """What is known of a turn from the entries so far."""
+    """The state of a turn by the entries so far."""
 
     opened: bool = False
     closed: bool = False
@@ -133,7 +133,7 @@ class _TurnState:
 
 @dataclass(slots=True)
 class _RecordChecker:
-    """Takes the entries in their order, and tells in the end."""
+    """Receives the entries in order, and returns the findings at the end."""
 
     leaves: list[bytes] = field(default_factory=list)
     findings: list[AuditFinding] = field(default_factory=list)
@@ -308,7 +308,7 @@ _OF_NO_TURN = frozenset(
 def _seconds_between(earlier: str, later: str) -> float:
     try:
         return (datetime.fromisoformat(later) - datetime.fromisoformat(earlier)).total_seconds()
-    except (ValueError, TypeError):  # that it is no moment is a finding
+    except (ValueError, TypeError):  # an invalid moment is a finding
         return 0.0
 
 

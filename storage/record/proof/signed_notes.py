@@ -69,7 +69,7 @@ def read_signing_key(text: str) -> SigningKey:
     """Read a key as `reveal` writes it. Raises `NoteInvalid`."""
     given = text.strip()
     if not given.startswith(_SECRET_PREFIX):
-        raise NoteInvalid("it is no signing key")
+        raise NoteInvalid("it is not a signing key")
     name, digest, seed = _split_key(given.removeprefix(_SECRET_PREFIX))
     key = SigningKey(name, seed)
     if key.public.hash.hex() != digest:
@@ -97,12 +97,12 @@ def sign_note(text: str, key: SigningKey) -> str:
 def open_note(note: str, keys: Iterable[PublicKey]) -> tuple[str, PublicKey]:
     """Return the text of a note, and which of the keys signed it; signatures by others count for nothing.
 
-    Raises `NoteInvalid`: no known key signed it, a known one did not sign this, or it is no note.
+    Raises `NoteInvalid`: no known key signed it, a known one did not sign this, or it is not a note.
     """
     body, mark, signatures = note.rpartition("\n\n")
     text = f"{body}\n"
     if not mark or not body or not signatures.endswith("\n"):
-        raise NoteInvalid("it is no signed note")
+        raise NoteInvalid("it is not a signed note")
     if any(character != "\n" and not character.isprintable() for character in note):
         raise NoteInvalid("it holds characters that no note may have")
     by = {(key.name, key.hash): key for key in keys}
@@ -173,7 +173,7 @@ def load_key(file: Path) -> SigningKey:
     try:
         return read_signing_key(file.read_text(encoding="ascii"))
     except FileNotFoundError as error:
-        hint = "`footnote audit key --new` makes one; [record] key_path says where it stands."
+        hint = "`footnote audit key --new` makes one; [record] key_path names its path."
         raise KeyUnusable(f"There is no signing key at {file}.", hint=hint) from error
     except (OSError, ValueError) as error:
         hint = "Put back a copy of it, or move it away and make another with `footnote audit key --new`."

@@ -25,7 +25,7 @@ class AuditFinding:
 def verify_turn(record: Sequence[LogEntry]) -> tuple[AuditFinding, ...]:
     """Check the entries of one turn; one that was never closed has said nothing.
 
-    Every sentence must cite a citation that is there, every quote must stand verbatim in its passage's text, and that
+    Every sentence must cite an existing citation, every quote must be verbatim in its passage's text, and that
     text, title and section must have the recorded hash. What `extractive` said must be what it quotes.
     """
     closed = (entry for entry in record if entry.kind is EntryKind.TURN_CLOSED)
@@ -86,12 +86,12 @@ def _strip_spaces(text: str) -> str:
 
 
 def strip_marks(text: str) -> str:
-    """Return a text without footnotes and spaces, as what was said and what was shown have in common."""
+    """Return a text without footnotes and spaces, which the stored and the shown text share."""
     return _MARK.sub("", text)
 
 
 def check_delivered(said: str, delivered: Mapping[str, Any]) -> Iterator[str]:
-    """Check that what was delivered holds all that was said, which is without marks, unless some of it did not fit."""
+    """Check that the delivered text contains the whole answer, which has no marks, unless some did not fit."""
     whole = delivered.get("outcome") == "delivered" and not delivered.get("left_out")
     if whole and said not in strip_marks(str(delivered.get("text", ""))):
         yield "what was delivered is not what was said"
@@ -120,7 +120,7 @@ def _words(text: str) -> list[str]:
 
 
 def _words_of_cells(row: str) -> list[_Ways]:
-    """Return, of each cell of a row, how it can be said: "Price (euros): 349" as "price 349 euros"; none of prose."""
+    """Return a phrase for each cell of a row: "Price (euros): 349" as "price 349 euros"; none for prose."""
     cells = [cell.partition(": ") for cell in row.split("; ")]
     if len(cells) == 1 or not all(mark for _, mark, _ in cells):
         return []

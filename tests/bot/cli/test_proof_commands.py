@@ -114,7 +114,7 @@ def test_a_missing_key_is_made_as_it_is_said(run: Run, here: Path) -> None:
     (here / "footnote-record.key").unlink()
     found = run("audit", "checkpoint")
 
-    assert "`footnote audit key --new` makes one; [record] key_path says where" in found.stderr
+    assert "`footnote audit key --new` makes one; [record] key_path names" in found.stderr
     assert [run("audit", "key", "--new").exit_code, run("audit", "checkpoint").exit_code] == [0, 0]
 
 
