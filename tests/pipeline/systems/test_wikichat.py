@@ -348,6 +348,10 @@ def test_arbitrary_replies_let_nothing_unsupported_out(name: str, script: Script
     assert all("1999" not in sentence.text for sentence in told.answer.sentences)
 
 
+CLAIMED = {"generate": "It was built in 1887.", "split": "- A keeper lives beside Skarholm lighthouse. | none"}
+STAGES_OF_CLAIMS = ("query", "generate", "split", "draft")
+
+
 class TestReplies:
     """Hostile and broken replies."""
 
@@ -390,24 +394,46 @@ class TestReplies:
         assert len(answered(told)) == 1
         assert "no sentence has the number of a note" in turn_of(llm.of("draft")[1])
 
-    async def test_a_draft_without_marks_twice_is_an_error(self, run: Run) -> None:
-        with pytest.raises(UnreadableReply, match=r"“draft” could not be read, twice"):
-            await run(QUESTION, {**BUILT, "draft": "It was built in 1887."})
-
-    async def test_an_unreadable_query_is_replaced_by_the_question(self, run: Run) -> None:
-        """Stage 1 is a convenience: what was asked can be looked up as it stands."""
-        told, _ = await run(QUESTION, {**BUILT, "query": "Let me think about that for a while."})
+    @pytest.mark.parametrize(
+        "changes",
+        [
+            {"query": "Let me think about that for a while."},
+            {"generate": ""},
+            {"generate": ModelRefused("I would rather not")},
+            {"generate": ModelUnavailable("away")},
+            {"split": ""},
+            {"split": ModelRefused("I would rather not")},
+            {"split": ModelUnavailable("away")},
+            {
+                "summarise": by_source(
+                    Skarholm_lighthouse="- Skarholm lighthouse was built in 1887. [1]", Oda_Hagen="Well."
+                )
+            },
+        ],
+    )
+    async def test_failed_stage_leaves_the_answer_of_the_others(self, run: Run, changes: dict[str, object]) -> None:
+        told, _ = await run(QUESTION, {**BUILT, "generate": "Built in 1887.", **changes})
 
         assert len(answered(told)) == 1
 
-    @pytest.mark.parametrize("stage", ["generate", "split"])
-    @pytest.mark.parametrize("line", ["", ModelRefused("I would rather not")])
-    async def test_a_model_that_claims_nothing_does_not_matter(
-        self, run: Run, stage: str, line: str | Exception
+    @pytest.mark.parametrize(
+        ("changes", "error"),
+        [
+            ({"draft": "It was built in 1887."}, UnreadableReply),
+            ({"summarise": ModelUnavailable("the server is away")}, ModelUnavailable),
+            ({"query": ModelUnavailable("away")}, ModelUnavailable),
+            ({"draft": ModelUnavailable("away")}, ModelUnavailable),
+            ({"summarise": "None", **CLAIMED, "verify": ModelUnavailable("away")}, ModelUnavailable),
+            *(({**CLAIMED, stage: BudgetExceeded("used up")}, BudgetExceeded) for stage in STAGES_OF_CLAIMS),
+        ],
+    )
+    async def test_failure_without_an_answer_is_raised(
+        self, run: Run, changes: dict[str, object], error: type[PipelineError]
     ) -> None:
-        told, _ = await run(QUESTION, {**BUILT, "generate": "Built in 1887.", stage: line})
-
-        assert len(answered(told)) == 1
+        """An outage never looks like an unknown answer, and no error is wrapped in a group."""
+        limits = Limits() if "summarise" in changes or error is UnreadableReply else WRITTEN
+        with pytest.raises(error, match="“draft” could not be read, twice" if error is UnreadableReply else None):
+            await run(QUESTION, {**BUILT, **changes}, limits)
 
     async def test_a_claim_that_cannot_be_verified_is_not_known(self, run: Run) -> None:
         told, _ = await run(
@@ -418,44 +444,6 @@ class TestReplies:
         assert [
             (claim.verdict, claim.reasoning[:26]) for claim in told.answer.claims if claim.claim.origin == "model"
         ] == [(Verdict.NOT_ENOUGH_INFO, "it could not be verified: ")]
-
-    async def test_one_passage_that_cannot_be_summarised_is_left_out(self, run: Run) -> None:
-        """The others answer."""
-        broken = by_source(Skarholm_lighthouse="- Skarholm lighthouse was built in 1887. [1]", Oda_Hagen="Well.")
-        told, _ = await run(QUESTION, {**BUILT, "summarise": broken})
-
-        assert len(answered(told)) == 1
-
-    async def test_no_passage_that_can_be_summarised_is_an_error(self, run: Run) -> None:
-        """An outage never looks like having no answer."""
-        with pytest.raises(ModelUnavailable):
-            await run(QUESTION, {**BUILT, "summarise": ModelUnavailable("the server is away")})
-
-    @pytest.mark.parametrize("stage", ["query", "generate", "split", "draft"])
-    async def test_a_budget_that_is_used_up_ends_the_turn(self, run: Run, stage: str) -> None:
-        claims = {"generate": "It was built in 1887.", "split": "- A keeper lives beside Skarholm lighthouse. | none"}
-        with pytest.raises(BudgetExceeded):
-            await run(QUESTION, {**BUILT, **claims, stage: BudgetExceeded("too many calls")}, WRITTEN)
-
-    @pytest.mark.parametrize("stage", ["query", "draft"])
-    async def test_unavailable_model_is_raised(self, run: Run, stage: str) -> None:
-        with pytest.raises(ModelUnavailable):
-            await run(QUESTION, {**BUILT, stage: ModelUnavailable("the server is away")}, WRITTEN)
-
-    @pytest.mark.parametrize("stage", ["generate", "split"])
-    async def test_one_half_answers_where_the_model_is_away_for_the_other(self, run: Run, stage: str) -> None:
-        told, _ = await run(QUESTION, {**BUILT, "generate": "It was built.", stage: ModelUnavailable("away")})
-
-        assert len(answered(told)) == 1
-
-    async def test_claims_none_of_which_could_be_verified_are_no_lack_of_evidence(self, run: Run) -> None:
-        nothing = {
-            "summarise": "None",
-            "generate": "It was built in 1887.",
-            "split": "- A keeper lives beside Skarholm lighthouse. | none",
-        }
-        with pytest.raises(ModelUnavailable):
-            await run(QUESTION, {**BUILT, **nothing, "verify": ModelUnavailable("away")})
 
 
 async def test_search_failure_is_raised(system: System) -> None:
