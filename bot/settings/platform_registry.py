@@ -168,6 +168,12 @@ class PlatformSettings(SettingsTable):
     admins: Annotated[tuple[PersonId, ...], LIVE] = ()
     """Who may change channels by command, or stop and take back any answer."""
 
+    @classmethod
+    def read_from(cls, settings: object) -> Self:
+        """Return this table of the `Settings`."""
+        (table,) = (value for value in vars(settings).values() if type(value) is cls)
+        return table
+
     @property
     def configured(self) -> bool:
         return any(getattr(self, name) for name in self.SECRETS)

@@ -99,3 +99,8 @@ def _join_mark(match: re.Match[str]) -> str:
     # `www.` and `mailto:` make a link of whatever follows, even of invisible characters.
     both = not before or (mark == "." and before in "wW") or (mark == ":" and before.isalpha())
     return f"{WORD_JOINER}{mark}{WORD_JOINER}" if both else f"{mark}{WORD_JOINER}"
+
+
+def count_units(text: str) -> int:
+    """Return the length in UTF-16 units; halves of surrogate pairs count as what they are replaced by."""
+    return len(text.encode("utf-16-le", "replace")) // 2

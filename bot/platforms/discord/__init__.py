@@ -5,7 +5,7 @@ Discord's library is imported only where there is a token.
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, cast
+from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, Field, SecretStr, ValidationInfo, field_validator
 
@@ -93,7 +93,3 @@ PLATFORM = PlatformEntry(
         SecretShape(r"[\w-]{32}", "a client secret", unique=False),
     ),
 )
-
-
-def read_discord_settings(settings: object) -> DiscordSettings:
-    return cast("DiscordSettings", PLATFORM.read(settings))

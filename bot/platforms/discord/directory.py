@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, Literal
 
 from bot.access import Asker, find_exclusion
+from bot.app import App
 from bot.desk.platform_port import PlatformError, PlatformUnavailable, PostGone
 from bot.desk.supervisor import compute_backoff
 from bot.platforms.discord import DiscordSettings, client, events
@@ -70,13 +71,10 @@ class DiscordDirectory:
     def __init__(
         self,
         call: ApiClient,
-        settings: Callable[[], DiscordSettings],
+        app: App,
         clock: Callable[[], float] = time.monotonic,
-        *,
-        readers: Callable[[], Collection[str]] = frozenset,
     ) -> None:
-        """Set it up by the settings in force. `readers`: whom they name, people and roles among them."""
-        self._call, self._read_settings, self._readers = call, settings, readers
+        self._call, self._app = call, app
         self._channels: dict[str, events.ChannelInfo] = {}
         self._names: dict[str, str] = {}
         self._ours: dict[str, str] = {}
@@ -85,7 +83,7 @@ class DiscordDirectory:
 
     @property
     def settings(self) -> DiscordSettings:
-        return self._read_settings()
+        return DiscordSettings.read_from(self._app.settings)
 
     def learn(self, learned: events.PlaceUpdate) -> None:
         for one in learned.channels:
@@ -178,7 +176,7 @@ class DiscordDirectory:
         return (asker.workspace,) if self.settings.deny and self.listed(asker.workspace) else ()
 
     def _place(self, asker: Asker, members: Mapping[str, ServerMember]) -> Asker:
-        return place_asker(asker, members, self.settings, self._readers())
+        return place_asker(asker, members, self.settings, self._app.settings.readers)
 
     async def close(self) -> None:
         await self._asked.close()

@@ -13,7 +13,7 @@ from hashlib import sha256
 from types import MappingProxyType
 from typing import Any
 
-from bot.platforms.shared.payload_text import JsonObject, count_units
+from bot.platforms.shared.payload_text import JsonObject
 from bot.types import Place
 from bot.views.message_layout import (
     MessageLimits,
@@ -24,7 +24,7 @@ from bot.views.message_layout import (
     TextStyle,
     paginate_view,
 )
-from bot.views.sanitize import defang_text, sanitize_url
+from bot.views.sanitize import count_units, defang_text, sanitize_url
 from bot.views.turn_view import Button, ButtonAction, Confirmation, View
 from storage.language.lazy_pattern import lazy_compile
 

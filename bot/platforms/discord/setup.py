@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from bot.desk.platform_port import AccessDenied, CannotPost, PlatformError
 from bot.doctor.diagnosis import CheckResult, Inspection
 from bot.doctor.name_check import check_channel_names
-from bot.platforms.discord import DiscordSettings, read_discord_settings
+from bot.platforms.discord import DiscordSettings
 from bot.platforms.discord.client import (
     APPLICATION,
     CHANNELS,
@@ -37,7 +37,7 @@ _UNREACHED = CheckResult("skip", f"{_UNSEEN} it could not be asked.")
 
 async def check_discord(scene: Inspection, pacing: DiscordRateLimit | None = None) -> Sequence[CheckResult]:
     """Check whether Discord accepts the token, and whether the bot may do all that is needed."""
-    settings = read_discord_settings(scene.settings)
+    settings = DiscordSettings.read_from(scene.settings)
     async with open_api(settings.token.get_secret_value(), settings.api_url, pacing) as call:
         application = await check_application(settings, call)
         names = await check_channel_names(scene, "discord", lambda: list_channels(call, settings.servers))

@@ -16,7 +16,7 @@ from bot.desk.desk import Desk
 from bot.desk.platform_port import AccessDenied, Platform, PlatformError
 from bot.desk.supervisor import Clock, TaskSupervisor
 from bot.desk.turn_policy import Cooldown, render_exclusion
-from bot.platforms.discord import events, interactions, read_discord_settings
+from bot.platforms.discord import DiscordSettings, events, interactions
 from bot.platforms.discord.actions import DiscordActions
 from bot.platforms.discord.client import APPLICATION, COMMANDS, ME, SET_COMMANDS, open_api
 from bot.platforms.discord.directory import DiscordDirectory, list_channels
@@ -225,13 +225,11 @@ async def open_client(
     app: App, desk: Desk, call: ApiClient, clock: Clock | None = None
 ) -> AsyncIterator[DiscordPlatform]:
     """Give Discord as the desk sees it. Raises `PlatformError`, `StorageError`."""
-    settings, platforms, tasks = read_discord_settings(app.settings), dict[str, Platform](), TaskSupervisor()
+    settings, platforms, tasks = DiscordSettings.read_from(app.settings), dict[str, Platform](), TaskSupervisor()
     clock, zone = clock or Clock(), app.settings.zone
     us = await _load_identity(call)
     await _sync_commands(call, us, user_install=settings.user_install)
-    directory = DiscordDirectory(
-        call, lambda: read_discord_settings(app.settings), readers=lambda: app.settings.readers
-    )
+    directory = DiscordDirectory(call, app)
     replies, cooldown = InteractionReplies(call), Cooldown(lambda: directory.settings.cooldown_seconds, call.pacing.now)
     intake = DiscordIntake(app, desk, us, directory, tasks, cooldown)
     archive = DiscordHistoryReader(app.queue, call, us, intake, lambda: directory.settings.servers)
@@ -280,12 +278,12 @@ async def _sync_commands(call: ApiClient, us: DiscordBotIdentity, *, user_instal
 @asynccontextmanager
 async def open_discord(app: App, desk: Desk) -> AsyncIterator[OpenedPlatform]:
     """Open Discord by the token of the settings. Raises `PlatformError`, `StorageError`."""
-    settings = read_discord_settings(app.settings)
+    settings = DiscordSettings.read_from(app.settings)
     token, observe = settings.token.get_secret_value(), partial(app.observe_call, "discord")
     async with open_api(token, settings.api_url, observe=observe) as call:
 
         async def channels(settings: Settings) -> tuple[NamedChannel, ...]:
-            return await list_channels(call, read_discord_settings(settings).servers)
+            return await list_channels(call, DiscordSettings.read_from(settings).servers)
 
         async with open_client(app, desk, call) as platform:
             yield OpenedPlatform(platform, channels=channels, refused=platform.refused)

@@ -4,7 +4,7 @@ Its API and its WebSocket are called by aiohttp; no library of Mattermost's is n
 """
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, cast
+from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, Field, SecretStr
 
@@ -66,7 +66,3 @@ PLATFORM = PlatformEntry(
         SecretShape(r"[a-z0-9]{26}", "a token (26 letters and digits)", "token", "of its bot account", unique=False),
     ),
 )
-
-
-def read_mattermost_settings(settings: object) -> MattermostSettings:
-    return cast("MattermostSettings", PLATFORM.read(settings))

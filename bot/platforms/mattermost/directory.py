@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from bot.access import Asker, find_exclusion
+from bot.app import App
 from bot.desk.platform_port import PlatformError, PlatformUnavailable, PostGone
 from bot.desk.supervisor import compute_backoff
 from bot.platforms.mattermost import MattermostSettings, client
@@ -80,13 +81,10 @@ class MattermostDirectory:
         self,
         call: ApiClient,
         us: MattermostBotIdentity,
-        settings: Callable[[], MattermostSettings],
+        app: App,
         clock: Callable[[], float] = time.monotonic,
-        *,
-        readers: Callable[[], Iterable[str]] = tuple,
     ) -> None:
-        """Set it up. By the settings in force: `settings`, and `readers`, whom they name."""
-        self._call, self._us, self._settings, self._readers = call, us, settings, readers
+        self._call, self._us, self._app = call, us, app
         self._channels = LookupCache[ChannelInfo](self._look, clock)
         self._people = LookupCache[Person](self._look_person, clock, PEOPLE_SECONDS)
         self._members = LookupCache[bool](self._look_member, clock, PEOPLE_SECONDS)
@@ -97,9 +95,14 @@ class MattermostDirectory:
         return channel.direct or channel.team in self.teams
 
     @property
+    def settings(self) -> MattermostSettings:
+        """The settings in force."""
+        return MattermostSettings.read_from(self._app.settings)
+
+    @property
     def teams(self) -> frozenset[str]:
         """The teams that are answered, by their ids."""
-        return select_teams(self._us.teams, self._settings().teams)
+        return select_teams(self._us.teams, self.settings.teams)
 
     def learn(self, channel: ChannelInfo) -> None:
         self._channels.note(channel.id, channel)
@@ -123,7 +126,7 @@ class MattermostDirectory:
         """Return somebody whose question is only being taken: who they are is looked up when its turn comes."""
         found = Asker("mattermost", "dm" if channel.direct else "channel", channel.team, channel.id, user)
         person = self._people.known(user) or _UNKNOWN
-        return place_asker(found, channel, person, {channel.team} & self.teams, self._settings(), ())
+        return place_asker(found, channel, person, {channel.team} & self.teams, self.settings, ())
 
     async def refresh_asker(self, asker: Asker) -> Asker:
         """Return somebody who asked a while ago, and where they stand by now. Raises `PlatformUnavailable`."""
@@ -176,7 +179,7 @@ class MattermostDirectory:
                     partial(self._members.of, f"{team}/{asker.user}", seconds), what="who is in a team", otherwise=False
                 )
             }
-        return place_asker(asker, channel, person, teams, self._settings(), frozenset(self._readers()))
+        return place_asker(asker, channel, person, teams, self.settings, self._app.settings.readers)
 
     async def _look(self, number: str) -> ChannelInfo:
         found = read_channel(await self._call(client.CHANNEL, channel=number))

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from bot.desk.platform_port import AccessDenied, PlatformError
 from bot.doctor.diagnosis import CheckResult, Inspection
 from bot.doctor.name_check import check_channel_names
-from bot.platforms.mattermost import MattermostSettings, read_mattermost_settings
+from bot.platforms.mattermost import MattermostSettings
 from bot.platforms.mattermost.client import ME, MY_CHANNELS, MY_TEAMS, open_api
 from bot.platforms.mattermost.directory import list_channels, select_teams
 from bot.platforms.platform_setup import BotLocation, PlatformSetup, SetupQuestion, Workspace
@@ -18,7 +18,7 @@ _TEAMS = "Set [mattermost] teams to those that are to be answered: {known}."
 
 async def check_mattermost(scene: Inspection) -> Sequence[CheckResult]:
     """Check whether the server accepts the token, and whether the bot is in the teams that settings name."""
-    settings = read_mattermost_settings(scene.settings)
+    settings = MattermostSettings.read_from(scene.settings)
     async with open_api(settings.token.get_secret_value(), settings.url) as call:
         try:
             me, teams = await call(ME, patience=0.0), await call(MY_TEAMS, patience=0.0)

@@ -13,7 +13,7 @@ from bot.desk.channel_command import ChannelCommand
 from bot.desk.desk import Desk
 from bot.desk.platform_port import AccessDenied, Platform
 from bot.desk.supervisor import Clock, TaskSupervisor
-from bot.platforms.mattermost import events, read_mattermost_settings
+from bot.platforms.mattermost import MattermostSettings, events
 from bot.platforms.mattermost.actions import PATH, MattermostActions, MattermostCallback
 from bot.platforms.mattermost.client import ME, MY_TEAMS, build_pacing, open_api
 from bot.platforms.mattermost.directory import MattermostDirectory, list_channels, select_teams
@@ -69,16 +69,10 @@ async def open_client(
     app: App, desk: Desk, call: ApiClient, clock: Clock | None = None
 ) -> AsyncIterator[OpenedPlatform]:
     """Give Mattermost as the desk sees it. Raises `PlatformError`, `StorageError`."""
-    settings, platforms, tasks = read_mattermost_settings(app.settings), dict[str, Platform](), TaskSupervisor()
+    settings, platforms, tasks = MattermostSettings.read_from(app.settings), dict[str, Platform](), TaskSupervisor()
     clock, token = clock or Clock(), settings.token.get_secret_value()
     us = await _load_identity(call, settings.teams)
-    directory = MattermostDirectory(
-        call,
-        us,
-        lambda: read_mattermost_settings(app.settings),
-        call.pacing.now,
-        readers=lambda: app.settings.readers,
-    )
+    directory = MattermostDirectory(call, us, app, call.pacing.now)
     intake = MattermostIntake(app, desk, us, directory, tasks)
     router = MattermostRouter(us, intake)
     archive, marker = (
@@ -105,14 +99,14 @@ async def open_client(
         now=lambda: clock.now().timestamp(),
         zone=app.settings.zone,
     )
-    command = ChannelCommand(app, lambda by: by.user_id in read_mattermost_settings(app.settings).admins)
+    command = ChannelCommand(app, lambda by: by.user_id in MattermostSettings.read_from(app.settings).admins)
     acting = AnswerActions(app, platforms)
     actions = router.actions = MattermostActions(app, desk, acting, call, us, directory, platform, command)
     intake.is_deleted_by_us, intake.run_command = platform.deleted_by_us, actions.run
     routes = MattermostCallback(actions, directory, callback, tasks).routes if callback else ()
 
     async def channels(wanted: Settings) -> tuple[NamedChannel, ...]:
-        return await list_channels(call, select_teams(us.teams, read_mattermost_settings(wanted).teams))
+        return await list_channels(call, select_teams(us.teams, MattermostSettings.read_from(wanted).teams))
 
     try:
         yield OpenedPlatform(platform, routes, channels, platform.refused)
@@ -134,7 +128,7 @@ async def _load_identity(call: ApiClient, wanted: tuple[str, ...]) -> Mattermost
 @asynccontextmanager
 async def open_mattermost(app: App, desk: Desk) -> AsyncIterator[OpenedPlatform]:
     """Open the server of the settings. Raises `PlatformError`, `StorageError`."""
-    settings = read_mattermost_settings(app.settings)
+    settings = MattermostSettings.read_from(app.settings)
     pacing, observe = build_pacing(settings.calls_per_second), partial(app.observe_call, "mattermost")
     async with (
         open_api(settings.token.get_secret_value(), settings.url, pacing, observe) as call,

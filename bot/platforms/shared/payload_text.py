@@ -23,11 +23,6 @@ def read_objects(data: Json, name: str) -> list[Json]:
     return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list | tuple) else []
 
 
-def count_units(text: str) -> int:
-    """Return the length in UTF-16 units; halves of surrogate pairs count as what they are replaced by."""
-    return len(text.encode("utf-16-le", "replace")) // 2
-
-
 StripFormatting = Callable[[str], str]
 
 _CODE = lazy_compile(r"```(?:[\w+#.-]*\n)?(.*?)```|``(.+?)``|`([^`\n]+)`", re.DOTALL)

@@ -4,7 +4,7 @@ Slack's libraries are imported only where a workspace is configured.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, Literal, cast
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, SecretStr
 
@@ -79,7 +79,3 @@ PLATFORM = PlatformEntry(
         SecretShape(r"[A-Za-z0-9]{24}", "a verification token", unique=False),
     ),
 )
-
-
-def read_slack_settings(settings: object) -> SlackSettings:
-    return cast("SlackSettings", PLATFORM.read(settings))

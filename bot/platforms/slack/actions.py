@@ -16,7 +16,7 @@ from bot.desk.channel_command import ChannelCommand
 from bot.desk.channel_settings import find_searchable_corpora
 from bot.desk.desk import Desk
 from bot.desk.platform_port import PlatformError
-from bot.platforms.shared.payload_text import Json, JsonObject, count_units, read_object
+from bot.platforms.shared.payload_text import Json, JsonObject, read_object
 from bot.platforms.slack import events
 from bot.platforms.slack.client import OPEN_VIEW, PUBLISH_HOME, SUGGEST_PROMPTS, UPDATE_VIEW, SlackApiClient
 from bot.platforms.slack.directory import SlackDirectory
@@ -36,7 +36,7 @@ from bot.platforms.slack.messages import (
 )
 from bot.views.catalog import translate
 from bot.views.message_layout import MessagePage, MessagePart, PartKind, paginate_evidence
-from bot.views.sanitize import WORD_JOINER
+from bot.views.sanitize import WORD_JOINER, count_units
 from bot.views.turn_view import ButtonAction, EvidenceView
 from bot.views.view_reducer import build_example_button, shorten_line
 from storage.errors import StorageError

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from bot.access import Asker
+from bot.app import App
 from bot.desk.platform_port import PlatformError, PostGone
 from bot.platforms.shared.api_client import ApiClient
 from bot.platforms.shared.lookup_cache import (
@@ -20,8 +21,8 @@ from bot.platforms.shared.lookup_cache import (
     lookup_or_default,
     lookup_or_raise,
 )
-from bot.platforms.shared.payload_text import Json, read_object
-from bot.platforms.slack import events
+from bot.platforms.shared.payload_text import Json
+from bot.platforms.slack import SlackSettings, events
 from bot.platforms.slack.client import (
     CHANNEL,
     CHANNELS,
@@ -76,7 +77,8 @@ def is_guest(user: Json) -> bool:
 
 def read_name(user: Json) -> str:
     """Return the name that somebody is shown by; empty where Slack does not say it; pure."""
-    profile = read_object(user, "profile")
+    found = user.get("profile")
+    profile = found if isinstance(found, Mapping) else {}
     names = (profile.get("display_name"), profile.get("real_name"), user.get("real_name"), user.get("name"))
     return next((one for one in names if isinstance(one, str) and one.strip()), "")
 
@@ -88,13 +90,10 @@ class SlackDirectory:
         self,
         call: ApiClient,
         us: events.SlackBotIdentity,
+        app: App,
         clock: Callable[[], float] = time.monotonic,
-        *,
-        guests: Callable[[], bool] = bool,
-        readers: Callable[[], Iterable[str]] = tuple,
     ) -> None:
-        """Set it up. By the settings in force: `guests`, whether they count as members; `readers`, whom they name."""
-        self._call, self._us, self._is_open_to_guests, self._readers = call, us, guests, readers
+        self._call, self._us, self._app = call, us, app
         self._channels = LookupCache[Json](self._channel, clock)
         self._people = LookupCache[Json](self._person, clock, PEOPLE_SECONDS)
         self._groups = LookupCache[frozenset[str]](self._members, clock, PEOPLE_SECONDS)
@@ -144,7 +143,7 @@ class SlackDirectory:
             await cache.close()
 
     async def _place(self, asker: Asker, lookup: Callable[..., Awaitable[Any]], seconds: float) -> Asker:
-        named = find_user_groups(self._readers(), self._us.team) if asker.kind == "dm" else {}
+        named = find_user_groups(self._app.settings.readers, self._us.team) if asker.kind == "dm" else {}
         others, uninvited, guest, *members = await asyncio.gather(
             lookup(partial(self._is_shared, asker, seconds), what="who is in a channel", otherwise=True),
             lookup(partial(self._is_uninvited, asker, seconds), what="whether we are in a channel", otherwise=False),
@@ -182,7 +181,7 @@ class SlackDirectory:
         return False
 
     async def _is_guest(self, user: str, seconds: float = LOOK_SECONDS) -> bool:
-        return not self._is_open_to_guests() and is_guest(await self._people.of(user, seconds))
+        return not SlackSettings.read_from(self._app.settings).guests and is_guest(await self._people.of(user, seconds))
 
     async def _channel(self, channel: str) -> Json:
         found: Json = (await self._call(CHANNEL, {"channel": channel})).get("channel") or {}

@@ -11,7 +11,7 @@ from datetime import UTC, tzinfo
 from itertools import groupby
 from typing import Any
 
-from bot.platforms.shared.payload_text import JsonObject, count_units
+from bot.platforms.shared.payload_text import JsonObject
 from bot.types import Place, Question
 from bot.views.message_layout import (
     MessageLimits,
@@ -23,7 +23,7 @@ from bot.views.message_layout import (
     paginate_view,
     split_text,
 )
-from bot.views.sanitize import WORD_JOINER, defang_text, sanitize_url
+from bot.views.sanitize import WORD_JOINER, count_units, defang_text, sanitize_url
 from bot.views.turn_view import Button, ButtonAction, Confirmation, View
 from storage.language.lazy_pattern import lazy_compile
 

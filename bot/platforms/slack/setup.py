@@ -7,7 +7,7 @@ from bot.desk.platform_port import AccessDenied, PlatformError, PlatformUnavaila
 from bot.doctor.diagnosis import CheckResult, Inspection
 from bot.doctor.name_check import check_channel_names
 from bot.platforms.platform_setup import BotLocation, PlatformSetup, SetupQuestion, Workspace, explain_unreached
-from bot.platforms.slack import SlackSettings, read_slack_settings
+from bot.platforms.slack import SlackSettings
 from bot.platforms.slack.client import OPEN_SOCKET, WHO_WE_ARE, open_api
 from bot.platforms.slack.directory import find_user_groups, list_channels
 
@@ -47,7 +47,7 @@ _SECRET_LENGTH = 32
 
 async def check_slack(scene: Inspection) -> Sequence[CheckResult]:
     """Check whether Slack accepts the tokens, and whether they may do all that is needed."""
-    settings = read_slack_settings(scene.settings)
+    settings = SlackSettings.read_from(scene.settings)
     bot = await check_bot(settings, scene.settings.readers)
     arrival = await check_socket(settings) if settings.mode == "socket" else check_http(settings)
     async with open_api(settings.bot_token.get_secret_value(), settings.api_url) as call:

@@ -7,7 +7,7 @@ from typing import Any
 
 from bot.desk.platform_port import CannotPost, PlatformError, PlatformUnavailable, PostGone
 from bot.platforms.shared.api_client import PATIENCE
-from bot.platforms.shared.payload_text import JsonObject, count_units
+from bot.platforms.shared.payload_text import JsonObject
 from bot.platforms.slack.client import (
     APPEND_STREAM,
     START_STREAM,
@@ -20,6 +20,7 @@ from bot.platforms.slack.messages import CARD_STATES, build_actions, escape_mark
 from bot.types import Question
 from bot.views.catalog import translate
 from bot.views.message_layout import split_text
+from bot.views.sanitize import count_units
 from bot.views.turn_view import ClaimCard, ShownSource, View
 from pipeline.types import AnsweredSentence
 

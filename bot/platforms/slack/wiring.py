@@ -15,7 +15,7 @@ from bot.desk.platform_port import AccessDenied, Platform
 from bot.desk.supervisor import TaskSupervisor
 from bot.platforms.shared.catch_up import CatchUpRun, ResumeMarker
 from bot.platforms.shared.platform_connection import OpenedPlatform
-from bot.platforms.slack import events, read_slack_settings
+from bot.platforms.slack import SlackSettings, events
 from bot.platforms.slack.actions import SlackActions, SlackNotices
 from bot.platforms.slack.client import WHO_WE_ARE, SlackApiClient, open_api
 from bot.platforms.slack.directory import SlackDirectory, list_channels
@@ -41,18 +41,16 @@ async def open_workspace(
 
     Raises `PlatformError`, `StorageError`.
     """
-    zone, settings, platforms = app.settings.zone, read_slack_settings(app.settings), dict[str, Platform]()
+    zone, settings, platforms = app.settings.zone, SlackSettings.read_from(app.settings), dict[str, Platform]()
     us, tasks = await _load_identity(call), TaskSupervisor()
-    directory = SlackDirectory(
-        call, us, guests=lambda: read_slack_settings(app.settings).guests, readers=lambda: app.settings.readers
-    )
+    directory = SlackDirectory(call, us, app)
     intake = SlackIntake(app, desk, us, directory, tasks)
     archive, marker = SlackHistoryReader(app.queue, call, us, intake), ResumeMarker(app.settings.home, "slack")
     catch_up = CatchUpRun(archive, desk, marker, time.time, call.pacing.sleep)
     since = await catch_up.since()
     actions = SlackActions(desk, AnswerActions(app, platforms), call, directory, zone)
     notices = SlackNotices(
-        app, call, directory, ChannelCommand(app, lambda by: by.user_id in read_slack_settings(app.settings).admins)
+        app, call, directory, ChannelCommand(app, lambda by: by.user_id in SlackSettings.read_from(app.settings).admins)
     )
     router, slack = SlackRouter(us, intake, actions, notices, tasks), build_bolt_app(us, settings.api_url)
     router.register(slack)
@@ -86,7 +84,7 @@ async def _load_identity(call: SlackApiClient) -> events.SlackBotIdentity:
 @asynccontextmanager
 async def open_slack(app: App, desk: Desk) -> AsyncIterator[OpenedPlatform]:
     """Open the workspace of the settings. Raises `PlatformError`, `StorageError`."""
-    settings = read_slack_settings(app.settings)
+    settings = SlackSettings.read_from(app.settings)
     token, observe = settings.bot_token.get_secret_value(), partial(app.observe_call, "slack")
     async with open_api(token, settings.api_url, observe=observe) as call:
 

@@ -1,5 +1,6 @@
 """What is known of people: when they ask, and when their turn comes."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from bot.platforms.shared.lookup_cache import PEOPLE_SECONDS
 
 TEAM = DiscordSettings(servers=("1", "2"), deny=("66", "77"))
 READERS = ("*", "discord:1/5", "discord:2/5", "discord:1/7", "discord:2/7", "slack:1/5")
+APP: Any = SimpleNamespace(settings=SimpleNamespace(discord=TEAM, readers=READERS))
 CHANNEL, DIRECT = Asker("discord", "channel", "1", "9", "5"), Asker("discord", "dm", "", "9", "5")
 IN, OUT, DENIED = ServerMember(frozenset({"7"})), ServerMember(present=False), ServerMember(frozenset({"77"}))
 
@@ -60,7 +62,7 @@ class Discord:
 async def test_who_is_a_member_is_asked_again_when_the_turn_comes() -> None:
     """A DM of one of whom Discord did not speak in time reads what the team's does, once it does; until they leave."""
     discord, now = Discord(s1=["7"]), [0.0]
-    known = DiscordDirectory(discord, lambda: TEAM, lambda: now[0], readers=lambda: READERS)  # type: ignore[arg-type]
+    known = DiscordDirectory(discord, APP, lambda: now[0])
     discord.away = 4
     taken = await known.look_up(known.newcomer(ChannelInfo("9", DM), "5", direct=True))
     with pytest.raises(PlatformUnavailable):
@@ -78,7 +80,7 @@ async def test_who_is_a_member_is_asked_again_when_the_turn_comes() -> None:
 async def test_roles_that_discord_did_not_send_along_are_looked_up() -> None:
     """As of a message that is read later, or a question that waited; who was let in may be denied by then."""
     discord, now = Discord(s1=["77"]), [0.0]
-    known = DiscordDirectory(discord, lambda: TEAM, lambda: now[0])  # type: ignore[arg-type]
+    known = DiscordDirectory(discord, APP, lambda: now[0])
     where = ChannelInfo("9", 0, "1")
     given = known.newcomer(where, "5", direct=False, roles=frozenset({"7"}))
     assert (given.exclusion, discord.calls) == ("", 0)

@@ -1,12 +1,14 @@
 """What is known of channels and people, and that what is not known counts against a place."""
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from bot.desk.platform_port import CannotPost, PlatformUnavailable
 from bot.platforms.shared.lookup_cache import FRESH_SECONDS, PEOPLE_SECONDS
+from bot.platforms.slack import SlackSettings
 from bot.platforms.slack.directory import SlackDirectory, is_shared, is_stranger
 from bot.platforms.slack.events import SlackBotIdentity
 
@@ -49,8 +51,9 @@ class Slack:
         return {"users": pages[int(cursor)], **following}
 
 
-def places(slack, clock=lambda: 0.0, us=US):
-    return SlackDirectory(slack, us, clock)
+def places(slack, clock=lambda: 0.0, us=US, readers=(), **settings):
+    app = SimpleNamespace(settings=SimpleNamespace(slack=SlackSettings(**settings), readers=readers))
+    return SlackDirectory(slack, us, app, clock)
 
 
 @pytest.mark.parametrize(
@@ -198,7 +201,7 @@ async def test_guests_are_told_from_members_unless_settings_let_them_be_members(
     """Of whom Slack does not say what they are counts as one, until it does; what it said counts for minutes."""
     slack, now = Slack(C1=OWN), [0.0]
     slack.people["UG"] = {"team_id": "T1", kind: True}
-    strict, lenient = places(slack, lambda: now[0]), SlackDirectory(slack, US, lambda: 0.0, guests=lambda: True)
+    strict, lenient = places(slack, lambda: now[0]), places(slack, guests=True)
 
     assert [(await strict.asker("C1", user, direct=direct)).guest for user in ("U1", "UG", "U?")] == [False, True, True]
     assert not (await lenient.asker("C1", "UG", direct=direct)).guest
@@ -212,7 +215,7 @@ async def test_user_groups_that_settings_name_are_known_by_all_pages_of_their_me
     slack, now = Slack(C1=OWN), [0.0]
     slack.groups = {"S1": [["U2", "U3"], ["U1"]], "S9": [["U1"]]}
     readers = ["*", "slack:T1/S1", "slack:T1/S2", "slack:T2/S9", "slack:T1/U1", "discord:T1/S9"]
-    known = SlackDirectory(slack, US, lambda: now[0], readers=lambda: readers)
+    known = places(slack, lambda: now[0], readers=readers)
 
     assert (await known.asker("D1", "U1", direct=True)).principals == ("slack:T1/S1",)
     assert (await known.asker("C1", "U1", direct=False)).principals == ()

@@ -12,7 +12,7 @@ from bot.app import App
 from bot.desk.platform_port import Platform
 from bot.desk.supervisor import Clock as DeskClock
 from bot.desk.turn_policy import open_desk
-from bot.platforms.mattermost import MattermostSettings, client, read_mattermost_settings
+from bot.platforms.mattermost import MattermostSettings, client
 from bot.platforms.mattermost.actions import PATH
 from bot.platforms.mattermost.client import build_pacing, open_api
 from bot.platforms.mattermost.wiring import open_client
@@ -31,7 +31,7 @@ ACTIONS: Mapping[Route, str] = MappingProxyType({client.POST: "post", client.EDI
 
 def configure(app: App, target: Target, **settings: Any) -> App:
     """Return the app with this Mattermost in its settings; the other settings stay."""
-    kept = read_mattermost_settings(app.settings).model_dump(exclude={"token"}, exclude_unset=True)
+    kept = MattermostSettings.read_from(app.settings).model_dump(exclude={"token"}, exclude_unset=True)
     given = {"teams": [TEAM], **kept, "token": TOKEN, "url": target.url, **settings}
     return with_settings(app, mattermost=MattermostSettings.model_validate(given))
 
@@ -68,7 +68,7 @@ async def run_bot(
             address = await stack.enter_async_context(http_server.serve_http(HttpSettings(port=0), application))
             app = configure(app, target, callback_url=address)
             target.set_bot_url(address)
-        settings = read_mattermost_settings(app.settings)
+        settings = MattermostSettings.read_from(app.settings)
         rate_limit = build_pacing(settings.calls_per_second, time.now, time.sleep)
         api = await stack.enter_async_context(open_api(TOKEN, settings.url, rate_limit))
         opened = await stack.enter_async_context(open_client(app, desk, wrap_client(api), clock))
