@@ -4,10 +4,10 @@ import logging
 import secrets
 from collections.abc import Mapping, MutableSequence, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-from bot.desk.platform_port import CannotPost, PlatformError, PlatformUnavailable, PostGone
+from bot.desk.platform_port import CannotPost, PlatformError, PostGone
 from bot.platforms.discord import client, directory
 from bot.platforms.discord.client import ChannelUnavailable, InteractionExpired, ThreadArchived
 from bot.platforms.discord.events import DiscordBotIdentity, build_snowflake
@@ -25,7 +25,7 @@ from bot.platforms.discord.messages import (
     render_messages,
     render_page,
 )
-from bot.platforms.shared.api_client import PATIENCE, ApiClient, RequestRefused
+from bot.platforms.shared.api_client import PATIENCE, ApiClient, RequestRefused, SentMessage, post_once
 from bot.platforms.shared.payload_text import Json
 from bot.platforms.shared.rate_limit import Route
 from bot.types import Place, PostedMessages, Question
@@ -59,15 +59,6 @@ async def open_thread(call: ApiClient, question: Question) -> None:
 ORIGINAL_REPLY = "@original"
 _NO_REPLY = frozenset({50035, 160002})
 """What Discord says where a message cannot be replied to: it is no person's, or the history is hidden from us."""
-
-
-@dataclass(frozen=True, slots=True)
-class SentMessage:
-    """A message that was posted."""
-
-    id: str
-    empty: bool = False
-    """Whether it shows nothing yet, and is to be edited once its id is stored: nobody finds it again."""
 
 
 class ChannelDelivery:
@@ -254,22 +245,16 @@ async def call_for_help(
 
     `now`: in seconds since 1970. Raises `PlatformError`.
     """
-    once, sent, begun = secrets.token_hex(8), list[str](), str(build_snowflake(now - _SKEW))
-    for page, message in enumerate(render_messages(View(0, text=text, mentions=tuple(people)))):
-        key = f"{once}/{page}"
-        try:
-            body = build_post(message, key, build_nonce(key, page))
-            answer = await call(client.POST, body, channel=choose_channel(place))
-        except PlatformUnavailable as error:
-            found = PostedMessages()
-            if error.seconds is None:
-                found = await directory.find_our_pages(call, place, key, begun, us)
-            if not found:
-                raise
-            sent += found.messages
-        else:
-            sent.append(str(answer["id"]))
-    return PostedMessages(tuple(sent))
+    once, begun = secrets.token_hex(8), str(build_snowflake(now - _SKEW))
+
+    async def post(page: int, message: DiscordMessage) -> str:
+        body = build_post(message, f"{once}/{page}", build_nonce(f"{once}/{page}", page))
+        return str((await call(client.POST, body, channel=choose_channel(place)))["id"])
+
+    async def find(page: int) -> Sequence[str]:
+        return (await directory.find_our_pages(call, place, f"{once}/{page}", begun, us)).messages
+
+    return await post_once(render_messages(View(0, text=text, mentions=tuple(people))), post, find)
 
 
 async def notify_unseen(call: ApiClient, channel: ChannelDelivery, question: Question, language: str) -> None:

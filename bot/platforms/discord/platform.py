@@ -8,13 +8,13 @@ from dataclasses import replace
 from datetime import UTC, tzinfo
 
 from bot.access import Asker
-from bot.desk.platform_port import CannotPost, PlatformError, PlatformUnavailable, PostGone
+from bot.desk.platform_port import CannotPost, PlatformError, PostGone
 from bot.platforms.discord import client, delivery, directory, messages
 from bot.platforms.discord.client import InteractionExpired, ThreadArchived
-from bot.platforms.discord.delivery import ChannelDelivery, Delivery, InteractionDelivery, SentMessage
+from bot.platforms.discord.delivery import ChannelDelivery, Delivery, InteractionDelivery
 from bot.platforms.discord.events import DiscordBotIdentity
 from bot.platforms.discord.interactions import is_token_valid, parse_token
-from bot.platforms.shared.api_client import ApiClient, RequestRefused
+from bot.platforms.shared.api_client import ApiClient, RequestRefused, SentMessage, show_pages
 from bot.types import ConversationMessage, DeliveryCapabilities, Place, PostedMessages, ProgressSign, Question
 from bot.views.turn_view import View
 
@@ -158,43 +158,21 @@ class DiscordPlatform:
         self, way: Delivery, question: Question, view: View, posted: PostedMessages
     ) -> PostedMessages:
         """Show the whole of it, in as many messages as it takes."""
-        pages, shown, fixed = messages.render_messages(view, self._zone), list[str](), list[tuple[int, str]]()
-        try:
-            for page, message in enumerate(pages):
-                number = posted.messages[page] if page < len(posted.messages) else ""
-                sent = await self._show_page(way, question, page, number, message, fixed)
-                shown.append(sent.id)
-                if sent.empty:
-                    return PostedMessages((*shown, *posted.messages[page + 1 :]), begun=True)
-            for page, number in (*fixed, *list(enumerate(posted.messages))[len(pages) :]):
-                await way.delete(page, number)
-        except PlatformUnavailable as error:
-            raise error.doubted() if set(shown) - set(posted.messages) else error from error
-        self._shown.pop(question.key, None)
-        return PostedMessages(tuple(shown))
 
-    async def _show_page(
-        self,
-        way: Delivery,
-        question: Question,
-        page: int,
-        number: str,
-        message: messages.DiscordMessage,
-        fixed: list[tuple[int, str]],
-    ) -> SentMessage:
-        """Let a message show a page. One that can never change is posted anew, and to be deleted."""
-        if not number:
-            return await way.post(page, message)
-        if not fixed:
-            try:
-                await way.edit(page, number, message)
-            except ThreadArchived:  # whoever posts there opens it again; who did not begin it may do so in no other way
-                pass
-            else:
-                return SentMessage(number)
-        # Pages stand in their order: with the first that is posted anew all that follow are.
-        fixed.append((page, number))
-        return await self._build_channel_delivery(question).post(page, message, instead=number)
+        async def edit(page: int, number: str, message: messages.DiscordMessage) -> None:
+            await way.edit(page, number, message)
+
+        async def post(page: int, instead: str, message: messages.DiscordMessage) -> SentMessage:
+            if not instead:
+                return await way.post(page, message)
+            # Posting opens an archived thread again; there is no other way in a thread that we did not open.
+            return await self._build_channel_delivery(question).post(page, message, instead=instead)
+
+        pages = messages.render_messages(view, self._zone)
+        shown = await show_pages(pages, posted, edit=edit, post=post, delete=way.delete)
+        if not shown.begun:
+            self._shown.pop(question.key, None)
+        return shown
 
     async def _refuse_unseen(self, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
         """Say that there is no way left to show something to its asker alone; it is shown to nobody else."""

@@ -9,14 +9,14 @@ from contextlib import AbstractAsyncContextManager, suppress
 from datetime import UTC, tzinfo
 
 from bot.access import Asker
-from bot.desk.platform_port import CannotPost, PlatformError, PlatformUnavailable, PostGone
+from bot.desk.platform_port import CannotPost, PlatformError, PostGone
 from bot.desk.supervisor import TaskSupervisor
 from bot.platforms.mattermost import client, messages
 from bot.platforms.mattermost.client import NotAllowed
 from bot.platforms.mattermost.directory import MattermostDirectory, find_our_posts, read_conversation
 from bot.platforms.mattermost.events import MattermostBotIdentity, count_milliseconds
 from bot.platforms.mattermost.messages import EMOJI, Callback, MattermostPost, PostMark, hash_key
-from bot.platforms.shared.api_client import PATIENCE, ApiClient, EditRefused
+from bot.platforms.shared.api_client import PATIENCE, ApiClient, EditRefused, SentMessage, post_once, show_pages
 from bot.types import ConversationMessage, DeliveryCapabilities, Place, PostedMessages, ProgressSign, Question
 from bot.views.turn_view import Button, ButtonAction, EvidenceView, View
 
@@ -119,18 +119,16 @@ class MattermostPlatform:
         """Post a sentence that mentions these people; one whose post is in doubt is looked for, not repeated."""
         names = {one: (await self._directory.person(one)).name for one in people}
         view, key = View(0, text=text, mentions=tuple(people)), secrets.token_hex(8)
-        since, sent = int(self._now() * 1000) - _SKEW, list[str]()
-        for page, post in enumerate(messages.render_messages(view, self._zone, names)):
-            try:
-                sent.append(await self._post(place.channel, place.thread, post, key, page, 0))
-            except PlatformUnavailable as error:
-                if error.seconds is not None and not sent:
-                    raise
-                found = await find_our_posts(self._call, key, place.channel, place.thread, since, self._us)
-                if len(found.messages) <= page:
-                    raise error.doubted() from error
-                sent = list(found.messages)
-        return PostedMessages(tuple(sent))
+        since = int(self._now() * 1000) - _SKEW
+
+        async def post(page: int, message: MattermostPost) -> str:
+            return await self._post(place.channel, place.thread, message, key, page, 0)
+
+        async def find(page: int) -> Sequence[str]:
+            found = await find_our_posts(self._call, key, place.channel, place.thread, since, self._us)
+            return found.messages[page : page + 1]
+
+        return await post_once(messages.render_messages(view, self._zone, names), post, find)
 
     async def heard(self, question: Question, most: int) -> tuple[ConversationMessage, ...]:
         """Read the conversation before a question."""
@@ -163,36 +161,27 @@ class MattermostPlatform:
     async def _show_final(self, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
         """Show the whole of it, in as many posts as it takes."""
         channel, root = await self._locate(question)
-        pages, shown, fixed = (
-            messages.render_messages(view, self._zone),
-            list[str](),
-            dict[int, str](),
-        )
+
+        async def edit(page: int, number: str, content: MattermostPost) -> None:
+            await self._edit(number, content, PostMark(hash_key(question.key), page, view.ticket))
+
+        async def post(page: int, instead: str, content: MattermostPost) -> SentMessage:
+            if instead:
+                self._note_instead(question.key, page, instead)
+            return SentMessage(await self._post(channel, root, content, question.key, page, view.ticket))
+
+        async def delete(page: int, number: str) -> None:
+            await self._delete(question, page, number)
+
+        pages = messages.render_messages(view, self._zone)
         last = _offer(question, pages[-1])
-        try:
-            for page, post in enumerate((*pages[:-1], last)):
-                number = posted.messages[page] if page < len(posted.messages) else ""
-                if number and not fixed:
-                    try:
-                        await self._edit(number, post, PostMark(hash_key(question.key), page, view.ticket))
-                    except EditRefused:
-                        pass
-                    else:
-                        shown.append(number)
-                        continue
-                if number:  # pages stand in their order: with the first that is posted anew all that follow are
-                    fixed[page] = number
-                    self._note_instead(question.key, page, number)
-                shown.append(await self._post(channel, root, post, question.key, page, view.ticket))
-            for page, number in (*fixed.items(), *list(enumerate(posted.messages))[len(pages) :]):
-                await self._delete(question, page, number)
-        except PlatformUnavailable as error:
-            raise error.doubted() if set(shown) - set(posted.messages) else error from error
+        shown = await show_pages((*pages[:-1], last), posted, edit=edit, post=post, delete=delete)
         self._shown.pop(question.key, None)
-        self._tasks.spawn(self._react(shown[-1], last.buttons))
-        if shown[0] != shown[-1]:
-            self._tasks.spawn(self._react(shown[0], ()))
-        return PostedMessages(tuple(shown))
+        first, newest = shown.messages[0], shown.messages[-1]
+        self._tasks.spawn(self._react(newest, last.buttons))
+        if first != newest:
+            self._tasks.spawn(self._react(first, ()))
+        return shown
 
     async def _post(
         self,

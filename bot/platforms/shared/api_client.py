@@ -7,7 +7,7 @@ may be in doubt, nor a clock that tests turn.
 import json
 import math
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, Self, TypeVar
@@ -24,6 +24,7 @@ from bot.desk.platform_port import (
     RateLimited,
 )
 from bot.platforms.shared.rate_limit import Busy, Ids, Pacing, Reply, Route
+from bot.types import PostedMessages
 
 T = TypeVar("T")
 
@@ -301,3 +302,70 @@ def explain_lost_connection(platform: str, name: object) -> Iterator[None]:
         raise PlatformUnavailable(f"{platform} cannot be reached for {name}.", seconds=UNREACHED_SECONDS) from error
     except (aiohttp.ClientError, TimeoutError, ConnectionError) as error:
         raise PlatformUnavailable(f"{platform} does not answer {name}.") from error
+
+
+@dataclass(frozen=True, slots=True)
+class SentMessage:
+    """A message that was posted."""
+
+    id: str
+    empty: bool = False
+    """Whether it shows nothing yet, and is edited once its id is stored: it cannot be found again."""
+
+
+async def show_pages(
+    pages: Sequence[T],
+    posted: PostedMessages,
+    *,
+    edit: Callable[[int, str, T], Awaitable[object]],
+    post: Callable[[int, str, T], Awaitable[SentMessage]],
+    delete: Callable[[int, str], Awaitable[object]],
+) -> PostedMessages:
+    """Bring what is posted to these pages: edit the messages that are there, post what lacks, delete the rest.
+
+    If a message cannot be edited, its page and all after it are posted anew, so that they stay in order; `post` is
+    given the message that it replaces. Raises `PlatformUnavailable`: in doubt once something was posted.
+    """
+    shown, replaced = list[str](), list[tuple[int, str]]()
+    try:
+        for number, page in enumerate(pages):
+            current = posted.messages[number] if number < len(posted.messages) else ""
+            if current and not replaced and await _is_edited(edit(number, current, page)):
+                shown.append(current)
+                continue
+            replaced += [(number, current)] if current else []
+            sent = await post(number, current, page)
+            shown.append(sent.id)
+            if sent.empty:
+                return PostedMessages((*shown, *posted.messages[number + 1 :]), begun=True)
+        for number, message in (*replaced, *list(enumerate(posted.messages))[len(pages) :]):
+            await delete(number, message)
+    except PlatformUnavailable as error:
+        raise error.doubted() if set(shown) - set(posted.messages) else error from error
+    return PostedMessages(tuple(shown))
+
+
+async def _is_edited(edit: Awaitable[object]) -> bool:
+    try:
+        await edit
+    except EditRefused:
+        return False
+    return True
+
+
+async def post_once(
+    pages: Sequence[T],
+    post: Callable[[int, T], Awaitable[str]],
+    find: Callable[[int], Awaitable[Sequence[str]]],
+) -> PostedMessages:
+    """Post pages in order; a page whose post is in doubt is looked for, not repeated. Raises `PlatformUnavailable`."""
+    sent = list[str]()
+    for number, page in enumerate(pages):
+        try:
+            sent.append(await post(number, page))
+        except PlatformUnavailable as error:
+            found = () if error.seconds is not None else await find(number)
+            if not found:
+                raise error.doubted() if sent else error from error
+            sent += found
+    return PostedMessages(tuple(sent))

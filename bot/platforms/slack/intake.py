@@ -108,12 +108,17 @@ RECENT_QUESTIONS = 5  # how many questions of a conversation may be the one that
 class SlackIntake:
     """Takes questions of one workspace."""
 
-    announce: Callable[[Question, int], str]  # the platform's own, which is made after this
-
     def __init__(
-        self, app: App, desk: Desk, us: events.SlackBotIdentity, directory: SlackDirectory, tasks: TaskSupervisor
+        self,
+        app: App,
+        desk: Desk,
+        us: events.SlackBotIdentity,
+        directory: SlackDirectory,
+        tasks: TaskSupervisor,
+        announce: Callable[[Question, int], str],
     ) -> None:
         self._app, self._desk, self._us, self.directory = app, desk, us, directory
+        self._announce = announce
         self._messages = MessageIntake(app, desk, tasks)
 
     async def take(self, written: events.SlackMessagePosted) -> IntakeStatus | None:
@@ -136,7 +141,7 @@ class SlackIntake:
     def word_wait(self, question: Question) -> str:
         """Return what somebody is told at once whose question has to wait; empty where it is being answered."""
         before = self._desk.count_before(question.key)
-        return self.announce(question, before) if before else ""
+        return self._announce(question, before) if before else ""
 
     async def question(self, written: events.SlackMessagePosted) -> Question | None:
         """Return the question that a message is; None where it is none to us. Raises `StorageError`."""

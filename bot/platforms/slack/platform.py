@@ -11,7 +11,7 @@ from typing import Any
 
 from bot.access import Asker
 from bot.desk.platform_port import CannotPost, PlatformError, PlatformUnavailable, PostGone
-from bot.platforms.shared.api_client import PATIENCE, EditRefused
+from bot.platforms.shared.api_client import PATIENCE, EditRefused, SentMessage, post_once, show_pages
 from bot.platforms.slack import messages
 from bot.platforms.slack.client import (
     DELETE,
@@ -51,6 +51,33 @@ _REMEMBERED = 1_000
 PACE = 1.5  # seconds between two changes of one message
 
 
+class ProgressSigns:
+    """What was shown as the sign of each question, and since when."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self._signs: dict[str, tuple[str, float]] = {}
+
+    def __contains__(self, question: Question) -> bool:
+        return question.key in self._signs
+
+    def get(self, question: Question) -> tuple[str, float]:
+        return self._signs.get(question.key, ("", 0.0))
+
+    def note(self, question: Question, words: str, now: float) -> None:
+        while len(self._signs) >= _REMEMBERED:
+            self._signs.pop(next(iter(self._signs)))
+        self._signs[question.key] = (words, now)
+
+    def forget(self, question: Question) -> None:
+        self._signs.pop(question.key, None)
+
+    def announce(self, question: Question, before: int) -> str:
+        """Return the sign of a command's question as mrkdwn, for a reply that takes the place of `show_sign`."""
+        self.note(question, "taken", self._now())
+        return _word_taken(question, show_queue_position(View(0, question.language), before))
+
+
 class SlackPlatform:
     """One workspace. Implements `bot.desk.platform_port.Platform`."""
 
@@ -60,6 +87,7 @@ class SlackPlatform:
         self,
         call: SlackApiClient,
         *,
+        signs: ProgressSigns,
         refresh_asker: Callable[[Asker], Awaitable[Asker]],
         connected: Callable[[], AbstractAsyncContextManager[None]],
         ready: Callable[[], str],
@@ -68,7 +96,7 @@ class SlackPlatform:
         self._call, self._streaming, self._zone = call, LiveMessages(call), zone
         self.connected, self._ready, self._refresh_asker = connected, ready, refresh_asker
         self._shown: dict[str, SlackMessage] = {}
-        self._signs: dict[str, tuple[str, float]] = {}  # by question what its sign says, and since when
+        self._signs = signs
         self._us = ""
         self._deleted = deque[str](maxlen=_REMEMBERED)
 
@@ -97,23 +125,18 @@ class SlackPlatform:
 
     async def show_sign(self, question: Question, view: View) -> ProgressSign:
         """Set the status of the question's thread; say once to who used a command that an answer comes."""
-        now, (shown, at) = self._call.pacing.now(), self._signs.get(question.key, ("", 0.0))
+        now, (shown, at) = self._call.pacing.now(), self._signs.get(question)
         pace = STATUS_SECONDS if shown == view.status else STATUS_PACE
         if question.handle:
             if not shown:
-                self._note_sign(question, "taken", now)
+                self._signs.note(question, "taken", now)
                 await self._call.respond(question.handle, build_notice(question, _word_taken(question, view)))
         elif not question.place.thread:
             return ProgressSign.SHOWN  # a status stands in a thread, and a welcome in none
         elif not shown or (now >= at + pace and self._call.pacing.spare(STATUS)):
             await self._set_status(question, translate("slack_status", view.language), view.status)
-            self._note_sign(question, view.status, now)
+            self._signs.note(question, view.status, now)
         return ProgressSign.WORDED
-
-    def announce(self, question: Question, before: int) -> str:
-        """Return the sign of a command's question as mrkdwn, for whoever shows it in the place of `show_sign`."""
-        self._note_sign(question, "taken", self._call.pacing.now())
-        return _word_taken(question, show_queue_position(View(0, question.language), before))
 
     async def find(self, question: Question) -> PostedMessages:
         return await find_our_message(self._call, question, await self._load_user_id())
@@ -134,20 +157,19 @@ class SlackPlatform:
 
     async def call(self, place: Place, text: str, people: Sequence[str]) -> PostedMessages:
         """Post a sentence that mentions these people; one whose post is in doubt is looked for, not repeated."""
-        sent = list[str]()
-        for message in render_messages(View(0, text=text, mentions=tuple(people)), self._zone):
-            key = secrets.token_hex(8)
-            try:
-                facts = messages.build_post(place, message, build_mark(CALL, key))
-                answer = await self._call(POST, facts, channel=place.channel)
-            except PlatformUnavailable as error:
-                found = PostedMessages() if error.seconds is not None else await find_help_call(self._call, place, key)
-                if not found:
-                    raise
-                sent += found.messages
-            else:
-                sent.append(str(answer["ts"]))
-        return PostedMessages(tuple(sent))
+        pages = [
+            (message, secrets.token_hex(8))
+            for message in render_messages(View(0, text=text, mentions=tuple(people)), self._zone)
+        ]
+
+        async def post(_: int, page: tuple[SlackMessage, str]) -> str:
+            body = messages.build_post(place, page[0], build_mark(CALL, page[1]))
+            return str((await self._call(POST, body, channel=place.channel))["ts"])
+
+        async def find(number: int) -> Sequence[str]:
+            return (await find_help_call(self._call, place, pages[number][1])).messages
+
+        return await post_once(pages, post, find)
 
     async def heard(self, question: Question, most: int) -> tuple[ConversationMessage, ...]:
         """Read the conversation before a question."""
@@ -169,7 +191,7 @@ class SlackPlatform:
         return posted
 
     async def _post_first(self, question: Question, view: View) -> PostedMessages:
-        if question.key in self._signs and not self._may_promise_update():
+        if question in self._signs and not self._may_promise_update():
             await self.show_sign(question, view)
             return PostedMessages()
         if self._streaming.possible(question) and (ts := await self._streaming.begin(question, view)):
@@ -184,31 +206,19 @@ class SlackPlatform:
         for ts in posted.messages[:1]:
             if self._streaming.live(question, ts):
                 await self._streaming.end(question, ts, build_mark(ANSWER, question.key))
-        left, fixed, shown = deque(posted.messages), list[str](), list[str]()
-        try:
-            for number, message in enumerate(pages):
-                edited = await self._edit_next(question, left, fixed, message, number)
-                shown.append(edited or await self._post(question, message, number))
-            for ts in (*fixed, *left):
-                await self._delete(question, ts)
-        except PlatformUnavailable as error:
-            raise error.doubted() if set(shown) - set(posted.messages) else error from error
-        self._forget(question)
-        return PostedMessages(tuple(shown))
 
-    async def _edit_next(
-        self, question: Question, left: deque[str], fixed: list[str], message: SlackMessage, page: int
-    ) -> str:
-        """Let the first of our messages that can be changed show a page, and return it; those that cannot are fixed."""
-        while left:
-            ts = left.popleft()
-            try:
-                await self._edit(question, ts, message, page)
-            except EditRefused:
-                fixed.append(ts)
-            else:
-                return ts
-        return ""
+        async def edit(number: int, ts: str, message: SlackMessage) -> None:
+            await self._edit(question, ts, message, number)
+
+        async def post(number: int, _: str, message: SlackMessage) -> SentMessage:
+            return SentMessage(await self._post(question, message, number))
+
+        async def delete(_: int, ts: str) -> None:
+            await self._delete(question, ts)
+
+        shown = await show_pages(pages, posted, edit=edit, post=post, delete=delete)
+        self._forget(question)
+        return shown
 
     async def _show_privately(self, question: Question, view: View) -> PostedMessages:
         """Show the asker alone. Of such messages nothing is known later, not even where they stand."""
@@ -219,7 +229,7 @@ class SlackPlatform:
             except PlatformUnavailable as error:
                 raise error.doubted() if sent else error from error
             sent.append(f"private-{number}")
-        if question.key in self._signs and not question.handle:
+        if question in self._signs and not question.handle:
             with suppress(PlatformError):
                 await self._set_status(question, "")
         self._forget(question)
@@ -287,15 +297,10 @@ class SlackPlatform:
         facts |= {"status": status, **({"loading_messages": alone} if alone else {})}
         await self._call(STATUS, facts, patience=0.0)
 
-    def _note_sign(self, question: Question, words: str, now: float) -> None:
-        while len(self._signs) >= _REMEMBERED:
-            self._signs.pop(next(iter(self._signs)))
-        self._signs[question.key] = (words, now)
-
     def _forget(self, question: Question) -> None:
         self._streaming.forget(question)
         self._shown.pop(question.key, None)
-        self._signs.pop(question.key, None)
+        self._signs.forget(question)
 
 
 def _word_taken(question: Question, view: View) -> str:

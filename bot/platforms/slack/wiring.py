@@ -20,7 +20,7 @@ from bot.platforms.slack.actions import SlackActions, SlackNotices
 from bot.platforms.slack.client import WHO_WE_ARE, SlackApiClient, open_api
 from bot.platforms.slack.directory import SlackDirectory, list_channels
 from bot.platforms.slack.intake import SlackHistoryReader, SlackIntake
-from bot.platforms.slack.platform import SlackPlatform
+from bot.platforms.slack.platform import ProgressSigns, SlackPlatform
 from bot.platforms.slack.transport import (
     HttpTransport,
     SlackRouter,
@@ -44,7 +44,8 @@ async def open_workspace(
     zone, settings, platforms = app.settings.zone, SlackSettings.read_from(app.settings), dict[str, Platform]()
     us, tasks = await _load_identity(call), TaskSupervisor()
     directory = SlackDirectory(call, us, app)
-    intake = SlackIntake(app, desk, us, directory, tasks)
+    signs = ProgressSigns(call.pacing.now)
+    intake = SlackIntake(app, desk, us, directory, tasks, signs.announce)
     archive, marker = SlackHistoryReader(app.queue, call, us, intake), ResumeMarker(app.settings.home, "slack")
     catch_up = CatchUpRun(archive, desk, marker, time.time, call.pacing.sleep)
     since = await catch_up.since()
@@ -62,9 +63,8 @@ async def open_workspace(
         token = settings.app_token.get_secret_value()
         line = router.line = SocketTransport(slack, call, token, tasks, catch_up.run, since, hearing=hearing)
     platform = platforms["slack"] = SlackPlatform(
-        call, refresh_asker=directory.refresh_asker, connected=line.connected, ready=line.ready, zone=zone
+        call, signs=signs, refresh_asker=directory.refresh_asker, connected=line.connected, ready=line.ready, zone=zone
     )
-    intake.announce = platform.announce
     try:
         yield platform, line.routes
     finally:

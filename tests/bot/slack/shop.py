@@ -11,7 +11,7 @@ from bot.platforms.shared.api_client import PATIENCE
 from bot.platforms.shared.rate_limit import Lanes
 from bot.platforms.slack.client import POST, SlackApiClient, open_api
 from bot.platforms.slack.messages import render_messages
-from bot.platforms.slack.platform import SlackPlatform
+from bot.platforms.slack.platform import ProgressSigns, SlackPlatform
 from bot.types import Place, PostedMessages, Question
 from bot.views.turn_view import View
 from tests.bot import outgoing
@@ -86,7 +86,7 @@ async def opened() -> AsyncIterator[Shop]:
         open_api(BOT_TOKEN, slack.api, Lanes(clock.now, clock.advance)) as call,
     ):
         slack.subscribed = set()
-        yield Shop(
-            slack, clock, SlackPlatform(call, refresh_asker=stays, connected=nullcontext, ready=lambda: ""), call
-        )
+        signs = ProgressSigns(clock.now)
+        platform = SlackPlatform(call, signs=signs, refresh_asker=stays, connected=nullcontext, ready=lambda: "")
+        yield Shop(slack, clock, platform, call)
         assert slack.errors == []
