@@ -2,16 +2,18 @@
 
 import logging
 import secrets
-from collections.abc import Mapping, MutableSequence, Sequence
+from collections import deque
+from collections.abc import Callable, Mapping, MutableSequence, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from datetime import UTC, tzinfo
 from typing import Any
 
 from bot.desk.platform_port import CannotPost, PlatformError, PostGone
 from bot.platforms.discord import client, directory
 from bot.platforms.discord.client import ChannelUnavailable, InteractionExpired, ThreadArchived
 from bot.platforms.discord.events import DiscordBotIdentity, build_snowflake
-from bot.platforms.discord.interactions import InteractionToken
+from bot.platforms.discord.interactions import InteractionToken, is_token_valid, parse_token
 from bot.platforms.discord.messages import (
     EPHEMERAL,
     DiscordMessage,
@@ -232,6 +234,41 @@ class InteractionDelivery:
 
 
 Delivery = ChannelDelivery | InteractionDelivery
+_REMEMBERED = 1_000
+
+
+class Deliveries:
+    """Chooses how each answer is delivered."""
+
+    def __init__(self, call: ApiClient, now: Callable[[], float], zone: tzinfo = UTC) -> None:
+        """Set it up. `now`: in seconds since 1970."""
+        self._call, self._now, self._zone = call, now, zone
+        self.late = deque[str](maxlen=_REMEMBERED)  # the questions whose token ended early
+        self.deleted = deque[str](maxlen=_REMEMBERED)  # our messages that we deleted: Discord tells of them as of any
+        self._threadless = deque[str](maxlen=_REMEMBERED)
+
+    def choose(self, question: Question) -> Delivery | None:
+        """Return the way to where an answer belongs; None if its asker alone cannot be reached any more."""
+        return self.choose_reply(question) or (None if question.only_asker else self.choose_channel(question))
+
+    def choose_reply(self, question: Question) -> InteractionDelivery | None:
+        """Return the way to answer an interaction, while its token is good."""
+        handle = parse_token(question.handle) if question.handle else None
+        good = is_token_valid(question.at.timestamp(), self._now()) and question.key not in self.late
+        if not (handle and good):
+            return None
+        return InteractionDelivery(self._call, question, handle, self.choose_channel(question))
+
+    def choose_channel(self, question: Question) -> ChannelDelivery:
+        return ChannelDelivery(self._call, question, self.deleted, self._threadless)
+
+    async def tell(self, question: Question, text: str) -> None:
+        """Say a sentence where it was asked: to the asker alone if an interaction lets us. Raises `PlatformError`."""
+        notice = replace(question, key=f"{question.key}#told")
+        way = self.choose(notice) or self.choose_channel(notice)
+        for page, message in enumerate(render_messages(View(0, text=text), self._zone)):
+            await way.post(page, message)
+
 
 log = logging.getLogger(__name__)
 

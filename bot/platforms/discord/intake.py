@@ -16,6 +16,7 @@ from bot.desk.supervisor import TaskSupervisor
 from bot.desk.turn_policy import Cooldown
 from bot.platforms.discord import events
 from bot.platforms.discord.client import ACTIVE_THREADS, CHANNELS, READ, READ_ONE
+from bot.platforms.discord.delivery import Deliveries
 from bot.platforms.discord.directory import DiscordDirectory
 from bot.platforms.discord.interactions import DiscordInvocation
 from bot.platforms.shared.api_client import ApiClient, RequestRefused
@@ -103,10 +104,6 @@ _TEXT = frozenset({0, 5})  # channels of which a message may get a thread
 class DiscordIntake:
     """Takes questions."""
 
-    # The platform's own, which is made after this.
-    tell_asker: Callable[[Question, str], Awaitable[None]]
-    is_deleted_by_us: Callable[[str], bool]
-
     def __init__(
         self,
         app: App,
@@ -115,7 +112,9 @@ class DiscordIntake:
         directory: DiscordDirectory,
         tasks: TaskSupervisor,
         cooldown: Cooldown,
+        deliveries: Deliveries,
     ) -> None:
+        self._deliveries = deliveries
         self._app, self._desk, self._us, self.directory, self._tasks = app, desk, us, directory, tasks
         self.cooldown = cooldown
         self._unlisted = set[str]()
@@ -279,14 +278,14 @@ class DiscordIntake:
                 continue
             if one not in row.posted:
                 await self._desk.delete_question(row.key)
-            elif not self.is_deleted_by_us(one):
+            elif one not in self._deliveries.deleted:
                 # Whoever may delete our message there; Discord does not say who it was.
                 by = Asker("discord", "channel", event.guild, where, moderates=True)
                 await self._desk.retract(row.ticket, by)
 
     async def _tell_asker(self, question: Question, words: str) -> None:
         try:
-            await self.tell_asker(question, words)
+            await self._deliveries.tell(question, words)
         except PlatformError as error:
             log.warning("somebody who is not answered could not be told", extra={"cause": str(error)})
 

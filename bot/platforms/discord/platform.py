@@ -1,7 +1,6 @@
 """Post and edit messages in Discord until they show a view."""
 
 import time
-from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import replace
@@ -11,9 +10,8 @@ from bot.access import Asker
 from bot.desk.platform_port import CannotPost, PlatformError, PostGone
 from bot.platforms.discord import client, delivery, directory, messages
 from bot.platforms.discord.client import InteractionExpired, ThreadArchived
-from bot.platforms.discord.delivery import ChannelDelivery, Delivery, InteractionDelivery
+from bot.platforms.discord.delivery import Deliveries, Delivery
 from bot.platforms.discord.events import DiscordBotIdentity
-from bot.platforms.discord.interactions import is_token_valid, parse_token
 from bot.platforms.shared.api_client import ApiClient, RequestRefused, SentMessage, show_pages
 from bot.types import ConversationMessage, DeliveryCapabilities, Place, PostedMessages, ProgressSign, Question
 from bot.views.turn_view import View
@@ -22,7 +20,6 @@ FIRST_POST_PATIENCE = 5.0  # seconds that the first sign of life waits for its t
 PACE = 1.5  # seconds between two changes of one message
 SIGN_PATIENCE = 2.0  # so long the first sign of a message waits for its turn
 TYPING_SECONDS = 8.0  # Discord shows that we are typing for ten
-_REMEMBERED = 1_000
 
 
 class DiscordPlatform:
@@ -34,6 +31,7 @@ class DiscordPlatform:
         self,
         call: ApiClient,
         us: DiscordBotIdentity,
+        deliveries: Deliveries,
         *,
         connected: Callable[[], AbstractAsyncContextManager[None]],
         ready: Callable[[], str],
@@ -43,13 +41,11 @@ class DiscordPlatform:
         now: Callable[[], float] = time.time,
         zone: tzinfo = UTC,
     ) -> None:
+        self._deliveries = deliveries
         self._call, self._us, self._settled, self._now, self._zone = call, us, settled, now, zone
         self.connected, self.refused, self._ready, self._refresh_asker = connected, refused, ready, refresh_asker
         self._shown: dict[str, messages.DiscordMessage] = {}
         self._typed: dict[str, float] = {}
-        self._late = deque[str](maxlen=_REMEMBERED)
-        self._deleted = deque[str](maxlen=_REMEMBERED)
-        self._threadless = deque[str](maxlen=_REMEMBERED)
 
     @property
     def ready(self) -> str:
@@ -62,7 +58,7 @@ class DiscordPlatform:
 
     def ways(self, question: Question) -> DeliveryCapabilities:
         """Say what can be done: what only the asker sees is ours to change and to read while its token is good."""
-        possible = not question.only_asker or self._choose_reply(question) is not None
+        possible = not question.only_asker or self._deliveries.choose_reply(question) is not None
         return DeliveryCapabilities(edits=possible, reads_back=possible, pace=PACE)
 
     async def show(self, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
@@ -70,7 +66,7 @@ class DiscordPlatform:
         try:
             return await self._update(question, view, posted)
         except InteractionExpired:
-            self._late.append(question.key)
+            self._deliveries.late.append(question.key)
             return await self._update(question, view, posted)
         except (CannotPost, PostGone):
             self._shown.pop(question.key, None)
@@ -78,7 +74,7 @@ class DiscordPlatform:
 
     async def show_sign(self, question: Question, view: View) -> ProgressSign:
         """Show that we are typing; who used a command sees "thinking", and in its place how many are before them."""
-        answering = self._choose_reply(question)
+        answering = self._deliveries.choose_reply(question)
         if answering is None:
             channel = _choose_typing_channel(question)
             shown = not question.only_asker and await self._show_typing(channel, patience=SIGN_PATIENCE)
@@ -93,7 +89,7 @@ class DiscordPlatform:
         return ProgressSign.WORDED
 
     async def find(self, question: Question) -> PostedMessages:
-        answering, found = self._choose_reply(question), set[str]()
+        answering, found = self._deliveries.choose_reply(question), set[str]()
         if answering:
             original = await answering.original()
             if messages.parse_mark(original) == messages.build_mark(question.key):
@@ -108,17 +104,10 @@ class DiscordPlatform:
             await self._delete(question, page, number)
         self._shown.pop(question.key, None)
 
-    def deleted_by_us(self, number: str) -> bool:
-        """Return whether it was we who deleted a message: Discord tells of that as of anybody's."""
-        return number in self._deleted
-
     async def tell(self, question: Question, text: str) -> None:
-        """Say a sentence where it was asked: to the asker alone where an interaction lets us."""
+        """Say a sentence where it was asked: to the asker alone if an interaction lets us."""
         await self._settled(question.key)
-        said = replace(question, key=f"{question.key}#told")
-        way = self._choose_delivery(said) or self._build_channel_delivery(said)
-        for page, message in enumerate(messages.render_messages(View(0, text=text), self._zone)):
-            await way.post(page, message)
+        await self._deliveries.tell(question, text)
 
     async def call(self, place: Place, text: str, people: Sequence[str]) -> PostedMessages:
         """Post a sentence that mentions these people; one whose post is in doubt is looked for, not repeated."""
@@ -129,7 +118,7 @@ class DiscordPlatform:
         return await directory.read_conversation(self._call, question, self._us, most)
 
     async def _update(self, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
-        way = self._choose_delivery(question)
+        way = self._deliveries.choose(question)
         if way is None:
             return await self._refuse_unseen(question, view, posted)
         bring = self._show_final if view.done else self._show_partial
@@ -166,7 +155,7 @@ class DiscordPlatform:
             if not instead:
                 return await way.post(page, message)
             # Posting opens an archived thread again; there is no other way in a thread that we did not open.
-            return await self._build_channel_delivery(question).post(page, message, instead=instead)
+            return await self._deliveries.choose_channel(question).post(page, message, instead=instead)
 
         pages = messages.render_messages(view, self._zone)
         shown = await show_pages(pages, posted, edit=edit, post=post, delete=way.delete)
@@ -178,7 +167,7 @@ class DiscordPlatform:
         """Say that there is no way left to show something to its asker alone; it is shown to nobody else."""
         if not view.done:
             return posted
-        notice = self._build_channel_delivery(delivery.mark_unseen_notice(question))
+        notice = self._deliveries.choose_channel(delivery.mark_unseen_notice(question))
         await delivery.notify_unseen(self._call, notice, question, view.language)
         raise CannotPost("Discord lets nobody show this to its asker alone any more.")
 
@@ -216,29 +205,11 @@ class DiscordPlatform:
 
     async def _delete(self, question: Question, page: int, number: str) -> None:
         try:
-            if way := self._choose_delivery(question):
+            if way := self._deliveries.choose(question):
                 await way.delete(page, number)
         except InteractionExpired:
-            self._late.append(question.key)
+            self._deliveries.late.append(question.key)
             await self._delete(question, page, number)
-
-    def _choose_delivery(self, question: Question) -> Delivery | None:
-        """Return the way to where an answer belongs; None where there is none to its asker alone."""
-        answering = self._choose_reply(question)
-        return answering or (None if question.only_asker else self._build_channel_delivery(question))
-
-    def _choose_reply(self, question: Question) -> InteractionDelivery | None:
-        """Return the way to answer an interaction, while its token is good."""
-        handle = parse_token(question.handle) if question.handle else None
-        good = is_token_valid(question.at.timestamp(), self._now()) and question.key not in self._late
-        return (
-            InteractionDelivery(self._call, question, handle, self._build_channel_delivery(question))
-            if handle and good
-            else None
-        )
-
-    def _build_channel_delivery(self, question: Question) -> ChannelDelivery:
-        return ChannelDelivery(self._call, question, self._deleted, self._threadless)
 
 
 def _choose_typing_channel(question: Question) -> str:

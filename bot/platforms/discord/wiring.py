@@ -19,6 +19,7 @@ from bot.desk.turn_policy import Cooldown, render_exclusion
 from bot.platforms.discord import DiscordSettings, events, interactions
 from bot.platforms.discord.actions import DiscordActions
 from bot.platforms.discord.client import APPLICATION, COMMANDS, ME, SET_COMMANDS, open_api
+from bot.platforms.discord.delivery import Deliveries
 from bot.platforms.discord.directory import DiscordDirectory, list_channels
 from bot.platforms.discord.events import DiscordBotIdentity
 from bot.platforms.discord.intake import (
@@ -231,9 +232,11 @@ async def open_client(
     await _sync_commands(call, us, user_install=settings.user_install)
     directory = DiscordDirectory(call, app)
     replies, cooldown = InteractionReplies(call), Cooldown(lambda: directory.settings.cooldown_seconds, call.pacing.now)
-    intake = DiscordIntake(app, desk, us, directory, tasks, cooldown)
+    now = lambda: clock.now().timestamp()  # noqa: E731 - as the others
+    deliveries = Deliveries(call, now, zone)
+    intake = DiscordIntake(app, desk, us, directory, tasks, cooldown, deliveries)
     archive = DiscordHistoryReader(app.queue, call, us, intake, lambda: directory.settings.servers)
-    marker, now = ResumeMarker(app.settings.home, "discord"), lambda: clock.now().timestamp()
+    marker = ResumeMarker(app.settings.home, "discord")
     catch_up = CatchUpRun(archive, desk, marker, now, call.pacing.sleep)
     actions = DiscordActions(desk, AnswerActions(app, platforms), replies, intake, zone)
     # Discord itself lets only those use `/footnote` whom a server's admins let.
@@ -243,6 +246,7 @@ async def open_client(
     platform = platforms["discord"] = DiscordPlatform(
         call,
         us,
+        deliveries,
         connected=gateway.connected,
         ready=gateway.ready,
         refused=gateway.refused,
@@ -251,7 +255,6 @@ async def open_client(
         now=now,
         zone=zone,
     )
-    intake.tell_asker, intake.is_deleted_by_us = platform.tell, platform.deleted_by_us
     try:
         yield platform
     finally:

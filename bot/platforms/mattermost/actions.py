@@ -25,10 +25,10 @@ from bot.platforms.mattermost.events import (
     MattermostBotIdentity,
     PostWritten,
     Reacted,
+    locate,
 )
-from bot.platforms.mattermost.intake import locate
 from bot.platforms.mattermost.messages import Callback, read_emoji, read_mark
-from bot.platforms.mattermost.platform import MattermostPlatform
+from bot.platforms.mattermost.platform import DirectMessages
 from bot.platforms.shared.api_client import ApiClient
 from bot.platforms.shared.payload_text import Json, read_object
 from bot.types import Place
@@ -54,11 +54,11 @@ class MattermostActions:
         call: ApiClient,
         us: MattermostBotIdentity,
         directory: MattermostDirectory,
-        platform: MattermostPlatform,
+        direct_messages: DirectMessages,
         command: ChannelCommand,
     ) -> None:
         self._app, self._desk, self._actions, self._call, self._us = app, desk, acting, call, us
-        self._directory, self._platform, self._command = directory, platform, command
+        self._directory, self._direct_messages, self._command = directory, direct_messages, command
 
     async def react(self, event: Reacted) -> None:
         """Do what a reaction to an answer of ours is for, and tell whoever put it there."""
@@ -139,7 +139,7 @@ class MattermostActions:
 
     async def _tell(self, user: str, said: View | EvidenceView, language: str = "") -> None:
         try:
-            await self._platform.tell_person(user, said, language)
+            await self._direct_messages.tell(user, said, language)
         except PlatformError as error:
             log.warning("somebody could not be answered", extra={"cause": str(error)})
 

@@ -6,11 +6,12 @@ Within an event a post stands as JSON in a string. What has not the form that it
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
 from bot.platforms.shared.payload_text import Json, build_stripper, read_object, strip_footnotes
+from bot.types import Place
 from bot.views.sanitize import WORD_JOINER
 from storage.language.lazy_pattern import lazy_compile
 
@@ -254,3 +255,12 @@ def read_own_text(message: str) -> str:
     """Return what a post of ours says, in plain words and without its footnotes."""
     labelled = _LINK.sub(r"\1", message)
     return strip_footnotes(_MARKUP.sub(lambda found: found[1] or "", labelled).replace(WORD_JOINER, ""))
+
+
+def locate(written: PostWritten, channel: ChannelInfo) -> tuple[Place, str]:
+    """Return where an answer goes, and the conversation that it belongs to: a thread, or a DM; pure."""
+    place = Place("mattermost", channel.team, channel.id, written.root)
+    if channel.direct and not written.root:
+        return place, place.channel_id
+    root = written.root or written.id
+    return replace(place, thread=root), f"{place.channel_id}/{root}"

@@ -1,7 +1,7 @@
 """Turn Mattermost's posts into questions for the desk, also those that were missed."""
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Container
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -23,6 +23,7 @@ from bot.platforms.mattermost.events import (
     PostDeleted,
     PostEdited,
     PostWritten,
+    locate,
 )
 from bot.platforms.shared.api_client import ApiClient
 from bot.platforms.shared.catch_up import MissedQuestion, call_patiently
@@ -47,12 +48,18 @@ RunCommand = Callable[[Command, str, PostWritten, ChannelInfo], Awaitable[None]]
 class MattermostIntake:
     """Takes questions of one server."""
 
-    is_deleted_by_us: Callable[[str], bool]  # the platform's own, which is made after this
-    run_command: RunCommand  # the same of the actions
-
     def __init__(
-        self, app: App, desk: Desk, us: MattermostBotIdentity, directory: MattermostDirectory, tasks: TaskSupervisor
+        self,
+        app: App,
+        desk: Desk,
+        us: MattermostBotIdentity,
+        directory: MattermostDirectory,
+        tasks: TaskSupervisor,
+        run_command: RunCommand,
+        deleted: Container[str],
     ) -> None:
+        """Set it up. `deleted`: the posts that we deleted, of which Mattermost tells as of anyone's."""
+        self._run_command, self._deleted = run_command, deleted
         self._app, self._desk, self._us, self.directory, self._tasks = app, desk, us, directory, tasks
         self._messages, self._unlisted = MessageIntake(app, desk, tasks), set[str]()
 
@@ -68,7 +75,7 @@ class MattermostIntake:
             return await self.question(written)
         channel = None if written.edited else await self.find_listed(written.channel)
         if channel and command and (channel.direct or events.is_addressed(written.raw, self._us)):
-            self._tasks.spawn(self.run_command(command, rest, written, channel))
+            self._tasks.spawn(self._run_command(command, rest, written, channel))
         return None
 
     async def question(self, written: PostWritten) -> Question | None:
@@ -152,7 +159,7 @@ class MattermostIntake:
         place = Place("mattermost", channel.team, channel.id)
         row = await self._app.queue.by_message(place.channel_id, event.id)
         if row and event.id in row.posted:
-            if not self.is_deleted_by_us(event.id):
+            if event.id not in self._deleted:
                 # Whoever may delete our post there; Mattermost does not say who it was.
                 by = Asker("mattermost", "channel", channel.team, channel.id, moderates=True)
                 await self._desk.retract(row.ticket, by)
@@ -163,15 +170,6 @@ class MattermostIntake:
             for one in thread:
                 if not (row and one.key == row.key):
                     await self._desk.delete_question(one.key)
-
-
-def locate(written: PostWritten, channel: ChannelInfo) -> tuple[Place, str]:
-    """Return where an answer goes, and the conversation that it belongs to: a thread, or a DM; pure."""
-    place = Place("mattermost", channel.team, channel.id, written.root)
-    if channel.direct and not written.root:
-        return place, place.channel_id
-    root = written.root or written.id
-    return replace(place, thread=root), f"{place.channel_id}/{root}"
 
 
 _SKEW = 1.0  # seconds that may pass between when something is written and when it is taken

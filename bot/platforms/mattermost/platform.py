@@ -4,7 +4,7 @@ import asyncio
 import secrets
 import time
 from collections import OrderedDict, deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, MutableSequence, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from datetime import UTC, tzinfo
 
@@ -27,6 +27,27 @@ _REMEMBERED = 1_000
 _SKEW = 60_000  # milliseconds by which the server's clock and ours may differ
 
 
+class DirectMessages:
+    """What is shown to one person alone."""
+
+    def __init__(
+        self, call: ApiClient, directory: MattermostDirectory, callback: Callback | None, zone: tzinfo = UTC
+    ) -> None:
+        self._call, self._directory, self._callback, self._zone = call, directory, callback, zone
+
+    async def tell(self, user: str, said: View | EvidenceView, language: str = "") -> None:
+        """Say something to somebody in our DM with them; what takes several posts is a thread there."""
+        channel, root = await self._directory.direct(user), ""
+        if isinstance(said, View):
+            pages = messages.render_messages(said, self._zone)
+        else:
+            pages = messages.render_evidence(said, language, self._zone)
+        for post in pages:
+            body = {"channel_id": channel, "root_id": root, "message": post.text}
+            answer = await self._call(client.POST, {**body, "props": messages.build_props(post, None, self._callback)})
+            root = root or str(answer["id"])
+
+
 class MattermostPlatform:
     """The teams of one server, and its DMs. Implements `bot.desk.platform_port.Platform`."""
 
@@ -38,6 +59,8 @@ class MattermostPlatform:
         us: MattermostBotIdentity,
         directory: MattermostDirectory,
         tasks: TaskSupervisor,
+        direct_messages: DirectMessages,
+        deleted: MutableSequence[str],
         *,
         connected: Callable[[], AbstractAsyncContextManager[None]],
         ready: Callable[[], str],
@@ -48,10 +71,10 @@ class MattermostPlatform:
     ) -> None:
         self._call, self._us, self._directory, self._callback = call, us, directory, callback
         self._tasks, self._reacting = tasks, asyncio.Lock()
+        self._direct_messages, self._deleted = direct_messages, deleted
         self.connected, self._ready, self.refused, self._now, self._zone = connected, ready, refused, now, zone
         self._shown: dict[str, MattermostPost] = {}
         self._typed: dict[str, float] = {}
-        self._deleted = deque[str](maxlen=_REMEMBERED)
         self._instead = OrderedDict[tuple[str, int], str]()
         """By key and page the post that was there and that we deleted."""
         self._stoppable = deque[str](maxlen=_REMEMBERED)
@@ -95,25 +118,9 @@ class MattermostPlatform:
             await self._delete(question, page, number)
         self._shown.pop(question.key, None)
 
-    def deleted_by_us(self, number: str) -> bool:
-        """Return whether it was we who deleted a post: Mattermost tells of that as of anybody's."""
-        return number in self._deleted
-
     async def tell(self, question: Question, text: str) -> None:
         """Say a sentence to the asker alone."""
-        await self.tell_person(question.asker.user, View(0, text=text))
-
-    async def tell_person(self, user: str, said: View | EvidenceView, language: str = "") -> None:
-        """Say something to somebody in our DM with them; what takes several posts is a thread there."""
-        channel, root = await self._directory.direct(user), ""
-        if isinstance(said, View):
-            pages = messages.render_messages(said, self._zone)
-        else:
-            pages = messages.render_evidence(said, language, self._zone)
-        for post in pages:
-            body = {"channel_id": channel, "root_id": root, "message": post.text}
-            answer = await self._call(client.POST, {**body, "props": messages.build_props(post, None, self._callback)})
-            root = root or str(answer["id"])
+        await self._direct_messages.tell(question.asker.user, View(0, text=text))
 
     async def call(self, place: Place, text: str, people: Sequence[str]) -> PostedMessages:
         """Post a sentence that mentions these people; one whose post is in doubt is looked for, not repeated."""

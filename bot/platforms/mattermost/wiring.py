@@ -1,6 +1,7 @@
 """Compose Mattermost: who we are there, the routing of events, what answers, and the socket."""
 
 import logging
+from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from bot.platforms.mattermost.directory import MattermostDirectory, list_channel
 from bot.platforms.mattermost.events import MattermostBotIdentity
 from bot.platforms.mattermost.intake import MattermostHistoryReader, MattermostIntake
 from bot.platforms.mattermost.messages import Callback
-from bot.platforms.mattermost.platform import MattermostPlatform
+from bot.platforms.mattermost.platform import DirectMessages, MattermostPlatform
 from bot.platforms.mattermost.transport import MattermostSocket
 from bot.platforms.shared.api_client import ApiClient
 from bot.platforms.shared.catch_up import CatchUpRun, ResumeMarker
@@ -32,13 +33,13 @@ from bot.settings.tables.settings_tables import Settings
 log = logging.getLogger(__name__)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class MattermostRouter:
     """What listens to Mattermost: decides what an event means, and who does it."""
 
     us: MattermostBotIdentity
     intake: MattermostIntake
-    actions: MattermostActions | None = None  # set before anything is heard
+    actions: MattermostActions
 
     async def hear(self, frame: Json) -> None:
         """Do what an event means. Raises nothing: nobody waits who could do better."""
@@ -60,7 +61,7 @@ class MattermostRouter:
                 await self.intake.welcome(event)
             case events.ChannelChanged():
                 self.intake.directory.forget(event.channel)
-            case events.Reacted() if self.actions:
+            case events.Reacted():
                 await self.actions.react(event)
 
 
@@ -73,36 +74,42 @@ async def open_client(
     clock, token = clock or Clock(), settings.token.get_secret_value()
     us = await _load_identity(call, settings.teams)
     directory = MattermostDirectory(call, us, app, call.pacing.now)
-    intake = MattermostIntake(app, desk, us, directory, tasks)
-    router = MattermostRouter(us, intake)
-    archive, marker = (
-        MattermostHistoryReader(app.queue, call, us, intake),
-        ResumeMarker(app.settings.home, "mattermost"),
-    )
-    catch_up = CatchUpRun(archive, desk, marker, lambda: clock.now().timestamp(), call.pacing.sleep)
-    since = await catch_up.since()
-    socket = MattermostSocket(
-        call.session, settings.url, token, router.hear, tasks, catch_up.run, since, clock, partial(call, ME)
-    )
-    # The secret that proves buttons ours lives as long as the token, and tells nothing of it.
+    # The secret that proves buttons ours lives as long as the token, and reveals nothing of it.
     secret = sha256(f"footnote buttons\n{token}".encode()).digest()
     callback = Callback(settings.callback_url + PATH, secret) if settings.callback_url else None
+    direct_messages, deleted = DirectMessages(call, directory, callback, app.settings.zone), deque[str](maxlen=1_000)
+    command = ChannelCommand(app, lambda by: by.user_id in directory.settings.admins)
+    acting = AnswerActions(app, platforms)
+    actions = MattermostActions(app, desk, acting, call, us, directory, direct_messages, command)
+    intake = MattermostIntake(app, desk, us, directory, tasks, actions.run, deleted)
+    archive = MattermostHistoryReader(app.queue, call, us, intake)
+    marker, now = ResumeMarker(app.settings.home, "mattermost"), lambda: clock.now().timestamp()
+    catch_up = CatchUpRun(archive, desk, marker, now, call.pacing.sleep)
+    socket = MattermostSocket(
+        call.session,
+        settings.url,
+        token,
+        MattermostRouter(us, intake, actions).hear,
+        tasks,
+        catch_up.run,
+        await catch_up.since(),
+        clock,
+        partial(call, ME),
+    )
     platform = platforms["mattermost"] = MattermostPlatform(
         call,
         us,
         directory,
         tasks,
+        direct_messages,
+        deleted,
         connected=socket.connected,
         ready=socket.ready,
         refused=socket.refused,
         callback=callback,
-        now=lambda: clock.now().timestamp(),
+        now=now,
         zone=app.settings.zone,
     )
-    command = ChannelCommand(app, lambda by: by.user_id in MattermostSettings.read_from(app.settings).admins)
-    acting = AnswerActions(app, platforms)
-    actions = router.actions = MattermostActions(app, desk, acting, call, us, directory, platform, command)
-    intake.is_deleted_by_us, intake.run_command = platform.deleted_by_us, actions.run
     routes = MattermostCallback(actions, directory, callback, tasks).routes if callback else ()
 
     async def channels(wanted: Settings) -> tuple[NamedChannel, ...]:

@@ -2,7 +2,6 @@
 
 import logging
 import secrets
-from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import replace
@@ -98,7 +97,6 @@ class SlackPlatform:
         self._shown: dict[str, SlackMessage] = {}
         self._signs = signs
         self._us = ""
-        self._deleted = deque[str](maxlen=_REMEMBERED)
 
     @property
     def ready(self) -> str:
@@ -146,10 +144,6 @@ class SlackPlatform:
         for ts in () if question.only_asker else posted.messages:
             await self._delete(question, ts)
         self._forget(question)
-
-    def deleted_by_us(self, ts: str) -> bool:
-        """Return whether it was we who deleted a message: Slack tells of that as of anybody's."""
-        return ts in self._deleted
 
     async def tell(self, question: Question, text: str) -> None:
         for message in render_messages(View(0, text=text), self._zone):
@@ -272,7 +266,6 @@ class SlackPlatform:
     async def _delete(self, question: Question, ts: str) -> None:
         if self._streaming.live(question, ts):
             await self._streaming.end(question, ts, build_mark(ANSWER, question.key))
-        self._deleted.append(ts)
         try:
             await self._call(DELETE, {"channel": question.place.channel, "ts": ts})
         except PostGone:

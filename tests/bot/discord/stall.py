@@ -10,6 +10,7 @@ from typing import Any
 from bot.access import Asker
 from bot.desk.platform_port import PlatformError
 from bot.platforms.discord.client import CALLBACK, DiscordRateLimit, open_api
+from bot.platforms.discord.delivery import Deliveries
 from bot.platforms.discord.events import DiscordBotIdentity
 from bot.platforms.discord.interactions import InteractionToken
 from bot.platforms.discord.messages import build_mark, parse_mark, render_messages
@@ -35,6 +36,7 @@ class Stall:
 
     discord: FakeDiscord
     clock: ManualClock
+    deliveries: Deliveries
     platform: DiscordPlatform
     call: ApiClient
 
@@ -59,7 +61,8 @@ class Stall:
 
     def restart(self) -> None:
         """Forget what only the process knew."""
-        self.platform = _platform(self.call, self.clock)
+        self.deliveries = Deliveries(self.call, self.clock.now)
+        self.platform = _platform(self.call, self.clock, self.deliveries)
 
     async def found(self, asked: Question) -> PostedMessages:
         """Ask what stands there, until that is known."""
@@ -120,10 +123,11 @@ async def _never() -> PlatformError:
     raise AssertionError
 
 
-def _platform(call: ApiClient, clock: ManualClock) -> DiscordPlatform:
+def _platform(call: ApiClient, clock: ManualClock, deliveries: Deliveries) -> DiscordPlatform:
     return DiscordPlatform(
         call,
         US,
+        deliveries,
         connected=nullcontext,
         ready=lambda: "",
         refused=_never,
@@ -141,5 +145,6 @@ async def opened() -> AsyncIterator[Stall]:
         serve(clock=clock) as discord,
         open_api(BOT_TOKEN, discord.api, DiscordRateLimit(clock.now, clock.advance)) as call,
     ):
-        yield Stall(discord, clock, _platform(call, clock), call)
+        deliveries = Deliveries(call, clock.now)
+        yield Stall(discord, clock, deliveries, _platform(call, clock, deliveries), call)
         assert discord.errors == []

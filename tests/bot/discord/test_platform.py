@@ -84,7 +84,7 @@ async def test_a_long_answer_takes_several_messages_and_gives_them_back(stall: S
     assert await stall.platform.find(asked) == posted
     shorter = await stall.shown(asked, FINAL, posted)
     stall.whole(asked, FINAL, shorter)
-    assert all(map(stall.platform.deleted_by_us, posted.messages[1:]))
+    assert list(stall.deliveries.deleted) == list(posted.messages[1:])
 
 
 async def test_an_answer_that_grows_again_within_the_nonce_s_minutes(stall: Stall) -> None:
