@@ -1,8 +1,8 @@
-"""List the kinds of model calls that are examined, with their gold cases, and grade a model's replies. Pure.
+"""List the kinds of model calls to examine, with their gold cases, and grade a model's replies. Pure.
 
-A kind is one for each template that our systems call as they are set by default; settings know stages, of which some
-have two. Gold cases were written for this alone and never appear in a prompt; they have the shape of the prompts'
-worked examples, and dates that follow the day. Terms match whatever the case of their letters; `a|b` matches either.
+There is a kind for each template that our systems call by default; a stage of the settings may have two. Gold cases
+were written for this alone and never appear in a prompt; they are formatted like the prompts' worked examples, with
+dates relative to today. Terms match case-insensitively; `a|b` matches either.
 """
 
 import re
@@ -43,8 +43,8 @@ GOLD_FOLDER = Path(__file__).parent / "gold"
 @dataclass(frozen=True, slots=True)
 class GoldCase:
     name: str
-    facts: Mapping[str, Any]  # what the stage's template is given
-    expected: Any  # what a right reply has; None where the case has no right reply
+    facts: Mapping[str, Any]  # the variables of the stage's template
+    expected: Any  # properties of a right reply; None if there is none
     reply: str = ""  # a right reply, for stages whose replies are free text
 
 
@@ -69,19 +69,19 @@ _PRONOUN = lazy_compile(
 
 @dataclass(frozen=True, slots=True)
 class Grade:
-    wrong: str = ""  # what is wrong with the reply; empty where it is right
+    wrong: str = ""  # why the reply is wrong; empty if it is right
     cited: int = 0
     valid: int = 0  # how many citations bear on the matter
     verdicts: tuple[Verdict, Verdict] | None = None  # the expected verdict, and the given one
 
 
 def grade_query(case: GoldCase, found: SearchQuery | None) -> Grade:
-    """Grade whether the right thing is searched for, in words of substance, and of the right time."""
+    """Grade whether the query has the expected words and the right time."""
     expected = case.expected
     if found is None:
-        return Grade("nothing is looked up" if expected["search"] else "")
+        return Grade("nothing is searched for" if expected["search"] else "")
     if not expected["search"]:
-        return Grade(f"“{found.text}” is looked up")
+        return Grade(f"“{found.text}” is searched for")
     if missing := find_missing_terms(found.text, expected["terms"]):
         return Grade(f"“{found.text}” lacks {missing[0]}")
     right = expected["time"] == "any" or found.time == parse_time(expected["time"])
@@ -94,9 +94,9 @@ def grade_summary(case: GoldCase, found: Sequence[Bullet]) -> Grade:
     cited = [number for bullet in found for number in bullet.sentences]
     wrong = _find_citation_fault(case, cited)
     for bullet in found:
-        behind = (sentences[number - 1] for number in bullet.sentences)
-        stand = " ".join(f"{one.document.title} {one.passage.section} {one.text}" for one in behind)
-        if strange := find_foreign_numbers(bullet.text, stand):
+        cited_sentences = (sentences[number - 1] for number in bullet.sentences)
+        source = " ".join(f"{each.document.title} {each.passage.section} {each.text}" for each in cited_sentences)
+        if strange := find_foreign_numbers(bullet.text, source):
             wrong = wrong or f"{strange[0]} is not in the sentences behind “{bullet.text}”"
     return Grade(wrong, len(cited), _count_valid(case, cited))
 
@@ -111,18 +111,18 @@ def grade_claims(case: GoldCase, found: Sequence[TimedClaim]) -> Grade:
     """Grade whether every fact became a self-contained claim, and nothing else did."""
     facts, avoid = case.expected["claims"], case.expected["avoid"]
     if not facts:
-        return Grade(f"“{found[0].text}” is no fact" if found else "")
+        return Grade(f"“{found[0].text}” is not a fact" if found else "")
     if lost := next((fact for fact in facts if not any(_states_fact(claim, fact) for claim in found)), None):
-        return Grade(f"no claim says, for its time: {lost['text']}")
-    said = " ".join(claim.text for claim in found)
-    if strange := [term for term in avoid if not find_missing_terms(said, [term])]:
-        return Grade(f"a claim speaks of “{strange[0]}”")
+        return Grade(f"no claim states, for its time: {lost['text']}")
+    text = " ".join(claim.text for claim in found)
+    if strange := [term for term in avoid if not find_missing_terms(text, [term])]:
+        return Grade(f"a claim mentions “{strange[0]}”")
     vague = next((claim.text for claim in found if _PRONOUN.match(claim.text)), "")
-    return Grade(f"“{vague}” does not name what it is about" if vague else "")
+    return Grade(f"“{vague}” does not name its subject" if vague else "")
 
 
 def grade_verification(case: GoldCase, found: Verification) -> Grade:
-    """Grade a verdict, and the sentences it names where they should settle it."""
+    """Grade a verdict, and the sentences that it names as evidence."""
     expected = Verdict(case.expected["verdict"])
     wrong = "" if found.verdict is expected else f"{found.verdict} and not {expected}"
     if wrong or expected is Verdict.NOT_ENOUGH_INFO:
@@ -137,7 +137,7 @@ def grade_rulings(case: GoldCase, found: Sequence[ClaimRuling]) -> Grade:
 
 
 def grade_draft(case: GoldCase, found: Sequence[MarkedSentence]) -> Grade:
-    """Grade whether a draft says what its notes say, all that is asked for, in the user's language."""
+    """Grade whether a draft states what its notes state, completely, and in the user's language."""
     sources = {
         number: f"{place.document.title} {place.passage.section} {finding.text}"
         for number, finding in enumerate(case.facts["findings"], start=1)
@@ -151,17 +151,17 @@ def grade_draft(case: GoldCase, found: Sequence[MarkedSentence]) -> Grade:
 
 
 def grade_feedback(case: GoldCase, found: Feedback) -> Grade:
-    """Grade whether the faults of a draft are found, and none in a good one."""
+    """Grade whether the critic finds the faults of a draft, and none in a good one."""
     given = {point.criterion: point.score for point in found.points}
     faults = [point.criterion for point in case.facts["feedback"].points if point.score < GOOD_SCORE]
     if unseen := [name for name in faults if given[name] >= GOOD_SCORE]:
-        return Grade(f"it finds nothing to mend about: {unseen[0]}")
+        return Grade(f"it finds nothing to fix about: {unseen[0]}")
     low = [name for name, score in given.items() if score < GOOD_SCORE]
-    return Grade(f"it is not {low[0]} to the critic, though it is" if low and not faults else "")
+    return Grade(f"the critic denies that it is {low[0]}" if low and not faults else "")
 
 
 def grade_refinement(case: GoldCase, found: Sequence[MarkedSentence]) -> Grade:
-    """Grade whether a reply was mended, and nothing added."""
+    """Grade whether a reply was fixed, and nothing added."""
     draft = case.facts["draft"]
     return _grade_sentences(case, found, dict.fromkeys(range(1, count_sources(draft) + 1), draft))
 
@@ -173,11 +173,11 @@ def count_sources(draft: str) -> int:
 
 def find_missing_terms(text: str, terms: Iterable[str]) -> list[str]:
     folded = text.casefold()
-    return [term for term in terms if not any(one.casefold() in folded for one in term.split("|"))]
+    return [term for term in terms if not any(word.casefold() in folded for word in term.split("|"))]
 
 
 def find_foreign_numbers(text: str, source: str) -> list[str]:
-    """Return the numbers of a text that its source lacks, however both group their digits."""
+    """Return the numbers of a text that its source lacks, regardless of digit grouping."""
     known = {_strip_separators(number) for number in _NUMBER.findall(source)}
     return [number for number in _NUMBER.findall(text) if _strip_separators(number) not in known]
 
@@ -190,24 +190,24 @@ def _grade_sentences(case: GoldCase, found: Sequence[MarkedSentence], sources: M
         if not sentence.numbers:
             wrong = wrong or f"“{sentence.text}” cites nothing"
         elif strange := find_foreign_numbers(sentence.text, source):
-            wrong = wrong or f"{strange[0]} is not in what “{sentence.text}” cites"
+            wrong = wrong or f"{strange[0]} is not in the source of “{sentence.text}”"
     return Grade(wrong, len(cited), _count_valid(case, cited))
 
 
 def _find_citation_fault(case: GoldCase, cited: Sequence[int]) -> str:
     must, may = case.expected["must"], case.expected["may"]
     if stray := [number for number in cited if number not in {*must, *may}]:
-        return f"[{stray[0]}] has nothing to do with it"
+        return f"[{stray[0]}] is irrelevant"
     if missing := [number for number in must if number not in cited]:
         return f"[{missing[0]}] is missing"
-    return "nothing is said" if may and not cited else ""
+    return "it is empty" if may and not cited else ""
 
 
 def _find_term_fault(case: GoldCase, found: Sequence[MarkedSentence]) -> str:
-    said = _join_text(found)
-    if missing := find_missing_terms(said, case.expected["has"]):
+    text = _join_text(found)
+    if missing := find_missing_terms(text, case.expected["has"]):
         return f"it does not say {missing[0]}"
-    strange = [term for term in case.expected["avoid"] if not find_missing_terms(said, [term])]
+    strange = [term for term in case.expected["avoid"] if not find_missing_terms(text, [term])]
     return f"it says “{strange[0]}”" if strange else ""
 
 
@@ -253,11 +253,11 @@ class CallKind:
         reader = self.reader(case, PromptMode(student=student))
         if isinstance(reader, ReplyFormat):
             return await prompter.ask(template, reader, stage=self.stage, **facts)
-        return tuple([one async for one in prompter.stream(template, reader, stage=self.stage, **facts)])
+        return tuple([item async for item in prompter.stream(template, reader, stage=self.stage, **facts)])
 
 
 def list_call_kinds(*, student: bool, system: str, stages: Sequence[str] = ()) -> tuple[CallKind, ...]:
-    """List a system's kinds of calls of some stages, of all where none is named; a student refines nothing."""
+    """List a system's kinds of calls of some stages, or of all if none is named; a student refines nothing."""
     calls = find_system(system).calls
     own = (kind for kind in CALL_KINDS if kind.name in calls)
     wanted = (kind for kind in own if not stages or kind.stage in stages)

@@ -1,4 +1,4 @@
-"""Run the doctor's checks, and show what they find; an error of a check is a result as well."""
+"""Run the doctor's checks; an error of a check is a result as well."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -24,7 +24,7 @@ from storage.types import CorpusInfo
 
 CHECK_TIMEOUT = 60.0
 
-Level = Literal["ok", "warn", "fail", "skip"]  # skip: it was not tried, and the line says why
+Level = Literal["ok", "warn", "fail", "skip"]  # skip: not checked, and the line states why
 OpenModel = Callable[[ModelSettings], AbstractAsyncContextManager[LLM]]
 
 
@@ -32,42 +32,42 @@ OpenModel = Callable[[ModelSettings], AbstractAsyncContextManager[LLM]]
 class CheckResult:
     level: Level
     what: str  # one plain line
-    hint: str = ""  # what to do, wherever not all is well
+    hint: str = ""  # what to do, unless the level is ok
 
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """What checks look at. What could not be found out is None, and its own check reports why."""
+    """What checks inspect. Values that could not be determined are None, and their own check reports why."""
 
     settings: Settings
     now: datetime
     open_model: OpenModel
-    owner: str | None = None  # who owns the home; None for nobody
-    serving: bool = False  # whether that is a server which answers
-    file: DatabaseFileState | None = None  # SQLite's; None where there is none yet, or another database
+    owner: str | None = None  # the process that has the home open; None if none has
+    serving: bool = False  # whether that is a server that responds
+    file: DatabaseFileState | None = None  # SQLite's; None if it does not exist yet, or is another database
     fault: Exception | None = None  # why the database cannot be read
     clocks: Clocks | None = None
     corpora: tuple[CorpusInfo, ...] | None = None
-    probe: str = ""  # what a search of the corpora finds
+    probe: str = ""  # a query that finds something in the corpora
     followers: tuple[Follower, ...] = ()  # how far the homes of the database have followed it
-    names: Mapping[str, str] = field(default_factory=dict)  # which channel each name was told to mean
+    names: Mapping[str, str] = field(default_factory=dict)  # the channel that each name stands for
 
 
 HealthCheck = Callable[[Inspection], Awaitable[Sequence[CheckResult]]]
-"""Checks one subject; returns nothing where that is not configured. What it raises is reported as a failure."""
+"""Checks one subject; returns nothing if that is not configured. An exception is reported as a failure."""
 
 
 async def run_checks(
     checks: Sequence[HealthCheck], scene: Inspection, *, seconds: float = CHECK_TIMEOUT
 ) -> tuple[CheckResult, ...]:
-    """Run all checks concurrently, and return their results in order; what several find alike is told once."""
-    found = await asyncio.gather(*(_run_guarded(check, scene, seconds) for check in checks))
-    return tuple(dict.fromkeys(finding for each in found for finding in each))
+    """Run all checks concurrently, and return their results in order, without duplicates."""
+    results = await asyncio.gather(*(_run_guarded(check, scene, seconds) for check in checks))
+    return tuple(dict.fromkeys(result for each in results for result in each))
 
 
 def report_error(error: Exception) -> tuple[CheckResult, ...]:
     fault = explain_error(error)
-    return tuple(CheckResult("fail", one.message, one.hint) for one in (fault, *fault.others))
+    return tuple(CheckResult("fail", each.message, each.hint) for each in (fault, *fault.others))
 
 
 async def _run_guarded(check: HealthCheck, scene: Inspection, seconds: float) -> Sequence[CheckResult]:
@@ -80,11 +80,11 @@ async def _run_guarded(check: HealthCheck, scene: Inspection, seconds: float) ->
         return (
             CheckResult(
                 "warn",
-                f"Looking at {subject} took longer than {seconds:g} s.",
+                f"Checking {subject} took longer than {seconds:g} s.",
                 "Try again when the machine is less busy.",
             ),
         )
-    except Exception as error:  # noqa: BLE001 - a doctor that stumbles over what is broken is of no use
+    except Exception as error:  # noqa: BLE001 - the doctor reports everything that is broken
         return report_error(error)
 
 
@@ -92,7 +92,7 @@ QUICK_CHECK_SECONDS = 20.0  # how long SQLite may check its file
 
 
 async def inspect_home(settings: Settings, open_model: OpenModel, *, now: datetime | None = None) -> Inspection:
-    """Look at the home and its database once, for all checks. Nothing is made or changed."""
+    """Inspect the home and its database once, for all checks. Nothing is created or changed."""
     plain = Inspection(settings, now or datetime.now(UTC), open_model)
     owner, serving = await _find_owner(settings)
     return replace(await _inspect_database(plain), owner=owner, serving=serving)
@@ -128,5 +128,5 @@ async def _inspect_database(scene: Inspection) -> Inspection:
             scene = replace(scene, clocks=await read_clocks(database), probe=await find_probe(manifest))
             scene = replace(scene, names=await ScopeRecord(AuditLog(database)).load_names())
             return replace(scene, corpora=await manifest.corpora(), followers=await manifest.followers())
-    except Exception as error:  # noqa: BLE001 - the check of the database tells of it
+    except Exception as error:  # noqa: BLE001 - the check of the database reports it
         return replace(scene, fault=error)

@@ -1,6 +1,6 @@
-"""Ask a model the gold cases, kind after kind, several at once, and keep each outcome.
+"""Run the gold cases on a model, kind after kind, several at once, and store each outcome.
 
-`Examination` holds the outcomes while it grows, so that an interrupted run keeps what was measured.
+`Examination` holds the outcomes while it grows, so that an interrupted run keeps its measurements.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -17,16 +17,16 @@ from pipeline.stages.concurrency import gather_all
 from storage.types import Step
 
 MAX_DEAD_CASES = 6
-"""After so many cases of a kind in a row that the model gave no reply to, no more of the kind are asked.
+"""After so many consecutive cases of a kind without a reply, the kind is stopped.
 
-After so many of several kinds in a row, or at the beginning, nothing more is asked at all: it is no single stage's.
+After so many across several kinds, or at the beginning, everything is stopped: the cause is not a single stage.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedCall:
     seconds: float
-    error: str = ""  # the kind of error it ended in; empty for a reply that could be parsed
+    error: str = ""  # the kind of error; empty for a reply that could be parsed
     prompt_tokens: int = 0
     completion_tokens: int = 0
     sent_tokens: int = 0  # by our own count
@@ -43,13 +43,13 @@ class RecordedCall:
 class CaseOutcome:
     case: str
     calls: tuple[RecordedCall, ...]
-    judgement: Grade | None = None  # none where no reply could be parsed
-    fault: PipelineError | None = None  # why there was no reply; None where there was one, readable or not
+    judgement: Grade | None = None  # None if no reply could be parsed
+    fault: PipelineError | None = None  # why there was no reply; None if there was one, readable or not
 
 
 @dataclass(slots=True)
 class Examination:
-    """What was measured of one variant so far."""
+    """The measurements of one variant so far."""
 
     outcomes: dict[str, list[CaseOutcome]] = field(default_factory=dict)  # by kind
     cut_short: dict[str, PipelineError] = field(default_factory=dict)  # why some kinds were not finished
@@ -78,7 +78,7 @@ class Examiner:
         self._dead: list[str] = []
 
     async def examine(self, kind: CallKind, cases: tuple[GoldCase, ...], tell: Callable[[], None]) -> None:
-        """Ask all cases of a kind; fewer where the model stops replying, or the budget is used up."""
+        """Run all cases of a kind; fewer if the model stops replying, or the budget is used up."""
         if self._is_over():
             return
         self.found.outcomes[kind.name] = []
@@ -89,7 +89,7 @@ class Examiner:
         for case in left:
             outcome = await self._outcome(kind, case)
             if isinstance(outcome.fault, BudgetExceeded):
-                used_up = f"the {self._spent.budget.tokens:,} tokens that this may use are used up"
+                used_up = f"the budget of {self._spent.budget.tokens:,} tokens is used up"
                 self.found.cut_short[kind.name] = BudgetExceeded(used_up, hint="raise --tokens")
                 return
             self.found.outcomes[kind.name].append(outcome)
@@ -109,7 +109,7 @@ class Examiner:
             self._spent,
             note=lambda step, _: calls.append(_record_call(step, counted.sent)),
             now=self._now,
-            random=Random(case.name),  # noqa: S311 - it draws fences, and a case is asked alike each time
+            random=Random(case.name),  # noqa: S311 - it draws fences, the same ones for a case each time
             student=self._student,
             sharing=self._sharing,
         )
@@ -122,7 +122,7 @@ class Examiner:
         return CaseOutcome(case.name, tuple(calls), kind.judge(case, value))
 
     def _is_over(self) -> bool:
-        """Return whether nothing more can come of it: the budget is used up, or no kind gets a reply any more."""
+        """Return whether to stop: the budget is used up, or no kind gets a reply any more."""
         spent = any(isinstance(fault, BudgetExceeded) for fault in self.found.cut_short.values())
         kinds = len(set(self._dead))
         return spent or (len(self._dead) >= MAX_DEAD_CASES and (kinds > 1 or self.found.fault is not None))

@@ -28,10 +28,10 @@ def format_settings(advice: Iterable[Advice], stages: Mapping[str, StageSettings
 
     Args:
         advice: With changes of `TABLE.key`, or of `model.stages.STAGE.key`.
-        stages: What stages have of their own already.
+        stages: The stages' current settings.
     """
     tables: dict[str, dict[str, Any]] = {}
-    for name, value in (change for one in advice for change in one.changes.items()):
+    for name, value in (change for each in advice for change in each.changes.items()):
         table, _, key = name.partition(".")
         place = tables.setdefault(table, {})
         path = key.split(".")
@@ -87,13 +87,13 @@ class ExamPlan:
 
     @property
     def total(self) -> int:
-        """How many cases that is, each once a variant."""
+        """The number of cases, each counted once for every variant."""
         return sum(len(self.cases[kind.name]) for way in self.ways for kind in way.kinds)
 
 
 @dataclass(slots=True)
 class ExamResults:
-    """What was found so far; it grows, so that an interrupted run keeps it."""
+    """The results so far; they grow, so that an interrupted run keeps them."""
 
     ways: list[tuple[PromptVariant, Examination]] = field(default_factory=list)
 
@@ -109,7 +109,7 @@ class ExamResults:
 
 
 def plan_exam(wanted: ExamRequest, settings: Settings, now: datetime) -> ExamPlan:
-    """Plan what is asked; no variants where the stages have nothing to ask."""
+    """Plan the cases; without variants if the stages make no calls."""
     model = settings.model
     entry = SYSTEMS.get(settings.system)
     system = settings.system if entry and entry.calls else DEFAULT_SYSTEM
@@ -131,7 +131,7 @@ async def run_exam(
     tell: ProgressCallback,
     findings: ExamResults,
 ) -> None:
-    """Ask all of it, variant after variant, until so many tokens are used; results go into `findings`.
+    """Run the plan, variant after variant, until so many tokens are used; results go into `findings`.
 
     Raises `ModelUnavailable`: the model's settings lack something.
     """
@@ -144,7 +144,7 @@ async def run_exam(
 
     for way in asked.ways:
         if findings.fault:
-            return  # who gives no reply at all gives none when asked otherwise
+            return  # a model without any reply will not reply to another variant
         async with open_model(way.settings) as llm:
             sharing, at_once = way.settings.shares_beginning, way.settings.max_concurrency
             examiner = Examiner(llm, spent, now=now, student=way.student, at_once=at_once, sharing=sharing)
@@ -154,7 +154,7 @@ async def run_exam(
 
 
 def build_report(findings: ExamResults, settings: Settings) -> ModelReport:
-    """Report on those variants that got a reply."""
+    """Report on the variants that got a reply."""
     model = settings.model.plain()
     replied = tuple(measure_variant(way, found) for way, found in findings.ways if not found.fault)
     facts = ExamFacts(replied, model, settings.model.student, settings.limits.seconds, model.max_concurrency)

@@ -1,4 +1,4 @@
-"""Tell which channels the names in the settings mean, for the doctor's checks of platforms."""
+"""Check which channels the names in the settings stand for, as part of the checks of platforms."""
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 
@@ -7,13 +7,13 @@ from bot.doctor.diagnosis import CheckResult, Inspection
 from bot.settings.live.channel_names import BY_ID, NamedChannel, NameReading, list_channel_names, read_name
 from bot.settings.platform_registry import load_platforms, platform_of
 
-_MOVED = "Write the id of the channel that is meant; the other gets nothing by the name."
+_MOVED = "Write the id of the channel that you mean; a channel that took over the name gets no access."
 
 
 async def check_channel_names(
     scene: Inspection, platform: str, list_channels: Callable[[], Awaitable[Sequence[NamedChannel]]]
 ) -> Sequence[CheckResult]:
-    """Check that each name of a platform's channels means one."""
+    """Check that each channel name stands for exactly one channel of a platform."""
     names = [name for name in list_channel_names(scene.settings) if platform_of(name) == platform]
     if not names:
         return ()
@@ -21,14 +21,14 @@ async def check_channel_names(
     try:
         channels = await list_channels()
     except PlatformError as error:
-        return (CheckResult("fail", f"{title}: its channels cannot be listed. {error}", BY_ID),)
+        return (CheckResult("fail", f"{title}: cannot list its channels. {error}", BY_ID),)
     readings = [read_name(name, channels, scene.names.get(name, "")) for name in names]
-    return tuple(finding for one in readings for finding in _describe_reading(title, one))
+    return tuple(finding for reading in readings for finding in _describe_reading(title, reading))
 
 
 def _describe_reading(title: str, reading: NameReading) -> Iterator[CheckResult]:
     if reading.fault:
-        yield CheckResult("fail", f"{title}: nobody reads by {reading.name}: {reading.fault}.", BY_ID)
+        yield CheckResult("fail", f"{title}: {reading.name} gives no one access: {reading.fault}.", BY_ID)
     elif reading.note:
         yield CheckResult("warn", f"{title}: {reading.name} is {reading.note}.", _MOVED)
     else:

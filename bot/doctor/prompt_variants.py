@@ -1,7 +1,8 @@
 """List the variants in which a model can be prompted, and compute the figures of each. Pure.
 
-As set is one variant; to compare is to ask the structured kinds as text, as JSON and by a schema, and all kinds as a
-student is asked. Shares are of cases that got a reply; seconds and tokens are of calls, and a case may take two.
+The configured prompts are one variant; a comparison also requests the structured kinds as text, as JSON and by a
+schema, and all kinds with the student's prompts. Shares are of cases with a reply; seconds and tokens are of calls, and
+a case may take two.
 """
 
 import math
@@ -17,18 +18,18 @@ from pipeline.llm.model_settings import ModelSettings, Structured
 from storage.types import Verdict
 
 UNREADABLE = "UnreadableReply"
-HIDDEN_THOUGHT_FACTOR = 2  # a reply that cost this many times its visible tokens had hidden thoughts
-TOKEN_TOLERANCE = 60  # our own count of a short reply may be off by as much
-SHORTENED_SHARE = 0.55  # a server that counts a smaller share of what was sent has not read all of it
+HIDDEN_THOUGHT_FACTOR = 2  # a reply with this many times its visible tokens had hidden thoughts
+TOKEN_TOLERANCE = 60  # the error of our own count of a short reply
+SHORTENED_SHARE = 0.55  # a server that counts a smaller share of the sent tokens did not read them all
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What was measured of one kind of call."""
+    """The measurements of one kind of call."""
 
     cases: int = 0  # how many got a reply
     first: int = 0  # how many replies could be parsed at once
-    readable: int = 0  # how many could be parsed, some after a second try
+    readable: int = 0  # how many could be parsed, some at the second try
     right: int = 0
     cited: int = 0
     valid: int = 0
@@ -50,8 +51,8 @@ class Figures:
     retried: int = 0  # how many calls took more than one try
     thought: int = 0
     trimmed: int = 0  # how often a prompt did not fit and was made smaller
-    shortened: int = 0  # how many prompts the server seems not to have read to their end
-    schema: int = 0  # how many replies were asked for as JSON
+    shortened: int = 0  # how many prompts the server seems to have read only in part
+    schema: int = 0  # how many replies were requested as JSON
 
     def share(self, count: int) -> float:
         return count / self.cases if self.cases else 0.0
@@ -59,7 +60,7 @@ class Figures:
 
 def compute_figures(outcomes: Sequence[CaseOutcome]) -> Figures:
     replied = [outcome for outcome in outcomes if not outcome.fault]
-    judged = [(one.case, one.judgement) for one in replied if one.judgement]
+    judged = [(outcome.case, outcome.judgement) for outcome in replied if outcome.judgement]
     calls = [call for outcome in outcomes for call in outcome.calls]
     asked = [call for call in calls if call.error not in {"SchemaNotOffered", "PromptTooLong"}]
     seconds = [call.seconds for call in asked]
@@ -67,14 +68,14 @@ def compute_figures(outcomes: Sequence[CaseOutcome]) -> Figures:
     counted = [call for call in asked if not call.estimated]
     return Figures(
         cases=len(replied),
-        first=sum(UNREADABLE not in {call.error for call in one.calls} for one in replied),
+        first=sum(UNREADABLE not in {call.error for call in outcome.calls} for outcome in replied),
         readable=len(judged),
         right=sum(not judgement.wrong for _, judgement in judged),
         cited=sum(judgement.cited for _, judgement in judged),
         valid=sum(judgement.valid for _, judgement in judged),
         verdicts=Counter(judgement.verdicts for _, judgement in judged if judgement.verdicts),
         wrong={case: judgement.wrong for case, judgement in judged if judgement.wrong},
-        faults=tuple(one.fault for one in outcomes if one.fault),
+        faults=tuple(outcome.fault for outcome in outcomes if outcome.fault),
         calls=len(asked),
         seconds=median(seconds) if seconds else 0.0,
         slow_seconds=compute_percentile(seconds, 0.95),
@@ -102,13 +103,13 @@ _TURN_CALLS = (
     (("query", "summarise"), ("generate", "split", "verify"), ("draft", "feedback", "refine")),
     (("query", "bullets"), ("claims", "verdicts"), ("answer",)),
 )
-"""Each system's calls: two branches that run at once, and those after them, of which the first is needed."""
+"""Each system's calls: two parallel branches, and the calls after them, of which the first is required."""
 
 
 def estimate_turn_seconds(found: Mapping[str, Figures]) -> float | None:
-    """Estimate how long the model takes for a turn, by medians: what runs at once counts once.
+    """Estimate the seconds of a turn from medians; parallel branches count once.
 
-    None unless every kind was examined that a turn needs.
+    Returns None unless every kind that a turn needs was examined.
     """
     for looked_up, recalled, written in _TURN_CALLS:
         if all(found.get(name, Figures()).calls for name in (*looked_up, *recalled, written[0])):
@@ -118,8 +119,8 @@ def estimate_turn_seconds(found: Mapping[str, Figures]) -> float | None:
 
 
 def count_verdicts(found: Mapping[str, Figures]) -> Mapping[tuple[Verdict, Verdict], int]:
-    """Count which verdict was given where which was expected, in all kinds that give any."""
-    return sum((Counter(one.verdicts) for one in found.values()), Counter())
+    """Count the pairs of expected and given verdicts in all kinds."""
+    return sum((Counter(figures.verdicts) for figures in found.values()), Counter())
 
 
 def _has_thought(call: RecordedCall) -> bool:
@@ -151,31 +152,31 @@ class VariantFigures:
     @property
     def offered(self) -> bool:
         """Whether the server supports this variant at all."""
-        return any(one.readable for one in self.structured) and (
-            self.way not in {"json", "schema"} or any(one.schema for one in self.structured)
+        return any(figures.readable for figures in self.structured) and (
+            self.way not in {"json", "schema"} or any(figures.schema for figures in self.structured)
         )
 
     @property
     def structured(self) -> tuple[Figures, ...]:
         """The figures of those kinds that have several variants."""
         names = {kind.name for kind in CALL_KINDS if kind.structured}
-        return tuple(one for name, one in self.figures.items() if name in names)
+        return tuple(figures for name, figures in self.figures.items() if name in names)
 
     @property
     def readable(self) -> float:
         """The share of structured replies that could be parsed."""
-        return _compute_share(sum(one.readable for one in self.structured), self.structured)
+        return _compute_share(sum(figures.readable for figures in self.structured), self.structured)
 
     @property
     def right(self) -> float:
         """The share of structured replies that was right."""
-        return _compute_share(sum(one.right for one in self.structured), self.structured)
+        return _compute_share(sum(figures.right for figures in self.structured), self.structured)
 
 
 def list_prompt_variants(
     settings: ModelSettings, *, student: bool, compare: bool, stages: Sequence[str], system: str
 ) -> tuple[PromptVariant, ...]:
-    """List the variants to examine; none where the stages have nothing to ask."""
+    """List the variants to examine; none if the stages make no calls."""
     if not compare:
         kinds = list_call_kinds(student=student, system=system, stages=stages)
         return (PromptVariant(AS_SET, settings, kinds, student=student),) if kinds else ()
@@ -195,11 +196,11 @@ def measure_variant(way: PromptVariant, found: Examination) -> VariantFigures:
 
 
 def force_format(settings: ModelSettings, structured: Structured) -> ModelSettings:
-    """Return settings by which every stage is asked for one format."""
+    """Return settings that request one format at every stage."""
     stages = {name: replace(own, structured=None) for name, own in settings.stages.items()}
     return replace(settings, structured=structured, stages=stages)
 
 
 def _compute_share(count: int, among: Sequence[Figures]) -> float:
-    cases = sum(one.cases for one in among)
+    cases = sum(figures.cases for figures in among)
     return count / cases if cases else 0.0

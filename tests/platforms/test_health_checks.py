@@ -130,7 +130,7 @@ async def test_slack_channel_names_are_resolved_over_all_pages() -> None:
     moved = "is called #general now; the name is now that of slack:T1/C3, which gets nothing by it"
     assert findings[2:] == [
         ("ok", "Slack: slack:#harbour is slack:T1/C2."),
-        ("fail", "Slack: nobody reads by slack:#not-ours: Slack has no channel of that name that the bot can see."),
+        ("fail", "Slack: slack:#not-ours gives no one access: Slack has no channel of that name that the bot can see."),
         ("warn", f"Slack: slack:#random is slack:T1/C1, which it was told for, {moved}."),
         ("ok", "Slack: slack:#secret is slack:T1/G1."),
     ]
@@ -184,7 +184,7 @@ async def test_discord_channel_names_are_resolved() -> None:
 
     missing = "Discord has no channel of that name that the bot can see"
     assert findings[-3:] == [
-        ("fail", f"Discord: nobody reads by discord:#harbour: {missing}."),
+        ("fail", f"Discord: discord:#harbour gives no one access: {missing}."),
         ("ok", "Discord: discord:#random is discord:301/203."),
         ("ok", "Discord: discord:301/#general is discord:301/201."),
     ]

@@ -1,4 +1,4 @@
-"""Register every check of `footnote doctor`, in the order in which they are shown."""
+"""Register every check of `footnote doctor`, in the order of its output."""
 
 from bot.doctor.checks import home_checks, reader_checks, server_checks, settings_checks
 from bot.doctor.diagnosis import HealthCheck

@@ -1,4 +1,4 @@
-"""Check the home and what is kept in it: access, owner, disk, clocks, database, embedder, indexes."""
+"""Check the home and its contents: access, owner, disk, clocks, database, embedder, indexes."""
 
 import asyncio
 import stat
@@ -20,13 +20,13 @@ from storage.indexes.index_state import find_stale_indexes, refuse_lost_database
 from storage.types import CorpusInfo, DenseMode
 
 SKEW = timedelta(seconds=5)  # the least difference of clocks that is reported
-_FOLLOWING = timedelta(minutes=1)  # within which a home that serves has followed
+_FOLLOWING = timedelta(minutes=1)  # a serving home follows within this time
 _FLOOR = 500_000_000
 _SHARE = 10
 _HOUR = 3_600
 _GROWTH = {".xml": 3, ".bz2": 12, ".gz": 12}
-"""How many bytes of home a dump's byte becomes, about: half of its XML is text, and text with vectors and terms takes
-six times its size; compressed, XML is a quarter of itself."""
+"""Bytes of the home for a byte of a dump, about: half of the XML is text, and text with vectors and terms takes six
+times its size; compressed XML is a quarter of its size."""
 _MIRRORED: Mapping[str, int] = MappingProxyType({"enwiki": 25_000_000_000, "simplewiki": 400_000_000})
 """Approximate bytes of a wiki's compressed dump, before its mirror is asked."""
 _OTHER_MIRRORED = 3_000_000_000
@@ -34,30 +34,30 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 async def check_home(scene: Inspection) -> Sequence[CheckResult]:
-    """Check that the folder exists and can be written, and by whom it can be read."""
+    """Check that the folder exists and can be written, and who can read it."""
     folder = scene.settings.home
     if not folder.exists():
         await asyncio.to_thread(probe_folder, next(path for path in folder.parents if path.exists()))
-        return (CheckResult("ok", f"Home: {folder} is not there yet; the first `footnote ingest` makes it."),)
+        return (CheckResult("ok", f"Home: {folder} does not exist yet; the first `footnote ingest` creates it."),)
     await asyncio.to_thread(probe_folder, folder)
     if folder.stat().st_mode & _OTHERS:
-        hint = f"`chmod 700 {folder}` keeps the record from them."
+        hint = f"`chmod 700 {folder}` prevents that."
         return (CheckResult("warn", f"Home: {folder} can be opened by other users of this machine.", hint),)
     return (CheckResult("ok", f"Home: {folder} can be written."),)
 
 
 async def check_lock(scene: Inspection) -> Sequence[CheckResult]:
-    """Check who owns the home."""
+    """Check which process has the home open."""
     if scene.owner is None:
         return (CheckResult("ok", "Lock: no process has the home open."),)
     if scene.serving:
-        return (CheckResult("ok", f"Lock: a server has the home open and answers ({scene.owner})."),)
+        return (CheckResult("ok", f"Lock: a server has the home open and responds ({scene.owner})."),)
     hint = "Other commands wait for it. Stop it if it should not run; restart a server of another version."
-    return (CheckResult("warn", f"Lock: the home is held by {scene.owner}, which is not a server that answers.", hint),)
+    return (CheckResult("warn", f"Lock: {scene.owner} has the home open, and is not a server that responds.", hint),)
 
 
 async def check_disk(scene: Inspection) -> Sequence[CheckResult]:
-    """Check that there is room for what is to come."""
+    """Check that there is enough disk space for what will be written."""
     need = await asyncio.to_thread(estimate_bytes, scene)
     return (room(free_bytes(scene.settings.home), need),)
 
@@ -66,17 +66,17 @@ async def check_clock(scene: Inspection) -> Sequence[CheckResult]:
     """Check that this machine's clock agrees with other clocks, and with the record."""
     ahead = {}
     if scene.settings.home.exists():
-        with suppress(StorageError):  # the check of the home tells of it
+        with suppress(StorageError):  # the check of the home reports it
             seconds = await asyncio.to_thread(probe_folder, scene.settings.home)
-            ahead["the clock of home's file system"] = timedelta(seconds=seconds)
+            ahead["the clock of the home's file system"] = timedelta(seconds=seconds)
     if scene.clocks and scene.clocks.server:
         ahead["the database server's clock"] = scene.clocks.server - scene.now
     if scene.clocks and scene.clocks.newest and scene.clocks.newest > scene.now:
         ahead["the last entry of the record"] = scene.clocks.newest - scene.now
-    hint = "Set this machine's clock by a time server; nights and daily budgets depend on it."
+    hint = "Synchronise this machine's clock; nightly refreshes and daily budgets depend on it."
     wrong = [f"{what} is {_apart(skew)} this machine's" for what, skew in ahead.items() if abs(skew) > SKEW]
     if wrong:
-        return tuple(CheckResult("fail", f"Clock: {said}.", hint) for said in wrong)
+        return tuple(CheckResult("fail", f"Clock: {skew}.", hint) for skew in wrong)
     local = scene.now.astimezone(scene.settings.zone)
     return (CheckResult("ok", f"Clock: it is {local:%Y-%m-%d %H:%M} in {scene.settings.timezone}."),)
 
@@ -84,20 +84,20 @@ async def check_clock(scene: Inspection) -> Sequence[CheckResult]:
 def estimate_bytes(scene: Inspection) -> int:
     """Estimate how many bytes will be written: a night's changes, a migration's copy, dumps. Blocks."""
     folder = scene.settings.home
-    held = used_bytes(folder) if folder.exists() else 0
+    used = used_bytes(folder) if folder.exists() else 0
     copy = scene.file.bytes if scene.file and scene.file.revision == "older" else 0
     known = {info.name for info in scene.corpora or () if info.passages}
     sources = [corpus.source for corpus in scene.settings.corpus if corpus.name not in known]
     dumps = [source for source in sources if isinstance(source, WikipediaSettings)]
-    return max(_FLOOR, held // _SHARE) + copy + sum(map(_grown, dumps))
+    return max(_FLOOR, used // _SHARE) + copy + sum(map(_grown, dumps))
 
 
 def room(free: int, need: int) -> CheckResult:
-    said = f"Disk: {format_bytes(free)} free, and about {format_bytes(need)} may be needed."
+    message = f"Disk: {format_bytes(free)} free, and about {format_bytes(need)} may be needed."
     if free >= need:
-        return CheckResult("ok", said)
+        return CheckResult("ok", message)
     hint = "Free some space, or move home to another disk."
-    return CheckResult("fail" if free < _FLOOR else "warn", said, hint)
+    return CheckResult("fail" if free < _FLOOR else "warn", message, hint)
 
 
 def format_bytes(count: int) -> str:
@@ -108,7 +108,7 @@ def format_bytes(count: int) -> str:
 
 
 def _grown(source: WikipediaSettings) -> int:
-    """Estimate the size of a dump's passages; a mirrored dump is kept beside them."""
+    """Estimate the size of a dump's passages; a mirrored dump is stored next to them."""
     most = max(_GROWTH.values())
     if source.dump is None:
         return _MIRRORED.get(source.wiki, _OTHER_MIRRORED) * (1 + most)
@@ -128,12 +128,12 @@ _RESTORE = "Restore it from a backup, or move the whole folder away and ingest a
 
 
 async def check_database(scene: Inspection) -> Sequence[CheckResult]:
-    """Check that it can be read and written, is of this version, and is whole."""
+    """Check that the database can be read and written, fits this version, and is whole."""
     if scene.fault:
         return await _report_database_fault(scene, scene.fault)
     if scene.file is None:
-        there = bool(scene.settings.database)
-        return (CheckResult("ok", "Database: PostgreSQL answers." if there else "Database: none yet."),)
+        answers = "PostgreSQL responds" if scene.settings.database else "none yet"
+        return (CheckResult("ok", f"Database: {answers}."),)
     if scene.file.faults:
         return (CheckResult("fail", f"Database: it is damaged: {scene.file.faults[0]}.", _RESTORE),)
     if scene.file.unwritable:
@@ -142,21 +142,21 @@ async def check_database(scene: Inspection) -> Sequence[CheckResult]:
 
 
 async def _report_database_fault(scene: Inspection, fault: Exception) -> Sequence[CheckResult]:
-    """Report why it cannot be used; where that holds for all of home, in the words of its own check."""
+    """Report why it cannot be used; if the whole home is unusable, with the error of its own check."""
     if isinstance(fault, HomeUnusable) and scene.settings.home.exists():
         await asyncio.to_thread(probe_folder, scene.settings.home)
     return report_error(fault)
 
 
 async def check_embedder(scene: Inspection) -> Sequence[CheckResult]:
-    """Check that the embedding model is there and intact."""
+    """Check that the embedding model is installed and intact."""
     chosen = scene.settings.embedding
-    found = await asyncio.to_thread(open_embedder, chosen.function, chosen.options, chosen.bits)
-    return (CheckResult("ok", f"Embedder: {found.name} is there."),)
+    embedder = await asyncio.to_thread(open_embedder, chosen.function, chosen.options, chosen.bits)
+    return (CheckResult("ok", f"Embedder: {embedder.name} is installed."),)
 
 
 async def check_vectors(scene: Inspection) -> Sequence[CheckResult]:
-    """Check that the Chroma server, where one is named, can be written, searched and cleaned, by a try."""
+    """Check that the Chroma server, if one is configured, can be written, searched and cleaned, by trying."""
     place = scene.settings.chroma_location
     if not isinstance(place, ChromaServer):
         return ()
@@ -165,46 +165,46 @@ async def check_vectors(scene: Inspection) -> Sequence[CheckResult]:
 
 
 async def check_indexes(scene: Inspection) -> Sequence[CheckResult]:
-    """Check that both indexes hold what the database lists, made by this embedder and version, and can be searched."""
+    """Check that both indexes match the database, the embedder and the version, and can be searched."""
     passages = sum(info.passages for info in scene.corpora or ())
     if not passages and scene.owner is None and scene.settings.home.exists():
         await asyncio.to_thread(_refuse_lost_database, scene)
     if scene.corpora is None:
         return ()
     if not passages:
-        begin = explain_nothing_ingested(scene.settings.sources).hint
-        return (CheckResult("warn", "Indexes: nothing is ingested yet, so nothing can be answered.", begin),)
+        hint = explain_nothing_ingested(scene.settings.sources).hint
+        return (CheckResult("warn", "Indexes: nothing is ingested yet, so nothing can be answered.", hint),)
     corpora = "1 corpus" if len(scene.corpora) == 1 else f"{len(scene.corpora)} corpora"
-    said = f"{format_count(passages, 'passage')} of {corpora}{_tell_lazy(scene.corpora)}"
+    content = f"{format_count(passages, 'passage')} of {corpora}{_describe_lazy(scene.corpora)}"
     if scene.serving:
         await _search_through_server(scene)
-        return (CheckResult("ok", f"Indexes: {said} can be searched through the server."),)
+        return (CheckResult("ok", f"Indexes: {content} can be searched through the server."),)
     if scene.owner is not None:
-        return (CheckResult("ok", f"Indexes: {said}; checked by the process that has the home open."),)
+        return (CheckResult("ok", f"Indexes: {content}; the process that has the home open checks them."),)
     reasons = await asyncio.to_thread(_find_stale, scene)
     if reasons:
         return tuple(CheckResult("fail", f"Indexes: {reason}", REINDEX_HINT) for reason in reasons)
-    return (CheckResult("ok", f"Indexes: {said} can be searched."),)
+    return (CheckResult("ok", f"Indexes: {content} can be searched."),)
 
 
 async def check_followers(scene: Inspection) -> Sequence[CheckResult]:
-    """Tell how far the homes that share a database have followed it."""
+    """Check how far the homes that share a database have followed it."""
     if not (scene.settings.database and scene.followers):
         return ()
-    behind = [one for one in scene.followers if one.lacks]
-    said = f"Homes: {format_count(len(scene.followers), 'home')} follow the database"
+    behind = [follower for follower in scene.followers if follower.lacks]
+    counted = f"Homes: {format_count(len(scene.followers), 'home')} follow the database"
     if not behind:
-        return (CheckResult("ok", f"{said}, all to its last change."),)
-    most = max(behind, key=lambda one: one.lacks)
+        return (CheckResult("ok", f"{counted}, all to its last change."),)
+    most = max(behind, key=lambda follower: follower.lacks)
     age = _format_seconds((scene.now - most.seen).total_seconds())
-    told = f"{said}; {len(behind)} of them not to its last change: one lacks {most.lacks:,}, seen {age} ago."
-    hint = "A home that serves follows within a minute, another when it is opened; one that is gone is forgotten."
-    return (CheckResult("ok" if most.seen > scene.now - _FOLLOWING else "warn", told, hint),)
+    message = f"{counted}; {len(behind)} of them not to its last change: one lacks {most.lacks:,}, seen {age} ago."
+    hint = "A serving home follows within a minute, others when they are opened; deleted homes are forgotten."
+    return (CheckResult("ok" if most.seen > scene.now - _FOLLOWING else "warn", message, hint),)
 
 
-def _tell_lazy(corpora: Sequence[CorpusInfo]) -> str:
-    told = {DenseMode.LAZY: "embedded as it is asked for", DenseMode.OFF: "found by words alone"}
-    some = [f"{info.name} is {told[info.dense]}" for info in corpora if info.dense in told]
+def _describe_lazy(corpora: Sequence[CorpusInfo]) -> str:
+    modes = {DenseMode.LAZY: "embedded on demand", DenseMode.OFF: "found by words alone"}
+    some = [f"{info.name} is {modes[info.dense]}" for info in corpora if info.dense in modes]
     return f" ({', '.join(some)})" if some else ""
 
 
@@ -235,10 +235,10 @@ def _check_revision(scene: Inspection) -> CheckResult:
         hint = "Upgrade this Footnote. Nothing was changed."
         return CheckResult("fail", "Database: it was written by a newer Footnote.", hint)
     if file.revision == "older":
-        hint = "The next command that writes copies it and brings it up to date."
+        hint = "The next command that writes upgrades it, after making a copy."
         return CheckResult("warn", "Database: it was written by an older Footnote.", hint)
     if not file.whole:
         hint = "`sqlite3 footnote.db 'PRAGMA quick_check'` in home checks all of it."
-        said = f"Database: {format_bytes(file.bytes)} can be written; too large to be checked whole here."
-        return CheckResult("warn", said, hint)
+        message = f"Database: {format_bytes(file.bytes)} can be written; too large to be checked whole here."
+        return CheckResult("warn", message, hint)
     return CheckResult("ok", f"Database: {format_bytes(file.bytes)}, whole, and can be written.")

@@ -1,4 +1,4 @@
-"""Check what reads documents besides this process: tesseract, LibreOffice, a Ray cluster."""
+"""Check the programs that read documents for Footnote: tesseract, LibreOffice, a Ray cluster."""
 
 import asyncio
 import subprocess
@@ -12,20 +12,20 @@ from ingest.types import Engine, SourceUnavailable
 _SECONDS = 20.0
 
 Ask = Callable[[Sequence[str]], str]
-"""Call a program, and return what it says."""
+"""Calls a program, and returns its output."""
 
 
 async def check_reader_programs(scene: Inspection) -> Sequence[CheckResult]:
-    """Check that what `[ingest]` lets readers call is there, with the languages that it names."""
+    """Check that the programs enabled in `[ingest]` are installed, with its languages."""
     return await asyncio.to_thread(lambda: tuple(examine_programs(scene.settings.ingest.programs)))
 
 
 async def check_engine(scene: Inspection) -> Sequence[CheckResult]:
-    """Check that a Ray cluster computes, where `[ingest]` names it."""
-    given = scene.settings.ingest
-    if given.engine == "local":
+    """Check that a Ray cluster computes, if `[ingest]` names one."""
+    settings = scene.settings.ingest
+    if settings.engine == "local":
         return ()
-    engine = RayEngine(given.ray_address)
+    engine = RayEngine(settings.ray_address)
     try:
         return (await asyncio.to_thread(examine_engine, engine),)
     finally:
@@ -33,7 +33,7 @@ async def check_engine(scene: Inspection) -> Sequence[CheckResult]:
 
 
 def examine_engine(engine: Engine) -> CheckResult:
-    """Have it do a little work. Blocks."""
+    """Run a little work on it. Blocks."""
     try:
         list(engine.map(len, [b""]))
     except SourceUnavailable as error:
@@ -46,14 +46,14 @@ def examine_programs(
     find: Callable[[Sequence[str]], str | None] = find_program,
     ask: Ask | None = None,
 ) -> Iterator[CheckResult]:
-    """Yield what is found out of each program that may be called. Blocks."""
+    """Yield the result of each enabled program. Blocks."""
     if programs.ocr:
         yield _examine_ocr(programs.ocr_languages, find((OCR_COMMAND,)), ask or _ask)
     if programs.libreoffice:
         path = find(OFFICE_COMMANDS)
         hint = "Install it (Debian: libreoffice-writer-nogui, libreoffice-impress-nogui), or set libreoffice = false."
         if path is None:
-            yield CheckResult("fail", "LibreOffice: it is not there, and .doc, .ppt and .rtf are not read.", hint)
+            yield CheckResult("fail", "LibreOffice: it is not installed, so .doc, .ppt and .rtf are not read.", hint)
         else:
             yield CheckResult("ok", f"LibreOffice: {path} opens .doc, .ppt and .rtf.")
 
@@ -61,13 +61,13 @@ def examine_programs(
 def _examine_ocr(languages: Sequence[str], path: str | None, ask: Ask) -> CheckResult:
     if path is None:
         hint = "Install it (Debian: tesseract-ocr), or set ocr = false in [ingest]."
-        return CheckResult("fail", "Scanned pages: tesseract is not there, and they are not read.", hint)
-    known = set(ask([path, "--list-langs"]).split())
-    missing = [name for name in languages if name not in known]
+        return CheckResult("fail", "Scanned pages: tesseract is not installed, so they are not read.", hint)
+    installed = set(ask([path, "--list-langs"]).split())
+    missing = [name for name in languages if name not in installed]
     if missing:
         packages = ", ".join(f"tesseract-ocr-{name.replace('_', '-')}" for name in missing)
         hint = f"Install them (Debian: {packages}), or change ocr_languages in [ingest]."
-        return CheckResult("fail", f"Scanned pages: tesseract does not know {', '.join(missing)}.", hint)
+        return CheckResult("fail", f"Scanned pages: tesseract lacks {', '.join(missing)}.", hint)
     return CheckResult("ok", f"Scanned pages: tesseract reads them, in {', '.join(languages)}.")
 
 

@@ -1,4 +1,4 @@
-"""Check what the bot reads from and talks to: sources, git, the model's server, our own port."""
+"""Check what the bot connects to: sources, git, the model's server, the search engine, our own port."""
 
 import asyncio
 import os
@@ -23,11 +23,11 @@ from pipeline.llm.model import Budget, BudgetMeter, ChatMessage, ModelCall
 from pipeline.llm.model_client import validate_settings
 from pipeline.llm.model_settings import ModelSettings
 
-_MOUNT_HINT = "Correct the path in footnote.toml, or mount what belongs there; what was read from it is kept."
+_MOUNT_HINT = "Correct the path in footnote.toml, or mount the missing volume; documents that were read stay indexed."
 
 
 async def check_sources(scene: Inspection) -> Sequence[CheckResult]:
-    """Check that each source can be opened here: its folder or file is there, its secrets are set."""
+    """Check that each source can be opened here: its folder or file exists, its secrets are set."""
     return await asyncio.to_thread(
         examine_sources,
         scene.settings.sources,
@@ -36,30 +36,30 @@ async def check_sources(scene: Inspection) -> Sequence[CheckResult]:
 
 
 def examine_sources(given: Mapping[str, SourceSettings], around: SourceContext) -> tuple[CheckResult, ...]:
-    """Return what each source lacks, or that all are well. Blocks."""
-    found = tuple(fault for corpus, source in given.items() if (fault := _find_source_fault(corpus, source, around)))
-    if found or not given:
-        return found
+    """Return what each source lacks, or that all can be opened. Blocks."""
+    faults = tuple(fault for corpus, source in given.items() if (fault := _find_source_fault(corpus, source, around)))
+    if faults or not given:
+        return faults
     kinds = ", ".join(f"{corpus} ({source.type.replace('_', ' ')})" for corpus, source in given.items())
-    away = [corpus for corpus, source in given.items() if not any(isinstance(value, Path) for _, value in source)]
-    said = f"Sources: the servers of {', '.join(away)} were not asked; `footnote ingest all` asks them."
-    unasked = [CheckResult("skip", said)] if away else []
+    remote = [corpus for corpus, source in given.items() if not any(isinstance(value, Path) for _, value in source)]
+    message = f"Sources: the servers of {', '.join(remote)} were not contacted; `footnote ingest all` does."
+    unchecked = [CheckResult("skip", message)] if remote else []
     return (
         CheckResult("ok", f"Sources: {format_count(len(given), 'source')} can be opened: {kinds}."),
-        *unasked,
+        *unchecked,
     )
 
 
 def _find_source_fault(corpus: str, source: SourceSettings, around: SourceContext) -> CheckResult | None:
     for path in (value for _, value in source if isinstance(value, Path)):
         if not path.exists():
-            return CheckResult("fail", f"Sources: {corpus} is read from {path}, which is not there.", _MOUNT_HINT)
+            return CheckResult("fail", f"Sources: {corpus} is read from {path}, which does not exist.", _MOUNT_HINT)
         if not os.access(path, os.R_OK | (os.X_OK if path.is_dir() else 0)):
-            hint = "Let the user that Footnote runs as read it."
-            return CheckResult("fail", f"Sources: {corpus} is read from {path}, which may not be read.", hint)
+            hint = "Make it readable by the user running Footnote."
+            return CheckResult("fail", f"Sources: {corpus} is read from {path}, which cannot be read.", hint)
     try:
         open_source(source, around)
-    except Exception as error:  # noqa: BLE001 - whatever keeps a source from being opened is a finding
+    except Exception as error:  # noqa: BLE001 - any error of opening a source is a finding
         fault = explain_error(error)
         return CheckResult("fail", f"Sources: {corpus}: {fault.message}", fault.hint)
     return None
@@ -69,7 +69,7 @@ _GIT_SECONDS = 10.0
 
 
 async def check_git(scene: Inspection) -> Sequence[CheckResult]:
-    """Check that git is there and new enough, where a corpus is read from a repository."""
+    """Check that git is installed and new enough, if a corpus is read from a repository."""
     named = [name for name, source in scene.settings.sources.items() if isinstance(source, GitSettings)]
     if not named:
         return ()
@@ -80,13 +80,13 @@ def _check_git_version(path: str | None, named: str) -> CheckResult:
     try:
         if path is None:
             raise git_program.make_git_missing()
-        said = subprocess.run(  # noqa: S603 - the program that `which` found
+        version = subprocess.run(  # noqa: S603 - the program that `which` found
             [path, "--version"], capture_output=True, text=True, timeout=_GIT_SECONDS, check=False, cwd=Path(os.sep)
         ).stdout
-        git_program.refuse_old_git(said)
+        git_program.refuse_old_git(version)
     except SourceUnavailable as error:
         return CheckResult("fail", f"Git: {error}", error.hint)
-    return CheckResult("ok", f"Git: {said.strip()} reads {named}.")
+    return CheckResult("ok", f"Git: {version.strip()} reads {named}.")
 
 
 MODEL_SECONDS = 15.0
@@ -96,30 +96,30 @@ _PROBE = ModelCall("query", (ChatMessage("user", "Say yes."),), max_tokens=_PROB
 
 
 async def check_model(scene: Inspection) -> Sequence[CheckResult]:
-    """Check that the configured model answers a word. None is needed."""
+    """Check that the configured model replies. A model is optional."""
     values = scene.settings.model
     if not values.configured:
         return (CheckResult("ok", "Model: none; answers are quoted from the documents."),)
     plain = _with_short_timeouts(values.plain())
     validate_settings(plain)
     async with scene.open_model(plain) as llm:
-        with suppress(ModelRefused):  # to refuse is to answer
+        with suppress(ModelRefused):  # a refusal is a reply, too
             await llm.complete(_PROBE, BudgetMeter(Budget()))
-    said = f"Model: {values.names} at {plain.server} answers; `footnote doctor --model` tries how well."
-    return (CheckResult("ok", said),)
+    message = f"Model: {values.names} at {plain.server} replies; `footnote doctor --model` measures how well."
+    return (CheckResult("ok", message),)
 
 
 async def check_search_engine(scene: Inspection) -> Sequence[CheckResult]:
-    """Check that the configured search engine names a page. None is needed."""
+    """Check that the configured search engine finds a page. An engine is optional."""
     web = open_web_search(scene.settings.search_engine)
     if web is None:
         return ()
     with web:
-        found = await web.find(_PROBE_QUERY, 1)
-    where = f"Search engine: {scene.settings.search_engine.type}"
-    if not found:
-        return (CheckResult("warn", f"{where} finds nothing.", "Look which engines it asks, and whether they answer."),)
-    return (CheckResult("ok", f"{where} answers; its pages are the corpus {web.corpus}."),)
+        results = await web.find(_PROBE_QUERY, 1)
+    name = f"Search engine: {scene.settings.search_engine.type}"
+    if not results:
+        return (CheckResult("warn", f"{name} finds nothing.", "Check that the engines it uses respond."),)
+    return (CheckResult("ok", f"{name} responds; its pages are the corpus {web.corpus}."),)
 
 
 async def check_port(scene: Inspection) -> Sequence[CheckResult]:
@@ -131,8 +131,8 @@ async def check_port(scene: Inspection) -> Sequence[CheckResult]:
     try:
         await asyncio.to_thread(_try_port, host, number)
     except OSError as error:
-        hint = "Stop what listens there, or set another host or port under [http]."
-        return (CheckResult("fail", f"Port: nothing can listen at {place}: {error.strerror or error}.", hint),)
+        hint = "Stop the program that listens there, or set another host or port under [http]."
+        return (CheckResult("fail", f"Port: cannot listen at {place}: {error.strerror or error}.", hint),)
     return (CheckResult("ok", f"Port: {place} is free."),)
 
 

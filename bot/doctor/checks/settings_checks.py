@@ -1,4 +1,4 @@
-"""Check what the settings mean together: who reads what, which channels search what, when the next night is."""
+"""Check the settings in combination: who reads what, which channels search what, when the next refresh is."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
@@ -16,20 +16,21 @@ from storage.types import CorpusInfo, is_web_corpus
 WEB_SYSTEM = "search-engine"
 _READERS_HINT = "Name channels or people in its visible_to, as under [[corpus]] in footnote.toml."
 
-_EMPTY_HINT = "Look into its source; `footnote ingest` says what it cannot read, and why."
+_EMPTY_HINT = "Check its source; `footnote ingest` reports unreadable documents with reasons."
 
 
 async def check_corpora(scene: Inspection) -> Sequence[CheckResult]:
     """Check that each corpus has a reader, and was ingested."""
-    found, indexed = tuple(_check_each_corpus(scene)), _find_indexed(scene)
-    if found or indexed is None:
-        return found
+    results = tuple(_check_each_corpus(scene))
+    indexed = _find_indexed(scene)
+    if results or indexed is None:
+        return results
     if not (indexed or scene.settings.corpus):
-        return (CheckResult("ok", "Corpora: none is there yet."),)
+        return (CheckResult("ok", "Corpora: none yet."),)
     if unread := _list_unread(scene.settings, indexed):
-        said = f"Corpora: each is read in; the terminal alone reads {', '.join(unread)}, as no platform is configured."
-        return (CheckResult("ok", said),)
-    return (CheckResult("ok", "Corpora: each is read in, and by somebody."),)
+        message = f"Corpora: all ingested; only the terminal reads {', '.join(unread)}, as no platform is configured."
+        return (CheckResult("ok", message),)
+    return (CheckResult("ok", "Corpora: all ingested, and each has readers."),)
 
 
 async def check_channels(scene: Inspection) -> Sequence[CheckResult]:
@@ -38,50 +39,50 @@ async def check_channels(scene: Inspection) -> Sequence[CheckResult]:
 
 
 async def check_systems(scene: Inspection) -> Sequence[CheckResult]:
-    """Check that there are the systems that settings name, for all and by channel."""
+    """Check that the configured systems exist, in general and by channel."""
     named = {"system": scene.settings.system} | {channel.id: channel.system for channel in scene.settings.channel}
-    return tuple(found for where, name in named.items() if name for found in _check_system(where, name))
+    return tuple(result for place, name in named.items() if name for result in _check_system(place, name))
 
 
 async def check_schedule(scene: Inspection) -> Sequence[CheckResult]:
-    """Check when the next night is, and whether it has anything to do."""
+    """Check when the next nightly refresh is, and whether it has a source."""
     settings, at = scene.settings, scene.settings.schedule.at
     if at is None:
-        return (CheckResult("ok", "Schedule: no night is set; `footnote ingest all` refreshes every source."),)
+        return (
+            CheckResult("ok", "Schedule: no nightly refresh is set; `footnote ingest all` refreshes every source."),
+        )
     if not settings.sources:
         hint = "Give a [[corpus]] a source, or empty [schedule] nightly."
-        return (CheckResult("warn", "Schedule: a night is set, and no corpus has a source to read in.", hint),)
+        return (CheckResult("warn", "Schedule: a nightly refresh is set, but no corpus has a source.", hint),)
     night = night_after(scene.now, at, settings.zone).astimezone(settings.zone)
     return (
-        CheckResult("ok", f"Schedule: the next night begins {night:%Y-%m-%d %H:%M} in {settings.timezone}."),
+        CheckResult("ok", f"Schedule: the next nightly refresh starts {night:%Y-%m-%d %H:%M} in {settings.timezone}."),
         *_check_admin_channel(settings),
     )
 
 
 async def check_prices(scene: Inspection) -> Sequence[CheckResult]:
-    """Check that a limit of cost can be applied: a model without a price costs nothing, as far as is known."""
+    """Check that a cost limit can be applied: without a price, the cost of a model is unknown."""
     limit, model = scene.settings.limits.cost_per_month, scene.settings.model
     if not limit or not model.configured:
         return ()
     asked = {model.name, *(stage.name for stage in model.stages.values() if stage.name)}
     unpriced = ", ".join(sorted(name for name in asked - model.prices.keys() if name))
     if not unpriced:
-        return (CheckResult("ok", f"Limits: cost_per_month is {limit:g}, and each model has its price."),)
-    hint = "Add [model.prices] for it, what a million tokens cost, or set a limit of tokens instead."
-    return (
-        CheckResult("warn", f"Limits: cost_per_month limits nothing that {unpriced} costs: it has no price.", hint),
-    )
+        return (CheckResult("ok", f"Limits: cost_per_month is {limit:g}, and each model has a price."),)
+    hint = "Add its price of a million tokens under [model.prices], or limit tokens instead."
+    return (CheckResult("warn", f"Limits: cost_per_month does not limit {unpriced}, which has no price.", hint),)
 
 
 async def check_platforms(scene: Inspection) -> Sequence[CheckResult]:
-    """Tell where no platform is configured."""
+    """Report if no platform is configured."""
     if not list_configured_platforms(scene.settings):
-        return (CheckResult("ok", "Platforms: none is configured; the terminal answers all the same."),)
+        return (CheckResult("ok", "Platforms: none is configured; the terminal answers nevertheless."),)
     return ()
 
 
 def build_platform_check(entry: PlatformEntry) -> HealthCheck:
-    """Return the check of a platform: of its secrets' shape and, where nothing is wrong with that, by using them."""
+    """Return the check of a platform: of the form of its secrets and, if that is right, by using them."""
 
     async def check_platform(scene: Inspection) -> Sequence[CheckResult]:
         if not entry.read(scene.settings).configured:
@@ -90,49 +91,49 @@ def build_platform_check(entry: PlatformEntry) -> HealthCheck:
         if not faults:
             check: HealthCheck = entry.check
             return await check(scene)
-        left = CheckResult("skip", f"{entry.title}: it was not asked anything, for that needs its secrets.")
-        return (*(CheckResult("fail", str(fault), fault.hint) for fault in faults), left)
+        skipped = CheckResult("skip", f"{entry.title}: not contacted, as that needs its secrets.")
+        return (*(CheckResult("fail", str(fault), fault.hint) for fault in faults), skipped)
 
     return check_platform
 
 
 async def check_pages(scene: Inspection) -> Sequence[CheckResult]:
-    """Check that the pages show the record to nobody who did not sign in, and that who signs in is not overheard."""
+    """Check that the pages need signing in beyond this machine, and are not served without TLS."""
     pages = scene.settings.pages
     if not pages.enabled:
         return ()
     if fault := find_exposure(scene.settings):
         return (CheckResult("fail", f"Pages: {fault}", fault.hint),)
     if pages.host in LOOPBACK:
-        return (CheckResult("ok", f"Pages: they are served on this machine, at {pages.host}:{pages.port}."),)
-    hint = "Put a proxy with TLS before them, and let them listen where it alone reaches them."
-    return (CheckResult("warn", "Pages: they are served beyond this machine, without TLS of their own.", hint),)
+        return (CheckResult("ok", f"Pages: served on this machine, at {pages.host}:{pages.port}."),)
+    hint = "Put a proxy with TLS in front of them, and let them listen where only the proxy reaches them."
+    return (CheckResult("warn", "Pages: served beyond this machine, without TLS of their own.", hint),)
 
 
 async def check_programs(scene: Inspection) -> Sequence[CheckResult]:
-    """Check that programs which may ask over MCP can, that each reads something, and that none is overheard."""
+    """Check that the programs of MCP can connect safely, and that each may read a corpus."""
     return tuple(_check_tokens(scene.settings))
 
 
 def _check_tokens(settings: Settings) -> Iterator[CheckResult]:
-    given, named = settings.mcp, {one for one in settings.readers if is_mcp_reader(one)}
-    known = {one for token in given.tokens for one in list_token_ids(token.name, token.groups)}
-    for token in given.tokens:
+    mcp, named = settings.mcp, {reader for reader in settings.readers if is_mcp_reader(reader)}
+    known = {name for token in mcp.tokens for name in list_token_ids(token.name, token.groups)}
+    for token in mcp.tokens:
         if not named.intersection(list_token_ids(token.name, token.groups)):
-            hint = f'Name "{MCP}:{TOKENS}/{token.name}" in the visible_to of a [[corpus]], or take the token away.'
+            hint = f'Name "{MCP}:{TOKENS}/{token.name}" in the visible_to of a [[corpus]], or remove the token.'
             yield CheckResult("warn", f"MCP: the token {token.name} may read nothing.", hint)
     for name in sorted(named - known):
-        yield CheckResult("warn", f"MCP: visible_to names {name}, and no token of [mcp] is that.", "Correct it.")
-    if not given.enabled:
+        yield CheckResult("warn", f"MCP: visible_to names {name}, but [mcp] has no such token.", "Correct it.")
+    if not mcp.enabled:
         return
-    if not given.tokens:
+    if not mcp.tokens:
         hint = "`footnote mcp token NAME` makes a token, or set enabled = false."
-        yield CheckResult("warn", "MCP: it is enabled, and there is no token: nobody can ask.", hint)
+        yield CheckResult("warn", "MCP: it is enabled, but has no token, so no program can ask.", hint)
     elif settings.http.host in LOOPBACK:
         yield CheckResult("ok", f"MCP: programs may ask at http://{settings.http.host}:{settings.http.port}/mcp.")
-    elif not given.hosts:
-        hint = 'Name what programs reach it by, such as hosts = ["footnote.example.com"].'
-        yield CheckResult("warn", "MCP: it is served beyond this machine, and hosts under [mcp] names nothing.", hint)
+    elif not mcp.hosts:
+        hint = 'Name the host that programs use, such as hosts = ["footnote.example.com"].'
+        yield CheckResult("warn", "MCP: served beyond this machine, but hosts under [mcp] is empty.", hint)
 
 
 def list_configured_platforms(settings: Settings) -> frozenset[str]:
@@ -140,7 +141,7 @@ def list_configured_platforms(settings: Settings) -> frozenset[str]:
 
 
 def _find_indexed(scene: Inspection) -> Mapping[str, CorpusInfo] | None:
-    """Return what was read in, by name: nothing where no database was made yet; None where it cannot be told."""
+    """Return the ingested corpora by name: empty without a database; None if unknown."""
     unmade = not (scene.settings.database or scene.file or scene.fault)
     infos = () if scene.corpora is None and unmade else scene.corpora
     return None if infos is None else {info.name: info for info in infos}
@@ -154,27 +155,27 @@ def _check_each_corpus(scene: Inspection) -> Iterator[CheckResult]:
     settings, indexed = scene.settings, _find_indexed(scene)
     if list_configured_platforms(settings):
         for name in _list_unread(settings, indexed or ()):
-            yield CheckResult("warn", f"Corpora: nobody but the terminal may read {name}.", _READERS_HINT)
+            yield CheckResult("warn", f"Corpora: only the terminal may read {name}.", _READERS_HINT)
     for corpus in settings.corpus:
         info = (indexed or {}).get(corpus.name)
         if indexed is not None and not (info and info.refreshed):
             how = "all" if corpus.source else f"folder PATH --corpus {corpus.name}"
-            said = f"Corpora: {corpus.name} has not been read in to its end."
-            yield CheckResult("warn", said, f"Run `footnote ingest {how}`.")
+            message = f"Corpora: {corpus.name} has not been ingested completely."
+            yield CheckResult("warn", message, f"Run `footnote ingest {how}`.")
         if corpus.dense and info and info.passages and info.dense.value != corpus.dense:
-            said = f"Corpora: {corpus.name} is {info.dense.value} until its next refresh makes it {corpus.dense}."
-            yield CheckResult("warn", said, "Run `footnote ingest all`, or wait for the night.")
+            message = f"Corpora: {corpus.name} is {info.dense.value} until its next refresh makes it {corpus.dense}."
+            yield CheckResult("warn", message, "Run `footnote ingest all`, or wait for the nightly refresh.")
     for name, info in (indexed or {}).items():
         if info.refreshed and not info.passages:
             lost = f"; {format_count(info.failures, 'document')} could not be read" if info.failures else ""
-            yield CheckResult("warn", f"Corpora: {name} was read in, and holds nothing{lost}.", _EMPTY_HINT)
+            yield CheckResult("warn", f"Corpora: {name} was ingested, but is empty{lost}.", _EMPTY_HINT)
 
 
-def _check_system(where: str, name: str) -> Iterator[CheckResult]:
+def _check_system(place: str, name: str) -> Iterator[CheckResult]:
     try:
         find_system(name)
     except UnknownSystem as error:
-        yield CheckResult("fail", f"Systems: {where} names “{name}”. {error}", error.hint)
+        yield CheckResult("fail", f"Systems: {place} names “{name}”. {error}", error.hint)
 
 
 def _check_each_channel(scene: Inspection) -> Iterator[CheckResult]:
@@ -183,19 +184,15 @@ def _check_each_channel(scene: Inspection) -> Iterator[CheckResult]:
     for channel in settings.channel:
         for name in channel.corpora or ():
             if scene.corpora is not None and name not in indexed and not is_web_corpus(name):
-                hint = f"Read it in: `footnote ingest folder PATH --corpus {name}`."
-                yield CheckResult(
-                    "warn", f"Channels: {channel.id} is to be answered from {name}, which is empty.", hint
-                )
+                hint = f"Ingest it: `footnote ingest folder PATH --corpus {name}`."
+                yield CheckResult("warn", f"Channels: {channel.id} has the corpus {name}, which is empty.", hint)
             if not {channel.id, "*"} & set(settings.visible_to.get(name, ())):
-                hint = f'Add "{channel.id}" to visible_to of {name}, or take {name} out of the channel\'s corpora.'
+                hint = f'Add "{channel.id}" to visible_to of {name}, or remove {name} from the channel\'s corpora.'
                 yield CheckResult("warn", f"Channels: {channel.id} names {name}, which may not be read there.", hint)
         web = settings.search_engine.corpus
         if web and channel.system == WEB_SYSTEM and not _may_read_web(channel, settings.search_engine.visible_to, web):
             hint = f"Add it to [search_engine] visible_to, and {web} to its corpora if it has any."
-            what = (
-                f"Channels: {channel.id} has the system {WEB_SYSTEM}, and may not read the web: it reads its corpora."
-            )
+            what = f"Channels: {channel.id} has the system {WEB_SYSTEM}, but may not read the web, only its corpora."
             yield CheckResult("warn", what, hint)
 
 
@@ -207,4 +204,4 @@ def _check_admin_channel(settings: Settings) -> Iterator[CheckResult]:
     channel = settings.schedule.admin_channel
     if channel and platform_of(channel) not in list_configured_platforms(settings):
         hint = f"Configure {platform_of(channel).capitalize()}, or empty [schedule] admin_channel."
-        yield CheckResult("warn", f"Schedule: the night's report cannot be posted to {channel}.", hint)
+        yield CheckResult("warn", f"Schedule: reports of nightly refreshes cannot be posted to {channel}.", hint)

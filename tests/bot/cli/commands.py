@@ -26,13 +26,11 @@ NO_MODEL_USED = dict.fromkeys(("llm_calls", "llm_rounds", "prompt_tokens", "cach
 
 
 def run(*arguments: str, house: FakeServices | None = None, typed: str = "") -> Result:
-    """Run a command in a house."""
     invocation = CliState(services=(house or FakeServices()).doors())
     return CliRunner().invoke(app, arguments, obj=invocation, input=typed, prog_name="footnote")
 
 
 def document(result: Result) -> dict[str, Any]:
-    """Return what a command printed, which must be one JSON document of the contract."""
     read: dict[str, Any] = json.loads(result.stdout)
     assert read.pop("schema") == 1
     return read

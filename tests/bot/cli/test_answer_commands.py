@@ -21,8 +21,6 @@ from tests.storage.stores import kept, opened
 
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
-    """Settings of a home with one answered question."""
-
     async def prepare() -> None:
         with opened(tmp_path / "home") as store:
             await refresh_corpus(PageSource(PAGES), "handbook", store, progress=lambda _: None)

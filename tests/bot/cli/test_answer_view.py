@@ -27,7 +27,6 @@ def _coloured(view: RenderableType) -> str:
 
 
 def test_an_answer_is_followed_by_its_numbered_sources() -> None:
-    """Title, section, date, link and the quoted line."""
     shown = _plain(render_answer(answered(), language="en", zone=UTC))
 
     assert [line.rstrip() for line in shown.splitlines()] == [
@@ -40,14 +39,12 @@ def test_an_answer_is_followed_by_its_numbered_sources() -> None:
 
 
 def test_a_source_without_an_address_is_named_by_its_file() -> None:
-    """So that it can be found all the same."""
     view = render_sources([citation(url="", date=None, section="")], zone=UTC)
 
     assert [line.rstrip() for line in _plain(view).splitlines()[:2]] == ["[1] Harbour", "    handbook: harbour.md"]
 
 
 def test_a_terminal_gets_links_and_a_pipe_gets_none() -> None:
-    """OSC 8, which terminals make clickable."""
     view = render_answer(answered(), language="en", zone=UTC)
 
     assert "\x1b]8;" in _coloured(view)
@@ -56,7 +53,6 @@ def test_a_terminal_gets_links_and_a_pipe_gets_none() -> None:
 
 
 def test_nothing_in_a_document_commands_the_terminal() -> None:
-    """Title, section, address, quote and text of a hostile page."""
     evil = "\x1b[2Jx\x1b]0;owned\x07\x9b31m\r"
     cited = citation(title=evil, section=evil, url="https://e.example/\x1b[2J", quote=evil, passage_text=evil)
     said = Answer(Status.ANSWERED, (AnsweredSentence(evil, (1,), note=evil),), (cited,))
@@ -73,14 +69,12 @@ def test_nothing_in_a_document_commands_the_terminal() -> None:
 
 
 def test_markup_in_a_document_is_text() -> None:
-    """Square brackets and colons mean nothing."""
     shown = _plain(render_answer(answered(text="[bold]x[/bold] :smile: [/nothing]"), language="en", zone=UTC))
 
     assert shown.startswith("[bold]x[/bold] :smile: [/nothing]")
 
 
 def test_notes_of_sources_that_disagree_are_shown() -> None:
-    """As they stand in the text."""
     sentence = AnsweredSentence("The quay opens at eight.", (1,), note="Harbour, 2026-03-01")
     done = answered(
         answer=Answer(Status.ANSWERED, (sentence,), (citation(),)),
@@ -91,7 +85,6 @@ def test_notes_of_sources_that_disagree_are_shown() -> None:
 
 
 def test_an_abstention_names_the_nearest_pages_in_the_language_of_the_question() -> None:
-    """A plain sentence, and where to look."""
     shown = _plain(render_answer(abstained(), language="de", zone=UTC))
 
     assert [line.rstrip() for line in shown.splitlines()] == [
@@ -105,7 +98,6 @@ def test_an_abstention_names_the_nearest_pages_in_the_language_of_the_question()
 
 @given(st.text(alphabet="港の開く時間は七時です。 the quay", max_size=300), st.integers(20, 120))
 def test_no_line_is_wider_than_the_terminal(text: str, width: int) -> None:
-    """Two columns for each character of Chinese, Japanese and Korean."""
     said = Answer(Status.ANSWERED, (AnsweredSentence(text, (1,)),), (citation(quote=text, title=text),))
     shown = _plain(render_answer(answered(answer=said, text=text), language="", zone=UTC), width)
 
@@ -113,12 +105,10 @@ def test_no_line_is_wider_than_the_terminal(text: str, width: int) -> None:
 
 
 def test_sources_can_be_shown_whole() -> None:
-    """The passage, not only the quoted sentence."""
     assert "It closes at nine." in _plain(render_sources([citation()], zone=UTC))
 
 
 def test_a_search_shows_where_each_passage_stands() -> None:
-    """And says so when there is none."""
     shown = _plain(render_hits([hit()]))
 
     assert shown.startswith("1. Harbour › Hours\n")
@@ -127,14 +117,12 @@ def test_a_search_shows_where_each_passage_stands() -> None:
 
 
 def test_days_are_told_in_the_time_zone_of_the_settings() -> None:
-    """Noon in London is the next day in Auckland."""
     assert format_date(DAY, UTC) == "2026-03-01"
     assert format_date(DAY, timezone(timedelta(hours=13))) == "2026-03-02"
     assert format_date(None, UTC) == ""
 
 
 def test_what_was_left_out_is_counted_in_the_language_of_the_question() -> None:
-    """Beneath the answer, in our own words."""
     said = replace(answered().answer, withheld=2)
     lines = [_plain(render_answer(answered(answer=said), language=name, zone=UTC)) for name in ("en", "de", "ja", "")]
 

@@ -28,7 +28,6 @@ DELIVERED = {
 
 
 def shown(kind: EntryKind, body: dict[str, Any], turn: str = "abc123") -> list[str]:
-    """Return the lines of one entry, without its heading."""
     console = Console(file=io.StringIO(), width=80, color_system=None, force_terminal=False)
     console.print(render_turn([LogEntry(turn, kind, body, at=DAY)], UTC))
     lines = [line.rstrip() for line in console.file.getvalue().splitlines()]
@@ -37,7 +36,6 @@ def shown(kind: EntryKind, body: dict[str, Any], turn: str = "abc123") -> list[s
 
 
 def test_a_delivery_says_where_and_word_for_word_what() -> None:
-    """Without what is not so."""
     assert shown(EntryKind.DELIVERED, DELIVERED) == [
         "  outcome: delivered",
         "  where: slack:T1/C1, thread 17.1",
@@ -51,7 +49,6 @@ def test_a_delivery_says_where_and_word_for_word_what() -> None:
 
 
 def test_an_answer_that_nobody_saw_says_why() -> None:
-    """And whom it was meant for."""
     body = DELIVERED | {"outcome": "undeliverable", "messages": [], "text": "", "left_out": "", "only_asker": True}
 
     assert shown(EntryKind.DELIVERED, body | {"thread": "", "why": "is_archived"}) == [
@@ -114,7 +111,6 @@ def test_an_answer_that_nobody_saw_says_why() -> None:
 def test_what_people_did_reads_as_one_line_and_its_facts(
     kind: EntryKind, body: dict[str, Any], expected: list[str]
 ) -> None:
-    """Who did what, and what else is known."""
     assert shown(kind, body) == expected
 
 
@@ -122,7 +118,6 @@ def test_what_people_did_reads_as_one_line_and_its_facts(
     "kind", [EntryKind.DELIVERED, EntryKind.EDITED, EntryKind.FEEDBACK, EntryKind.RECHECK, EntryKind.SETTING]
 )
 def test_what_another_version_wrote_can_be_read(kind: EntryKind) -> None:
-    """Nothing that it knew is hidden, and nothing commands the terminal."""
     lines = "\n".join(shown(kind, {"of tomorrow": "x\x1b[2Jy", "by": "\x1b[2Jme", "text": "\x07", "key": "\x07"}))
 
     assert "of tomorrow: xy" in lines
@@ -131,7 +126,6 @@ def test_what_another_version_wrote_can_be_read(kind: EntryKind) -> None:
 
 
 def test_the_document_of_a_channel_is_named_for_it() -> None:
-    """It is no answer; a turn's own has every kind of entry."""
     setting = LogEntry("slack:T1/C1", EntryKind.SETTING, {"key": "paused", "was": False, "now": True}, 9, DAY)
     channel = audit_view.build_turn_document([setting])
     turn = audit_view.build_turn_document([*logged(), LogEntry("abc123", EntryKind.DELIVERED, DELIVERED, 4, DAY)])

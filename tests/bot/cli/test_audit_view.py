@@ -44,7 +44,6 @@ CLOSED = {
 
 
 def shown(*bodies: dict, full: bool = False, indexed: dict | None = None, opening: dict | None = None) -> list[str]:
-    """Return the lines of a turn of these steps, the last of which closes it."""
     *steps, closed = bodies
     opened, _, end = logged()
     entries = [
@@ -62,7 +61,6 @@ def rendered(entries: list[LogEntry], *, full: bool = False, indexed: dict | Non
 
 
 def test_a_turn_reads_call_by_call() -> None:
-    """What was asked of whom, what it took, and the beginning of what came back."""
     search = {
         "stage": "search",
         "query": "quay",
@@ -88,7 +86,6 @@ def test_a_turn_reads_call_by_call() -> None:
 
 
 def test_in_full_nothing_is_left_out() -> None:
-    """Neither of the reply nor of what was asked and thought."""
     text = "\n".join(shown(VERIFY, CLOSED, full=True))
 
     assert "    Verdict: SUPPORTS" in text
@@ -98,7 +95,6 @@ def test_in_full_nothing_is_left_out() -> None:
 
 
 def test_claims_and_what_was_withheld_are_shown_with_why() -> None:
-    """This is the evidence view; here alone a claim that was not confirmed is read."""
     lines = shown(CLOSED)
     start = lines.index("claims")
 
@@ -119,7 +115,6 @@ def test_claims_and_what_was_withheld_are_shown_with_why() -> None:
 
 
 def test_found_passages_and_evidence_stand_with_their_words() -> None:
-    """Once in a story; as the record has them, or else the index of today."""
     hits = [[name, 1.0, "handbook", "harbour.md"] for name in ("p1", "p2", "p3", "p4", "p5", "p6", "p7")]
     search = {"stage": "search", "query": "quay", "hits": hits, "milliseconds": 3.0}
     cited = {"passage_id": "p1", "title": "Harbour\x1b[2J hours", "passage_text": "It opens at seven."}
@@ -162,26 +157,22 @@ def test_what_was_erased_is_told_as_such() -> None:
 
 
 def test_what_had_left_a_turn_that_broke_off_is_shown() -> None:
-    """Though the turn has no answer."""
     lines = shown({"status": "failed", "text": "It failed.", "spoken": [{"text": "The quay opens at seven."}]})
 
     assert lines[lines.index("said before it was cut short") + 1] == "  The quay opens at seven."
 
 
 def test_records_of_older_versions_can_be_read() -> None:
-    """What they left out is not shown."""
     assert "search · 0 ms" in shown({"stage": "search"}, {"stage": "search", "error": "gone"}, {})
     assert shown({"template": "verify"}, {"claims": [{}], "withheld": [{}], "usage": None})
 
 
 def test_nothing_recorded_commands_the_terminal() -> None:
-    """Whoever wrote it."""
     evil = {**VERIFY, "stage": "\x1b[2J", "model": "\x1b[2J", "reply": "\x1b[2J\nx\x07", "error": "\x1b[2J"}
     for full in (True, False):
         assert not set("".join(shown(evil, CLOSED, full=full))) & {"\x1b", "\x07"}
 
 
 def test_what_cost_nothing_is_not_counted() -> None:
-    """A turn that asked no model, or whose calls have no price."""
     assert format_usage({"llm_calls": 0, "cost": None}) == ""
     assert "cost" not in format_usage({"llm_calls": 1, "cost": None})

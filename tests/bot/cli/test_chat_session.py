@@ -29,7 +29,6 @@ class Script:
     noted: list[str] = field(default_factory=list)
 
     def ways(self) -> ChatPorts:
-        """Return how it hears and speaks."""
         lines = iter(self.lines)
         return ChatPorts(
             lambda: next(lines, None),
@@ -48,7 +47,6 @@ class Script:
 
 
 def test_each_question_comes_with_what_was_said_before() -> None:
-    """The bot's turns name the pages they cited."""
     script = Script(["When does it open?\n", "And when does it close?\n"])
     run_chat(script.ways())
 
@@ -60,7 +58,6 @@ def test_each_question_comes_with_what_was_said_before() -> None:
 
 
 def test_empty_lines_ask_nothing_and_quit_ends() -> None:
-    """Whatever comes after it."""
     script = Script(["", "  ", "a", "/quit", "b"])
 
     assert len(run_chat(script.ways())) == 1
@@ -68,7 +65,6 @@ def test_empty_lines_ask_nothing_and_quit_ends() -> None:
 
 
 def test_the_sources_of_the_last_answer_can_be_seen() -> None:
-    """If it has any."""
     script = Script(["/sources", "a", "/sources", "b", "/sources"], [answered(), abstained()])
     run_chat(script.ways())
 
@@ -81,7 +77,6 @@ def test_the_sources_of_the_last_answer_can_be_seen() -> None:
 
 
 def test_new_forgets_and_what_is_no_command_brings_help() -> None:
-    """A slash is never a question."""
     script = Script(["a", "/new", "b", "/help", "/nonsense"])
     run_chat(script.ways())
 
@@ -98,7 +93,6 @@ def test_new_forgets_and_what_is_no_command_brings_help() -> None:
     ],
 )
 def test_a_turn_that_fails_ends_nothing_but_itself(reply: TurnResult | BaseException, note: str) -> None:
-    """It is told, and not remembered."""
     script = Script(["a", "b"], [reply])
 
     assert len(run_chat(script.ways())) == 1
@@ -107,13 +101,11 @@ def test_a_turn_that_fails_ends_nothing_but_itself(reply: TurnResult | BaseExcep
 
 
 def test_a_fault_of_the_code_ends_the_conversation() -> None:
-    """It is not taken for an answer."""
     with pytest.raises(ZeroDivisionError):
         run_chat(Script(["a"], [ZeroDivisionError()]).ways())
 
 
 def test_a_long_conversation_is_remembered_by_its_last_turns() -> None:
-    """So that it does not grow without end."""
     said: tuple[Turn, ...] = ()
     for number in range(MAX_EARLIER_TURNS):
         said = extend_history(said, str(number), answered())
@@ -123,7 +115,6 @@ def test_a_long_conversation_is_remembered_by_its_last_turns() -> None:
 
 
 def test_titles_come_by_how_often_they_are_cited() -> None:
-    """The page that the answer is about comes first."""
     sentences = tuple(AnsweredSentence("x", numbers) for numbers in ((1, 2), (2,), (3,)))
     cited = tuple(citation(number, title=f"Page {number}") for number in (1, 2, 3))
     done = answered(answer=Answer(Status.ANSWERED, sentences, cited))
@@ -132,7 +123,6 @@ def test_titles_come_by_how_often_they_are_cited() -> None:
 
 
 def test_the_home_is_open_only_while_a_question_is_answered() -> None:
-    """So that another chat, an ingest and a server find it free."""
     seen, doors = list[str](), FakeServices().doors()
 
     @asynccontextmanager
@@ -152,5 +142,4 @@ def test_the_home_is_open_only_while_a_question_is_answered() -> None:
     [("footnote chat", 130), ("bot ask", 130), ("footnote serve", 10), ("", 10), ("footnote ingest", 0), ("python", 0)],
 )
 def test_a_home_is_waited_for_as_long_as_its_owner_may_take_to_answer(owner: str, seconds: float) -> None:
-    """What takes longer, such as an ingest, is said at once."""
     assert measure_patience(owner, Settings.model_validate({"limits": {"seconds": 120}})) == seconds

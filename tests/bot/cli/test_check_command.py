@@ -22,7 +22,6 @@ DIFFERENT = VerdictReason("contradicted", ("eight", "seven"))
 
 
 def found(*because: VerdictReason, reasoning: str = "says “eight”; the passage says “seven”") -> Any:
-    """Return what a check comes back with."""
     checked = CheckedClaim(Claim(CLAIM, origin="user"), Verdict.REFUTES, ("p1",), reasoning, because=because)
     said = Answer(
         Status.ANSWERED, (AnsweredSentence("The quay opens at seven.", (1,)),), (citation(),), claims=(checked,)
@@ -31,13 +30,11 @@ def found(*because: VerdictReason, reasoning: str = "says “eight”; the passa
 
 
 def run(*arguments: str, house: FakeServices | None = None, typed: str = "") -> Result:
-    """Run a command, in a house if there is one."""
     invocation = CliState(services=house.doors()) if house else None
     return CliRunner().invoke(app, arguments, obj=invocation, input=typed, prog_name="footnote")
 
 
 def test_a_verdict_is_shown_with_why_and_its_evidence() -> None:
-    """The claim is asked as the machine's owner, of the corpora and the system that are named."""
     house = FakeServices(answer=found(DIFFERENT))
     result = run("check", CLAIM, "--corpus", "handbook", "--system", "extractive", house=house)
 
@@ -55,7 +52,6 @@ def test_a_verdict_is_shown_with_why_and_its_evidence() -> None:
 
 
 def test_as_json_it_is_the_document_of_the_contract() -> None:
-    """With what it took besides."""
     document = json.loads(
         run("check", "-", "--json", house=FakeServices(answer=found(DIFFERENT)), typed=f"{CLAIM}\n").stdout
     )
@@ -82,7 +78,6 @@ def test_as_json_it_is_the_document_of_the_contract() -> None:
 
 
 def test_what_a_model_reasons_is_not_shown() -> None:
-    """The evidence's own words stand in its place: nobody checked the model's."""
     house = FakeServices(answer=found(reasoning="\x1b[2JAsk @channel, see https://evil.example [1]"))
     shown = run("check", CLAIM, house=house).stdout
     document = json.loads(run("check", CLAIM, "--json", house=house).stdout)
@@ -109,7 +104,6 @@ def home(handbook: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_without_a_model_the_local_check_judges(
     claim: str, verdict: str, quote: str, home: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On the real house; the turn is on record and verifies."""
     monkeypatch.setenv("FOOTNOTE_HOME", home)
     document = json.loads(run("check", claim, "--json").stdout)
 
@@ -123,7 +117,6 @@ def test_without_a_model_the_local_check_judges(
 
 @pytest.mark.parametrize("claim", ["", "Is it?", "It is. It was."])
 def test_what_is_no_claim_is_one_plain_line(claim: str, home: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And exit status 1."""
     monkeypatch.setenv("FOOTNOTE_HOME", home)
     result = run("check", claim, "--json")
 

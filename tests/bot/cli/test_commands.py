@@ -51,7 +51,6 @@ COMMANDS = [
 
 @pytest.mark.parametrize("command", [[], ["ingest"], ["audit"], ["examples"], ["serve"], *COMMANDS])
 def test_every_command_has_help_with_an_example(command: list[str]) -> None:
-    """One that can be typed as it stands."""
     result = run(*command, "--help")
 
     assert result.exit_code == 0
@@ -61,12 +60,10 @@ def test_every_command_has_help_with_an_example(command: list[str]) -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_can_answer_in_json(command: list[str]) -> None:
-    """The option is there."""
     assert "--json" in run(*command, "--help").stdout
 
 
 def test_the_version_is_told() -> None:
-    """Of what is installed."""
     assert run("--version").stdout.startswith("footnote ")
 
 
@@ -93,7 +90,6 @@ def test_the_version_is_told() -> None:
     ],
 )
 def test_wrong_usage_exits_with_2_and_nothing_on_stdout(arguments: list[str]) -> None:
-    """With or without `--json`."""
     result = run(*arguments)
 
     assert (result.exit_code, result.stdout) == (2, "")
@@ -101,7 +97,6 @@ def test_wrong_usage_exits_with_2_and_nothing_on_stdout(arguments: list[str]) ->
 
 
 def test_ask_prints_an_answer() -> None:
-    """With its sources."""
     house = FakeServices()
     result = run("ask", " When does it open? ", "--corpus", "handbook", "--effort", "quick", house=house)
 
@@ -115,7 +110,6 @@ def test_ask_prints_an_answer() -> None:
 
 
 def test_ask_as_json_is_the_document_of_the_contract() -> None:
-    """All keys, and no others."""
     assert document(run("ask", "When?", "--json", house=FakeServices(answer=answered(effort="quick")))) == {
         "answer_id": "abc123",
         "status": "answered",
@@ -146,7 +140,6 @@ def test_ask_as_json_is_the_document_of_the_contract() -> None:
 
 
 def test_an_abstention_is_no_failure() -> None:
-    """It exits 0, and names the nearest pages."""
     result = run("ask", "Why?", "--json", house=FakeServices(answer=abstained()))
 
     assert result.exit_code == 0
@@ -156,7 +149,6 @@ def test_an_abstention_is_no_failure() -> None:
 
 
 def test_a_question_can_come_from_stdin() -> None:
-    """Where it is too long for an argument, or secret."""
     house = FakeServices()
     run("ask", "-", house=house, typed="When does it open?\n")
 
@@ -164,7 +156,6 @@ def test_a_question_can_come_from_stdin() -> None:
 
 
 def test_a_refusal_is_one_plain_line() -> None:
-    """What is wrong, and what to do; nothing on stdout."""
     result = run("ask", "🎉", house=FakeServices(answer=refused()))
 
     assert (result.exit_code, result.stdout) == (1, "")
@@ -172,7 +163,6 @@ def test_a_refusal_is_one_plain_line() -> None:
 
 
 def test_a_failure_as_json_is_a_document_too() -> None:
-    """The plain line stays on stderr."""
     locked = HomeLocked("The home is in use.", hint="Wait until it is done.")
     result = run("ask", "Why?", "--json", house=FakeServices(answer=locked))
 
@@ -184,7 +174,6 @@ def test_a_failure_as_json_is_a_document_too() -> None:
 
 
 def test_a_fault_of_the_code_is_a_plain_line_and_with_debug_its_place() -> None:
-    """Nobody is shown a traceback who did not ask for it."""
     house = FakeServices(answer=ZeroDivisionError("on purpose"))
     plain, debugged = run("ask", "Why?", house=house), run("ask", "Why?", "--debug", house=house)
 
@@ -195,7 +184,6 @@ def test_a_fault_of_the_code_is_a_plain_line_and_with_debug_its_place() -> None:
 
 
 def test_an_interrupted_command_says_that_nothing_is_lost() -> None:
-    """And exits as interrupted commands do."""
     result = run("ask", "Why?", house=FakeServices(answer=KeyboardInterrupt()))
 
     assert result.exit_code == 130
@@ -203,7 +191,6 @@ def test_an_interrupted_command_says_that_nothing_is_lost() -> None:
 
 
 def test_wrong_settings_stop_every_command() -> None:
-    """Before anything is opened."""
     Path("footnote.toml").write_text("timezon = 'UTC'", encoding="utf-8")
     house = FakeServices()
     result = run("ask", "Why?", "--json", house=house)
@@ -215,20 +202,17 @@ def test_wrong_settings_stop_every_command() -> None:
 
 @pytest.mark.parametrize("arguments", [["--config", "a.toml", "corpora"], ["corpora", "--config=a.toml"]])
 def test_the_settings_file_can_be_named_before_and_behind_the_command(arguments: list[str]) -> None:
-    """People type it in both places."""
     Path("a.toml").write_text("nonsense = 1", encoding="utf-8")
 
     assert "a.toml, line 1" in run(*arguments).stderr
 
 
 def test_what_follows_two_dashes_is_no_option() -> None:
-    """A question may be about `--debug`."""
     assert move_options_first(["ask", "--debug", "--", "--debug"]) == ["--debug", "ask", "--", "--debug"]
     assert move_options_first(["ask", "x", "--config"]) == ["--config", "ask", "x"]
 
 
 def test_search_prints_the_hits_of_the_contract() -> None:
-    """In all corpora, if none is named."""
     house = FakeServices(hits=(hit(),), corpora=(CorpusInfo("a-b", 1, 1, None), CorpusInfo("c-d", 1, 1, None)))
     result = run("search", "quay", "--json", house=house)
 
@@ -263,7 +247,6 @@ def test_search_prints_the_hits_of_the_contract() -> None:
 def test_a_search_that_cannot_find_anything_says_why(
     arguments: list[str], corpora: tuple[CorpusInfo, ...], kind: str, expected: str
 ) -> None:
-    """No such corpus, nothing ingested, nothing asked."""
     house = FakeServices(corpora=corpora)
 
     assert expected in run(*arguments, house=house).stderr
@@ -287,7 +270,6 @@ def test_where_nothing_is_ingested_the_settings_decide_how_to_begin(
 
 
 def test_init_writes_the_settings_file_once() -> None:
-    """And says what to do next."""
     first, second = run("init"), run("init", "--json")
 
     assert "footnote ingest folder PATH" in first.stdout
@@ -299,7 +281,6 @@ def test_init_writes_the_settings_file_once() -> None:
 
 
 def test_chat_answers_line_by_line_through_a_pipe() -> None:
-    """The second question comes with the first and its answer."""
     house = FakeServices()
     result = run("chat", house=house, typed="When does it open?\n\n/sources\nAnd close?\n")
 
@@ -312,14 +293,12 @@ def test_chat_answers_line_by_line_through_a_pipe() -> None:
 
 
 def test_chat_as_json_is_one_document() -> None:
-    """Of all its answers."""
     told = document(run("chat", "--json", typed="a\nb\n"))
 
     assert [answer["answer_id"] for answer in told["answers"]] == ["abc123", "abc123"]
 
 
 def test_ctrl_c_stops_the_turn_and_not_the_chat() -> None:
-    """The next question is answered."""
     house = FakeServices(interrupted=1)
     result = run("chat", house=house, typed="a\nb\n")
 
@@ -330,7 +309,6 @@ def test_ctrl_c_stops_the_turn_and_not_the_chat() -> None:
 
 
 def test_audit_show_shows_a_turn_by_the_beginning_of_its_id() -> None:
-    """The question, each search, the text, and each source as it was."""
     shown = run("audit", "show", "abc").stdout
 
     for expected in (
@@ -345,7 +323,6 @@ def test_audit_show_shows_a_turn_by_the_beginning_of_its_id() -> None:
 
 
 def test_audit_show_shows_what_was_set_for_a_channel_though_another_s_name_begins_alike() -> None:
-    """It is no turn, and is listed as none."""
     body = {"key": "paused", "was": False, "now": True, "by": "slack:T1/U1"}
     record = tuple(LogEntry(f"slack:T1/C1{more}", EntryKind.SETTING, body, 9, logged()[0].at) for more in ("", "2"))
     house = FakeServices(record=(*logged(), *record))
@@ -357,14 +334,12 @@ def test_audit_show_shows_what_was_set_for_a_channel_though_another_s_name_begin
 
 @pytest.mark.parametrize(("typed", "expected"), [("zzz", "There is no answer “zzz”"), ("ab", "Several answers begin")])
 def test_audit_show_needs_one_answer(typed: str, expected: str) -> None:
-    """Not none, and not two."""
     record = tuple(replace(entry, turn_id=name) for name in ("abc123", "abd456") for entry in logged())
 
     assert expected in run("audit", "show", typed, house=FakeServices(record=record)).stderr
 
 
 def test_documents_cannot_command_a_terminal_through_json_either() -> None:
-    """C1 controls are escaped, other scripts are not."""
     result = run("ask", "x", "--json", house=FakeServices(answer=answered(text="\x9b2J\x1b[2J 港")))
 
     assert not set(result.stdout) & {"\x9b", "\x1b"}
@@ -373,14 +348,12 @@ def test_documents_cannot_command_a_terminal_through_json_either() -> None:
 
 
 def test_a_greeting_is_answered_without_sources() -> None:
-    """Shortly."""
     done = answered(answer=replace(answered().answer, status=Status.CHATTED, sentences=(), citations=()), text="Hello!")
 
     assert run("ask", "hi", house=FakeServices(answer=done)).stdout == "Hello!\n"
 
 
 def test_pages_are_not_shown_to_whoever_comes(here: Path) -> None:
-    """Beyond this machine they want somebody to sign in."""
     (here / "footnote.toml").write_text('[pages]\nhost = "0.0.0.0"\n', encoding="utf-8")
     refused = run("pages", house=FakeServices())
     assert refused.exit_code == 1

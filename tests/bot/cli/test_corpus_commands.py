@@ -10,7 +10,6 @@ from tests.bot.fake_services import DAY, FakeServices
 
 
 def test_corpora_lists_what_is_indexed_and_who_reads_it() -> None:
-    """A corpus that settings do not name is the terminal's alone."""
     other = CorpusInfo("other", 1, 2, None)
     Path("footnote.toml").write_text(SOURCES, encoding="utf-8")
     house = FakeServices(corpora=(*FakeServices().corpora, other))
@@ -57,7 +56,6 @@ RUN = RefreshRun(
 
 
 def test_corpora_and_status_tell_the_last_run_and_why_it_failed() -> None:
-    """With the edition of the source; what runs now has its rate, the time left and its process."""
     failed = replace(
         RUN, id=6, ended=RUN.seen, state=RunState.FAILED, fault="The mirror is away.", edition="2026-02-20"
     )
@@ -88,7 +86,6 @@ def test_corpora_and_status_tell_the_last_run_and_why_it_failed() -> None:
 
 
 def test_corpora_of_an_empty_home_says_how_to_begin() -> None:
-    """And is no failure."""
     result = run("corpora", house=FakeServices(corpora=()))
 
     assert result.exit_code == 0
@@ -96,7 +93,6 @@ def test_corpora_of_an_empty_home_says_how_to_begin() -> None:
 
 
 def test_reindex_opens_indexes_that_do_not_serve() -> None:
-    """And tells how many passages it indexed."""
     house = FakeServices()
     told = document(run("reindex", "--json", house=house))
 

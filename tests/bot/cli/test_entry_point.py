@@ -35,7 +35,6 @@ print(*sorted(sys.modules), file=sys.stderr)
 
 
 def _modules(here: Path, *commands: Sequence[str]) -> set[str]:
-    """Return what commands, one after the other in one process, have imported when they are done."""
     given = [sys.executable, "-c", SCRIPT, json.dumps(commands)]
     done = subprocess.run(given, cwd=here, capture_output=True, text=True, check=True, timeout=60)
     assert done.stderr.count("exit 0") == len(commands), done.stderr
@@ -43,7 +42,6 @@ def _modules(here: Path, *commands: Sequence[str]) -> set[str]:
 
 
 def test_what_opens_nothing_loads_nothing_heavy(here: Path) -> None:
-    """No index, no model, no converter."""
     assert not _modules(here, ["--version"], ["init"]) & {*HEAVY}
 
 
@@ -72,12 +70,10 @@ def test_asking_loads_no_model_s_client_where_none_is_asked(here: Path) -> None:
 
 
 def test_other_packages_commands_are_loaded_when_they_are_named(here: Path) -> None:
-    """And not before, as help shows."""
     assert "evaluation.cli" in _modules(here, ["evaluate", "--help"])
 
 
 def test_who_presses_ctrl_c_while_it_is_being_imported_sees_no_traceback(tmp_path: Path) -> None:
-    """Only that it ended so."""
     script = """
 import runpy, sys
 class Interrupting:

@@ -20,7 +20,6 @@ from tests.bot.test_example_pool import turn
 
 @pytest.fixture
 def config(tmp_path: Path) -> Iterator[Path]:
-    """Settings of a home whose record has two answers."""
     other = [LogEntry("t2", entry.kind, entry.body, at=entry.at) for entry in turn(status="abstained")]
     with open_database("", home=tmp_path / "home") as database:
         asyncio.run(AuditLog(database).append(*turn(), *other))

@@ -15,7 +15,6 @@ from tests.ingest.sources.dumps import dump, page
 
 @pytest.mark.parametrize("options", [[], ["--json"]])
 def test_what_a_dump_would_take_is_told_before_it_is_ingested(options: list[str], tmp_path: Path) -> None:
-    """Lazily and eagerly; no corpus is needed."""
     path = tmp_path / "wiki.xml"
     path.write_bytes(dump(page(1, "Quay", "The quay was built in 1901."), page(2, "Pier", "The pier is long.")))
     result = run("ingest", "wikipedia", "--dump", str(path), "--estimate", *options)
@@ -30,7 +29,6 @@ def test_what_a_dump_would_take_is_told_before_it_is_ingested(options: list[str]
 
 
 def test_ingest_folder_reads_a_folder_as_told() -> None:
-    """And reports in the document of the contract; a failed document is no failed command."""
     house = FakeServices()
     patterns = ["--url-base", "https://example.com", "--include", "*.md", "--include", "*.txt", "--exclude", "old"]
     patterns += ["--ignore", "*.lock", "--ignore", "", "--site", "mkdocs"]
@@ -80,7 +78,6 @@ def test_ingest_folder_reads_a_folder_as_told() -> None:
     ],
 )
 def test_an_empty_path_is_refused_rather_than_taken_for_this_folder(arguments: list[str]) -> None:
-    """As of a script whose variable is not set."""
     house = FakeServices()
     result = run(*arguments, house=house)
 
@@ -93,7 +90,6 @@ def test_an_empty_path_is_refused_rather_than_taken_for_this_folder(arguments: l
 def test_an_ingest_fails_where_every_document_did_and_none_stands_from_before(
     command: list[str], there: tuple[CorpusInfo, ...], status: int
 ) -> None:
-    """In one line; the report is given all the same."""
     Path("footnote.toml").write_text(
         '[[corpus]]\nname = "docs"\nsource = { type = "folder", path = "docs" }\n', encoding="utf-8"
     )
@@ -106,7 +102,6 @@ def test_an_ingest_fails_where_every_document_did_and_none_stands_from_before(
 
 
 def test_ingest_wikipedia_reads_a_dump_as_told() -> None:
-    """Its report is that of any other ingest."""
     house = FakeServices()
     result = run("ingest", "wikipedia", "--dump", "wiki.xml.bz2", "--corpus", "wikipedia", "--json", house=house)
 
@@ -116,7 +111,6 @@ def test_ingest_wikipedia_reads_a_dump_as_told() -> None:
 
 
 def test_ingest_lists_what_could_not_be_read_and_why() -> None:
-    """Below the table."""
     result = run("ingest", "folder", "docs", "--corpus", "handbook")
 
     assert "scan.pdf: holds no text" in result.stdout
@@ -124,7 +118,6 @@ def test_ingest_lists_what_could_not_be_read_and_why() -> None:
 
 
 def test_a_dry_run_lists_what_would_be_read_and_why_not(tmp_path: Path) -> None:
-    """Nothing is read; real problems come before kinds of files that are never read."""
     for name in ("a.md", "b.png", "package-lock.json", ".git/c.md"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("Text.", encoding="utf-8")
@@ -142,7 +135,6 @@ def test_a_dry_run_lists_what_would_be_read_and_why_not(tmp_path: Path) -> None:
 
 
 def test_what_could_not_be_read_is_told_in_groups() -> None:
-    """With counts, and three names of kinds that are never read; what is no document is counted."""
     pictures = tuple((f"{number}.png", "pictures are not read") for number in range(9))
     report = RefreshReport("docs", failures=(*pictures, ("a.md", "is empty")), left_out=(("configuration", 4),))
 
@@ -153,7 +145,6 @@ def test_what_could_not_be_read_is_told_in_groups() -> None:
 
 
 def test_ingest_all_reads_each_corpus_that_has_a_source() -> None:
-    """As the settings say."""
     Path("footnote.toml").write_text(SOURCES, encoding="utf-8")
     house = FakeServices()
     result = run("ingest", "all", "--json", house=house)
@@ -167,7 +158,6 @@ def test_ingest_all_reads_each_corpus_that_has_a_source() -> None:
 
 
 def test_ingest_all_tells_which_corpus_failed() -> None:
-    """The others are ingested all the same; the command fails."""
     Path("footnote.toml").write_text(SOURCES, encoding="utf-8")
     house = FakeServices(report=RefreshRefused("The folder is empty.", hint="Check its path."))
     result = run("ingest", "all", "--json", house=house)
@@ -185,13 +175,11 @@ def test_ingest_all_tells_which_corpus_failed() -> None:
 
 
 def test_ingest_all_needs_a_source() -> None:
-    """It says where one belongs."""
     assert "[[corpus]]" in run("ingest", "all").stderr
     assert "[[corpus]]" in run("ingest", "--only", "quay.md").stderr
 
 
 def test_ingest_wikipedia_can_fetch_the_latest_dump() -> None:
-    """Of the wiki that is named, for whoever can be reached."""
     house = FakeServices()
     run("ingest", "wikipedia", "--wiki", "simple", "--contact", "ada@example.com", "--corpus", "wiki", house=house)
 
@@ -199,7 +187,6 @@ def test_ingest_wikipedia_can_fetch_the_latest_dump() -> None:
 
 
 def test_what_reads_and_embeds_is_said_by_an_option() -> None:
-    """Of the commands that read a whole source; else the settings say it."""
     Path("footnote.toml").write_text(SOURCES, encoding="utf-8")
     house = FakeServices()
     run("ingest", "all", "--engine", "ray", house=house)
@@ -211,7 +198,6 @@ def test_what_reads_and_embeds_is_said_by_an_option() -> None:
 
 
 def test_removals_are_confirmed_for_the_corpora_that_are_named() -> None:
-    """Until then the ingest says that they were held back, and how to have them removed."""
     Path("footnote.toml").write_text(SOURCES, encoding="utf-8")
     told = "Kept: `footnote ingest all --confirm-removal handbook` removes them."
     house = FakeServices(report=RefreshReport("handbook", unchanged=9, held_back=31, fault=told))
@@ -226,7 +212,6 @@ def test_removals_are_confirmed_for_the_corpora_that_are_named() -> None:
 
 
 def test_ingest_only_reads_one_document_from_the_sources_of_the_settings() -> None:
-    """From all of them, or from that of the corpus that is named."""
     Path("footnote.toml").write_text(SOURCES, encoding="utf-8")
     house = FakeServices()
     result = run("ingest", "--only", "https://example.com/quay.md", "--json", house=house)
@@ -239,7 +224,6 @@ def test_ingest_only_reads_one_document_from_the_sources_of_the_settings() -> No
 
 
 def test_forget_names_the_source_of_the_settings() -> None:
-    """Where they have one."""
     Path("footnote.toml").write_text(SOURCES, encoding="utf-8")
     said = run("forget", "Old rules").stdout
 
@@ -247,7 +231,6 @@ def test_forget_names_the_source_of_the_settings() -> None:
 
 
 def test_remove_asks_and_says_what_is_gone() -> None:
-    """A no leaves all as it was; with a source in the settings it would come back."""
     house = FakeServices(report=RefreshReport("handbook", removed=2, passages_removed=9))
     for answer in ("", "n\n"):
         asked = run("ingest", "remove", "handbook", house=house, typed=answer)
@@ -262,7 +245,6 @@ def test_remove_asks_and_says_what_is_gone() -> None:
 
 
 def test_what_was_forgotten_is_restored_where_it_is_asked_for() -> None:
-    """Not by any other refresh."""
     house = FakeServices()
     run("ingest", "folder", "docs", "--corpus", "docs", "--restore", house=house)
     run("ingest", "folder", "docs", "--corpus", "docs", house=house)
@@ -271,7 +253,6 @@ def test_what_was_forgotten_is_restored_where_it_is_asked_for() -> None:
 
 
 def test_forget_says_what_is_gone_and_how_it_comes_back() -> None:
-    """In a line: one command where the settings give its corpus a source, another where they do not."""
     house = FakeServices()
     result = run("forget", "Old rules", house=house)
 
@@ -291,7 +272,6 @@ def test_forget_says_what_is_gone_and_how_it_comes_back() -> None:
 
 
 def test_what_is_forgotten_is_counted_and_listed() -> None:
-    """By `corpora` and by whatever reads sources in; `--forgotten` tells each, by what brings it back."""
     one = DocumentRef("handbook", "old.md", "Old rules", "https://example.com/old.md")
     known = replace(FakeServices().corpora[0], forgotten=1)
     house = FakeServices(corpora=(known,), away=(one,), report=RefreshReport("handbook", unchanged=9, forgotten=1))
@@ -309,7 +289,6 @@ def test_what_is_forgotten_is_counted_and_listed() -> None:
 
 
 def test_an_ingest_of_which_nothing_came_shows_no_table() -> None:
-    """The reasons stand on stderr."""
     Path("footnote.toml").write_text(SOURCES, encoding="utf-8")
     result = run("ingest", "all", house=FakeServices(report=RefreshRefused("The lake is away.", hint="Wait.")))
 
@@ -318,7 +297,6 @@ def test_an_ingest_of_which_nothing_came_shows_no_table() -> None:
 
 
 def test_forget_tells_what_it_cannot_find() -> None:
-    """With what comes near."""
     error = NoSuchDocument("No document of handbook is “Od rules”.", hint="Near it: handbook: Old rules (old.md).")
     result = run("forget", "Od rules", house=FakeServices(forgotten=error))
 
@@ -327,6 +305,5 @@ def test_forget_tells_what_it_cannot_find() -> None:
 
 
 def test_ingest_status_of_a_home_without_history_says_what_is_to_come() -> None:
-    """In the words of whoever has to do it, and as JSON."""
     assert "Running now: nothing." in run("ingest", "status").stdout
     assert document(run("ingest", "status", "--json")) == {"running": [], "next_night": None, "nights": [], "runs": []}

@@ -18,7 +18,6 @@ from tests.bot.fake_services import FakeServices
 
 
 def test_ctrl_c_pressed_again_and_again_lets_the_work_end_before_it_is_told() -> None:
-    """What the work does once it is cancelled is done to its end."""
     done: list[str] = []
 
     async def work() -> None:
@@ -40,8 +39,6 @@ def test_ctrl_c_pressed_again_and_again_lets_the_work_end_before_it_is_told() ->
 
 
 def test_work_that_is_not_stopped_returns_and_the_loop_serves_again() -> None:
-    """Also after a stop."""
-
     async def stopped() -> None:
         signal.raise_signal(signal.SIGINT)
         await asyncio.Event().wait()
@@ -56,7 +53,6 @@ def test_work_that_is_not_stopped_returns_and_the_loop_serves_again() -> None:
 
 
 def test_ctrl_c_at_the_end_of_a_conversation_is_not_heard() -> None:
-    """What is open is closed to its end, and nothing is said."""
     closed: list[str] = []
 
     @asynccontextmanager

@@ -26,7 +26,6 @@ Run = Callable[..., Result]
 
 @pytest.fixture
 def run(here: Path) -> Run:
-    """Run a command in a folder whose record has two answers."""
     with open_empty_database(here / ".footnote") as database:
         asyncio.run(AuditLog(database).append(*make_turn("abc"), *make_turn("abd")))
     call = CliRunner()
@@ -50,7 +49,6 @@ def test_verify_counts_what_it_checked_and_says_how_far_it_is_signed(run: Run) -
 
 
 def test_a_record_that_was_changed_fails_each_time(run: Run, here: Path) -> None:
-    """Here it lost its end: its own number tells, and so does a checkpoint that was kept."""
     (here / "kept.txt").write_text(run("audit", "checkpoint").stdout, encoding="utf-8")
     with closing(sqlite3.connect(here / ".footnote" / "footnote.db")) as connection, connection:
         connection.execute("DROP TRIGGER entries_keep_delete")
@@ -100,7 +98,6 @@ def test_one_entry_that_is_missing_is_named_as_one(run: Run, here: Path) -> None
     ],
 )
 def test_an_entry_that_cannot_be_read_is_told_and_hides_no_other(run: Run, here: Path, changed: str, told: str) -> None:
-    """The turn's other entries are shown, all turns can be exported, and the index can be made again."""
     change(here, f"UPDATE entries SET {changed}")
     shown, again, exported = run("audit", "show", "abc"), run("audit", "reindex"), run("audit", "export")
 
@@ -176,7 +173,6 @@ def test_what_cannot_be_done_is_told(run: Run, here: Path, arguments: list[str],
 
 
 def test_erasing_shows_what_it_would_do_and_does_it_when_told(run: Run) -> None:
-    """What is on hold stays; afterwards the record still verifies, and says what was erased."""
     who = ("erase", "--person", "slack:T1/U1")
     run("audit", "hold", "abd", "--why", "case 12")
     planned, done = run(*who), tell(run(*who, "--why", "asked", "--yes", "--json"))

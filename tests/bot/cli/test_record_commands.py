@@ -23,7 +23,6 @@ ASKER = {"platform": "slack", "workspace": "T1", "channel": "C1", "user": "U1", 
 
 
 def house() -> FakeServices:
-    """Return a house with an answer, an evil question that found nothing twice, and one that was cut short."""
     in_vain = [
         entry
         for name in ("def456", "def789")

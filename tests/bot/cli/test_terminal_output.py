@@ -20,7 +20,6 @@ from bot.views.text_formats import format_duration
     ],
 )
 def test_rate_and_time_left_are_told(done: int, total: int | None, seconds: float, beside: str, expected: str) -> None:
-    """As far as they are known."""
     assert format_progress(done, total, "documents", seconds, beside) == expected
 
 
@@ -28,12 +27,10 @@ def test_rate_and_time_left_are_told(done: int, total: int | None, seconds: floa
     ("seconds", "expected"), [(0.4, "0 s"), (59, "59 s"), (61, "1 min"), (3570, "1 h 0 min"), (4800, "1 h 20 min")]
 )
 def test_durations_are_spelled_as_people_do(seconds: float, expected: str) -> None:
-    """Seconds, minutes, hours."""
     assert format_duration(seconds) == expected
 
 
 def test_without_a_terminal_there_is_a_plain_line_every_few_seconds() -> None:
-    """And one at the beginning, because the first batch takes a while."""
     now = iter([0.0, 1.0, 6.0, 6.0, 7.0, 11.0, 11.0])
     err = Console(file=io.StringIO(), force_terminal=False)
     with show_progress(err, label="docs", unit="documents", clock=lambda: next(now)) as tell:
@@ -48,7 +45,6 @@ def test_without_a_terminal_there_is_a_plain_line_every_few_seconds() -> None:
 
 
 def test_in_a_terminal_there_is_a_bar() -> None:
-    """With the same words beside it."""
     err = Console(file=io.StringIO(), force_terminal=True, width=100, _environ={})
     with show_progress(err, label="docs", unit="documents") as tell:
         tell(20, 20, "40 passages")

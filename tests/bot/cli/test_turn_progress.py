@@ -43,7 +43,6 @@ def said(text: str, *, paragraph: bool = False, note: str = "") -> AnsweredSente
 
 
 def watched(*events: Event, terminal: bool = True, as_json: bool = False, say=None) -> str:
-    """Return what stands on stderr after these events."""
     err = console(terminal=terminal)
     with watch_turn(Output(console(), err, as_json=as_json), say) as tell:
         for event in events:
@@ -66,7 +65,6 @@ def test_what_happens_is_told_in_a_line(event: Event, line: str) -> None:
 
 
 def test_a_claim_is_told_in_words_only_where_passages_support_it() -> None:
-    """What the model made up is said nowhere."""
     shown = watched(checked(Verdict.SUPPORTS), checked(Verdict.REFUTES), checked(Verdict.NOT_ENOUGH_INFO))
 
     assert shown.count("The keeper of Skarholm was born on the moon.") == 1
@@ -78,7 +76,6 @@ def test_a_claim_is_told_in_words_only_where_passages_support_it() -> None:
 
 
 def test_a_page_s_own_words_are_told_to_be_no_answer_yet() -> None:
-    """On a terminal; whatever they are, they command it nothing. Why a claim failed is told nobody on the way."""
     quoted = PageQuoted(Evidence("The quay\x1b[2J opens at seven.", hit().passage, hit().document, (0, 8)))
     shown = watched(SearchStarted("a"), quoted, ClaimExplained(checked(Verdict.REFUTES).checked))
 
@@ -88,7 +85,6 @@ def test_a_page_s_own_words_are_told_to_be_no_answer_yet() -> None:
 
 
 def test_a_quotation_meanwhile_is_told_with_its_page_and_date() -> None:
-    """What was so once may be so no longer."""
     document = replace(hit().document, title="Fares", date=datetime(2024, 2, 5, tzinfo=UTC))
 
     assert render_quote_line(Evidence("It costs 12 crowns.", hit().passage, document, (0, 19))).endswith(
@@ -107,7 +103,6 @@ def test_nothing_is_shown_into_a_pipe_or_beside_json() -> None:
 
 @pytest.mark.parametrize("terminal", [True, False])
 def test_who_wants_the_sentences_gets_each_as_it_passes(*, terminal: bool) -> None:
-    """Whether events are shown or not."""
     heard: list[AnsweredSentence] = []
     watched(
         SearchStarted("a"),
@@ -130,7 +125,6 @@ SENTENCES = st.lists(
 def test_an_answer_that_comes_piece_by_piece_looks_like_the_whole(
     sentences: list[AnsweredSentence], width: int
 ) -> None:
-    """No word is moved once it stands there."""
     flowing, whole = console(width), console(width)
     flow = StreamedAnswer(flowing)
     for sentence in sentences:

@@ -38,7 +38,6 @@ COMMANDS = (
 
 
 def build_house() -> FakeServices:
-    """Return a house in which everything has a long name."""
     cited = citation(url=URL, title="港の開く時間は七時です。" * 4)
     said = replace(answered().answer, citations=(cited,))
     opened, step, closed = logged()
@@ -65,7 +64,6 @@ class Kept(Output):
 
 
 def show(views: Sequence[RenderableType], width: int) -> str:
-    """Return what a screen of this width shows."""
     shown = io.StringIO()
     screen = Console(file=shown, width=width, color_system=None, force_terminal=True, _environ={})
     Output(screen, screen).view(*views)
@@ -74,7 +72,6 @@ def show(views: Sequence[RenderableType], width: int) -> str:
 
 @pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
 def test_no_address_is_broken_and_no_line_but_an_address_is_too_long(arguments: Sequence[str]) -> None:
-    """On a screen of any width; where there is none, a record is a line."""
     kept = Kept(Console(file=io.StringIO()), Console(file=io.StringIO()))
     state = CliState(build_house().doors(), lambda **_: kept)
     result = CliRunner().invoke(app, arguments, obj=state, prog_name="footnote")
@@ -90,7 +87,6 @@ def test_no_address_is_broken_and_no_line_but_an_address_is_too_long(arguments: 
 
 @pytest.mark.parametrize("width", [40, 60, 80])
 def test_a_table_keeps_its_columns_until_they_do_not_fit(width: int) -> None:
-    """Cells are wrapped at blanks first; then each record stands by itself."""
     table = build_table("Corpus", "Documents", "Passages", "Last refresh", "Readers", numbers=(1, 2))
     table.add_row("handbook", "27", "1,150", "2026-11-23 07:32", "the terminal only")
     shown = io.StringIO()
@@ -105,7 +101,6 @@ def test_a_table_keeps_its_columns_until_they_do_not_fit(width: int) -> None:
 
 @given(st.text(alphabet="港の開く、🚢 the quay\n", max_size=200), st.integers(10, 60))
 def test_text_is_laid_out_whole_and_fits(text: str, width: int) -> None:
-    """Wide characters count twice; nothing is lost but blanks at the ends of lines."""
     shown = io.StringIO()
     Console(file=shown, width=width, color_system=None).print(Group(Hanging(Text("1. "), Text(text))), crop=False)
 
@@ -114,7 +109,6 @@ def test_text_is_laid_out_whole_and_fits(text: str, width: int) -> None:
 
 
 def test_long_lists_are_grouped_and_say_how_all_is_seen() -> None:
-    """Files by their folders, what was forgotten up to a number."""
     shown = io.StringIO()
     files = [(f"team{number % 3}/{number}.md", "") for number in range(500)]
     away = [DocumentRef("handbook", f"{number}.md", "Old", "") for number in range(500)]
@@ -127,7 +121,6 @@ def test_long_lists_are_grouped_and_say_how_all_is_seen() -> None:
 
 @pytest.mark.parametrize("encoding", ["cp1252", "ascii", "cp932"])
 def test_a_console_of_another_encoding_gets_what_it_can_show(encoding: str) -> None:
-    """Quotation marks, arrows and lines of tables stop no command."""
     stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
     replace_unsupported(stream)
     table = build_table("Corpus", "Readers")
@@ -139,13 +132,11 @@ def test_a_console_of_another_encoding_gets_what_it_can_show(encoding: str) -> N
 
 
 def test_without_a_terminal_nothing_is_wrapped_or_coloured() -> None:
-    """Whatever the environment says of its width."""
     assert open_output(as_json=False, debug=False).out.width == UNWRAPPED
     assert open_output(as_json=False, debug=False).out.color_system is None
 
 
 def test_windows_itself_is_not_supported_and_that_is_said() -> None:
-    """WSL and Docker are."""
     fault = find_platform_fault("win32")
 
     assert fault
@@ -154,7 +145,6 @@ def test_windows_itself_is_not_supported_and_that_is_said() -> None:
 
 
 def test_a_terminal_without_cursor_is_measured_and_written_plainly() -> None:
-    """As those of editors are."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 40, 0, 0))
     with os.fdopen(theirs, "w", encoding="utf-8") as stream, os.fdopen(ours, "rb"):

@@ -39,12 +39,10 @@ Speak = Callable[[CallKind, GoldCase, ModelCall], "str | Exception | ModelReply"
 
 @cache
 def cases(kind: CallKind) -> tuple[GoldCase, ...]:
-    """Return the cases of a kind that have a right reply."""
     return tuple(case for case in read_cases(kind.file, NOW.date()) if kind.name != "refine" or case.expected)
 
 
 def asked(messages: Sequence[str]) -> tuple[CallKind, GoldCase]:
-    """Return which case the messages of a call are of, by its instruction and by what stands in its turn."""
     said = "\n".join(messages[1:])
     (kind,) = {kind for begin, kind in _by_instruction().items() if messages[0].startswith(begin)}
     known = [case for case in cases(kind) if all(key in said for key in _KEYS[kind.name](case))]
@@ -60,7 +58,6 @@ def _by_instruction() -> dict[str, CallKind]:
 
 
 def right(kind: CallKind, case: GoldCase, *, schema: bool, student: bool = False) -> str:
-    """Return a right reply to a case, derived from what it expects."""
     if kind.name == "generate":
         return "I would say so, but I am not sure."
     if kind.name in {"draft", "refine", "answer"}:
@@ -80,7 +77,6 @@ def _ruling(case: GoldCase, *, student: bool) -> str:
 
 
 def perfect(kind: CallKind, case: GoldCase, call: ModelCall) -> str:
-    """Say what is right."""
     student = kind.name == "verify" and "step by step" not in call.messages[0].text
     return right(kind, case, schema=call.schema is not None, student=student)
 
@@ -137,7 +133,6 @@ class GoldLLM:
 
 
 def opens(*llms: GoldLLM) -> Callable[[ModelSettings], AbstractAsyncContextManager[LLM]]:
-    """Return a way to open models that opens one of these after the other, and the last for ever."""
     left = list(llms)
 
     @asynccontextmanager

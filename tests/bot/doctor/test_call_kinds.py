@@ -18,21 +18,18 @@ FILES = sorted({kind.file for kind in CALL_KINDS})
 
 
 def test_every_stage_has_cases() -> None:
-    """About thirty of each kind."""
     assert {kind.stage for kind in CALL_KINDS} == set(STAGES)
     assert sorted(path.stem for path in GOLD_FOLDER.glob("*.json")) == FILES
     assert all(len(read_cases(file, NOW.date())) >= 30 for file in FILES)
 
 
 def test_ten_claims_of_each_verdict() -> None:
-    """So that saying one thing always is right in a third."""
     assert set(Counter(case.expected["verdict"] for case in cases(BY_KIND["verify"])).values()) == {10}
     assert len(Verdict) == 3
 
 
 @pytest.mark.parametrize("file", FILES)
 def test_no_case_is_there_twice(file: str) -> None:
-    """By its name, and by what is asked."""
     found = read_cases(file, NOW.date())
 
     assert len({case.name for case in found}) == len(found)
@@ -41,7 +38,6 @@ def test_no_case_is_there_twice(file: str) -> None:
 
 @pytest.mark.parametrize("file", FILES)
 def test_no_case_is_an_example_of_the_prompts(file: str) -> None:
-    """No text of a case stands in an example, nor does a name of the examples' inventions."""
     shown = "\n".join(path.read_text(encoding="utf-8") for path in PROMPTS.glob("*.json"))
     text = (GOLD_FOLDER / f"{file}.json").read_text(encoding="utf-8")
 
@@ -53,7 +49,6 @@ def test_no_case_is_an_example_of_the_prompts(file: str) -> None:
 @pytest.mark.parametrize("kind", CALL_KINDS, ids=lambda kind: kind.name)
 @pytest.mark.parametrize("student", [False, True])
 def test_the_expected_reply_is_read_and_right(kind: CallKind, *, student: bool) -> None:
-    """In the text format and as JSON, reasoned and not."""
     for case in cases(kind):
         reader = kind.reader(case, PromptMode(student=student))
         if isinstance(reader, ReplyFormat):
@@ -68,7 +63,6 @@ def test_the_expected_reply_is_read_and_right(kind: CallKind, *, student: bool) 
 
 @pytest.mark.parametrize("name", ["summarise", "verify"])
 def test_expected_numbers_are_of_sentences_that_are_there(name: str) -> None:
-    """As the splitter numbers them, and each in one list only."""
     for case in cases(BY_KIND[name]):
         there, expected = range(1, len(case.facts["sentences"]) + 1), case.expected
         named = [*expected.get("must", expected.get("sentences", ())), *expected["may"]]
@@ -79,7 +73,6 @@ def test_expected_numbers_are_of_sentences_that_are_there(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["draft", "refine"])
 def test_expected_notes_are_there(name: str) -> None:
-    """By their numbers."""
     for case in cases(BY_KIND[name]):
         count = len(case.facts["findings"]) if name == "draft" else 3
         assert set(case.expected["must"]) | set(case.expected["may"]) <= set(range(1, count + 1)), case.name
@@ -98,12 +91,10 @@ def test_expected_notes_are_there(name: str) -> None:
     ],
 )
 def test_every_case_expects_what_its_judge_reads(file: str, keys: list[set[str]]) -> None:
-    """And nothing else."""
     assert all(case.expected is None or set(case.expected) in keys for case in read_cases(file, NOW.date()))
 
 
 def test_dates_follow_the_day() -> None:
-    """None is left to be filled in."""
     for kind in CALL_KINDS:
         assert not [
             case.name for case in read_cases(kind.file, NOW.date()) if "{year" in str(case) or "{date" in str(case)
@@ -111,7 +102,6 @@ def test_dates_follow_the_day() -> None:
 
 
 def test_each_system_has_its_kinds() -> None:
-    """A student is asked all but refinement; what the gate asks is of both."""
     seven, fast, web = (
         list_call_kinds(student=False, system=name) for name in ("wikichat", "wikichat-fast", "search-engine")
     )

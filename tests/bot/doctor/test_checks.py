@@ -66,7 +66,6 @@ def _corpus(name: str = "handbook", *readers: str) -> dict[str, Any]:
     ],
 )
 def test_the_database(looked: dict[str, Any], level: str, said: str) -> None:
-    """Each state has its line."""
     found = _one(home_checks.check_database, _scene(**looked))
 
     assert found[0] == level
@@ -83,7 +82,6 @@ def test_the_database(looked: dict[str, Any], level: str, said: str) -> None:
     ],
 )
 def test_the_clock(known: Clocks, level: str, said: str) -> None:
-    """It agrees with the database server's, and did not jump back behind the record."""
     found = _one(home_checks.check_clock, _scene(settings={"timezone": "Europe/Berlin"}, clocks=known))
 
     assert found[0] == level
@@ -91,7 +89,6 @@ def test_the_clock(known: Clocks, level: str, said: str) -> None:
 
 
 def test_the_clock_of_the_home_s_file_system_is_looked_at() -> None:
-    """It is this machine's here, and the home is well."""
     Path(".footnote").mkdir(mode=0o700)
     now = replace(_scene(), now=datetime.now(UTC))
 
@@ -103,16 +100,15 @@ def test_the_clock_of_the_home_s_file_system_is_looked_at() -> None:
     ("looked", "level", "said"),
     [
         ({}, "ok", "no process has"),
-        ({"owner": "process 7, `footnote serve`", "serving": True}, "ok", "answers (process 7"),
+        ({"owner": "process 7, `footnote serve`", "serving": True}, "ok", "responds (process 7"),
         (
             {"owner": "process 7, `footnote ingest`"},
             "warn",
-            "held by process 7, `footnote ingest`, which is not a server",
+            "process 7, `footnote ingest` has the home open, and is not a server",
         ),
     ],
 )
 def test_the_lock(looked: dict[str, Any], level: str, said: str) -> None:
-    """A server that answers is fine; who else owns the home is named."""
     found = _one(home_checks.check_lock, _scene(**looked))
 
     assert found[0] == level
@@ -120,7 +116,6 @@ def test_the_lock(looked: dict[str, Any], level: str, said: str) -> None:
 
 
 def test_a_home_that_others_can_open_is_told() -> None:
-    """What was asked stands in it."""
     Path(".footnote").mkdir()
     Path(".footnote").chmod(0o755)
 
@@ -128,7 +123,6 @@ def test_a_home_that_others_can_open_is_told() -> None:
 
 
 def test_a_home_that_is_a_file_is_told() -> None:
-    """With what to do."""
     Path(".footnote").touch()
     level, said = _one(home_checks.check_home, _scene())
 
@@ -137,7 +131,6 @@ def test_a_home_that_is_a_file_is_told() -> None:
 
 
 def test_a_home_that_cannot_be_written_is_told_once() -> None:
-    """By whichever check, and not again for what is in it."""
     Path(".footnote").touch()
     checks = (home_checks.check_home, home_checks.check_database, home_checks.check_home)
     unwritable = HomeUnusable("It cannot be written.", hint="Mend it.")
@@ -147,7 +140,6 @@ def test_a_home_that_cannot_be_written_is_told_once() -> None:
 
 
 def test_room_is_counted_for_a_copy_and_for_dumps() -> None:
-    """A database that will be migrated is copied; a dump grows as it is read in."""
     Path("dump.xml.bz2").write_bytes(b"x" * 1_000)
     source = {"type": "wikipedia", "dump": "dump.xml.bz2"}
     looked = _scene(settings={"corpus": [{"name": "wiki", "source": source}]}, file=replace(WHOLE, revision="older"))
@@ -157,7 +149,6 @@ def test_room_is_counted_for_a_copy_and_for_dumps() -> None:
 
 
 def test_room_is_counted_for_a_dump_that_is_still_to_be_downloaded() -> None:
-    """Its size is not known before its mirror is asked; of a wiki that was read in before, nothing is added."""
     source = {"type": "wikipedia", "wiki": "simple", "contact": "ada@example.com"}
     given = {"corpus": [{"name": "handbook", "source": source}]}
 
@@ -174,7 +165,6 @@ def test_room_is_counted_for_a_dump_that_is_still_to_be_downloaded() -> None:
     ],
 )
 def test_too_little_room_is_told(free: int, level: str, said: str) -> None:
-    """It fails where there is next to none."""
     found = home_checks.room(free, 40 * 10**9)
 
     assert found.level == level
@@ -185,19 +175,18 @@ def test_too_little_room_is_told(free: int, level: str, said: str) -> None:
     ("settings", "indexed", "said"),
     [
         ({"corpus": [_corpus("handbook", "*")], "slack": SLACK}, (HANDBOOK,), []),
-        ({"corpus": [_corpus()], "slack": SLACK}, (HANDBOOK,), ["nobody but the terminal may read handbook"]),
-        ({"slack": SLACK}, (HANDBOOK,), ["nobody but the terminal may read handbook"]),
+        ({"corpus": [_corpus()], "slack": SLACK}, (HANDBOOK,), ["only the terminal may read handbook"]),
+        ({"slack": SLACK}, (HANDBOOK,), ["only the terminal may read handbook"]),
         ({"corpus": [_corpus()]}, (HANDBOOK,), []),
-        ({"corpus": [_corpus()]}, (), ["handbook has not been read in to its end"]),
-        ({"corpus": [{"name": "handbook"}]}, None, ["handbook has not been read in to its end"]),
-        ({}, (replace(HANDBOOK, documents=0, passages=0),), ["handbook was read in, and holds nothing"]),
-        ({}, (replace(HANDBOOK, passages=0, failures=3),), ["holds nothing; 3 documents could not be read"]),
+        ({"corpus": [_corpus()]}, (), ["handbook has not been ingested completely"]),
+        ({"corpus": [{"name": "handbook"}]}, None, ["handbook has not been ingested completely"]),
+        ({}, (replace(HANDBOOK, documents=0, passages=0),), ["handbook was ingested, but is empty"]),
+        ({}, (replace(HANDBOOK, passages=0, failures=3),), ["is empty; 3 documents could not be read"]),
     ],
 )
 def test_corpora_want_readers_and_reading(
     settings: dict[str, Any], indexed: tuple[CorpusInfo, ...] | None, said: Sequence[str]
 ) -> None:
-    """Nobody to read one matters where there is a platform."""
     found = _found(settings_checks.check_corpora, _scene(settings=settings, corpora=indexed))
     warned = [finding.what for finding in found if finding.level != "ok"]
 
@@ -208,15 +197,14 @@ def test_corpora_want_readers_and_reading(
 @pytest.mark.parametrize(
     ("readers", "indexed", "said"),
     [
-        ((), (HANDBOOK,), "each is read in; the terminal alone reads handbook, as no platform is configured."),
-        (("*",), (HANDBOOK,), "each is read in, and by somebody."),
-        (None, (), "none is there yet."),
+        ((), (HANDBOOK,), "all ingested; only the terminal reads handbook, as no platform is configured."),
+        (("*",), (HANDBOOK,), "all ingested, and each has readers."),
+        (None, (), "none yet."),
     ],
 )
 def test_that_all_is_well_with_corpora_is_told_only_where_it_is(
     readers: tuple[str, ...] | None, indexed: tuple[CorpusInfo, ...], said: str
 ) -> None:
-    """Of a database that cannot be looked into, nothing is."""
     settings = {"corpus": [_corpus("handbook", *readers)] if readers is not None else []}
     found = _found(settings_checks.check_corpora, _scene(settings=settings, corpora=indexed))
 
@@ -226,7 +214,6 @@ def test_that_all_is_well_with_corpora_is_told_only_where_it_is(
 
 
 def test_a_channel_that_names_what_it_may_not_read_or_what_is_empty_is_told() -> None:
-    """It would be answered from nothing."""
     channel = {"id": "slack:T1/C1", "corpora": ["handbook"]}
     settings = {"corpus": [_corpus("handbook", "slack:T1/C2")], "channel": [channel]}
     found = _found(settings_checks.check_channels, _scene(settings=settings, corpora=()))
@@ -239,14 +226,13 @@ def test_a_channel_that_names_what_it_may_not_read_or_what_is_empty_is_told() ->
 @pytest.mark.parametrize(
     ("schedule", "corpora", "said"),
     [
-        ({}, [_corpus()], ["no night is set"]),
+        ({}, [_corpus()], ["no nightly refresh is set"]),
         ({"nightly": "03:00"}, [], ["no corpus has a source"]),
-        ({"nightly": "03:00"}, [_corpus()], ["the next night begins 2026-03-02 03:00 in Europe/Berlin"]),
-        ({"nightly": "03:00", "admin_channel": "slack:T1/C1"}, [_corpus()], ["begins", "cannot be posted to slack:T1"]),
+        ({"nightly": "03:00"}, [_corpus()], ["the next nightly refresh starts 2026-03-02 03:00 in Europe/Berlin"]),
+        ({"nightly": "03:00", "admin_channel": "slack:T1/C1"}, [_corpus()], ["starts", "cannot be posted to slack:T1"]),
     ],
 )
 def test_the_schedule(schedule: dict[str, str], corpora: list[dict[str, Any]], said: Sequence[str]) -> None:
-    """When the night comes, and whether it has anything to do."""
     settings = {"timezone": "Europe/Berlin", "schedule": schedule, "corpus": corpora}
     found = _found(settings_checks.check_schedule, _scene(settings=settings))
 
@@ -263,7 +249,6 @@ def test_the_schedule(schedule: dict[str, str], corpora: list[dict[str, Any]], s
     ],
 )
 def test_a_platform_is_asked_where_its_secrets_may_be_right(slack: dict[str, str], levels: list[str]) -> None:
-    """What was not tried is said, and why."""
     found = _found(settings_checks.build_platform_check(load_platforms()["slack"]), _scene(settings={"slack": slack}))
 
     assert [finding.level for finding in found] == levels
@@ -274,14 +259,13 @@ def test_a_platform_is_asked_where_its_secrets_may_be_right(slack: dict[str, str
     ("model", "reply", "level", "said"),
     [
         ({}, "", "ok", "none; answers are quoted"),
-        (MODEL, "Yes.", "ok", "gold at 127.0.0.1:1 answers"),
-        (MODEL, ModelRefused("no"), "ok", "answers"),
+        (MODEL, "Yes.", "ok", "gold at 127.0.0.1:1 replies"),
+        (MODEL, ModelRefused("no"), "ok", "replies"),
         (MODEL, ModelUnavailable("it is down", hint="start it"), "fail", "it is down start it"),
         (MODEL | {"api": "azure"}, "", "fail", "no api_version is set for the model"),
     ],
 )
 def test_the_model(model: dict[str, str], reply: str | Exception, level: str, said: str) -> None:
-    """None is needed; one that is set has to answer a word."""
     found = _one(server_checks.check_model, _scene(settings={"model": model}, llm=_Says(reply)))
 
     assert found[0] == level
@@ -296,7 +280,6 @@ class _Says(GoldLLM):
         self._reply = reply
 
     async def complete(self, call: Any, spent: Any) -> Any:
-        """Say it."""
         del call, spent
         if isinstance(self._reply, Exception):
             raise self._reply
@@ -304,7 +287,6 @@ class _Says(GoldLLM):
 
 
 def test_a_port_in_use_is_told_unless_our_server_has_it() -> None:
-    """With what to do."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -318,23 +300,20 @@ def test_a_port_in_use_is_told_unless_our_server_has_it() -> None:
 
 
 def test_an_embedder_that_is_not_there_is_told() -> None:
-    """By its name."""
     level, _ = _one(home_checks.check_embedder, _scene(settings={"embedding": {"function": "no-such"}}))
 
     assert level == "fail"
 
 
 def test_indexes_are_left_to_whoever_owns_the_home() -> None:
-    """Two processes must not open them."""
     level, said = _one(home_checks.check_indexes, _scene(corpora=(HANDBOOK,), owner="process 7"))
 
     assert level == "ok"
-    assert "12 passages of 1 corpus; checked by the process" in said
+    assert "12 passages of 1 corpus; the process that has the home open checks" in said
     assert not Path(".footnote").exists()
 
 
 def test_how_much_of_a_corpus_is_embedded_is_told() -> None:
-    """And what the next refresh makes of it."""
     wiki = replace(HANDBOOK, name="wiki", dense=DenseMode.LAZY)
     _, said = _one(home_checks.check_indexes, _scene(corpora=(HANDBOOK, wiki), owner="process 7"))
     found = _found(
@@ -342,14 +321,13 @@ def test_how_much_of_a_corpus_is_embedded_is_told() -> None:
         _scene(settings={"corpus": [_corpus("wiki") | {"dense": "eager"}]}, corpora=(wiki,)),
     )
 
-    assert "24 passages of 2 corpora (wiki is embedded as it is asked for)" in said
+    assert "24 passages of 2 corpora (wiki is embedded on demand)" in said
     assert [one.what for one in found if "lazy" in one.what] == [
         "Corpora: wiki is lazy until its next refresh makes it eager."
     ]
 
 
 def test_indexes_that_are_gone_are_told() -> None:
-    """And not made again by looking."""
     Path(".footnote").mkdir()
     found = _found(home_checks.check_indexes, _scene(corpora=(HANDBOOK,)))
 
@@ -359,7 +337,6 @@ def test_indexes_that_are_gone_are_told() -> None:
 
 
 def test_a_database_that_homes_share_wants_a_chroma_server_that_they_share() -> None:
-    """With what to do; and a server that is named is tried."""
     shared = {"database": "postgresql://me@127.0.0.1/footnote"}
     level, said = _one(home_checks.check_vectors, _scene(settings=shared))
     assert (level, "[chroma] url" in said) == ("fail", True)
@@ -374,7 +351,6 @@ def test_a_database_that_homes_share_wants_a_chroma_server_that_they_share() -> 
     ("lacks", "level", "said"), [((0, 0), "ok", "2 homes follow the database, all"), ((0, 7), "warn", "one lacks 7")]
 )
 def test_how_far_homes_have_followed_their_database_is_told(lacks: tuple[int, ...], level: str, said: str) -> None:
-    """One that is behind for long may be a server that hangs."""
     followers = tuple(Follower(one, NOW - timedelta(hours=one)) for one in lacks)
     scene = _scene(settings={"database": "postgresql://me@127.0.0.1/x"}, followers=followers)
     found = _one(home_checks.check_followers, scene)
@@ -384,7 +360,6 @@ def test_how_far_homes_have_followed_their_database_is_told(lacks: tuple[int, ..
 
 
 def test_nothing_ingested_is_told() -> None:
-    """With how to begin."""
     assert _one(home_checks.check_indexes, _scene(corpora=()))[0] == "warn"
     assert _found(home_checks.check_indexes, _scene()) == ()
 
@@ -400,7 +375,6 @@ async def _endless(looked: Inspection) -> Sequence[CheckResult]:
 
 
 def test_a_check_that_breaks_or_never_ends_is_a_finding_too() -> None:
-    """The others are told all the same, in their order."""
     checks = (_broken, _endless, settings_checks.check_platforms)
     found = asyncio.run(run_checks(checks, _scene(), seconds=0.05))
 
@@ -417,7 +391,6 @@ def _looked(settings: dict[str, Any]) -> tuple[Inspection, tuple[CheckResult, ..
 
 
 def test_a_home_that_is_not_there_yet_is_well_and_is_not_made() -> None:
-    """Looking changes nothing."""
     seen, found = _looked({})
 
     assert (seen.owner, seen.file, seen.corpora) == (None, None, None)
@@ -426,7 +399,6 @@ def test_a_home_that_is_not_there_yet_is_well_and_is_not_made() -> None:
 
 
 def test_a_home_as_it_was_made_is_looked_at_whole(here: Path) -> None:
-    """Its database is whole; that nothing is ingested is the one thing told."""
     with open_database("", home=here / ".footnote"):
         pass
     seen, found = _looked({})
@@ -440,7 +412,6 @@ def test_a_home_as_it_was_made_is_looked_at_whole(here: Path) -> None:
 
 
 def test_who_owns_the_home_is_seen(here: Path) -> None:
-    """A process that answers no socket is no server."""
     with lock_home(here / ".footnote"):
         seen, _ = _looked({})
 
@@ -451,7 +422,6 @@ def test_who_owns_the_home_is_seen(here: Path) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"garbage" * 4_000])
 def test_a_database_that_is_none_is_told_and_takes_nothing_with_it(content: bytes) -> None:
-    """An empty one is made anew by the next command, garbage is damage."""
     Path(".footnote").mkdir(mode=0o700)
     Path(".footnote/footnote.db").write_bytes(content)
     _, found = _looked({})
@@ -463,7 +433,6 @@ def test_a_database_that_is_none_is_told_and_takes_nothing_with_it(content: byte
 
 
 def test_a_database_server_that_does_not_answer_is_told_without_its_password() -> None:
-    """Whether psycopg is there or not."""
     _, found = _looked({"database": "postgresql://user:hush@127.0.0.1:1/footnote"})
     failed = [finding for finding in found if finding.level == "fail"]
 
@@ -474,17 +443,16 @@ def test_a_database_server_that_does_not_answer_is_told_without_its_password() -
 @pytest.mark.parametrize(
     ("model", "level", "said"),
     [
-        (MODEL, "warn", "nothing that gold costs"),
-        ({**MODEL, "prices": {"gold": {"prompt": 1, "completion": 2}}}, "ok", "each model has its price"),
+        (MODEL, "warn", "does not limit gold"),
+        ({**MODEL, "prices": {"gold": {"prompt": 1, "completion": 2}}}, "ok", "each model has a price"),
         (
             {**MODEL, "prices": {"gold": {"prompt": 1, "completion": 2}}, "stages": {"verify": "silver"}},
             "warn",
-            "nothing that silver costs",
+            "does not limit silver",
         ),
     ],
 )
 def test_a_limit_of_cost_needs_prices(model: dict[str, Any], level: str, said: str) -> None:
-    """Without, nothing is known to cost anything."""
     found = _one(settings_checks.check_prices, _scene(settings={"model": model, "limits": {"cost_per_month": 5}}))
 
     assert found[0] == level
@@ -493,7 +461,6 @@ def test_a_limit_of_cost_needs_prices(model: dict[str, Any], level: str, said: s
 
 
 def test_a_system_that_there_is_not() -> None:
-    """It answers nowhere: not for all, not in a channel; the model alone is none either."""
     channels = [{"id": "slack:T1/C1", "system": "model-alone"}, {"id": "slack:T1/C2", "system": "extractive"}]
     found = _found(settings_checks.check_systems, _scene(settings={"system": "wikichatt", "channel": channels}))
 
@@ -513,7 +480,6 @@ ENGINES = {
 
 @pytest.mark.parametrize("case", ENGINES)
 def test_the_search_engine(case: str) -> None:
-    """It is asked for one page; what keeps it from answering is said with what to do, and never the key."""
     engine, key, level, said = ENGINES[case]
     with serve(engine) as server:
         path = "/res/v1/web/search" if engine.kind == "brave" else ""
@@ -532,7 +498,6 @@ def test_the_search_engine(case: str) -> None:
 def test_a_channel_that_is_to_search_the_web_and_may_not(
     visible_to: Sequence[str], corpora: Sequence[str], *, warned: bool
 ) -> None:
-    """It is answered from its corpora then, which is said here."""
     engine = {"type": "searxng", "url": "http://127.0.0.1:1", "visible_to": visible_to}
     channel = {"id": "slack:T1/C1", "system": "search-engine", "corpora": corpora}
     settings = {"search_engine": engine, "channel": [channel], "corpus": [_corpus("handbook", "*")]}

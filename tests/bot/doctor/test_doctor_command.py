@@ -19,7 +19,6 @@ SEVEN = f'system = "wikichat"\n{MODEL}'
 
 
 def run(*arguments: str, llm: GoldLLM | None = None, settings: str = MODEL) -> Result:
-    """Run the command on a model."""
     Path("footnote.toml").write_text(settings, encoding="utf-8")
     doors = replace(FakeServices().doors(), open_model=opens(llm or GoldLLM()))
     return CliRunner().invoke(app, ("doctor", *arguments), obj=CliState(services=doors), prog_name="footnote")
@@ -33,7 +32,6 @@ def run(*arguments: str, llm: GoldLLM | None = None, settings: str = MODEL) -> R
     ],
 )
 def test_a_report_is_a_table_and_what_follows(settings: str, kinds: tuple[str, ...]) -> None:
-    """For people; of the calls that the system makes that is set."""
     result = run("--model", "--limit", "2", settings=settings)
 
     assert result.exit_code == 0
@@ -47,7 +45,6 @@ def test_a_report_is_a_table_and_what_follows(settings: str, kinds: tuple[str, .
 
 
 def test_a_report_as_json_holds_all_figures() -> None:
-    """And nothing else is on stdout."""
     document = json.loads(run("--model", "--stage", "verify", "--json").stdout)
     (way,) = document["ways"]
     verify = way["kinds"]["verify"]
@@ -62,7 +59,6 @@ def test_a_report_as_json_holds_all_figures() -> None:
 
 
 def test_advice_ends_in_the_lines_to_write() -> None:
-    """Of the settings file."""
     result = run("--model", "--stage", "verify", llm=GoldLLM(_agreeing), settings=SEVEN)
 
     assert "verdicts are right; of 40 claims without support" in result.stdout
@@ -81,7 +77,6 @@ def test_advice_ends_in_the_lines_to_write() -> None:
     ],
 )
 def test_what_cannot_be_examined_is_said(settings: str, arguments: list[str], status: int, said: str) -> None:
-    """In one line that says what to do, with nothing on stdout."""
     result = run(*arguments, settings=settings)
 
     assert (result.exit_code, result.stdout) == (status, "")
@@ -89,7 +84,6 @@ def test_what_cannot_be_examined_is_said(settings: str, arguments: list[str], st
 
 
 def test_a_model_that_gives_no_reply_is_told_in_one_line() -> None:
-    """It exits with 1; with `--json` the line is a document."""
     gone = ModelUnavailable("the model server does not accept the key (401)", hint="check api_key of the model")
     result = run("--model", llm=GoldLLM(lambda *_: gone))
     document = json.loads(run("--model", "--json", llm=GoldLLM(lambda *_: gone)).stdout)
@@ -103,7 +97,6 @@ def test_a_model_that_gives_no_reply_is_told_in_one_line() -> None:
 
 @pytest.mark.parametrize("first", [0, 20])
 def test_ctrl_c_prints_what_was_measured_so_far(first: int) -> None:
-    """If anything was."""
     result = run("--model", "--stage", "split", "--json", llm=GoldLLM(stopped_after=first), settings=SEVEN)
 
     assert result.exit_code == 130
@@ -119,7 +112,6 @@ FREE_PORT = "[http]\nport = 0\n"
 
 
 def test_without_model_every_finding_is_a_line() -> None:
-    """All is well on a fresh machine, and nothing is made by looking."""
     result = run(settings=FREE_PORT)
     lines = result.stdout.splitlines()
 
@@ -131,7 +123,6 @@ def test_without_model_every_finding_is_a_line() -> None:
 
 
 def test_what_fails_is_told_with_what_to_do_and_exits_with_1() -> None:
-    """The rest is told all the same, each on one line however long."""
     Path(".footnote").mkdir()
     Path(".footnote/footnote.db").write_bytes(b"garbage" * 4_000)
     result = run(settings=FREE_PORT)
@@ -152,7 +143,6 @@ def test_what_fails_is_told_with_what_to_do_and_exits_with_1() -> None:
     ],
 )
 def test_findings_as_json(settings: str, *, healthy: bool, level: str, said: str) -> None:
-    """One document; settings that cannot be read are a finding as well."""
     result = run("--json", settings=settings)
     document = json.loads(result.stdout)
 
@@ -166,7 +156,6 @@ def test_findings_as_json(settings: str, *, healthy: bool, level: str, said: str
 def test_a_wrong_file_hides_neither_swapped_tokens_nor_who_may_read_them(
     broken: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All that can be told without settings is, in one run."""
     monkeypatch.setenv("SLACK_BOT_TOKEN", "xapp-1-A1-2-hush")
     Path("footnote.env").touch(mode=0o644)
     found = json.loads(run("--json", settings=broken).stdout)["findings"]

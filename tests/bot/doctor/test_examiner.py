@@ -26,7 +26,6 @@ S, R, N = Verdict.SUPPORTS, Verdict.REFUTES, Verdict.NOT_ENOUGH_INFO
 
 
 async def examined(*llms: GoldLLM, settings: Settings | None = None, tokens: int = 10**9, **wanted: Any) -> ExamResults:
-    """Examine models, one for each way."""
     model = ModelValues(name="gold", base_url="http://127.0.0.1:1")
     found, chosen = ExamResults(), settings or Settings(model=model, system="wikichat")
     asked_for = plan_exam(ExamRequest(**wanted), chosen, NOW)
@@ -35,12 +34,10 @@ async def examined(*llms: GoldLLM, settings: Settings | None = None, tokens: int
 
 
 def told(found: ExamResults, **model: Any) -> ModelReport:
-    """Return the report of what was found."""
     return build_report(found, Settings(model=ModelValues(name="gold", base_url="http://127.0.0.1:1", **model)))
 
 
 def figures(found: ExamResults, way: int = 0) -> dict[str, Figures]:
-    """Return the figures by kind."""
     return dict(told(found).facts.measured[way].figures)
 
 
@@ -48,7 +45,6 @@ def figures(found: ExamResults, way: int = 0) -> dict[str, Figures]:
 @pytest.mark.parametrize("student", [False, True])
 @pytest.mark.parametrize("system", ["wikichat", ""])
 async def test_a_perfect_model_needs_no_advice(*, schemas: bool, student: bool, system: str) -> None:
-    """All is in format at the first try, all is right, and every case was asked once."""
     llm = GoldLLM(schemas=schemas)
     model = ModelValues(name="gold", base_url="http://127.0.0.1:1", student=student)
     found = await examined(llm, settings=Settings(model=model, system=system))
@@ -69,7 +65,6 @@ async def test_a_perfect_model_needs_no_advice(*, schemas: bool, student: bool, 
 
 
 async def test_calls_run_at_once_up_to_the_limit() -> None:
-    """And no more."""
     llm = GoldLLM()
     await examined(llm, stages=("query",))
 
@@ -77,15 +72,12 @@ async def test_calls_run_at_once_up_to_the_limit() -> None:
 
 
 async def test_stages_and_cases_can_be_limited() -> None:
-    """A stage may have two kinds of calls."""
     found = await examined(GoldLLM(), stages=("refine", "draft"), limit=3)
 
     assert {kind: one.cases for kind, one in figures(found).items()} == {"draft": 3, "feedback": 3, "refine": 3}
 
 
 async def test_a_format_kept_at_the_second_try_counts_as_that() -> None:
-    """Every case takes two calls."""
-
     def speak(kind: Any, case: Any, call: ModelCall) -> str:
         again = call.messages[-1].text.startswith("This reply cannot be read")
         return perfect(kind, case, call) if again else "Let me think about that."
@@ -97,7 +89,6 @@ async def test_a_format_kept_at_the_second_try_counts_as_that() -> None:
 
 
 async def test_a_format_that_is_never_kept_is_told() -> None:
-    """With what to do about it: it is no failure of the server's."""
     found = await examined(GoldLLM(lambda *_: "I would rather talk about the weather."), stages=("query", "verify"))
     one = figures(found)["verify"]
 
@@ -107,8 +98,6 @@ async def test_a_format_that_is_never_kept_is_told() -> None:
 
 
 async def test_a_model_that_supports_everything_is_found_out() -> None:
-    """A third of its verdicts is right, and every claim that is not supported is called so."""
-
     def speak(kind: Any, case: Any, call: ModelCall) -> str:
         if kind.name != "verify":
             return perfect(kind, case, call)
@@ -121,8 +110,7 @@ async def test_a_model_that_supports_everything_is_found_out() -> None:
     assert (verify.readable, verify.right) == (30, 10)
     assert told(found).advice == (
         Advice(
-            "40 of 60 verdicts are right; of 40 claims without support it lets 20 through: "
-            "let a stronger model verify.",
+            "40 of 60 verdicts are right; of 40 claims without support it accepts 20: let a stronger model verify.",
             {"model.stages.verify.name": "NAME OF A STRONGER MODEL"},
         ),
     )
@@ -130,7 +118,6 @@ async def test_a_model_that_supports_everything_is_found_out() -> None:
 
 
 async def test_a_model_that_never_replies_is_given_up_soon() -> None:
-    """Why is told by the first case; no other kind is tried."""
     gone = ModelUnavailable("the server does not accept the key", hint="check api_key")
     llm = GoldLLM(lambda *_: gone)
     found = await examined(llm)
@@ -143,7 +130,6 @@ async def test_a_model_that_never_replies_is_given_up_soon() -> None:
 
 @pytest.mark.parametrize("compare", [False, True])
 async def test_an_outage_is_given_up_however_few_cases_a_kind_has(*, compare: bool) -> None:
-    """Failures are counted over all kinds, and no other way of asking is tried."""
     gone = ModelUnavailable("the server does not reply", hint="is it running?")
     llm = GoldLLM(lambda *_: gone)
     found = await examined(llm, limit=2, compare=compare)
@@ -154,7 +140,6 @@ async def test_an_outage_is_given_up_however_few_cases_a_kind_has(*, compare: bo
 
 
 async def test_an_outage_on_the_way_ends_it_soon() -> None:
-    """What was measured until then is told, and of the next kind no more than runs at once is asked."""
     gone, llm = ModelUnavailable("the server does not reply", hint="is it running?"), GoldLLM()
     llm.speak = lambda *given: gone if len(llm.calls) > 40 else perfect(*given)
     found = await examined(llm, limit=20)
@@ -167,7 +152,6 @@ async def test_an_outage_on_the_way_ends_it_soon() -> None:
 
 
 async def test_a_stage_whose_model_is_missing_does_not_stop_the_others() -> None:
-    """It is cut short and says why."""
     gone = ModelUnavailable("it does not know the model 'typo'", hint="check name")
     found = await examined(GoldLLM(lambda kind, *rest: gone if kind.name == "split" else perfect(kind, *rest)))
     shown = told(found)
@@ -178,8 +162,6 @@ async def test_a_stage_whose_model_is_missing_does_not_stop_the_others() -> None
 
 
 async def test_refusals_are_counted_and_do_not_stop_a_stage() -> None:
-    """Some models decline to read what an order stands in."""
-
     def speak(kind: Any, case: Any, call: ModelCall) -> str | Exception:
         return ModelRefused("the model declined to reply") if "order" in case.name else perfect(kind, case, call)
 
@@ -189,14 +171,13 @@ async def test_refusals_are_counted_and_do_not_stop_a_stage() -> None:
 
 
 async def test_a_budget_that_is_used_up_ends_it_all() -> None:
-    """What was measured stays, and no case counts as failed."""
     llm = GoldLLM()
     llm.speak = lambda *given: BudgetExceeded("used up") if len(llm.calls) > 40 else perfect(*given)
     model = ModelValues(name="gold", base_url="http://127.0.0.1:1", max_concurrency=1)
     found = await examined(llm, tokens=40_000, settings=Settings(model=model, system="wikichat"))
     shown = told(found)
 
-    assert shown.facts.measured[0].cut_short == {"summarise": "the 40,000 tokens that this may use are used up"}
+    assert shown.facts.measured[0].cut_short == {"summarise": "the budget of 40,000 tokens is used up"}
     assert figures(found)["query"].right == 31
     assert figures(found)["summarise"].cases == 40 - 31
     assert figures(found)["summarise"].faults == ()
@@ -204,18 +185,15 @@ async def test_a_budget_that_is_used_up_ends_it_all() -> None:
 
 
 async def test_a_budget_too_small_for_any_case_is_an_error() -> None:
-    """It says which option to raise."""
     found = await examined(GoldLLM(lambda *_: BudgetExceeded("used up")), tokens=10)
 
-    assert str(found.fault) == "the 10 tokens that this may use are used up"
+    assert str(found.fault) == "the budget of 10 tokens is used up"
     assert found.fault
     assert found.fault.hint == "raise --tokens"
     assert not found.anything
 
 
 async def test_thoughts_and_cut_replies_show() -> None:
-    """With the settings that follow."""
-
     def speak(kind: Any, case: Any, _: ModelCall) -> ModelReply:
         text = right(kind, case, schema=False)
         return ModelReply(text, "m", "Hm.", "length", prompt_tokens=900, completion_tokens=500)
@@ -228,8 +206,6 @@ async def test_thoughts_and_cut_replies_show() -> None:
 
 
 async def test_every_way_of_asking_can_be_compared() -> None:
-    """Free text is asked once; a student is asked for all but refinement; the best way is advised."""
-
     def as_json(kind: Any, case: Any, call: ModelCall) -> str:
         return perfect(kind, case, call) if call.schema or not kind.structured else "Sure!"
 
@@ -246,7 +222,6 @@ async def test_every_way_of_asking_can_be_compared() -> None:
 
 
 def http(request: ChatRequest) -> Reply:
-    """Reply to a call over HTTP as its case expects."""
     texts = [message["content"] for message in request.body["messages"]]
     kind, case = asked(texts)
     return Reply(right(kind, case, schema="response_format" in request.body))
@@ -254,7 +229,6 @@ def http(request: ChatRequest) -> Reply:
 
 @pytest.mark.parametrize(("profile", "schema"), [(OPENAI, 2), (replace(VLLM, formats=("text",)), 0)])
 async def test_a_whole_server_is_examined(profile: StrictProfile, schema: int) -> None:
-    """With its own counts of tokens; by a schema where it keeps one."""
     async with serve(http, profile) as server:
         found = await _over_http(server.url, profile, stages=("query", "verify", "draft"), limit=2)
 
@@ -274,7 +248,6 @@ async def test_a_whole_server_is_examined(profile: StrictProfile, schema: int) -
     ],
 )
 async def test_what_is_wrong_with_the_settings_is_said_in_one_line(changes: dict[str, Any], said: str) -> None:
-    """With what to do, and without the key."""
     async with serve(http, OPENAI) as server:
         found = await _over_http(server.url, OPENAI, **changes)
 
@@ -285,7 +258,6 @@ async def test_what_is_wrong_with_the_settings_is_said_in_one_line(changes: dict
 
 
 async def test_a_server_that_is_silent_for_too_long_wants_more_time() -> None:
-    """The hint of the adapter's own error is what tells so."""
     calls = 0
 
     def script(request: ChatRequest) -> Any:

@@ -22,7 +22,6 @@ DEAD = ModelUnavailable("gone", hint="wait")
 
 
 def call(seconds: float = 1.0, error: str = "", **facts: object) -> RecordedCall:
-    """Return a call as it was noted."""
     return RecordedCall(
         seconds, error, **({"prompt_tokens": 1_000, "completion_tokens": 20, "written_tokens": 20} | facts)
     )
@@ -46,7 +45,6 @@ OUTCOMES = [
 
 
 def test_figures_are_as_counted_by_hand() -> None:
-    """Shares are of cases that a reply came to, seconds and tokens of calls that the server took."""
     assert compute_figures(OUTCOMES) == Figures(
         cases=4,
         first=2,
@@ -77,7 +75,6 @@ def test_figures_are_as_counted_by_hand() -> None:
 
 
 def test_nothing_has_figures_too() -> None:
-    """All of them zero."""
     assert compute_figures([]) == Figures()
     assert Figures().share(0) == 0.0
 
@@ -95,7 +92,6 @@ def test_nothing_has_figures_too() -> None:
     ],
 )
 def test_what_a_server_keeps_to_itself_shows_in_its_counts(noted: RecordedCall, thought: int, shortened: int) -> None:
-    """Thoughts that are paid and not shown; prompts that were not read to their end. Estimates show nothing."""
     found = compute_figures([CaseOutcome("a case", (noted,), Grade())])
 
     assert (found.thought, found.shortened) == (thought, shortened)
@@ -103,7 +99,6 @@ def test_what_a_server_keeps_to_itself_shows_in_its_counts(noted: RecordedCall, 
 
 @given(st.lists(st.floats(0, 100), min_size=1), st.floats(0.01, 1))
 def test_a_share_of_the_values_is_within(values: list[float], share: float) -> None:
-    """And the next lower value would not do."""
     found = compute_percentile(values, share)
 
     assert sum(value <= found for value in values) >= share * len(values) - 1e-9
@@ -111,7 +106,6 @@ def test_a_share_of_the_values_is_within(values: list[float], share: float) -> N
 
 
 def test_a_turn_counts_once_what_runs_at_once() -> None:
-    """Query and summaries beside reply, claims and verdicts; then draft, feedback and refinement."""
     seconds = {
         "query": 1,
         "summarise": 2,
@@ -130,7 +124,6 @@ def test_a_turn_counts_once_what_runs_at_once() -> None:
 
 
 def test_the_plain_format_is_asked_everything_and_the_others_what_has_a_structure() -> None:
-    """The way that students are asked is their own."""
     ways = list_prompt_variants(ModelSettings(), student=False, compare=True, stages=(), system="wikichat")
     plain = next(way for way in ways if way.name == "text")
     others = [way for way in ways if way is not plain and not way.student]

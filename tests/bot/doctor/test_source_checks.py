@@ -10,7 +10,6 @@ from tests.ingest.engines.pickling import PicklingEngine
 
 
 def test_git_is_looked_for(tmp_path):
-    """It is there, it is too old, or it is missing; each with what to do."""
     for version, level, told in (("2.47.1", "ok", "reads handbook"), ("2.20.1", "fail", "too old")):
         program = tmp_path / version
         program.write_text(f"#!/bin/sh\necho git version {version}\n")
@@ -29,18 +28,17 @@ def test_git_is_looked_for(tmp_path):
     ("programs", "there", "told"),
     [
         (NO_PROGRAMS, {}, []),
-        (ReaderPrograms(ocr=True), {}, [("fail", "tesseract is not there")]),
+        (ReaderPrograms(ocr=True), {}, [("fail", "tesseract is not installed")]),
         (ReaderPrograms(ocr=True), {"tesseract": "eng\nosd"}, [("ok", "reads them, in eng")]),
         (
             ReaderPrograms(ocr=True, ocr_languages=("eng", "deu"), libreoffice=True),
             {"tesseract": "eng"},
-            [("fail", "know deu"), ("fail", "not there")],
+            [("fail", "lacks deu"), ("fail", "not installed")],
         ),
         (ReaderPrograms(libreoffice=True), {"soffice": ""}, [("ok", "soffice opens .doc")]),
     ],
 )
 def test_programs_that_readers_may_call_are_looked_for(programs, there, told):
-    """With the languages of scans; each fault says what to install."""
     found = list(
         examine_programs(
             programs, lambda names: next(filter(there.__contains__, names), None), lambda call: there[call[0]]

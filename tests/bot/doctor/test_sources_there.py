@@ -15,7 +15,6 @@ SECRET = "glpat-hush"
 
 
 def _found(environment: Mapping[str, str] | None = None, **given: dict[str, Any]) -> list[tuple[str, str, str]]:
-    """Return the findings on sources, by the names of their corpora."""
     corpora = [{"name": name, "source": source} for name, source in given.items()]
     settings = Settings.model_validate({"corpus": corpora})
     found = examine_sources(settings.sources, SourceContext(Path(".footnote"), environment or {}))
@@ -23,7 +22,6 @@ def _found(environment: Mapping[str, str] | None = None, **given: dict[str, Any]
 
 
 def test_a_folder_or_a_dump_that_is_not_there_is_told() -> None:
-    """By its corpus, and with what to do; each that is amiss has its line."""
     Path("docs").mkdir()
     (folder, dump) = _found(
         docs={"type": "folder", "path": "docs"},
@@ -31,14 +29,13 @@ def test_a_folder_or_a_dump_that_is_not_there_is_told() -> None:
         wiki={"type": "wikipedia", "dump": "wiki.xml.bz2"},
     )
 
-    assert folder[:2] == ("fail", f"Sources: lost is read from {Path('lost').absolute()}, which is not there.")
+    assert folder[:2] == ("fail", f"Sources: lost is read from {Path('lost').absolute()}, which does not exist.")
     assert dump[1].startswith("Sources: wiki is read from ")
-    assert "mount what belongs there" in dump[2]
+    assert "mount the missing volume" in dump[2]
 
 
 @pytest.mark.parametrize("environment", [{}, {"DOCS_TOKEN_FILE": "nowhere"}])
 def test_a_secret_that_is_not_set_is_told(environment: dict[str, str]) -> None:
-    """The variable that is to hold it is named."""
     ((level, what, hint),) = _found(environment, docs=GIT)
 
     assert level == "fail"
@@ -47,12 +44,11 @@ def test_a_secret_that_is_not_set_is_told(environment: dict[str, str]) -> None:
 
 
 def test_sources_that_can_be_opened_are_told_in_a_line() -> None:
-    """Their kinds, and nothing of what lets us in; where there is no source there is nothing to tell."""
     Path("docs").mkdir()
     found = _found({"DOCS_TOKEN": SECRET}, docs={"type": "folder", "path": "docs"}, code=GIT)
 
     assert found == [
         ("ok", "Sources: 2 sources can be opened: docs (folder), code (git).", ""),
-        ("skip", "Sources: the servers of code were not asked; `footnote ingest all` asks them.", ""),
+        ("skip", "Sources: the servers of code were not contacted; `footnote ingest all` does.", ""),
     ]
     assert _found() == []

@@ -28,18 +28,14 @@ class Texts:
     """Gives out texts, one after another, again and again."""
 
     def __init__(self, *texts: str) -> None:
-        """Take the texts."""
         self._texts, self._given = texts, 0
 
     def __call__(self) -> str:
-        """Return the next."""
         self._given += 1
         return self._texts[(self._given - 1) % len(self._texts)]
 
 
 def make_turn(turn_id: str, text: Texts, *, url: str = "", status: str = "answered") -> list[LogEntry]:
-    """Return the entries of a turn, with a text of its own in every field that holds one."""
-
     def entry(kind: EntryKind, **body: Any) -> LogEntry:
         return LogEntry(turn_id, kind, body, at=DAY)
 
@@ -106,19 +102,16 @@ def make_turn(turn_id: str, text: Texts, *, url: str = "", status: str = "answer
 
 @contextmanager
 def opened_records(home: Path) -> Iterator[tuple[Records, Any]]:
-    """Open an empty record."""
     with open_database("", home=home) as database:
         yield build_records(database), build_history(database)
 
 
 def made_app(records: Records, history: Any, house: FakeServices | None = None, **pages: Any) -> Starlette:
-    """Return the pages over a record, with a service that answers as scripted."""
     settings = Settings.model_validate({"pages": pages, "corpus": [{"name": "handbook"}]})
     service = (house or FakeServices()).doors()
     return build_app(settings, records, history, lambda: service.open_home(settings))
 
 
 def browser(app: Starlette, *, peer: str = "127.0.0.1", **headers: str) -> httpx.AsyncClient:
-    """Return a client that keeps cookies, and runs no script."""
     transport = httpx.ASGITransport(app, client=(peer, 40_000))
     return httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8711", headers=headers)

@@ -92,7 +92,6 @@ async def test_no_view_is_wider_than_a_phone(tmp_path: Path) -> None:
 
 
 async def test_a_question_is_asked_by_keyboard_alone_and_without_script(tmp_path: Path) -> None:
-    """The first key leads past the menu; what was on the way is not shown when the answer is there."""
     async with served(tmp_path) as address, browsing(address, java_script_enabled=False) as page:
         await page.goto("/answers")
         await page.keyboard.press("Tab")

@@ -62,7 +62,6 @@ LISTS = ("/answers", "/documents", "/unanswered", "/figures", "/corpora")
 
 
 def everything() -> tuple[str, ...]:
-    """Return our own hostile texts, and the list of naughty strings where the data is there."""
     data = os.environ.get("FOOTNOTE_DATA", "")
     files = sorted(Path(data).glob("**/blns*.json")) if data else []
     naughty = json.loads(files[0].read_text(encoding="utf-8")) if files else []
@@ -106,7 +105,6 @@ class Skeleton(HTMLParser):
 
 
 def routes(app: Starlette) -> list[tuple[str, str]]:
-    """Return the method and path of each route, from the router; of an answer, one that is there."""
     listed = [route for route in app.routes if isinstance(route, Route)]
     return [
         (method, route.path.replace("{turn_id}", "plain"))
@@ -307,7 +305,6 @@ async def test_what_is_not_answered_says_why(made: tuple[Records, Any], outcome:
 
 
 async def test_a_stranger_sees_nothing(made: tuple[Records, Any]) -> None:
-    """By each route that the router has, with every method."""
     app = made_app(*made, tokens=TOKENS)
     before = await made[0].search.count(RecordFilter())
     async with browser(app) as client:

@@ -13,7 +13,6 @@ TOKEN = "hush-hush-1"
 
 
 def test_discord_is_configured_once_there_is_its_token(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not before."""
     assert list_configured_platforms(load_settings()) == frozenset()
     monkeypatch.setenv("DISCORD_TOKEN", TOKEN)
 
@@ -21,7 +20,6 @@ def test_discord_is_configured_once_there_is_its_token(monkeypatch: pytest.Monke
 
 
 def test_the_token_comes_from_the_variable_that_bots_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours wins over it."""
     monkeypatch.setenv("DISCORD_TOKEN", TOKEN)
     assert load_settings().discord.token.get_secret_value() == TOKEN
     monkeypatch.setenv("FOOTNOTE_DISCORD__TOKEN", "other")
@@ -31,7 +29,6 @@ def test_the_token_comes_from_the_variable_that_bots_read(monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize("name", ["DISCORD_TOKEN_FILE", "FOOTNOTE_DISCORD__TOKEN_FILE"])
 def test_the_token_comes_from_a_file_that_a_variable_names(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The end of the line is no part of it."""
     Path("secret").write_text(f"{TOKEN}\n", encoding="utf-8")
     monkeypatch.setenv(name, "secret")
 
@@ -39,7 +36,6 @@ def test_the_token_comes_from_a_file_that_a_variable_names(name: str, monkeypatc
 
 
 def test_the_token_is_seen_nowhere_and_makes_no_difference_to_a_digest(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody learns from the record that it was changed, or which it was."""
     digests = set()
     for end in ("", "x"):
         monkeypatch.setenv("DISCORD_TOKEN", TOKEN + end)
@@ -66,7 +62,6 @@ def test_the_token_is_seen_nowhere_and_makes_no_difference_to_a_digest(monkeypat
     ],
 )
 def test_what_is_wrong_is_said_without_a_secret(text: str, expected: str) -> None:
-    """Wherever somebody wrote it."""
     Path("footnote.toml").write_text(text, encoding="utf-8")
     with pytest.raises(SettingsError) as caught:
         load_settings()

@@ -74,7 +74,6 @@ def test_programs_are_named_as_readers(here: Path, reader: str, *, good: bool) -
 
 
 def test_a_change_of_tokens_takes_effect_at_once_and_is_on_record(here: Path) -> None:
-    """And what the record and the log are given holds no token."""
     before, after = read(here, ""), read(here, f'[mcp]\nenabled = true\ntokens = ["{LINE}"]')
     effects = {one.key: one.effect for one in list_changes(before, after)}
 

@@ -25,7 +25,6 @@ def _load(text: str) -> Settings:
 
 
 def test_the_defaults_are_those_of_the_adapter_and_of_the_kit() -> None:
-    """Nobody has to say them twice."""
     assert ModelValues().plain() == ModelSettings()
     assert LimitSettings().kit(student=False) == Limits()
     assert LimitSettings().budget == Budget()
@@ -33,7 +32,6 @@ def test_the_defaults_are_those_of_the_adapter_and_of_the_kit() -> None:
 
 
 def test_everything_about_a_model_can_be_set() -> None:
-    """Stages by the name of their model, or by a table of what they ask differently."""
     settings = _load(f"""
         [model]
         name = "m"
@@ -69,7 +67,6 @@ def test_everything_about_a_model_can_be_set() -> None:
 def test_a_model_is_configured_by_a_key_or_an_address(
     variables: dict[str, str], *, configured: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Under the names that OpenAI's client uses, or ours."""
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
 
@@ -79,7 +76,6 @@ def test_a_model_is_configured_by_a_key_or_an_address(
 def test_the_file_wins_over_the_variables_of_the_client_and_ours_win_over_the_file(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Theirs fill in what is left open."""
     monkeypatch.setenv("OPENAI_MODEL", "theirs")
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("OPENAI_BASE_URL", "http://theirs:1/v1")
@@ -91,7 +87,6 @@ def test_the_file_wins_over_the_variables_of_the_client_and_ours_win_over_the_fi
 
 
 def test_azure_has_variables_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """OpenAI's key is not sent there."""
     monkeypatch.setenv("OPENAI_API_KEY", OTHER)
     monkeypatch.setenv("AZURE_OPENAI_API_KEY", KEY)
     monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", "https://ours.openai.azure.com")
@@ -103,7 +98,6 @@ def test_azure_has_variables_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_model_of_azure_is_configured_though_its_address_and_key_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who names Azure and sets the variables of OpenAI alone hears of it, and gets no quotes in silence."""
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("OPENAI_BASE_URL", "http://theirs:1/v1")
     model = _load("[model]\napi = 'azure'\nname = 'deployment'\n").model
@@ -113,7 +107,6 @@ def test_a_model_of_azure_is_configured_though_its_address_and_key_are_missing(m
 
 @pytest.mark.parametrize("variable", ["OPENAI_API_KEY_FILE", "FOOTNOTE_MODEL__API_KEY_FILE"])
 def test_a_key_can_stand_in_a_file(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The end of its line is no part of it."""
     Path("key").write_text(f"{KEY}\n", encoding="utf-8")
     monkeypatch.setenv(variable, "key")
 
@@ -121,14 +114,12 @@ def test_a_key_can_stand_in_a_file(variable: str, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_key_file_that_is_not_there_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And not the absence of a model."""
     monkeypatch.setenv("OPENAI_API_KEY_FILE", "missing")
     with pytest.raises(SettingsError, match="file that OPENAI_API_KEY_FILE names"):
         load_settings()
 
 
 def test_no_key_is_seen_in_settings_and_two_keys_make_no_two_digests(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody learns from the record that a key was changed, or which it was."""
     digests = set()
     for key in (KEY, OTHER):
         monkeypatch.setenv("OPENAI_API_KEY", key)
@@ -158,7 +149,6 @@ def test_no_key_is_seen_in_settings_and_two_keys_make_no_two_digests(monkeypatch
     ],
 )
 def test_what_is_wrong_is_said_in_one_plain_line_without_the_key(text: str, expected: str) -> None:
-    """Not in the error that it came from either, which `--debug` shows."""
     with pytest.raises(SettingsError) as caught:
         _load(f"[model]\n{text}\n")
 
@@ -167,7 +157,6 @@ def test_what_is_wrong_is_said_in_one_plain_line_without_the_key(text: str, expe
 
 
 def test_the_starter_file_names_every_stage() -> None:
-    """As they are."""
     text = write_starter(Path("starter.toml")).read_text(encoding="utf-8")
 
     assert f"# The stages: {', '.join(STAGES)}." in text

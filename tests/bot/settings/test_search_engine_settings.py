@@ -54,7 +54,6 @@ def test_a_channel_may_name_its_corpus_only_where_there_is_one() -> None:
 
 
 def test_the_key_comes_from_a_file_and_stands_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither in what is shown of settings nor in their digest; and the log knows what to take out."""
     secret = tmp_path / "key"
     secret.write_text(f"{KEY}\n", encoding="utf-8")
     config = tmp_path / "footnote.toml"

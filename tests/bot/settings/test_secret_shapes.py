@@ -35,7 +35,6 @@ HEX = "0123456789abcdef" * 2
     ],
 )
 def test_what_is_surely_another_secret_is_said(platform: str, key: str, held: str, found: str) -> None:
-    """And what belongs there, and where it is found; what nobody knows is left to the platform to judge."""
     fault = find_misplaced_secret(load_platforms().values(), load_platforms()[platform], key, held)
 
     assert bool(fault) == bool(found)
@@ -46,7 +45,6 @@ def test_what_is_surely_another_secret_is_said(platform: str, key: str, held: st
 
 
 def test_tokens_that_were_swapped_keep_a_server_from_starting() -> None:
-    """Each says where it belongs."""
     slack = {"bot_token": "xapp-1-2", "app_token": "xoxb-1-2"}
     told = [f"{fault} {fault.hint}" for fault in find_serving_faults(Settings.model_validate({"slack": slack}))]
 

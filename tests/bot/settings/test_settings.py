@@ -32,7 +32,6 @@ def _fault(text: str) -> str:
 
 
 def test_without_a_file_everything_is_at_its_default(here: Path) -> None:
-    """No file and no variable: SQLite in ./.footnote, MiniLM, no corpora."""
     settings = load_settings()
 
     assert settings == Settings()
@@ -41,14 +40,12 @@ def test_without_a_file_everything_is_at_its_default(here: Path) -> None:
 
 
 def test_the_starter_file_equals_the_defaults(here: Path) -> None:
-    """What `init` writes changes nothing."""
     write_starter(here / "footnote.toml")
 
     assert load_settings() == Settings()
 
 
 def test_the_starter_file_explains_every_key() -> None:
-    """Each key that can be set stands in the starter file, after a comment."""
     text = write_starter(Path("footnote.toml")).read_text(encoding="utf-8")
     for key in list_keys():
         name = key.rsplit(".", maxsplit=1)[-1]
@@ -56,7 +53,6 @@ def test_the_starter_file_explains_every_key() -> None:
 
 
 def test_the_starters_corpus_can_be_uncommented() -> None:
-    """The commented table is a right one."""
     lines = write_starter(Path("footnote.toml")).read_text(encoding="utf-8").splitlines()
     start = lines.index("# [[corpus]]")
     table = lines[start : lines.index("", start)]
@@ -69,7 +65,6 @@ def test_the_starters_corpus_can_be_uncommented() -> None:
 
 
 def test_the_starter_s_dump_can_take_the_folder_s_place() -> None:
-    """It is the other kind of source."""
     text = write_starter(Path("footnote.toml")).read_text(encoding="utf-8")
     source = next(line for line in text.splitlines() if 'type = "wikipedia"' in line).lstrip("# ")
     _file(f"[[corpus]]\nname = 'wikipedia'\n{source}\n", "etc/footnote.toml")
@@ -80,7 +75,6 @@ def test_the_starter_s_dump_can_take_the_folder_s_place() -> None:
 
 
 def test_a_starter_is_never_written_over_a_file() -> None:
-    """What is there stays."""
     _file("timezone = 'UTC'")
     with pytest.raises(SettingsError, match="already exists"):
         write_starter(Path("footnote.toml"))
@@ -89,7 +83,6 @@ def test_a_starter_is_never_written_over_a_file() -> None:
 
 
 def test_the_environment_wins_over_the_file_and_the_file_over_the_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A table may be set half by each."""
     _file("[limits]\nseconds = 5\npassages = 7\n")
     monkeypatch.setenv("FOOTNOTE_LIMITS__SECONDS", "9.5")
     limits = load_settings().limits
@@ -98,14 +91,12 @@ def test_the_environment_wins_over_the_file_and_the_file_over_the_defaults(monke
 
 
 def test_a_whole_list_can_come_from_the_environment_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Corpora too."""
     monkeypatch.setenv("FOOTNOTE_CORPUS", '[{"name": "docs", "readers": ["slack:T1/C1"]}]')
 
     assert load_settings().visible_to == {"docs": ("slack:T1/C1",)}
 
 
 def test_empty_variables_set_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compose files set variables to nothing."""
     monkeypatch.setenv("FOOTNOTE_HOME", "")
     monkeypatch.setenv("FOOTNOTE_DATABASE_FILE", "")
 
@@ -113,7 +104,6 @@ def test_empty_variables_set_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_who_may_read_a_corpus_is_also_read_under_its_old_name() -> None:
-    """And it is known where the old one stands, so that it can be said."""
     path = _file("[[corpus]]\nname = 'old'\nreaders = ['*']\n[[corpus]]\nname = 'new'\nvisible_to = ['*']\n")
 
     assert load_settings().visible_to == {"old": ("*",), "new": ("*",)}
@@ -121,7 +111,6 @@ def test_who_may_read_a_corpus_is_also_read_under_its_old_name() -> None:
 
 
 def test_a_secret_is_read_from_the_file_that_its_variable_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`..._FILE` wins over the settings file, and the end of the line is not part of the secret."""
     _file('database = "postgresql://file"')
     _file("postgresql://user:hush@host/db\n", "secret")
     monkeypatch.setenv("FOOTNOTE_DATABASE_FILE", "secret")
@@ -132,14 +121,12 @@ def test_a_secret_is_read_from_the_file_that_its_variable_names(monkeypatch: pyt
 
 
 def test_a_secret_that_cannot_be_read_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And not an empty password."""
     monkeypatch.setenv("FOOTNOTE_DATABASE_FILE", "missing")
     with pytest.raises(SettingsError, match=r"file that FOOTNOTE_DATABASE_FILE names"):
         load_settings()
 
 
 def test_relative_paths_are_relative_to_the_file(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wherever the command runs; those of the environment are relative to where it runs."""
     source = 'source = { type = "folder", path = "docs" }'
     config = _file(f'home = "data"\n[[corpus]]\nname = "docs"\n{source}\n', "etc/footnote.toml")
     settings = load_settings(config)
@@ -154,7 +141,6 @@ def test_relative_paths_are_relative_to_the_file(here: Path, monkeypatch: pytest
 
 
 def test_settings_are_frozen() -> None:
-    """They are read once, and nothing changes them."""
     with pytest.raises(ValueError, match="frozen"):
         Settings().timezone = "Europe/Berlin"  # type: ignore[misc] # that is the point
 
@@ -235,7 +221,6 @@ def test_settings_are_frozen() -> None:
     ],
 )
 def test_what_is_wrong_is_said_in_one_plain_line(text: str, expected: str) -> None:
-    """Which key, where it stands, and what would be right."""
     assert expected in _fault(text)
 
 
@@ -249,7 +234,6 @@ def test_what_is_wrong_is_said_in_one_plain_line(text: str, expected: str) -> No
     ],
 )
 def test_a_wrong_variable_is_named(name: str, value: str, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By its own name."""
     monkeypatch.setenv(name, value)
     with pytest.raises(SettingsError) as caught:
         load_settings()
@@ -259,14 +243,12 @@ def test_a_wrong_variable_is_named(name: str, value: str, expected: str, monkeyp
 
 @pytest.mark.parametrize("name", ["FOOTNOTE_DEBUG", "FOOTNOTE_CONFIG", "FOOTNOTE_SERVICE_HOST", "FOOTNOTE_PORT_80_TCP"])
 def test_variables_that_are_no_settings_are_left_alone(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of the command line, and those that Kubernetes sets for a service called footnote."""
     monkeypatch.setenv(name, "x")
 
     assert load_settings() == Settings()
 
 
 def test_a_named_file_must_be_there() -> None:
-    """A missing footnote.toml is no error, a missing --config is."""
     with pytest.raises(SettingsError, match=r"no settings file other\.toml"):
         load_settings(Path("other.toml"))
 
@@ -276,7 +258,6 @@ def test_a_named_file_must_be_there() -> None:
     [(None, "was deleted"), ("", "has no settings any more"), ("# gone\n[limits]", "has no settings any more")],
 )
 def test_a_server_refuses_to_reload_a_file_that_is_gone_or_emptied(text: str | None, fault: str) -> None:
-    """A file that came while it ran counts as well; where there was none, none is needed."""
     file = SettingsFile(None)
     assert file.read() == Settings()
     for system in ("extractive", "direct"):
@@ -289,21 +270,18 @@ def test_a_server_refuses_to_reload_a_file_that_is_gone_or_emptied(text: str | N
 
 
 def test_a_file_that_is_not_utf8_is_an_error() -> None:
-    """Latin-1 from an old editor."""
     Path("footnote.toml").write_bytes(b"# caf\xe9\n")
     with pytest.raises(SettingsError, match="not UTF-8"):
         load_settings()
 
 
 def test_a_file_may_begin_with_a_byte_order_mark() -> None:
-    """As some editors write it."""
     Path("footnote.toml").write_bytes(b"\xef\xbb\xbftimezone = 'UTC'\n")
 
     assert load_settings() == Settings()
 
 
 def test_all_that_is_wrong_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the order of the file; what a misspelt key stands for is not missing as well, and variables come last."""
     _file(
         "timezon = 'UTC'\n[[corpus]]\nnam = 'a'\nowner = 'anna'\nvisible_to = [\n '*',\n 'slak:x',\n]\n"
         "[corpus.source]\ntype = 'folder'\npth = 'x'\n[limits]\npassages = 'ten'\n"
@@ -334,7 +312,6 @@ VALUES = st.sampled_from(["{}", "[\n  {},\n]", '"""\n[[x]]\na = {}\n"""', "{{ k 
 
 @given(st.lists(st.tuples(st.sampled_from(["[{}]", "[[{}]]", "[[{}]]\n[{}.sub]"]), KEYS, KEYS, VALUES), max_size=8))
 def test_every_key_is_found_in_its_line(tables: list[tuple[str, str, str, str]]) -> None:
-    """Whatever its table is called, however many lines its value has, and how often its array of tables is there."""
     text, wanted, counts = "", {}, dict[str, int]()
     for place, (header, table, key, value) in enumerate(tables):
         name = f"{table[0]}{header.count('[')}{table[1:]}" if table[0] in "'\"" else f"{table}{header.count('[')}"
@@ -355,14 +332,12 @@ def test_every_key_is_found_in_its_line(tables: list[tuple[str, str, str, str]])
 
 
 def test_time_zones_are_known_by_name() -> None:
-    """And a wrong one is a ValueError, which settings put into words."""
     assert str(load_time_zone("Europe/Berlin")) == "Europe/Berlin"
     with pytest.raises(ValueError, match="not a time zone"):
         load_time_zone("../etc/passwd")
 
 
 def test_a_chroma_server_is_named_with_tenant_database_and_token(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without an address, vectors are kept in the home."""
     _file("chroma = { url = 'https://api.trychroma.com', tenant = 'team', database = 'handbook' }")
     monkeypatch.setenv("FOOTNOTE_CHROMA__TOKEN", "ck-secret")
 

@@ -20,7 +20,6 @@ def _secrets(settings: Settings) -> tuple[str, ...]:
 
 
 def test_slack_is_configured_once_there_is_one_of_its_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not before."""
     assert not load_settings().slack.configured
     monkeypatch.setenv("SLACK_APP_TOKEN", APP)
 
@@ -28,7 +27,6 @@ def test_slack_is_configured_once_there_is_one_of_its_secrets(monkeypatch: pytes
 
 
 def test_secrets_come_from_the_variables_of_their_owners(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All three."""
     for name, value in NAMES.items():
         monkeypatch.setenv(name, value)
 
@@ -36,7 +34,6 @@ def test_secrets_come_from_the_variables_of_their_owners(monkeypatch: pytest.Mon
 
 
 def test_secrets_come_from_files_that_those_variables_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The end of the line is no part of them; under our own names too."""
     for name, value in NAMES.items():
         Path(name).write_text(f"{value}\n", encoding="utf-8")
         ours = name.replace("SLACK_", "FOOTNOTE_SLACK__") if name == "SLACK_APP_TOKEN" else name
@@ -46,7 +43,6 @@ def test_secrets_come_from_files_that_those_variables_name(monkeypatch: pytest.M
 
 
 def test_our_own_settings_win_over_the_owners_variables(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As they do for a model."""
     Path("footnote.toml").write_text(f'[slack]\nbot_token = "{BOT}"\n', encoding="utf-8")
     monkeypatch.setenv("SLACK_BOT_TOKEN", "other")
 
@@ -54,7 +50,6 @@ def test_our_own_settings_win_over_the_owners_variables(monkeypatch: pytest.Monk
 
 
 def test_secrets_are_seen_nowhere_and_make_no_difference_to_a_digest(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody learns from the record that a token was changed, or which it was."""
     digests = set()
     for end in ("", "x"):
         for name, value in NAMES.items():
@@ -67,7 +62,6 @@ def test_secrets_are_seen_nowhere_and_make_no_difference_to_a_digest(monkeypatch
 
 
 def test_the_database_s_password_is_no_part_of_a_digest() -> None:
-    """Its address says nothing of how answers are made."""
     plain, secret = Settings(), Settings(database="postgresql://user:hush@host/db")
 
     assert digest_settings(plain) == digest_settings(secret)
@@ -86,7 +80,6 @@ def test_the_database_s_password_is_no_part_of_a_digest() -> None:
 def test_what_a_mode_lacks_is_said(
     mode: str, given: tuple[str, ...], expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In one line, by the names of the variables; a command that needs no Slack runs all the same."""
     monkeypatch.setenv("FOOTNOTE_SLACK__MODE", mode)
     for name in given:
         monkeypatch.setenv(name, NAMES[name])
@@ -110,7 +103,6 @@ def test_what_a_mode_lacks_is_said(
     ],
 )
 def test_what_is_wrong_is_said_without_a_secret(text: str, expected: str) -> None:
-    """Wherever somebody wrote it."""
     Path("footnote.toml").write_text(text, encoding="utf-8")
     with pytest.raises(SettingsError) as caught:
         load_settings()
@@ -120,7 +112,6 @@ def test_what_is_wrong_is_said_without_a_secret(text: str, expected: str) -> Non
 
 
 def test_a_token_in_place_of_its_file_s_name_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Somebody will write it there."""
     monkeypatch.setenv("SLACK_BOT_TOKEN_FILE", BOT)
     with pytest.raises(SettingsError, match="file that SLACK_BOT_TOKEN_FILE names cannot be read") as caught:
         load_settings()
@@ -129,7 +120,6 @@ def test_a_token_in_place_of_its_file_s_name_is_not_shown(monkeypatch: pytest.Mo
 
 
 def test_an_address_ends_in_a_slash() -> None:
-    """The client puts its methods after it."""
     Path("footnote.toml").write_text("[slack]\napi_url = 'http://127.0.0.1:9/api'\n", encoding="utf-8")
 
     assert load_settings().slack.api_url == "http://127.0.0.1:9/api/"

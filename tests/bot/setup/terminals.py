@@ -15,12 +15,10 @@ class ScriptedTerminal:
     asked: list[str] = field(default_factory=list)
 
     def say(self, text: str = "", *, indent: int = 0, hang: int = 0) -> None:
-        """Note what is told."""
         del indent, hang
         self.told.append(text)
 
     def ask(self, prompt: str, *, secret: bool = False) -> str:
-        """Type the next answer; Ctrl-C where there is none left."""
         self.asked.append(prompt)
         answer = self.answers[len(self.asked) - 1] if len(self.asked) <= len(self.answers) else STOP
         self.told.append(f"{prompt} {'' if secret else answer}")
@@ -30,5 +28,4 @@ class ScriptedTerminal:
 
     @property
     def screen(self) -> str:
-        """All of it."""
         return "\n".join(self.told)

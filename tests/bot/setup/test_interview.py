@@ -66,7 +66,6 @@ def run(
     judged: str = "ok",
     **given: Any,
 ) -> tuple[SetupChoices, ScriptedTerminal]:
-    """Answer so; return what was chosen, and the screen."""
     terminal = ScriptedTerminal(answers)
     tries = SetupTries(
         count,
@@ -85,7 +84,6 @@ def run(
 
 
 def test_a_folder_is_counted_named_and_asked_for_again_where_it_will_not_do() -> None:
-    """By kind, with what would be left out."""
     folder = ["", "missing", "empty", "handbook", "bad name", "", "ftp://x", "https://x.example/", "handbook", ""]
     chosen, terminal = run(*folder, "4", *NO_MODEL)
 
@@ -98,7 +96,6 @@ def test_a_folder_is_counted_named_and_asked_for_again_where_it_will_not_do() ->
 
 
 def test_tokens_are_told_apart_tried_and_asked_again() -> None:
-    """And none of them stands on the screen."""
     tokens = ["", APP, "xoxb-wrong", "", BOT, BOT, "0123456789abcdef" * 2, APP]
     chosen, terminal = run(*FOLDER, "1", *tokens, "1", *NO_MODEL)
 
@@ -111,7 +108,6 @@ def test_tokens_are_told_apart_tried_and_asked_again() -> None:
 
 
 def test_what_is_refused_may_be_kept_to_be_mended_later() -> None:
-    """As where the platform is away."""
     chosen, _ = run(*FOLDER, "1", "xoxb-wrong", "go on", APP, "3", *NO_MODEL)
 
     assert chosen.platforms[0].answers["bot_token"] == "xoxb-wrong"
@@ -128,7 +124,6 @@ def test_what_is_refused_may_be_kept_to_be_mended_later() -> None:
     ],
 )
 def test_who_may_read_is_asked_by_names_or_ids_of_channels(typed: list[str], readers: tuple[str, ...]) -> None:
-    """What is no channel is asked again."""
     chosen, terminal = run(*FOLDER, "1", BOT, APP, "2", *typed, *NO_MODEL)
 
     assert chosen.visible_to == {"handbook": readers}
@@ -145,7 +140,6 @@ def test_who_may_read_is_asked_by_names_or_ids_of_channels(typed: list[str], rea
     ],
 )
 def test_the_servers_that_are_ones_own_are_chosen(places: Places, typed: list[str], servers: tuple[str, ...]) -> None:
-    """Where the bot is in none it is to be invited, and is looked for again."""
     chosen, _ = run(*FOLDER, "3", DISCORD, *typed, "1", *NO_MODEL, places=places)
 
     changes = {"message_content": True} | ({"servers": servers} if servers else {})
@@ -175,7 +169,6 @@ def test_which_servers_the_bot_is_in_is_told_where_none_of_them_is_named(
 
 
 def test_servers_of_the_settings_that_the_bot_has_left_are_asked_for_again() -> None:
-    """And what is chosen then is written."""
     settings = {"discord": {"token": DISCORD, "servers": ["999"]}}
     chosen, _ = run(*FOLDER, "", "", "2", "1", *NO_MODEL, settings=settings)
 
@@ -200,7 +193,6 @@ def test_choices_are_taken_by_numbers_and_names(answer: str, places: list[int]) 
 
 
 def test_a_model_is_tried_and_asked_for_again() -> None:
-    """With its address, its key and its name."""
     answers = [
         "3",
         "localhost",
@@ -225,7 +217,6 @@ THERE = {
 
 
 def test_a_second_run_shows_what_is_set_and_keeps_it_by_enter() -> None:
-    """And tries it again."""
     chosen, terminal = run("", "", "", "", "", "", settings=THERE)
 
     assert (chosen.folders, chosen.platforms[0].answers, chosen.visible_to) == ((), {}, {"handbook": ("*",)})
@@ -234,17 +225,15 @@ def test_a_second_run_shows_what_is_set_and_keeps_it_by_enter() -> None:
 
 
 def test_what_is_set_and_not_chosen_stays_and_that_is_said() -> None:
-    """Setup takes nothing away."""
     model = {"model": {"name": "good", "base_url": "http://127.0.0.1:1/v1"}}
     chosen, terminal = run("", "4", "1", settings=THERE | model)
 
     assert (chosen.platforms, chosen.model) == ((), None)
     assert "Slack stays until you remove SLACK_BOT_TOKEN and SLACK_APP_TOKEN" in terminal.screen
-    assert "It stays, until [model]" in terminal.screen
+    assert "It stays until you remove [model]" in terminal.screen
 
 
 def test_without_questions_options_and_defaults_are_taken() -> None:
-    """Nobody is asked; secrets come from their variables."""
     slack = {"slack": THERE["slack"]}
     documents = (Path("handbook"),)
     chosen, _ = run(settings=slack, defaults=True, documents=documents, visible_to=("slack:T1/C1",), model="none")
@@ -263,7 +252,6 @@ def test_without_questions_options_and_defaults_are_taken() -> None:
     ],
 )
 def test_without_questions_what_will_not_do_is_an_error(given: dict[str, Any], kind: str) -> None:
-    """As nobody can give another answer."""
     with pytest.raises(CommandError) as caught:
         run(defaults=True, judged="fail", **given)
 
@@ -271,7 +259,6 @@ def test_without_questions_what_will_not_do_is_an_error(given: dict[str, Any], k
 
 
 def test_all_that_is_missing_is_said_at_once() -> None:
-    """Documents, each secret, and who may read."""
     found = find_missing_answers(GivenAnswers(platforms=("slack",), defaults=True), Settings())
     documents = (Path("handbook"),)
     unread = find_missing_answers(GivenAnswers(documents=documents, platforms=("discord",)), Settings())

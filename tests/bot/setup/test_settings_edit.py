@@ -45,7 +45,6 @@ KEYS: list[tuple[str | int, ...]] = [
 
 @given(st.sampled_from([OWN, "", "\n", "# Only this."]), st.lists(st.tuples(st.sampled_from(KEYS), VALUES), max_size=4))
 def test_a_value_is_set_and_the_rest_stays(text: str, changes: list[tuple[tuple[str | int, ...], Any]]) -> None:
-    """Whatever is set, in whatever file; comments too."""
     wanted = tomllib.loads(text)
     for key, value in changes:
         if "corpus" in key and not wanted.get("corpus"):
@@ -63,12 +62,10 @@ def test_a_value_is_set_and_the_rest_stays(text: str, changes: list[tuple[tuple[
 
 @given(VALUES)
 def test_values_are_written_as_toml(value: Any) -> None:
-    """And read again as they were."""
     assert tomllib.loads(f"x = {format_toml(value)}") == {"x": value}
 
 
 def test_the_starter_file_is_changed_in_its_place() -> None:
-    """One line of it."""
     changed = set_value(STARTER, ("schedule", "nightly"), "03:00")
     differing = [(old, new) for old, new in zip(STARTER.splitlines(), changed.splitlines(), strict=True) if old != new]
 
@@ -76,7 +73,6 @@ def test_the_starter_file_is_changed_in_its_place() -> None:
 
 
 def test_an_entry_is_added_at_the_end() -> None:
-    """With its comment."""
     text = add_entry(OWN, "corpus", {"name": "travel", "visible_to": ["*"]}, "Documents.")
 
     assert tomllib.loads(text)["corpus"][2] == {"name": "travel", "visible_to": ["*"]}
@@ -85,7 +81,6 @@ def test_an_entry_is_added_at_the_end() -> None:
 
 @pytest.mark.parametrize("text", ["limits = { seconds = 3 }\n", "[limits.seconds]\n"])
 def test_what_cannot_be_changed_in_the_text_is_said(text: str) -> None:
-    """With what to write by hand."""
     with pytest.raises(SettingsError, match=r"limits\.seconds cannot be changed") as caught:
         set_value(text, ("limits", "seconds"), 5)
 

@@ -16,7 +16,6 @@ SECRETS = st.text(string.ascii_letters + string.digits + " #$'\"=.-_/+", min_siz
 
 @given(st.dictionaries(st.sampled_from(["SLACK_BOT_TOKEN", "DISCORD_TOKEN", "OPENAI_API_KEY"]), SECRETS), SECRETS)
 def test_variables_are_read_as_they_were_written(variables: dict[str, str], changed: str) -> None:
-    """Whatever stands in them; one that changes takes the place of what was there, and the rest stays."""
     path = Path("footnote.env")
     path.write_text(edit_variables("# Ours.\nOTHER=1\n", variables), encoding="utf-8")
     path.write_text(edit_variables(path.read_text(encoding="utf-8"), {"DISCORD_TOKEN": changed}), encoding="utf-8")
@@ -26,7 +25,6 @@ def test_variables_are_read_as_they_were_written(variables: dict[str, str], chan
 
 
 def test_the_environment_wins_over_the_file() -> None:
-    """But for what it leaves open, as compose files do."""
     Path("footnote.env").write_text("export A=1\nB=2\nC=3\nD=\n", encoding="utf-8")
     environment = {"A": "own", "B": ""}
     adopt_variables(Path("footnote.env"), environment)
@@ -37,7 +35,6 @@ def test_the_environment_wins_over_the_file() -> None:
 
 @given(st.lists(st.text(string.ascii_letters + ":/-.", min_size=1, max_size=60)), st.integers(20, 120))
 def test_paragraphs_fit_the_terminal_and_break_no_word(words: list[str], width: int) -> None:
-    """An address is longer than a line rather than broken."""
     lines = wrap_paragraph(" ".join(words), width, indent=2, hang=3).splitlines()
 
     assert " ".join(lines).split() == words
@@ -56,12 +53,10 @@ def test_paragraphs_fit_the_terminal_and_break_no_word(words: list[str], width: 
     ],
 )
 def test_a_corpus_is_named_by_its_folder(folder: str, taken: list[str], name: str) -> None:
-    """By a name that none has."""
     assert name_corpus(Path(folder), taken) == name
 
 
 def test_files_are_counted_by_kind_and_by_why_not() -> None:
-    """The most first."""
     found = count_files([("a.md", ""), ("b.MD", ""), ("NOTES", ""), ("c.png", "pictures are not read"), ("d.pdf", "")])
 
     assert found.describe() == "4 files to read: 2 .md, 1 without an ending, 1 .pdf. Left out: pictures (1)."

@@ -47,7 +47,6 @@ def run(answers: Sequence[str], *arguments: str, house: FakeServices | None = No
 
 
 def test_from_nothing_to_an_answer() -> None:
-    """Settings and a key are written, the folder is read in, a question is asked, and what is next is said."""
     house = FakeServices()
     result, terminal = run([*ALL[:-1], "When does the quay open?"], house=house)
     settings = load_settings()
@@ -65,7 +64,6 @@ def test_from_nothing_to_an_answer() -> None:
 
 @pytest.mark.parametrize("at", range(7))
 def test_who_stops_before_the_end_finds_all_as_it_was(at: int) -> None:
-    """Whichever question it is."""
     result, terminal = run([*ALL[:at], STOP])
 
     assert (result.exit_code, terminal.told[-1]) == (130, "Nothing was written.")
@@ -73,7 +71,6 @@ def test_who_stops_before_the_end_finds_all_as_it_was(at: int) -> None:
 
 
 def test_who_says_no_finds_all_as_it_was() -> None:
-    """At the end."""
     result, terminal = run([*ALL[:6], "n"])
 
     assert (result.exit_code, list_files()) == (0, ["handbook"])
@@ -81,7 +78,6 @@ def test_who_says_no_finds_all_as_it_was() -> None:
 
 
 def test_a_second_run_changes_nothing_by_enter_and_adds_what_is_new() -> None:
-    """What was written by hand stays."""
     run(ALL)
     with Path("footnote.toml").open("a", encoding="utf-8") as file:
         file.write("# By hand.\n")
@@ -99,7 +95,6 @@ def test_a_second_run_changes_nothing_by_enter_and_adds_what_is_new() -> None:
 
 
 def test_beside_a_server_a_reload_is_advised_where_anything_is_new() -> None:
-    """And never to serve: that would be refused."""
     run(ALL)
     Path("travel").mkdir()
     Path("travel/rules.md").write_text("# Rules\n\nThe train.\n", encoding="utf-8")
@@ -118,7 +113,6 @@ def test_beside_a_server_a_reload_is_advised_where_anything_is_new() -> None:
 
 
 def test_secrets_are_kept_in_a_file_of_ones_own_that_every_command_reads() -> None:
-    """The environment wins; the settings hold none."""
     os.environ["OPENAI_BASE_URL"] = "http://127.0.0.1:1/v1"
     answers = [*FOLDER, "4", "2", "sk-secret-of-ours", "", "go on", "", "A question?"]
     result, terminal = run(answers)
@@ -138,7 +132,6 @@ def test_secrets_are_kept_in_a_file_of_ones_own_that_every_command_reads() -> No
 
 
 def test_without_a_terminal_options_say_it_all() -> None:
-    """And what is missing is said at once, with nothing written."""
     missing, _ = run([], "--platform", "slack", "--yes")
     told = missing.stderr.splitlines()
     result, _ = run([], "--documents", "handbook", "--platform", "none", "--question", "When?", "--yes")
@@ -154,7 +147,6 @@ def test_without_a_terminal_options_say_it_all() -> None:
 
 
 def test_where_nothing_could_be_read_it_is_not_done() -> None:
-    """Nor is its exit status, by which a script tells."""
     house = FakeServices(report=RefreshReport("handbook", failures=(("leave.md", "holds no text"),)), corpora=())
     result, terminal = run([], "--documents", "handbook", "--platform", "none", "--yes", house=house)
 
@@ -164,7 +156,6 @@ def test_where_nothing_could_be_read_it_is_not_done() -> None:
 
 
 def test_where_nobody_can_be_asked_that_is_said() -> None:
-    """In a pipe."""
     services = FakeServices().doors()
     result = CliRunner().invoke(app, ("setup",), obj=CliState(services=services), prog_name="footnote")
 
@@ -177,7 +168,6 @@ def test_where_nobody_can_be_asked_that_is_said() -> None:
 def test_where_nothing_can_be_written_that_is_told_before_anything_is_asked(
     command: str,
 ) -> None:
-    """With what to do. In /proc not even root can."""
     terminal, path = ScriptedTerminal(ALL), Path("/proc/footnote.toml")
     services = replace(FakeServices().doors(), open_terminal=lambda _: terminal)
     result = CliRunner().invoke(
@@ -190,7 +180,6 @@ def test_where_nothing_can_be_written_that_is_told_before_anything_is_asked(
 
 
 def test_a_home_that_cannot_be_written_is_told_before_anything_is_asked() -> None:
-    """As that of the settings is."""
     os.environ["FOOTNOTE_HOME"] = str(Path("handbook/leave.md/home").absolute())
     result, terminal = run(ALL)
 
@@ -199,7 +188,6 @@ def test_a_home_that_cannot_be_written_is_told_before_anything_is_asked() -> Non
 
 
 def test_settings_that_are_wrong_are_told_before_anything_is_asked() -> None:
-    """All of it."""
     Path("footnote.toml").write_text("timezon = 1\n[limits]\nsecond = 1\n", encoding="utf-8")
     result, terminal = run(ALL)
 

@@ -51,7 +51,6 @@ def test_of_every_key_it_is_said_when_it_takes_effect() -> None:
 def test_some_keys_take_effect_at_once_and_others_wait(
     changed: dict[str, Any], keys: list[str], waiting: list[str]
 ) -> None:
-    """And no value is told."""
     running = Settings.model_validate({"corpus": [CORPUS]})
     wanted = Settings.model_validate({"corpus": [CORPUS], **changed})
     taken = take_live(running, wanted)

@@ -65,7 +65,6 @@ class House:
 
 
 async def test_a_name_is_the_channel_that_is_called_so(database: Database) -> None:
-    """Everywhere in the settings where a channel may stand; until the platform is there, nobody reads by it."""
     settings = named(
         "slack:#HR", "slack:#hr", "slack:T9/#hr", "slack:T1/C9", schedule={"admin_channel": "slack:#eng"},
         channel=[{"id": "slack:T1/#eng", "corpora": ["salaries"]}],
@@ -81,7 +80,6 @@ async def test_a_name_is_the_channel_that_is_called_so(database: Database) -> No
 
 
 async def test_a_name_keeps_its_channel_whatever_is_called_so_later(database: Database) -> None:
-    """Through a restart too; it is told, and only other settings change who reads."""
     house = House(database, named("slack:#hr"), HR)
     await house.open()
     house.channels = [NamedChannel(HR.id, "people"), NamedChannel("slack:T1/C7", "hr")]
@@ -175,7 +173,6 @@ async def test_while_a_platform_does_not_tell_known_names_stand_and_new_ones_are
 async def test_before_a_platform_is_there_a_table_by_name_is_refused_and_a_reader_waits(
     database: Database, token: str
 ) -> None:
-    """Where the platform is not configured at all, nobody is there whom it could narrow."""
     slack = {"bot_token": token, "app_token": token.replace("xoxb", "xapp")}
     house = House(database, named("*", slack=slack))
     await house.reloading.begin()
