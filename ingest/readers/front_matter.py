@@ -23,6 +23,7 @@ DATE_FIELDS = ("updated", "last_updated", "lastmod", "last_modified", "modified"
 REVISION_FIELDS = ("revision", "version")
 _KNOWN_FIELDS = (*DATE_FIELDS, *REVISION_FIELDS, "title", "language", "lang", "locale")
 
+_LARGEST_FRONT_MATTER = 16 * 1024  # bytes
 _HEAD_LINES = 8
 """Lines at the top among which a line may date the page: below title, underline and authors."""
 _LONGEST_TITLE, _SENTENCE_ENDS = 120, (".", "!", "?", ":", ";", ",")
@@ -115,6 +116,14 @@ def split_front_matter(text: str) -> tuple[Mapping[str, Any], str]:
     """Return the fields with plain values, their names in lower case with `_` for `-`, and the text after them."""
     fields, rest = load_front_matter(text)
     return {name: value for name, value in fields.items() if isinstance(value, str | int | float | date)}, rest
+
+
+def read_fields(content: bytes) -> Mapping[str, Any]:
+    """Read the front matter of a file's bytes; empty if there is none in the first 16 KiB."""
+    head = content[:_LARGEST_FRONT_MATTER].removeprefix(b"\xef\xbb\xbf")
+    if not head.startswith((b"---", b"+++")):
+        return {}
+    return load_front_matter(head.decode("utf-8", "replace").replace("\r\n", "\n"))[0]
 
 
 def load_front_matter(text: str) -> tuple[Mapping[str, Any], str]:

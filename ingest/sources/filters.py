@@ -1,26 +1,26 @@
-"""Filter a source's documents by path, label, age and status. Pure."""
+"""Select a source's documents by path, label, age and status, and those that changed. Pure."""
 
 import functools
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from ingest.sources.default_ignore import IGNORED_BY_SETTING, IGNORED_KIND_OF, IGNORED_KINDS
+from ingest.types import ChangedDocument, list_unchanged
 from storage.language.lazy_pattern import lazy_compile
 
 _GLOB_PARTS = lazy_compile(r"/\*\*$|\*\*/|\*\*|\*|\?|\[!?[^\]]+\]|[^*?\[/]+|/|\[")
 
 
 def compile_globs(patterns: Sequence[str]) -> Callable[[str], bool]:
-    """Return whether a posix path fits one of the patterns, in upper or lower case.
+    """Return a function that matches posix paths against the patterns, ignoring case.
 
-    `**` crosses folders. A pattern without a slash is matched against each name, one that ends in one against all
-    below.
+    `**` crosses folders. A pattern without a slash matches names; one that ends in a slash matches everything below.
     """
     plain = [pattern.removeprefix("./").removeprefix("/") for pattern in patterns if pattern]
-    of_names = _compile_any(_translate_glob(one) for one in plain if "/" not in one and "**" not in one)
-    of_paths = _compile_any(_path_expression(one) for one in plain if "/" in one or "**" in one)
+    of_names = _compile_any(_translate_glob(pattern) for pattern in plain if "/" not in pattern and "**" not in pattern)
+    of_paths = _compile_any(_path_expression(pattern) for pattern in plain if "/" in pattern or "**" in pattern)
     return lambda path: bool(of_names.fullmatch(path.rpartition("/")[2]) or of_paths.fullmatch(path))
 
 
@@ -52,22 +52,20 @@ def _translate_part(part: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SelectionRules:
-    """Hold what a source's settings say of what to read. Labels and statuses are compared in lower case."""
+    """A source's settings for selecting documents. Labels and statuses are compared case-insensitively."""
 
     include: tuple[str, ...] = ("**/*",)
-    exclude: tuple[str, ...] = ()  # what lies below an excluded path is excluded too
-    ignore: tuple[str, ...] = ()  # as `exclude`, but a pattern of `include` that names the same wins
-    labels: tuple[str, ...] = ()  # one of these a document must have; empty: whatever it has
-    without_labels: tuple[str, ...] = ()  # none of these it may have
-    statuses: tuple[str, ...] = ()
-    """One of these it must have, such as `current`; empty: whatever it has."""
-    newest_days: float | None = None
-    """It must have been changed within so many days; None: however old. What has no date is kept."""
+    exclude: tuple[str, ...] = ()  # also excludes everything below such a path
+    ignore: tuple[str, ...] = ()  # like `exclude`, but a specific pattern of `include` takes precedence
+    labels: tuple[str, ...] = ()  # a document needs one of these; empty: any
+    without_labels: tuple[str, ...] = ()  # a document must have none of these
+    statuses: tuple[str, ...] = ()  # a document needs one of these, such as `current`; empty: any
+    newest_days: float | None = None  # largest age; None: any. Undated documents are always selected
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentTraits:
-    """Hold what is known of a document before it is read."""
+    """Facts about a document that are known before it is read."""
 
     path: str
     labels: tuple[str, ...] = ()
@@ -81,38 +79,39 @@ EXCLUDED = "exclude names it"
 TOO_OLD = "was changed too long ago"
 HIDDEN = "hidden, or open in Office"
 RULES = frozenset({NOT_INCLUDED, EXCLUDED, TOO_OLD, HIDDEN, IGNORED_BY_SETTING, *IGNORED_KINDS})
-"""Why a document is left out by its path, its name or its age."""
+"""Reasons for skipping a document by path, name or age."""
 
 
 def build_filter(rules: SelectionRules, now: datetime) -> Callable[[DocumentTraits], bool]:
     explain = build_explainer(rules, now)
-    return lambda one: not explain(one)
+    return lambda document: not explain(document)
 
 
 def build_explainer(rules: SelectionRules, now: datetime) -> Callable[[DocumentTraits], str]:
-    """Return a function that says why a document is left out; empty where it is not."""
+    """Return a function that gives the reason for skipping a document; empty for selected ones."""
     explain_path = build_path_explainer(rules)
     labels, without, statuses = (_fold_names(names) for names in (rules.labels, rules.without_labels, rules.statuses))
     since = None if rules.newest_days is None else now - timedelta(days=rules.newest_days)
 
-    def explain(one: DocumentTraits) -> str:
-        mine = _fold_names(one.labels)
-        if reason := explain_path(one.path):
+    def explain(document: DocumentTraits) -> str:
+        own_labels = _fold_names(document.labels)
+        if reason := explain_path(document.path):
             return reason
-        if (labels and not labels & mine) or without & mine:
+        if (labels and not labels & own_labels) or without & own_labels:
             return "has other labels"
-        if statuses and one.status.casefold() not in statuses:
+        if statuses and document.status.casefold() not in statuses:
             return "has another status"
-        return TOO_OLD if since and one.changed and one.changed < since else ""
+        return TOO_OLD if since and document.changed and document.changed < since else ""
 
     return explain
 
 
 def build_path_explainer(rules: SelectionRules, *, folder: bool = False) -> Callable[[str], str]:
-    """Return a function that says why a file of this path, or a whole `folder`, is left out; empty where it is not."""
-    included, excluded, ignored = map(compile_globs, (rules.include, rules.exclude, rules.ignore))
-    # A folder is looked at once, however much lies in it.
-    excluded, ignored = (functools.lru_cache(_MOST_REMEMBERED)(one) for one in (excluded, ignored))
+    """Return a function that gives the reason for skipping a path of a file, or `folder`; empty for selected ones."""
+    included = compile_globs(rules.include)
+    # Cached, since all files in a folder share its parents.
+    excluded = functools.lru_cache(_MOST_REMEMBERED)(compile_globs(rules.exclude))
+    ignored = functools.lru_cache(_MOST_REMEMBERED)(compile_globs(rules.ignore))
 
     def explain(path: str) -> str:
         parts = _with_parents(path)
@@ -122,11 +121,11 @@ def build_path_explainer(rules: SelectionRules, *, folder: bool = False) -> Call
             return EXCLUDED
         if not any(map(ignored, parts)):
             return ""
-        named = [one for one in rules.include if folder or _compile_glob(one)(path)]
+        including = [pattern for pattern in rules.include if folder or _compile_glob(pattern)(path)]
         for pattern in rules.ignore:
             ignores = _compile_glob(pattern)
-            # What `include` names as `**/package.json`, `vendor/**` or `*.lock` is wanted.
-            if any(map(ignores, parts)) and not any(any(map(ignores, _with_parents(one))) for one in named):
+            # A specific pattern in `include`, such as `**/package.json`, `vendor/**` or `*.lock`, takes precedence.
+            if any(map(ignores, parts)) and not any(any(map(ignores, _with_parents(name))) for name in including):
                 return IGNORED_KIND_OF.get(pattern, IGNORED_BY_SETTING)
         return ""
 
@@ -145,6 +144,15 @@ def _with_parents(path: str) -> list[str]:
 
 def _fold_names(names: tuple[str, ...]) -> frozenset[str]:
     return frozenset(name.casefold() for name in names)
+
+
+def split_unchanged(
+    fingerprints: Mapping[str, str], known: Mapping[str, str]
+) -> tuple[list[ChangedDocument], list[str]]:
+    """Split documents, given by key, into the unchanged ones and the keys of the changed."""
+    changed = [key for key, fingerprint in fingerprints.items() if known.get(key) != fingerprint]
+    others = fingerprints.keys() - changed
+    return [list_unchanged(key, known[key]) for key in fingerprints if key in others], changed
 
 
 def utc_now() -> datetime:

@@ -17,12 +17,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ingest.readers import file_formats
+from ingest.readers import file_formats, front_matter
 from ingest.readers.external_programs import ReaderPrograms
 from ingest.sandbox import Sandbox, plan_reading
 from ingest.sources.default_ignore import DEFAULT_IGNORE
 from ingest.sources.filters import HIDDEN, TOO_OLD, SelectionRules, build_path_explainer, utc_now
-from ingest.sources.published_address import build_published_url, read_fields
+from ingest.sources.published_address import build_published_url
 from ingest.types import (
     EMPTY,
     ChangedDocument,
@@ -234,7 +234,7 @@ class FolderSource:
         content = read()
         if hashlib.sha256(content).hexdigest() != digest:
             raise UnreadableDocument(_CHANGED)
-        url = self._url(key, read_fields(content))
+        url = self._url(key, front_matter.read_fields(content))
         programs = self._sandbox.programs
         revision = f"sha256:{digest[:12]}"
         return plan_reading(content, key, url=url, revision=revision, modified=modified, programs=programs)
@@ -244,11 +244,11 @@ class FolderSource:
         if _explain_unread(file.key, file.status, self._largest, self._sandbox.programs):
             return ""
         with suppress(UnreadableDocument):
-            return self._url(file.key, read_fields(_read_beneath(self._real, file.place)))
+            return self._url(file.key, front_matter.read_fields(_read_beneath(self._real, file.place)))
         return ""
 
     def _url(self, key: str, fields: Mapping[str, Any] = EMPTY) -> str:
-        return build_published_url(self._url_base, key, fields, self._site)
+        return build_published_url(self._url_base, key, fields, self._site) if self._url_base or fields else ""
 
 
 def _set_aside(listed: Iterator[_Entry], left_out: list[LeftOut]) -> Iterator[_FolderFile | Unreadable]:

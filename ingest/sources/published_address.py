@@ -9,12 +9,11 @@ from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
-from ingest.readers import front_matter, value_parsers
+from ingest.readers import value_parsers
 from ingest.types import Site
 from storage.language.lazy_pattern import lazy_compile
 
 _PAGES = frozenset({".md", ".markdown", ".mdown", ".mkd", ".mdx", ".html", ".htm", ".adoc", ".rst", ".ipynb"})
-_LARGEST_FRONT_MATTER = 16 * 1024  # bytes
 _POST = lazy_compile(r"(\d{4})[-/](\d{1,2})[-/](\d{1,2})[-/](.+)")
 _NUMBERED = lazy_compile(r"\A(?!\d{4}-\d\d)(?!\d+\.\d)\d+\s*[-_.]+\s*(?=[^-_.\s])")
 _PERMALINKS = {
@@ -22,14 +21,6 @@ _PERMALINKS = {
     "date": "/:categories/:year/:month/:day/:title:output_ext",
     "none": "/:categories/:title:output_ext",
 }
-
-
-def read_fields(content: bytes) -> Mapping[str, Any]:
-    """Read the front matter of a file, as far as an address depends on it."""
-    head = content[:_LARGEST_FRONT_MATTER].removeprefix(b"\xef\xbb\xbf")
-    if not head.startswith((b"---", b"+++")):
-        return {}
-    return front_matter.load_front_matter(head.decode("utf-8", "replace").replace("\r\n", "\n"))[0]
 
 
 def build_published_url(base: str, key: str, fields: Mapping[str, Any], site: Site = "") -> str:

@@ -3,11 +3,12 @@
 No message ever repeats a query or a credential.
 """
 
+import json
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import httpx
 
@@ -79,6 +80,21 @@ def make_access_denied(url: httpx.URL, status: int, credential: str) -> AccessDe
     else:
         hint = "It requires a login: give the source a credential that may read this."
     return AccessDenied(f"{format_url(url)} denies us access (HTTP {status}).", hint=hint)
+
+
+def parse_json_object(content: bytes) -> dict[str, Any] | None:
+    """Parse a reply; None if it is not a JSON object."""
+    try:
+        answer = json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+    return answer if isinstance(answer, dict) else None
+
+
+def refuse_repeated_query(url: str, query: Mapping[str, object], following: Mapping[str, object]) -> None:
+    """Raise `SourceUnavailable` if a server's next page of results is the current one: listing would never end."""
+    if following == query:
+        raise SourceUnavailable(f"{format_url(url)} repeats the same page of results.", hint=RETRY_HINT)
 
 
 def is_same_site(one: httpx.URL, other: httpx.URL) -> bool:

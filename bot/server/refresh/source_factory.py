@@ -136,7 +136,7 @@ def open_confluence(given: ConfluenceSettings, around: SourceContext) -> LiveSou
     login = (given.email, token) if token and given.email else None
     web = _make_client(given, bearer="" if login else token, basic=login, credential=given.token_env)
     scope = ConfluenceScope(
-        place=ConfluenceAddress(given.url, cloud, given.attachment_hosts),
+        site=ConfluenceAddress(given.url, cloud, given.attachment_hosts),
         spaces=given.spaces,
         credential=given.token_env,
         **_read_page_options(given),

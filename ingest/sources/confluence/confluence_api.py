@@ -1,4 +1,4 @@
-"""Ask Confluence's REST API, of Cloud and of Data Center: listings page by page, and what each says of a page."""
+"""Query Confluence's REST API (Cloud and Data Center), and parse its page listings."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -11,12 +11,11 @@ import httpx
 
 from ingest.readers import value_parsers
 from ingest.sources.filters import DocumentTraits
-from ingest.types import SourceUnavailable
-from ingest.web.http_reply import RETRY_HINT, format_url, is_same_site
+from ingest.types import DeletedDocument, SourceUnavailable
+from ingest.web.http_reply import RETRY_HINT, format_url, is_same_site, parse_json_object, refuse_repeated_query
 from ingest.web.web_client import QueryParams, WebClient, WebResponse
 
-ReaderSet = frozenset[str]
-"""Who may read, as `user:jane` and `group:staff`, in lower case; empty where everyone may."""
+ReaderSet = frozenset[str]  # users and groups, as `user:jane` and `group:staff` in lower case; empty: everyone
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +28,8 @@ class PageNode:
     changed: datetime | None = None
     labels: tuple[str, ...] = ()
     url: str = ""
-    above: tuple[str, ...] = ()  # the ids of the pages above it, outermost first
-    readers: ReaderSet | None = frozenset()  # None where nobody can tell
+    above: tuple[str, ...] = ()  # ids of its ancestors, outermost first
+    readers: ReaderSet | None = frozenset()  # None if unknown
 
 
 class PageTree:
@@ -39,28 +38,30 @@ class PageTree:
         self._allowed = allowed
 
     def readable(self, node: PageNode) -> bool:
-        """Tell whether every restriction on it and above it names one of those who are allowed."""
-        return all(
-            (one.readers is not None and (not one.readers or not one.readers.isdisjoint(self._allowed)))
-            for one in self._ancestry(node)
-        )
+        """Return whether every restriction on it and its ancestors names an allowed user or group."""
+        readers = [ancestor.readers for ancestor in self._ancestry(node)]
+        return all(names is not None and (not names or not names.isdisjoint(self._allowed)) for names in readers)
 
     def unknown(self, node: PageNode) -> tuple[str, ...]:
-        """Return the ids of what stands above it whose readers nobody can tell."""
-        return tuple(one.id for one in self._ancestry(node)[:-1] if one.readers is None)
+        """Return the ids of its ancestors whose readers are unknown."""
+        return tuple(ancestor.id for ancestor in self._ancestry(node)[:-1] if ancestor.readers is None)
 
     def path(self, node: PageNode) -> str:
-        titles = (self._nodes[one].title for one in node.above if one in self._nodes)
+        titles = (self._nodes[number].title for number in node.above if number in self._nodes)
         return "/".join(part.replace("/", "-") for part in (node.space, *titles, node.title) if part)
 
     def traits(self, node: PageNode) -> DocumentTraits:
         return DocumentTraits(self.path(node), node.labels, node.status, node.changed)
 
-    def chosen(self, wanted: Callable[[DocumentTraits], bool]) -> Iterator[PageNode]:
-        return (node for node in self._nodes.values() if self.readable(node) and wanted(self.traits(node)))
+    def chosen(self, is_selected: Callable[[DocumentTraits], bool]) -> Iterator[PageNode]:
+        return (node for node in self._nodes.values() if self.readable(node) and is_selected(self.traits(node)))
+
+    def list_withheld(self, nodes: Mapping[str, PageNode], known: Iterable[str]) -> Iterator[DeletedDocument]:
+        """Report known pages that may not be read any more as deleted."""
+        return (DeletedDocument(key, withheld=True) for key in known if key in nodes and not self.readable(nodes[key]))
 
     def _ancestry(self, node: PageNode) -> tuple[PageNode, ...]:
-        above = (self._nodes.get(one, PageNode(one, "", "", "", readers=None)) for one in node.above)
+        above = (self._nodes.get(number, PageNode(number, "", "", "", readers=None)) for number in node.above)
         return (*above, node)
 
 
@@ -70,27 +71,27 @@ def parse_subjects(named: tuple[str, ...]) -> ReaderSet:
 
 Content = dict[str, Any]
 
-BATCH_SIZE = 50  # texts in one answer: Data Center gives no more
+BATCH_SIZE = 50  # texts per response, Data Center's limit
 _LISTING_SIZE = 100
 _READ_RESTRICTIONS = "restrictions.read.restrictions"
 _DETAILS = f"version,space,ancestors,metadata.labels,{_READ_RESTRICTIONS}.user,{_READ_RESTRICTIONS}.group"
 _OK, _NOT_FOUND = 200, 404
-_CLOUD_MEDIA = ("api.media.atlassian.com", "media-cdn.atlassian.com")  # where Cloud keeps attachments
+_CLOUD_MEDIA = ("api.media.atlassian.com", "media-cdn.atlassian.com")  # hosts of Cloud's attachments
 
 
 @dataclass(frozen=True, slots=True)
 class ConfluenceAddress:
     url: str  # as `https://acme.atlassian.net/wiki`, or `https://confluence.acme.org`
     cloud: bool
-    hosts: tuple[str, ...] = ()  # others that keep its attachments
+    hosts: tuple[str, ...] = ()  # further hosts of its attachments
 
     def address(self, path: str) -> str:
         return self.url.rstrip("/") + path
 
     def may_follow(self, url: str) -> bool:
-        """Return whether the download of an attachment may be redirected there: to a host of its own, or of settings.
+        """Return whether an attachment's download may be redirected there: to its own or configured hosts.
 
-        Whoever may attach a file could otherwise have this process read from any server that it can reach.
+        Otherwise an author of attachments could make this process read from any server it can reach.
         """
         target = httpx.URL(url)
         if is_same_site(httpx.URL(self.url), target):
@@ -100,107 +101,93 @@ class ConfluenceAddress:
 
 
 def is_cloud(url: str) -> bool:
-    """Whether an address is one of Atlassian's own."""
+    """Return whether an address is Atlassian's own."""
     host = urlsplit(url).hostname or ""
     return host.endswith(".atlassian.net") or host == "api.atlassian.com"
 
 
 class ConfluenceApi:
-    def __init__(self, web: WebClient, place: ConfluenceAddress, *, credential: str = "") -> None:
-        self._web = web
-        self._place = place
-        self._credential = credential
+    def __init__(self, web: WebClient, site: ConfluenceAddress, *, credential: str = "") -> None:
+        self._web, self._site, self._credential = web, site, credential
 
     def check(self, spaces: tuple[str, ...]) -> None:
         """Raise `SourceUnavailable` unless the credential is accepted and may see these spaces.
 
-        Whoever is not let in is shown a Confluence with less in it, and what we do not see would be taken for gone.
+        Confluence shows fewer pages to anonymous callers, and missing pages would count as deleted.
         """
         if self._credential and self._get_object("/rest/api/user/current").get("type") == "anonymous":
-            hint = f"Check {self._credential}: it may be wrong or have lapsed."
-            raise SourceUnavailable(f"{format_url(self._place.url)} treats us as anonymous.", hint=hint)
+            hint = f"Check {self._credential}: it may be wrong or expired."
+            raise SourceUnavailable(f"{format_url(self._site.url)} treats us as anonymous.", hint=hint)
         for space in spaces:
             if not self._can_see(space):
-                hint = "Check its key, and what the account may see: Confluence tells neither sandbox."
-                raise SourceUnavailable(f"{format_url(self._place.url)} shows us no space {space}.", hint=hint)
+                hint = "Check its key, and the account's permissions: Confluence does not say which is wrong."
+                raise SourceUnavailable(f"{format_url(self._site.url)} shows no space {space}.", hint=hint)
 
     def pages(self, space: str, kind: str, statuses: tuple[str, ...]) -> Iterator[Content]:
-        """List a space's pages (`page`) or blog posts (`blogpost`), or those of all spaces if none is given."""
-        if self._place.cloud:
+        """List the pages (`page`) or blog posts (`blogpost`) of a space; an empty `space` lists all spaces."""
+        if self._site.cloud:
             yield from self._search(_also_of(kind, space), _DETAILS, statuses)
             return
-        for status in statuses:
-            if status == "current":
-                asked: dict[str, str | int] = {
-                    "type": kind,
-                    "status": status,
-                    "limit": _LISTING_SIZE,
-                    "expand": _DETAILS,
-                }
-                yield from self._follow_pages("/rest/api/content", {**asked, **({"spaceKey": space} if space else {})})
+        if "current" in statuses:
+            query: QueryParams = {"type": kind, "status": "current", "limit": _LISTING_SIZE, "expand": _DETAILS}
+            yield from self._follow_pages("/rest/api/content", {**query, **({"spaceKey": space} if space else {})})
 
     def attachments(self, space: str) -> Iterator[Content]:
         return self._search(_also_of("attachment", space), "version,container,metadata.labels", ("current",))
 
     def by_id(self, ids: Iterable[str], *, texts: bool) -> Iterator[Content]:
-        """Look up contents, as listed or with their texts; those that are not shown to us are missing."""
+        """Look up contents, as in listings or with their texts; hidden ones are missing."""
         cql = f"id in ({','.join(ids)})"
         return self._search(cql, "body.storage,version" if texts else _DETAILS, ("current", "archived"))
 
     def text(self, number: str) -> Content | None:
-        """Get one content with its text, past the search index; None if it is not shown to us."""
-        reply = self._web.get(
-            self._place.address(f"/rest/api/content/{quote(number)}"), {"expand": "body.storage,version"}
-        )
+        """Get one content with its text, bypassing the search index; None if it is hidden."""
+        address = self._site.address(f"/rest/api/content/{quote(number)}")
+        reply = self._web.get(address, {"expand": "body.storage,version"})
         return _parse_json(reply) if reply.status == _OK else None
 
     def readers(self, number: str) -> ReaderSet | None:
-        """Return who may read what is no page of a listing, such as a folder; None where nobody can tell."""
+        """Return the readers of a content that listings omit, such as a folder; None if unknown."""
         path = f"/rest/api/content/{quote(number)}/restriction/byOperation/read"
-        reply = self._web.get(self._place.address(path), {"expand": "restrictions.user,restrictions.group"})
+        reply = self._web.get(self._site.address(path), {"expand": "restrictions.user,restrictions.group"})
         return parse_readers(_parse_json(reply)) if reply.status == _OK else None
 
     def download(self, path: str) -> bytes:
-        """Download an attachment. Those that are kept on another host come without our credential."""
-        reply = self._web.get(self._place.address(path), follow=self._place.may_follow)
+        """Download an attachment. The credential is not sent to other hosts."""
+        reply = self._web.get(self._site.address(path), follow=self._site.may_follow)
         if reply.status != _OK:
             raise SourceUnavailable(f"{format_url(reply.url)} answers HTTP {reply.status}.", hint=RETRY_HINT)
         return reply.content
 
     def _can_see(self, space: str) -> bool:
-        if self._place.cloud:
-            found = self._get_object("/api/v2/spaces", {"keys": space})
-            return any(one.get("key") == space for one in found.get("results", ()))
-        return self._web.get(self._place.address(f"/rest/api/space/{quote(space)}")).status == _OK
+        if self._site.cloud:
+            spaces = self._get_object("/api/v2/spaces", {"keys": space}).get("results", ())
+            return any(shown.get("key") == space for shown in spaces)
+        return self._web.get(self._site.address(f"/rest/api/space/{quote(space)}")).status == _OK
 
     def _search(self, cql: str, expand: str, statuses: tuple[str, ...]) -> Iterator[Content]:
-        asked: dict[str, str | int] = {
-            "cql": cql,
-            "limit": BATCH_SIZE if "body" in expand else _LISTING_SIZE,
-            "expand": expand,
-        }
-        if self._place.cloud and statuses != ("current",):
-            asked["cqlcontext"] = json.dumps({"contentStatuses": list(statuses)})
-        return self._follow_pages("/rest/api/content/search", asked)
+        limit = BATCH_SIZE if "body" in expand else _LISTING_SIZE
+        query: dict[str, str | int] = {"cql": cql, "limit": limit, "expand": expand}
+        if self._site.cloud and statuses != ("current",):
+            query["cqlcontext"] = json.dumps({"contentStatuses": list(statuses)})
+        return self._follow_pages("/rest/api/content/search", query)
 
-    def _follow_pages(self, path: str, asked: QueryParams) -> Iterator[Content]:
+    def _follow_pages(self, path: str, query: QueryParams) -> Iterator[Content]:
         while True:
-            answer = self._get_object(path, asked)
+            answer = self._get_object(path, query)
             yield from answer.get("results", ())
             links = answer.get("_links") or {}
             if not (following := links.get("next")):
                 return
-            # Only its path and query are taken: it may name no other host, and often names the context once more.
+            # Use only its path and query: it must not name another host, and often repeats the context path.
             parts = urlsplit(str(following))
-            further = dict(parse_qsl(parts.query, keep_blank_values=True))
-            if further == asked:
-                raise SourceUnavailable(
-                    f"{format_url(self._place.url)} repeats the same page of results.", hint=RETRY_HINT
-                )
-            path, asked = "/rest/" + parts.path.partition("/rest/")[2], further
+            next_query = dict(parse_qsl(parts.query, keep_blank_values=True))
+            refuse_repeated_query(self._site.url, query, next_query)
+            path = "/rest/" + parts.path.partition("/rest/")[2]
+            query = next_query
 
-    def _get_object(self, path: str, asked: QueryParams | None = None) -> Content:
-        reply = self._web.get(self._place.address(path), asked, "application/json")
+    def _get_object(self, path: str, query: QueryParams | None = None) -> Content:
+        reply = self._web.get(self._site.address(path), query, "application/json")
         if reply.status != _OK:
             hint = "Check the address; on Cloud it ends in /wiki." if reply.status == _NOT_FOUND else RETRY_HINT
             raise SourceUnavailable(f"{format_url(reply.url)} answers HTTP {reply.status}.", hint=hint)
@@ -221,24 +208,24 @@ def parse_node(content: Content, url: str) -> PageNode:
         changed=value_parsers.parse_date(str(version.get("when", ""))),
         labels=tuple(str(label.get("name", "")) for label in labels),
         url=url.rstrip("/") + webui if webui.startswith("/") else "",
-        above=tuple(str(one["id"]) for one in content.get("ancestors") or ()),
+        above=tuple(str(ancestor["id"]) for ancestor in content.get("ancestors") or ()),
         readers=None if restrictions is None else parse_readers(restrictions),
     )
 
 
 def parse_readers(content: Content) -> ReaderSet | None:
-    """Return who may read, of one operation's restrictions; None where these are not told."""
-    named = content.get("restrictions")
-    if not isinstance(named, dict):
+    """Return the readers from the restrictions of one operation; None if these are missing."""
+    restrictions = content.get("restrictions")
+    if not isinstance(restrictions, dict):
         return None
-    found: set[str] = set()
+    readers: set[str] = set()
     for kind, names in (("user", ("username", "accountId", "email")), ("group", ("name", "id"))):
-        listed = named.get(kind)
-        if not isinstance(listed, dict) or "results" not in listed:
+        subjects = restrictions.get(kind)
+        if not isinstance(subjects, dict) or "results" not in subjects:
             return None
-        for one in listed["results"]:
-            found |= {f"{kind}:{one[name]}".casefold() for name in names if one.get(name)} or {f"{kind}:?"}
-    return frozenset(found)
+        for subject in subjects["results"]:
+            readers |= {f"{kind}:{subject[name]}".casefold() for name in names if subject.get(name)} or {f"{kind}:?"}
+    return frozenset(readers)
 
 
 def parse_people(content: Content) -> Iterator[tuple[str, str]]:
@@ -253,23 +240,19 @@ def _also_of(kind: str, space: str) -> str:
 
 
 def _parse_json(reply: WebResponse) -> Content:
-    try:
-        answer = json.loads(reply.content)
-    except (ValueError, RecursionError):
-        answer = None
-    if not isinstance(answer, dict):
-        hint = "Check the address; a page to log in may have come instead."
-        raise SourceUnavailable(f"{format_url(reply.url)} answers what is no JSON.", hint=hint)
+    answer = parse_json_object(reply.content)
+    if answer is None:
+        hint = "Check the address; a login page may have come instead."
+        raise SourceUnavailable(f"{format_url(reply.url)} does not answer with JSON.", hint=hint)
     return answer
 
 
-def find_page_id(address: str, place: ConfluenceAddress) -> str:
-    """Return the id of the page that an address of this Confluence means; empty if it means none."""
-    parts, here = urlsplit(address), urlsplit(place.url)
-    if parts.netloc.lower() != here.netloc.lower() or not parts.path.startswith(here.path.rstrip("/")):
+def find_page_id(address: str, site: ConfluenceAddress) -> str:
+    """Return the id of the page at an address of this Confluence; empty for other addresses."""
+    parts, base = urlsplit(address), urlsplit(site.url)
+    if parts.netloc.lower() != base.netloc.lower() or not parts.path.startswith(base.path.rstrip("/")):
         return ""
-    asked: Mapping[str, str] = dict(parse_qsl(parts.query))
     steps = parts.path.split("/")
     after = steps[steps.index("pages") + 1 :] if "pages" in steps else []
-    number = asked.get("pageId") or next((step for step in after if step.isdigit()), "")
+    number = dict(parse_qsl(parts.query)).get("pageId") or next((step for step in after if step.isdigit()), "")
     return number if number.isdigit() else ""

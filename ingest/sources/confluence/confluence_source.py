@@ -1,5 +1,6 @@
-"""Read Confluence by its REST API, on Cloud or Data Center: each page that may be read, fetched when it has changed."""
+"""Read Confluence by its REST API, on Cloud or Data Center: every readable page, fetched when it has changed."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -23,7 +24,7 @@ from ingest.sources.confluence.confluence_api import (
     parse_subjects,
 )
 from ingest.sources.confluence.storage_format import fetch_bodies, read_page
-from ingest.sources.filters import SelectionRules, build_filter, utc_now
+from ingest.sources.filters import SelectionRules, build_filter, split_unchanged, utc_now
 from ingest.types import (
     EMPTY,
     ChangedDocument,
@@ -34,24 +35,22 @@ from ingest.types import (
     SourceUnavailable,
     Unreadable,
     UnreadableDocument,
-    list_unchanged,
 )
 from ingest.web.http_reply import ResponseTooLarge
 from ingest.web.web_client import WebClient
 
-LARGEST_ATTACHMENT = 64 << 20  # bytes, as `WebClient` gets no larger replies
+LARGEST_ATTACHMENT = 64 << 20  # bytes, the limit of `WebClient`
 _TOO_LARGE = f"is larger than {LARGEST_ATTACHMENT >> 20} MB"
 _MOST_FAILURES = 3
 
 
 @dataclass(frozen=True, slots=True)
 class PageAttachment:
-    """Describe one file; its node stands below that of its page, and so below all that the page stands below."""
+    """One file. Its node is a child of its page's node, so it inherits the restrictions of all ancestors."""
 
     node: PageNode
     size: int
-    path: str  # from where it is downloaded, within the Confluence
-    largest: int = LARGEST_ATTACHMENT
+    path: str  # where it is downloaded, relative to the Confluence's address
 
 
 class AttachmentDownloader:
@@ -59,107 +58,103 @@ class AttachmentDownloader:
         self._api, self._sandbox = api, sandbox
         self._failed: list[SourceUnavailable] = []
 
-    def item(self, one: PageAttachment, fingerprint: str) -> ListedItem:
-        if one.size > LARGEST_ATTACHMENT:
-            return Unreadable(one.node.id, _TOO_LARGE)
-        return ChangedDocument(one.node.id, fingerprint, one.size, partial(self._page, one))
+    def item(self, attachment: PageAttachment, fingerprint: str) -> ListedItem:
+        if attachment.size > LARGEST_ATTACHMENT:
+            return Unreadable(attachment.node.id, _TOO_LARGE)
+        return ChangedDocument(attachment.node.id, fingerprint, attachment.size, partial(self._page, attachment))
 
     def check(self) -> None:
-        """Raise what the last ones failed with, once these are too many."""
+        """Raise the last error after too many failures in a row."""
         if len(self._failed) >= _MOST_FAILURES:
             raise self._failed[-1]
 
-    def _page(self, one: PageAttachment) -> Page:
+    def _page(self, attachment: PageAttachment) -> Page:
         try:
-            content = self._api.download(one.path)
+            content = self._api.download(attachment.path)
         except ResponseTooLarge as error:
             raise UnreadableDocument(_TOO_LARGE) from error
         except SourceUnavailable as error:
             self._failed.append(error)
             raise UnreadableDocument(str(error).rstrip(".")) from error
         self._failed.clear()
-        node = one.node
+        node = attachment.node
         return self._sandbox.page(content, node.title, url=node.url, revision=node.version, modified=node.changed)
 
 
 def parse_attachment(
-    content: Content, nodes: Mapping[str, PageNode], place: ConfluenceAddress, programs: ReaderPrograms
+    content: Content, nodes: Mapping[str, PageNode], site: ConfluenceAddress, programs: ReaderPrograms
 ) -> PageAttachment | None:
-    """Parse one of a listing; None if its kind is not read, or its page is none of those."""
+    """Parse a listed attachment; None if its format is not supported or its page is not in `nodes`."""
     host = nodes.get(str((content.get("container") or {}).get("id", "")))
     name = str(content.get("title", ""))
     links = content.get("_links") or {}
     path = str(links.get("download", ""))
     if host is None or file_formats.explain_refusal(name, programs) or not path.startswith("/"):
         return None
-    if place.cloud:  # lets no token in by the link that people follow
+    if site.cloud:  # the link for people does not accept tokens
         path = f"/rest/api/content/{quote(host.id)}/child/attachment/{quote(str(content['id']))}/download"
-    mine = replace(parse_node(content, place.url), space=host.space, above=(*host.above, host.id), readers=frozenset())
+    node = replace(parse_node(content, site.url), space=host.space, above=(*host.above, host.id), readers=frozenset())
     size = (content.get("extensions") or {}).get("fileSize")
-    return PageAttachment(mine, int(size) if isinstance(size, int) else 0, path)
+    return PageAttachment(node, int(size) if isinstance(size, int) else 0, path)
 
 
-_BATCH_TO_VERIFY = 500  # pages at most that are asked for one by one before they are taken for gone
+_BATCH_TO_VERIFY = 500  # most unlisted pages that are looked up by id before they count as deleted
 
 
 @dataclass(frozen=True, slots=True)
 class ConfluenceScope:
-    place: ConfluenceAddress
-    spaces: tuple[str, ...] = ()  # their keys; empty for all that the account sees
+    site: ConfluenceAddress
+    spaces: tuple[str, ...] = ()  # their keys; empty: all that the account sees
     blog_posts: bool = False
     attachments: bool = False
-    statuses: tuple[str, ...] = ("current",)
-    """`current`, and `archived` where Confluence tells; drafts and what is in the bin are never read."""
-    allowed: tuple[str, ...] = ()
-    """Who of those that a page is restricted to is let in, as `group:staff` or `user:jane`; restricted pages of others
-    are left out."""
-    rules: SelectionRules = field(default_factory=SelectionRules)
-    """Paths are as `HR/Handbook/Holidays`."""
+    statuses: tuple[str, ...] = ("current",)  # also `archived` on Cloud; drafts and the bin are never read
+    allowed: tuple[str, ...] = ()  # users and groups whose restricted pages are read, as `group:staff` or `user:jane`
+    rules: SelectionRules = field(default_factory=SelectionRules)  # paths are like `HR/Handbook/Holidays`
     credential: str = ""
 
 
 class ConfluenceSource:
-    """Read the pages of some spaces. A page's key is its id: it outlives moves and new titles."""
+    """Read the pages of some spaces. A page's key is its id, which survives moves and renames."""
 
     reference = False
 
     def __init__(
         self,
-        given: ConfluenceScope,
+        scope: ConfluenceScope,
         web: WebClient,
         *,
         now: Callable[[], datetime] = utc_now,
         sandbox: Sandbox | None = None,
     ) -> None:
-        self._given = given
+        self._scope = scope
         self._web = web
-        self._wanted = build_filter(replace(given.rules, statuses=given.statuses), now())
+        self._is_selected = build_filter(replace(scope.rules, statuses=scope.statuses), now())
         self._people: dict[str, str] = {}
         self._sandbox = sandbox or Sandbox()
 
     def expected(self) -> None:
-        """Nobody knows before all is listed."""
+        """Return None: the count is unknown until all pages are listed."""
 
     def documents(self, known: Mapping[str, str] = EMPTY, since: str = "") -> Listing:
-        """List every page that may be read. Raises `SourceUnavailable`, also while the items are gone through."""
-        del since  # what is new is told by version numbers
+        """List every readable page. Raises `SourceUnavailable`, also during iteration."""
+        del since  # version numbers show changes
         return Listing(self._list_documents(known))
 
     def one(self, address: str, known: Mapping[str, str]) -> ListedItem | None:
         """Return the page at an address of this Confluence, or with this id. Raises `SourceUnavailable`."""
-        number = address if address.isdigit() else find_page_id(address, self._given.place)
+        number = address if address.isdigit() else find_page_id(address, self._scope.site)
         if not number:
             return DeletedDocument(address) if address in known else None
         with self._web:
             api = self._api()
-            api.check(self._given.spaces)
-            found = self._parse_nodes(api.by_id([number], texts=False))
-            above = {one for mine in found.values() for one in mine.above}
-            around = self._parse_nodes(api.by_id(sorted(above), texts=False)) if above else {}
-            tree = self._build_tree(api, {**found, **around})
-            mine = [one for one in tree.chosen(self._wanted) if one.id == number and self._is_in_scope(one)]
-            if mine:
-                return next(self._fetch_pages(api, mine, EMPTY))
+            api.check(self._scope.spaces)
+            nodes = self._parse_nodes(api.by_id([number], texts=False))
+            above = {parent for node in nodes.values() for parent in node.above}
+            ancestors = self._parse_nodes(api.by_id(sorted(above), texts=False)) if above else {}
+            tree = self._build_tree(api, {**nodes, **ancestors})
+            selected = (node for node in tree.chosen(self._is_selected) if node.id == number)
+            if pages := list(filter(self._is_in_scope, selected)):
+                return next(self._fetch_pages(api, pages, EMPTY))
         return DeletedDocument(number) if number in known else None
 
     def stop(self) -> None:
@@ -167,96 +162,91 @@ class ConfluenceSource:
         self._sandbox.stop()
 
     def _api(self) -> ConfluenceApi:
-        return ConfluenceApi(self._web, self._given.place, credential=self._given.credential)
+        return ConfluenceApi(self._web, self._scope.site, credential=self._scope.credential)
 
-    def _is_in_scope(self, one: PageNode) -> bool:
-        return not self._given.spaces or one.space in self._given.spaces
+    def _is_in_scope(self, node: PageNode) -> bool:
+        return not self._scope.spaces or node.space in self._scope.spaces
 
     def _list_documents(self, known: Mapping[str, str]) -> Iterator[ListedItem]:
         with self._web, self._sandbox:
             api = self._api()
-            api.check(self._given.spaces)
+            api.check(self._scope.spaces)
             nodes = self._list_nodes(api)
-            doubted = [key for key in known if key.isdigit() and key not in nodes][:_BATCH_TO_VERIFY]
-            # Where a listing is read by offsets, a page that goes lets the next one slip through.
-            for start in range(0, len(doubted), BATCH_SIZE):
-                nodes |= self._parse_nodes(api.by_id(doubted[start : start + BATCH_SIZE], texts=False))
-            nodes = {one.id: one for one in nodes.values() if self._is_in_scope(one)}
+            unlisted = [key for key in known if key.isdigit() and key not in nodes][:_BATCH_TO_VERIFY]
+            # A listing by offsets skips a page whenever an earlier one is deleted meanwhile.
+            for start in range(0, len(unlisted), BATCH_SIZE):
+                nodes |= self._parse_nodes(api.by_id(unlisted[start : start + BATCH_SIZE], texts=False))
+            nodes = {node.id: node for node in nodes.values() if self._is_in_scope(node)}
             tree = self._build_tree(api, nodes)
-            chosen = [one for one in tree.chosen(self._wanted) if one.id in nodes]
-            yield from self._fetch_pages(api, chosen, known)
-            yield from (
-                DeletedDocument(key, withheld=True) for key in known if key in nodes and not tree.readable(nodes[key])
-            )
-            if self._given.attachments:
+            selected = [node for node in tree.chosen(self._is_selected) if node.id in nodes]
+            yield from self._fetch_pages(api, selected, known)
+            yield from tree.list_withheld(nodes, known)
+            if self._scope.attachments:
                 yield from self._list_attachments(api, tree, nodes, known)
             yield from _warn_of_hidden(tree, nodes)
 
     def _list_nodes(self, api: ConfluenceApi) -> dict[str, PageNode]:
         nodes: dict[str, PageNode] = {}
-        for space in self._given.spaces or ("",):
-            for kind in ("page", "blogpost") if self._given.blog_posts else ("page",):
-                nodes |= self._parse_nodes(api.pages(space, kind, self._given.statuses))
+        for space in self._scope.spaces or ("",):
+            for kind in ("page", "blogpost") if self._scope.blog_posts else ("page",):
+                nodes |= self._parse_nodes(api.pages(space, kind, self._scope.statuses))
         return nodes
 
     def _parse_nodes(self, contents: Iterable[Content]) -> dict[str, PageNode]:
-        found = {}
-        kinds = {"page", "blogpost"} if self._given.blog_posts else {"page"}
+        nodes = {}
+        kinds = {"page", "blogpost"} if self._scope.blog_posts else {"page"}
         for content in contents:
             self._people.update(parse_people(content))
-            if content.get("type") not in kinds:
-                continue
-            one = parse_node(content, self._given.place.url)
-            found[one.id] = one
-        return found
+            if content.get("type") in kinds:
+                node = parse_node(content, self._scope.site.url)
+                nodes[node.id] = node
+        return nodes
 
     def _build_tree(self, api: ConfluenceApi, nodes: Mapping[str, PageNode]) -> PageTree:
-        """Add what stands above pages and is no page itself, such as folders: they may be restricted too."""
-        above = {one for mine in nodes.values() for one in mine.above} - nodes.keys()
-        others = {one: PageNode(one, "", "", "", readers=api.readers(one)) for one in sorted(above)}
-        return PageTree({**nodes, **others}, parse_subjects(self._given.allowed))
+        """Add the ancestors that are not pages, such as folders: they may be restricted too."""
+        above = {parent for node in nodes.values() for parent in node.above} - nodes.keys()
+        others = {number: PageNode(number, "", "", "", readers=api.readers(number)) for number in sorted(above)}
+        return PageTree({**nodes, **others}, parse_subjects(self._scope.allowed))
 
     def _fetch_pages(
-        self, api: ConfluenceApi, chosen: Sequence[PageNode], known: Mapping[str, str]
+        self, api: ConfluenceApi, pages: Sequence[PageNode], known: Mapping[str, str]
     ) -> Iterator[ListedItem]:
-        """Yield what is known already, then the others, fifty at a time, as their texts come."""
-        fresh = [one for one in chosen if known.get(one.id) != _make_fingerprint(one)]
-        for one in chosen:
-            if known.get(one.id) == _make_fingerprint(one):
-                yield list_unchanged(one.id, known[one.id])
-        for start in range(0, len(fresh), BATCH_SIZE):
-            some = fresh[start : start + BATCH_SIZE]
-            texts = fetch_bodies(api, [one.id for one in some])
-            for one in some:
-                load = partial(read_page, one, texts.pop(one.id, None), self._people, self._sandbox)
-                yield ChangedDocument(one.id, _make_fingerprint(one), 0, load)
+        """Yield the unchanged pages, then the others, whose texts are fetched in batches."""
+        nodes = {node.id: node for node in pages}
+        fingerprints = {node.id: _make_fingerprint(node) for node in pages}
+        unchanged, changed = split_unchanged(fingerprints, known)
+        yield from unchanged
+        for start in range(0, len(changed), BATCH_SIZE):
+            batch = changed[start : start + BATCH_SIZE]
+            bodies = fetch_bodies(api, batch)
+            for number in batch:
+                load = partial(read_page, nodes[number], bodies.pop(number, None), self._people, self._sandbox)
+                yield ChangedDocument(number, fingerprints[number], 0, load)
 
     def _list_attachments(
         self, api: ConfluenceApi, tree: PageTree, nodes: Mapping[str, PageNode], known: Mapping[str, str]
     ) -> Iterator[ListedItem]:
         downloads = AttachmentDownloader(api, self._sandbox)
-        for space in self._given.spaces or ("",):
+        for space in self._scope.spaces or ("",):
             for content in api.attachments(space):
-                one = parse_attachment(content, nodes, self._given.place, self._sandbox.programs)
-                if one and one.node.id in known and not tree.readable(one.node):
-                    yield DeletedDocument(one.node.id, withheld=True)
-                elif one and tree.readable(one.node) and self._wanted(tree.traits(one.node)):
-                    yield downloads.item(one, _make_fingerprint(one.node))
+                attachment = parse_attachment(content, nodes, self._scope.site, self._sandbox.programs)
+                if not attachment:
+                    continue
+                node = attachment.node
+                if tree.readable(node) and self._is_selected(tree.traits(node)):
+                    yield downloads.item(attachment, _make_fingerprint(node))
                     downloads.check()
+                yield from tree.list_withheld({node.id: node}, (node.id,) if node.id in known else ())
 
 
 def _warn_of_hidden(tree: PageTree, nodes: Mapping[str, PageNode]) -> Iterator[ListedItem]:
-    """Warn where pages are left out because nobody can tell who may read what stands above them."""
-    unknown: dict[str, int] = {}
-    for one in nodes.values():
-        for above in tree.unknown(one):
-            unknown[above] = unknown.get(above, 0) + 1
+    """Warn about pages that are skipped because the readers of an ancestor are unknown."""
+    unknown = Counter(above for node in nodes.values() for above in tree.unknown(node))
     for above, number in sorted(unknown.items()):
-        reason = f"who may read it cannot be told: {number:,} pages beneath it are left out"
-        yield Unreadable(f"{above} (restrictions)", reason)
+        yield Unreadable(f"{above} (restrictions)", f"its readers are unknown: {number:,} pages below it are skipped")
 
 
-def _make_fingerprint(one: PageNode) -> str:
-    """Name the version, where it is, and how we read."""
-    place = blake2s(f"{one.title}\n{one.url}".encode(), digest_size=4).hexdigest()
-    return f"{one.version}-{file_formats.READER_VERSION}-{place}"
+def _make_fingerprint(node: PageNode) -> str:
+    """Combine version, reader version, and a hash of title and address."""
+    location = blake2s(f"{node.title}\n{node.url}".encode(), digest_size=4).hexdigest()
+    return f"{node.version}-{file_formats.READER_VERSION}-{location}"

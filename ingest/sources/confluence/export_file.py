@@ -1,7 +1,7 @@
-"""Read what is in an export of Confluence: the zip archive, the objects of its `entities.xml`, the pages of its HTML.
+"""Read the zip archive of a Confluence export, and the pages of an HTML export.
 
-The archive is read in place: nothing in it is written anywhere, and it cannot grow at will. What stands in it under a
-name that leads out of it, is a link, or unpacks to absurd amounts is reported and left alone.
+The archive is read in place and never extracted to disk. Entries with names outside it, links and decompression bombs
+are reported and skipped.
 """
 
 import hashlib
@@ -9,15 +9,14 @@ import re
 import stat
 import zipfile
 import zlib
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path, PurePosixPath
 from posixpath import dirname, join, normpath
-from typing import IO, Any
+from typing import IO
 from urllib.parse import unquote
-from xml.parsers import expat
 
 from ingest.readers import file_formats, html_tree, value_parsers, web_page
 from ingest.readers.parsed_document import ParsedDocument
@@ -27,15 +26,14 @@ from ingest.types import Page, SourceUnavailable, Unreadable, UnreadableDocument
 from storage.language.lazy_pattern import lazy_compile
 
 MOST_ENTRIES = 500_000
-LARGEST_ARCHIVE = 64 << 30  # bytes that all entries may unpack to together
-_MOST_RATIO = 400
-"""Of unpacked to packed bytes. Markup comes to a tenth or a thirtieth; a bomb of one layer to a thousandth."""
+LARGEST_ARCHIVE = 64 << 30  # total unpacked bytes
+_MOST_RATIO = 400  # unpacked to packed bytes; markup reaches 10 to 30, a one-layer bomb 1,000
 _SMALL_ENTRY = 1 << 20
 _ENCRYPTED = 0x1
 
 
 class ZipArchive:
-    """Read an open archive. `refused` is what in it is left alone, and why."""
+    """Read an open archive. `refused` lists skipped entries with reasons."""
 
     def __init__(self, path: Path, opened: zipfile.ZipFile) -> None:
         self._path = path
@@ -68,7 +66,7 @@ class ZipArchive:
 
     @contextmanager
     def open(self, name: str) -> Iterator[IO[bytes]]:
-        """Unpack one entry bit by bit, never more than the archive says. Raises `SourceUnavailable` also within."""
+        """Unpack one entry as a stream, never beyond its stated size. Raises `SourceUnavailable` also while reading."""
         try:
             with self._zip.open(self._entries[name]) as file:
                 yield file
@@ -78,41 +76,41 @@ class ZipArchive:
 
 @contextmanager
 def open_archive(path: Path) -> Iterator[ZipArchive]:
-    """Open an archive. Raises `SourceUnavailable` in one line if it is none, or none that is to be read."""
+    """Open an archive. Raises `SourceUnavailable` if it is not a zip archive, or is encrypted or too large."""
     try:
-        with path.open("rb") as file, zipfile.ZipFile(file) as there:
-            _refuse_excess(path, there)
-            yield ZipArchive(path, there)
+        with path.open("rb") as file, zipfile.ZipFile(file) as opened:
+            _refuse_excess(path, opened)
+            yield ZipArchive(path, opened)
     except FileNotFoundError as error:
         raise SourceUnavailable(f"There is no file {path}.", hint="Check the path.") from error
     except zipfile.BadZipFile as error:
-        raise _make_damaged(path, "it is damaged, cut short, or no zip archive") from error
+        raise _make_damaged(path, "it is damaged, truncated, or not a zip archive") from error
     except OSError as error:
         reason = (error.strerror or type(error).__name__).lower()
         raise SourceUnavailable(f"{path} cannot be read: {reason}.", hint="Check its permissions.") from error
 
 
 def make_file_stamp(path: Path) -> str:
-    """Return what tells one version of a file from another without reading it; empty if there is none."""
+    """Return size and modification time of a file as text; empty if archive is no file."""
     try:
-        there = path.stat()
+        status = path.stat()
     except OSError:
         return ""
-    return f"{there.st_size}-{there.st_mtime_ns}"
+    return f"{status.st_size}-{status.st_mtime_ns}"
 
 
-def _refuse_excess(path: Path, there: zipfile.ZipFile) -> None:
-    entries = there.infolist()
+def _refuse_excess(path: Path, opened: zipfile.ZipFile) -> None:
+    entries = opened.infolist()
     if any(entry.flag_bits & _ENCRYPTED for entry in entries):
         raise SourceUnavailable(f"{path} is protected by a password.", hint="Export it again without one.")
     total = sum(entry.file_size for entry in entries)
     if len(entries) > MOST_ENTRIES or total > LARGEST_ARCHIVE:
-        what = f"{len(entries):,} files of {total / 2**30:,.0f} GB together"
-        raise SourceUnavailable(f"{path} holds {what}, which is too much.", hint="Export a space at a time.")
+        contents = f"{len(entries):,} files of {total / 2**30:,.0f} GB in total"
+        raise SourceUnavailable(f"{path} contains {contents}, which is too much.", hint="Export one space at a time.")
 
 
 def _find_fault(entry: zipfile.ZipInfo) -> str:
-    """Return why an entry is left alone; empty if it is not."""
+    """Return why an entry is skipped; empty if it is read."""
     name = entry.filename
     if name.startswith("/") or "\\" in name or name[1:2] == ":" or ".." in PurePosixPath(name).parts or "\0" in name:
         return "its name leads out of the archive"
@@ -123,113 +121,8 @@ def _find_fault(entry: zipfile.ZipInfo) -> str:
     return ""
 
 
-def _make_damaged(path: Path, what: str) -> SourceUnavailable:
-    return SourceUnavailable(f"{path}: {what}.", hint="Export or copy it again; what was read before still answers.")
-
-
-BLOCK_BYTES = 1 << 18
-LONGEST_TEXT = 16 << 20  # characters of one property
-_CONTROL_BYTES = bytes(code for code in range(32) if code not in b"\t\n\r")
-_WITHOUT_CONTROL = bytes.maketrans(_CONTROL_BYTES, b" " * len(_CONTROL_BYTES))
-"""Databases hold control characters that XML may not."""
-
-
-class EntitiesBroken(Exception):
-    """It is no such file, or is damaged. `str()` says what is wrong with it."""
-
-
-@dataclass(slots=True)
-class ExportEntity:
-    """Hold one object: its properties as text, and the ids that they refer to."""
-
-    kind: str
-    id: str = ""
-    said: dict[str, str] = field(default_factory=dict)
-    refers: dict[str, str] = field(default_factory=dict)
-    cut: bool = False  # whether a text of it was longer than the limit
-
-
-def read_entities(file: IO[bytes], kinds: Collection[str]) -> Iterator[ExportEntity]:
-    """Go through the objects of these classes, in the file's order. Raises `EntitiesBroken`."""
-    made: list[ExportEntity] = []
-    reader = _EntityReader(frozenset(kinds), made.append)
-    while True:
-        block = file.read(BLOCK_BYTES)
-        reader.feed(block.translate(_WITHOUT_CONTROL), last=not block)
-        yield from made
-        made.clear()
-        if not block:
-            return
-
-
-class _EntityReader:
-    """Hear what the parser finds, and keep nothing of objects of other classes."""
-
-    def __init__(self, kinds: frozenset[str], made: Callable[[ExportEntity], None]) -> None:
-        self._kinds = kinds
-        self._made = made
-        self._entity: ExportEntity | None = None
-        self._path: list[str] = []
-        self._name = ""
-        self._text: list[str] = []
-        self._length = 0
-        parser: Any = expat.ParserCreate()
-        parser.buffer_text = True
-        parser.StartElementHandler = self._start
-        parser.EndElementHandler = self._end
-        parser.CharacterDataHandler = self._data
-        parser.StartDoctypeDeclHandler = self._doctype
-        self._parser = parser
-
-    def feed(self, block: bytes, *, last: bool) -> None:
-        try:
-            self._parser.Parse(block, last)
-        except expat.ExpatError as error:
-            raise EntitiesBroken(f"its XML is broken ({error})") from error
-
-    def _doctype(self, *_said: object) -> None:
-        raise EntitiesBroken("it declares a document type, as no export does")
-
-    def _start(self, tag: str, attributes: dict[str, str]) -> None:
-        self._path.append(tag)
-        if len(self._path) == 1 and tag != "hibernate-generic":
-            raise EntitiesBroken(f"it is no export of Confluence: it begins with <{tag[:40]}>")
-        if tag == "object":
-            kind = attributes.get("class", "")
-            self._entity = ExportEntity(kind) if kind in self._kinds else None
-        elif tag == "property":
-            self._name = attributes.get("name", "")
-        if tag in {"id", "property"}:
-            self._text, self._length = [], 0
-
-    def _end(self, tag: str) -> None:
-        self._path.pop()
-        one = self._entity
-        if one is None:
-            return
-        text = "".join(self._text).strip()
-        if tag == "object":
-            self._made(one)
-            self._entity = None
-        elif tag == "property":
-            if text and self._name not in one.refers:
-                one.said[self._name] = text
-            self._text = []
-        elif tag == "id":
-            if self._path[-1] == "object":
-                one.id = text
-            elif self._path[-1] == "property":
-                one.refers[self._name] = text
-            self._text = []
-
-    def _data(self, data: str) -> None:
-        if self._entity is None:
-            return
-        self._length += len(data)
-        if self._length > LONGEST_TEXT:
-            self._entity.cut = True
-        else:
-            self._text.append(data)
+def _make_damaged(path: Path, damage: str) -> SourceUnavailable:
+    return SourceUnavailable(f"{path}: {damage}.", hint="Export or copy it again; pages ingested earlier remain.")
 
 
 _PAGE_ID = lazy_compile(r"(?:^|_)(\d+)\.html$")
@@ -239,7 +132,7 @@ LARGEST_PAGE = 64 << 20  # bytes of a page or an index
 
 @dataclass(frozen=True, slots=True)
 class ExportedPage:
-    key: str  # its id, as its file's name tells it; else that name
+    key: str  # the id in its file's name, otherwise that name
     entry: str
     title: str
     path: str
@@ -256,48 +149,46 @@ class ExportedPage:
         root = html_tree.parse_html(web_page.decode_markup(content))
         main = None if root is None else root.find(".//*[@id='main-content']")
         if main is None:
-            raise UnreadableDocument("is no page of an export: nothing in it is marked as its content")
+            raise UnreadableDocument("is not a page of an export: it has no element marked as main content")
         title = self.title or _find_title(root)
         reading = ParsedDocument(html_tree.read_element(main), title=title, date=_find_date(root), dated=True)
         url = f"{self.base.rstrip('/')}/pages/viewpage.action?pageId={self.key}" if self.base else ""
         return file_formats.build_page(reading, self.entry, url=url)
 
 
-def list_html_pages(there: ZipArchive, base: str) -> Iterator[ExportedPage]:
-    """Go through the pages of every index in the export, top down; then those that no index names."""
-    met: set[str] = set()
-    for index in sorted(name for name in there.names if name.rpartition("/")[2] == "index.html"):
-        met.add(index)
-        if there.size(index) > LARGEST_PAGE:
+def list_html_pages(archive: ZipArchive, base: str) -> Iterator[ExportedPage]:
+    """Yield the pages of every index in the export, top down, then those missing from all indexes."""
+    listed: set[str] = set()
+    for index in sorted(name for name in archive.names if name.rpartition("/")[2] == "index.html"):
+        listed.add(index)
+        if archive.size(index) > LARGEST_PAGE:
             continue
-        root = html_tree.parse_html(web_page.decode_markup(there.read(index)))
+        root = html_tree.parse_html(web_page.decode_markup(archive.read(index)))
         for entry, titles in _list_entries(root, index) if root is not None else ():
-            if there.holds(entry) and entry not in met:
-                met.add(entry)
+            if archive.holds(entry) and entry not in listed:
+                listed.add(entry)
                 yield _make_page(entry, titles, base)
-    for entry in there.names:
-        if entry.endswith(".html") and entry not in met and "attachments/" not in entry:
+    for entry in archive.names:
+        if entry.endswith(".html") and entry not in listed and "attachments/" not in entry:
             yield _make_page(entry, (), base)
 
 
 def _make_page(entry: str, titles: tuple[str, ...], base: str) -> ExportedPage:
-    found = _PAGE_ID.search(entry.rpartition("/")[2])
+    page_id = _PAGE_ID.search(entry.rpartition("/")[2])
     space = dirname(entry).rpartition("/")[2]
     parts = [part.replace("/", "-") for part in (space, *titles)] if titles else [entry]
-    return ExportedPage(
-        found[1] if found else entry, entry, titles[-1] if titles else "", "/".join(filter(None, parts)),
-        base if found else "",
-    )  # fmt: skip
+    title, path = titles[-1] if titles else "", "/".join(filter(None, parts))
+    return ExportedPage(page_id[1] if page_id else entry, entry, title, path, base if page_id else "")
 
 
 def _list_entries(root: Element, index: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Return the entries that an index leads to, each with the titles of the pages above it and its own."""
+    """Return the entries linked by an index, each with the titles of its ancestors and its own."""
     for link in root.iter("a"):
         target = unquote((link.get("href") or "").partition("#")[0])
         inside = link.getparent()
         if target.endswith(".html") and "://" not in target and inside is not None and inside.tag == "li":
             above = [item.find("a") for item in inside.iterancestors("li")]
-            titles = [html_tree.get_element_text(one) for one in reversed(above) if one is not None]
+            titles = [html_tree.get_element_text(ancestor) for ancestor in reversed(above) if ancestor is not None]
             yield normpath(join(dirname(index), target)), (*titles, html_tree.get_element_text(link))
 
 
@@ -313,5 +204,5 @@ def _find_title(root: Element) -> str:
 
 def _find_date(root: Element) -> datetime | None:
     metadata = root.find(".//*[@class='page-metadata']")
-    found = _MODIFIED.search(" ".join(metadata.itertext())) if metadata is not None else None
-    return value_parsers.parse_date(" ".join(found[1].split()).rstrip(".")) if found else None
+    dated = _MODIFIED.search(" ".join(metadata.itertext())) if metadata is not None else None
+    return value_parsers.parse_date(" ".join(dated[1].split()).rstrip(".")) if dated else None

@@ -1,4 +1,4 @@
-"""Read the bodies of Confluence's pages: XHTML with elements of its own (`ac:`, `ri:`), fetched fifty together."""
+"""Read the bodies of Confluence's pages: XHTML with `ac:` and `ri:` elements, fetched in batches of fifty."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -15,16 +15,15 @@ from ingest.types import EMPTY, Page, UnreadableDocument
 from ingest.web.http_reply import ResponseTooLarge
 from storage.language.lazy_pattern import lazy_compile
 
-_CDATA, _CDATA_END = lazy_compile(r"<!\[CDATA\["), lazy_compile(r"\]\] ?>")
-"""Within an export's own CDATA a space is put before the last bracket."""
+_CDATA = lazy_compile(r"<!\[CDATA\[")
+_CDATA_END = lazy_compile(r"\]\] ?>")  # inside their own CDATA, exports put a space before the last bracket
 _UNENDED = lazy_compile(r"<(?![^<>]*>)")
 _COMMENT, _COMMENT_END = lazy_compile(r"<!--"), lazy_compile(r"-->")
 _MACROS = frozenset({"ac:structured-macro", "ac:macro"})
 _CODE = frozenset({"code", "noformat", "code-block"})
 _TITLED = frozenset({"info", "note", "tip", "warning", "panel", "expand", "code", "ui-expand", "details"})
 _INCLUDING = frozenset({"include", "excerpt-include"})
-_SILENT_MACROS = frozenset({"html", "html-include", "style", "toc", "anchor", "gadget"})
-"""Macros whose text is not for people."""
+_SILENT_MACROS = frozenset({"html", "html-include", "style", "toc", "anchor", "gadget"})  # their text is not content
 _PARTS = frozenset({"ac:parameter", "ac:default-parameter"})
 _SILENT_ELEMENTS = frozenset({
     "ac:task-id", "ac:task-uuid", "ac:placeholder", "ac:adf-attribute", "ac:adf-parameter", "ac:adf-mark",
@@ -43,7 +42,7 @@ _USER = ("ri:account-id", "ri:userkey", "ri:username")
 
 
 def read_storage_format(markup: str, users: Mapping[str, str] = EMPTY) -> tuple[ContentItem, ...]:
-    """Read a page's body. `users` are the names of people by the keys or ids that mentions hold. Never raises."""
+    """Read a page's body. `users` are names by the keys or ids that mentions contain. Never raises."""
     return html_tree.read_html(convert_to_html(markup, users))
 
 
@@ -51,40 +50,41 @@ def convert_to_html(markup: str, users: Mapping[str, str] = EMPTY) -> str:
     writer = _HtmlWriter(users)
     plain = _replace_between(markup, _CDATA, _CDATA_END, lambda inside: escape(inside, quote=False))
     plain = _replace_between(plain, _COMMENT, _COMMENT_END, lambda _: "")
-    # No other declaration has anything to do here, and the parser below stumbles over broken ones; of tags that do not
-    # end it reads all that follows, each time anew.
+    # Other declarations are invalid here, and broken ones confuse the parser below. For each unclosed tag it would
+    # rescan the rest of the text.
     writer.feed(_UNENDED.sub("&lt;", plain).replace("<!", "&lt;!").replace("<?", "&lt;?"))
     writer.close()
     return "".join(writer.out)
 
 
 def _replace_between(text: str, begin: re.Pattern[str], end: re.Pattern[str], replace: Callable[[str], str]) -> str:
-    """Return a text with each stretch from a beginning to the next end replaced; what has no end stays."""
-    pieces, at = list[str](), 0
-    while (opened := begin.search(text, at)) and (closed := end.search(text, opened.end())):
-        pieces += [text[at : opened.start()], replace(text[opened.end() : closed.start()])]
-        at = closed.end()
-    return "".join([*pieces, text[at:]])
+    """Replace each part from a `begin` to the next `end`; a part without an end is unchanged."""
+    pieces: list[str] = []
+    position = 0
+    while (opened := begin.search(text, position)) and (closed := end.search(text, opened.end())):
+        pieces += [text[position : opened.start()], replace(text[opened.end() : closed.start()])]
+        position = closed.end()
+    return "".join([*pieces, text[position:]])
 
 
 @dataclass
 class _OpenMacro:
     name: str
     start: int = 0
-    said: dict[str, str] = field(default_factory=dict)
+    parameters: dict[str, str] = field(default_factory=dict)
     parameter: str = ""
 
 
 @dataclass
 class _OpenLink:
-    """Hold where an open link leads, and from where on it says something itself."""
+    """An open link: its target, and where its own text begins in the output."""
 
     start: int
     target: str = ""
 
 
 class _HtmlWriter(HTMLParser):
-    """Write HTML while reading; silent elements are counted in and out."""
+    """Write HTML while parsing; open silent elements are counted."""
 
     def __init__(self, users: Mapping[str, str]) -> None:
         super().__init__(convert_charrefs=True)
@@ -137,7 +137,7 @@ class _HtmlWriter(HTMLParser):
         elif self._parameter:
             if self._macros and not self._silent:
                 macro = self._macros[-1]
-                macro.said[macro.parameter] = macro.said.get(macro.parameter, "") + data
+                macro.parameters[macro.parameter] = macro.parameters.get(macro.parameter, "") + data
         else:
             self._write(escape(data, quote=False))
 
@@ -156,8 +156,8 @@ class _HtmlWriter(HTMLParser):
     def _write_element(self, tag: str, attributes: Mapping[str, str]) -> None:
         if tag == "time":
             self._write(escape(attributes.get("datetime", "")))
-        kept = "".join(f' {name}="{escape(value)}"' for name, value in attributes.items() if ":" not in name)
-        self._write(f"<{tag}{kept}>")
+        plain = "".join(f' {name}="{escape(value)}"' for name, value in attributes.items() if ":" not in name)
+        self._write(f"<{tag}{plain}>")
 
     def _write_own(self, tag: str, attributes: Mapping[str, str]) -> None:
         if tag == "ac:link":
@@ -174,7 +174,7 @@ class _HtmlWriter(HTMLParser):
 
     def _open_body(self, tag: str) -> None:
         macro = self._macros[-1] if self._macros else _OpenMacro("")
-        if macro.name in _TITLED and (title := macro.said.get("title", "").strip()):
+        if macro.name in _TITLED and (title := macro.parameters.get("title", "").strip()):
             self._write(f"<p>{escape(title)}</p>")
         if tag == "ac:plain-text-body":
             self._write("<pre>" if self._is_code else "<p>")
@@ -184,12 +184,12 @@ class _HtmlWriter(HTMLParser):
     def _read_resource(self, tag: str, attributes: Mapping[str, str]) -> None:
         name = attributes.get(_NAMING.get(tag, ""), "")
         if tag == "ri:user":
-            key = next((attributes[one] for one in _USER if attributes.get(one)), "")
+            key = next((attributes[name] for name in _USER if attributes.get(name)), "")
             known = self._users.get(key) or attributes.get("ri:username", "")
             name = f"@{known}" if known else ""
         if self._parameter:
             if self._macros and name:
-                self._macros[-1].said.setdefault("page", name)
+                self._macros[-1].parameters.setdefault("page", name)
         elif self._links and not self._links[-1].target:
             self._links[-1].target = name
 
@@ -201,59 +201,58 @@ class _HtmlWriter(HTMLParser):
     def _close_macro(self) -> None:
         macro = self._macros.pop() if self._macros else _OpenMacro("")
         if macro.name == "status":
-            self._write(escape(macro.said.get("title", "")))
-        elif macro.name in _INCLUDING and (page := macro.said.get("page") or macro.said.get("")):
+            self._write(escape(macro.parameters.get("title", "")))
+        elif macro.name in _INCLUDING and (page := macro.parameters.get("page") or macro.parameters.get("")):
             self._write(f"<p>“{escape(page.strip())}”</p>")
         elif len(self.out) == macro.start and macro.name not in _SILENT_MACROS:
-            self._write(template_tags.make_gap(macro.said.get("key", "")))
+            self._write(template_tags.make_gap(macro.parameters.get("key", "")))
 
 
-BODY_NAME = "page.html"
-"""As what a page in storage format counts where it is decided what may do harm."""
+BODY_NAME = "page.html"  # the file name that decides whether a body is read in the sandbox
 
 
 @dataclass(frozen=True, slots=True)
 class PageBody:
-    """Hold the text of a page in storage format; `reason` says why there is none."""
+    """A page's text in storage format, or the reason why it is missing."""
 
     text: str = ""
     reason: str = ""
 
 
-_MISSING_BODY = PageBody(reason="was removed, or hidden from us, while Confluence was read")
-_LARGE_BODY = PageBody(reason="is larger than what is read of a page")
+_MISSING_BODY = PageBody(reason="was deleted or hidden while Confluence was read")
+_LARGE_BODY = PageBody(reason="is larger than the largest page that is read")
 
 
 def fetch_bodies(api: ConfluenceApi, ids: Sequence[str]) -> dict[str, PageBody]:
-    """Fetch the bodies of at most fifty pages; what is not shown to us is missing. Raises `SourceUnavailable`."""
+    """Fetch the bodies of at most fifty pages; hidden ones are missing. Raises `SourceUnavailable`."""
     try:
-        found = {str(one["id"]): one for one in api.by_id(ids, texts=True)}
+        contents = {str(content["id"]): content for content in api.by_id(ids, texts=True)}
         for number in ids:
-            # The search may not know yet of a page that is new.
-            if number not in found and (content := api.text(number)):
-                found[number] = content
+            # The search index may lag behind new pages.
+            if number not in contents and (content := api.text(number)):
+                contents[number] = content
     except ResponseTooLarge:
         if len(ids) == 1:
             return {ids[0]: _LARGE_BODY}
         half = len(ids) // 2
         return fetch_bodies(api, ids[:half]) | fetch_bodies(api, ids[half:])
-    there = {
-        number: content.get("body") or {} for number, content in found.items() if content.get("status") != "trashed"
+    return {
+        number: PageBody(str(((content.get("body") or {}).get("storage") or {}).get("value") or ""))
+        for number, content in contents.items()
+        if content.get("status") != "trashed"
     }
-    return {number: PageBody(str((body.get("storage") or {}).get("value") or "")) for number, body in there.items()}
 
 
-def read_page(one: PageNode, body: PageBody | None, people: Mapping[str, str], sandbox: Sandbox) -> Page:
-    """Read one page. Raises `UnreadableDocument`, and what `sandbox` raises."""
+def read_page(node: PageNode, body: PageBody | None, people: Mapping[str, str], sandbox: Sandbox) -> Page:
+    """Read one page. Raises `UnreadableDocument`, and the errors of `sandbox`."""
     body = body or _MISSING_BODY
     if body.reason:
         raise UnreadableDocument(body.reason)
-    return sandbox.done(
-        partial(build_page, one, body.text, people), harmless=file_formats.is_harmless(BODY_NAME, len(body.text))
-    )
+    harmless = file_formats.is_harmless(BODY_NAME, len(body.text))
+    return sandbox.done(partial(build_page, node, body.text, people), harmless=harmless)
 
 
-def build_page(one: PageNode, body: str, people: Mapping[str, str]) -> Page:
-    """Make a page of its body in storage format. Raises `UnreadableDocument` if that holds no text."""
-    reading = ParsedDocument(read_storage_format(body, people), title=one.title, date=one.changed, dated=True)
-    return file_formats.build_page(reading, one.title, url=one.url, revision=one.version)
+def build_page(node: PageNode, body: str, people: Mapping[str, str]) -> Page:
+    """Build a page from its body in storage format. Raises `UnreadableDocument` if it contains no text."""
+    reading = ParsedDocument(read_storage_format(body, people), title=node.title, date=node.changed, dated=True)
+    return file_formats.build_page(reading, node.title, url=node.url, revision=node.version)

@@ -14,14 +14,14 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from ingest.readers import file_formats
+from ingest.readers import file_formats, front_matter
 from ingest.sandbox import Sandbox
 from ingest.sources.default_ignore import DEFAULT_IGNORE
 from ingest.sources.filters import HIDDEN, DocumentTraits, SelectionRules, build_filter, build_path_explainer, utc_now
 from ingest.sources.folder import DUPLICATE_NAME, LARGEST_FILE, is_hidden, normalize_name
 from ingest.sources.git.git_mirror import BranchHead, GitMirror, LastChange, TreeEntry
 from ingest.sources.git.git_program import build_file_url
-from ingest.sources.published_address import build_published_url, read_fields
+from ingest.sources.published_address import build_published_url
 from ingest.types import (
     EMPTY,
     ChangedDocument,
@@ -107,7 +107,9 @@ class GitSource:
             for key, entry in look.entries.items():
                 if self._find_refusal(key, entry):
                     continue
-                if address == self._file_url(look.head, key, look.changes.get(key), read_fields(read(entry.blob))):
+                if address == self._file_url(
+                    look.head, key, look.changes.get(key), front_matter.read_fields(read(entry.blob))
+                ):
                     return key
         return ""
 
@@ -224,5 +226,5 @@ def _load(
         raise UnreadableDocument("is kept in Git LFS, which is not read: keep the text itself in the repository")
     exact = change if change and change.exact else None
     revision = f"git:{change.commit[:12] if change else entry.blob[:12]}"
-    url = url_of(read_fields(content))
+    url = url_of(front_matter.read_fields(content))
     return sandbox.page(content, key, url=url, revision=revision, modified=exact.date if exact else None)

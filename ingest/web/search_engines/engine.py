@@ -4,7 +4,6 @@ An engine is a black box behind `SearchEngine`. What it says is only taken for a
 own are not evidence of anything, and a failing engine differs from one without results.
 """
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -13,7 +12,7 @@ from typing import Any, Protocol
 import httpx
 
 from ingest.types import EMPTY, SourceUnavailable
-from ingest.web.http_reply import AccessDenied
+from ingest.web.http_reply import AccessDenied, parse_json_object
 from ingest.web.web_client import QueryParams, RequestPolicy, WebClient, WebResponse, is_web_address
 
 LONGEST_QUERY, MOST_WORDS = 400, 50  # characters and words, as Brave takes them
@@ -130,11 +129,8 @@ def read_reply(reply: WebResponse, name: str) -> Mapping[str, Any]:
     if reply.status != httpx.codes.OK:
         hint = "Check [search_engine] url, and the engine's own log."
         raise SourceUnavailable(f"The search engine {name} answers HTTP {reply.status}.", hint=hint)
-    try:
-        body = json.loads(reply.content)
-    except (ValueError, RecursionError):
-        body = None
-    if not isinstance(body, Mapping):
+    body = parse_json_object(reply.content)
+    if body is None:
         hint = "Check [search_engine] url: a page for people may have come instead."
         raise SourceUnavailable(f"The search engine {name} answers something that is no JSON of its API.", hint=hint)
     return body

@@ -121,7 +121,7 @@ def test_blog_posts_and_attachments_by_setting(tmp_path):
 
     assert {"We moved", "Rota"} <= set(mirror.titles())
     assert mirror.says("Rota") == "Ann on Mondays."
-    assert mirror.failures == {"att73": "the export does not hold the file lost.txt"}
+    assert mirror.failures == {"att73": "the export does not contain the file lost.txt"}
     assert "Rota" not in read(path).titles()
 
 
@@ -160,7 +160,7 @@ def test_old_wiki_markup_empty_pages_and_pages_without_a_body_have_their_reason(
     ))  # fmt: skip
     mirror = read(path)
 
-    assert mirror.failures == {"10": "holds no text", "11": "the export holds no text of it"}
+    assert mirror.failures == {"10": "holds no text", "11": "the export contains no text for it"}
     assert "Thirty days." in mirror.says("Old")
 
 
@@ -250,10 +250,10 @@ class TestHostile:
         self.fails(tmp_path / "nowhere.zip", "There is no file")
         text = tmp_path / "text.zip"
         text.write_text("hello")
-        self.fails(text, "no zip archive")
+        self.fails(text, "not a zip archive")
         text.write_bytes(handbook.read_bytes()[:-200])
         self.fails(text, "cut short")
-        self.fails(packed(tmp_path / "empty.zip", None), "is no export of Confluence")
+        self.fails(packed(tmp_path / "empty.zip", None), "is not an export of Confluence")
         nested = packed(tmp_path / "nested.zip", None, **{"export.zip": handbook.read_bytes()})
         with pytest.raises(SourceUnavailable) as caught:
             read(nested)
@@ -309,7 +309,7 @@ class TestHostile:
 
         mirror = read(path)
 
-        assert mirror.failures == {"99": "is longer than what is read of a page"}
+        assert mirror.failures == {"99": "is longer than the largest page that is read"}
         assert mirror.titles() == ["Holidays", "Home", "Illness"]
 
     def test_pages_above_each_other_in_a_circle_are_read_once(self, tmp_path):

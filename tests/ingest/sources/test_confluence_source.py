@@ -128,7 +128,7 @@ def test_a_folder_above_counts_and_one_that_nobody_can_tell_of_hides_what_is_bel
     house.contents["21"].parent = "99"
     mirror = Mirror().sync(source(house))
     assert "In a drawer" not in mirror.titles()
-    assert mirror.failures == {"99 (restrictions)": "who may read it cannot be told: 1 pages beneath it are left out"}
+    assert mirror.failures == {"99 (restrictions)": "its readers are unknown: 1 pages below it are skipped"}
 
 
 @BOTH
@@ -211,7 +211,7 @@ class TestAttachments:
         house.media = media
         place = ConfluenceAddress(f"http://house.test{house.context}", cloud, hosts)
 
-        mirror = Mirror().sync(source(house, place=place, attachments=True))
+        mirror = Mirror().sync(source(house, site=place, attachments=True))
 
         assert ("Rota" in mirror.titles(), bool(house.hosts)) == (followed, followed)
         assert followed or "HTTP 302" in mirror.failures["att1"]
@@ -257,7 +257,7 @@ class TestNotLettingIn:
         mirror = Mirror().sync(source(house))
         house.spaces.discard("HR")
 
-        with pytest.raises(SourceUnavailable, match="shows us no space HR"):
+        with pytest.raises(SourceUnavailable, match="shows no space HR"):
             mirror.sync(source(house))
         assert len(mirror.pages) == 4
 
@@ -266,7 +266,7 @@ class TestNotLettingIn:
         [
             (Answer(403, b""), "denies us access"),
             (Answer(404, b""), "HTTP 404"),
-            (Answer(200, b"<html>Log in</html>"), "no JSON"),
+            (Answer(200, b"<html>Log in</html>"), "not answer with JSON"),
             (Answer(500, b""), "HTTP 500"),
         ],
     )
@@ -317,7 +317,7 @@ def test_a_page_too_large_to_be_read_takes_no_other_with_it(cloud):
     mirror = Mirror().sync(source(house, largest=50_000))
 
     assert mirror.titles() == ["Holidays", "Home", "Notes"]
-    assert mirror.failures == {"3": "is larger than what is read of a page"}
+    assert mirror.failures == {"3": "is larger than the largest page that is read"}
 
 
 @BOTH

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.sources.published_address import build_published_url, read_fields
+from ingest.readers.front_matter import read_fields
+from ingest.sources.published_address import build_published_url
 
 BASE = "https://x.org/handbook"
 
