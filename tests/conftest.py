@@ -87,7 +87,6 @@ SLOW = (
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
-    """Leave out what is slow where there is little time."""
     inside = collection_path.is_relative_to(HERE) and collection_path.relative_to(HERE).as_posix()
     return True if QUICK and inside and inside.startswith(SLOW) else None
 
@@ -136,7 +135,6 @@ def vaults(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def team_servers() -> Iterator[TeamServers]:
-    """Return a PostgreSQL and a Chroma server, which hold nothing."""
     if missing := find_missing():
         pytest.skip(missing)
     with start_team_servers() as servers:
@@ -166,7 +164,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Let the test's homes stand alone, or on the servers of a team."""
     if request.param == "alone":
         yield
         return

@@ -56,7 +56,6 @@ class StrictProfile(ServerProfile):
 
 
 def find_refusal(profile: ServerProfile, path: str, headers: Mapping[str, str], body: Any) -> Refusal | None:
-    """Return why a request is refused; None if it is taken."""
     assert isinstance(profile, StrictProfile)
     if profile.key and (wrong := _check_key(profile, headers)):
         return wrong

@@ -13,7 +13,6 @@ from tests.fake_model_rules import OPENAI, StrictProfile
 
 
 def serve(script: Script, profile: StrictProfile = OPENAI) -> AbstractAsyncContextManager[ModelServer]:
-    """Serve on a free port until the context ends."""
     return model_server.serve(script, profile)
 
 

@@ -20,11 +20,9 @@ class WordEmbedder:
     """How many texts each call brought."""
 
     def knows(self, text: str) -> float:
-        """Know every script."""
         return 1.0 if text else 0.0
 
     def embed(self, texts: Sequence[str], *, polite: bool = False) -> Vectors:
-        """Return unit vectors, one row a text."""
         del polite
         self.calls.append(len(texts))
         rows = [
@@ -54,20 +52,16 @@ class PageSource:
 
     @property
     def reference(self) -> bool:
-        """Be the team's own."""
         return False
 
     def expected(self) -> int | None:
-        """Count the pages."""
         return len(self.pages)
 
     def documents(self, known: Mapping[str, str], since: str = "") -> Listing:
-        """List the pages in order of their keys."""
         del known, since
         return Listing(self._found(key) for key in sorted(self.pages))
 
     def one(self, address: str, known: Mapping[str, str]) -> ListedItem | None:
-        """Return the page of this key."""
         if address in self.pages:
             return self._found(address)
         return DeletedDocument(address) if address in known else None

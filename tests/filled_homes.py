@@ -15,7 +15,6 @@ _MADE: dict[str, Path] = {}
 
 
 async def fill_home(home: Path, corpora: Mapping[str, Mapping[str, Any]]) -> None:
-    """Make a home with these pages in it, by corpus and key."""
     pages = repr(corpora)
     if pages not in _MADE:
         folder = Path(tempfile.mkdtemp(prefix="footnote-"))

@@ -65,7 +65,6 @@ class TeamServers:
         return self.database_url(name)
 
     def make_chroma_database(self, name: str) -> None:
-        """Make a database on the Chroma server, unless it is there."""
         address = f"{self.chroma_url}/api/v2/tenants/default_tenant/databases"
         try:
             urlopen(Request(address, json.dumps({"name": name}).encode(), {"Content-Type": "application/json"})).close()
@@ -82,7 +81,6 @@ class TeamServers:
             return done.fetchall() if done.description else []
 
     def drop_databases(self) -> None:
-        """Remove the databases of all homes."""
         for (name,) in self.run_sql("SELECT datname FROM pg_database WHERE datname LIKE 'home\\_%'"):
             self.run_sql(f"DROP DATABASE {name} WITH (FORCE)")
 
@@ -93,7 +91,6 @@ def name_database(home: Path) -> str:
 
 @contextmanager
 def start_team_servers() -> Iterator[TeamServers]:
-    """Start both servers; they are killed at the end."""
     from storage.database.engine import open_database
 
     folder, port = Path(tempfile.mkdtemp(prefix="team-")), find_free_port()

@@ -28,7 +28,6 @@ def read_services(file: Path) -> dict[str, dict]:
 
 
 def read_healthcheck() -> list[str]:
-    """Return the command by which the image tells that it is alive."""
     return json.loads(re.search(r"^HEALTHCHECK .* CMD (\[.*\])$", (ROOT / "Dockerfile").read_text(), re.MULTILINE)[1])
 
 
@@ -82,8 +81,6 @@ def test_chroma_server_has_the_clients_version():
 
 @asynccontextmanager
 async def answer_with(status: str):
-    """Serve one status line to whoever asks for `/healthz`."""
-
     async def reply(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         asked = await reader.readuntil(b"\r\n\r\n")
         writer.write(f"HTTP/1.1 {status if asked.startswith(b'GET /healthz ') else '404 Not Found'}\r\n\r\n".encode())
@@ -109,7 +106,6 @@ async def run_healthcheck(port: int) -> int:
 
 
 def has_compose() -> bool:
-    """Return whether docker is here, and its plugin for compose."""
     if not shutil.which("docker"):
         return False
     return subprocess.run(["docker", "compose", "version"], capture_output=True, check=False).returncode == 0

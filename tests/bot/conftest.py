@@ -8,7 +8,6 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Go to an empty folder, and forget what the environment sets."""
     for name in [name for name in os.environ if name.upper().startswith("FOOTNOTE_")]:
         monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)

@@ -25,7 +25,6 @@ class FakeIntake:
 
     @property
     def directory(self) -> "FakeIntake":
-        """Return what is known of places."""
         return self
 
     def learn(self, _: Any) -> None:
@@ -57,5 +56,4 @@ class FakeIntake:
 
     @property
     def messages(self) -> list[str]:
-        """What asked, sorted."""
         return sorted(one.message for one in self.taken)

@@ -43,24 +43,20 @@ DAY = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
 
 def passage(text: str = "The quay opens at seven. It closes at nine.", number: int = 1) -> Passage:
-    """Return a passage."""
     digest = hash_passage("Harbour", "Hours", text)
     return Passage(f"p{number}", "handbook", "harbour.md", "Hours", text, 0, digest)
 
 
 def document(**changes: Any) -> Document:
-    """Return its document."""
     facts = {"title": "Harbour", "url": "https://example.com/harbour.md", "revision": "r1", "date": DAY}
     return Document("handbook", "harbour.md", **(facts | changes))
 
 
 def hit(number: int = 1, **changes: Any) -> Hit:
-    """Return a hit of them."""
     return Hit(passage(number=number), document(**changes), score=1.25)
 
 
 def citation(number: int = 1, **changes: Any) -> Citation:
-    """Return a citation of them."""
     text = passage().text
     facts = {
         "title": "Harbour",
@@ -76,7 +72,6 @@ def citation(number: int = 1, **changes: Any) -> Citation:
 
 
 def answered(**changes: Any) -> TurnResult:
-    """Return an answer of one sentence."""
     said = Answer(Status.ANSWERED, (AnsweredSentence("The quay opens at seven.", (1,)),), (citation(),))
     facts = {
         "answer_id": "abc123",
@@ -91,18 +86,15 @@ def answered(**changes: Any) -> TurnResult:
 
 
 def abstained() -> TurnResult:
-    """Return an abstention that knows a page."""
     return answered(answer=Answer(Status.ABSTAINED, nearest=(hit(),)), text="I found nothing.")
 
 
 def refused() -> TurnResult:
-    """Return a refusal."""
     failure = Failure("question_without_words", "The question has no words.", "Ask in words.")
     return answered(answer=Answer(Status.REFUSED), text=failure.message, failure=failure)
 
 
 def logged() -> tuple[LogEntry, LogEntry, LogEntry]:
-    """Return the record of a turn, as JSON brings it back."""
     cited = {
         "number": 1,
         "corpus": "handbook",
@@ -165,7 +157,6 @@ class FakeServices:
     """For each opening whether it was for rebuilding."""
 
     def doors(self) -> Services:
-        """Return the doors into this house."""
         return Services(self._open_home, self._open_app, self._open_records, self._open_history)
 
     @asynccontextmanager
@@ -193,7 +184,6 @@ class FakeServices:
         yield _History(self.runs, self.nights)
 
     async def reindex(self, progress: Callable[[int, int], None], *, vectors: bool = True) -> int:
-        """Say that it was done."""
         del vectors
         progress(12, 12)
         return 12
@@ -206,7 +196,6 @@ class FakeHome:
     house: FakeServices
 
     async def answer(self, asked: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
-        """Give the scripted answer, or wait to be stopped."""
         house = self.house
         house.asked.append(asked)
         tell(SearchStarted(asked.text))
@@ -219,16 +208,13 @@ class FakeHome:
         return house.answer
 
     async def check(self, asked: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
-        """Do the same."""
         return await self.answer(asked, tell)
 
     async def search(self, query: str, corpora: Sequence[str], count: int) -> tuple[Hit, ...]:
-        """Return the scripted hits."""
         self.house.searched.append((query, tuple(corpora), count))
         return self.house.hits
 
     async def corpora(self) -> tuple[CorpusInfo, ...]:
-        """Return the scripted corpora."""
         return self.house.corpora
 
     async def refresh(
@@ -242,7 +228,6 @@ class FakeHome:
         engine: EngineName | None = None,
         dense: DenseChoice | None = None,
     ) -> RefreshReport:
-        """Report as scripted."""
         del corpus
         self.house.denses.append(dense)
         self.house.restored.append(restore)
@@ -258,21 +243,18 @@ class FakeHome:
         return ReloadReport(changed=("limits.seconds",), waiting=("home",))
 
     async def read_one(self, address: str, sources: Mapping[str, SourceSettings]) -> tuple[RefreshReport, ...]:
-        """Report as scripted."""
         self.house.named.append((address, dict(sources)))
         if isinstance(self.house.report, Exception):
             raise self.house.report
         return (self.house.report,)
 
     async def remove(self, corpus: str) -> RefreshReport:
-        """Report as scripted."""
         self.house.removed.append(corpus)
         if isinstance(self.house.report, Exception):
             raise self.house.report
         return self.house.report
 
     async def forget(self, address: str, corpus: str) -> ForgottenDocument:
-        """Say what was scripted."""
         self.house.named.append((address, corpus))
         if isinstance(self.house.forgotten, Exception):
             raise self.house.forgotten

@@ -99,7 +99,6 @@ def _call(request: ChatRequest) -> ModelCall:
 async def open_model_app(
     home: Path, script: Mapping[str, Any] | Script | None = None, *, limits: LimitSettings | None = None, **changes: Any
 ) -> AsyncIterator[tuple[App, ModelServer]]:
-    """Open the house; `changes` are of the model's settings."""
     async with serve(script if callable(script) else script_model(script or {})) as server, AsyncExitStack() as stack:
         with opened(home) as store:
             await refresh_corpus(PageSource(PAGES), "handbook", store, progress=lambda _: None)
@@ -112,5 +111,4 @@ async def open_model_app(
 
 
 def make_request(text: str = "When was Skarholm lighthouse built?", **more: Any) -> TurnRequest:
-    """Ask at the terminal."""
     return TurnRequest(text, Asker(platform="terminal", kind="terminal"), **more)

@@ -16,7 +16,6 @@ TRIES = 9
 async def shown(
     platform: Platform, clock: ManualClock, asked: Question, view: View, posted: PostedMessages
 ) -> PostedMessages:
-    """Show a view until it is shown, and return what stands there."""
     for _ in range(TRIES):
         try:
             posted = await platform.show(asked, view, posted)
@@ -30,12 +29,10 @@ async def shown(
 
 
 async def found(platform: Platform, clock: ManualClock, asked: Question) -> PostedMessages:
-    """Ask what stands there, until that is known."""
     return await until_it_answers(lambda: platform.find(asked), clock)
 
 
 async def until_it_answers(call: Callable[[], Awaitable[T]], clock: ManualClock) -> T:
-    """Make a call until the platform answers."""
     for _ in range(TRIES):
         try:
             return await call()
@@ -45,7 +42,6 @@ async def until_it_answers(call: Callable[[], Awaitable[T]], clock: ManualClock)
 
 
 async def told(platform: Platform, clock: ManualClock, asked: Question, *views: View) -> PostedMessages:
-    """Show one view after the other."""
     posted = PostedMessages()
     for view in views:
         posted = await shown(platform, clock, asked, view, posted)

@@ -20,7 +20,6 @@ WRITTEN: Mapping[str, dict[str, Any]] = MappingProxyType({
 
 
 def examples() -> Mapping[str, SourceSettings]:
-    """Return them by kind."""
     return {
         kind: SOURCE_ENTRIES[kind].settings.model_validate({"type": kind, **given}) for kind, given in WRITTEN.items()
     }  # type: ignore[misc]

@@ -31,7 +31,6 @@ PAGES = {"vault": {"title": "Vault", "": "The vault opens at ten. It closes at s
 
 
 async def quoting(talk, kit):
-    """Say the first sentence found."""
     (hit, *_) = await kit.search(SearchQuery(talk.question.text), 1)
     text = hit.passage.text.split(". ")[0] + "."
     said = await kit.say(CitedSentence(text, (Evidence(text, hit.passage, hit.document, (0, len(text))),)))
@@ -39,25 +38,21 @@ async def quoting(talk, kit):
 
 
 async def abstaining(talk, kit):
-    """Search and find nothing good enough."""
     await kit.search(SearchQuery(talk.question.text), 1)
     return Status.ABSTAINED
 
 
 async def dawdling(_talk, kit):
-    """Say something, then never end."""
     await quoting(_talk, kit)
     await asyncio.Event().wait()
     return Status.ANSWERED
 
 
 async def breaking(_talk, _kit):
-    """Fail as no system should."""
     raise LookupError("a bug, and " + "a whole document " * 100)
 
 
 async def panicking(_talk, _kit):
-    """Fail as a library in Rust does where it panics."""
     raise BaseException("Num bits must be <= 32.")  # noqa: TRY002 - what no `except Exception` catches
 
 
@@ -73,7 +68,6 @@ SYSTEMS = registered(
 
 @pytest.fixture
 async def app(tmp_path):
-    """A house with one page in it."""
     await fill_home(tmp_path, {"handbook": PAGES})
     with opened(tmp_path) as store:
         settings = Settings(home=tmp_path)
@@ -81,7 +75,6 @@ async def app(tmp_path):
 
 
 def asking(text="When does the vault open?", system="quoting", **more):
-    """Ask at the terminal."""
     return TurnRequest(text, TERMINAL, system=system, **more)
 
 

@@ -14,7 +14,6 @@ HANDBOOK = str(Path(__file__).parents[2] / "examples" / "handbook")
 
 
 def told(*arguments: str, status: int = 0) -> dict[str, Any]:
-    """Run a command and return its document."""
     result = CliRunner().invoke(app, [*arguments, "--json"], prog_name="footnote")
     assert result.exit_code == status, result.output
     document: dict[str, Any] = json.loads(result.stdout)
@@ -53,7 +52,6 @@ def test_commands_from_a_folder_to_a_verified_answer() -> None:
 
 
 def counted(report: dict[str, Any]) -> dict[str, int]:
-    """Return what became of the documents, zeros left out."""
     return {what: number for what, number in report["documents"].items() if number}
 
 

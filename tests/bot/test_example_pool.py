@@ -104,7 +104,6 @@ async def test_unreadable_example_version_is_skipped() -> None:
 
 
 def turn(**closed: object) -> tuple[LogEntry, ...]:
-    """Return a record of one turn with changes to its end."""
     cited = {"number": 1, "corpus": "handbook", "document": "light", "title": "Light", "section": "", "url": ""}
     cited |= {"revision": "", "date": None, "quote": "It was built in 1887.", "passage_id": "p1"}
     cited |= {"passage_text": "It was built in 1887.", "passage_hash": ""}

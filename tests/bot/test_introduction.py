@@ -15,7 +15,6 @@ TEXT = "Whoever works full time has 27 days of leave in a year, and three more i
 
 
 def version(title: str, *sections: str, language: str = "en", text: str = TEXT) -> StoredVersion:
-    """Return a document with a passage beneath each heading."""
     of = Document("handbook", f"{title}.md", title, language=language)
     cut = (Passage(f"{title} {one}", "handbook", of.key, one, text, place, "h") for place, one in enumerate(sections))
     return StoredVersion(1, of, tuple(cut))

@@ -22,7 +22,6 @@ from tests.storage.stores import opened
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home with pages and a turn on record, to copy."""
     home = tmp_path_factory.mktemp("filled") / "home"
     asyncio.run(fill(home))
     with open_database("", home=home) as database:
@@ -45,7 +44,6 @@ def empty(home: Path) -> None:
 
 
 def replace(home: Path) -> None:
-    """Put a database in its place in which nothing was ever indexed."""
     unlink(home)
     with open_database("", home=home):
         pass

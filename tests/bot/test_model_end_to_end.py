@@ -30,7 +30,6 @@ CLAIMS = {
 
 @contextmanager
 def served(script: dict[str, Any]) -> Iterator[ModelServer]:
-    """Serve from a thread: commands run loops of their own."""
     loop, server = asyncio.new_event_loop(), serve(script_model(script))
     thread = threading.Thread(target=loop.run_forever, name="model server")
     thread.start()
@@ -44,12 +43,10 @@ def served(script: dict[str, Any]) -> Iterator[ModelServer]:
 
 
 def run(*arguments: str, typed: str = "") -> Result:
-    """Run a command."""
     return CliRunner().invoke(app, arguments, input=typed, prog_name="footnote")
 
 
 def told(*arguments: str, status: int = 0, typed: str = "") -> dict[str, Any]:
-    """Run a command and return its document."""
     result = run(*arguments, "--json", typed=typed)
     assert result.exit_code == status, result.output
     document: dict[str, Any] = json.loads(result.stdout)

@@ -70,12 +70,10 @@ class _Server:
         return report
 
     async def hear(self, night: NightReport) -> None:
-        """Hear what a night came to."""
         self.told.append((night.due, render_admin_lines(night, heartbeat=True)))
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[None]:
-        """Serve within the block."""
         history = self.history
         watch = NightLease(history.nights, history.leases, f"{self.name}:1:x", self.clock, look_again=0.002)
         async with schedule_nights(lambda: SETTINGS, self.refresh, self.hear, watch=watch, corpora=(), pulse=0.002):
@@ -117,7 +115,6 @@ async def _week(home: Path) -> tuple[list[_Server], RefreshHistory, Clock]:
 
 
 async def until_put_back(history: RefreshHistory, clock: Clock) -> None:
-    """Wait until no night is on record that has not come."""
     async with asyncio.timeout(60):
         while any(night.due > clock.now for night in await history.nights.recent()):  # noqa: ASYNC110 - as in `until`
             await asyncio.sleep(0.002)

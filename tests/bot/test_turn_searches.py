@@ -12,12 +12,10 @@ HOLDS = Support(0.9, holds=True)
 
 
 def hit(document, text):
-    """Make a hit."""
     return Hit(Passage(text, document.corpus, document.key, "", text, 0, "hash"), document, 1.0)
 
 
 def evidence(*documents):
-    """Make evidence of these documents."""
     return [Evidence("Text.", hit(document, "Text.").passage, document, (0, 5)) for document in documents]
 
 

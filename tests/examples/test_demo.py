@@ -20,7 +20,6 @@ PAGE = Path("examples", "handbook", "operations", "travel-2026.md")
 
 
 def _run(folder: Path, **variables: str) -> str:
-    """Run the demonstration in a folder and return what it prints."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI_", "AZURE_"))}
     command = [sys.executable, "-m", "examples.demo"]
     done = subprocess.run(

@@ -36,34 +36,28 @@ class AnsweredTurn:
 
     @property
     def pages(self) -> list[list[str]]:
-        """The titles of the pages that each sentence cites."""
         titles = {citation.number: citation.title for citation in self.done.answer.citations}
         return [[titles[number] for number in sentence.citations] for sentence in self.done.answer.sentences]
 
     @property
     def said(self) -> list[str]:
-        """The sentences of an answered turn."""
         assert self.done.answer.status is Status.ANSWERED
         return [sentence.text for sentence in self.done.answer.sentences]
 
     @property
     def cited(self) -> list[tuple[str, str]]:
-        """Title and quote of each footnote."""
         return [(citation.title, citation.quote) for citation in self.done.answer.citations]
 
     @property
     def claims(self) -> dict[str, Verdict]:
-        """The model's own claims and what was found of them."""
         return {claim.claim.text: claim.verdict for claim in self.done.answer.claims if claim.claim.origin == "model"}
 
     def steps(self, stage: str) -> list[Mapping[str, Any]]:
-        """What is on record of a stage, or of searches."""
         bodies = [entry.body for entry in self.entries if entry.kind is EntryKind.STEP]
         return [body for body in bodies if body["stage"] == stage]
 
     @property
     def closed(self) -> Mapping[str, Any]:
-        """The last entry."""
         return self.entries[-1].body
 
 
@@ -75,7 +69,6 @@ class DocumentApp:
     async def ask(
         self, text: str, script: Script, *earlier: Turn, tell: Callable[[Event], None] | None = None
     ) -> AnsweredTurn:
-        """Take one turn, and hold the record to what every turn keeps."""
         llm, checked = ScriptedLLM(adapt_script(script, self.system)), list[CheckedClaim]()
 
         def listen(event: Event) -> None:
@@ -106,7 +99,6 @@ def adapt_script(script: Script, system: str) -> Script:
 
 @contextmanager
 def open_document_app(home: Path, source: DocumentSource, corpus: str) -> Iterator[DocumentApp]:
-    """Index a source and open the house over it."""
     with opened(home, open_embedder("minilm", {})) as store:
         asyncio.run(refresh_corpus(source, corpus, store, progress=lambda _: None))
         checker = SupportChecker(LazyReader(load_token_states, store.threads.states))

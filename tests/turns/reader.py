@@ -51,28 +51,23 @@ def reading(
 
 
 def turn_of(call: ModelCall) -> str:
-    """Return the turn's own part of a prompt."""
     return call.messages[-1].text
 
 
 def sources(call: ModelCall) -> list[str]:
-    """Return whose sentences a call shows: title, section and date."""
     return re.findall(r"^From: (.*)$", turn_of(call), re.MULTILINE)
 
 
 def notes(call: ModelCall) -> Notes:
-    """Return the notes that a draft's prompt shows."""
     shown = re.findall(r"^\[(\d+)\] (.*) \(from: .*\)$", turn_of(call), re.MULTILINE)
     return {text: int(number) for number, text in reversed(shown)}
 
 
 def number(pattern: str, found: Notes) -> int:
-    """Return the number of the first note in which a pattern stands."""
     return min(place for text, place in found.items() if re.search(pattern, text))
 
 
 def copied(found: Notes) -> str:
-    """Write all notes as they stand."""
     return " ".join(f"{text.rstrip('.')} [{place}]." for text, place in sorted(found.items(), key=lambda item: item[1]))
 
 

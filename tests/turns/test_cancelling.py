@@ -24,7 +24,6 @@ WRITERS = [name for name, entry in SYSTEMS.items() if entry.calls]
 
 
 def ignore(event: Event) -> None:
-    """Hear nothing."""
     del event
 
 

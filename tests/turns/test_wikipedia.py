@@ -10,10 +10,9 @@ import pytest
 from evaluation.simulated_model.transcripts import SelectedDocuments
 from ingest.sources.dumps.wikipedia_dump import WikipediaDump
 from pipeline.llm.model import ModelCall
-from pipeline.types import SearchStarted, Status, Turn
-from storage.types import Verdict
+from pipeline.types import SearchStarted, Turn
 from tests.turns.document_app import DocumentApp, open_document_app
-from tests.turns.reader import Notes, number, reading, sources, turn_of
+from tests.turns.reader import number, reading, turn_of
 
 DATA = Path(os.environ.get("FOOTNOTE_DATA") or Path(__file__).parents[3] / "shared/data")
 DUMP = DATA / "wikipedia_dumps" / "enwiki-2016-shortened.xml.bz2"
@@ -82,67 +81,6 @@ async def test_follow_up_uses_the_earlier_turn(house: DocumentApp) -> None:
     assert "Allan Dwan death" in [step["query"] for step in told.steps("search")]
 
 
-async def test_a_greeting_in_german(house: DocumentApp) -> None:
-    told = await house.ask("Guten Morgen!", {})
-
-    assert (told.done.answer.status, told.llm.calls, told.steps("search")) == (Status.CHATTED, [], [])
-
-
-async def test_a_false_premise(house: DocumentApp) -> None:
-    told = await house.ask(
-        "Why did Gershwin write An American in Paris as late as 1950?",
-        reading(
-            "written in 1928",
-            query="An American in Paris written by Gershwin",
-            knows="An American in Paris was written in 1950, after his second journey.",
-            claims=("An American in Paris is a symphonic poem by George Gershwin written in 1950. | none",),
-        ),
-    )
-
-    assert list(told.claims.values()) == [Verdict.REFUTES]
-    assert any("written in 1928" in text for text in told.said)
-    assert "1950" not in told.done.text
-    assert told.closed["claims"][0]["evidence"]
-
-
-async def test_a_question_about_a_year(house: DocumentApp) -> None:
-    told = await house.ask(
-        "What became of An American in Paris in 1951?",
-        reading("1951", query="An American in Paris history", time="1951"),
-    )
-
-    assert "1951" in turn_of(told.llm.of("summarise")[0])
-    assert any("MGM" in text for text in told.said)
-    assert {step["time"] for step in told.steps("search")} == {None, 1951}
-
-
-async def test_the_latest_over_articles_of_different_dates(house: DocumentApp) -> None:
-    told = await house.ask(
-        "What is the latest on the government's plans and elections in Angola?",
-        reading("government plans to build|five years", query="government plans elections Angola", time="recent"),
-    )
-
-    dates = [re.findall(r"\((\d{4})-", source)[0] for call in told.llm.of("summarise") for source in sources(call)]
-    assert dates[0] == "2016"
-    assert told.said
-    assert told.done.answer.citations[0].date.year == 2016
-
-
-async def test_unknown_subject_shows_nearest_pages(house: DocumentApp) -> None:
-    told = await house.ask(
-        "How many bicycles were stolen in Reykjavik last week?",
-        reading(
-            "bicycle", query="bicycles stolen in Reykjavik", time="recent", knows="There were 41.",
-            claims=("41 bicycles were stolen in Reykjavik last week. | recent",),
-        ),
-    )  # fmt: skip
-
-    assert (told.done.answer.status, told.done.answer.sentences) == (Status.ABSTAINED, ())
-    assert list(told.claims.values()) == [Verdict.NOT_ENOUGH_INFO]
-    assert "41" not in told.done.text
-    assert told.done.answer.nearest
-
-
 async def test_a_question_in_german(house: DocumentApp) -> None:
     told = await house.ask(
         "Wann wurde „An American in Paris“ uraufgeführt und von welchem Orchester?",
@@ -173,29 +111,3 @@ async def test_wrong_german_date_is_withheld(house: DocumentApp) -> None:
 
     assert told.done.answer.withheld == 1
     assert all("December 13, 1928" in text for text in told.said)
-
-
-async def test_a_question_with_three_parts(house: DocumentApp) -> None:
-    parts = {
-        "Graeme Base": "Animalia is an illustrated children's book by Graeme Base",
-        "Toronto": "Allan Dwan was born in Toronto",
-        "223 members": "The National Assembly of Angola has 223 members",
-    }
-
-    def writes(notes: Notes) -> str:
-        known = (part for part in parts if any(part in text for text in notes))
-        return " ".join(f"{parts[one]} [{number(one, notes)}]." for one in known)
-
-    told = await house.ask(
-        "Who wrote Animalia, where was Allan Dwan born, and how many members has Angola's National Assembly?",
-        reading(
-            "Graeme Base", "Toronto", "223 members", writes=writes,
-            query="Animalia author, Allan Dwan born, National Assembly of Angola members",
-            knows="Graeme Base; Toronto; 223.",
-            claims=("Animalia is an illustrated children's book by Graeme Base. | none",
-                    "Joseph Aloysius Dwan was born in Toronto, Ontario, Canada. | none",
-                    "The National Assembly has 223 members. | recent"),
-        ),
-    )  # fmt: skip
-
-    assert {*map(tuple, told.pages)} == {("Allan Dwan",), ("Animalia (book)",), ("Politics of Angola",)}

@@ -27,7 +27,6 @@ CHANNEL = Asker("slack", "channel", "T1", "C1", "U1", shared_with_other_organisa
 
 
 async def quoting(talk: Any, kit: Any) -> Status:
-    """Say the best sentence found."""
     hits = await kit.search(SearchQuery(talk.question.text), 3)
     for hit in hits[:1]:
         text = hit.passage.text
@@ -36,13 +35,11 @@ async def quoting(talk: Any, kit: Any) -> Status:
 
 
 async def abstaining(talk: Any, kit: Any) -> Status:
-    """Find pages, and nothing in them."""
     await kit.search(SearchQuery(talk.question.text), 3)
     return Status.ABSTAINED
 
 
 async def failing(talk: Any, kit: Any) -> Status:
-    """Take too long."""
     del talk, kit
     raise TimeoutError
 
@@ -58,7 +55,6 @@ def settings(home: Path, readers: dict[str, Sequence[str]] | None = None, **more
 
 @asynccontextmanager
 async def open_corpora_app(home: Path) -> AsyncIterator[App]:
-    """Open a house of all corpora."""
     corpora = {
         name: {mark: {"title": f"The {mark}", "": f"The {mark} is open at ten."}} for name, mark in MARKS.items()
     }
@@ -77,7 +73,6 @@ class RecordedConversation:
     asked: int = 0
 
     def question(self, text: str, **changes: Any) -> Question:
-        """Return the next question."""
         self.asked += 1
         place = Place(self.asker.platform, self.asker.workspace, self.asker.channel, "1")
         at = START + timedelta(minutes=10 * self.asked)
@@ -86,7 +81,6 @@ class RecordedConversation:
         return replace(asking, **changes)
 
     async def take(self, text: str, **changes: Any) -> tuple[Question, QueuedQuestion]:
-        """Put the next question into the queue."""
         question = self.question(text, **changes)
         row, _ = await self.app.queue.put(row_of(question))
         return question, row
@@ -101,7 +95,6 @@ class RecordedConversation:
         within: tuple[str, ...] | None = None,
         **changes: Any,
     ) -> tuple[QueuedQuestion, TurnResult]:
-        """Ask the next question, and have it answered in one message."""
         question, row = await self.take(text, **changes)
         asked = TurnRequest(text, question.asker, system=system, ticket=row.ticket, earlier=earlier, within=within)
         done = await answer(self.app, asked, lambda _: None)
@@ -119,7 +112,6 @@ class FakeHistory:
     asked: list[int] = field(default_factory=list)
 
     async def heard(self, question: Question, most: int) -> tuple[ConversationMessage, ...]:
-        """Hand over what was said."""
         del question
         self.asked.append(most)
         if self.fault:

@@ -66,7 +66,6 @@ class Fuse:
     buried: bool = False
 
     async def step(self) -> None:
-        """Go on, or never again."""
         await asyncio.sleep(0)
         self.burnt += 1
         if self.burnt >= self.most:
@@ -102,17 +101,14 @@ class World:
     """Why nothing is answered."""
 
     async def reach(self, name: str) -> None:
-        """Let a call through on its way in."""
         await self.fuse.step()
         if name in self.broken:
             raise HomeUnusable("The disk is full.", hint="Make room.")
 
     def read(self, number: int = 1, channel: str = "C1") -> list[View]:
-        """Return what stands now in answer to a question."""
         return [view for key, view in self.posts.values() if key == f"{PLATFORM}:T1/{channel}/{number}"]
 
     def entries(self, kind: EntryKind) -> list[LogEntry]:
-        """Return the entries of a kind."""
         return [entry for entry in self.log if entry.kind is kind]
 
 
@@ -343,19 +339,16 @@ class EchoSystem:
 
 
 async def append(world: World, entry: LogEntry) -> None:
-    """Add to the record, as JSON brings it back."""
     await world.reach("append")
     insert(world, entry)
     await world.fuse.step()
 
 
 def insert(world: World, entry: LogEntry) -> None:
-    """Add to the record with something else."""
     world.log.append(replace(entry, body=to_json_value(entry.body), seq=len(world.log) + 1, at=DAY))
 
 
 def prepare(world: World, entry: LogEntry) -> Any:
-    """Return what adds to the record with something else."""
     return SimpleNamespace(insert=lambda _: insert(world, entry), report=lambda: None)
 
 
@@ -367,13 +360,11 @@ class ManualClock:
     at: float = 0.0
 
     async def sleep(self, seconds: float) -> None:
-        """Wait for the clock to be moved so far."""
         woken = asyncio.Event()
         self.sleepers.append((self.at + seconds, woken))
         await woken.wait()
 
     async def move(self, seconds: float) -> None:
-        """Move it on, and let what wakes do what it can."""
         await settle()
         self.at += seconds
         for when, woken in self.sleepers:
@@ -383,7 +374,6 @@ class ManualClock:
 
 
 async def settle() -> None:
-    """Let everything run until nothing does but waiting."""
     for _ in range(200):
         await asyncio.sleep(0)
 
@@ -399,6 +389,14 @@ class DeskSetup:
     clock: ManualClock
     queue: Any
 
+    async def hold(self, *questions: Question) -> asyncio.Event:
+        """Take questions, and keep the system from answering the first until the returned event is set."""
+        gate = self.system.gates[questions[0].text] = asyncio.Event()
+        for asked in questions:
+            await self.desk.take(asked)
+        await settle()
+        return gate
+
 
 def make_desk(
     world: World | None = None,
@@ -409,7 +407,6 @@ def make_desk(
     sole: bool = True,
     **traits: Any,
 ) -> DeskSetup:
-    """Return a desk on a world; `traits` are the platform's."""
     world = world or World()
     platform, system, waits = MemoryPlatform(world, **traits), EchoSystem(world), ManualClock()
 
@@ -477,14 +474,12 @@ async def _hurry(clock: ManualClock) -> None:
 
 
 async def wait_until_done(world: World, ticket: int = 1) -> QueuedQuestion:
-    """Wait until a question is done with."""
     async with asyncio.timeout(60):
         await wait_until(world, lambda: world.rows[ticket].state == "done")
     return world.rows[ticket]
 
 
 async def wait_until(world: World, holds: Callable[[], bool]) -> None:
-    """Wait until something holds of the queue's rows."""
     world.changed = asyncio.Event()
     while not holds():
         world.changed.clear()

@@ -41,27 +41,22 @@ ASKED = "When does it open?"
 
 
 def in_channel(channel: str = "C1", user: str = "U1", **flags: Any) -> Asker:
-    """Return somebody in a channel of the team's own."""
     return Asker("slack", "channel", "T1", channel, user, **{"shared_with_other_organisations": False} | flags)
 
 
 def in_dm(user: str = "U1", **flags: Any) -> Asker:
-    """Return somebody in a DM with the bot."""
     return Asker("slack", "dm", "T1", f"D-{user}", user, **{"shared_with_other_organisations": False} | flags)
 
 
 def passage(corpus: str) -> Passage:
-    """Return the passage of a corpus."""
     return Passage(f"{corpus}-p", corpus, f"{corpus}.md", "", f"{corpus}text opens at ten.", 0, f"{corpus}-hash")
 
 
 def document(corpus: str) -> Document:
-    """Return its document."""
     return Document(corpus, f"{corpus}.md", f"{corpus}title", f"https://example.com/{corpus}title", "r1", DAY)
 
 
 def citation(number: int, corpus: str) -> Citation:
-    """Return a footnote to it."""
     part, page = passage(corpus), document(corpus)
     facts = (page.title, part.section, page.url, page.revision, page.date, part.text, part.id, part.text, part.hash)
     return Citation(number, corpus, page.key, *facts)
@@ -181,7 +176,6 @@ class FakeRecord:
         return self
 
     def add(self, told: RecordedTurn) -> int:
-        """Put a turn on record as answered; return its ticket."""
         number = len(self.rows) + 1
         new = replace(encode_question(told.question(number)), sending=True)
         self.rows[number] = QueuedQuestion(
@@ -233,7 +227,6 @@ class FakeRecord:
         return self.narrowed.get(channel, {})
 
     def acts(self, what: str) -> list[Any]:
-        """Return what is on record of one kind of act."""
         return [one.body for one in self.log if one.kind is EntryKind.FEEDBACK and one.body["what"] == what]
 
 
@@ -298,7 +291,6 @@ def settings(readers: dict[str, tuple[str, ...]] | None = None, **channel: Any) 
 
 
 async def read_denial(awaited: Any) -> str:
-    """Return the words of what is denied; fail if it is not."""
     try:
         given = await awaited
     except ActionDenied as denied:

@@ -70,7 +70,6 @@ async def reveal_everything(talk, kit):
 
 
 async def fill(home: Path) -> None:
-    """Index the three corpora into a home."""
     with opened(home) as store:
         for name in CORPORA:
             pages = {f"{name}.md": {"title": f"Vault {name}", "": f"The vaults of {name} hold maps."}}
@@ -106,7 +105,6 @@ class RightsMatrix:
 
     @property
     def helper(self) -> str:
-        """Whom channels name to be asked, as the platform writes people."""
         return "U9" if self.platform.name == "slack" else "9"
 
     async def allow(
@@ -125,18 +123,15 @@ class RightsMatrix:
             await self.narrow(one, None)
 
     async def forget(self, corpus: str) -> None:
-        """Have an operator forget a corpus's page."""
         await forget_documents(self.app.passages, corpus, [f"{corpus}.md"])
         self.gone |= {corpus}
 
     async def approve(self, question: Question) -> None:
-        """Have an admin make an answer an example."""
         row = await self.app.queue.by_key(question.key)
         forgotten = partial(find_forgotten_documents, self.app.manifest)
         assert await approve_turn(await self.app.audit.turn(row.turn_id), self.app.examples, "admin", forgotten)
 
     async def narrow(self, channel: str, corpora: tuple[str, ...] | None) -> None:
-        """Have an admin narrow a channel, or take that back."""
         where = f"{self.platform.name}:T1/{channel}"
         await self.app.overrides.set(where, "corpora", corpora and list(corpora), by="admin", was=None)
         if corpora is None:
@@ -145,7 +140,6 @@ class RightsMatrix:
             self.narrowed[channel] = corpora
 
     def asker(self, channel: str, user: str) -> Asker:
-        """Return somebody, with what the platform knows of the place."""
         kind, place = ("channel", channel) if channel else ("dm", f"D-{user}")
         own = place not in self.foreign
         flags = {"shared_with_other_organisations": not own, "listed_server": own}
@@ -198,7 +192,6 @@ class RightsMatrix:
         return left
 
     async def retract(self, question: Question) -> None:
-        """Have its asker take an answer back."""
         desk = open_desk(self.app, {self.platform.name: self.platform})
         async with desk.running():
             await desk.retract(await self.ticket(question), question.asker)
@@ -233,14 +226,12 @@ class RightsMatrix:
             assert not find_corpora(facts) - may, (name, facts)
 
     async def earlier(self, question: Question) -> str:
-        """Return what of its conversation was remembered for a question."""
         row = await self.app.queue.by_key(question.key)
         entries = await self.app.audit.turn(row.turn_id)
         return next(str(entry.body["earlier"]) for entry in entries if entry.kind is EntryKind.TURN_OPENED)
 
 
 def find_corpora(value: Any) -> frozenset[str]:
-    """Return the corpora of which anything stands in a value."""
     return frozenset(name for name in CORPORA if name in repr(value).lower())
 
 

@@ -62,7 +62,6 @@ def allowed(record: FakeRecord, by: Asker) -> set[str]:
 
 
 async def press(actions: AnswerActions, door: str, ticket: int, told: RecordedTurn | None, by: Asker) -> Any:
-    """Return whatever comes back."""
     try:
         match door:
             case "evidence":
@@ -139,6 +138,5 @@ def test_sources_do_not_depend_on_unreadable_answers(turns, readers, narrowed, b
 
 
 def _without(told: RecordedTurn, may: set[str]) -> RecordedTurn:
-    """Return a turn without what may not be read."""
     kept = {name: tuple(one for one in getattr(told, name) if one in may) for name in ("cited", "found", "earlier")}
     return replace(told, **kept)

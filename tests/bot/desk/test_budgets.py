@@ -27,7 +27,6 @@ NOON = datetime(2026, 3, 10, 12, tzinfo=UTC)
 
 
 def decide(used, now=NOON, language="en", zone=BERLIN, **limits):
-    """Decide under these limits."""
     return decide_budget(LimitSettings(**limits), used, now=now, zone=zone, language=language)
 
 
@@ -116,7 +115,6 @@ def test_every_moment_is_in_its_day_and_month(now, name) -> None:
 
 @pytest.fixture
 def opened_app(tmp_path):
-    """An empty house at noon, as a function of its limits."""
     with opened(tmp_path) as store:
         database = store.manifest.database
         noon = {"queue": Queue(database, clock=lambda: NOON), "audit": AuditLog(database, clock=lambda: NOON)}
@@ -126,7 +124,6 @@ def opened_app(tmp_path):
 
 
 async def ask(app, number, user="slack:T1/U1"):
-    """Take a question, and return its row."""
     row, _ = await app.queue.put(NewQuestion(f"k{number}", "slack:T1/C1", "c", user, f"m{number}", {"text": "?"}, ""))
     return row
 

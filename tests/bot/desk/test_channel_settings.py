@@ -38,7 +38,6 @@ ANYTHING = st.recursive(
 
 
 def set_up(**table):
-    """Return settings with one channel's table."""
     corpora = [{"name": name, "readers": ["*"]} for name in CORPORA]
     return Settings(corpus=corpora, channel=[{"id": CHANNEL} | table])
 

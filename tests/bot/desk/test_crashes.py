@@ -25,7 +25,6 @@ WAYS = {
 
 
 async def quick(seconds):
-    """Sleep a thousandth of the time."""
     await asyncio.sleep(seconds / 1000)
 
 
@@ -36,7 +35,6 @@ async def hand_in(setup):
 
 
 async def delete(setup):
-    """Ask, and delete the question."""
     await setup.desk.take(question(1))
     await setup.desk.delete_question(question(1).key)
 
@@ -164,7 +162,6 @@ class Reworded(World):
     """The words of a question change when its answer is given and about to be noted as that, and nobody can tell."""
 
     async def reach(self, name):
-        """Change the words once."""
         row = self.rows.get(1)
         if name == "finish" and row and row.body["text"] != "Other words?":
             self.rows[1] = replace(row, body={**row.body, "text": "Other words?"})

@@ -103,9 +103,7 @@ async def test_slow_platform_does_not_delay_the_turn():
 
 async def test_views_follow_the_platforms_pace():
     async with running_desk(pace=1.0) as setup:
-        gate = setup.system.gates["Question 1?"] = asyncio.Event()
-        await setup.desk.take(question())
-        await settle()
+        gate = await setup.hold(question())
         before = len(setup.world.views)
         await setup.clock.move(1.5)
         after = len(setup.world.views)
@@ -177,10 +175,7 @@ async def test_uncertain_answer_is_not_posted_again():
 
 async def test_refused_answer_is_undeliverable():
     async with running_desk() as setup:
-        gate = setup.system.gates["Question 1?"] = asyncio.Event()
-        await setup.desk.take(question())
-        await setup.system.begun.wait()
-        await settle()
+        gate = await setup.hold(question())
         setup.world.faults["show"] = [CannotPost("The channel is archived.")]
         gate.set()
         row = await wait_until_done(setup.world)
@@ -210,10 +205,7 @@ async def test_refused_progress_view_does_not_prevent_the_answer(fault):
 @pytest.mark.parametrize("refusals", [1, 2, 3])
 async def test_refused_content_is_posted_as_plain_text(refusals, caplog):
     async with running_desk() as setup:
-        gate = setup.system.gates["Question 1?"] = asyncio.Event()
-        await setup.desk.take(question())
-        await setup.system.begun.wait()
-        await settle()
+        gate = await setup.hold(question())
         begun = setup.world.read()
         setup.world.faults["show"] = [ContentRefused("Slack refused chat.update: invalid_blocks.")] * refusals
         gate.set()
@@ -231,9 +223,7 @@ async def test_refused_content_is_posted_as_plain_text(refusals, caplog):
 
 async def test_deleted_post_is_not_posted_again():
     async with running_desk() as setup:
-        gate = setup.system.gates["Question 1?"] = asyncio.Event()
-        await setup.desk.take(question())
-        await settle()
+        gate = await setup.hold(question())
         setup.world.posts.clear()
         gate.set()
         row = await wait_until_done(setup.world)
@@ -257,9 +247,7 @@ async def test_post_deleted_during_progress_ends_the_turn():
 
 async def test_asker_stops_a_turn():
     async with running_desk() as setup:
-        setup.system.gates["Question 1?"] = asyncio.Event()
-        await setup.desk.take(question())
-        await settle()
+        await setup.hold(question())
         await setup.desk.stop(1, STRANGER)
         await settle()
         still = setup.world.rows[1].state
@@ -277,10 +265,7 @@ async def test_asker_stops_a_turn():
 
 async def test_admin_stops_a_waiting_question():
     async with running_desk() as setup:
-        gate = setup.system.gates["Question 1?"] = asyncio.Event()
-        await setup.desk.take(question(1, thread="t"))
-        await setup.desk.take(question(2, thread="t"))
-        await settle()
+        gate = await setup.hold(question(1, thread="t"), question(2, thread="t"))
         await setup.desk.stop(2, ADMIN)
         row = await wait_until_done(setup.world, 2)
         gate.set()
@@ -293,10 +278,7 @@ async def test_admin_stops_a_waiting_question():
 @pytest.mark.parametrize("when", ["waiting", "running", "done"])
 async def test_deleting_a_question_removes_its_answer(when):
     async with running_desk() as setup:
-        gate = setup.system.gates["Question 1?"] = asyncio.Event()
-        await setup.desk.take(question(1, thread="t"))
-        await setup.desk.take(question(2, thread="t"))
-        await settle()
+        gate = await setup.hold(question(1, thread="t"), question(2, thread="t"))
         if when == "done":
             gate.set()
             await wait_until_done(setup.world, 1)
@@ -331,10 +313,7 @@ async def test_only_the_asker_retracts_an_answer():
 @pytest.mark.parametrize("when", ["waiting", "running", "done"])
 async def test_edited_question_is_answered_again_in_the_same_post(when):
     async with running_desk() as setup:
-        gate = setup.system.gates["Question 1?"] = asyncio.Event()
-        await setup.desk.take(question(1, thread="t"))
-        await setup.desk.take(question(2, thread="t"))
-        await settle()
+        gate = await setup.hold(question(1, thread="t"), question(2, thread="t"))
         if when == "done":
             gate.set()
             await wait_until_done(setup.world, 2)
@@ -410,9 +389,7 @@ async def test_unrecordable_question_is_not_answered(method):
 
 async def test_unrecordable_answer_is_withdrawn():
     async with running_desk() as setup:
-        gate = setup.system.gates["Question 1?"] = asyncio.Event()
-        await setup.desk.take(question())
-        await settle()
+        gate = await setup.hold(question())
         setup.world.broken.add("append")
         gate.set()
         await settle()
@@ -506,9 +483,7 @@ async def test_question_of_another_process_is_claimed_after_its_lease():
 async def test_leases_are_renewed():
     now = DAY
     async with running_desk(now=lambda: now) as setup:
-        setup.system.gates["Question 1?"] = asyncio.Event()
-        await setup.desk.take(question())
-        await settle()
+        await setup.hold(question())
         before = setup.world.rows[1].lease_until
         now = DAY + timedelta(seconds=20)
         await setup.clock.move(21.0)

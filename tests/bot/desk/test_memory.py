@@ -21,19 +21,16 @@ from tests.bot.desk.corpora_app import (
 
 @pytest.fixture
 async def app(tmp_path):
-    """The house of three corpora."""
     async with open_corpora_app(tmp_path) as app:
         yield app
 
 
 async def before(talk, platform=None, text="And on Sunday?", **changes):
-    """Return what is remembered before the next question."""
     question, row = await talk.take(text, **changes)
     return await recall_conversation(talk.app, platform or FakeHistory(), question, row)
 
 
 def lines(turns):
-    """Return who said what."""
     return [(turn.speaker, turn.text) for turn in turns]
 
 

@@ -36,7 +36,6 @@ questions = st.builds(
 
 
 def queued(new):
-    """Return the row of a question that was put in."""
     asked = {name: getattr(new, name) for name in NewQuestion.__slots__}
     rest = {"state": "waiting", "outcome": "", "turn_id": "", "posted": (), "owner": ""}
     return QueuedQuestion(1, **asked, **rest, taken_at=datetime.now(UTC), lease_until=None)

@@ -27,20 +27,17 @@ OPENED = LogEntry(
 
 
 def row(**changes):
-    """Return a running question that has a turn."""
     fields = dict.fromkeys(QueuedQuestion.__slots__, "")
     known = {"ticket": 1, "body": {}, "taken_at": DAY, "lease_until": None, "sending": False, "posted": ()}
     return replace(QueuedQuestion(**fields | known | {"turn_id": "t", "state": "running"}), **changes)
 
 
 def closed(status=Status.ANSWERED):
-    """Return how a turn ended."""
     done = TurnResult("t", Answer(status), "text", "fake", None, Usage(), 0.1)
     return build_closing_entries(done, (), (), ())[-1]
 
 
 def decide(a_row, ways, *entries, fits=True, reworded=False):
-    """Decide by entries as JSON brings them back."""
     stored = [replace(entry, body=to_json_value(entry.body)) for entry in entries]
     return plan_recovery(a_row, ways, stored, read_turn_record(stored), fits=fits, reworded=reworded)
 

@@ -25,13 +25,11 @@ AWAY = [PlatformUnavailable("away") for _ in range(1_000)]
 
 
 def edits(world: World) -> list[Any]:
-    """Return what the record says was done to answers afterwards."""
     return [entry.body for entry in world.entries(EntryKind.EDITED)]
 
 
 @asynccontextmanager
 async def answered(**traits: Any) -> AsyncIterator[DeskSetup]:
-    """Answer a question; the platform removes nothing from then on."""
     async with running_desk(**traits) as setup:
         await setup.desk.take(question())
         await wait_until_done(setup.world)
@@ -140,10 +138,7 @@ async def test_pending_retraction_does_not_block_answers() -> None:
 
 async def test_question_deleted_before_its_turn_is_recorded() -> None:
     async with running_desk() as setup:
-        gate = setup.system.gates["Question 1?"] = asyncio.Event()
-        await setup.desk.take(question(1, thread="t"))
-        await setup.desk.take(question(2, thread="t"))
-        await settle()
+        gate = await setup.hold(question(1, thread="t"), question(2, thread="t"))
         await setup.desk.delete_question(question(2, thread="t").key)
         row = await wait_until_done(setup.world, 2)
         gate.set()
@@ -158,9 +153,7 @@ async def test_question_deleted_before_its_turn_is_recorded() -> None:
 @pytest.mark.parametrize("steps", range(12))
 async def test_stop_is_recorded_only_if_it_stops(steps: int) -> None:
     async with running_desk() as setup:
-        gate = setup.system.gates["Question 1?"] = asyncio.Event()
-        await setup.desk.take(question())
-        await settle()
+        gate = await setup.hold(question())
         gate.set()
         for _ in range(steps):
             await asyncio.sleep(0)
@@ -198,9 +191,7 @@ async def test_last_of_two_simultaneous_edits_counts() -> None:
 
 async def test_positions_are_posted_a_few_at_a_time() -> None:
     async with running_desk(room=ConcurrencyLimit(1, 1)) as setup:
-        gate = setup.system.gates["Question 1?"] = asyncio.Event()
-        await setup.desk.take(question(1))
-        await settle()
+        gate = await setup.hold(question(1))
         setup.platform.gate = asyncio.Event()
         for number in range(2, 60):
             await setup.desk.take(question(number))

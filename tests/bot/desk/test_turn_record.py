@@ -23,7 +23,6 @@ TEA = {"tea": {"title": "Tea", "Hours": "Tea is at four. The vault is shut then.
 
 
 async def thorough(talk, kit):
-    """Check a claim, say what stands and try to say what does not."""
     hits = await kit.search(SearchQuery(talk.question.text), 4)
     claim = Claim("The vault opens at ten.", "model")
     kit.tell(ClaimChecked(CheckedClaim(claim, Verdict.REFUTES, (hits[0].passage.id,), "because")))
@@ -36,14 +35,12 @@ async def thorough(talk, kit):
 
 
 async def abstaining(talk, kit):
-    """Find something, and say nothing."""
     await kit.search(SearchQuery(talk.question.text), 4)
     return Status.ABSTAINED
 
 
 @pytest.fixture
 async def app(tmp_path):
-    """A house with two corpora, of which the channel may read both."""
     await fill_home(tmp_path, {"handbook": PAGES, "kitchen": TEA})
     with opened(tmp_path) as store:
         corpus = [{"name": name, "readers": ["*"]} for name in ("handbook", "kitchen")]

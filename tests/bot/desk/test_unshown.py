@@ -18,7 +18,6 @@ NARROWED = "The documents that I may read here changed while I was answering. Pl
 
 
 def turns(world):
-    """Return every turn of the record by how it was opened, in order."""
     ids = [entry.turn_id for entry in world.entries(EntryKind.TURN_OPENED)]
     return [read_turn_record([entry for entry in world.log if entry.turn_id == turn_id]) for turn_id in ids]
 
@@ -127,10 +126,7 @@ async def test_uncertain_progress_post_does_not_prevent_the_answer():
 async def test_uncertain_answer_is_not_repeated_after_a_restart():
     world = World()
     async with running_desk(world, reads_back=False) as setup:
-        gate = setup.system.gates["Question 1?"] = asyncio.Event()
-        await setup.desk.take(question())
-        await setup.system.begun.wait()
-        await settle()
+        gate = await setup.hold(question())
         world.faults["show"] = [PlatformUnavailable("busy", seconds=1.0), PlatformUnavailable("no answer")]
         gate.set()
         for _ in range(4):

@@ -67,7 +67,6 @@ async def surfing(home: Path, **changes: Any) -> AsyncIterator[tuple[App, WebSer
 
 
 async def asked(app: App, asker: Asker = CHANNEL, text: str = "quayside kites", **more: Any) -> set[str]:
-    """Return the corpora that an answer cites."""
     request = TurnRequest(text, asker, system="searching", **more)
     done = await answer(app, request, lambda _: None)
     return {citation.corpus for citation in done.answer.citations}

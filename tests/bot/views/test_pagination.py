@@ -60,7 +60,6 @@ def marks(pages: tuple[MessagePage, ...]) -> list[str]:
 
 
 def check(pages: tuple[MessagePage, ...], limits: MessageLimits) -> None:
-    """Hold pages to limits."""
     for page in pages:
         assert len(page.parts) <= limits.parts
         assert sum(measure_part(part, limits) for part in page.parts) <= limits.message
