@@ -55,7 +55,6 @@ class Bot:
         self.app = None
 
     async def ask(self, text: str = BUILT, *, person: int = 0, channel: int = 0, **more: Any) -> str:
-        """Ask, and return the message."""
         workspace = self.workspace
         return await workspace.say(text, user=workspace.users[person], channel=workspace.channels[channel], **more)
 
@@ -65,7 +64,6 @@ class Bot:
         return self.workspace.answer(message)
 
     async def press(self, action: str, message: str, *, person: int = 0) -> None:
-        """Press a button of the answer to a message."""
         (shown,) = [one for one in self.workspace.answer(message) if action in one.buttons]
         await self.workspace.press(action, shown.id, user=self.workspace.users[person])
 
@@ -170,5 +168,4 @@ def finished(messages: tuple[Read, ...]) -> bool:
 
 
 def text(messages: tuple[Read, ...]) -> str:
-    """Return the words of an answer."""
     return "\n".join(one.text for one in messages)

@@ -115,7 +115,6 @@ class MemoryPlatform:
         return [one for one in self.messages.values() if (one.user, one.channel, one.only) == (BOT, channel, "")]
 
     def question(self, event: dict[str, Any]) -> Question:
-        """Return the question of a message, as adapters make it."""
         place = Place(self.name, event["workspace"], event["channel"], event["thread"] or event["message"])
         if event["dm"]:
             place = replace(place, thread=event["thread"])

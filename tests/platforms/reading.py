@@ -43,7 +43,7 @@ def _seen(plain: str, pings: Iterable[str], links: Iterable[str]) -> Reading:
 
 
 def slack(text: str) -> Reading:
-    """Read Slack's markup: what stands in angle brackets is a token, and three entities are decoded, once."""
+    """Read Slack's markup: text in angle brackets is a token, and three entities are decoded, once."""
     pings, links, plain = list[str](), list[str](), list[str]()
     end = 0
     for token in _SLACK_TOKEN.finditer(text):
@@ -69,7 +69,7 @@ def _bare(text: str, plain: list[str], links: list[str]) -> None:
 
 
 def discord(text: str) -> Reading:
-    """Read Discord's markup: mentions are found before all else, whatever stands around them."""
+    """Read Discord's markup: mentions come before everything else."""
     pings = (*_DISCORD_PING.findall(text), *_DISCORD_OBJECT.findall(text))
     links, labels = list[str](), list[str]()
 

@@ -14,7 +14,7 @@ from tests.pipeline.world import registered
 
 
 async def recite(talk: Conversation, kit: Kit) -> Status:
-    """Say every sentence of everything that is found, in the order in which it is written."""
+    """Say every sentence of all that is found, in document order."""
     hits = await kit.search(SearchQuery(talk.question.text), 50)
     for hit in sorted(hits, key=lambda one: (one.document.key, one.passage.position)):
         text = hit.passage.text
@@ -55,21 +55,20 @@ class Gated:
 
     @property
     def asked(self) -> list[str]:
-        """The questions that came here, in order."""
         return [talk.question.text for talk in self.talks]
 
     async def open(self, *texts: str) -> None:
-        """Let questions go on; all without an argument."""
+        """Let questions continue; all without an argument."""
         for held in (self.shut, self.later):
             held.difference_update(texts or tuple(held))
         await self._notify()
 
     async def until_asked(self, count: int = 1) -> None:
-        """Wait until so many questions came here."""
+        """Wait until so many questions arrived."""
         await self._until(lambda: len(self.talks) >= count)
 
     async def until_said(self, text: str) -> None:
-        """Wait until a sentence of a question's answer was said."""
+        """Wait until a sentence of the answer to a question was said."""
         await self._until(lambda: self.said[text] > 0)
 
     def answering(self, app: App) -> App:

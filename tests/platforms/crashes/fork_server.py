@@ -85,7 +85,6 @@ def _fork(line: str, connection: socket.socket) -> int:
 
 
 def serve(path: str) -> None:
-    """Run one bot after another."""
     _prepare()
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(path)

@@ -58,7 +58,6 @@ def _reachable(discord: Any, channel: Channel) -> None:
 
 
 def readable(discord: Any, channel: Channel) -> bool:
-    """Return whether the bot reads what was said in a channel before."""
     return bool(permissions(discord.state, BOT, channel) & HISTORY)
 
 
@@ -77,7 +76,7 @@ def not_archived(channel: Channel) -> None:
 
 
 def may_delete(discord: Any, channel: Channel, message: Message) -> Refusal | None:
-    """Return how the deletion of a message is refused; None if it is not."""
+    """Return the refusal to delete a message; None if it may be deleted."""
     if message.user == BOT or permissions(discord.state, BOT, channel) & MANAGE_MESSAGES & -(channel.kind != DM):
         return None
     return refusal(50003 if channel.kind == DM else 50013)

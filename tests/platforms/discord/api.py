@@ -16,7 +16,7 @@ _VIA = {"Via": "1.1 google"}
 
 
 def answering(discord: Any, route: Route) -> Handler:
-    """Return what answers a route, or fails it as told."""
+    """Return what answers a route, or fails it as a test asked."""
 
     async def answer(request: web.Request) -> web.StreamResponse:
         text = await request.text()
@@ -35,7 +35,6 @@ def answering(discord: Any, route: Route) -> Handler:
 
 
 async def unknown(_: web.Request) -> web.StreamResponse:
-    """Answer what there is no route for."""
     return web.json_response({"message": "404: Not Found", "code": 0}, status=404)
 
 

@@ -27,7 +27,7 @@ def _nonce(value: Any, path: Path) -> Iterator[Wrong]:
 
 
 def _edited_flags(value: Any, path: Path) -> Iterator[Wrong]:
-    """Take what an edit may set: whose eyes a message is for is settled when it is posted."""
+    """Check the flags that an edit may set: who sees a message is settled when it is posted."""
     yield from integer()(value, path)
     if isinstance(value, int) and value & ~(SUPPRESS_EMBEDS | V2):
         yield Wrong(path, "MESSAGE_FLAGS_INVALID", "Only SUPPRESS_EMBEDS and IS_COMPONENTS_V2 can be set.")
@@ -63,7 +63,7 @@ def checked(body: Any, shape: Check, *, new: bool, where: Path = ()) -> Mapping[
 
 
 def is_new(body: Any, before: int = 0) -> bool:
-    """Return whether a message is of components as `IS_COMPONENTS_V2` has it: that stays, once it was."""
+    """Return whether a message is of components as `IS_COMPONENTS_V2` has it, or was."""
     flags = body.get("flags") if isinstance(body, dict) else 0
     return bool((before | (flags if isinstance(flags, int) else 0)) & V2)
 

@@ -89,7 +89,7 @@ _MODAL = fields(
 
 
 def nested(value: Any, path: Path = ()) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Yield every component within, and where it stands."""
+    """Yield every component within, with its path."""
     for name, item in enumerate(value) if isinstance(value, list) else ():
         if not isinstance(item, dict):
             continue
@@ -122,7 +122,6 @@ def message(components: Any, *, new: bool) -> Iterator[Wrong]:
 
 
 def modal(value: Any) -> Iterator[Wrong]:
-    """Check a modal."""
     yield from _MODAL(value, ("data",))
     if isinstance(value, dict):
         yield from _unique(list(nested(value.get("components"), ("data", "components"))))

@@ -45,7 +45,6 @@ class Gateway:
 
     @property
     def connected(self) -> list[Session]:
-        """The sessions that have a connection."""
         return [one for one in self.sessions.values() if one.link]
 
     @property
@@ -54,7 +53,7 @@ class Gateway:
         return (1 << 19) * bool(self.granted & MESSAGE_CONTENT)
 
     def tell(self, name: str, body: Teller, *, needed: int = 0, guild: str = "") -> int:
-        """Tell every session of an event that it wants, and return how many there were."""
+        """Send an event to every session that wants it, and return how many do."""
         self._forget()
         wanting = [one for one in self.sessions.values() if one.wants(needed) and one.holds(guild)]
         for session in wanting:
@@ -78,12 +77,11 @@ class Gateway:
                 session.link = None
 
     def cut(self) -> None:
-        """Cut every connection without a word; sessions can be resumed."""
+        """Cut every connection. Sessions can be resumed."""
         for link in self.links:
             abort(link.socket)
 
     async def close(self, code: int = 1001) -> None:
-        """Close every connection with a code."""
         for link in list(self.links):
             link.ended = True
             await link.socket.close(code=code)
@@ -91,7 +89,6 @@ class Gateway:
     # A connection.
 
     async def connect(self, request: web.Request) -> web.StreamResponse:
-        """Serve one connection."""
         socket = web.WebSocketResponse(autoping=False)
         await socket.prepare(request)
         link = Link(socket)
@@ -187,7 +184,7 @@ class Gateway:
         return session
 
     def _lost(self, link: Link) -> None:
-        """Note that a connection is gone; who closed it as done with has ended the session."""
+        """Note that a connection is gone; a client that closed it has ended the session."""
         for session in self.connected:
             if session.link is link:
                 session.link, session.until = None, self._clock.now() + limits.RESUME_SECONDS

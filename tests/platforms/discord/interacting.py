@@ -11,7 +11,7 @@ from tests.platforms.discord.state import BOT, Interaction
 def hand_out(
     discord: Any, kind: int, user: str, channel: str, data: dict[str, Any], *, message: str = "", name: str = ""
 ) -> Interaction:
-    """Tell the bot of an interaction, and return it."""
+    """Send the event of an interaction, and return it."""
     state, place = discord.state, discord.state.channels[channel]
     number = state.snowflake()
     made = Interaction(
@@ -33,7 +33,7 @@ def _command(discord: Any, name: str, kinds: set[int]) -> dict[str, Any]:
 
 
 def slash(discord: Any, name: str, options: Mapping[str, Any], *, focused: str = "") -> dict[str, Any]:
-    """Return the data of a slash command, whose options must be as registered."""
+    """Return the data of a slash command. Its options must be as registered."""
     root, *within = name.split()
     command = _command(discord, root, {1})
     known, kinds = command["options"], list[int]()
@@ -72,7 +72,7 @@ def menu(discord: Any, name: str, target: str) -> dict[str, Any]:
 
 
 def submitted(modal: dict[str, Any] | None, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the data of a modal; what was not filled in is as it was put there."""
+    """Return the data of a modal; fields that were not filled in keep their value."""
     assert modal
     inputs = [one for _, one in nested(modal["components"]) if one.get("custom_id")]
     used = {_given(one["custom_id"], values) for one in inputs}

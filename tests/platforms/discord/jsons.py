@@ -19,14 +19,13 @@ LONG_AGO = "2024-05-01T00:00:00+00:00"
 
 
 def user_json(state: State, user: str) -> dict[str, Any]:
-    """Return a user."""
     found = state.users[user]
     named = {"id": user, "username": found.name, "global_name": found.name.title(), "discriminator": "0"}
     return {**named, "avatar": None, "bot": found.bot, "public_flags": 0}
 
 
 def member_json(state: State, guild: str, user: str, *, whole: bool = True) -> dict[str, Any]:
-    """Return a member of a guild; with messages their user is left out."""
+    """Return a member of a guild; with messages without their user."""
     member = state.guilds[guild].members[user]
     shown = {"roles": sorted(member.roles), "nick": member.nick or None, "avatar": None, "joined_at": LONG_AGO}
     shown |= {"premium_since": None, "deaf": False, "mute": False, "flags": 0, "pending": False}
@@ -34,7 +33,6 @@ def member_json(state: State, guild: str, user: str, *, whole: bool = True) -> d
 
 
 def channel_json(state: State, channel: Channel) -> dict[str, Any]:
-    """Return a channel, a thread or a DM."""
     if channel.kind == DM:
         others = [user_json(state, one) for one in sorted(channel.members) if one != BOT]
         return {"id": channel.id, "type": DM, "recipients": others, "last_message_id": None, "flags": 0}
@@ -63,7 +61,6 @@ def _thread(state: State, channel: Channel) -> dict[str, Any]:
 
 
 def role_json(state: State, guild: str, role: str) -> dict[str, Any]:
-    """Return a role."""
     found = state.guilds[guild].roles[role]
     body = {"id": role, "name": found.name, "permissions": str(found.permissions), "mentionable": found.mentionable}
     body |= {"color": 0, "colors": {"primary_color": 0}, "hoist": False, "managed": bool(found.bot), "flags": 0}
@@ -72,7 +69,7 @@ def role_json(state: State, guild: str, role: str) -> dict[str, Any]:
 
 
 def guild_json(state: State, guild: Guild) -> dict[str, Any]:
-    """Return a guild as its bot gets it, which without more intents holds no members but itself."""
+    """Return a guild as its bot gets it: without more intents it has no member but the bot."""
     channels = [one for one in state.channels.values() if one.guild == guild.id]
     threads = [one for one in channels if one.is_thread and not one.archived and permissions(state, BOT, one)]
     body = {"id": guild.id, "name": guild.name, "owner_id": guild.owner, "preferred_locale": guild.locale}
@@ -94,7 +91,7 @@ def guild_json(state: State, guild: Guild) -> dict[str, Any]:
 
 
 def message_json(state: State, message: Message, *, readable: bool = True, nested: bool = True) -> dict[str, Any]:
-    """Return a message. `readable`: whether its content may be read by whoever has not the intent for that."""
+    """Return a message. `readable`: whether its content may be read without the intent for that."""
     channel = state.channels[message.channel]
     direct = channel.kind == DM or message.user == BOT or BOT in message.mentions
     shown = readable or direct
@@ -129,7 +126,7 @@ def _metadata(state: State, interaction: Interaction) -> dict[str, Any]:
 
 
 def interaction_json(state: State, interaction: Interaction, *, installed: str = "") -> dict[str, Any]:
-    """Return what the app is told of an interaction. `installed`: for which user, where not for the guild."""
+    """Return an interaction as its app gets it. `installed`: the user who installed the app, if not the guild."""
     channel = state.channels[interaction.channel]
     may = permissions(state, interaction.user, channel)
     ours = permissions(state, BOT, channel)

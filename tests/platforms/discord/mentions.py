@@ -24,7 +24,6 @@ _FIELDS = fields(
 
 
 def allowed_mentions(value: Any, path: Path) -> Iterator[Wrong]:
-    """Check the field of that name."""
     yield from _FIELDS(value, path)
     for name in ("users", "roles"):
         if isinstance(value, dict) and value.get(name) and name in value.get("parse", ()):
@@ -33,7 +32,7 @@ def allowed_mentions(value: Any, path: Path) -> Iterator[Wrong]:
 
 
 def ping(state: State, message: Message, allowed: Mapping[str, Any] | None) -> None:
-    """Note on a message whom it pings, whom it names and what it unfurls."""
+    """Note on a message whom it notifies, whom it names and what it unfurls."""
     text = "\n".join([message.content, *texts(message.components)])
     users = [one for one in _USER.findall(text) if one in state.users and _may(allowed, "users", one)]
     named = list(dict.fromkeys(users))

@@ -32,7 +32,7 @@ class People:
     async def say(
         self, text: str, *, user: str = "101", channel: str = "201", reply: str = "", silent: bool = False
     ) -> str:
-        """Write a message, perhaps in reply to another, and return its id. `silent` tells nobody."""
+        """Write a message, perhaps in reply to another, and return its id. `silent` sends no event."""
         state = self._discord.state
         place = state.channels[channel]
         assert permissions(state, user, place) & sends(place), f"{user} cannot write to {channel}"
@@ -52,37 +52,32 @@ class People:
         self._discord.state.messages[message.id] = message
 
     async def mention(self, text: str, **more: Any) -> str:
-        """Write a message that mentions the bot."""
         return await self.say(f"<@{BOT}> {text}", **more)
 
     async def dm(self, text: str, *, user: str = "101", **more: Any) -> str:
-        """Write to the bot alone."""
         return await self.say(text, user=user, channel=self._discord.state.dm(user).id, **more)
 
     async def again(self, message: str) -> None:
-        """Let the event of a message come once more."""
         self._discord.tell_message("MESSAGE_CREATE", self.find(message))
 
     async def edit(self, message: str, text: str) -> None:
-        """Change a message of a person's."""
         found = self.find(message)
         found.content, found.edited = text, self._discord.clock.now()
         self._discord.changed(found)
 
     async def unfurl(self, message: str) -> None:
-        """Let a preview appear under a message: it comes as a change that nobody made, without a time of editing."""
+        """Let a preview appear under a message: a change without an author or a time of editing."""
         found = self.find(message)
         found.embeds = [{"type": "link", "url": "https://example.com/", "title": "Example"}]
         self._discord.tell_message("MESSAGE_UPDATE", found)
 
     async def delete(self, message: str) -> None:
-        """Delete a message, a person's or (as an admin may) the bot's."""
         self._discord.remove(self.find(message))
 
     # Threads and channels.
 
     async def thread(self, name: str, *, channel: str = "201", message: str = "", user: str = "101") -> str:
-        """Begin a thread, at a message or without one, and return its id."""
+        """Start a thread, at a message or without one, and return its id."""
         state = self._discord.state
         made = Channel(
             message or state.snowflake(), name, THREAD, state.channels[channel].guild, {user}, parent=channel
@@ -103,14 +98,12 @@ class People:
         return thread
 
     async def archive(self, thread: str, *, lock: bool = False, undo: bool = False) -> None:
-        """Archive a thread, or open it again."""
         found = self._discord.state.channels[thread]
         found.archived, found.locked = not undo, lock
         self._discord.tell_channel("THREAD_UPDATE", found)
         self._discord.notify()
 
     async def deny(self, channel: str, bits: int = SEND, *, whom: str = BOT) -> None:
-        """Take rights away in a channel."""
         found = self._discord.state.channels[channel]
         deny, allow = found.overwrites.get(whom, (0, 0))
         found.overwrites[whom] = deny | bits, allow & ~bits
@@ -127,31 +120,28 @@ class People:
         self._discord.notify()
 
     async def kick(self, guild: str = "301") -> None:
-        """Take the bot out of a guild."""
         self._discord.gateway.tell("GUILD_DELETE", lambda _: {"id": guild}, needed=GUILDS, guild=guild)
         self._discord.state.guilds[guild].members.pop(BOT)
         self._discord.notify()
 
     async def invite(self, guild: str) -> None:
-        """Take the bot into a guild."""
         self._discord.state.guilds[guild].members.setdefault(BOT, Member(BOT))
         self._discord.state.guilds[guild].joined = datetime.now(UTC).isoformat()
         self._discord.tell_guild(guild)
 
     async def revoke(self) -> None:
-        """Give the bot another token: the one it has is good no more, and its connections end."""
+        """Replace the bot's token: the old one is invalid, and its connections end."""
         self._discord.state.tokens.clear()
         await self._discord.gateway.close(4004)
 
     # Interactions: each is told to the bot, and returned.
 
     async def command(self, name: str, *, user: str = "101", channel: str = "201", **options: Any) -> Interaction:
-        """Use a slash command that is registered; `options` by name, subcommands parted by spaces in `name`."""
+        """Use a registered slash command; `options` by name, subcommands separated by spaces in `name`."""
         data = interacting.slash(self._discord, name, options)
         return interacting.hand_out(self._discord, 2, user, channel, data, name=name)
 
     async def menu(self, name: str, target: str, *, user: str = "101", channel: str = "") -> Interaction:
-        """Use a registered context menu on a message, or on a user."""
         data = interacting.menu(self._discord, name, target)
         message = self._discord.state.messages.get(target)
         place = channel or (message.channel if message else "201")
@@ -160,7 +150,7 @@ class People:
     async def press(
         self, custom_id: str, message: str, *, user: str = "101", chosen: list[str] | None = None
     ) -> Interaction:
-        """Press a button of a message that one sees, or choose in a select."""
+        """Press a button of a message that the user sees."""
         found = self.find(message)
         assert found.only in {"", user}, "nobody presses what they do not see"
         (one,) = [one for _, one in nested(found.components) if one.get("custom_id") == custom_id]
@@ -170,7 +160,7 @@ class People:
         return interacting.hand_out(self._discord, 3, user, found.channel, data, message=message)
 
     async def submit(self, *, user: str = "101", **values: str) -> Interaction:
-        """Submit the modal that one has open, with these texts by custom id (or its last part)."""
+        """Submit the modal that the user has open, with texts by custom id (or its last part)."""
         opened = self._discord.modals.pop(user)
         data = interacting.submitted(opened.modal, values)
         return interacting.hand_out(self._discord, 5, user, opened.channel, data, message=opened.message)
@@ -178,16 +168,14 @@ class People:
     # What is there.
 
     def find(self, message: str) -> Message:
-        """Return a message."""
         found: Message = self._discord.state.messages[message]
         return found
 
     def modal(self, user: str = "101") -> Mapping[str, Any]:
-        """Return the modal that somebody has open."""
         modal: Mapping[str, Any] = self._discord.modals[user].modal
         return modal
 
     def answers(self, message: str) -> list[Message]:
-        """Return what the bot wrote in reply to a message, or after it in the thread that begins there."""
+        """Return the bot's replies to a message, and its messages in the thread that starts there."""
         ours = self._discord.state.ours()
         return [one for one in ours if (one.reference or {}).get("message_id") == message or one.channel == message]

@@ -22,25 +22,21 @@ class Piece:
 
     @property
     def pings(self) -> list[str]:
-        """Return whom a client would ping, at worst."""
         return [] if self.link else list(discord(self.text).pings) or markup.pings(self.text)
 
     @property
     def links(self) -> list[str]:
-        """Return what a client would link to, at worst."""
         if self.link:
             return [self.text]
         return [url for url, _ in markup.own_links(self.text)] + markup.links(self.text)
 
 
 def of_message(message: Message) -> list[Piece]:
-    """Return all that a message says."""
     found = [Piece(message.content, message.id), *_of(message.components, message.id)]
     return [piece for piece in found if piece.text]
 
 
 def of_modal(modal: Mapping[str, Any], where: str) -> list[Piece]:
-    """Return all that a modal says."""
     return [Piece(modal["title"], where), *(piece for piece in _of(modal["components"], where) if piece.text)]
 
 

@@ -45,7 +45,7 @@ class Rates:
         return len(self.invalid) >= self.invalid_most
 
     def take(self, call: Call) -> Wait | None:
-        """Count a request; if it comes too soon, return how long to wait."""
+        """Count a request; if it exceeds a limit, return how long to wait."""
         now = self.clock.now()
         if call.route.token:  # interactions are not counted over all
             while self._all and self._all[0] <= now - limits.GLOBAL_SECONDS:
@@ -63,7 +63,6 @@ class Rates:
         return None
 
     def headers(self, call: Call) -> dict[str, str]:
-        """Return what the client is told of its bucket."""
         most, seconds = self._limit(call)
         began, count = self._began.get(self._key(call), (self.clock.now(), 0))
         left = max(0.0, (began + seconds - self.clock.now()) / self.pace)

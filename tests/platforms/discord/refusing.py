@@ -37,12 +37,11 @@ def _tree(wrongs: Iterable[Wrong]) -> dict[str, Any]:
 
 
 def invalid(wrongs: Iterable[Wrong]) -> Refusal:
-    """Return the refusal of a body."""
     return Refusal(400, 50035, "Invalid Form Body", wrongs)
 
 
 def invalid_at(path: str, code: str, message: str) -> Refusal:
-    """Return the refusal of a body for one thing; the path's names are parted by dots."""
+    """Return the refusal of a body for one problem; the path's names are separated by dots."""
     return invalid([Wrong(tuple(filter(None, path.split("."))), code, message)])
 
 
@@ -80,6 +79,5 @@ _KNOWN = {
 
 
 def refusal(code: int) -> Refusal:
-    """Return the refusal with one of Discord's codes."""
     status, message = _KNOWN[code]
     return Refusal(status, code, message)

@@ -25,7 +25,6 @@ class Link:
         self._out: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
 
     def send(self, payload: dict[str, Any]) -> None:
-        """Send as soon as can be."""
         if not self.deaf:
             self._out.put_nowait(payload)
 
@@ -57,20 +56,19 @@ class Session:
     """The number of the last one that the client has surely read."""
 
     def tell(self, name: str, body: dict[str, Any]) -> None:
-        """Send an event, or keep it until the session is resumed."""
+        """Send an event, or store it until the session is resumed."""
         self.sent.append({"op": 0, "t": name, "s": len(self.sent) + 1, "d": body})
         if self.link:
             self.link.send(self.sent[-1])
 
     @property
     def unread(self) -> int:
-        """How many events the client may not have read yet, but for what bots wrote."""
+        """How many events the client may not have read yet, except those of bots."""
         return sum(not (one["d"].get("author") or {}).get("bot") for one in self.sent[self.read :])
 
     def wants(self, needed: int) -> bool:
-        """Return whether it hears of an event that any of these intents is for; 0: everybody does."""
         return not needed or bool(self.intents & needed)
 
     def holds(self, guild: str) -> bool:
-        """Return whether a guild, or with none DMs, is of its shard."""
+        """Return whether a guild, or with an empty one DMs, belongs to its shard."""
         return ((int(guild) >> 22) % self.shard[1] if guild else 0) == self.shard[0]

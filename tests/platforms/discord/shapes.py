@@ -15,7 +15,6 @@ Check = Callable[[Any, Path], Iterator[Wrong]]
 
 
 def units(text: str) -> int:
-    """Return a length in UTF-16 units."""
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
@@ -30,8 +29,6 @@ def length(path: Path, least: int, most: int) -> Wrong:
 
 
 def string(most: int, least: int = 0) -> Check:
-    """Return what checks a text's length."""
-
     def check(value: Any, path: Path) -> Iterator[Wrong]:
         if not isinstance(value, str):
             yield Wrong(path, "BASE_TYPE_STRING", "Must be a string.")
@@ -44,8 +41,6 @@ def string(most: int, least: int = 0) -> Check:
 
 
 def integer(least: int = 0, most: int = 2**31 - 1) -> Check:
-    """Return what checks a number."""
-
     def check(value: Any, path: Path) -> Iterator[Wrong]:
         if not isinstance(value, int) or isinstance(value, bool):
             yield Wrong(path, "NUMBER_TYPE_COERCE", f'Value "{value}" is not int.')
@@ -56,19 +51,15 @@ def integer(least: int = 0, most: int = 2**31 - 1) -> Check:
 
 
 def boolean(value: Any, path: Path) -> Iterator[Wrong]:
-    """Check a truth value."""
     if not isinstance(value, bool):
         yield Wrong(path, "BOOLEAN_TYPE_CONVERT", "Must be either true or false.")
 
 
 def anything(_: Any, __: Path) -> Iterator[Wrong]:
-    """Take whatever it is."""
     yield from ()
 
 
 def choice(*values: Any) -> Check:
-    """Return what checks for one of these values."""
-
     def check(value: Any, path: Path) -> Iterator[Wrong]:
         if value not in values:
             yield Wrong(path, "BASE_TYPE_CHOICES", f"Value must be one of {{{', '.join(map(repr, values))}}}.")
@@ -77,13 +68,11 @@ def choice(*values: Any) -> Check:
 
 
 def snowflake(value: Any, path: Path) -> Iterator[Wrong]:
-    """Check an id."""
     if isinstance(value, bool) or not str(value).isdecimal():
         yield Wrong(path, "NUMBER_TYPE_COERCE", f'Value "{value}" is not snowflake.')
 
 
 def url(value: Any, path: Path) -> Iterator[Wrong]:
-    """Check an address."""
     if not isinstance(value, str) or not value.startswith(("http://", "https://", "discord://")) or " " in value:
         yield Wrong(path, "URL_TYPE_INVALID_URL", "Not a well formed URL.")
     elif units(value) > 512:
@@ -91,8 +80,6 @@ def url(value: Any, path: Path) -> Iterator[Wrong]:
 
 
 def several(each: Check, most: int, least: int = 0) -> Check:
-    """Return what checks an array."""
-
     def check(value: Any, path: Path) -> Iterator[Wrong]:
         if not isinstance(value, list):
             yield Wrong(path, "LIST_TYPE_CONVERT", "Only iterables may be used in a ListType")
@@ -106,7 +93,6 @@ def several(each: Check, most: int, least: int = 0) -> Check:
 
 
 def nullable(check: Check) -> Check:
-    """Return what takes null besides."""
     return lambda value, path: iter(()) if value is None else check(value, path)
 
 
@@ -129,8 +115,6 @@ def fields(needed: Mapping[str, Check], optional: Mapping[str, Check] | None = N
 
 
 def typed(kinds: Mapping[int, Check]) -> Check:
-    """Return what checks an object by its type."""
-
     def check(value: Any, path: Path) -> Iterator[Wrong]:
         kind = value.get("type") if isinstance(value, dict) else None
         if kind is None:

@@ -163,11 +163,10 @@ class State:
     _numbers: Any = field(default_factory=itertools.count)
 
     def snowflake(self) -> str:
-        """Return an id that none had before; it tells the time."""
+        """Return a new id, which contains the time."""
         return str((int(self.clock.now() * 1000) - EPOCH << 22) | next(self._numbers) & 0x3FFFFF)
 
     def time(self, seconds: float | None = None) -> str:
-        """Return a time as Discord writes it."""
         return datetime.fromtimestamp(self.clock.now() if seconds is None else seconds, UTC).isoformat()
 
     def parent(self, channel: Channel) -> Channel:
@@ -175,21 +174,20 @@ class State:
         return self.channels[channel.parent] if channel.is_thread else channel
 
     def dm(self, user: str, other: str = BOT) -> Channel:
-        """Return the DM of two, open or opened now."""
+        """Return the DM of two users, opened if needed."""
         made = Channel(f"7{int(user):03}{other}", "", DM, members={user, other})
         return self.channels.setdefault(made.id, made)
 
     def here(self, channel: str) -> list[Message]:
-        """Return the messages of a channel, oldest first."""
         return sorted((one for one in self.messages.values() if one.channel == channel), key=lambda one: int(one.id))
 
     def ours(self) -> list[Message]:
-        """Return what the bot wrote and is there, oldest first."""
+        """Return the bot's messages, oldest first."""
         found = [one for one in self.messages.values() if one.user == BOT and one.kind != STARTER]
         return sorted(found, key=lambda one: int(one.id))
 
     def start(self, thread: Channel) -> None:
-        """Put into a thread what stands there for the message that it was begun at."""
+        """Put into a thread the message that stands for the one where it was started."""
         root = self.messages[thread.id]
         reference = {"message_id": root.id, "channel_id": root.channel, "guild_id": thread.guild}
         starter = Message(self.snowflake(), thread.id, root.user, kind=STARTER, reference=reference)

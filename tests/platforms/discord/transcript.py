@@ -22,7 +22,7 @@ _MENTION = re.compile(r"<@!?(\d+)>")
 
 
 def transcript(discord: Any, channel: str, by: str) -> str:
-    """Return all that somebody sees of a channel now, its threads opened."""
+    """Return all that a user sees of a channel now, with its threads opened."""
     place = discord.state.channels[channel]
     if not discord.sees(place, by):
         return ""
@@ -73,7 +73,6 @@ def _name(state: State, user: str) -> str:
 
 
 def said(message: Message, state: State) -> list[str]:
-    """Return the lines of a message."""
     if message.flags & LOADING:
         return ["Footnote is thinking…"]
     edited = " (edited)" if message.edited is not None else ""

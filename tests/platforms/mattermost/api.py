@@ -42,7 +42,6 @@ class Call:
             raise Refusal(400, f"api.context.invalid_url_param.app_error.{wrong}")
 
     def channel(self, number: str, *, writes: bool = False) -> Channel:
-        """Return a channel that the bot is in."""
         found: Channel | None = self.state.channels.get(number)
         if found is None:
             raise Refusal(404, "app.channel.get.existing.app_error")
@@ -51,7 +50,6 @@ class Call:
         return found
 
     def post(self) -> Post:
-        """Return a post that stands there."""
         found: Post | None = self.state.posts.get(self.ids["post"])
         if found is None or found.delete_at:
             raise Refusal(404, "app.post.get.app_error")
@@ -147,7 +145,6 @@ async def thread(call: Call) -> Any:
 
 
 async def create(call: Call) -> Any:
-    """A post, which is made once of those with one `pending_post_id`."""
     body = call.body
     if body.get("id") or not _ID.fullmatch(str(body.get("channel_id", ""))):
         raise Refusal(400, "api.context.invalid_body_param.app_error")
@@ -174,7 +171,6 @@ async def create(call: Call) -> Any:
 
 
 async def patch(call: Call) -> Any:
-    """Other words of a post of ours; `props` takes the place of all that there were."""
     found = call.state.posts.get(call.ids["post"])
     if found is None or found.delete_at or found.user != BOT:
         raise DENIED
@@ -281,7 +277,7 @@ def post_json(one: Post) -> dict[str, Any]:
 
 
 def sanitized(props: dict[str, Any]) -> dict[str, Any]:
-    """Return properties as anybody is told them: where a button leads the server keeps to itself."""
+    """Return properties as clients get them: without the addresses behind buttons."""
     attachments = [
         {**one, "actions": [{k: v for k, v in action.items() if k != "integration"} for action in one["actions"]]}
         if "actions" in one

@@ -55,7 +55,6 @@ async def run_bot(
     wrap_client: Callable[[Any], Any] = unchanged,
     wrap_platform: Callable[[Any], Any] = unchanged,
 ) -> AsyncIterator[Platform]:
-    """Run a bot within the block."""
     app, time = configure(app, target), target.clock
     platforms = dict[str, Platform]()
     desk = open_desk(app, platforms, clock=desk_clock)

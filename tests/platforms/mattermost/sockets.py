@@ -37,7 +37,7 @@ class Link:
 
     @property
     def unread(self) -> int:
-        """How much of what people did was not surely read."""
+        """How many actions of users were not certainly read."""
         return sum(number >= self.read for number in self.people) if self.socket else 0
 
 
@@ -58,7 +58,7 @@ class Sockets:
         return sum(link.unread for link in self.links.values())
 
     def tell(self, event: str, data: dict[str, Any], channel: str, *, by: str) -> None:
-        """Tell the bot of an event, if it may know of it."""
+        """Send an event to the bot, if it may know of it."""
         if not channel or BOT in self._world.channels[channel].members:
             for link in self.links.values():
                 link.tell(event, data, channel, own=by == BOT)
@@ -71,7 +71,6 @@ class Sockets:
             link.read += 1
 
     def cut(self) -> None:
-        """Cut every connection without a word."""
         for link in self.links.values():
             if link.socket:
                 abort(link.socket)
@@ -82,7 +81,7 @@ class Sockets:
                 await link.socket.close()
 
     async def connect(self, request: web.Request) -> web.StreamResponse:
-        """Serve one connection, which proves itself by its header or by a challenge."""
+        """Serve a connection, which authenticates by its header or by a challenge."""
         told = request.headers.get("Authorization", "") if not self.bare else ""
         known = told.removeprefix("Bearer ") in self._world.tokens
         socket = web.WebSocketResponse(autoping=False)

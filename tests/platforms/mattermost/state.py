@@ -8,7 +8,7 @@ from tests.platforms.clock import Clock
 
 
 def made_id(name: str) -> str:
-    """Return an id as Mattermost makes them: 26 small letters and digits."""
+    """Return an id as Mattermost makes them: 26 lower-case letters and digits."""
     return f"{name:0<26}"[:26]
 
 
@@ -83,7 +83,7 @@ class State:
         return f"{next(self._numbers):026d}"
 
     def here(self, channel: str) -> list[Post]:
-        """Return what stands in a channel, oldest first."""
+        """Return the posts of a channel, oldest first."""
         found = [one for one in self.posts.values() if one.channel == channel and not one.delete_at]
         return sorted(found, key=lambda one: one.create_at)
 
@@ -91,7 +91,7 @@ class State:
         return [one for one in self.here(self.posts[root].channel) if root in {one.id, one.root}]
 
     def direct(self, one: str, other: str) -> Channel:
-        """Return the DM of two people, made where there is none."""
+        """Return the DM of two users, made if needed."""
         for channel in self.channels.values():
             if channel.kind == "D" and channel.members == {one, other}:
                 return channel

@@ -27,13 +27,13 @@ EMOJI = {
 
 
 def words(text: str) -> str:
-    """Return what is read of a message: links as their labels, without marks of formatting."""
+    """Return the words of a message: links as their labels, without formatting."""
     shown = _STYLE.sub("", _LINK.sub(r"\1", text))
     return str(markup.UNSEEN.sub("", _ESCAPED.sub(r"\1", shown)))
 
 
 def pressable(post: Post) -> tuple[str, ...]:
-    """Return what can be pressed beneath a post, as what stands there tells."""
+    """Return the actions beneath a post, buttons and reactions."""
     told = "".join(str(one.get("text", "")) for one in attachments(post))
     named = [action["id"] for one in attachments(post) for action in one.get("actions", ())]
     return (*named, *(action for sign, action in _SIGNS.items() if sign in told))
@@ -68,7 +68,7 @@ def of_post(post: Post, users: dict[str, str]) -> Text:
 
 
 def pings(post: Post, people: dict[str, str]) -> list[str]:
-    """Return all that could ping somebody, with their id if there is somebody of the name."""
+    """Return all that could notify a user, with their id if there is one of the name."""
     found = [one for text in payloads(post) for one in markup.pings(text)]
     plain = [markup.UNSEEN.sub("·", _LINK.sub(r" \1 ", text)) for text in payloads(post)]
     channels = [f"a channel: {one}" for text in plain for one in _CHANNEL.findall(text)]
@@ -77,7 +77,7 @@ def pings(post: Post, people: dict[str, str]) -> list[str]:
 
 
 def links(post: Post) -> list[str]:
-    """Return every address that a client could have linked to, and what the server would have looked at."""
+    """Return every address that a client could link, and those that the server would preview."""
     own = [url for text in payloads(post) for url, _ in markup.own_links(text)]
     bare = [one for text in payloads(post) for one in markup.links(text)]
     looked = "attachments" in post.props or post.props.get("unsafe_links") == "true"

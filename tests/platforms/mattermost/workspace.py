@@ -99,7 +99,6 @@ class MattermostWorkspace(Workspace):
         return tuple(_read(self.server.state.posts[number]) for _, _, number in marked)
 
     def ours(self, channel: str) -> list[Post]:
-        """Return the bot's posts in a channel."""
         return [one for one in self.server.state.here(channel) if one.user == BOT]
 
     def seen(self, channel: str, *, by: str) -> tuple[Read, ...]:

@@ -53,7 +53,7 @@ class Call:
         return bool(value)
 
     def parsed(self, name: str, error: str) -> Any:
-        """Return an argument that is JSON, which forms and some callers send as a string."""
+        """Return an argument that is JSON, which some callers send as a string."""
         value = self.arguments.get(name)
         if isinstance(value, str):
             try:
@@ -77,7 +77,6 @@ class Method:
 
 
 def method(do: Any, required: str = "", optional: str = "", *, scopes: str = "", token: str = "bot") -> Method:
-    """Return a method; names are parted by spaces."""
     sets = (frozenset(names.split()) for names in (required, optional, scopes))
     return Method(do, *sets, token=token)
 
@@ -99,6 +98,6 @@ def check(call: Call, how: Method) -> None:
 
 
 def need(token: Token, scopes: frozenset[str] | set[str]) -> None:
-    """Refuse a token that has none of these scopes, if any are needed."""
+    """Refuse a token that has none of these scopes, if any is needed."""
     if scopes and not scopes & token.scopes:
         raise Refusal("missing_scope", needed=",".join(sorted(scopes)), provided=",".join(sorted(token.scopes)))

@@ -47,7 +47,7 @@ class Transport(Protocol):
 
 
 async def first(*waits: Any) -> None:
-    """Wait for whatever comes first, and cancel none of what was given as a future."""
+    """Wait for the first of several; futures that were passed in are not cancelled."""
     tasks = [asyncio.ensure_future(wait) for wait in waits]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -72,7 +72,6 @@ class Courier:
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     def hand_out(self, kind: Kind, payload: dict[str, Any]) -> Delivery:
-        """Send something on its way."""
         delivery = Delivery(kind, payload)
         self.unacked.append(delivery)
         self._spawn(self._deliver(delivery))
@@ -80,7 +79,7 @@ class Courier:
         return delivery
 
     def redeliver(self) -> None:
-        """Make another attempt now for all that is not acknowledged, whatever the time."""
+        """Make another attempt now for all that is not acknowledged."""
         for delivery in self.unacked:
             delivery.attempt, delivery.reason = delivery.attempt + 1, delivery.reason or "timeout"
             self._spawn(self._attempt(delivery))

@@ -8,7 +8,6 @@ TYPES = {"public": "channel", "private": "group", "dm": "im", "mpim": "mpim"}
 
 
 def message_json(message: Message, state: State, *, metadata: bool = True) -> dict[str, Any]:
-    """Return a message as history and events have it."""
     body: dict[str, Any] = {"type": "message", "user": message.user, "ts": message.ts, "text": message.text}
     if message.user == BOT:
         body |= {"bot_id": BOT_ID, "app_id": APP, "bot_profile": {"id": BOT_ID, "app_id": APP, "name": "footnote"}}
@@ -46,7 +45,6 @@ def _thread(message: Message, state: State) -> dict[str, Any]:
 
 
 def channel_json(channel: Channel) -> dict[str, Any]:
-    """Return a channel as conversations.info has it."""
     body: dict[str, Any] = {
         "id": channel.id,
         "is_channel": channel.kind in {"public", "private"},
@@ -72,7 +70,6 @@ def channel_json(channel: Channel) -> dict[str, Any]:
 
 
 def message_event(message: Message, state: State, **more: Any) -> dict[str, Any]:
-    """Return the event that a message was written."""
     kind = TYPES[state.channels[message.channel].kind]
     where = {"channel": message.channel, "event_ts": message.ts, "channel_type": kind}
     found = message_json(message, state)
@@ -80,13 +77,11 @@ def message_event(message: Message, state: State, **more: Any) -> dict[str, Any]
 
 
 def changed_event(message: Message, before: Message, state: State) -> dict[str, Any]:
-    """Return the event that a message was edited, by whomever."""
     now = {"message": message_json(message, state), "previous_message": message_json(before, state)}
     return _hidden("message_changed", message, state) | now
 
 
 def deleted_event(message: Message, state: State) -> dict[str, Any]:
-    """Return the event that a message was deleted."""
     gone = {"deleted_ts": message.ts, "previous_message": message_json(message, state)}
     return _hidden("message_deleted", message, state) | gone
 
@@ -98,7 +93,6 @@ def _hidden(subtype: str, message: Message, state: State) -> dict[str, Any]:
 
 
 def callback(event: dict[str, Any], state: State, *, event_id: str = "") -> dict[str, Any]:
-    """Return what an event comes in."""
     number = state.number()
     channel = event.get("channel")
     shared = isinstance(channel, str) and channel in state.channels and state.channels[channel].externally
@@ -120,7 +114,6 @@ def callback(event: dict[str, Any], state: State, *, event_id: str = "") -> dict
 
 
 def view_json(view: View) -> dict[str, Any]:
-    """Return a view as Slack hands it back."""
     known = {"private_metadata": "", "callback_id": "", "notify_on_close": False, "clear_on_close": False}
     own = {"id": view.id, "team_id": TEAM, "app_id": APP, "bot_id": BOT_ID, "hash": view.hash}
     stack = {"root_view_id": view.root, "previous_view_id": view.previous or None, "state": {"values": {}}}

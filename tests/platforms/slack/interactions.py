@@ -9,7 +9,6 @@ from tests.platforms.slack.state import APP, TEAM, Message
 
 
 def common(slack: Any, kind: str, user: str) -> dict[str, Any]:
-    """Return what every interaction has."""
     person = slack.state.users[user]
     return {
         "type": kind,
@@ -24,7 +23,6 @@ def common(slack: Any, kind: str, user: str) -> dict[str, Any]:
 
 
 def pressed(slack: Any, user: str, message: Message, action: dict[str, Any]) -> dict[str, Any]:
-    """Return the interaction that something in a message was pressed."""
     channel = slack.state.channels[message.channel]
     where = {"message_ts": message.ts, "channel_id": channel.id, "is_ephemeral": bool(message.only)}
     if message.thread:
@@ -42,7 +40,6 @@ def pressed(slack: Any, user: str, message: Message, action: dict[str, Any]) -> 
 
 
 def shortcut(slack: Any, user: str, callback_id: str, message: Message) -> dict[str, Any]:
-    """Return the interaction that somebody chose a shortcut of a message's menu."""
     channel = slack.state.channels[message.channel]
     return common(slack, "message_action", user) | {
         "callback_id": callback_id,
@@ -55,7 +52,6 @@ def shortcut(slack: Any, user: str, callback_id: str, message: Message) -> dict[
 
 
 def command(slack: Any, user: str, channel: str, name: str, text: str) -> dict[str, Any]:
-    """Return the form of a slash command."""
     place = slack.state.channels[channel]
     return {
         "token": "deprecated",

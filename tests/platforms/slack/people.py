@@ -25,7 +25,7 @@ class People:
     async def say(
         self, text: str, *, user: str = "U1", channel: str = "C1", thread: str = "", silent: bool = False, **more: Any
     ) -> str:
-        """Write a message, and return its ts. `silent` tells nobody; `more` goes into the event."""
+        """Write a message, and return its ts. `silent` sends no event; `more` goes into the event."""
         state = self._slack.state
         place = state.channels[channel]
         assert user in place.members - ({user} if place.archived else set()), f"{user} cannot write to {channel}"
@@ -40,17 +40,15 @@ class People:
         return await self.say(f"<@{BOT}> {text}", **more)
 
     async def dm(self, text: str, *, user: str = "U1", thread: str = "", **more: Any) -> str:
-        """Write to the bot alone."""
         return await self.say(text, user=user, channel=self._slack.state.dm(user).id, thread=thread, **more)
 
     async def again(self, ts: str, *, same_id: bool = False) -> None:
-        """Let the events of a message come once more, as new ones or with the same ids."""
+        """Deliver the events of a message once more, as new ones or with the same ids."""
         for body in self._told[ts]:
             again = body if same_id else callback(body["event"], self._slack.state)
             self._slack.courier.hand_out("events_api", copy.deepcopy(again))
 
     async def edit(self, ts: str, text: str) -> None:
-        """Change a message of a person's."""
         message = self.find(ts)
         before = copy.deepcopy(message)
         message.text, message.edited, message.edits = text, self._slack.state.ts(), message.edits + 1
@@ -60,11 +58,10 @@ class People:
         self._slack.notify()
 
     async def delete(self, ts: str) -> None:
-        """Delete a message, a person's or (as an admin may) the bot's."""
         self._slack.removed(self.find(ts))
 
     async def unfurl(self, ts: str) -> None:
-        """Let a preview appear under a message: it comes as a change that nobody made."""
+        """Let a preview appear under a message: a change without an author."""
         message = self.find(ts)
         event = changed_event(message, copy.deepcopy(message), self._slack.state)
         event["message"]["attachments"] = [{"from_url": "https://example.com/", "id": 1}]
@@ -89,7 +86,7 @@ class People:
     # What is pressed, typed and submitted.
 
     async def press(self, action_id: str, ts: str, *, user: str = "U1", chosen: Any = None) -> Delivery:
-        """Press something in a message that one sees. `chosen`: positive or negative, or an option's value."""
+        """Press something in a message that the user sees. `chosen`: positive or negative."""
         message = self.find(ts)
         assert message.only in {"", user}, "nobody presses what they do not see"
         blocks = list(message.blocks)
@@ -100,7 +97,7 @@ class People:
         return self._hand_out(made.pressed(self._slack, user, message, action))
 
     async def submit(self, *, user: str = "U1", **values: Any) -> Delivery:
-        """Submit the modal that somebody has open; values by action_id, the others as they stand."""
+        """Submit the modal that the user has open; values by action_id, the others unchanged."""
         view = self.view(user)
         assert "submit" in view.body, "there is nothing to submit"
         body = made.common(self._slack, "view_submission", user)
@@ -108,14 +105,13 @@ class People:
         return self._hand_out(body | {"view": shown, "response_urls": []}, view)
 
     async def command(self, name: str, text: str = "", *, user: str = "U1", channel: str = "C1") -> Delivery:
-        """Type a slash command; what it is acknowledged with is shown to who typed it."""
+        """Type a slash command; its acknowledgement is shown to the user."""
         form = made.command(self._slack, user, channel, name, text)
         delivery = self._slack.courier.hand_out("slash_commands", form)
         self._settling.command(delivery, form)
         return delivery
 
     async def shortcut(self, callback_id: str, ts: str, *, user: str = "U1") -> Delivery:
-        """Choose a shortcut from a message's menu."""
         return self._hand_out(made.shortcut(self._slack, user, callback_id, self.find(ts)))
 
     def _hand_out(self, body: dict[str, Any], view: View | None = None) -> Delivery:
@@ -135,7 +131,6 @@ class People:
     # What else happens.
 
     async def open_home(self, *, user: str = "U1", tab: str = "messages") -> None:
-        """Open the DM with the bot, or its App Home."""
         place, ts = self._slack.state.dm(user), self._slack.state.ts()
         event = {"type": "app_home_opened", "user": user, "channel": place.id, "tab": tab, "event_ts": ts}
         if tab == "home" and user in self._slack.state.homes:
@@ -143,7 +138,6 @@ class People:
         self._slack.tell(event)
 
     async def stop(self, channel: str, thread: str, *, user: str = "U1") -> None:
-        """Press Slack's own button that stops an agent."""
         streams = [one for one in self._slack.state.thread(channel, thread) if one.stream]
         stopped = [one for one in streams if self._slack.streaming(one)]
         for message in stopped:
@@ -153,13 +147,12 @@ class People:
         self._slack.tell(event | {"streaming_message_ts": names, "event_ts": self._slack.state.ts()})
 
     async def uninstall(self) -> None:
-        """Take the app out of the workspace: its tokens die, and it hears so."""
+        """Remove the app from the workspace: its tokens end, and it gets an event."""
         self._end_tokens("account_inactive")
         self._slack.tell({"type": "tokens_revoked", "tokens": {"oauth": [], "bot": [BOT]}})
         self._slack.tell({"type": "app_uninstalled"})
 
     async def revoke(self) -> None:
-        """Revoke the bot's token."""
         self._end_tokens("token_revoked")
         self._slack.tell({"type": "tokens_revoked", "tokens": {"oauth": [], "bot": [BOT]}})
 
@@ -168,7 +161,6 @@ class People:
             token.error = error if token.kind == "bot" else token.error
 
     async def rename(self, channel: str, name: str) -> None:
-        """Give a channel another name."""
         place = self._slack.state.channels[channel]
         place.old_names.append(place.name)
         place.name = name
@@ -177,7 +169,6 @@ class People:
         self._slack.tell({"type": kind, "channel": named, "event_ts": self._slack.state.ts()})
 
     async def archive(self, channel: str, *, user: str = "U9", undo: bool = False) -> None:
-        """Archive a channel, or bring it back."""
         place = self._slack.state.channels[channel]
         place.archived = not undo
         kind = f"{'channel' if place.kind == 'public' else 'group'}_{'un' if undo else ''}archive"
@@ -185,14 +176,14 @@ class People:
         self._slack.notify()
 
     async def share(self, channel: str, *, undo: bool = False) -> None:
-        """Share a channel with another organisation, or end that."""
+        """Share a channel with another organisation, or stop sharing it."""
         self._slack.state.channels[channel].externally = not undo
         kind = "channel_unshared" if undo else "channel_shared"
         event = {"type": kind, "channel": channel, "event_ts": self._slack.state.ts()}
         self._slack.tell(event | ({"is_ext_shared": False} if undo else {"connected_team_id": "T2"}))
 
     async def invite(self, channel: str, who: str = BOT) -> None:
-        """Take somebody, or the bot, into a channel. Slack says so there itself."""
+        """Add a user, or the bot, to a channel. Slack posts that there."""
         place = self._slack.state.channels[channel]
         place.members.add(who)
         joined = Message(self._slack.state.ts(), channel, who, f"<@{who}> has joined the channel")
@@ -205,16 +196,14 @@ class People:
     # What is there.
 
     def find(self, ts: str) -> Message:
-        """Return the message with a ts, wherever it is."""
         (found,) = [one for one in self._slack.state.messages.values() if one.ts == ts]
         return found
 
     def view(self, user: str = "U1") -> View:
-        """Return the modal that somebody has open."""
         return self._slack.state.views[user][-1]
 
     def answers(self, ts: str) -> list[Message]:
-        """Return what the bot wrote for everybody in a message's thread, after it."""
+        """Return the bot's public messages in a message's thread, after it."""
         message = self.find(ts)
         found = self._slack.state.thread(message.channel, message.root)
         return [one for one in found if one.user == BOT and one.ts > ts]

@@ -25,21 +25,18 @@ class Piece:
 
     @property
     def pings(self) -> list[str]:
-        """Return whom a client would ping, at worst."""
         if self.dialect == "ping":
             return [self.text]
         return [] if self.dialect == "link" else list(slack(self.text).pings) or markup.pings(self.text)
 
     @property
     def links(self) -> list[str]:
-        """Return what a client would link to, at worst."""
         if self.dialect in {"link", "ping"}:
             return [self.text] * (self.dialect == "link")
         return [url for url, _ in markup.own_links(self.text)] + markup.links(self.text)
 
 
 def of_message(message: Message) -> list[Piece]:
-    """Return all that a message says as it stands."""
     found = [("mrkdwn", message.text)] if not message.stream else []
     found += [("markdown", message.markdown), *_of(message.blocks)]
     if stream := message.stream:
@@ -55,7 +52,6 @@ def of_message(message: Message) -> list[Piece]:
 
 
 def of_view(view: Mapping[str, Any], where: str) -> list[Piece]:
-    """Return all that a view says."""
     return [Piece(dialect, text, where) for dialect, text in _of(view) if text]  # type: ignore[arg-type]
 
 

@@ -72,7 +72,7 @@ def thread_of(state: State, channel: str, thread: Any) -> str:
 
 
 def unbegun(state: State, channel: str, thread: str) -> bool:
-    """Return whether a thread has no reply yet: what is for one person alone is not shown in it then."""
+    """Return whether a thread has no reply yet: private messages are not shown in it then."""
     replies = (one for one in state.messages.values() if one.channel == channel and one.thread == thread)
     return bool(thread) and all(one.only for one in replies)
 

@@ -22,7 +22,7 @@ class Rates:
     _posts: dict[str, tuple[float, float]] = field(default_factory=dict)
 
     def wait(self, method: str, channel: str) -> int:
-        """Return how many seconds to wait before this call; 0 if it may go on, and then it is counted."""
+        """Return how many seconds to wait before a call; 0 if it may proceed, and then it is counted."""
         now, calls = self.clock.now(), self._calls[method]
         while calls and calls[0] <= now - _MINUTE:
             calls.popleft()

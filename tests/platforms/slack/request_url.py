@@ -32,7 +32,6 @@ class RequestUrl:
     """Where the app listens, such as http://127.0.0.1:3000/slack/events."""
 
     async def send(self, delivery: Delivery) -> str:
-        """Post it, and wait 3 s by the clock for a 200."""
         kind, body = encoded(delivery)
         headers = signed(self.secret, body) | {"Content-Type": kind}
         if delivery.attempt:

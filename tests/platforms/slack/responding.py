@@ -40,14 +40,12 @@ class Hook:
 
 
 def made(slack: Any, channel: str, user: str, message: str = "") -> str:
-    """Return a response_url."""
     name = f"{slack.state.number()}-FAKEHOOKNEVERLOGGED"
     slack.hooks[name] = Hook(channel, user, slack.clock.now() + limits.RESPONSE_SECONDS, message)
     return f"{slack.url}/hook/{name}"
 
 
 async def respond(slack: Any, request: web.Request) -> web.StreamResponse:
-    """Answer a use of a response_url."""
     text = await request.text()
     try:
         body = json.loads(text)

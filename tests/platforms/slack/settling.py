@@ -20,7 +20,6 @@ class Settling:
         self._slack = slack
 
     def command(self, delivery: Delivery, form: dict[str, Any]) -> None:
-        """Show what a command is answered with."""
         where = form["channel_id"], form["user_id"]
 
         def settle(body: Any) -> None:
@@ -32,7 +31,7 @@ class Settling:
         self._when(delivery, settle, where, f"{form['command']} failed with the error “dispatch_failed”")
 
     def interaction(self, delivery: Delivery, body: dict[str, Any], view: View | None) -> None:
-        """Do what an interaction is answered with: only submissions are."""
+        """Apply the response to an interaction: only submissions have one."""
         channel = body.get("channel", {}).get("id", "")
 
         def settle(answer: Any) -> None:

@@ -11,7 +11,6 @@ Check = Callable[[Any, str], Iterator[str]]
 
 
 def units(text: str) -> int:
-    """Return a length in UTF-16 units."""
     return len(text.encode("utf-16-le", "replace")) // 2
 
 
@@ -20,8 +19,6 @@ def wrong(where: str, what: str) -> str:
 
 
 def string(most: int = 10**9, least: int = 1) -> Check:
-    """Return what checks a text's length."""
-
     def check(value: Any, where: str) -> Iterator[str]:
         if not isinstance(value, str):
             yield wrong(where, "must be a string")
@@ -34,8 +31,6 @@ def string(most: int = 10**9, least: int = 1) -> Check:
 
 
 def url(most: int = 3_000) -> Check:
-    """Return what checks an address."""
-
     def check(value: Any, where: str) -> Iterator[str]:
         found = list(string(most)(value, where))
         if not found and (not value.startswith(("http://", "https://")) or any(char.isspace() for char in value)):
@@ -46,8 +41,6 @@ def url(most: int = 3_000) -> Check:
 
 
 def choice(*values: Any) -> Check:
-    """Return what checks for one of these values."""
-
     def check(value: Any, where: str) -> Iterator[str]:
         if value not in values:
             yield wrong(where, f"must be one of: {', '.join(map(str, values))}")
@@ -56,8 +49,6 @@ def choice(*values: Any) -> Check:
 
 
 def kind(of: type, *, least: float | None = None, most: float | None = None) -> Check:
-    """Return what checks a value's type, and of numbers the range."""
-
     def check(value: Any, where: str) -> Iterator[str]:
         number = of in {int, float}
         if not isinstance(value, (int, float) if of is float else of) or (number and isinstance(value, bool)):
@@ -69,8 +60,6 @@ def kind(of: type, *, least: float | None = None, most: float | None = None) -> 
 
 
 def several(each: Check, most: int = 10**9, least: int = 1) -> Check:
-    """Return what checks an array."""
-
     def check(value: Any, where: str) -> Iterator[str]:
         if not isinstance(value, list):
             yield wrong(where, "must be an array")
@@ -106,8 +95,6 @@ def fields(required: Mapping[str, Check], optional: Mapping[str, Check] | None =
 
 
 def typed(kinds: Mapping[str, Check]) -> Check:
-    """Return what checks an object by its type."""
-
     def check(value: Any, where: str) -> Iterator[str]:
         name = value.get("type") if isinstance(value, dict) else None
         if not isinstance(name, str):
@@ -121,5 +108,4 @@ def typed(kinds: Mapping[str, Check]) -> Check:
 
 
 def shape(name: str, required: Mapping[str, Check], optional: Mapping[str, Check] | None = None) -> Check:
-    """Return what checks an object of a type."""
     return fields({"type": choice(name), **required}, optional)

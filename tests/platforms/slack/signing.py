@@ -10,7 +10,7 @@ Headers = dict[str, str]
 
 
 def signed(secret: str, body: str, at: float | None = None) -> Headers:
-    """Return the headers of a request. `at`: by the wall's clock, as who verifies looks at that; now if it is None."""
+    """Return the headers of a request. `at`: by the real clock, which a verifier uses; now if it is None."""
     moment = str(int(time.time() if at is None else at))
     digest = hmac.new(secret.encode(), f"v0:{moment}:{body}".encode(), hashlib.sha256).hexdigest()
     return {"X-Slack-Request-Timestamp": moment, "X-Slack-Signature": f"v0={digest}"}

@@ -127,7 +127,7 @@ class Sockets:
         return [link for link in self.links if not link.leaving]
 
     async def send(self, delivery: Delivery) -> str:
-        """Send an envelope over one of the connections, in turn; where there is none, wait a little for one."""
+        """Send an envelope over the connections in turn; without any, wait a little for one."""
         timeout = asyncio.ensure_future(self.clock.sleep(self.ack_seconds))
         try:
             while not self._open() and not timeout.done():
@@ -158,7 +158,7 @@ class Sockets:
         self.notify()
 
     def deafen(self, how: Deafness = "silent") -> None:
-        """Let the connections that there are go deaf; new ones hear."""
+        """Let the present connections go deaf; new ones hear."""
         for link in self.links:
             link.deaf = how
 
@@ -182,7 +182,7 @@ class Sockets:
             await link.socket.close()
 
     async def cut(self) -> None:
-        """End all connections without a word."""
+        """Cut all connections."""
         for link in list(self.links):
             abort(link.socket)
             await link.closed.wait()

@@ -160,11 +160,11 @@ class State:
         return next(self._numbers)
 
     def ts(self) -> str:
-        """Return a timestamp that none had before."""
+        """Return a new timestamp."""
         return f"{int(self.clock.now())}.{self.number():06}"
 
     def dm(self, user: str) -> Channel:
-        """Return the bot's DM with somebody, open or opened now."""
+        """Return the bot's DM with a user, opened if needed."""
         made = Channel(f"D{user}", "", "dm", {user, BOT})
         return self.channels.setdefault(made.id, made)
 
@@ -173,12 +173,12 @@ class State:
         return message
 
     def thread(self, channel: str, root: str) -> list[Message]:
-        """Return a root and its replies that everybody sees, oldest first."""
+        """Return a root and its public replies, oldest first."""
         found = [one for one in self._here(channel) if one.root == root]
         return [one for one in found if not one.only]
 
     def top(self, channel: str) -> list[Message]:
-        """Return what everybody sees in a channel outside of threads, oldest first."""
+        """Return the public messages of a channel outside of threads, oldest first."""
         return [one for one in self._here(channel) if (not one.thread or one.broadcast) and not one.only]
 
     def _here(self, channel: str) -> Iterator[Message]:
@@ -186,12 +186,11 @@ class State:
         return (one for (where, _), one in self.messages.items() if where == channel)
 
     def ours(self) -> list[Message]:
-        """Return what the bot wrote and is there, oldest first."""
         return [one for one in self.messages.values() if one.user == BOT]
 
 
 def make_state(clock: Clock) -> State:
-    """Return a workspace with three people and an admin, three channels of theirs, and one of each other kind."""
+    """Return a workspace with three users and an admin, three channels, and one of each other kind."""
     state = State(clock)
     names = {"U1": "ana", "U2": "ben", "U3": "cleo", "U9": "admin", "UX": "xenia"}
     for user, name in names.items():

@@ -25,7 +25,7 @@ _SIGNS = {"pending": "○", "in_progress": "◌", "complete": "✓", "error": "�
 
 
 def transcript(state: State, channel: str, by: str) -> str:
-    """Return all that somebody sees of a channel now, its threads opened."""
+    """Return all that a user sees of a channel now, with its threads opened."""
     place = state.channels[channel]
     if by not in place.members:
         return ""
@@ -71,7 +71,6 @@ _PRESSED = {"actions", "context_actions"}
 
 
 def said(message: Message, state: State) -> list[str]:
-    """Return the lines of a message."""
     lines = list(_streamed(message, state)) if message.stream else []
     lines += [line for block in message.blocks for line in _block(block, state)]
     if message.markdown:
@@ -82,7 +81,7 @@ def said(message: Message, state: State) -> list[str]:
 
 
 def words(message: Message, state: State) -> str:
-    """Return what a message says, without what can be pressed, signs and rules."""
+    """Return the words of a message, without buttons, signs and rules."""
     plain = copy.deepcopy(message)
     plain.blocks = _unpressed(plain.blocks)
     if plain.stream:
@@ -217,7 +216,6 @@ def _markdown(text: str, state: State) -> list[str]:
 
 
 def modal(view: View, state: State) -> str:
-    """Return what somebody sees of a modal."""
     lines = [f"= {view.body['title']['text']} ="] if "title" in view.body else ["= Home ="]
     lines += [line for block in view.body["blocks"] for line in _block(block, state)]
     lines += [f"! {error}" for error in view.errors.values()]

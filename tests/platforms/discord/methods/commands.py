@@ -119,7 +119,6 @@ def _ours(call: Call) -> None:
 
 
 def overwrite(discord: Any, call: Call) -> Answer:
-    """Register these commands, and no others."""
     _ours(call)
     given = [] if call.body is None else call.body
     if wrongs := list(_all(given, ())):
@@ -138,7 +137,6 @@ def _made(discord: Any, body: dict[str, Any], before: dict[tuple[int, str], str]
 
 
 def listed(discord: Any, call: Call) -> Answer:
-    """Return the commands."""
     _ours(call)
     return Answer(discord.state.commands)
 

@@ -28,7 +28,6 @@ _FLAGS = EPHEMERAL | SUPPRESS_EMBEDS | SILENT | V2
 
 
 def callback(discord: Any, call: Call) -> Answer:
-    """Answer an interaction for the first time."""
     found: Interaction | None = discord.state.interactions.get(call["interaction"])
     late = found and discord.clock.now() > found.at + discord.ack_seconds
     if found is None or found.token != call["token"] or (late and not found.acked):
@@ -129,7 +128,7 @@ def _message(discord: Any, call: Call) -> Message:
 
 
 def follow_up(discord: Any, call: Call) -> Answer:
-    """Write once more in answer; the first after a deferral fills in what was put off."""
+    """Post one more response; the first after a deferral fills it."""
     found = _found(discord, call)
     waiting = discord.state.messages.get(found.original)
     if waiting and waiting.flags & LOADING:
@@ -145,7 +144,6 @@ def follow_up(discord: Any, call: Call) -> Answer:
 
 
 def edit(discord: Any, call: Call) -> Answer:
-    """Change what was answered."""
     message = _message(discord, call)
     if message.flags & LOADING:
         checked(call.body, EDIT_BODY, new=is_new(call.body))
@@ -163,12 +161,10 @@ def _filled(discord: Any, message: Message, given: Any) -> Message:
 
 
 def get(discord: Any, call: Call) -> Answer:
-    """Return what was answered."""
     return Answer(discord.json(_message(discord, call)))
 
 
 def delete(discord: Any, call: Call) -> Answer:
-    """Take away what was answered."""
     discord.remove(_message(discord, call))
     return NOTHING
 

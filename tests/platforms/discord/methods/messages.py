@@ -20,7 +20,7 @@ from tests.platforms.discord.state import BOT, SILENT, SUPPRESS_EMBEDS, V2, Chan
 
 
 def create(discord: Any, call: Call) -> Answer:
-    """Write a message; of two with the same enforced nonce the first is returned."""
+    """Post a message. Of two with the same enforced nonce the first is returned."""
     channel = writable(discord, call["channel"])
     body = checked(call.body, CREATE, new=is_new(call.body))
     if earlier := discord.earlier(body):
@@ -35,7 +35,6 @@ def create(discord: Any, call: Call) -> Answer:
 
 
 def fill(message: Message, body: Any) -> None:
-    """Let a message say what a body says, and leave what it does not speak of."""
     for name in ("content", "components"):
         if name in body:
             setattr(message, name, body[name] or ("" if name == "content" else []))
@@ -61,7 +60,6 @@ def _refer(discord: Any, channel: Channel, message: Message, reference: Any) -> 
 
 
 def edit(discord: Any, call: Call) -> Answer:
-    """Change a message of the bot's."""
     channel = visible(discord, call["channel"])
     message = message_in(discord, channel, call["message"])
     if message.user != BOT:
@@ -89,7 +87,6 @@ def rewrite(discord: Any, message: Message, given: Any) -> Message:
 
 
 def delete(discord: Any, call: Call) -> Answer:
-    """Delete a message: one's own, or as one who may manage messages."""
     channel = visible(discord, call["channel"])
     message = message_in(discord, channel, call["message"])
     not_archived(channel)
@@ -100,7 +97,6 @@ def delete(discord: Any, call: Call) -> Answer:
 
 
 def one(discord: Any, call: Call) -> Answer:
-    """Return a message."""
     channel = visible(discord, call["channel"])
     if not readable(discord, channel):
         raise refusal(50013)

@@ -12,19 +12,17 @@ _DM = fields({"recipient_id": snowflake})
 
 
 def me(discord: Any, _: Call) -> Answer:
-    """Return the bot itself."""
     return Answer({**user_json(discord.state, BOT), "verified": True, "mfa_enabled": True, "flags": 0})
 
 
 def user(discord: Any, call: Call) -> Answer:
-    """Return a user."""
     if call["user"] not in discord.state.users:
         raise refusal(10013)
     return Answer(user_json(discord.state, call["user"]))
 
 
 def open_dm(discord: Any, call: Call) -> Answer:
-    """Open a DM; whether anybody takes it is told when something is sent."""
+    """Open a DM. Whether the user takes DMs is checked when one is sent."""
     other = str(check(call.body, _DM)["recipient_id"])
     if other not in discord.state.users:
         raise refusal(10013)
@@ -34,7 +32,6 @@ def open_dm(discord: Any, call: Call) -> Answer:
 
 
 def application(discord: Any, _: Call) -> Answer:
-    """Return the application, as its owner registered it."""
     body = {"id": APP, "name": "Footnote", "description": "", "icon": None, "bot_public": True, "rpc_origins": []}
     body |= {"bot_require_code_grant": False, "owner": user_json(discord.state, "109"), "verify_key": "0" * 64}
     body |= {"team": None, "flags": discord.gateway.flags, "interactions_endpoint_url": None}
@@ -51,12 +48,10 @@ def _guild(discord: Any, call: Call) -> Guild:
 
 
 def guild(discord: Any, call: Call) -> Answer:
-    """Return a guild."""
     return Answer(guild_json(discord.state, _guild(discord, call)))
 
 
 def guilds(discord: Any, _: Call) -> Answer:
-    """Return the guilds that the bot is in."""
     ours = [one for one in discord.state.guilds.values() if BOT in one.members]
     shown = ("id", "name", "features", "icon", "banner")
     named = [{name: guild_json(discord.state, one)[name] for name in shown} for one in ours]
@@ -64,20 +59,17 @@ def guilds(discord: Any, _: Call) -> Answer:
 
 
 def channels(discord: Any, call: Call) -> Answer:
-    """Return a guild's channels."""
     here = _guild(discord, call).id
     found = [one for one in discord.state.channels.values() if one.guild == here and not one.is_thread]
     return Answer([channel_json(discord.state, one) for one in found])
 
 
 def roles(discord: Any, call: Call) -> Answer:
-    """Return a guild's roles."""
     found = _guild(discord, call)
     return Answer([role_json(discord.state, found.id, one) for one in found.roles])
 
 
 def member(discord: Any, call: Call) -> Answer:
-    """Return a member of a guild."""
     found = _guild(discord, call)
     if call["user"] not in discord.state.users:
         raise refusal(10013)
@@ -87,7 +79,6 @@ def member(discord: Any, call: Call) -> Answer:
 
 
 def active_threads(discord: Any, call: Call) -> Answer:
-    """Return a guild's threads that are not archived."""
     here = _guild(discord, call).id
     found = [one for one in discord.state.channels.values() if one.guild == here and one.is_thread]
     shown = [channel_json(discord.state, one) for one in found if not one.archived and discord.sees(one)]

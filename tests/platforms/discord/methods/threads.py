@@ -25,12 +25,10 @@ _CHANGE = fields({}, {**_LIFE, "name": _NAME, "archived": boolean, "locked": boo
 
 
 def get(discord: Any, call: Call) -> Answer:
-    """Return a channel."""
     return Answer(channel_json(discord.state, visible(discord, call["channel"])))
 
 
 def from_message(discord: Any, call: Call) -> Answer:
-    """Begin a thread at a message; its id is the message's."""
     channel = visible(discord, call["channel"])
     message = message_in(discord, channel, call["message"])
     body = check(call.body, _FROM)
@@ -55,7 +53,6 @@ def _begun(discord: Any, channel: Channel, thread: str, kind: int, body: Any) ->
 
 
 def change(discord: Any, call: Call) -> Answer:
-    """Change a thread: its owner may, and who manages threads."""
     channel = visible(discord, call["channel"])
     if not channel.is_thread:
         raise refusal(50013)

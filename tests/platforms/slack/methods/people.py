@@ -28,7 +28,6 @@ def _user(slack: Any, call: Call) -> dict[str, Any]:
 
 
 def user_json(user: User) -> dict[str, Any]:
-    """Return a person as users.info has them."""
     return {
         "id": user.id,
         "team_id": user.team,
