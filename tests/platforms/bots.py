@@ -156,7 +156,7 @@ async def bot_in(
 
 
 async def eventually(holds: Callable[[], object]) -> None:
-    """Wait for something that the server is not told of."""
+    """Wait for something that happens outside of the server."""
     async with asyncio.timeout(60):
         while not holds():  # noqa: ASYNC110
             await asyncio.sleep(0.005)

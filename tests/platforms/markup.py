@@ -3,7 +3,7 @@
 Every way of decoding it is tried, and all that could ping or link is counted. Stricter than `reading`, which says what
 today's clients do.
 
-A joiner or a zero-width space is a character like any other to a client, so it parts what it stands between.
+A joiner or a zero-width space is a character like any other to a client, so it separates its neighbours.
 """
 
 import re
@@ -33,7 +33,7 @@ _OWN_MARKDOWN = re.compile(r"(?<!\\)\[((?:\\.|[^\\\[\]])*)\]\(<?(https?://[!-'*-
 
 
 def pings(payload: str) -> list[str]:
-    """Return all that could ping somebody or stand for something else than its words."""
+    """Return all that could ping a user or be replaced by something else."""
     return [found[0] for text in _decodings(_without_links(payload)) for found in _PING.finditer(text)]
 
 
@@ -64,7 +64,7 @@ def discord_words(payload: str) -> str:
 
 
 def _without_links(payload: str) -> str:
-    """Leave labels where they are, for they are somebody's text; two links may not be taken for one."""
+    """Leave labels where they are, for they are other people's text; two links may not be taken for one."""
     labels = _OWN_SLACK.sub(lambda found: f" {found[2]} ", payload)
     return _OWN_MARKDOWN.sub(lambda found: f" {found[1]} ", labels)
 

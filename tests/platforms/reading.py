@@ -1,7 +1,7 @@
-"""What a client makes of what was posted: what it shows as plain text, whom it pings, where it links. Strict.
+"""Posted text as a client reads it: plain text, pings and links. Strict.
 
 Where a client's behaviour depends on a setting or a version, the worse is taken: code is read as if it were text, and
-an escaped mention that still notifies somebody is a mention. Written from the platforms' documents alone, knowing
+an escaped mention that still notifies a user is a mention. Written from the platforms' documents alone, knowing
 nothing of how this project escapes.
 """
 

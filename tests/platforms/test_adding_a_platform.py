@@ -1,4 +1,4 @@
-"""The guide to platforms is held to the code: what it tells to write is installed, served, and asked."""
+"""The platform that the guide describes is installed, served, and asked."""
 
 import os
 import re
@@ -20,7 +20,7 @@ def blocks(language: str) -> list[str]:
 
 
 def install(folder: Path) -> None:
-    """Write what the guide tells to write, as pip leaves it in the folder of packages."""
+    """Write the package of the guide as pip installs it."""
     project = tomllib.loads(blocks("toml")[0])
     (package,) = project["tool"]["setuptools"]["packages"]
     (folder / package).mkdir(parents=True)
@@ -49,7 +49,7 @@ def test_platform_of_the_guide_answers_those_who_may_read(tmp_path: Path) -> Non
     (tmp_path / "footnote.toml").write_text(blocks("toml")[1] + "[http]\nport = 0\n", encoding="utf-8")
     (tmp_path / "pages").mkdir()
     (tmp_path / "pages" / "light.md").write_text(f"# Skarholm lighthouse\n\n{ANSWERS[BUILT]}\n", encoding="utf-8")
-    for channel in ("office", "street"):
+    for channel in ("office", "quay"):
         (tmp_path / "shared" / channel).mkdir(parents=True)
         (tmp_path / "shared" / channel / "lighthouse.txt").write_text(BUILT, encoding="utf-8")
     environment = {
@@ -61,18 +61,18 @@ def test_platform_of_the_guide_answers_those_who_may_read(tmp_path: Path) -> Non
     subprocess.run(ingest, cwd=tmp_path, env=environment, check=True, capture_output=True)
     with subprocess.Popen([sys.executable, "-m", "bot", "serve"], cwd=tmp_path, env=environment) as server:
         try:
-            answers = {channel: wait_for(tmp_path / "shared" / channel, server) for channel in ("office", "street")}
+            answers = {channel: wait_for(tmp_path / "shared" / channel, server) for channel in ("office", "quay")}
         finally:
             server.send_signal(signal.SIGTERM)
 
     assert server.returncode == 0
     assert f"{ANSWERS[BUILT]}" in answers["office"]
     assert "[1] Skarholm lighthouse" in answers["office"]
-    assert ANSWERS[BUILT] not in answers["street"]
+    assert ANSWERS[BUILT] not in answers["quay"]
 
 
 def wait_for(channel: Path, server: "subprocess.Popen[bytes]") -> str:
-    """Return what stands in the answer when it is whole."""
+    """Return the answer when it is final."""
     answer, last, until = channel / "lighthouse.answer.txt", "", time.monotonic() + 60
     while time.monotonic() < until and server.poll() is None:
         now = answer.read_text("utf-8") if answer.exists() else ""

@@ -1,4 +1,4 @@
-"""A page that an answer cites changes: who is told that the answer no longer holds, where, and how often."""
+"""A page that an answer cites changes: notes and digests that the answer no longer holds."""
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -48,8 +48,8 @@ class Watch:
     def restart(self) -> None:
         self._recheck.clear()
 
-    async def told(self) -> list[str]:
-        """Return how anybody was told, in order."""
+    async def notified(self) -> list[str]:
+        """Return the ways of notification, in order."""
         entries = await self.entries()
         return [body["told"] for body in entries if body.get("told") and body.get("state") != "begun"]
 
@@ -77,7 +77,7 @@ async def test_admins_get_one_digest_a_day(bot: Bot) -> None:
     for question in (BUILT, MADE):
         await answered(bot, question)
     await watch.look()
-    assert await watch.told() == []
+    assert await watch.notified() == []
 
     await watch.look(CHANGED)
     await watch.look()
@@ -92,7 +92,7 @@ async def test_admins_get_one_digest_a_day(bot: Bot) -> None:
     await watch.look(hours=24)
 
     assert len(bot.posted(2)) == 2
-    assert await watch.told() == ["digest", "digest"]
+    assert await watch.notified() == ["digest", "digest"]
     found = [one for body in await watch.entries() for one in body.get("lost", ())]
     assert [(one["text"], one["now"], one["removed"]) for one in found] == [
         (ANSWERS[BUILT], LATER, False),
@@ -110,7 +110,7 @@ async def test_answer_gets_one_note_beneath_it(bot: Bot) -> None:
         await watch.look(CHANGED)
         watch.restart()
 
-    assert await watch.told() == ["note"]
+    assert await watch.notified() == ["note"]
     (note,) = bot.posted()[before:]
     assert all(part in note for part in (BUILT, ANSWERS[BUILT], LATER, "Skarholm lighthouse"))
     assert bot.workspace.find_thread(note) == asks
@@ -158,7 +158,7 @@ async def test_note_shows_nothing_that_may_not_be_read(bot: Bot, withdraw: Any) 
     await watch.look(CHANGED)
 
     assert bot.posted() == before
-    assert set(await watch.told()) <= {"nobody"}
+    assert set(await watch.notified()) <= {"nobody"}
 
 
 @pytest.mark.parametrize("bot", TESTED[1:], indirect=True)
@@ -170,7 +170,7 @@ async def test_private_answer_gets_no_note(bot: Bot) -> None:
     await watch.look(CHANGED)
 
     assert LATER not in "".join(bot.posted())
-    assert await watch.told() == ["nobody"]
+    assert await watch.notified() == ["nobody"]
 
 
 @pytest.mark.parametrize("failure", ["limited", "lost"])
@@ -195,9 +195,9 @@ async def test_notes_are_limited_per_day(bot: Bot) -> None:
         await answered(bot, question)
     await watch.look(BOTH)
     await watch.look()
-    assert await watch.told() == ["note"]
+    assert await watch.notified() == ["note"]
     await watch.look(hours=25)
-    assert await watch.told() == ["note", "note"]
+    assert await watch.notified() == ["note", "note"]
 
 
 @pytest.mark.parametrize("bot", ["mattermost"], indirect=True)
@@ -211,7 +211,7 @@ async def test_nightly_changes_are_reported_after_the_refresh(bot: Bot) -> None:
     assert await watch.entries() == []
     await leases.release(NIGHT_LEASE, "me")
     await watch.look()
-    assert await watch.told() == ["digest"]
+    assert await watch.notified() == ["digest"]
 
 
 @pytest.mark.parametrize("record", [{"recheck": "off"}, {"recheck": "note", "recheck_days": 0}])

@@ -13,7 +13,7 @@ from tests.platforms.test_changed_citations import CHANGED, Watch, answered
 
 
 async def erase(bot: Bot, person: int = 0) -> int:
-    """Erase what somebody asked, as the command does beside the bot; return how many messages are to go."""
+    """Erase the questions of a user, as the command does; return how many messages are to be removed."""
     assert bot.app
     erasure, target = RecordErasure(bot.app.manifest.database), ErasureTarget(person=bot.user_id(person))
     planned = await erasure.plan(target, messages=True)

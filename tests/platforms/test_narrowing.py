@@ -1,4 +1,4 @@
-"""A channel's scope is narrowed while an answer is on its way: nobody reads there any more what may not be read."""
+"""A channel's scope is narrowed while an answer is in progress: nothing is shown there that may not be read."""
 
 from storage.types import EntryKind
 from tests.platforms.bots import Bot, text

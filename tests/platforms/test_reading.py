@@ -4,6 +4,8 @@ import pytest
 
 from tests.platforms.reading import Reading, discord, slack
 
+pytestmark = pytest.mark.fakes
+
 
 @pytest.mark.parametrize(
     ("text", "expected"),

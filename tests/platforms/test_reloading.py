@@ -36,7 +36,7 @@ Scope = frozenset[str]
 
 @dataclass
 class Office:
-    """A bot on a workspace whose settings stand in a file, and what may be read there by them."""
+    """A bot whose settings are in a file, and what may be read by them."""
 
     workspace: Workspace
     app: App
@@ -116,17 +116,17 @@ async def test_settings_reload_under_load_loses_and_leaks_nothing(office: Office
     changing.set()
     await asyncio.gather(*loading)
 
-    stand = 0
+    count = 0
     for asks, version in office.asked.items():
         answer = office.workspace.answer(asks)
-        said, stand = text(answer), stand + len(answer)
+        said, count = text(answer), count + len(answer)
         assert said.count("vaults of zebra") <= 1
         # What was narrowed twice while it was being answered is to be asked again.
         assert find_corpora(said) in office.scopes[version:] or said == translate("desk_narrowed", "en")
     rows = [await office.row(asks) for asks in office.asked]
     assert {(row.state, row.outcome) for row in rows if row} == {("done", "delivered")}
     assert len(rows) == len({row.turn_id for row in rows if row}) > CHANGES
-    assert len(office.workspace.seen(office.workspace.channels[0], by=office.workspace.users[0])) == stand
+    assert len(office.workspace.seen(office.workspace.channels[0], by=office.workspace.users[0])) == count
 
 
 async def test_turn_keeps_its_scope_without_what_was_withdrawn(office: Office) -> None:

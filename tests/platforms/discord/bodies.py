@@ -75,8 +75,11 @@ def _objections(body: Any, shape: Check, *, new: bool) -> Iterator[Wrong]:
     if body.get("components") is not None:
         yield from components.message(body["components"], new=new)
     if new and body.get("content"):
-        message = "The 'content' field cannot be used when using MessageFlags.IS_COMPONENTS_V2"
-        yield Wrong(("content",), "MESSAGE_CANNOT_USE_LEGACY_FIELDS_WITH_COMPONENTS_V2", message)
+        yield Wrong(
+            ("content",),
+            "MESSAGE_CANNOT_USE_LEGACY_FIELDS_WITH_COMPONENTS_V2",
+            "The 'content' field cannot be used when using MessageFlags.IS_COMPONENTS_V2",
+        )
 
 
 def not_empty(content: Any, parts: Any) -> None:

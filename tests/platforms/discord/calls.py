@@ -1,4 +1,4 @@
-"""A request to the API: which route, with what, by whom; and what it is answered with."""
+"""A request to the API, its route, and its response."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ class Call:
 
     route: "Route"
     names: Mapping[str, str]
-    """What stands in the path."""
+    """The values in the path."""
     query: Mapping[str, str]
     body: Any = None
 

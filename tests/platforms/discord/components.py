@@ -48,8 +48,11 @@ def _button(value: Any, path: Path) -> Iterator[Wrong]:
     if needs not in value:
         yield required((*path, needs))
     if not_so in value:
-        message = "A custom id and url cannot both be specified"
-        yield Wrong((*path, not_so), "BUTTON_COMPONENT_CUSTOM_ID_URL_MUTUALLY_EXCLUSIVE", message)
+        yield Wrong(
+            (*path, not_so),
+            "BUTTON_COMPONENT_CUSTOM_ID_URL_MUTUALLY_EXCLUSIVE",
+            "A custom id and url cannot both be specified",
+        )
     if not value.get("label") and not value.get("emoji"):
         yield Wrong(path, "BUTTON_COMPONENT_INVALID", "A button must have a label or emoji")
 
@@ -112,11 +115,17 @@ def message(components: Any, *, new: bool) -> Iterator[Wrong]:
     where = ("components",)
     found = list(nested(components, where))
     if new and len(found) > limits.COMPONENTS:
-        message = f"Must be between 1 and {limits.COMPONENTS} in length. {len(found)} components in all."
-        yield Wrong(where, "COMPONENT_MAX_TOTAL_COMPONENTS_EXCEEDED", message)
+        yield Wrong(
+            where,
+            "COMPONENT_MAX_TOTAL_COMPONENTS_EXCEEDED",
+            f"Must be between 1 and {limits.COMPONENTS} in length. {len(found)} components in all.",
+        )
     if sum(map(units, texts(components))) > limits.COMPONENTS_TEXT:
-        told = f"Components displayable text size exceeds maximum size of {limits.COMPONENTS_TEXT}"
-        yield Wrong(where, "COMPONENT_DISPLAYABLE_TEXT_SIZE_EXCEEDED", told)
+        yield Wrong(
+            where,
+            "COMPONENT_DISPLAYABLE_TEXT_SIZE_EXCEEDED",
+            f"Components displayable text size exceeds maximum size of {limits.COMPONENTS_TEXT}",
+        )
     yield from (_NEW if new else _LEGACY)(components, where)
     yield from _unique(found)
 

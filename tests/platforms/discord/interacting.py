@@ -22,7 +22,7 @@ def hand_out(
     ours = BOT in (state.guilds[place.guild].members if place.guild else place.members)
     body = interaction_json(state, made, installed="" if ours else user)
     # For their users' installations, interactions go where DMs go.
-    made.told = discord.gateway.tell("INTERACTION_CREATE", lambda _: body, guild=place.guild if ours else "")
+    made.sessions = discord.gateway.tell("INTERACTION_CREATE", lambda _: body, guild=place.guild if ours else "")
     return made
 
 
@@ -97,6 +97,6 @@ def _filled(one: dict[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
     body = {"type": one["type"], "id": one.get("id", 0), "custom_id": one["custom_id"]}
     if one["type"] != 4:
         return {**body, "values": value or []}
-    assert len(value) <= one.get("max_length", 4_000), "a client lets nobody type more"
-    assert value or not one.get("required", True), "a client lets nobody leave that out"
+    assert len(value) <= one.get("max_length", 4_000), "a client takes no longer text"
+    assert value or not one.get("required", True), "a client requires this field"
     return {**body, "value": value}

@@ -27,8 +27,11 @@ def allowed_mentions(value: Any, path: Path) -> Iterator[Wrong]:
     yield from _FIELDS(value, path)
     for name in ("users", "roles"):
         if isinstance(value, dict) and value.get(name) and name in value.get("parse", ()):
-            message = f'parse:["{name}"] and {name}: [ids...] are mutually exclusive.'
-            yield Wrong(path, "MESSAGE_ALLOWED_MENTIONS_PARSE_EXCLUSIVE", message)
+            yield Wrong(
+                path,
+                "MESSAGE_ALLOWED_MENTIONS_PARSE_EXCLUSIVE",
+                f'parse:["{name}"] and {name}: [ids...] are mutually exclusive.',
+            )
 
 
 def ping(state: State, message: Message, allowed: Mapping[str, Any] | None) -> None:

@@ -134,7 +134,7 @@ class People:
         self._discord.state.tokens.clear()
         await self._discord.gateway.close(4004)
 
-    # Interactions: each is told to the bot, and returned.
+    # Interactions.
 
     async def command(self, name: str, *, user: str = "101", channel: str = "201", **options: Any) -> Interaction:
         """Use a registered slash command; `options` by name, subcommands separated by spaces in `name`."""
@@ -152,9 +152,9 @@ class People:
     ) -> Interaction:
         """Press a button of a message that the user sees."""
         found = self.find(message)
-        assert found.only in {"", user}, "nobody presses what they do not see"
+        assert found.only in {"", user}, "the user does not see this message"
         (one,) = [one for _, one in nested(found.components) if one.get("custom_id") == custom_id]
-        assert not one.get("disabled"), "nobody presses what is disabled"
+        assert not one.get("disabled"), "the button is disabled"
         data = {"custom_id": custom_id, "component_type": one["type"], "id": one["id"]}
         data |= {"values": chosen or []} if one["type"] != 2 else {}
         return interacting.hand_out(self._discord, 3, user, found.channel, data, message=message)

@@ -26,7 +26,7 @@ class Rates:
 
     clock: Clock
     pace: float = 1.0
-    """How many of the server's seconds pass in one of the client's: it is told to wait in its own."""
+    """How many of the server's seconds pass in one of the client's, in which waits are given."""
     per_route: dict[str, tuple[int, float]] = field(default_factory=dict)
     """By a route's name, what tests set instead of its own."""
     everywhere: int = limits.GLOBAL

@@ -110,7 +110,7 @@ class FakeDiscord(FakeServer):
         return message
 
     def changed(self, message: Message, allowed: Mapping[str, Any] | None = None) -> None:
-        """Send the event that a message was changed. It notifies nobody again, but may unfurl new addresses."""
+        """Send the event that a message was changed. It notifies no user again, but may unfurl new addresses."""
         before = message.notified
         ping(self.state, message, allowed)
         message.notified = before
@@ -178,8 +178,8 @@ async def serve(
     """Serve until the block is left.
 
     `leisure`: how many times longer than on Discord an interaction waits for its answer, so that a fast clock does not
-    hurry the machine. `pace`: how many of the clock's seconds pass in one of the client's, which is told to wait in its
-    own; a client that waits by the server's clock has the same ones.
+    hurry the machine. `pace`: how many of the clock's seconds pass in one of the client's, in which waits are given; a
+    client that waits by the server's clock has the same ones.
     """
     clock = clock or FastClock()
     discord = FakeDiscord(clock=clock, state=state or make_state(clock), rates=Rates(clock, pace))

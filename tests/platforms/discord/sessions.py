@@ -34,7 +34,7 @@ class Link:
             payload = await self._out.get()
             try:
                 await self.socket.send_str(json.dumps(payload))
-                # Whoever answers this has read what came before it.
+                # An answered ping shows that all before it was read.
                 await self.socket.ping(str(payload.get("s") or 0).encode())
             except ConnectionError:
                 return
@@ -42,7 +42,7 @@ class Link:
 
 @dataclass
 class Session:
-    """What a client is told, in order, over one connection after another."""
+    """The events of a client, in order, over one connection after another."""
 
     id: str
     shard: tuple[int, int]

@@ -1,4 +1,4 @@
-"""What JSON may look like, in small parts that are put together: each finds what Discord would object to.
+"""Checks of JSON, in small parts that are combined: each finds what Discord would object to.
 
 Lengths are counted as UTF-16 does, which is never less than Discord's count. Fields that are not known are refused,
 where Discord mostly passes over them.
@@ -11,7 +11,7 @@ from tests.platforms.discord.refusing import Wrong
 
 Path = tuple[str, ...]
 Check = Callable[[Any, Path], Iterator[Wrong]]
-"""Given a value and where it stands, it yields what is wrong."""
+"""Given a value and its path, it yields what is wrong."""
 
 
 def units(text: str) -> int:
@@ -121,8 +121,7 @@ def typed(kinds: Mapping[int, Check]) -> Check:
             yield required((*path, "type"))
         elif kind not in kinds:
             known = ", ".join(map(str, kinds))
-            message = f'Value of field "type" must be one of ({known}).'
-            yield Wrong((*path, "type"), "UNION_TYPE_CHOICES", message)
+            yield Wrong((*path, "type"), "UNION_TYPE_CHOICES", f'Value of field "type" must be one of ({known}).')
         else:
             yield from kinds[kind](value, path)
 

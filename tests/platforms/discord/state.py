@@ -14,7 +14,7 @@ BOT, OTHER_BOT, APP = "501", "502", "601"
 """The bot's user and its application have different ids, as those of older apps have."""
 BOT_TOKEN = "FAKE.BOT.TOKENNEVERLOGGED"
 SECRETS = (BOT_TOKEN, "FAKEINTERACTIONNEVERLOGGED")
-"""Whoever finds one of these in a log has found a leak; the last stands in interactions' tokens."""
+"""A log that contains one of these has leaked; the last is in the tokens of interactions."""
 VIEW, SEND, MANAGE_MESSAGES, EMBED, HISTORY = 1 << 10, 1 << 11, 1 << 13, 1 << 14, 1 << 16
 MENTION_EVERYONE, ADMINISTRATOR, REACT = 1 << 17, 1 << 3, 1 << 6
 USE_COMMANDS, MANAGE_THREADS, PUBLIC_THREADS, PRIVATE_THREADS = 1 << 31, 1 << 34, 1 << 35, 1 << 36
@@ -24,7 +24,7 @@ USUAL = VIEW | SEND | EMBED | HISTORY | REACT | USE_COMMANDS | PUBLIC_THREADS | 
 """The rights of everybody by default."""
 EPOCH = 1_420_070_400_000
 STARTER = 21
-"""The type of the message in a thread that stands for the one that it was begun at."""
+"""The type of the message in a thread that represents the one where it was started."""
 TEXT, DM, NEWS_THREAD, THREAD, PRIVATE_THREAD, FORUM = 0, 1, 10, 11, 12, 15
 SUPPRESS_EMBEDS, EPHEMERAL, LOADING, HAS_THREAD, SILENT, V2 = 1 << 2, 1 << 6, 1 << 7, 1 << 5, 1 << 12, 1 << 15
 
@@ -141,8 +141,8 @@ class Interaction:
     """The id of the message that `@original` is."""
     follow_ups: int = 0
     modal: dict[str, Any] | None = None
-    told: int = 0
-    """How many sessions of the bot were told."""
+    sessions: int = 0
+    """How many sessions of the bot got its event."""
 
 
 @dataclass
@@ -187,7 +187,7 @@ class State:
         return sorted(found, key=lambda one: int(one.id))
 
     def start(self, thread: Channel) -> None:
-        """Put into a thread the message that stands for the one where it was started."""
+        """Put into a thread the message that represents the one where it was started."""
         root = self.messages[thread.id]
         reference = {"message_id": root.id, "channel_id": root.channel, "guild_id": thread.guild}
         starter = Message(self.snowflake(), thread.id, root.user, kind=STARTER, reference=reference)

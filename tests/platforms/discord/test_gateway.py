@@ -36,18 +36,12 @@ async def test_many_commands_are_stored_and_deferred_in_time(bot: Bot) -> None:
     for _ in range(ASKED):
         used.append(await bot.people.command("ask", question=BUILT, private=True))
         await bot.server.until(lambda: used[-1].acked)
-    deferred = {one.names["interaction"]: one for one in bot.server.calls("callback")}
-    waits, burst_waits = (sorted((deferred[one.id].at - one.at) / SPEED for one in many) for many in (used, burst))
     stored = [await bot.app.queue.by_key(f"discord:interaction/{one.id}") for one in (*burst, *used)]
-    late, crowded = (1000 * many[int(ASKED * 0.99)] for many in (waits, burst_waits))
-    print(f"\ndeferred within {late:.0f} ms (p99 of {ASKED}, with {ASKED} and more in flight)")  # noqa: T201
-    print(f"deferred within {crowded:.0f} ms (p99 of {ASKED}, all in the same moment)")  # noqa: T201
     await bot.system.open(BUILT)
     await bot.server.until(lambda: all(_answered(bot, one) for one in (*burst, *used)), seconds=30)
     await bot.stop()
 
     assert all(len(_answers(bot, one)) == 1 for one in (*burst, *used))
-    assert len(waits) == len(burst_waits) == ASKED
     assert all(stored)
     assert bot.server.refused == []
 
@@ -162,7 +156,7 @@ def _answers(bot: Bot, used: Interaction) -> list[str]:
 
 
 def _answered(bot: Bot, used: Interaction) -> bool:
-    """Return whether a command's answer stands there as it stays."""
+    """Return whether a command's answer is final."""
     return any(ANSWERS[BUILT] in one and "footnote:evidence" in one for one in _answers(bot, used))
 
 

@@ -122,7 +122,7 @@ class DiscordWorkspace(Workspace):
 
     @property
     def pending(self) -> int:
-        used = [one for one in self.server.state.interactions.values() if one.told]
+        used = [one for one in self.server.state.interactions.values() if one.sessions]
         open_yet = sum(not one.acked and not self.server.too_late(one) for one in used)
         deferred = sum(bool(one.flags & LOADING) for one in self.server.state.ours())
         return len(self._presses) + self.unread + open_yet + deferred

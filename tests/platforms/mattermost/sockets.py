@@ -45,7 +45,7 @@ class Sockets:
     """The bot's connections."""
 
     def __init__(self, state: State, notify: Callable[[], None]) -> None:
-        self._world, self._notify = state, notify
+        self._state, self._notify = state, notify
         self.links: dict[str, Link] = {}
         self.resumed, self.greeted = 0, 0
         self.bare = False
@@ -59,7 +59,7 @@ class Sockets:
 
     def tell(self, event: str, data: dict[str, Any], channel: str, *, by: str) -> None:
         """Send an event to the bot, if it may know of it."""
-        if not channel or BOT in self._world.channels[channel].members:
+        if not channel or BOT in self._state.channels[channel].members:
             for link in self.links.values():
                 link.tell(event, data, channel, own=by == BOT)
         self._notify()
@@ -82,8 +82,8 @@ class Sockets:
 
     async def connect(self, request: web.Request) -> web.StreamResponse:
         """Serve a connection, which authenticates by its header or by a challenge."""
-        told = request.headers.get("Authorization", "") if not self.bare else ""
-        known = told.removeprefix("Bearer ") in self._world.tokens
+        header = request.headers.get("Authorization", "") if not self.bare else ""
+        known = header.removeprefix("Bearer ") in self._state.tokens
         socket = web.WebSocketResponse(autoping=False)
         await socket.prepare(request)
         if not known and not await self._challenged(socket):
@@ -110,15 +110,15 @@ class Sockets:
 
     async def _challenged(self, socket: web.WebSocketResponse) -> bool:
         frame = await socket.receive(timeout=60)
-        told = json.loads(frame.data) if frame.type is WSMsgType.TEXT else {}
-        if told.get("action") != "authentication_challenge" or not told.get("seq", 0) > 0:
+        challenge = json.loads(frame.data) if frame.type is WSMsgType.TEXT else {}
+        if challenge.get("action") != "authentication_challenge" or not challenge.get("seq", 0) > 0:
             await socket.close()
             return False
-        if told["data"].get("token") not in self._world.tokens:
-            await socket.send_json({"status": "FAIL", "seq_reply": told["seq"], "error": {"status_code": 401}})
+        if challenge["data"].get("token") not in self._state.tokens:
+            await socket.send_json({"status": "FAIL", "seq_reply": challenge["seq"], "error": {"status_code": 401}})
             await socket.close()
             return False
-        await socket.send_json({"status": "OK", "seq_reply": told["seq"]})
+        await socket.send_json({"status": "OK", "seq_reply": challenge["seq"]})
         return True
 
     def _resume(self, request: web.Request) -> Link | None:
@@ -134,7 +134,7 @@ class Sockets:
     def _greet(self) -> Link:
         self.greeted += 1
         self.links = {name: one for name, one in self.links.items() if not self.forgets or one.socket}
-        link = Link(self._world.new_id())
+        link = Link(self._state.new_id())
         self.links[link.id] = link
         link.tell("hello", {"connection_id": link.id, "server_version": "10.11.0"})
         return link

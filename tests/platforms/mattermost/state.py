@@ -16,7 +16,7 @@ TEAM, OTHER_TEAM = made_id("team"), made_id("otherteam")
 BOT, ANA, BEN, CLEO = map(made_id, ("bot", "ana", "ben", "cleo"))
 GENERAL, PIER, PRIVATE, ELSEWHERE, FEW = map(made_id, ("general", "pier", "private", "elsewhere", "few"))
 TOKEN = "fakebottokenneverlogged000"
-"""Whoever finds it in a log has found a leak."""
+"""A log that contains it has leaked."""
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""What people meet in Mattermost besides what they meet everywhere: teams, threads, DMs, commands, the socket."""
+"""What is particular to Mattermost: teams, threads, DMs, commands by message, the WebSocket."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -68,17 +68,6 @@ async def test_dm_contains_only_what_its_user_may_read(
     )
 
     assert (ANSWERS[BUILT] in text(bot.workspace.answer(asks))) is bool(reads)
-
-
-async def test_shared_channel_reads_only_what_names_it(bot: Bot) -> None:
-    bot.server.state.channels[GENERAL].shared = True
-    await bot.start()
-    closed = text(await bot.answered(await bot.ask()))
-    await bot.stop()
-    await bot.start(corpus=[{"name": "handbook", "visible_to": [bot.id()]}])
-    named = text(await bot.answered(await bot.ask()))
-
-    assert (ANSWERS[BUILT] in closed, ANSWERS[BUILT] in named) == (False, True)
 
 
 async def test_deleted_root_retracts_all_answers_of_its_thread(bot: Bot) -> None:

@@ -1,4 +1,4 @@
-"""What a person sees of a post: its words, what can be pressed; and at its worst whom it pings and where it links."""
+"""A post as its reader sees it: words, buttons, reactions; and at its worst, its pings and links."""
 
 import re
 from dataclasses import dataclass
@@ -34,9 +34,9 @@ def words(text: str) -> str:
 
 def pressable(post: Post) -> tuple[str, ...]:
     """Return the actions beneath a post, buttons and reactions."""
-    told = "".join(str(one.get("text", "")) for one in attachments(post))
+    attached = "".join(str(one.get("text", "")) for one in attachments(post))
     named = [action["id"] for one in attachments(post) for action in one.get("actions", ())]
-    return (*named, *(action for sign, action in _SIGNS.items() if sign in told))
+    return (*named, *(action for sign, action in _SIGNS.items() if sign in attached))
 
 
 def attachments(post: Post) -> list[dict[str, Any]]:

@@ -1,7 +1,7 @@
 """Hands events, interactions and commands out until they are acknowledged, or given up, as Slack does.
 
 An event that is not acknowledged within 3 s comes again at once, after 1 minute and after 5 minutes; what people press
-and type does not: they are told that it failed.
+and type does not: they read that it failed.
 """
 
 import asyncio

@@ -26,7 +26,7 @@ PER_MINUTE: Mapping[str, int] = MappingProxyType(
         "chat.delete": TIER_3,
         "chat.getPermalink": SPECIAL,
         "chat.postEphemeral": TIER_4,
-        "chat.postMessage": 300,  # [K] "several hundred a minute" for the workspace, besides one a second a channel
+        "chat.postMessage": 300,  # [K] "several hundred a minute" for the workspace, and one a second a channel
         "chat.startStream": TIER_2,
         "chat.stopStream": TIER_2,
         "chat.update": TIER_3,

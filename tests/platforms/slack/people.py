@@ -16,8 +16,8 @@ class People:
 
     def __init__(self, slack: Any) -> None:
         self._slack = slack
-        self._told: dict[str, list[dict[str, Any]]] = {}
-        """By message the events that told of it."""
+        self._sent: dict[str, list[dict[str, Any]]] = {}
+        """By message its events."""
         self._settling = Settling(slack)
 
     # Messages.
@@ -44,7 +44,7 @@ class People:
 
     async def again(self, ts: str, *, same_id: bool = False) -> None:
         """Deliver the events of a message once more, as new ones or with the same ids."""
-        for body in self._told[ts]:
+        for body in self._sent[ts]:
             again = body if same_id else callback(body["event"], self._slack.state)
             self._slack.courier.hand_out("events_api", copy.deepcopy(again))
 
@@ -69,10 +69,10 @@ class People:
 
     def _tell(self, message: Message, **more: Any) -> None:
         event = message_event(message, self._slack.state, **more)
-        told = [self._slack.tell(event)]
+        sent = [self._slack.tell(event)]
         if self._mentions(message):
-            told.append(self._mention(message, **more))
-        self._told[message.ts] = told
+            sent.append(self._mention(message, **more))
+        self._sent[message.ts] = sent
 
     def _mention(self, message: Message, **more: Any) -> dict[str, Any]:
         event = message_event(message, self._slack.state, **more) | {"type": "app_mention"}
@@ -88,7 +88,7 @@ class People:
     async def press(self, action_id: str, ts: str, *, user: str = "U1", chosen: Any = None) -> Delivery:
         """Press something in a message that the user sees. `chosen`: positive or negative."""
         message = self.find(ts)
-        assert message.only in {"", user}, "nobody presses what they do not see"
+        assert message.only in {"", user}, "the user does not see this message"
         blocks = list(message.blocks)
         for kind, part in message.stream.parts if message.stream else ():
             blocks += part if kind == "blocks" else []

@@ -9,7 +9,7 @@ from tests.platforms.reading import slack
 from tests.platforms.slack.state import Message
 
 Dialect = Literal["mrkdwn", "markdown", "plain", "rich", "link", "ping"]
-"""The last two are what elements of their own link to, and whom they mention."""
+"""The last two are the links and mentions of elements of their own."""
 _PINGS = {"user": "<@{user_id}>", "usergroup": "<!subteam^{usergroup_id}>", "broadcast": "<!{range}>"}
 _PINGS |= {"channel": "<#{channel_id}>"}
 

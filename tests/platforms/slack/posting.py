@@ -33,7 +33,7 @@ def visible(state: State, channel: str, error: str = "channel_not_found") -> Cha
 
 
 def writable(state: State, call: Call, channel: str) -> Channel:
-    """Return a channel that the bot may write to; somebody's id stands for the DM with them. Raises `Refusal`."""
+    """Return a channel that the bot may write to; a user's id means the DM with them. Raises `Refusal`."""
     user = state.users.get(channel)
     if user and not user.bot:
         return state.dm(channel)

@@ -1,4 +1,4 @@
-"""response_url: up to five answers to what somebody pressed or typed, within half an hour."""
+"""response_url: up to five responses to an interaction, within half an hour."""
 
 import copy
 import json

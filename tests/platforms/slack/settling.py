@@ -1,4 +1,4 @@
-"""What an app's acknowledgement does: commands are answered, modals change, and silence is told as a failure."""
+"""The effects of acknowledgements: commands are answered, modals change, and silence is shown as a failure."""
 
 import asyncio
 from typing import Any

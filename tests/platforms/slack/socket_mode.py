@@ -32,7 +32,7 @@ class Link:
     closed: asyncio.Event = field(default_factory=asyncio.Event)
     deaf: Deafness = ""
     leaving: bool = False
-    """Whether it was told to go: it gets nothing new."""
+    """Whether it was asked to disconnect: it gets nothing new."""
 
 
 @dataclass
@@ -163,7 +163,7 @@ class Sockets:
             link.deaf = how
 
     async def disconnect(self, reason: str = "refresh_requested") -> None:
-        """Ask for all connections to be made anew: `warning`, `refresh_requested` or `link_disabled`.
+        """Ask for all connections to be replaced: `warning`, `refresh_requested` or `link_disabled`.
 
         After a warning they end a little later by the clock, else at once.
         """

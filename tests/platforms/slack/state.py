@@ -14,7 +14,7 @@ BOT_TOKEN = "xoxb-111-222-FAKEBOTTOKENNEVERLOGGED"
 APP_TOKEN = "xapp-1-A0FOOTNOTE-333-FAKEAPPTOKENNEVERLOGGED"
 SIGNING_SECRET = "fakesigningsecretneverlogged0000"
 SECRETS = (BOT_TOKEN, APP_TOKEN, SIGNING_SECRET, "FAKETRIGGERNEVERLOGGED", "FAKEHOOKNEVERLOGGED")
-"""Whoever finds one of these in a log has found a leak; the last two stand in trigger ids and response_urls."""
+"""A log that contains one of these has leaked; the last two are in trigger ids and response_urls."""
 SCOPES = frozenset(
     {
         *("app_mentions:read", "assistant:write", "chat:write", "commands", "im:write", "team:read"),
@@ -64,12 +64,12 @@ class Channel:
     locked: bool = False
     """Whether only admins may post."""
     threadless: bool = False
-    """Whether admins let nobody reply in threads."""
+    """Whether admins forbid replies in threads."""
 
 
 @dataclass
 class Stream:
-    """What a streamed message is besides a message."""
+    """The live part of a message."""
 
     began: float
     display: str = "timeline"
@@ -97,7 +97,7 @@ class Message:
     only: str = ""
     """Who alone sees it; empty for all."""
     unshown: bool = False
-    """Whether nobody ever sees it: it is for one person alone, in a thread that nobody had begun."""
+    """Whether it is never shown: a private message in a thread without replies."""
     edited: str = ""
     """When, as a ts, if readers are shown that it was."""
     edits: int = 0
@@ -106,7 +106,7 @@ class Message:
     """Whether a client would fetch previews of its links."""
     broadcast: bool = False
     subtype: str = ""
-    """Such as `channel_join`; empty for what somebody wrote."""
+    """Such as `channel_join`; empty for what a user wrote."""
     reactions: dict[str, list[str]] = field(default_factory=dict)
 
     @property

@@ -130,12 +130,12 @@ async def test_waiting_command_is_acknowledged_with_its_place_in_the_queue(bot: 
     await bot.people.mention(MADE, user="U2", channel="C2")
     await bot.system.until_asked()
     used = await bot.people.command("/ask", BUILT)
-    told = (await used.answer)["text"]
+    acknowledged = (await used.answer)["text"]
     await bot.system.open()
     await bot.until(ANSWERS[BUILT])
 
-    assert BUILT in told
-    assert translate("before", "en", before=1) in told
+    assert BUILT in acknowledged
+    assert translate("before", "en", before=1) in acknowledged
     assert bot.sees().count(translate("before", "en", before=1)) == 1
     assert bot.server.refused == []
 

@@ -3,7 +3,6 @@
 import asyncio
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -11,8 +10,7 @@ from bot.desk.platform_port import CannotPost
 from bot.desk.turn_policy import open_desk
 from bot.platforms.shared.platform_connection import open_platform
 from bot.settings.platform_registry import load_platforms
-from tests.platforms.clock import HASTY
-from tests.platforms.example_app import ANSWERS, BUILT, open_example_app
+from tests.platforms.example_app import open_example_app
 from tests.platforms.slack.running import configure
 from tests.platforms.slack.server import serve
 from tests.platforms.slack.state import BOT_TOKEN
@@ -25,25 +23,6 @@ async def test_no_settings_open_nothing(filled: Path, tmp_path: Path) -> None:
     with open_example_app(Path(shutil.copytree(filled, tmp_path / "home"))) as app:
         async with open_platform(SLACK, app, open_desk(app, {})) as opened:
             assert opened is None
-
-
-async def test_settings_alone_connect_and_answer(filled: Path, tmp_path: Path) -> None:
-    with open_example_app(Path(shutil.copytree(filled, tmp_path / "home"))) as plain:
-        async with serve() as slack:
-            app, platforms = configure(plain, Target(slack.url, slack.clock)), dict[str, Any]()
-            desk = open_desk(app, platforms, clock=HASTY)
-            async with open_platform(SLACK, app, desk) as opened:
-                assert opened
-                assert opened.routes == ()
-                assert opened.platform.ready == "The socket to Slack is not open."
-                platforms[opened.platform.name] = opened.platform
-                async with desk.running(), opened.platform.connected():
-                    await slack.until(lambda: slack.sockets.links)
-                    await slack.people.mention(BUILT)
-                    await slack.until(lambda: ANSWERS[BUILT] in slack.seen("C1", by="U1"))
-                    assert opened.platform.ready == ""
-            assert slack.sockets.links == []
-            assert slack.errors == []
 
 
 async def test_refused_token_is_reported_with_a_hint(filled: Path, tmp_path: Path) -> None:

@@ -33,8 +33,7 @@ _LOCALES = frozenset(
 
 def _lower(value: Any, path: Path) -> Iterator[Wrong]:
     if not isinstance(value, str) or not _NAME.fullmatch(value) or value != value.lower():
-        told = "Command name is invalid"
-        yield Wrong(path, "APPLICATION_COMMAND_INVALID_NAME", told)
+        yield Wrong(path, "APPLICATION_COMMAND_INVALID_NAME", "Command name is invalid")
 
 
 def _localized(check: Check) -> Check:
@@ -65,11 +64,13 @@ def _options(value: Any, path: Path, deep: int = 0) -> Iterator[Wrong]:
     seen, optional = set[str](), False
     for number, one in enumerate(value if isinstance(value, list) else ()):
         if one.get("name") in seen:
-            told = "Option names must be unique"
-            yield Wrong((*path, str(number)), "APPLICATION_COMMAND_OPTIONS_NAME_INVALID", told)
+            yield Wrong((*path, str(number)), "APPLICATION_COMMAND_OPTIONS_NAME_INVALID", "Option names must be unique")
         if one.get("required") and optional:
-            told = "Required options must be placed before non-required options"
-            yield Wrong((*path, str(number)), "APPLICATION_COMMAND_OPTIONS_REQUIRED_INVALID", told)
+            yield Wrong(
+                (*path, str(number)),
+                "APPLICATION_COMMAND_OPTIONS_REQUIRED_INVALID",
+                "Required options must be placed before non-required options",
+            )
         optional |= not one.get("required") and one.get("type", 3) > 2
         seen.add(one.get("name"))
 
@@ -106,8 +107,9 @@ def _all(value: Any, path: Path) -> Iterator[Wrong]:
     named = [(one.get("type", 1), one.get("name")) for one in value if isinstance(one, dict)]
     for number, one in enumerate(named):
         if one in named[:number]:
-            told = "Application command names must be unique"
-            yield Wrong((*path, str(number)), "APPLICATION_COMMANDS_DUPLICATE_NAME", told)
+            yield Wrong(
+                (*path, str(number)), "APPLICATION_COMMANDS_DUPLICATE_NAME", "Application command names must be unique"
+            )
     for kind, most in limits.COMMANDS.items():
         if sum(one[0] == kind for one in named) > most:
             yield Wrong(path, "MAX_COMMANDS", f"Maximum number of application commands reached ({most}).")

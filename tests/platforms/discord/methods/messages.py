@@ -1,4 +1,4 @@
-"""Messages: written, read, edited, deleted; and that somebody is typing."""
+"""Messages: posted, read, edited, deleted; and typing."""
 
 from typing import Any
 
@@ -52,8 +52,9 @@ def _refer(discord: Any, channel: Channel, message: Message, reference: Any) -> 
             return
         raise invalid_at("message_reference", "REPLIES_UNKNOWN_MESSAGE", "Unknown message")
     if found.kind not in {0, 19, 20, 23}:
-        told = "Cannot reply to a system message"
-        raise invalid_at("message_reference", "REPLIES_CANNOT_REPLY_TO_SYSTEM_MESSAGE", told)
+        raise invalid_at(
+            "message_reference", "REPLIES_CANNOT_REPLY_TO_SYSTEM_MESSAGE", "Cannot reply to a system message"
+        )
     message.reference = {"message_id": found.id, "channel_id": channel.id}
     message.reference |= {"guild_id": channel.guild} if channel.guild else {}
     message.kind = 19
@@ -73,8 +74,11 @@ def rewrite(discord: Any, message: Message, given: Any) -> Message:
     new = is_new(given, message.flags)
     body = checked(given, EDIT, new=new)
     if new and not message.flags & V2 and message.content and "content" not in body:
-        told = "The 'content' of the message must be taken away"
-        raise invalid_at("content", "MESSAGE_CANNOT_USE_LEGACY_FIELDS_WITH_COMPONENTS_V2", told)
+        raise invalid_at(
+            "content",
+            "MESSAGE_CANNOT_USE_LEGACY_FIELDS_WITH_COMPONENTS_V2",
+            "The 'content' of the message must be taken away",
+        )
     after = {name: body.get(name, getattr(message, name)) for name in ("content", "components")}
     not_empty(*after.values())
     fill(message, body)

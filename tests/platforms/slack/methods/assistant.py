@@ -1,4 +1,4 @@
-"""assistant.threads.* and agents.sessions.*: what an agent shows besides messages."""
+"""assistant.threads.*: what an agent shows in addition to messages."""
 
 from typing import Any
 
