@@ -22,7 +22,7 @@ from pathlib import Path
 ROOMS = ("bot", "pipeline", "ingest", "storage", "evaluation")
 CROWDED = 10
 VARIANTS = frozenset({"systems", "sources", "readers", "checks", "prompts", "versions"})  # one entry each, however many
-MENTION = "test_a_question_is_answered_in_place_with_footnotes"
+MENTION = "test_question_is_answered_in_place_with_footnotes"
 DOCUMENT = "# Leave\n\nEverybody has 27 days of paid leave a year. Leave is asked for two weeks ahead.\n"
 CLAIM = "Everybody has 27 days of paid leave in each year."
 """Not verbatim, so that rules and scorer decide."""
