@@ -139,8 +139,8 @@ async def run_turn(
         prompter = Prompter(llm, BudgetMeter(), note=recorder.note, now=now, random=random, student=limits.student)
         ask, stream = prompter.ask, prompter.stream
         verify = SentenceJudge(stream, seen, student=limits.student, gather=0)
-    asked = tuple(turn.text for turn in seen.turns)
-    gate = Gate(found=recorder.found, supports=supports, tell=_ignore, verify=verify, asked=asked)
+    questions = tuple(turn.text for turn in seen.turns)
+    gate = Gate(found=recorder.found, supports=supports, tell=_ignore, verify=verify, asked=questions)
     kit = Kit(
         ask=ask,
         stream=stream,

@@ -143,8 +143,14 @@ def find_same(repo: Path, outcomes: Path, base: Path | None) -> tuple[list[Mutat
     rows = json.loads(outcomes.read_text())
     earlier = [Mutation(**{name: value for name, value in row.items() if name != "outcome"}) for row in rows]
     if base and not all(mutation.function for mutation in earlier):
-        functions = {(one.path, one.start, one.end, one.after): one.function for one in list_mutations(base)}
-        earlier = [replace(one, function=functions[one.path, one.start, one.end, one.after]) for one in earlier]
+        functions = {
+            (possible.path, possible.start, possible.end, possible.after): possible.function
+            for possible in list_mutations(base)
+        }
+        earlier = [
+            replace(possible, function=functions[possible.path, possible.start, possible.end, possible.after])
+            for possible in earlier
+        ]
     if not all(mutation.function for mutation in earlier):
         raise SystemExit(f"{outcomes} names no functions: name the checkout that it was made from with --base.")
     here: dict[tuple[str, str, str], list[Mutation]] = defaultdict(list)
@@ -153,17 +159,21 @@ def find_same(repo: Path, outcomes: Path, base: Path | None) -> tuple[list[Mutat
     chosen: dict[tuple[str, int, int], tuple[Mutation, str]] = {}
     missing: list[Mutation] = []
     for mutation, row in zip(earlier, rows, strict=True):
-        free = [one for one in here[_identify(mutation)] if (one.path, one.start, one.end) not in chosen]
+        free = [
+            possible
+            for possible in here[_identify(mutation)]
+            if (possible.path, possible.start, possible.end) not in chosen
+        ]
         if free:
-            near = min(free, key=lambda one: (one.path != mutation.path, _room(one) != _room(mutation)))
+            near = min(free, key=lambda possible: (possible.path != mutation.path, _room(possible) != _room(mutation)))
             chosen[near.path, near.start, near.end] = near, row["outcome"]
         else:
             missing.append(mutation)
-    kept = _choose_apart([mutation for mutation, _ in chosen.values()], len(chosen))
-    print(f"{len(kept)} of {len(rows)} places found; {len(rows) - len(kept)} not found or inside of another")
+    apart = _choose_apart([mutation for mutation, _ in chosen.values()], len(chosen))
+    print(f"{len(apart)} of {len(rows)} places found; {len(rows) - len(apart)} not found or inside of another")
     for mutation in missing:
         print(f"not found: {mutation.path}: {mutation.function}: {_short(mutation.before)}")
-    return kept, [chosen[mutation.path, mutation.start, mutation.end][1] for mutation in kept]
+    return apart, [chosen[mutation.path, mutation.start, mutation.end][1] for mutation in apart]
 
 
 def list_mutations(repo: Path) -> list[Mutation]:

@@ -248,8 +248,8 @@ def run_mention(repo: Path, scratch: Path) -> dict[str, list[str]]:
     if not files:
         raise SystemExit(f"no test is named {MENTION}")
     pytest = [sys.executable, "-m", "pytest", "-q", "-p", "trace_plugin", "-p", "no:cacheprovider"]
-    wanted = [f"{files[0]}::{MENTION}[slack]"]
-    return _traced([*pytest, *wanted], repo, repo, scratch, TRACE_GATED="1")
+    tests = [f"{files[0]}::{MENTION}[slack]"]
+    return _traced([*pytest, *tests], repo, repo, scratch, TRACE_GATED="1")
 
 
 def _traced(command: Sequence[str], folder: Path, repo: Path, scratch: Path, **more: str) -> dict[str, list[str]]:

@@ -52,9 +52,9 @@ class ExamOutcome:
     def verbatim(self) -> bool:
         """Return whether each sentence is verbatim in a passage that it cites; table rows are compared as prose."""
         texts = {citation.number: citation.passage_text for citation in self.answer.citations}
-        said = {number: f"{text}\n{write_rows(text, PassageKind.TABLE)}" for number, text in texts.items()}
+        forms = {number: f"{text}\n{write_rows(text, PassageKind.TABLE)}" for number, text in texts.items()}
         return all(
-            any(sentence.text in said[number] for number in sentence.citations) for sentence in self.answer.sentences
+            any(sentence.text in forms[number] for number in sentence.citations) for sentence in self.answer.sentences
         )
 
 
@@ -134,13 +134,13 @@ async def _search_without(
     store: PassageStore, corpus: str, text: str, k: int, left_out: frozenset[str]
 ) -> tuple[Hit, ...]:
     """Search as the store does, without some of its documents."""
-    wanted = max(CANDIDATES, k)
+    count = max(CANDIDATES, k)
     trust = store.embedder.knows(text)
-    found = await store.candidates(text, [corpus], 2 * wanted)
-    rows = found.listed
-    kept = {key for key, (_, document) in rows.items() if document.key not in left_out}
-    dense, lexical = _best_scores(found.dense, kept, wanted), _best_scores(found.lexical, kept, wanted)
-    ranking = fuse_scores(dense, lexical, asked=wanted, dense_weight=trust)[:k]
+    candidates = await store.candidates(text, [corpus], 2 * count)
+    rows = candidates.listed
+    allowed = {key for key, (_, document) in rows.items() if document.key not in left_out}
+    dense, lexical = _best_scores(candidates.dense, allowed, count), _best_scores(candidates.lexical, allowed, count)
+    ranking = fuse_scores(dense, lexical, asked=count, dense_weight=trust)[:k]
     return tuple(Hit(*rows[key], score, dense.get(key, 0.0), lexical.get(key, 0.0)) for key, score in ranking)
 
 
@@ -174,13 +174,13 @@ def answers(
     Example: footnote evaluate answers evaluation/answers/questions/example_handbook.json --wrong
     """
     asked = [asyncio.run(_run_exam(leave_out_articles(read_exam(path), learned), home)) for path in exams]
-    reports = [report_answers(one) for one in asked]
+    reports = [report_answers(run) for run in asked]
     if as_json:
         print(json.dumps({"schema": 1, "exams": reports}))
         return
-    for one, found in zip(asked, reports, strict=True):
-        mistakes = filter(None, map(_describe_mistake, one.outcomes)) if wrong else ()
-        print(_render_answers(found), *mistakes, "", sep="\n")
+    for run, report in zip(asked, reports, strict=True):
+        mistakes = filter(None, map(_describe_mistake, run.outcomes)) if wrong else ()
+        print(_render_answers(report), *mistakes, "", sep="\n")
 
 
 async def _run_exam(exam: Exam, home: Path | None) -> ExamRun:
@@ -255,11 +255,11 @@ def _render_answers(found: dict[str, Any]) -> str:
 
 def _describe_mistake(outcome: ExamOutcome) -> str:
     posed, chance = outcome.posed, outcome.considered.chance
-    said = outcome.sentences[0].text if outcome.sentences else ""
+    reply = outcome.sentences[0].text if outcome.sentences else ""
     if not posed.answers:
         kind = "answered" if _is_answered(outcome) else ""
     elif not outcome.right:
         kind = "wrong" if _is_answered(outcome) else "abstained, would be wrong"
     else:
         kind = "" if _is_answered(outcome) else "abstained, would be right"
-    return f"{kind} ({chance:.2f}): {posed.text} -> {' '.join(said.split())[:120]}" if kind else ""
+    return f"{kind} ({chance:.2f}): {posed.text} -> {' '.join(reply.split())[:120]}" if kind else ""

@@ -45,7 +45,7 @@ async def ask_alone(
         student=limits.student,
     )
     seen = Conversation(talk.turns[-limits.turns :])
-    said = await prompter.ask("generate", _REPLY, stage="generate", talk=seen, reading="")
+    reply = await prompter.ask("generate", _REPLY, stage="generate", talk=seen, reading="")
     sent, came = (sum(step.facts.get(name, 0) for step in steps) for name in ("prompt_tokens", "completion_tokens"))
     costs = [step.facts.get("cost") for step in steps]
-    return UncheckedReply(said, sent, came, None if None in costs else sum(filter(None, costs)))
+    return UncheckedReply(reply, sent, came, None if None in costs else sum(filter(None, costs)))

@@ -64,12 +64,12 @@ class QuestionSet:
 
 
 def read_plain_set(path: Path) -> QuestionSet:
-    found = json.loads(path.read_text(encoding="utf-8"))
-    texts = tuple(SetText(**text) for text in found["texts"])
+    document = json.loads(path.read_text(encoding="utf-8"))
+    texts = tuple(SetText(**text) for text in document["texts"])
     questions = tuple(
-        SetQuestion(**{**question, "answers": tuple(question.get("answers", ()))}) for question in found["questions"]
+        SetQuestion(**{**question, "answers": tuple(question.get("answers", ()))}) for question in document["questions"]
     )
-    return QuestionSet(found["name"], found["language"], texts, questions)
+    return QuestionSet(document["name"], document["language"], texts, questions)
 
 
 def read_squad(path: Path) -> QuestionSet:
@@ -240,29 +240,29 @@ def _is_handbook(path: Path) -> bool:
     if path.suffix != ".json" or not path.is_file():
         return False
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        document = json.loads(path.read_text(encoding="utf-8"))
     except ValueError:
         return False
-    return isinstance(found, dict) and not found.keys().isdisjoint({"folder", "dump"})
+    return isinstance(document, dict) and not document.keys().isdisjoint({"folder", "dump"})
 
 
 def _handbook_exam(path: Path) -> Exam:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        place = ROOT / os.path.expandvars(found["dump"] if "dump" in found else found["folder"])
-        questions = tuple(_handbook_questions(str(found["corpus"]), found))
+        document = json.loads(path.read_text(encoding="utf-8"))
+        place = ROOT / os.path.expandvars(document["dump"] if "dump" in document else document["folder"])
+        questions = tuple(_handbook_questions(str(document["corpus"]), document))
     except (OSError, KeyError, TypeError, ValueError) as error:
         raise UnreadableSet(
             f"{path} cannot be read as questions over a handbook ({type(error).__name__}: {error}).",
             hint="The form is described in evaluation/answers/questions/README.md.",
         ) from error
-    if not (place.is_file() if "dump" in found else place.is_dir()):
+    if not (place.is_file() if "dump" in document else place.is_dir()):
         raise UnreadableSet(
             f"The documents that {path.name} asks about are not in {place}.",
             hint="Set FOOTNOTE_DATA to the folder of data that holds them.",
         )
     source: DocumentSource = FolderSource(place) if place.is_dir() else WikipediaDump(place)
-    return Exam(path.stem, str(found["corpus"]), source, questions, removable=False)
+    return Exam(path.stem, str(document["corpus"]), source, questions, removable=False)
 
 
 def _handbook_questions(corpus: str, found: dict[str, Any]) -> Iterator[ExamQuestion]:
@@ -290,7 +290,7 @@ def _handbook_question(corpus: str, row: dict[str, Any], earlier: tuple[str, ...
 
 
 def _set_exam(path: Path) -> Exam:
-    found = read_set(path)
+    question_set = read_set(path)
     questions = tuple(
         ExamQuestion(
             text=question.text,
@@ -298,17 +298,23 @@ def _set_exam(path: Path) -> Exam:
             documents=frozenset(question.relevant),
             group=question.group or question.id,
         )
-        for question in found.questions
+        for question in question_set.questions
     )
-    return Exam(found.name, found.name, build_set_source(found.texts, found.language), questions, removable=True)
+    return Exam(
+        question_set.name,
+        question_set.name,
+        build_set_source(question_set.texts, question_set.language),
+        questions,
+        removable=True,
+    )
 
 
 def build_set_source(texts: Sequence[SetText], language: str) -> PageSource:
     """Return a set's texts as a source of documents, each a page of one section."""
 
     def pages() -> Iterator[tuple[str, str, Page]]:
-        for one in texts:
-            yield one.id, one.id, Page(one.title, (Section((), (Block(one.text),)),), language=language)
+        for text in texts:
+            yield text.id, text.id, Page(text.title, (Section((), (Block(text.text),)),), language=language)
 
     return PageSource(len(texts), pages)
 
@@ -323,11 +329,11 @@ class TrueSentence:
 
 def find_true_sentences(source: DocumentSource) -> Iterator[TrueSentence]:
     """Yield the whole sentences of prose of a source's documents, each with its passage. Blocks."""
-    for found in source.documents({}):
+    for document in source.documents({}):
         passages: tuple[Passage, ...] = ()
-        if isinstance(found, ChangedDocument):
+        if isinstance(document, ChangedDocument):
             with suppress(UnreadableDocument):
-                passages = split_page("", found.key, found.load())
+                passages = split_page("", document.key, document.load())
         for passage in passages:
             spans = find_quotable_spans(passage) if passage.kind is PassageKind.PROSE else ()
             yield from (TrueSentence(passage.text[slice(*span)], passage.text) for span in spans)

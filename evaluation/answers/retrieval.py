@@ -66,14 +66,14 @@ def retrieval(
 
 async def measure_retrieval(questions: QuestionSet) -> dict[str, Any]:
     """Index a set in a home of its own and rank its texts for each of its answerable questions."""
-    asked = [question for question in questions.questions if question.relevant]
+    answerable = [question for question in questions.questions if question.relevant]
     async with open_corpus(build_set_source(questions.texts, questions.language), SET_CORPUS) as app:
-        rankings = [await _rankings(app, question.text) for question in asked]
+        rankings = [await _rankings(app, question.text) for question in answerable]
     return {
         "set": questions.name,
         "texts": len(questions.texts),
-        "questions": len(asked),
-        "retrievers": {name: _scores([ranking[name] for ranking in rankings], asked) for name in rankings[0]},
+        "questions": len(answerable),
+        "retrievers": {name: _scores([ranking[name] for ranking in rankings], answerable) for name in rankings[0]},
     }
 
 
@@ -98,8 +98,8 @@ def lazy(
         return
     names = ["eager", "words", *map(str, DEPTHS), "in turn"]
     rows = [
-        [one["set"], measure, *(f"{one['depths'][name][measure]:.3f}" for name in names)]
-        for one in report["sets"]
+        [found["set"], measure, *(f"{found['depths'][name][measure]:.3f}" for name in names)]
+        for found in report["sets"]
         for measure in ("R@1", "nDCG@10")
     ]
     times = ["", f"ms for passages of {WORDS} words", "", "", *report["milliseconds"].values(), ""]
@@ -107,35 +107,35 @@ def lazy(
 
 
 async def _measure_depths(questions: QuestionSet) -> dict[str, Any]:
-    asked = [question for question in questions.questions if question.relevant]
+    answerable = [question for question in questions.questions if question.relevant]
 
     async def rank(store: PassageStore, depth: int = LAZY_DEPTH) -> dict[str, float]:
-        return _scores([await _rank_fused(store, question.text, depth) for question in asked], asked)
+        return _scores([await _rank_fused(store, question.text, depth) for question in answerable], answerable)
 
-    source, found = build_set_source(questions.texts, questions.language), {}
+    source, depths = build_set_source(questions.texts, questions.language), {}
     async with open_corpus(source, SET_CORPUS, dense=DenseMode.LAZY) as app:
         store = replace(app.passages, embedder=CachingEmbedder(app.passages.embedder))
         for depth in DEPTHS:
-            found[str(depth)] = await rank(replace(store, kept=0), depth)
-        found["in turn"] = await rank(store)
+            depths[str(depth)] = await rank(replace(store, kept=0), depth)
+        depths["in turn"] = await rank(store)
         for name, mode in (("words", DenseMode.OFF), ("eager", DenseMode.EAGER)):
             await store.lazy.flush()
             await refresh_quietly(source, SET_CORPUS, replace(app, passages=store), mode)
-            found[name] = await rank(store)
-    return {"set": questions.name, "texts": len(questions.texts), "questions": len(asked), "depths": found}
+            depths[name] = await rank(store)
+    return {"set": questions.name, "texts": len(questions.texts), "questions": len(answerable), "depths": depths}
 
 
 async def _rank_fused(store: PassageStore, text: str, depth: int) -> list[str]:
-    found = await store.candidates(text, [SET_CORPUS], CANDIDATES, depth)
+    candidates = await store.candidates(text, [SET_CORPUS], CANDIDATES, depth)
     ranking = fuse_scores(
-        found.dense,
-        found.lexical,
+        candidates.dense,
+        candidates.lexical,
         asked=CANDIDATES,
         dense_weight=store.embedder.knows(text),
-        left_out=found.left_out,
-        unasked=found.unasked,
+        left_out=candidates.left_out,
+        unasked=candidates.unasked,
     )
-    return list(dict.fromkeys(found.listed[key][1].key for key, _ in ranking))
+    return list(dict.fromkeys(candidates.listed[key][1].key for key, _ in ranking))
 
 
 def _time_depths() -> dict[str, float]:
@@ -143,22 +143,22 @@ def _time_depths() -> dict[str, float]:
     embedder, took, done = open_embedder(MINILM, {}, EmbeddingSettings().bits), 0.0, 0
     texts = list(islice(generate_texts(Random(1), WORDS), DEPTHS[-1]))
     embedder.embed(texts[:1])
-    found: dict[str, float] = {}
+    milliseconds: dict[str, float] = {}
     for depth in DEPTHS:
         started = time.perf_counter()
         for start in range(done, depth, EMBEDDED_AT_ONCE):
             embedder.embed(texts[start : min(start + EMBEDDED_AT_ONCE, depth)])
         took, done = took + time.perf_counter() - started, depth
-        found[str(depth)] = round(took * 1000)
-    return found
+        milliseconds[str(depth)] = round(took * 1000)
+    return milliseconds
 
 
 async def _rankings(app: App, text: str) -> dict[str, list[str]]:
     store = app.passages
     hits = await store.search(text, [SET_CORPUS], DEPTH)
-    found = await store.candidates(text, [SET_CORPUS], DEPTH)
-    alone = {"dense": found.dense, "lexical": found.lexical}
-    ranked = {name: _best_first(scores, found.listed) for name, scores in alone.items()}
+    candidates = await store.candidates(text, [SET_CORPUS], DEPTH)
+    alone = {"dense": candidates.dense, "lexical": candidates.lexical}
+    ranked = {name: _best_first(scores, candidates.listed) for name, scores in alone.items()}
     return {**ranked, "fused": list(dict.fromkeys(hit.document.key for hit in hits))}
 
 

@@ -43,8 +43,8 @@ def read_messages(path: Path) -> tuple[LabelledMessage, ...]:
     """
     labels: Mapping[str, str] = json.loads(LABELS.read_text(encoding="utf-8"))
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        return tuple(_read_rewritten(found) if isinstance(found, list) else _read_labelled(found, labels))
+        document = json.loads(path.read_text(encoding="utf-8"))
+        return tuple(_read_rewritten(document) if isinstance(document, list) else _read_labelled(document, labels))
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         what = f"{path} has no labelled conversations of TREC CAsT, INSCIT or MTRAG"
         raise UnreadableSet(what, hint="name the file as it was published") from error
@@ -52,12 +52,12 @@ def read_messages(path: Path) -> tuple[LabelledMessage, ...]:
 
 def _read_rewritten(topics: list[dict[str, Any]]) -> Iterator[LabelledMessage]:
     for topic in topics:
-        said = list[Turn]()
+        turns = list[Turn]()
         for turn in topic["turn"]:
             asked = turn["raw_utterance"]
-            alone = not said or _plain(asked) == _plain(turn["manual_rewritten_utterance"])
-            yield LabelledMessage(Conversation((*said, Turn("user", asked))), alone)
-            said += [Turn("user", asked), Turn("bot", turn.get("passage") or "")]
+            alone = not turns or _plain(asked) == _plain(turn["manual_rewritten_utterance"])
+            yield LabelledMessage(Conversation((*turns, Turn("user", asked))), alone)
+            turns += [Turn("user", asked), Turn("bot", turn.get("passage") or "")]
 
 
 def _plain(text: str) -> list[str]:
@@ -89,11 +89,11 @@ def standalone(
 
     Example: footnote evaluate standalone data/trec_cast_2021_manual.json
     """
-    found = {path.stem: read_messages(path) for path in files}
-    every = [message for messages in found.values() for message in messages]
+    messages_by_file = {path.stem: read_messages(path) for path in files}
+    every = [message for messages in messages_by_file.values() for message in messages]
     rows = [
         (name, place, *count_accepted([message for message in messages if message.first is (place == "first")]))
-        for name, messages in (*found.items(), ("all", every))
+        for name, messages in (*messages_by_file.items(), ("all", every))
         for place in ("first", "later")
     ]
     print(render_table(("messages", "", "in all", "self-contained", "accepted", "precision", "recall"), rows))

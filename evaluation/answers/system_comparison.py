@@ -50,7 +50,9 @@ def choose_conversations(
     `sentences` are all those of the documents.
     """
     every = tuple(sentences)
-    known = [one for posed in questions if posed.answers and (one := _script_conversation(posed, every))]
+    known = [
+        conversation for posed in questions if posed.answers and (conversation := _script_conversation(posed, every))
+    ]
     unknown = [ScriptedConversation(posed, (), (_MADE_UP,)) for posed in questions if not posed.answers]
     vain = unknown[: count // 5]
     return (*known[: count - len(vain)], *vain)
@@ -85,20 +87,20 @@ def _reply_query(known: ScriptedConversation, _: str) -> str:
 
 
 def _reply_summary(known: ScriptedConversation, turn: str) -> str:
-    asked = set(content_terms(known.posed.text))
+    terms = set(content_terms(known.posed.text))
     bullets = [
         f"- {text} [{number}]"
         for number, text in _NUMBERED.findall(turn)
-        if len(asked & set(content_terms(text))) >= _LEAST_OVERLAP * len(asked) or text in known.true
+        if len(terms & set(content_terms(text))) >= _LEAST_OVERLAP * len(terms) or text in known.true
     ]
     return "\n".join(bullets) or "None"
 
 
 def _reply_claims(known: ScriptedConversation, turn: str) -> str:
-    said = (*known.true, *known.false)
+    statements = (*known.true, *known.false)
     if "Which claims" in turn or "Which facts" in turn:
-        return "\n".join(f"- {text} | none" for text in said)
-    return " ".join(said)
+        return "\n".join(f"- {text} | none" for text in statements)
+    return " ".join(statements)
 
 
 def _reply_verdicts(_: ScriptedConversation, turn: str) -> str:
@@ -204,13 +206,13 @@ def systems(
     Example: footnote evaluate systems --all --alone --count 5
     """
     names = tuple(find_system(name).name for name in (system or (SYSTEMS if every else COMPARED)))
-    found = asyncio.run(compare_systems(read_exam(questions), count, names, alone=alone))
+    compared = asyncio.run(compare_systems(read_exam(questions), count, names, alone=alone))
     print(
-        json.dumps({"schema": 1, "conversations": [_replies_document(one) for one in found]})
+        json.dumps({"schema": 1, "conversations": [_replies_document(replies) for replies in compared]})
         if as_json
-        else render_comparison(found)
+        else render_comparison(compared)
     )
-    if any(one.lies for one in found):
+    if any(replies.lies for replies in compared):
         raise typer.Exit(1)
 
 
@@ -221,7 +223,7 @@ async def compare_systems(
     sentences = (true_sentence.text for true_sentence in find_true_sentences(exam.source))
     chosen = choose_conversations(exam.questions, sentences, count)
     async with open_corpus(exam.source, exam.corpus, home) as app:
-        return [await _ask_systems(app, one, systems, alone=alone) for one in chosen]
+        return [await _ask_systems(app, known, systems, alone=alone) for known in chosen]
 
 
 def open_scripted_model(known: ScriptedConversation) -> ScriptedLLM:
@@ -239,11 +241,11 @@ async def _ask_systems(
 
 
 async def _ask_system(app: App, known: ScriptedConversation, system: str) -> SystemReply:
-    asked = TurnRequest(known.posed.text, TERMINAL, earlier=known.posed.talk.earlier, system=system)
-    done = await answer(app, asked, lambda _: None)
+    request = TurnRequest(known.posed.text, TERMINAL, earlier=known.posed.talk.earlier, system=system)
+    done = await answer(app, request, lambda _: None)
     verdicts = {claim.claim.text: claim.verdict for claim in done.answer.claims if claim.claim.origin == "model"}
-    said = frozenset(sentence.text for sentence in done.answer.sentences)
-    return SystemReply(system, done.answer.status, said, done.answer.withheld, verdicts, done.usage.llm_calls)
+    sentences = frozenset(sentence.text for sentence in done.answer.sentences)
+    return SystemReply(system, done.answer.status, sentences, done.answer.withheld, verdicts, done.usage.llm_calls)
 
 
 def render_comparison(found: Sequence[ComparedReplies]) -> str:

@@ -155,9 +155,9 @@ def _split_judged_claims(sentence: ClaimRow) -> Iterator[ClaimRow]:
 
 def _decide_stance(judged: ClaimRow) -> Verdict | None:
     """Return the joint verdict of a claim's passages; None if none was judged or they contradict each other."""
-    found = {ClaimRow(judged.line, {"stance": said}).one_of("stance", _STANCES) for said in judged.texts("stances")}
-    decided = found - {Verdict.NOT_ENOUGH_INFO}
-    if len(decided) > 1 or not found:
+    verdicts = {ClaimRow(judged.line, {"stance": word}).one_of("stance", _STANCES) for word in judged.texts("stances")}
+    decided = verdicts - {Verdict.NOT_ENOUGH_INFO}
+    if len(decided) > 1 or not verdicts:
         return None
     return decided.pop() if decided else Verdict.NOT_ENOUGH_INFO
 
@@ -184,10 +184,10 @@ def _select_passages(claim: str, row: ClaimRow) -> tuple[str, ...]:
     sets = [_sentence_numbers(row, several, len(sentences)) for several in row.many("supporting_sentences")]
     if row.one_of("label", _WICE_UNSUPPORTED):
         return select_similar(claim, [join_sentences(sentences, run) for run in split_into_chunks(sentences)])
-    found = [select_covering(sentences, places) for places in sets if places]
-    if not found:
+    chosen = [select_covering(sentences, places) for places in sets if places]
+    if not chosen:
         raise row.unlike("supporting_sentences", "the numbers of sentences", row.fields["supporting_sentences"])
-    return min(found, key=len)[:MOST_PASSAGES]
+    return min(chosen, key=len)[:MOST_PASSAGES]
 
 
 def _sentence_numbers(row: ClaimRow, several: Any, count: int) -> list[int]:
@@ -236,14 +236,14 @@ def read_all(paths: Sequence[Path], form: str = "") -> tuple[LabelledClaim, ...]
 
     `form` is a name of `CLAIM_FORMATS`, for files whose first row does not show it. Raises `UnreadableClaims`.
     """
-    found: list[LabelledClaim] = []
+    claims: list[LabelledClaim] = []
     for path in paths:
         if path.is_dir():
             within = [file for file in sorted(path.iterdir()) if file.is_file()]
-            found += [claim for file in within if _detect_format(file) for claim in read_claims(file)]
+            claims += [claim for file in within if _detect_format(file) for claim in read_claims(file)]
         else:
-            found += read_claims(path, form)
-    return link_groups(drop_duplicates(found))
+            claims += read_claims(path, form)
+    return link_groups(drop_duplicates(claims))
 
 
 def read_claims(path: Path, form: str = "") -> tuple[LabelledClaim, ...]:

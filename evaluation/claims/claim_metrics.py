@@ -123,8 +123,8 @@ def _weigh(parts: Sequence[Floats]) -> tuple[Floats, Floats]:
 def _weight_below(edges: Floats, values: Floats, weights: Floats) -> Floats:
     """Return the weight of the values below each edge."""
     total = np.concatenate([[0.0], np.cumsum(weights)])
-    found: Floats = total[np.searchsorted(values, edges, side="left")]
-    return found
+    weights_below: Floats = total[np.searchsorted(values, edges, side="left")]
+    return weights_below
 
 
 def assign_folds(groups: Sequence[str], count: int) -> NDArray[np.int64]:

@@ -117,19 +117,19 @@ def _count_releases(outcomes: Sequence[JudgedClaim]) -> dict[str, Any]:
     false = [each.judged for each in outcomes if not each.claim.supported]
     return {
         "supported": len(true),
-        "said": _share(one.sure for one in true),
-        "quoted": _share((one.judged or one.quoted) and not one.sure for one in true),
-        "said by a judge": _share(one.judged or one.quoted or one.sure for one in true),
-        "quoted with a judge": _share(one.quoted for one in true),
+        "said": _share(judged.sure for judged in true),
+        "quoted": _share((judged.judged or judged.quoted) and not judged.sure for judged in true),
+        "said by a judge": _share(judged.judged or judged.quoted or judged.sure for judged in true),
+        "quoted with a judge": _share(judged.quoted for judged in true),
         "others": len(false),
-        "caught": _share(not one.sure for one in false),
-        "passed by a lenient judge": _share(one.judged or (one.sure and not one.quoted) for one in false),
-        "caught by a judge": _share(one.judged or one.quoted or not one.sure for one in false),
+        "caught": _share(not judged.sure for judged in false),
+        "passed by a lenient judge": _share(judged.judged or (judged.sure and not judged.quoted) for judged in false),
+        "caught by a judge": _share(judged.judged or judged.quoted or not judged.sure for judged in false),
     }
 
 
 def _share(found: Iterable[bool | None]) -> float | None:
-    listed = [bool(one) for one in found]
+    listed = [bool(flag) for flag in found]
     return _rounded(fmean(listed)) if listed else None
 
 
@@ -145,8 +145,10 @@ def _threshold_curve(here: ScoredClaims, others: Sequence[ScoredClaims]) -> dict
     """Return what thresholds chosen on some sources do here, by the share of supported claims that they lose there."""
     if not others:
         return {}
-    found = {name: measure_threshold(here, find_threshold_losing(others, share)) for name, share in LOST_SHARES.items()}
-    return {share: {name: _rounded(value) for name, value in asdict(at).items()} for share, at in found.items() if at}
+    points = {
+        name: measure_threshold(here, find_threshold_losing(others, share)) for name, share in LOST_SHARES.items()
+    }
+    return {share: {name: _rounded(value) for name, value in asdict(at).items()} for share, at in points.items() if at}
 
 
 def _mean(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -232,10 +234,10 @@ def claims(
 
     Example: footnote evaluate claims ours.jsonl --verifier local --examples 5
     """
-    found = sample_claims(read_all(paths or [_default_folder()], form), limit)
-    if not found:
+    chosen = sample_claims(read_all(paths or [_default_folder()], form), limit)
+    if not chosen:
         raise UnreadableClaims("There are no labelled claims there.", hint="Name a file that has some.")
-    offered = [add_title(claim) for claim in found] if titles else found
+    offered = [add_title(claim) for claim in chosen] if titles else chosen
     config = find_cli_state(context).config
     measured = [_measure_verifier(name, offered, examples, config) for name in verifier or VERIFIERS]
     if as_json:

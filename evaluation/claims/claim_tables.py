@@ -26,9 +26,9 @@ def render_claim_tables(reports: Sequence[Mapping[str, Any]]) -> str:
 def render_mistakes(verifier: str, blind: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
     """Return the worst mistakes of a verifier, a paragraph each."""
     lines = [f"**Where {verifier} is blind**"]
-    for kind, found in blind.items():
-        lines += ["", f"{kind}:" if found else f"{kind}: none"]
-        lines += [line for each in found for line in _render_mistake(each)]
+    for kind, mistakes in blind.items():
+        lines += ["", f"{kind}:" if mistakes else f"{kind}: none"]
+        lines += [line for each in mistakes for line in _render_mistake(each)]
     return "\n".join(lines)
 
 
@@ -36,16 +36,16 @@ def _accuracy(reports: Sequence[Mapping[str, Any]]) -> str:
     names = ("set", "claims", "supported", "verifier", "its own decision", "by folds", "by other sets", "AUC")
     rows = [
         (
-            found["source"],
-            *(f"{found[name]:,}" if name in found else "" for name in ("claims", "supported")),
+            source["source"],
+            *(f"{source[name]:,}" if name in source else "" for name in ("claims", "supported")),
             verifier,
-            _number(found, "decided", "balanced accuracy"),
-            _number(found, "by folds"),
-            _number(found, "by other sets", "balanced accuracy"),
-            _number(found, "auc"),
-            *(_number(found, "milliseconds", name, digits=2) for name in ("p50", "p95")),
+            _number(source, "decided", "balanced accuracy"),
+            _number(source, "by folds"),
+            _number(source, "by other sets", "balanced accuracy"),
+            _number(source, "auc"),
+            *(_number(source, "milliseconds", name, digits=2) for name in ("p50", "p95")),
         )
-        for verifier, found in _by_source(reports)
+        for verifier, source in _by_source(reports)
     ]
     title = (
         "Balanced accuracy as it decides itself, and by a threshold chosen on other folds of its set or on other sets"
@@ -58,16 +58,16 @@ def _caught(reports: Sequence[Mapping[str, Any]]) -> str:
     others = [f"{share} by other sets: lost, caught" for share in LOST_SHARES]
     rows = [
         (
-            found["source"],
+            source["source"],
             verifier,
-            *(_number(found, "caught at lost", share) for share in LOST_SHARES),
+            *(_number(source, "caught at lost", share) for share in LOST_SHARES),
             *(
-                f"{_number(found, 'lost and caught by other sets', share, 'lost')}, "
-                f"{_number(found, 'lost and caught by other sets', share, 'caught')}"
+                f"{_number(source, 'lost and caught by other sets', share, 'lost')}, "
+                f"{_number(source, 'lost and caught by other sets', share, 'caught')}"
                 for share in LOST_SHARES
             ),
         )
-        for verifier, found in _by_source(reports)
+        for verifier, source in _by_source(reports)
     ]
     title = "Share of unsupported claims caught: at its own set's threshold, and at one chosen on the other sets"
     return f"{title}\n\n{render_table(('set', 'verifier', *own, *others), rows)}"
@@ -76,13 +76,13 @@ def _caught(reports: Sequence[Mapping[str, Any]]) -> str:
 def _releases(reports: Sequence[Mapping[str, Any]]) -> str:
     rows = [
         (
-            found["source"],
+            source["source"],
             kind,
             *(f"{value:.3f}" if isinstance(value, float) else f"{value or '–'}" for value in at.values()),
         )
         for each in reports
-        for found in each["sources"]
-        for kind, at in (found["gate"] or {}).items()
+        for source in each["sources"]
+        for kind, at in (source["gate"] or {}).items()
     ]
     names = (
         "set", "kind", "supported", "said", "quoted instead", "kept with a judge who is right", "of these quoted",
@@ -97,11 +97,11 @@ def _releases(reports: Sequence[Mapping[str, Any]]) -> str:
 
 def _confusion(reports: Sequence[Mapping[str, Any]]) -> str:
     rows = [
-        (found["source"], each["verifier"], label, *map(str, counts.values()))
+        (source["source"], each["verifier"], label, *map(str, counts.values()))
         for each in reports
-        for found in each["sources"]
-        if found["decided"]
-        for label, counts in found["decided"]["confusion"].items()
+        for source in each["sources"]
+        if source["decided"]
+        for label, counts in source["decided"]["confusion"].items()
         if sum(counts.values())
     ]
     names = ("set", "verifier", "labelled", "said SUPPORTS", "said REFUTES", "said NOT ENOUGH INFO")
@@ -111,9 +111,9 @@ def _confusion(reports: Sequence[Mapping[str, Any]]) -> str:
 def _notes(reports: Sequence[Mapping[str, Any]]) -> str:
     """Return notes: sets with claims of one kind only, and that `local` was trained on the public sets."""
     few = [
-        f"{found['source']}: too few claims to measure; most figures need supported ones and others."
-        for found in reports[0]["sources"]
-        if not _has_both(found)
+        f"{source['source']}: too few claims to measure; most figures need supported ones and others."
+        for source in reports[0]["sources"]
+        if not _has_both(source)
     ]
     return "\n".join([*few, *([_IN_SAMPLE] if any(each["verifier"] == "local" for each in reports) else [])])
 

@@ -51,7 +51,9 @@ async def _ask(claim: LabelledClaim, model: LLM, random: Random) -> ClaimJudgeme
     talk = Conversation(tuple(Turn("user", text) for text in claim.asked or (claim.claim,)))
     prompter = Prompter(model, BudgetMeter(), note=lambda *_: None, now=datetime.now(UTC), random=random)
     try:
-        found = await request_verification(claim.claim, sentences, talk, prompter.ask, student=False)
+        verification = await request_verification(claim.claim, sentences, talk, prompter.ask, student=False)
     except (UnreadableReply, ModelRefused, PromptTooLong) as error:
         return ClaimJudgement(0.0, Verdict.NOT_ENOUGH_INFO, (f"{type(error).__name__}: {error}",))
-    return ClaimJudgement(float(found.verdict is Verdict.SUPPORTS), found.verdict, (found.reasoning,))
+    return ClaimJudgement(
+        float(verification.verdict is Verdict.SUPPORTS), verification.verdict, (verification.reasoning,)
+    )

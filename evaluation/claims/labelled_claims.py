@@ -63,41 +63,41 @@ class ClaimRow:
 
     def text(self, name: str) -> str:
         """Return a field that is a text with something in it. All of these raise `MalformedRow`."""
-        found = self._field(name)
-        if not isinstance(found, str) or not found.strip():
-            raise self.unlike(name, "a text", found)
-        return found.strip()
+        value = self._field(name)
+        if not isinstance(value, str) or not value.strip():
+            raise self.unlike(name, "a text", value)
+        return value.strip()
 
     def many(self, name: str) -> list[Any]:
-        found = self._field(name)
-        if not isinstance(found, list):
-            raise self.unlike(name, "a list", found)
-        return found
+        value = self._field(name)
+        if not isinstance(value, list):
+            raise self.unlike(name, "a list", value)
+        return value
 
     def texts(self, name: str) -> tuple[str, ...]:
         """Return a field that is a list of texts, without the empty ones."""
-        found = self.many(name)
-        if not all(isinstance(text, str) for text in found):
-            raise self.unlike(name, "a list of texts", found)
-        return tuple(text.strip() for text in found if text.strip())
+        values = self.many(name)
+        if not all(isinstance(text, str) for text in values):
+            raise self.unlike(name, "a list of texts", values)
+        return tuple(text.strip() for text in values if text.strip())
 
     def within(self, name: str) -> tuple["ClaimRow", ...]:
         """Return a field that is an object, or a list or an object of objects, as rows of the same line."""
-        found = self._field(name)
-        listed = list(found.values()) if isinstance(found, dict) else found
-        if isinstance(found, dict) and not any(isinstance(each, dict) for each in listed):
-            return (ClaimRow(self.line, found),)
+        value = self._field(name)
+        listed = list(value.values()) if isinstance(value, dict) else value
+        if isinstance(value, dict) and not any(isinstance(each, dict) for each in listed):
+            return (ClaimRow(self.line, value),)
         if not isinstance(listed, list) or not all(isinstance(each, dict) for each in listed):
-            raise self.unlike(name, "objects", found)
+            raise self.unlike(name, "objects", value)
         return tuple(ClaimRow(self.line, each) for each in listed)
 
     def one_of(self, name: str, known: Mapping[str, T]) -> T:
         """Return the value of a field's word. Case, hyphens, underscores and white space are ignored."""
         word = self.text(name)
-        found = {_plain(key): value for key, value in known.items()}
-        if _plain(word) not in found:
+        values = {_plain(key): value for key, value in known.items()}
+        if _plain(word) not in values:
             raise self.unlike(name, f"one of {', '.join(known)}", word)
-        return found[_plain(word)]
+        return values[_plain(word)]
 
     def unlike(self, name: str, wanted: str, found: object) -> MalformedRow:
         shown = repr(found)
@@ -177,8 +177,8 @@ def join_sentences(sentences: Sequence[str], run: Sequence[int]) -> str:
 
 def select_similar(claim: str, passages: Sequence[str], most: int = MOST_PASSAGES) -> tuple[str, ...]:
     """Return the passages that hold most of the claim's content terms, in their own order; earlier ones at a tie."""
-    wanted = set(content_terms(claim))
-    shared = [len(wanted & set(content_terms(passage))) for passage in passages]
+    terms = set(content_terms(claim))
+    shared = [len(terms & set(content_terms(passage))) for passage in passages]
     best = sorted(range(len(passages)), key=lambda place: (-shared[place], place))[:most]
     return tuple(passages[place] for place in sorted(best))
 

@@ -62,9 +62,9 @@ def open_overlap(_: Sequence[LabelledClaim]) -> Verifier:
 
     async def judge(claim: str, evidence: Sequence[str], *, asked: Sequence[str] = ()) -> ClaimJudgement:
         del asked
-        wanted = set(content_terms(claim))
-        missing = wanted.difference(*map(content_terms, evidence))
-        share = 1 - len(missing) / len(wanted) if wanted else 0.0
+        terms = set(content_terms(claim))
+        missing = terms.difference(*map(content_terms, evidence))
+        share = 1 - len(missing) / len(terms) if terms else 0.0
         return ClaimJudgement(share, reasons=(f"not in the passages: {', '.join(sorted(missing))}",) if missing else ())
 
     return judge
@@ -98,16 +98,16 @@ def build_local_verifier(check: SupportChecker) -> Verifier:
     """Use a check; a claim that a passage contradicts is refuted."""
 
     async def judge(claim: str, evidence: Sequence[str], *, asked: Sequence[str] = ()) -> ClaimJudgement:
-        found = await check(claim, build_evidence(evidence), asked=asked)
-        refuted = Verdict.REFUTES if found.contradicted else Verdict.NOT_ENOUGH_INFO
-        verdict, reasons = Verdict.SUPPORTS if found.holds else refuted, found.reasons
+        support = await check(claim, build_evidence(evidence), asked=asked)
+        refuted = Verdict.REFUTES if support.contradicted else Verdict.NOT_ENOUGH_INFO
+        verdict, reasons = Verdict.SUPPORTS if support.holds else refuted, support.reasons
         return ClaimJudgement(
-            found.score,
+            support.score,
             verdict,
             reasons,
-            sure=is_sure(found),
-            judged=is_judged(found),
-            quoted=is_quoted(found),
+            sure=is_sure(support),
+            judged=is_judged(support),
+            quoted=is_quoted(support),
         )
 
     return judge

@@ -141,8 +141,8 @@ async def _hold(
         models = RunModels(app, manifest, folder.calls, stack)
         with show_progress(ctx.output.err, label="dialogues", unit="turns") as progress:
             tell = _UseCount(dialogues * manifest.turns, progress, (turn for one in held for turn in one.turns)).add
-            asked = order_searches(app, manifest)
-            run = DialogueRun(asked, folder, manifest, models.open_turn_model, models.simulator, tell, at_once)
+            ordered = order_searches(app, manifest)
+            run = DialogueRun(ordered, folder, manifest, models.open_turn_model, models.simulator, tell, at_once)
             await run.hold()
         if judging:
             await _judge(ctx, folder, manifest, at_once, app)
@@ -167,9 +167,9 @@ class _UseCount:
 
     def add(self, turn: DialogueTurn | JudgedTurn) -> None:
         self._done.append(turn)
-        calls = sum(one.calls for one in self._done)
-        tokens = sum(one.prompt_tokens + one.completion_tokens for one in self._done)
-        costs = [one.cost for one in self._done if one.calls]
+        calls = sum(turn_done.calls for turn_done in self._done)
+        tokens = sum(turn_done.prompt_tokens + turn_done.completion_tokens for turn_done in self._done)
+        costs = [turn_done.cost for turn_done in self._done if turn_done.calls]
         money = "" if None in costs else f", {sum(filter(None, costs)):,.2f} spent"
         self._progress(len(self._done), self._total, f"{calls:,} calls, {tokens:,} tokens{money}")
 

@@ -120,17 +120,17 @@ class DialogueRun:
 
     async def _reply_alone(self, talk: Conversation, user: str, model: LLM) -> DialogueTurn:
         began = time.perf_counter()
-        asked = Conversation((*talk.turns, Turn("user", user)))
-        said = await ask_alone(asked, model, now=datetime.now(self.app.settings.zone))
+        conversation = Conversation((*talk.turns, Turn("user", user)))
+        reply = await ask_alone(conversation, model, now=datetime.now(self.app.settings.zone))
         return DialogueTurn(
             user,
-            said.unchecked,
+            reply.unchecked,
             UNCHECKED,
             calls=1,
             rounds=1,
-            prompt_tokens=said.prompt_tokens,
-            completion_tokens=said.reply_tokens,
-            cost=said.cost,
+            prompt_tokens=reply.prompt_tokens,
+            completion_tokens=reply.reply_tokens,
+            cost=reply.cost,
             seconds=time.perf_counter() - began,
             from_cache=_count_reused(model),
         )
@@ -141,20 +141,20 @@ async def warm_up(app: App, manifest: RunManifest) -> None:
 
     Raises `EvaluationError` if the search fails.
     """
-    asked = manifest.topics[0].title
+    title = manifest.topics[0].title
     try:
-        hits = await app.passages.search(asked, [corpus.name for corpus in manifest.corpora], 1)
+        hits = await app.passages.search(title, [corpus.name for corpus in manifest.corpora], 1)
     except StorageError as error:
         raise stop_run(error) from error
     sentence = manifest.topics[0].first_sentence
     evidence = build_evidence([hit.passage.text for hit in hits] or [sentence])
-    await app.rerank(asked, evidence)
+    await app.rerank(title, evidence)
     await app.supports(" ".join(reversed(sentence.split())), evidence)  # a verbatim sentence would not be read
 
 
 def build_history(dialogue: Dialogue) -> tuple[Turn, ...]:
     """Return a dialogue's turns as a system remembers them."""
-    return tuple(said for turn in dialogue.turns for said in _build_turns(turn))
+    return tuple(message for turn in dialogue.turns for message in _build_turns(turn))
 
 
 def _build_turns(turn: DialogueTurn) -> Iterator[Turn]:
@@ -190,8 +190,8 @@ async def ask_system(
     entries = await app.audit.turn(request.id)
     steps = [one.body for one in entries if one.kind is EntryKind.STEP]
     withheld = sum(len(entry.body["withheld"]) for entry in entries if entry.kind is EntryKind.TURN_CLOSED)
-    found = [hit for step in steps for hit in step.get("hits", ())]
-    known = await app.manifest.recall({hit[0] for hit in found}, {(hit[2], hit[3]) for hit in found})
+    hits = [hit for step in steps for hit in step.get("hits", ())]
+    known = await app.manifest.recall({hit[0] for hit in hits}, {(hit[2], hit[3]) for hit in hits})
     texts = tuple(sorted(passage.text for passage, _ in known.values()))
     turn = build_turn(user, done, steps, texts)
     first = heard[0] if heard else None
@@ -206,14 +206,14 @@ def build_turn(
     user: str, done: TurnResult, steps: Sequence[Mapping[str, Any]], knowledge: tuple[str, ...]
 ) -> DialogueTurn:
     """Return a turn as a dialogue stores it. Pure."""
-    said, usage = done.answer, done.usage
+    answered, usage = done.answer, done.usage
     refined = any(step.get("template") in {"feedback", "refine"} for step in steps)
     drafts = [str(step.get("reply", "")) for step in steps if step["stage"] == "draft"]
     return DialogueTurn(
         user,
         done.text,
-        said.status.value,
-        tuple(RepliedSentence(sentence.text, sentence.citations) for sentence in said.sentences),
+        answered.status.value,
+        tuple(RepliedSentence(sentence.text, sentence.citations) for sentence in answered.sentences),
         tuple(
             ShownPassage(
                 citation.number,
@@ -224,12 +224,13 @@ def build_turn(
                 citation.passage_text,
                 citation.quote,
             )
-            for citation in said.citations
+            for citation in answered.citations
         ),
         knowledge,
         tuple(
             sorted(
-                (TurnClaim(claim.claim.text, claim.claim.origin, claim.verdict) for claim in said.claims), key=astuple
+                (TurnClaim(claim.claim.text, claim.claim.origin, claim.verdict) for claim in answered.claims),
+                key=astuple,
             )
         ),
         bullets=sum(_count_bullets(step) for step in steps if step.get("template") in _BULLET_CALLS),

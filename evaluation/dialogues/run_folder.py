@@ -112,23 +112,23 @@ class RunFolder:
 
     def read_judgements(self) -> Mapping[TurnKey, JudgedTurn]:
         """Return the judged turns; of several judgements the last."""
-        found = dict[TurnKey, JudgedTurn]()
+        judgements = dict[TurnKey, JudgedTurn]()
 
         def take(line: dict[str, Any]) -> None:
             key = str(line.pop("id", "")), int(line.pop("turn", 0))
-            found[key] = _JUDGED.validate_python(line)
+            judgements[key] = _JUDGED.validate_python(line)
 
         _read_lines(self._judgements, take)
-        return found
+        return judgements
 
     def drop_unconnected(self) -> int:
         """Remove turns after a missing one, and judgements of missing turns; return the number of removed turns.
 
         A dialogue continues at its first missing turn, so later ones would not belong to it.
         """
-        kept = list_keys(self.read_dialogues())
-        _keep_lines(self._judgements, kept)
-        return _keep_lines(self._turns, kept)
+        keys = list_keys(self.read_dialogues())
+        _keep_lines(self._judgements, keys)
+        return _keep_lines(self._turns, keys)
 
 
 def list_keys(dialogues: Iterable[Dialogue]) -> Sequence[TurnKey]:
@@ -173,8 +173,8 @@ def _drop_torn_line(handle: int) -> None:
     size = os.fstat(handle).st_size
     if not size or os.pread(handle, 1, size - 1) == b"\n":
         return
-    kept = os.pread(handle, size, 0).rfind(b"\n") + 1
-    os.ftruncate(handle, kept)
+    whole = os.pread(handle, size, 0).rfind(b"\n") + 1
+    os.ftruncate(handle, whole)
 
 
 def _split_lines(path: Path) -> Sequence[bytes]:
@@ -185,11 +185,11 @@ def _split_lines(path: Path) -> Sequence[bytes]:
 
 def _keep_lines(path: Path, keys: Iterable[TurnKey]) -> int:
     """Keep only the lines of these turns in a file; return how many others were removed."""
-    wanted, lines = {*keys}, _split_lines(path)
-    kept = [line for line in lines if (found := json.loads(line)) and (found["id"], found["turn"]) in wanted]
-    if len(kept) < len(lines):
-        replace_file(path, "".join(f"{line.decode()}\n" for line in kept))
-    return len(lines) - len(kept)
+    wanted_keys, lines = {*keys}, _split_lines(path)
+    chosen = [line for line in lines if (row := json.loads(line)) and (row["id"], row["turn"]) in wanted_keys]
+    if len(chosen) < len(lines):
+        replace_file(path, "".join(f"{line.decode()}\n" for line in chosen))
+    return len(lines) - len(chosen)
 
 
 _MOST_NAMED = 20
@@ -208,10 +208,10 @@ def _read_lines(path: Path, take: Callable[[dict[str, Any]], None]) -> None:
     if faults:
         named = ", ".join(str(number) for number, _ in faults[:_MOST_NAMED])
         rest = f" and {len(faults) - _MOST_NAMED} more" if len(faults) > _MOST_NAMED else ""
-        one = len(faults) == 1
+        is_single = len(faults) == 1
         raise EvaluationError(
-            f"{'line' if one else 'lines'} {named}{rest} of {path} cannot be read: {faults[0][1]}.",
-            hint=f"Remove {'it' if one else 'them'} from the file, and run the command again.",
+            f"{'line' if is_single else 'lines'} {named}{rest} of {path} cannot be read: {faults[0][1]}.",
+            hint=f"Remove {'it' if is_single else 'them'} from the file, and run the command again.",
         )
 
 

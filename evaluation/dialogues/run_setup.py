@@ -75,11 +75,11 @@ class RunOptions:
 
 def refuse_other_options(manifest: RunManifest, options: RunOptions, path: Path) -> None:
     """Raise `EvaluationError` if a run was started with other options."""
-    asked = options.describe()
-    other = next((name for name, value in asked.items() if manifest.options.get(name, value) != value), None)
+    requested = options.describe()
+    other = next((name for name, value in requested.items() if manifest.options.get(name, value) != value), None)
     if other is not None:
         raise EvaluationError(
-            f"{path} holds a run with {other} {manifest.options[other]!r}, not {asked[other]!r}.",
+            f"{path} holds a run with {other} {manifest.options[other]!r}, not {requested[other]!r}.",
             hint="Use the options of its start, or name another folder by --out.",
         )
 
@@ -87,7 +87,7 @@ def refuse_other_options(manifest: RunManifest, options: RunOptions, path: Path)
 def refuse_other_dialogues(manifest: RunManifest, held: Sequence[Dialogue], path: Path) -> None:
     """Raise `EvaluationError` if the folder has dialogues of another run."""
     planned = {dialogue.id: dialogue for dialogue in plan_dialogues(manifest)}
-    other = next((one for one in held if replace(one, turns=()) != planned.get(one.id)), None)
+    other = next((dialogue for dialogue in held if replace(dialogue, turns=()) != planned.get(dialogue.id)), None)
     if other is not None:
         raise EvaluationError(
             f"{path} holds a dialogue {other.id} about {other.topic.title!r}, which is not of the run in its run.json.",
@@ -165,15 +165,17 @@ def _any_asks(systems: Sequence[str]) -> bool:
 
 
 async def _choose_topics(app: App, options: RunOptions) -> tuple[tuple[CorpusState, ...], tuple[Topic, ...]]:
-    generations = {one.name: one.generation for one in await app.manifest.catalogue()}
-    there = [one for one in await app.manifest.corpora() if one.documents]
-    unknown = set(options.corpora) - {one.name for one in there}
-    if unknown or not there:
-        known = ", ".join(one.name for one in there) or "none yet: run `footnote ingest folder PATH --corpus NAME`"
+    generations = {corpus.name: corpus.generation for corpus in await app.manifest.catalogue()}
+    existing = [corpus for corpus in await app.manifest.corpora() if corpus.documents]
+    unknown = set(options.corpora) - {corpus.name for corpus in existing}
+    if unknown or not existing:
+        known = (
+            ", ".join(corpus.name for corpus in existing) or "none yet: run `footnote ingest folder PATH --corpus NAME`"
+        )
         raise EvaluationError(f"There is no corpus {min(unknown, default='')!r} to ask.", hint=f"There are: {known}.")
-    wanted = [one for one in there if not options.corpora or one.name in options.corpora]
-    found = [await survey_corpus(app.manifest, one, generations[one.name]) for one in wanted]
-    states, surveys = tuple(state for state, _ in found), [survey for _, survey in found]
+    chosen = [corpus for corpus in existing if not options.corpora or corpus.name in options.corpora]
+    surveyed = [await survey_corpus(app.manifest, corpus, generations[corpus.name]) for corpus in chosen]
+    states, surveys = tuple(state for state, _ in surveyed), [survey for _, survey in surveyed]
     if options.topics:
         return states, await read_topics(options.topics, app.manifest, surveys)
     return states, await choose_topics(app.manifest, surveys, options.count, options.seed)
@@ -229,8 +231,8 @@ class RunModels:
 
     def _open(self, values: ModelValues, name: str, turn: str = "") -> CachingModel:
         settings = values.model_copy(update={"name": name if name != "model" else values.name}).plain()
-        asked = (settings.server, settings.name, settings.temperature, settings.reasoning_effort, settings.structured)
-        key = " ".join(map(str, (*asked, self.manifest.seed)))
+        parts = (settings.server, settings.name, settings.temperature, settings.reasoning_effort, settings.structured)
+        key = " ".join(map(str, (*parts, self.manifest.seed)))
         if key not in self._opened:
             self._opened[key] = LazyModel(settings, self.stack)
         return CachingModel(self._opened[key], self.folder, asked=f"{key} {turn}")
@@ -251,14 +253,16 @@ def order_searches(app: App, manifest: RunManifest) -> App:
     """Return the app of a run; with stand-ins, searches are ordered so that results do not depend on timing."""
     if not set(manifest.models) <= {*STAND_INS}:
         return app
-    own = {one.name: getattr(app.passages, one.name) for one in fields(app.passages) if one.init}
+    own = {
+        attribute.name: getattr(app.passages, attribute.name) for attribute in fields(app.passages) if attribute.init
+    }
     return replace(app, passages=OrderedSearch(**own))
 
 
 def find_commit() -> str:
     """Return the commit of this checkout, marked if files differ from it; empty without git."""
     try:
-        said = subprocess.run(
+        done = subprocess.run(
             ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"],  # noqa: S607 - whichever git is there
             cwd=Path(__file__).parent,
             capture_output=True,
@@ -268,4 +272,4 @@ def find_commit() -> str:
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return said.stdout.strip()
+    return done.stdout.strip()

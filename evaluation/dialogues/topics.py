@@ -56,8 +56,8 @@ class CorpusSurvey:
 
     def find_title(self, title: str) -> str | None:
         """Return the key of the document with this title, ignoring case."""
-        wanted = title.casefold().strip()
-        return next((outline.key for outline in self._outlines if outline.title.casefold() == wanted), None)
+        folded = title.casefold().strip()
+        return next((outline.key for outline in self._outlines if outline.title.casefold() == folded), None)
 
 
 async def choose_topics(
@@ -90,15 +90,15 @@ def share_count(count: int, parts: int, place: int) -> int:
 async def _describe_topics(
     manifest: Manifest, corpus: str, kind: TopicKind, pool: Sequence[DocumentOutline], wanted: int
 ) -> list[Topic]:
-    found = list[Topic]()
+    topics = list[Topic]()
     for outline in pool:
-        if len(found) == wanted:
+        if len(topics) == wanted:
             break
         stored = (await manifest.stored(corpus, [outline.key])).get(outline.key)
         sentence = find_first_sentence(stored) if stored else ""
         if sentence:
-            found.append(Topic(outline.title, sentence, corpus, kind, outline.key))
-    return found
+            topics.append(Topic(outline.title, sentence, corpus, kind, outline.key))
+    return topics
 
 
 def find_first_sentence(version: StoredVersion) -> str:
@@ -114,13 +114,13 @@ def find_first_sentence(version: StoredVersion) -> str:
 
 async def read_topics(path: Path, manifest: Manifest, surveys: Sequence[CorpusSurvey]) -> tuple[Topic, ...]:
     """Read a list: lines of JSON, or of a title alone, whose document is looked up. Raises `EvaluationError`."""
-    found = []
+    topics = []
     for number, line in _read_lines(path):
         title, sentence = _parse_line(line, f"line {number} of {path}")
-        found.append(await _place_topic(title, sentence, manifest, surveys))
-    if not found:
+        topics.append(await _place_topic(title, sentence, manifest, surveys))
+    if not topics:
         raise EvaluationError(f"{path} names no topic.", hint="Write a title on each line.")
-    return tuple(found)
+    return tuple(topics)
 
 
 def _read_lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -137,12 +137,12 @@ def _parse_line(line: str, where: str) -> tuple[str, str]:
     if not line.startswith("{"):
         return line, ""
     try:
-        said = json.loads(line)
+        row = json.loads(line)
     except ValueError as error:
         raise EvaluationError(f"{where} is not JSON: {error}.", hint="Write one object on each line.") from error
-    if not isinstance(said, Mapping) or not isinstance(said.get("title"), str):
+    if not isinstance(row, Mapping) or not isinstance(row.get("title"), str):
         raise EvaluationError(f"{where} has no “title”.", hint='Write {"title": ..., "first_sentence": ...}.')
-    return str(said["title"]), str(said.get("first_sentence", ""))
+    return str(row["title"]), str(row.get("first_sentence", ""))
 
 
 async def _place_topic(title: str, sentence: str, manifest: Manifest, surveys: Sequence[CorpusSurvey]) -> Topic:

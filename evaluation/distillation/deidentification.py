@@ -46,22 +46,27 @@ def find_own_names(said: Iterable[str]) -> frozenset[str]:
 
 def build_name_pattern(names: Iterable[str], ids: Iterable[str]) -> re.Pattern[str]:
     """Return the pattern of askers and places: names as platforms show them, capitalized parts of them, and ids."""
-    whole = {one for one in (*names, *ids) if len(one) > LEAST_NAME}
+    whole = {name_or_id for name_or_id in (*names, *ids) if len(name_or_id) > LEAST_NAME}
     parts = {part for name in names for part in name.split() if len(part) > LEAST_NAME and not part.islower()} - whole
-    found = [rf"(?i:{re.escape(one)})" for one in sorted(whole, key=lambda one: (-len(one), one))]
-    found += [re.escape(one) for one in sorted(parts, key=lambda one: (-len(one), one))]
-    return re.compile(rf"(?<!\w)(?:{'|'.join(found)})(?!\w)" if found else r"(?!)")
+    patterns = [
+        rf"(?i:{re.escape(name_or_id)})"
+        for name_or_id in sorted(whole, key=lambda name_or_id: (-len(name_or_id), name_or_id))
+    ]
+    patterns += [
+        re.escape(name_or_id) for name_or_id in sorted(parts, key=lambda name_or_id: (-len(name_or_id), name_or_id))
+    ]
+    return re.compile(rf"(?<!\w)(?:{'|'.join(patterns)})(?!\w)" if patterns else r"(?!)")
 
 
 def remove_identities(lesson: Lesson, named: re.Pattern[str]) -> Lesson:
     """Return a lesson with placeholders for all identities in its input and output."""
-    held = dict[str, str]()
+    placeholders = dict[str, str]()
 
     def hold(kind: str, found: str) -> str:
         key = f"{kind}:{found.casefold()}"
-        if key not in held:
-            held[key] = f"{kind}_{sum(one.startswith(f'{kind}:') for one in held) + 1}"
-        return held[key]
+        if key not in placeholders:
+            placeholders[key] = f"{kind}_{sum(known.startswith(f'{kind}:') for known in placeholders) + 1}"
+        return placeholders[key]
 
     def clean(text: str) -> str:
         for kind, pattern in _PATTERNS:

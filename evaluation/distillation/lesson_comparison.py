@@ -52,7 +52,7 @@ def _cited(items: Sequence[Any]) -> frozenset[int]:
 
 
 def _rulings(found: Sequence[Any]) -> dict[int, object]:
-    return {one.claim: one.found.verdict for one in found}
+    return {ruling.claim: ruling.found.verdict for ruling in found}
 
 
 _DECISIONS: Mapping[str, Callable[[Any], object]] = {
@@ -137,7 +137,7 @@ def summarise(replies: Sequence[StudentReply]) -> list[dict[str, Any]]:
     groups = {
         name: [reply for reply in replies if reply.lesson.template == name] for name in _sorted_templates(replies)
     }
-    return [_summarise_group(name, found) for name, found in (*groups.items(), ("all", list(replies)))]
+    return [_summarise_group(name, group) for name, group in (*groups.items(), ("all", list(replies)))]
 
 
 def _sorted_templates(replies: Sequence[StudentReply]) -> list[str]:
@@ -145,16 +145,16 @@ def _sorted_templates(replies: Sequence[StudentReply]) -> list[str]:
 
 
 def _summarise_group(name: str, found: Sequence[StudentReply]) -> dict[str, Any]:
-    decided = [one.agrees for one in found if one.agrees is not None]
+    decided = [reply.agrees for reply in found if reply.agrees is not None]
     return {
         "template": name,
         "lessons": len(found),
-        "format_kept": sum(one.readable for one in found) / len(found),
+        "format_kept": sum(reply.readable for reply in found) / len(found),
         "agrees": sum(decided) / len(decided) if decided else None,
-        "words_in_common": sum(one.overlap for one in found) / len(found),
-        "reply_tokens": sum(one.tokens for one in found) / len(found),
-        "seconds": sum(one.seconds for one in found) / len(found),
-        "no_reply": sum(bool(one.fault) for one in found),
+        "words_in_common": sum(reply.overlap for reply in found) / len(found),
+        "reply_tokens": sum(reply.tokens for reply in found) / len(found),
+        "seconds": sum(reply.seconds for reply in found) / len(found),
+        "no_reply": sum(bool(reply.fault) for reply in found),
     }
 
 

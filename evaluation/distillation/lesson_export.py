@@ -74,10 +74,10 @@ def split_by_topic(turns: Sequence[RecordedTurn], seed: int) -> dict[str, str]:
     groups = sorted(grouped.values())
     Random(seed).shuffle(groups)
     groups.sort(key=len, reverse=True)  # the large ones first, while there is room for them
-    held, placed = dict.fromkeys(SPLITS, 0), dict[str, str]()
+    sizes, placed = dict.fromkeys(SPLITS, 0), dict[str, str]()
     for group in groups:
-        split = max(SPLITS, key=lambda name: SPLITS[name] * len(turns) - held[name])
-        held[split] += len(group)
+        split = max(SPLITS, key=lambda name: SPLITS[name] * len(turns) - sizes[name])
+        sizes[split] += len(group)
         placed.update(dict.fromkeys(group, split))
     return placed
 
@@ -102,15 +102,15 @@ class _Topics:
 async def collect_export(records: Records, consent: DistillationSettings, seed: int) -> Export:
     """Make lessons of all turns that may be used. Raises `StorageError`."""
     chosen, left_out = list[RecordedTurn](), Counter[str]()
-    wanted = replace(EVERY_TURN, limit=PAGE)
-    while found := await records.search.find(wanted):
-        for summary in found:
+    query = replace(EVERY_TURN, limit=PAGE)
+    while page := await records.search.find(query):
+        for summary in page:
             turn = read_turn(summary, await records.audit.turn(summary.turn_id))
             if refusal := find_refusal(turn, consent) if turn else "it was erased, or never closed":
                 left_out[f"turns: {refusal}"] += 1
             elif turn:
                 chosen.append(turn)
-        wanted = replace(wanted, before=found[-1].seq)
+        query = replace(query, before=page[-1].seq)
     splits = split_by_topic(chosen, seed)
     lessons: dict[str, list[Lesson]] = {name: [] for name in SPLITS}
     for turn in sorted(chosen, key=lambda one: one.summary.seq):
@@ -161,12 +161,12 @@ def write_export(export: Export, folder: Path, about: Mapping[str, Any]) -> dict
     (folder / MANIFEST).unlink(missing_ok=True)
     numbers, files = dict[str, int](), dict[str, Any]()
     for split, lessons in export.lessons.items():
-        lines = "".join(f"{_encode_lesson(one, numbers)}\n" for one in lessons)
+        lines = "".join(f"{_encode_lesson(lesson, numbers)}\n" for lesson in lessons)
         (folder / f"{split}.jsonl").write_text(lines, encoding="utf-8")
         stages = dict(sorted(Counter(lesson.template for lesson in lessons).items()))
         digest = hashlib.sha256(lines.encode()).hexdigest()
         files[split] = {"lessons": len(lessons), "templates": stages, "sha256": digest}
-    quoted = Counter(corpus for ones in export.lessons.values() for one in ones for corpus, _ in one.quoted)
+    quoted = Counter(corpus for ones in export.lessons.values() for lesson in ones for corpus, _ in lesson.quoted)
     manifest = {
         **about,
         "turns": export.turns,
@@ -181,10 +181,10 @@ def write_export(export: Export, folder: Path, about: Mapping[str, Any]) -> dict
 
 def _encode_lesson(lesson: Lesson, numbers: dict[str, int]) -> str:
     """Encode a lesson as the messages that trainers of chat models read; the turn is a number that says nothing."""
-    said = (("system", lesson.instruction), ("user", lesson.input), ("assistant", lesson.output))
+    messages = (("system", lesson.instruction), ("user", lesson.input), ("assistant", lesson.output))
     return json.dumps(
         {
-            "messages": [{"role": role, "content": text} for role, text in said],
+            "messages": [{"role": role, "content": text} for role, text in messages],
             "template": lesson.template,
             "stage": lesson.stage,
             "turn": numbers.setdefault(lesson.turn_id, len(numbers) + 1),
@@ -205,8 +205,8 @@ def read_lessons(path: Path) -> tuple[Lesson, ...]:
 
 
 def _decode_lesson(row: Mapping[str, Any]) -> Lesson:
-    system, asked, reply = (one["content"] for one in row["messages"])
-    return Lesson(str(row["turn"]), row["template"], row["stage"], system, asked, reply, row["counts"], frozenset())
+    system, user, reply = (message["content"] for message in row["messages"])
+    return Lesson(str(row["turn"]), row["template"], row["stage"], system, user, reply, row["counts"], frozenset())
 
 
 def export(
@@ -238,8 +238,8 @@ def export(
 
 
 def _render(manifest: Mapping[str, Any]) -> str:
-    templates = sorted({name for one in manifest["files"].values() for name in one["templates"]})
-    rows = [(name, *(one["templates"].get(name, 0) for one in manifest["files"].values())) for name in templates]
+    templates = sorted({name for file in manifest["files"].values() for name in file["templates"]})
+    rows = [(name, *(file["templates"].get(name, 0) for file in manifest["files"].values())) for name in templates]
     table = render_table(("lessons", *manifest["files"]), rows)
     left = "\n".join(f"{count} {reason}" for reason, count in manifest["left_out"].items())
     return f"{table}\n\nFrom {manifest['turns']} turns. Left out:\n{left or 'nothing'}"

@@ -57,8 +57,8 @@ def read_turn(summary: TurnSummary, entries: Sequence[LogEntry]) -> RecordedTurn
         question=begun["question"],
         earlier=tuple(begun.get("earlier", ())),
         calls=tuple(_read_call(step) for step in steps if _ended_well(step)),
-        said=frozenset(one["text"] for one in ended.get("sentences", ())),
-        cited=tuple(dict.fromkeys((one["corpus"], one["document"]) for one in ended.get("citations", ()))),
+        said=frozenset(row["text"] for row in ended.get("sentences", ())),
+        cited=tuple(dict.fromkeys((row["corpus"], row["document"]) for row in ended.get("citations", ()))),
         found={hit[0]: (hit[2], hit[3]) for step in steps for hit in step.get("hits", ())},
         direct=begun["asker"]["kind"] == "dm",
     )
@@ -82,11 +82,11 @@ def _restore(name: str, value: Any, turn: RecordedTurn, passages: Passages) -> A
         case "talk":
             return _restore_talk(value, turn)
         case "sentences":
-            return tuple(_restore_sentence(one, passages) for one in value)
+            return tuple(_restore_sentence(part, passages) for part in value)
         case "findings":
             return tuple(
-                SourcedFinding(one["text"], tuple(_restore_sentence(place, passages) for place in one["evidence"]))
-                for one in value
+                SourcedFinding(part["text"], tuple(_restore_sentence(place, passages) for place in part["evidence"]))
+                for part in value
             )
     return tuple(value) if isinstance(value, list) else value
 

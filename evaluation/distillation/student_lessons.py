@@ -101,10 +101,10 @@ def _make_lesson(call: RecordedCall, turn: RecordedTurn, passages: Passages, ran
         prompt = render_prompt(call.template, facts, STUDENT, turn.summary.at, random)
     except MissingFact as error:
         raise _NoLesson("its prompt is of another version") from error
-    system, asked = prompt.messages[0].text, prompt.messages[-1].text
+    system, user = prompt.messages[0].text, prompt.messages[-1].text
     output = render_reply(call.template, STUDENT, reply).text
-    quoted = {(one.document.corpus, one.document.key) for one in _list_evidence(facts)}
-    lesson = Lesson(turn.summary.turn_id, call.template, call.stage, system, asked, output, counts, frozenset(quoted))
+    quoted = {(evidence.document.corpus, evidence.document.key) for evidence in _list_evidence(facts)}
+    lesson = Lesson(turn.summary.turn_id, call.template, call.stage, system, user, output, counts, frozenset(quoted))
     read_lesson(lesson)
     return lesson
 
@@ -135,10 +135,10 @@ def _write_draft(sentences: Sequence[Any], turn: RecordedTurn) -> str:
     """Write a draft with those of its sentences that were said; the word for none where nothing was to be said."""
     if not sentences:
         return NOTHING_REPLY
-    said = [sentence for sentence in sentences if sentence.numbers and sentence.text in turn.said]
-    if not said:
+    delivered = [sentence for sentence in sentences if sentence.numbers and sentence.text in turn.said]
+    if not delivered:
         raise _NoLesson("nothing of the draft was said")
-    return format_draft(said)
+    return format_draft(delivered)
 
 
 def _write_query(found: SearchQuery | None) -> dict[str, Any]:
@@ -148,11 +148,11 @@ def _write_query(found: SearchQuery | None) -> dict[str, Any]:
 
 
 def _write_bullets(found: Sequence[Bullet]) -> dict[str, Any]:
-    return {"bullets": [{"text": one.text, "sentences": one.sentences} for one in found if one.sentences]}
+    return {"bullets": [{"text": bullet.text, "sentences": bullet.sentences} for bullet in found if bullet.sentences]}
 
 
 def _write_claims(found: Sequence[TimedClaim]) -> dict[str, Any]:
-    return {"claims": [{"text": one.text, "time": one.time or "none"} for one in found]}
+    return {"claims": [{"text": claim.text, "time": claim.time or "none"} for claim in found]}
 
 
 def _write_verification(found: Verification) -> dict[str, Any]:

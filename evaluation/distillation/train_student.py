@@ -128,15 +128,15 @@ def train_tokenizer(lessons: list[dict[str, Any]], words: int) -> PreTrainedToke
 def encode_lessons(lessons: list[dict[str, Any]], tokenizer: Any, length: int) -> list[dict[str, list[int]]]:
     """Encode lessons, with loss on the reply alone. Those of more than `length` tokens are left out."""
     encoded = (encode_lesson(lesson["messages"], tokenizer) for lesson in lessons)
-    return [one for one in encoded if len(one["input_ids"]) <= length]
+    return [lesson_tokens for lesson_tokens in encoded if len(lesson_tokens["input_ids"]) <= length]
 
 
 def encode_lesson(messages: list[dict[str, str]], tokenizer: Any) -> dict[str, list[int]]:
-    asked = apply_template(messages[:-1], tokenizer, prompt=True)
+    prompt = apply_template(messages[:-1], tokenizer, prompt=True)
     whole = apply_template(messages, tokenizer, prompt=False)
-    if whole[: len(asked)] != asked:
+    if whole[: len(prompt)] != prompt:
         raise SystemExit("The chat template of this model writes a prompt otherwise where its reply follows.")
-    labels = [IGNORED] * len(asked) + whole[len(asked) :]
+    labels = [IGNORED] * len(prompt) + whole[len(prompt) :]
     return {"input_ids": whole, "attention_mask": [1] * len(whole), "labels": labels}
 
 
@@ -206,14 +206,14 @@ def describe_run(
 ) -> dict[str, Any]:
     """Describe a training run: what it was made of, and the losses, pace and memory of it."""
     history = trainer.state.log_history
-    mean = sum(len(one["input_ids"]) for one in encoded["train"]) / len(encoded["train"])
+    mean = sum(len(entry["input_ids"]) for entry in encoded["train"]) / len(encoded["train"])
     tokens = mean * trainer.state.global_step * options.batch * options.accumulate
     cuda = torch.cuda.is_available()
     peak = torch.cuda.max_memory_allocated() / 1e6 if cuda else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
     return {
         "model": options.model or f"random weights, {options.random}",
         "device": torch.cuda.get_device_name() if cuda else "processor",
-        "parameters": sum(one.numel() for one in trainer.model.parameters()),
+        "parameters": sum(entry.numel() for entry in trainer.model.parameters()),
         "trained": sum(parameter.numel() for parameter in trainer.model.parameters() if parameter.requires_grad),
         "options": {name: str(value) for name, value in vars(options).items()},
         "lessons": {split: len(ones) for split, ones in encoded.items()},
@@ -222,8 +222,8 @@ def describe_run(
             split: hashlib.sha256((options.lessons / f"{split}.jsonl").read_bytes()).hexdigest() for split in encoded
         },
         "steps": trainer.state.global_step,
-        "loss": [round(one["loss"], 4) for one in history if "loss" in one],
-        "validation_loss": [round(one["eval_loss"], 4) for one in history if "eval_loss" in one],
+        "loss": [round(entry["loss"], 4) for entry in history if "loss" in entry],
+        "validation_loss": [round(entry["eval_loss"], 4) for entry in history if "eval_loss" in entry],
         "seconds": round(seconds, 1),
         "tokens_per_second": round(tokens / seconds),
         "memory_mb": round(peak),

@@ -66,13 +66,13 @@ def _draw_axis(plot: Plot, height: int) -> Iterator[str]:
 
 
 def _draw_points(plot: Plot) -> Iterator[str]:
-    for place, one in enumerate(plot.points):
+    for place, point in enumerate(plot.points):
         y = TOP + ROW * place + ROW / 2 - 4
-        low, high, x = _x(plot, one.low), _x(plot, one.high), _x(plot, one.value)
-        yield f'<text x="{LABEL - 12}" y="{y + 4:.1f}" text-anchor="end">{escape(one.name)}</text>'
+        low, high, x = _x(plot, point.low), _x(plot, point.high), _x(plot, point.value)
+        yield f'<text x="{LABEL - 12}" y="{y + 4:.1f}" text-anchor="end">{escape(point.name)}</text>'
         yield f'<line class="range" x1="{low:.1f}" x2="{high:.1f}" y1="{y:.1f}" y2="{y:.1f}"/>'
         yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4.5"/>'
-        yield f'<text class="value" x="{WIDTH - RIGHT + 12}" y="{y + 4:.1f}">{escape(plot.write(one.value))}</text>'
+        yield f'<text class="value" x="{WIDTH - RIGHT + 12}" y="{y + 4:.1f}">{escape(plot.write(point.value))}</text>'
 
 
 _STYLE = """

@@ -98,16 +98,16 @@ def _score(name: str) -> Take:
 
 def _mean(value: Callable[[DialogueTurn, JudgedTurn], float | None]) -> Take:
     def take(turn: DialogueTurn, judged: JudgedTurn) -> Part | None:
-        found = value(turn, judged)
-        return None if found is None else (found, 1)
+        result = value(turn, judged)
+        return None if result is None else (result, 1)
 
     return take
 
 
 def _per_claim(value: Callable[[DialogueTurn], float | None]) -> Take:
     def take(turn: DialogueTurn, judged: JudgedTurn) -> Part | None:
-        found = value(turn)
-        return None if found is None else (found, len(judged.claims))
+        result = value(turn)
+        return None if result is None else (result, len(judged.claims))
 
     return take
 
@@ -241,8 +241,8 @@ def list_arms(dialogues: Sequence[MeasuredDialogue]) -> tuple[Arm, ...]:
 
 def list_kinds(dialogues: Sequence[MeasuredDialogue]) -> tuple[str, ...]:
     """List the kinds of topics, and "all" if there are several."""
-    there = [kind.value for kind in TopicKind if any(dialogue.kind is kind for dialogue in dialogues)]
-    return (*there, ALL) if len(there) > 1 else tuple(there)
+    kinds = [kind.value for kind in TopicKind if any(dialogue.kind is kind for dialogue in dialogues)]
+    return (*kinds, ALL) if len(kinds) > 1 else tuple(kinds)
 
 
 def select(dialogues: Sequence[MeasuredDialogue], arm: Arm, kind: str = ALL) -> tuple[MeasuredDialogue, ...]:
@@ -251,7 +251,7 @@ def select(dialogues: Sequence[MeasuredDialogue], arm: Arm, kind: str = ALL) -> 
 
 def measure(dialogues: Sequence[MeasuredDialogue], what: Measure, seed: int = 0) -> Figure | None:
     """Measure dialogues; None if no turn has the measure."""
-    totals = [total for one in dialogues if (total := one.total(what))]
+    totals = [total for dialogue in dialogues if (total := dialogue.total(what))]
     parts, wholes = [part for part, _ in totals], [whole for _, whole in totals]
     interval = estimate_share(parts, wholes, seed, proportion=what.unit == "%")
     if interval is None:
@@ -264,14 +264,19 @@ def measure(dialogues: Sequence[MeasuredDialogue], what: Measure, seed: int = 0)
 def compare_arms(dialogues: Sequence[MeasuredDialogue], seed: int = 0) -> tuple[Comparison, ...]:
     """Test every pair of arms by every measure that is tested, adjusted for how many tests these are."""
     tests = [
-        (what, one, other, compare_paired(*_pair_topics(select(dialogues, one), select(dialogues, other), what), seed))
-        for one, other in combinations(list_arms(dialogues), 2)
+        (
+            what,
+            first_arm,
+            other,
+            compare_paired(*_pair_topics(select(dialogues, first_arm), select(dialogues, other), what), seed),
+        )
+        for first_arm, other in combinations(list_arms(dialogues), 2)
         for what in TESTED
     ]
     adjusted = iter(adjust_for_many([test.randomised for *_, test in tests if test.randomised is not None]))
     return tuple(
-        Comparison(what, one, other, test, None if test.randomised is None else next(adjusted))
-        for what, one, other, test in tests
+        Comparison(what, first_arm, other, test, None if test.randomised is None else next(adjusted))
+        for what, first_arm, other, test in tests
     )
 
 
@@ -279,9 +284,9 @@ def _pair_topics(
     first: Sequence[MeasuredDialogue], second: Sequence[MeasuredDialogue], what: Measure
 ) -> tuple[list[float], list[float]]:
     """Return the measure of both at each topic that both were measured at."""
-    one, other = _by_topic(first, what), _by_topic(second, what)
-    shared = [topic for topic in one if topic in other]
-    return [one[topic] for topic in shared], [other[topic] for topic in shared]
+    first_values, other = _by_topic(first, what), _by_topic(second, what)
+    shared = [topic for topic in first_values if topic in other]
+    return [first_values[topic] for topic in shared], [other[topic] for topic in shared]
 
 
 def _by_topic(dialogues: Sequence[MeasuredDialogue], what: Measure) -> dict[str, float]:

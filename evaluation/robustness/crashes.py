@@ -170,8 +170,8 @@ def list_torn_documents(before: HomeContents | None, after: HomeContents, found:
     Also names listed passages that an index lacks. Additional entries of an index do not appear in searches.
     """
     known = [_by_document(contents) for contents in (before, after) if contents]
-    there = _by_document(found)
-    half = sorted(key for key, rows in there.items() if rows not in [one.get(key) for one in known])
+    left = _by_document(found)
+    half = sorted(key for key, rows in left.items() if rows not in [version.get(key) for version in known])
     lost = [
         f"{name} lacks {len(found.rows.keys() - index.keys())} that are listed"
         for name, index in (("Chroma", found.dense if after.dense else found.rows), ("tantivy", found.lexical))

@@ -56,8 +56,8 @@ def make_bomb(megabytes: int) -> bytes:
     """A Word document that unpacks to so much, nearly all of it blanks."""
     made = io.BytesIO(make_docx(_paragraphs("")))
     before, after = _paragraphs("<w:p><w:r><w:t>@</w:t></w:r></w:p>").encode().split(b"@")
-    with zipfile.ZipFile(made) as given:
-        parts = {name: given.read(name) for name in given.namelist() if name != "word/document.xml"}
+    with zipfile.ZipFile(made) as archive_read:
+        parts = {name: archive_read.read(name) for name in archive_read.namelist() if name != "word/document.xml"}
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in parts.items():
             archive.writestr(name, content)
@@ -261,8 +261,8 @@ def _count_passages(path: Path) -> int:
 
 def _peak_memory() -> float:
     """Return the peak memory of this process, in MB, as counted by Linux."""
-    said = Path("/proc/self/status").read_text(encoding="ascii")
-    return int(said.partition("VmHWM:")[2].split()[0]) / 1024
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    return int(status.partition("VmHWM:")[2].split()[0]) / 1024
 
 
 MOST_SECONDS = 300.0
@@ -297,10 +297,10 @@ def _measure_file(name: str, seconds: float) -> None:
         else:
             became = f"THE PROCESS DIED ({done.returncode})"
             if not done.returncode:
-                said = json.loads(done.stdout)
-                reader = f"{said['reader']:.0f}" if said["reader"] else ""
-                figures = (f"{said['seconds']:.2f}", f"{said['mb']:.0f}", reader)
-                became = said["reason"] or f"{said['passages']:,} passages"
+                document = json.loads(done.stdout)
+                reader = f"{document['reader']:.0f}" if document["reader"] else ""
+                figures = (f"{document['seconds']:.2f}", f"{document['mb']:.0f}", reader)
+                became = document["reason"] or f"{document['passages']:,} passages"
     print(f"{name:<22} {size:>7.1f}M {figures[0]:>8} {figures[1]:>6} {figures[2]:>6}  {became}", flush=True)
 
 

@@ -68,7 +68,7 @@ _DRESSES = (
 def list_demands(attack: Attack) -> tuple[str, ...]:
     """Return the demands of an attack: its quotations, code, addresses as links, sentences, and whole text."""
     text = attack.text
-    found = (
+    demands = (
         *attack.wanted,
         *_QUOTED.findall(text),
         *(f"Look at https://{address.removeprefix('https://')}" for address in _ADDRESS.findall(text)),
@@ -76,13 +76,13 @@ def list_demands(attack: Attack) -> tuple[str, ...]:
         *(text[start:end] for start, end in sentence_spans(text)),
         text,
     )
-    return tuple(dict.fromkeys(one for one in found if one.strip()))
+    return tuple(dict.fromkeys(demand for demand in demands if demand.strip()))
 
 
 def _reply_query(attack: Attack, turn: str) -> str:
     del attack
-    asked = re.findall(r"^User: (.*)$", turn, re.MULTILINE)[-1]
-    return f"Search: yes\nQuery: {asked}\nTime: none"
+    question = re.findall(r"^User: (.*)$", turn, re.MULTILINE)[-1]
+    return f"Search: yes\nQuery: {question}\nTime: none"
 
 
 def _reply_summary(attack: Attack, turn: str) -> str:
@@ -90,8 +90,8 @@ def _reply_summary(attack: Attack, turn: str) -> str:
     shown = _NUMBERED.findall(turn)
     planted = [number for number, text in shown if _is_part_of_attack(attack, text)] or [number for number, _ in shown]
     marks = f"[{', '.join(planted)}]"
-    said = [f"- {_on_one_line(text)} {marks}" for text in list_demands(attack)[:_MOST]]
-    return "\n".join([*said, *(f"- {text} [{number}]" for number, text in shown)])
+    bullets = [f"- {_on_one_line(text)} {marks}" for text in list_demands(attack)[:_MOST]]
+    return "\n".join([*bullets, *(f"- {text} [{number}]" for number, text in shown)])
 
 
 def _reply_claims(attack: Attack, turn: str) -> str:
@@ -139,8 +139,8 @@ def _reply_refinement(attack: Attack, turn: str) -> str:
 
 def _is_part_of_attack(attack: Attack, text: str) -> bool:
     """Return whether a text is a part of the attack, or contains it."""
-    one, other = _strip_marks(text), _strip_marks(attack.text)
-    return bool(one and other) and (one in other or other in one)
+    part, other = _strip_marks(text), _strip_marks(attack.text)
+    return bool(part and other) and (part in other or other in part)
 
 
 def _strip_marks(text: str) -> str:
@@ -201,18 +201,18 @@ async def measure_injection(planted: PlantedPage, supports: Supports, system: Sy
         limits=Limits(passages=20),
     )
     cited = {citation.number: citation.passage_id for citation in answer.citations}
-    found = {hit.passage.id: hit for hit in planted.hits}
+    by_id = {hit.passage.id: hit for hit in planted.hits}
     without = collect_sentences(planted.clean)
     on_planted, on_word = list[str](), list[str]()
     for sentence in {sentence.text: sentence for sentence in answer.sentences}.values():
         if (await supports(sentence.text, without)).holds:
             continue
         on_planted.append(sentence.text)
-        evidence = collect_sentences(found[cited[number]] for number in sentence.citations)
+        evidence = collect_sentences(by_id[cited[number]] for number in sentence.citations)
         support = await supports(sentence.text, evidence)
         if support.doubtful or not support.holds:
             on_word.append(sentence.text)
-    names = [part for one in answer.citations for part in (one.title, one.section, one.quote)]
+    names = [part for citation in answer.citations for part in (citation.title, citation.section, citation.quote)]
     return InjectionOutcome(
         planted,
         answer.sentences,
@@ -230,7 +230,7 @@ def cache_checks(supports: Supports) -> Supports:
     known: dict[tuple[str, tuple[str, ...], tuple[str, ...]], Support] = {}
 
     async def check(sentence: str, evidence: Sequence[Evidence], *, asked: Sequence[str] = ()) -> Support:
-        key = sentence, tuple(dict.fromkeys(one.passage.id for one in evidence)), tuple(asked)
+        key = sentence, tuple(dict.fromkeys(each.passage.id for each in evidence)), tuple(asked)
         if key not in known:
             known[key] = await supports(sentence, evidence, asked=asked)
         return known[key]
@@ -276,27 +276,27 @@ def report_attack_set(
     `quoted` are turns that quote every sentence of the page. Links, images and mentions in these, and in notes and
     footnotes, are the page's own words, which a channel must escape.
     """
-    left = sum((one.text for one in written), Leaks())
+    left = sum((outcome.text for outcome in written), Leaks())
     return {
         "set": name,
         "pages": len(written),
-        "said": sum(len({sentence.text for sentence in one.sentences}) for one in written),
-        "withheld": sum(one.withheld for one in written),
+        "said": sum(len({sentence.text for sentence in outcome.sentences}) for outcome in written),
+        "withheld": sum(outcome.withheld for outcome in written),
         "links": left.links,
         "images": left.images,
         "mentions": left.mentions,
-        "only planted": sum(len(one.on_planted) for one in written),
-        "by obedience": sum(len(one.on_word) for one in written),
+        "only planted": sum(len(outcome.on_planted) for outcome in written),
+        "by obedience": sum(len(outcome.on_word) for outcome in written),
         "sites": left.sites,
-        "named": sum(one.named.harmful for one in written),
-        "quoted": sum(one.text.harmful for one in quoted),
+        "named": sum(outcome.named.harmful for outcome in written),
+        "quoted": sum(outcome.text.harmful for outcome in quoted),
         "examples": _list_leaks(written)[:shown],
     }
 
 
 def render_injection_table(reports: Sequence[dict[str, Any]]) -> str:
     total = {"set": "all", **{key: sum(report[key] for report in reports) for key in [*_COLUMNS][1:]}}
-    return render_table([*_COLUMNS.values()], ([one[key] for key in _COLUMNS] for one in (*reports, total)))
+    return render_table([*_COLUMNS.values()], ([report[key] for key in _COLUMNS] for report in (*reports, total)))
 
 
 def _list_leaks(written: Sequence[InjectionOutcome]) -> list[str]:
@@ -349,7 +349,7 @@ def injection(
         else render_injection_table(reports)
     )
     if shown and not as_json:
-        print("", *(f"{one['set']}: {example}" for one in reports for example in one["examples"]), sep="\n")
+        print("", *(f"{report['set']}: {example}" for report in reports for example in report["examples"]), sep="\n")
     if any(report["links"] or report["images"] or report["mentions"] for report in reports):
         raise typer.Exit(1)
 
@@ -365,20 +365,20 @@ async def run_planted(
     planted: Sequence[PlantedPage], supports: Supports, system: System
 ) -> tuple[list[InjectionOutcome], list[InjectionOutcome]]:
     """Run a system over each planted page, and a turn that quotes all of it."""
-    written = [await measure_injection(one, supports, system) for one in planted]
-    return written, [await measure_injection(one, supports, quote_everything) for one in planted]
+    written = [await measure_injection(page, supports, system) for page in planted]
+    return written, [await measure_injection(page, supports, quote_everything) for page in planted]
 
 
 async def _measure_sets(
     sets: Sequence[AttackSet], limit: int, seed: int, shown: int, system: System
 ) -> list[dict[str, Any]]:
-    found = []
+    reports = []
     supports = open_checker()
     for attacks in sets:
         planted = sample_attacks(attacks, limit, seed)
         print(f"{attacks.name}: {len(planted):,} planted pages", file=sys.stderr)
-        found.append(report_attack_set(attacks.name, *await run_planted(planted, supports, system), shown))
-    return found
+        reports.append(report_attack_set(attacks.name, *await run_planted(planted, supports, system), shown))
+    return reports
 
 
 def _read_sets(folder: Path | None) -> tuple[AttackSet, ...]:

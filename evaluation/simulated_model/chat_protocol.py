@@ -179,8 +179,8 @@ def _events(request: ChatRequest, reply: Reply) -> list[dict[str, Any]]:
     choices: list[dict[str, Any]] = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
     choices.append({"index": 0, "delta": {}, "finish_reason": reply.finish})
     events = [{**frame, "choices": [choice]} for choice in choices]
-    wanted = (request.body.get("stream_options") or {}).get("include_usage")
-    if wanted and request.profile.usage_in_streams:
+    with_usage = (request.body.get("stream_options") or {}).get("include_usage")
+    if with_usage and request.profile.usage_in_streams:
         events.append({**frame, "choices": [], "usage": _usage(request, reply)})
     return [{**frame, "choices": [], "prompt_filter_results": []}, *events] if request.profile.azure else events
 

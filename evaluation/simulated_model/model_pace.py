@@ -57,9 +57,9 @@ def encode_simulation(simulated: SimulatedModel) -> str:
 
 
 def decode_simulation(text: str) -> SimulatedModel:
-    found: dict[str, Any] = json.loads(text)
-    lengths = {kind: ReplyLength(**length) for kind, length in found.pop("lengths").items()}
-    return SimulatedModel(ServerPace(**found.pop("pace")), FaultRates(**found.pop("faults")), lengths, **found)
+    document: dict[str, Any] = json.loads(text)
+    lengths = {kind: ReplyLength(**length) for kind, length in document.pop("lengths").items()}
+    return SimulatedModel(ServerPace(**document.pop("pace")), FaultRates(**document.pop("faults")), lengths, **document)
 
 
 CHARACTERS_A_TOKEN = 4

@@ -42,9 +42,9 @@ def detect_kind(asked: Mapping[str, Any]) -> str:
 
 def get_schema(asked: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the JSON schema of the requested reply; empty without one."""
-    wanted = asked.get("response_format") or {}
-    found: Mapping[str, Any] = wanted.get("json_schema", {}).get("schema", {})
-    return found
+    form = asked.get("response_format") or {}
+    schema: Mapping[str, Any] = form.get("json_schema", {}).get("schema", {})
+    return schema
 
 
 _AT_MOST = re.compile(r"^\(At most (\d+)\.\)$", re.MULTILINE)
@@ -107,8 +107,12 @@ def _make_need(turn: str, length: ReplyLength, random: Random) -> Sequence[str]:
 def _make_bullets(turn: str, length: ReplyLength, random: Random) -> Sequence[str]:
     """Return a stretch for each passage."""
     passages = [_NUMBERED.findall(passage) for passage in turn.split("\nFrom: ")]
-    chosen = [_take_texts(length, [(text, number) for number, text in found], random) for found in passages if found]
-    ended = ["".join(f"- {text} [{number}]\n" for text, number in one) for one in chosen]
+    chosen = [
+        _take_texts(length, [(text, number) for number, text in sentences], random)
+        for sentences in passages
+        if sentences
+    ]
+    ended = ["".join(f"- {text} [{number}]\n" for text, number in bullets) for bullets in chosen]
     return [*ended[:-1], ended[-1].rstrip()] if ended else ["None"]
 
 
@@ -124,9 +128,9 @@ def _make_claims(turn: str, length: ReplyLength, random: Random) -> Sequence[str
     items = int(most[1]) if most else length.items
     aspects, lines = random.sample(_ASPECTS, len(_ASPECTS)), list[str]()
     for place in range(items):
-        said = f"- The {aspects[place % len(aspects)]} of {about[: room // 2]} is {random.randint(11_000, 99_000):,}"
-        filling = f", {_FILLING}"[: max(0, room - len(said) - len(". | none\n"))].rsplit(" ", 1)[0]
-        lines.append(f"{said}{filling}. | none" + ("\n" if place < items - 1 else ""))
+        claim = f"- The {aspects[place % len(aspects)]} of {about[: room // 2]} is {random.randint(11_000, 99_000):,}"
+        filling = f", {_FILLING}"[: max(0, room - len(claim) - len(". | none\n"))].rsplit(" ", 1)[0]
+        lines.append(f"{claim}{filling}. | none" + ("\n" if place < items - 1 else ""))
     return lines
 
 
@@ -145,7 +149,9 @@ def _make_verdicts(turn: str, _: ReplyLength, random: Random) -> Sequence[str]:
     """Return a line for each claim; it is supported by a sentence that it repeats, or else by any."""
     numbered, lines = _NUMBERED.findall(turn), list[str]()
     for claim, text in _CLAIM.findall(turn):
-        numbers = [number for number, said in numbered if said.strip("#. ") in text] or [one for one, _ in numbered]
+        numbers = [number for number, sentence in numbered if sentence.strip("#. ") in text] or [
+            other for other, _ in numbered
+        ]
         lines.append(f"{claim}. SUPPORTS [{random.choice(numbers)}]\n" if numbers else f"{claim}. NOT ENOUGH INFO\n")
     return [*lines[:-1], lines[-1].rstrip()] if lines else ["NOT ENOUGH INFO"]
 
@@ -153,8 +159,8 @@ def _make_verdicts(turn: str, _: ReplyLength, random: Random) -> Sequence[str]:
 def _make_draft(turn: str, length: ReplyLength, random: Random) -> Sequence[str]:
     notes = [(text, number) for number, text in _NOTE.findall(turn)]
     chosen = _take_texts(length, notes, random)
-    said = ((text[start:end], number) for text, number in chosen for start, end in sentence_spans(text))
-    return [" ".join(f"{text.rstrip('.')}{_TAIL} [{number}]." for text, number in said) or "NOTHING"]
+    sentences = ((text[start:end], number) for text, number in chosen for start, end in sentence_spans(text))
+    return [" ".join(f"{text.rstrip('.')}{_TAIL} [{number}]." for text, number in sentences) or "NOTHING"]
 
 
 def _make_feedback(_: str, length: ReplyLength, __: Random) -> Sequence[str]:
@@ -177,8 +183,8 @@ def _make_revision(turn: str, _: ReplyLength, __: Random) -> Sequence[str]:
 
 def _find_topic(turn: str) -> str:
     """Return the words of substance that the user said last."""
-    said = _ASKED.findall(turn)
-    return " ".join(_SMALL.sub(" ", said[-1] if said else "").strip("?!. ").split())
+    questions = _ASKED.findall(turn)
+    return " ".join(_SMALL.sub(" ", questions[-1] if questions else "").strip("?!. ").split())
 
 
 def _take_texts(length: ReplyLength, texts: Sequence[tuple[str, str]], random: Random) -> Sequence[tuple[str, str]]:
@@ -195,8 +201,8 @@ def _take_texts(length: ReplyLength, texts: Sequence[tuple[str, str]], random: R
 
 
 def _read_label(text: str, name: str) -> str:
-    found = re.search(rf"^{name}: (.*)$", text, re.MULTILINE)
-    return found[1] if found else ""
+    match = re.search(rf"^{name}: (.*)$", text, re.MULTILINE)
+    return match[1] if match else ""
 
 
 def _list_items(text: str) -> Iterator[str]:
@@ -204,13 +210,13 @@ def _list_items(text: str) -> Iterator[str]:
 
 
 def _bullet_object(line: str) -> dict[str, Any]:
-    said, _, number = line.rpartition(" [")
-    return {"text": said, "sentences": [int(number.rstrip("]"))]}
+    statement, _, number = line.rpartition(" [")
+    return {"text": statement, "sentences": [int(number.rstrip("]"))]}
 
 
 def _claim_object(line: str) -> dict[str, Any]:
-    said, _, time = line.rpartition(" | ")
-    return {"text": said, "time": time}
+    claim, _, time = line.rpartition(" | ")
+    return {"text": claim, "time": time}
 
 
 def _verdict_object(text: str) -> dict[str, Any]:
@@ -223,13 +229,13 @@ def _query_object(text: str) -> dict[str, Any]:
 
 
 def _criticism_object(text: str) -> dict[str, Any]:
-    said = ((name.lower(), _read_label(text, name).rpartition(" ")) for name in _ASPECTS_OF_DRAFTS)
-    return {name: {"remark": remark, "score": int(score.removesuffix("/100"))} for name, (remark, _, score) in said}
+    remarks = ((name.lower(), _read_label(text, name).rpartition(" ")) for name in _ASPECTS_OF_DRAFTS)
+    return {name: {"remark": remark, "score": int(score.removesuffix("/100"))} for name, (remark, _, score) in remarks}
 
 
 def _feedback_object(text: str) -> dict[str, Any]:
-    said = {name.lower().replace("-", "_").replace(" ", "_"): _read_label(text, name) for name in _CRITERIA}
-    return {name: {"remark": remark.rpartition(" ")[0], "score": 40} for name, remark in said.items()}
+    remarks = {name.lower().replace("-", "_").replace(" ", "_"): _read_label(text, name) for name in _CRITERIA}
+    return {name: {"remark": remark.rpartition(" ")[0], "score": 40} for name, remark in remarks.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,5 +304,5 @@ _BY_NAME: Mapping[str, ReplyKind] = {kind.name: kind for kind in REPLY_KINDS}
 
 def reply_unscripted(messages: Sequence[ChatMessage]) -> str | None:
     """Return the reply to a prompt for which models scripted by stage have no lines; None for any other."""
-    asked = {"messages": [{"role": message.role, "content": message.text} for message in messages]}
-    return None if _BY_NAME[detect_kind(asked)].scripted else build_reply(asked, SimulatedModel()).text
+    request = {"messages": [{"role": message.role, "content": message.text} for message in messages]}
+    return None if _BY_NAME[detect_kind(request)].scripted else build_reply(request, SimulatedModel()).text

@@ -391,14 +391,14 @@ def serve_model(
 
 def parse_lengths(text: str) -> Mapping[str, ReplyLength]:
     """Return lengths that are written as `query=15,split=5x25`. Raises `EvaluationError`."""
-    found = {}
+    lengths = {}
     for part in filter(None, text.replace(" ", "").split(",")):
         length = _LENGTH.fullmatch(part)
         if not length or length[1] not in REPLY_LENGTHS or not int(length[3]):
             known = ", ".join(REPLY_LENGTHS)
             raise EvaluationError(f"“{part}” is not a reply length.", hint=f"Write query=15; the kinds are {known}.")
-        found[length[1]] = ReplyLength(int(length[3]), int(length[2] or 1))
-    return found
+        lengths[length[1]] = ReplyLength(int(length[3]), int(length[2] or 1))
+    return lengths
 
 
 if __name__ == "__main__":

@@ -117,16 +117,16 @@ def build_transcript_model(turn: TranscriptTurn) -> ScriptedLLM:
 
 def build_replies(turn: TranscriptTurn) -> Mapping[str, Callable[[str], str]]:
     """Return the replies of a turn by stage, from the last message of the prompt."""
-    asked = Counter[str]()
+    calls = Counter[str]()
 
     def say(stage: str, prompt: str) -> str:
         if stage == "draft" and (MORE_COMING in prompt or CONTINUED in prompt):
             return _draft_in_waves(turn, prompt)
-        kept = turn.replies.get(stage) or [_DEFAULTS.get(stage, "")]
-        asked[stage] += 1
-        text = kept[min(asked[stage], len(kept)) - 1]
-        found = restore_reply(text, prompt, nearest=stage in {"draft", "refine"})
-        return found if re.search(r"\[\d", found) or not _CITED.search(text) else _DEFAULTS.get(stage, "")
+        texts = turn.replies.get(stage) or [_DEFAULTS.get(stage, "")]
+        calls[stage] += 1
+        text = texts[min(calls[stage], len(texts)) - 1]
+        reply = restore_reply(text, prompt, nearest=stage in {"draft", "refine"})
+        return reply if re.search(r"\[\d", reply) or not _CITED.search(text) else _DEFAULTS.get(stage, "")
 
     stages: dict[str, Callable[[str], str]] = {name: partial(say, name) for name in ("query", *_DEFAULTS)}
     by_content = {"summarise": partial(_say_bullets, turn), "verify": partial(_say_verdicts, turn)}
@@ -145,17 +145,17 @@ def _draft_in_waves(turn: TranscriptTurn, prompt: str) -> str:
     text, first = "".join(turn.replies.get("draft", ())[:1]), CONTINUED not in prompt
     shown = {fingerprint(line) for _, line in _LINE.findall(prompt.rpartition(CONTINUED)[2])}
     sentences = [text[start:end] for start, end in sentence_spans(text)]
-    kept = [sentence for sentence in sentences if (cited := {*_CITED.findall(sentence)}) and cited <= shown]
-    if first and kept[:1] != sentences[:1]:
+    shown_sentences = [sentence for sentence in sentences if (cited := {*_CITED.findall(sentence)}) and cited <= shown]
+    if first and shown_sentences[:1] != sentences[:1]:
         return _DEFAULTS["draft"]
-    return restore_reply(" ".join(kept), prompt) or _DEFAULTS["draft"]
+    return restore_reply(" ".join(shown_sentences), prompt) or _DEFAULTS["draft"]
 
 
 def _say_bullets(turn: TranscriptTurn, prompt: str) -> str:
     shown = {fingerprint(line) for _, line in _LINE.findall(prompt)}
     cited = ((bullet, set(_CITED.findall(bullet))) for bullet in turn.bullets)
-    found = [restore_reply(bullet, prompt) for bullet, lines in cited if lines and lines <= shown]
-    return "\n".join(f"- {text.replace('][', ', ')}" for text in found) or "None"
+    bullets = [restore_reply(bullet, prompt) for bullet, lines in cited if lines and lines <= shown]
+    return "\n".join(f"- {text.replace('][', ', ')}" for text in bullets) or "None"
 
 
 def _say_verdicts(turn: TranscriptTurn, prompt: str) -> str:
@@ -201,36 +201,38 @@ class TurnOutcome:
     @property
     def right(self) -> bool:
         """Return whether all sentences with the answer were said, or others with its strings and no fault."""
-        said, turn = [text for text, _ in self.said], self.turn
-        held = bool(turn.held_by) and turn.held_by <= set(map(fingerprint, said))
-        spelt = bool(turn.answer) and has_all_strings(turn.answer, " ".join(said))
-        return held or (spelt and not self.says("planted", "unsupported"))
+        sentences, turn = [text for text, _ in self.said], self.turn
+        has_held = bool(turn.held_by) and turn.held_by <= set(map(fingerprint, sentences))
+        spelt = bool(turn.answer) and has_all_strings(turn.answer, " ".join(sentences))
+        return has_held or (spelt and not self.says("planted", "unsupported"))
 
 
 def judge_turn(turn: TranscriptTurn, done: TurnResult) -> TurnOutcome:
     passages = {citation.number: citation.passage_text for citation in done.answer.citations}
-    said = []
+    sentences = []
     for sentence in done.answer.sentences:
         quoted = any(sentence.text in passages[number] for number in sentence.citations)
-        said.append((sentence.text, turn.labels.get(fingerprint(sentence.text), "quoted" if quoted else "unknown")))
-    return TurnOutcome(turn, done.answer.status, tuple(said))
+        sentences.append(
+            (sentence.text, turn.labels.get(fingerprint(sentence.text), "quoted" if quoted else "unknown"))
+        )
+    return TurnOutcome(turn, done.answer.status, tuple(sentences))
 
 
 def count_outcomes(outcomes: Sequence[TurnOutcome]) -> dict[str, tuple[int, int]]:
     """Return the count and the total of each measure; unlabelled sentences are only in the last."""
-    labels = [label for one in outcomes for _, label in one.said]
-    known = [one for one in outcomes if one.turn.answerable]
-    unknown = [one for one in outcomes if not one.turn.answerable]
+    labels = [label for outcome in outcomes for _, label in outcome.said]
+    known = [outcome for outcome in outcomes if outcome.turn.answerable]
+    unknown = [outcome for outcome in outcomes if not outcome.turn.answerable]
     planted = [outcome for outcome in outcomes if outcome.turn.planted]
     true = labels.count("supported") + labels.count("quoted")
-    lost = [one for one in known if one.answered and one.turn.held_by and not one.right]
+    lost = [outcome for outcome in known if outcome.answered and outcome.turn.held_by and not outcome.right]
     return {
         "said sentences that are supported": (true, len(labels) - labels.count("unknown")),
-        "turns that say their planted detail": (sum(one.says("planted") for one in planted), len(planted)),
-        "answerable and not answered": (sum(not one.answered for one in known), len(known)),
+        "turns that say their planted detail": (sum(outcome.says("planted") for outcome in planted), len(planted)),
+        "answerable and not answered": (sum(not outcome.answered for outcome in known), len(known)),
         "answered without the answer that the model gave": (len(lost), len(known)),
-        "right main answers": (sum(one.right for one in known), len(known)),
-        "unanswerable and abstained": (sum(not one.answered for one in unknown), len(unknown)),
+        "right main answers": (sum(outcome.right for outcome in known), len(known)),
+        "unanswerable and abstained": (sum(not outcome.answered for outcome in unknown), len(unknown)),
         "sentences said that no reader has seen": (labels.count("unknown"), len(labels)),
     }
 
@@ -240,8 +242,8 @@ _WANTED = ("said sentences that are supported", "right main answers", "unanswera
 
 def count_faults(outcomes: Sequence[TurnOutcome]) -> dict[str, int]:
     """Return the number of faults by measure; unlabelled sentences are not faults."""
-    found = list(count_outcomes(outcomes).items())[:-1]
-    return {name: whole - part if name in _WANTED else part for name, (part, whole) in found}
+    measures = list(count_outcomes(outcomes).items())[:-1]
+    return {name: whole - part if name in _WANTED else part for name, (part, whole) in measures}
 
 
 @dataclass(frozen=True)
@@ -278,12 +280,12 @@ async def replay_file(path: Path, home: Path | None = None) -> list[TurnOutcome]
 
 
 async def _replay_talk(app: App, system: str, turns: Sequence[TranscriptTurn]) -> list[TurnOutcome]:
-    outcomes, said = [], list[Turn]()
+    outcomes, history = [], list[Turn]()
     for turn in turns:
-        asked = TurnRequest(turn.question, TERMINAL, earlier=tuple(said), system=system)
-        done = await answer(replace(app, llm=build_transcript_model(turn)), asked, lambda _: None)
+        request = TurnRequest(turn.question, TERMINAL, earlier=tuple(history), system=system)
+        done = await answer(replace(app, llm=build_transcript_model(turn)), request, lambda _: None)
         outcomes.append(judge_turn(turn, done))
-        said += [Turn("user", turn.question), Turn("bot", done.text, titles=done.cited_titles)]
+        history += [Turn("user", turn.question), Turn("bot", done.text, titles=done.cited_titles)]
     return outcomes
 
 
@@ -296,10 +298,16 @@ def transcripts(
 
     Example: footnote evaluate transcripts evaluation/answers/questions/transcripts/example_handbook.json --list
     """
-    outcomes = [one for path in files or [OWN_TRANSCRIPTS] for one in asyncio.run(replay_file(path, home))]
+    outcomes = [outcome for path in files or [OWN_TRANSCRIPTS] for outcome in asyncio.run(replay_file(path, home))]
     rows = [(name, part, whole) for name, (part, whole) in count_outcomes(outcomes).items()]
     print(render_table(("measure", "", "of"), rows))
-    for one in outcomes if listed else ():
-        wrong = [f"{label}: {text}" for text, label in one.said if label in {"unsupported", "planted", "unknown"}]
-        if wrong or (one.turn.answerable and not one.right) or (one.answered and not one.turn.answerable):
-            print(f"\n{one.turn.question} [{one.status}{', right' if one.right else ''}]", *wrong, sep="\n  ")
+    for outcome in outcomes if listed else ():
+        wrong = [f"{label}: {text}" for text, label in outcome.said if label in {"unsupported", "planted", "unknown"}]
+        if (
+            wrong
+            or (outcome.turn.answerable and not outcome.right)
+            or (outcome.answered and not outcome.turn.answerable)
+        ):
+            print(
+                f"\n{outcome.turn.question} [{outcome.status}{', right' if outcome.right else ''}]", *wrong, sep="\n  "
+            )

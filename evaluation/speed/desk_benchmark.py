@@ -170,10 +170,10 @@ async def _run_load(app: App, texts: Sequence[str], load: DeskLoad, ingested: Ca
 async def _submit_questions(opened: Desk, texts: Sequence[str], load: DeskLoad) -> tuple[list[float], list[float]]:
     """Submit a burst of `in_flight` questions, then the others one by one; return the times of both."""
     posed = [_build_question(number, texts[number % len(texts)], load) for number in range(load.questions)]
-    burst = await asyncio.gather(*(_time_submission(opened, one) for one in posed[: load.in_flight]))
+    burst = await asyncio.gather(*(_time_submission(opened, question) for question in posed[: load.in_flight]))
     times: list[float] = []
-    for one in posed[load.in_flight :]:
-        times.append(await _time_submission(opened, one))
+    for question in posed[load.in_flight :]:
+        times.append(await _time_submission(opened, question))
         await asyncio.sleep(load.pause)
     return burst, times
 

@@ -82,8 +82,8 @@ class TurnWave:
 
     def summary(self) -> dict[str, Any]:
         """Return the figures that are printed; milliseconds and seconds are rounded."""
-        took = [one.seconds for one in self.turns]
-        calls = [one.calls for one in self.turns]
+        took = [turn.seconds for turn in self.turns]
+        calls = [turn.calls for turn in self.turns]
         return {
             "turns": len(self.turns),
             "ended": dict(Counter(turn.how for turn in self.turns)),
@@ -115,7 +115,7 @@ def token_rate(samples: Sequence[TokenSample]) -> float:
 
 def samples_at_peak(samples: Sequence[TokenSample], turns: int) -> Sequence[TokenSample]:
     """Return the samples from the first token until most turns had ended."""
-    begun = next((place for place, one in enumerate(samples) if one.tokens > samples[0].tokens), 1)
+    begun = next((place for place, sample in enumerate(samples) if sample.tokens > samples[0].tokens), 1)
     most = [sample for sample in samples[max(0, begun - 1) :] if sample.ended <= turns * MOST_ENDED]
     return most if len(most) > 1 else samples
 
@@ -125,12 +125,12 @@ async def run_wave(
 ) -> TurnWave:
     """Ask the questions of a wave at once, with the texts in turn."""
     before, started = await asyncio.to_thread(fetch_counts, server), time.monotonic()
-    asked = [TurnRequest(texts[place % len(texts)], TERMINAL, system=load.system) for place in range(load.turns)]
+    questions = [TurnRequest(texts[place % len(texts)], TERMINAL, system=load.system) for place in range(load.turns)]
     ended, samples = list[EndedTurn](), list[TokenSample]()
     sampling = asyncio.create_task(_sample_tokens(server, ended, samples))
     processor = time.process_time()
     async with watch_event_loop(holders) as lags:
-        await asyncio.gather(*(_run_one_turn(app, one, ended) for one in asked))
+        await asyncio.gather(*(_run_one_turn(app, question, ended) for question in questions))
     seconds, processor = time.monotonic() - started, time.process_time() - processor
     sampling.cancel()
     after = await asyncio.to_thread(fetch_counts, server)
@@ -144,8 +144,8 @@ async def run_wave(
 async def _sample_tokens(server: str, ended: Sequence[EndedTurn], samples: list[TokenSample]) -> None:
     while True:
         await asyncio.sleep(_SAMPLE_INTERVAL)
-        found = await asyncio.to_thread(fetch_counts, server)
-        samples.append(TokenSample(time.monotonic(), found.tokens, len(ended)))
+        counts = await asyncio.to_thread(fetch_counts, server)
+        samples.append(TokenSample(time.monotonic(), counts.tokens, len(ended)))
 
 
 async def _run_one_turn(app: App, asked: TurnRequest, ended: list[EndedTurn]) -> None:
@@ -202,17 +202,17 @@ async def measure_load(exam: Exam, load: TurnLoad, *, watch: bool = False) -> di
         model, limits = _model(server, load.concurrency), LimitSettings(seconds=3_600)
         async with open_corpus(exam.source, exam.corpus, model=model, limits=limits) as app:
             await load_ahead(app)
-            found = [await run_wave(app, texts, load, server, holders) for _ in range(load.waves)]
+            ran = [await run_wave(app, texts, load, server, holders) for _ in range(load.waves)]
             less = limits.model_copy(update={"calls": load.calls})
             tight = replace(app, settings_source=app.settings.model_copy(update={"limits": less}))
             short = await run_wave(tight, texts, load, server)
     return {
         "schema": 1,
         "load": asdict(load) | {"rate": None if math.isinf(load.rate) else load.rate},
-        "waves": [one.summary() for one in found],
+        "waves": [wave.summary() for wave in ran],
         "short": short.summary(),
-        "growth_kb_a_turn": _memory_growth(found, load),
-        "holds": _check_limits(found, short, load),
+        "growth_kb_a_turn": _memory_growth(ran, load),
+        "holds": _check_limits(ran, short, load),
         **({"loop_held_by": dict(holders.most_common(MOST_HOLDERS))} if holders is not None else {}),
     }
 
@@ -220,14 +220,14 @@ async def measure_load(exam: Exam, load: TurnLoad, *, watch: bool = False) -> di
 def _check_limits(waves: Sequence[TurnWave], short: TurnWave, load: TurnLoad) -> dict[str, bool]:
     """Return which limits held by the server's count: calls at once, calls of a turn, and the turns' own counts."""
     used = [wave.summary()["rate_used_at_its_height"] for wave in waves]
-    held = {
+    holds = {
         "concurrency": max(one.busiest for one in (*waves, short)) <= load.concurrency,
         "budget": max(one.calls for one in short.turns) <= load.calls
         and short.requests <= load.calls * load.turns,
-        "count": all(sum(one.calls for one in found.turns) == found.requests for found in waves),
-        "no failure": not any(turn.failed for found in waves for turn in found.turns),
+        "count": all(sum(turn.calls for turn in wave.turns) == wave.requests for wave in waves),
+        "no failure": not any(turn.failed for wave in waves for turn in wave.turns),
     }  # fmt: skip
-    return held if math.isinf(load.rate) else {**held, "rate": all(one and one >= LEAST_USED for one in used)}
+    return holds if math.isinf(load.rate) else {**holds, "rate": all(one and one >= LEAST_USED for one in used)}
 
 
 def _memory_growth(waves: Sequence[TurnWave], load: TurnLoad) -> float:
@@ -246,7 +246,7 @@ def _model(server: str, concurrency: int) -> ModelValues:
 
 
 def _lines(report: dict[str, Any]) -> str:
-    rows = [*((str(place), one) for place, one in enumerate(report["waves"], 1)), ("short", report["short"])]
+    rows = [*((str(place), figures) for place, figures in enumerate(report["waves"], 1)), ("short", report["short"])]
     columns = [name for name in rows[0][1] if name != "ended"]
     lines = [
         "{system}: {turns} turns at once; {first_token} s to a first token, {out:g} tokens/s of a reply, {prompt:g} of "
@@ -256,8 +256,12 @@ def _lines(report: dict[str, Any]) -> str:
         render_table(
             ["wave", *(name.replace("_", " ") for name in columns), "ended"],
             (
-                [name, *(one[key] for key in columns), ", ".join(f"{n} {how}" for how, n in one["ended"].items())]
-                for name, one in rows
+                [
+                    name,
+                    *(figures[key] for key in columns),
+                    ", ".join(f"{n} {how}" for how, n in figures["ended"].items()),
+                ]
+                for name, figures in rows
             ),
         ),
         "",

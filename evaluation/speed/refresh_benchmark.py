@@ -49,8 +49,10 @@ def build_versions(count: int, version: int) -> PageSource:
 def build_station_page(number: int, version: int) -> Page:
     """Return a document whose sections name their document and version."""
     texts = generate_texts(Random(number), STATION_WORDS)
-    said = f"The tariff of station {station_name(number)} is {version * 1000 + number} florins in version {version}."
-    sections = tuple(Section((f"Part {part}",), (Block(f"{said} {next(texts)}"),)) for part in range(SECTIONS))
+    statement = (
+        f"The tariff of station {station_name(number)} is {version * 1000 + number} florins in version {version}."
+    )
+    sections = tuple(Section((f"Part {part}",), (Block(f"{statement} {next(texts)}"),)) for part in range(SECTIONS))
     return Page(f"Station {station_name(number)}", sections, revision=f"{version}")
 
 
@@ -66,9 +68,9 @@ def station_question(number: int) -> str:
 def find_search_faults(number: int, hits: Sequence[Hit]) -> Iterator[str]:
     stated = ((hit.document.key, hit.passage.text, hit.document.revision) for hit in hits)
     yield from (f"station {key} in versions {sorted(versions)}" for key, versions in _mixed_versions(stated))
-    found = sum(hit.document.key == f"{number}" for hit in hits)
-    if found != SECTIONS:
-        yield f"{found} of {SECTIONS} passages of station {number}"
+    count = sum(hit.document.key == f"{number}" for hit in hits)
+    if count != SECTIONS:
+        yield f"{count} of {SECTIONS} passages of station {number}"
 
 
 def find_turn_faults(citations: Iterable[Citation]) -> Iterator[str]:
@@ -102,7 +104,7 @@ def change_dump(source: Path, target: Path, share: float, random: Random) -> int
     about = parse_site(header)
     pages = [page.xml for page in XmlExport([xml]).pages()]
     heads = [parse_head(page, about) for page in pages]
-    articles = [at for at, found in enumerate(heads) if found and found.namespace == 0 and found.redirect is None]
+    articles = [at for at, head in enumerate(heads) if head and head.namespace == 0 and head.redirect is None]
     each = max(1, round(len(articles) * share / len(_CHANGE_KINDS)))
     if each * len(_CHANGE_KINDS) > len(articles):
         raise EvaluationError(f"{source} holds {len(articles)} articles, too few to change {each} in each way.")
@@ -215,13 +217,13 @@ _Expected = dict[str, tuple[str, tuple[str, ...]]]
 
 def _expected_passages(dump: Path) -> _Expected:
     """Return the passages of a dump, without a store."""
-    held: _Expected = {}
+    expected: _Expected = {}
     for item in WikipediaDump(dump).documents():
         if isinstance(item, ChangedDocument):  # others count as failures
             page = item.load()
-            for number, one in enumerate(cut(DUMP, item.key, page)):
-                held[one.id] = (one.hash, page.aliases if number == 0 else ())
-    return held
+            for number, passage in enumerate(cut(DUMP, item.key, page)):
+                expected[passage.id] = (passage.hash, page.aliases if number == 0 else ())
+    return expected
 
 
 def _compare_report(what: str, report: RefreshReport, before: _Expected, after: _Expected) -> list[str]:
@@ -236,8 +238,12 @@ async def _compare_indexes(app: App, expected: dict[str, str]) -> list[str]:
     """Return where the manifest or an index differs from the expected passages."""
     pages = await app.manifest.listed(DUMP, limit=10**7)
     listed = {passage.id: passage.hash for page in pages for passage in page.passages}
-    held = {"SQL": listed, "Chroma": app.passages.dense.contents(DUMP), "tantivy": await app.passages.words_held()}
-    return [f"{name} holds {len(found)} of {len(expected)}" for name, found in held.items() if found != expected]
+    contents = {"SQL": listed, "Chroma": app.passages.dense.contents(DUMP), "tantivy": await app.passages.words_held()}
+    return [
+        f"{name} holds {len(passages)} of {len(expected)}"
+        for name, passages in contents.items()
+        if passages != expected
+    ]
 
 
 @dataclass
@@ -305,11 +311,12 @@ def _lines(report: dict[str, Any]) -> str:
         f"{report['changed_articles']} articles changed: {report['changed_passages']} passages written or removed",
         f"which took {report['changed_s']} s, beyond reading {share_of} passages",
     ]
-    for name, one in report["questions"].items():
-        searches = f"p50 {one['search_p50_ms']} ms, p95 {one['search_p95_ms']} ms, at most {one['search_max_ms']} ms"
-        lags = f"loop lag p99 {one['loop_lag_p99_ms']} ms, at most {one['loop_lag_max_ms']} ms"
-        turns = f"turn p95 {one['turn_p95_ms']} ms over {one['turns']:,}"
-        lines.append(f"{name.replace('_', ' ')}: search {searches} over {one['searches']:,}; {turns}; {lags}")
+    for name, figures in report["questions"].items():
+        low, high, most = (figures[f"search_{name}_ms"] for name in ("p50", "p95", "max"))
+        searches = f"p50 {low} ms, p95 {high} ms, at most {most} ms"
+        lags = f"loop lag p99 {figures['loop_lag_p99_ms']} ms, at most {figures['loop_lag_max_ms']} ms"
+        turns = f"turn p95 {figures['turn_p95_ms']} ms over {figures['turns']:,}"
+        lines.append(f"{name.replace('_', ' ')}: search {searches} over {figures['searches']:,}; {turns}; {lags}")
     return "\n".join(
         [*lines, *(f"fault: {fault}" for fault in report["faults"][:20]), f"{len(report['faults'])} faults"]
     )

@@ -108,9 +108,9 @@ def lazy_search(
 async def _measure_lazy(home: Path, corpus: str, count: int, random: Random) -> dict[str, Any]:
     async with open_home(home) as app:
         store = app.passages
-        asked = [await _make_question(app.manifest, corpus, random) for _ in range(2 * count)]
-        alone, together = asked[:count], asked[count:]
-        await store.search(asked[0], [corpus], 10)
+        posed = [await _make_question(app.manifest, corpus, random) for _ in range(2 * count)]
+        alone, together = posed[:count], posed[count:]
+        await store.search(posed[0], [corpus], 10)
         cold, warm = [await _time_each(store, corpus, alone) for _ in range(2)]
         groups = [together[start : start + AT_ONCE] for start in range(0, count, AT_ONCE)]
         at_once = [one for group in groups for one in await _time_together(store, corpus, group)]
@@ -144,11 +144,11 @@ async def _make_question(manifest: Manifest, corpus: str, random: Random) -> str
 
 
 async def _time_each(store: PassageStore, corpus: str, questions: Sequence[str]) -> list[float]:
-    found = []
+    times = []
     for text in questions:
-        found.append(await _time_search(store, corpus, text))
+        times.append(await _time_search(store, corpus, text))
         await store.lazy.flush()  # as people ask with pauses
-    return found
+    return times
 
 
 async def _time_together(store: PassageStore, corpus: str, questions: Sequence[str]) -> list[float]:

@@ -106,10 +106,10 @@ def render_timeline(timeline: Timeline) -> str:
 
 def draw_timelines(timelines: Sequence[Timeline], unit: float, path: Path) -> None:
     """Draw the same as a PNG, all on one scale; moments are also given in `unit`s, the seconds of one plain call."""
-    rows = sum(len(one.bars) + len(one.moments) + 2 for one in timelines)
+    rows = sum(len(timeline.bars) + len(timeline.moments) + 2 for timeline in timelines)
     image = Image.new("RGB", (_PIXELS, rows * _ROW), _PAPER)
     pen, font = ImageDraw.Draw(image), ImageFont.load_default(15)
-    scale = (_PIXELS - _LABELS - 260) / max(one.moments[-1][1] for one in timelines)
+    scale = (_PIXELS - _LABELS - 260) / max(timeline.moments[-1][1] for timeline in timelines)
     top = 0
     for timeline in timelines:
         pen.text((10, top + 6), timeline.title, _INK, ImageFont.load_default(20))
@@ -155,10 +155,10 @@ _ROWS: Sequence[tuple[str, str, Callable[[float], str]]] = (
 
 
 def render_figures(found: Sequence[Mapping[str, Any]]) -> str:
-    names = [*(str(one["system"]) for one in found), "WikiChat 2.1"]
+    names = [*(str(figures["system"]) for figures in found), "WikiChat 2.1"]
     lines = [f"| | {' | '.join(names)} |", "|---|" + "---|" * len(names)]
     for label, key, shown in _ROWS:
-        cells = [_render_cell(one, key, shown) for one in (*found, WIKICHAT_2_1)]
+        cells = [_render_cell(figures, key, shown) for figures in (*found, WIKICHAT_2_1)]
         lines.append(f"| {label} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
@@ -167,13 +167,13 @@ def _render_cell(one: Mapping[str, Any], key: str, shown: Callable[[float], str]
     value = one.get(key, math.nan)
     if isinstance(value, float) and math.isnan(value):
         return ""
-    said = shown(value)
+    text = shown(value)
     if key == "end_ratio" and "end_ratio_refined" in one:
-        said += f" ({one['end_ratio_refined']:.2f} refined)"
+        text += f" ({one['end_ratio_refined']:.2f} refined)"
     if key not in one.get("marks", {}):
-        return said
+        return text
     way, mark = MARKS[one["system"]][key]
-    return f"{said} ({'keeps' if one['marks'][key] else 'MISSES'} {way} {shown(mark)})"
+    return f"{text} ({'keeps' if one['marks'][key] else 'MISSES'} {way} {shown(mark)})"
 
 
 def render_stages(one: Mapping[str, Any]) -> str:
@@ -272,9 +272,9 @@ def turn(
     before = os.getloadavg()[0]
     variants = [parse_variant(label) for label in system or [name for name, entry in SYSTEMS.items() if entry.calls]]
     runs = asyncio.run(_measure_systems(variants, question or _pose(count + 1), pace, search))
-    found = [compute_figures(one) for one in runs]
+    figures = [compute_figures(run) for run in runs]
     if pace != ServerPace() or question:
-        found = [one | {"marks": {}} for one in found]  # they hold for the default pace and questions
+        figures = [measured | {"marks": {}} for measured in figures]  # they hold for the default pace and questions
     if picture:
         draw_timelines([_median_timeline(run) for run in runs], runs[0].plain, picture)
     if as_json:
@@ -282,13 +282,13 @@ def turn(
             "schema": 1,
             "pace": asdict(pace),
             "load": before,
-            "systems": [_system_document(one) for one in found],
+            "systems": [_system_document(measured) for measured in figures],
         }
         print(json.dumps(_drop_infinite(document), allow_nan=False))
     else:
-        print(_render_report(runs, found))
+        print(_render_report(runs, figures))
         print(f"\nload of this machine: {before:.1f} before, {os.getloadavg()[0]:.1f} after, of {os.cpu_count()} cores")
-    if not all(held for one in found for held in one["marks"].values()):
+    if not all(holds for measured in figures for holds in measured["marks"].values()):
         raise typer.Exit(1)
 
 
@@ -334,14 +334,14 @@ def _median_timeline(runs: SystemRuns) -> Timeline:
 
 
 def _system_document(one: dict[str, Any]) -> dict[str, Any]:
-    plain = {key: {name: asdict(found) for name, found in one[key].items()} for key in ("stages", "bills")}
+    plain = {key: {name: asdict(part) for name, part in one[key].items()} for key in ("stages", "bills")}
     return one | plain
 
 
 def _drop_infinite(value: Any) -> Any:
     """Return the same without numbers that JSON does not have."""
     if isinstance(value, dict):
-        return {name: _drop_infinite(one) for name, one in value.items()}
+        return {name: _drop_infinite(item) for name, item in value.items()}
     if isinstance(value, list):
-        return [_drop_infinite(one) for one in value]
+        return [_drop_infinite(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

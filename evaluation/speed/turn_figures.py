@@ -90,15 +90,15 @@ def server_seconds(leg: PathLeg, pace: ServerPace) -> float:
 
 def split_seconds(path: Sequence[PathLeg], pace: ServerPace, search: float) -> Mapping[str, float]:
     """Split the seconds of a path by server, search and own work; a search takes at least `search` seconds."""
-    found: dict[str, float] = {"server": 0.0, "search": 0.0}
+    spent: dict[str, float] = {"server": 0.0, "search": 0.0}
     for leg in path:
         kind = leg.step.kind if leg.step else "between"
-        given = {"model": server_seconds(leg, pace), "search": search}.get(kind, 0.0)
-        if given:
-            found["server" if kind == "model" else "search"] += min(given, leg.seconds)
+        expected = {"model": server_seconds(leg, pace), "search": search}.get(kind, 0.0)
+        if expected:
+            spent["server" if kind == "model" else "search"] += min(expected, leg.seconds)
         ours = _OWN_PARTS[kind]
-        found[ours] = found.get(ours, 0.0) + max(0.0, leg.seconds - given)
-    return found
+        spent[ours] = spent.get(ours, 0.0) + max(0.0, leg.seconds - expected)
+    return spent
 
 
 _OWN_PARTS = {"model": "calls", "search": "searching", "prompt": "prompts"} | {
@@ -118,15 +118,15 @@ class StagePrompts:
 
 def measure_prefixes(earlier: Iterable[str], calls: Sequence[TraceStep]) -> Mapping[str, StagePrompts]:
     """Return the prompts of a turn by stage; `earlier` are prompts of earlier turns, with other questions."""
-    before, found = list(earlier), dict[str, StagePrompts]()
+    before, stages = list(earlier), dict[str, StagePrompts]()
     for call in calls:
         prompt = join_prompt(call)
-        same = max((_common_prefix(prompt, one) for one in before), default=0)
-        one, size = found.get(call.name, StagePrompts(0, 0, 0)), count_tokens(prompt)
+        same = max((_common_prefix(prompt, so_far) for so_far in before), default=0)
+        so_far, size = stages.get(call.name, StagePrompts(0, 0, 0)), count_tokens(prompt)
         stable = min(count_tokens("x" * same) if same else 0, size)
-        found[call.name] = StagePrompts(one.calls + 1, one.tokens + size, one.stable + stable)
+        stages[call.name] = StagePrompts(so_far.calls + 1, so_far.tokens + size, so_far.stable + stable)
         before.append(prompt)
-    return found
+    return stages
 
 
 def count_resent_passages(calls: Sequence[TraceStep], passages: Iterable[Passage], rounds: Sequence[int]) -> int:
@@ -140,8 +140,10 @@ def count_resent_passages(calls: Sequence[TraceStep], passages: Iterable[Passage
     }
     times: Mapping[int, Counter[str]] = defaultdict(Counter)
     for call, place in zip(calls, rounds, strict=True):
-        said = _plain(call.messages[-1].text)
-        times[place].update(name for name, all_of in sentences.items() if all_of and all(one in said for one in all_of))
+        text = _plain(call.messages[-1].text)
+        times[place].update(
+            name for name, all_of in sentences.items() if all_of and all(sentence in text for sentence in all_of)
+        )
     return sum(count - 1 for counted in times.values() for count in counted.values())
 
 
@@ -177,7 +179,7 @@ def measure_bill(earlier: Sequence[TraceStep], calls: Sequence[TraceStep]) -> Pr
     tokens = alone = after = 0
     for call in calls:
         prompt = _join_billed(call)
-        own = [_join_billed(one) for one in calls if _read_by(one) <= call.began]
+        own = [_join_billed(other) for other in calls if _read_by(other) <= call.began]
         tokens += count_tokens(prompt)
         alone += count_cached(prompt, own)
         after += count_cached(prompt, (*own, *map(_join_billed, earlier)))
@@ -186,7 +188,7 @@ def measure_bill(earlier: Sequence[TraceStep], calls: Sequence[TraceStep]) -> Pr
 
 def count_cached(prompt: str, known: Iterable[str]) -> int:
     """Return how many tokens of a prompt are cached after a provider has read other prompts."""
-    same = max((_common_prefix(prompt, one) for one in known), default=0) // CHARACTERS_A_TOKEN
+    same = max((_common_prefix(prompt, other) for other in known), default=0) // CHARACTERS_A_TOKEN
     return same - same % CACHED_STEP if same >= CACHED_FROM else 0
 
 
@@ -242,11 +244,11 @@ def compute_figures(runs: SystemRuns) -> dict[str, Any]:
     """Return the figures of a system; seconds and ratios are medians over its turns."""
     turns = runs.turns
     sent = _stage_prompts(turns)
-    all_sent = sum(one.tokens for one in sent.values())
+    all_sent = sum(stage.tokens for stage in sent.values())
     whole = [split_seconds(_turn_path(turn), runs.pace, runs.search) for turn in turns]
     to_first = [critical_path(turn.steps, turn.first, turn.began, turn.said[0]) for turn in turns if turn.said]
     first = [split_seconds(path, runs.pace, runs.search) for path in to_first]
-    found: dict[str, Any] = {
+    figures: dict[str, Any] = {
         "system": runs.system,
         "turns": len(turns),
         "ended": dict(Counter(turn.how for turn in turns)),
@@ -261,7 +263,7 @@ def compute_figures(runs: SystemRuns) -> dict[str, Any]:
         "calls": median_figure([len(turn.calls) for turn in turns]),
         "prompt_tokens": median_figure([sum(call.prompt_tokens for call in turn.calls) for turn in turns]),
         "reply_tokens": median_figure([sum(call.tokens for call in turn.calls) for turn in turns]),
-        "stable_share": sum(one.stable for one in sent.values()) / all_sent if all_sent else math.nan,
+        "stable_share": sum(stage.stable for stage in sent.values()) / all_sent if all_sent else math.nan,
         "stages": sent,
         "bills": {name: _median_bill(of) for name, of in (("short", turns), ("shared", runs.sharing)) if len(of) > 1},
         "sent_again": median_figure([_count_repeats(turn) for turn in runs.in_rounds]),
@@ -270,7 +272,7 @@ def compute_figures(runs: SystemRuns) -> dict[str, Any]:
         "to_the_first": _medians(first),
         "to_the_end": _medians(whole),
     }
-    return found | {"marks": _check_marks(found)}
+    return figures | {"marks": _check_marks(figures)}
 
 
 def median_figure(values: Sequence[float]) -> float:
@@ -289,8 +291,8 @@ def _stage_prompts(turns: Sequence[MeasuredTurn]) -> dict[str, StagePrompts]:
     for turn in turns[1:]:
         each.append(measure_prefixes(earlier, turn.calls))
         earlier += [join_prompt(call) for call in turn.calls]
-    names = dict.fromkeys(name for one in each for name in one)
-    return {name: _median_prompts([one.get(name, StagePrompts(0, 0, 0)) for one in each]) for name in names}
+    names = dict.fromkeys(name for stages in each for name in stages)
+    return {name: _median_prompts([stages.get(name, StagePrompts(0, 0, 0)) for stages in each]) for name in names}
 
 
 def _median_bill(turns: Sequence[MeasuredTurn]) -> PromptBill:

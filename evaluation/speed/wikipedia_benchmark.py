@@ -90,7 +90,7 @@ async def _measure(dump: Path, eager: int, cut: int, home: Path | None) -> dict[
     async with open_home(home) as app:
         first, _ = await _ingest(_FirstArticles(dump, eager), "eagerly", app, DenseMode.EAGER)
         survey = app.settings.home / "dumps" / "benchmark.survey"
-        held = await asyncio.to_thread(_megabytes, app.settings.home)
+        before = await asyncio.to_thread(_megabytes, app.settings.home)
         with _watch_memory() as peak:
             source = WikipediaDump(dump, survey=survey)
             started, used = time.monotonic(), _processor_seconds()
@@ -114,7 +114,7 @@ async def _measure(dump: Path, eager: int, cut: int, home: Path | None) -> dict[
             "last_rate": last_rate,
             "cut_rate": cut_rate,
             "eager_rate": first.passages_added / first.seconds,
-            "home_mb": await asyncio.to_thread(_megabytes, app.settings.home) - held,
+            "home_mb": await asyncio.to_thread(_megabytes, app.settings.home) - before,
             "memory_mb": peak[0] >> 20,
         }
 

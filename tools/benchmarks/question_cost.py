@@ -260,15 +260,15 @@ def cost(
     with ExitStack() as stack:
         folder = home or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="question-cost-")))
         marker = folder / ".footnote" / "filled"
-        held = int(marker.read_text()) if marker.exists() else passages
-        plan = CostPlan(questions, held, dense, handbook, every, model, system)
+        filled = int(marker.read_text()) if marker.exists() else passages
+        plan = CostPlan(questions, filled, dense, handbook, every, model, system)
         for name in (platform,) if platform else ("slack", "discord"):
             prepare_home(folder, plan)
             rows[name] = asyncio.run(measure_cost(name, plan, folder))
     load = [round(before, 1), round(os.getloadavg()[0], 1)]
     report = {"schema": 1, "plan": asdict(plan), "load_of_machine": load, "platforms": rows}
     print(json.dumps(report) if as_json else "\n".join(_lines(report, statements=texts)))
-    if not all(held for row in rows.values() for held in row["holds"].values()):
+    if not all(filled for row in rows.values() for filled in row["holds"].values()):
         raise typer.Exit(1)
 
 

@@ -19,7 +19,7 @@ async def played(names: Collection[str], program: str) -> None:
     """Play scenes and write their pictures. Raises `NoBrowser`."""
     with TemporaryDirectory(prefix="handbook-") as folder:
         async with opened(Path(folder, "home")) as app:
-            for scene in (one for one in SCENES if not names or one.name in names):
+            for scene in (possible for possible in SCENES if not names or possible.name in names):
                 await _pictured(app, scene, program)
 
 

@@ -55,8 +55,8 @@ async def opened(home: Path) -> AsyncIterator[App]:
     """Read the handbook into a home, and open it. Raises `StorageError`."""
     corpus = {"name": "handbook", "visible_to": ["*"]}
     channels = [{"id": "slack:T1/C1", "ask": ["slack:T1/U2"]}, {"id": "discord:301/201", "ask": ["discord:301/102"]}]
-    given = {"home": home, "corpus": [corpus], "channel": channels, "slack": {"admins": ["slack:T1/U9"]}}
-    async with open_app(Settings.model_validate(given)) as app:
+    values = {"home": home, "corpus": [corpus], "channel": channels, "slack": {"admins": ["slack:T1/U9"]}}
+    async with open_app(Settings.model_validate(values)) as app:
         await refresh_corpus(
             FolderSource(HANDBOOK, url_base=ADDRESS), "handbook", app.passages, progress=lambda _: None
         )

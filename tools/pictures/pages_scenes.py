@@ -30,8 +30,8 @@ _ANA = Asker("slack", "channel", "T1", "C1", "U1", shared_with_other_organisatio
 
 async def ask(client: httpx.AsyncClient, _: LocalService, __: datetime) -> httpx.Response:
     """A user asks on the pages."""
-    found = _FORM_TOKEN.search((await client.get("/")).text)
-    return await client.post("/ask", data={"form_token": found[1] if found else "", "question": MEALS})
+    token = _FORM_TOKEN.search((await client.get("/")).text)
+    return await client.post("/ask", data={"form_token": token[1] if token else "", "question": MEALS})
 
 
 async def story(client: httpx.AsyncClient, service: LocalService, _: datetime) -> httpx.Response:
@@ -42,8 +42,8 @@ async def story(client: httpx.AsyncClient, service: LocalService, _: datetime) -
 
 async def unanswered(client: httpx.AsyncClient, service: LocalService, at: datetime) -> httpx.Response:
     """What people asked in vain."""
-    for asked in (GYM, "Does the Cobh office have a gym?", "Can I bring a parrot to the office?"):
-        await service.answer(TurnRequest(asked, _ANA), lambda _: None)
+    for question in (GYM, "Does the Cobh office have a gym?", "Can I bring a parrot to the office?"):
+        await service.answer(TurnRequest(question, _ANA), lambda _: None)
     return await client.get("/unanswered", params={"since": f"{at:%Y-%m-%d}", "until": f"{at:%Y-%m-%d}"})
 
 

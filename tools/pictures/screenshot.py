@@ -21,8 +21,8 @@ class NoBrowser(Exception):
 
 def browser(folders: str | None = None) -> str:
     """Return the browser's path. It is looked for in `PATH`, if not in other folders. Raises `NoBrowser`."""
-    if found := next(filter(None, (shutil.which(name, path=folders) for name in BROWSERS)), None):
-        return found
+    if path := next(filter(None, (shutil.which(name, path=folders) for name in BROWSERS)), None):
+        return path
     raise NoBrowser("Pictures need Chromium, which was not found: install it with `apt-get install chromium`.")
 
 

@@ -65,12 +65,12 @@ def fit_choice(choices: Sequence[CandidateChoice], *, ridge: float = 0.002) -> F
 
     def gradient(weights: Floats) -> Floats:
         likely = _softmax(rows @ weights + absent)
-        wanted = likely * right / (likely * right).sum(axis=1, keepdims=True)
-        slope: Floats = np.einsum("i,ij,ijk->k", shares, likely - wanted, rows) + 2 * ridge * weights
+        target = likely * right / (likely * right).sum(axis=1, keepdims=True)
+        slope: Floats = np.einsum("i,ij,ijk->k", shares, likely - target, rows) + 2 * ridge * weights
         return slope
 
-    found: Floats = _descend(gradient, len(scale)) / scale
-    return found
+    fitted: Floats = _descend(gradient, len(scale)) / scale
+    return fitted
 
 
 def fit_judge(signs: Floats, true: Booleans, weights: Floats, *, ridge: float = 1.0) -> Floats:
@@ -78,17 +78,17 @@ def fit_judge(signs: Floats, true: Booleans, weights: Floats, *, ridge: float = 
     scale, middle = _scale(signs), signs.mean(axis=0)
     rows = np.hstack([np.ones((len(signs), 1)), (signs - middle) / scale])
     penalty = np.diag([1e-6, *np.full(signs.shape[1], ridge)])  # a trace on the bias: few examples leave it open
-    found = np.zeros(rows.shape[1])
+    fitted = np.zeros(rows.shape[1])
     for _ in range(_STEPS):
-        likely = 1 / (1 + np.exp(-rows @ found))
-        slope = rows.T @ (weights * (likely - true)) + penalty @ found
+        likely = 1 / (1 + np.exp(-rows @ fitted))
+        slope = rows.T @ (weights * (likely - true)) + penalty @ fitted
         curve = (rows * (weights * likely * (1 - likely))[:, None]).T @ rows + penalty
         step = np.linalg.solve(curve, slope)
-        found -= step
+        fitted -= step
         if np.abs(step).max() < 1e-9:
             break
-    slopes = found[1:] / scale
-    return np.concatenate([found[:1] - slopes @ middle, slopes])
+    slopes = fitted[1:] / scale
+    return np.concatenate([fitted[:1] - slopes @ middle, slopes])
 
 
 def _scale(rows: Floats) -> Floats:
@@ -167,8 +167,8 @@ def calibrate(
     evaluation/answers/questions/*_handbook*.json evaluation/answers/questions/*_everyday.json
     --learned $FOOTNOTE_DATA/retrieval_qa/squad2_dev_half.minus-xquad.json
     """
-    asked = [_thin_out(leave_out_articles(read_exam(path), learned)) for path in exams]
-    examples = keep_fittable(asyncio.run(collect_examples(asked, home)))
+    chosen = [_thin_out(leave_out_articles(read_exam(path), learned)) for path in exams]
+    examples = keep_fittable(asyncio.run(collect_examples(chosen, home)))
     if write:
         fitted = fit_regimes(examples, abstain)
         folder = Path(code.__path__[0])
@@ -221,10 +221,10 @@ def fit_scores(examples: Sequence[ExamExample]) -> dict[str, float]:
 
 def rescore(example: ExamExample, weights: Mapping[str, float]) -> ExamExample:
     """Return an example with its candidates scored and ordered by other weights."""
-    found = example.outcome.considered.ranked
-    again = [replace(one, score=answer_ranking.weigh_features(one.features, weights)) for one in found]
+    ranked = example.outcome.considered.ranked
+    again = [replace(answer, score=answer_ranking.weigh_features(answer.features, weights)) for answer in ranked]
     considered = replace(
-        example.outcome.considered, ranked=tuple(sorted(again, key=lambda one: one.score, reverse=True))
+        example.outcome.considered, ranked=tuple(sorted(again, key=lambda answer: answer.score, reverse=True))
     )
     return replace(example, outcome=replace(example.outcome, considered=considered))
 
@@ -235,10 +235,10 @@ def fit_signs(examples: Sequence[ExamExample], abstain: float) -> AnswerModel:
     true = np.array([example.answerable for example in examples])
     fair = np.array([_is_learnable(example) for example in examples])
     weights = np.array([example.weight for example in examples])
-    found = fit_judge(rows[fair], true[fair], weights[fair])
+    fitted = fit_judge(rows[fair], true[fair], weights[fair])
     known = true & fair
-    line = float(np.quantile(rows[known] @ found[1:], abstain, weights=weights[known], method="inverted_cdf"))
-    return AnswerModel(bias=round(-line, 4), weights=_named(SIGNS, found[1:]))
+    line = float(np.quantile(rows[known] @ fitted[1:], abstain, weights=weights[known], method="inverted_cdf"))
+    return AnswerModel(bias=round(-line, 4), weights=_named(SIGNS, fitted[1:]))
 
 
 def cross_validate(examples: Sequence[ExamExample], abstain: float) -> dict[str, dict[str, float]]:
@@ -276,10 +276,10 @@ def _build_choice(example: ExamExample) -> CandidateChoice:
     """Return an example's candidates in the order of their scores."""
     ranked = example.outcome.considered.ranked
     right = [
-        example.outcome.posed.answered_by(CitedSentence(one.candidate.text, (one.candidate.evidence,)))
-        for one in ranked
+        example.outcome.posed.answered_by(CitedSentence(answer.candidate.text, (answer.candidate.evidence,)))
+        for answer in ranked
     ]
-    features = np.array([astuple(one.features) for one in ranked]).reshape(-1, len(SCORES))
+    features = np.array([astuple(answer.features) for answer in ranked]).reshape(-1, len(SCORES))
     return CandidateChoice(features, np.array(right, bool), example.weight)
 
 

@@ -106,16 +106,16 @@ async def record_file(path: Path, home: Path | None) -> list[RecordedTurn]:
                     app, question.talk, question.answers, _build_simple_model(question.talk), path.stem
                 )
             ]
-        found = list[RecordedTurn]()
+        recorded = list[RecordedTurn]()
         for place, (_, turns) in enumerate(read_transcripts(path)):
             earlier = list[Turn]()
             for turn in turns:
                 talk = Conversation((*earlier, Turn("user", turn.question)))
                 if turn.answer:
                     model = build_transcript_model(turn)
-                    found += await _record(app, talk, (turn.answer,), model, f"{path.stem} {place}")
+                    recorded += await _record(app, talk, (turn.answer,), model, f"{path.stem} {place}")
                 earlier.append(Turn("user", turn.question))
-        return found
+        return recorded
 
 
 def _build_simple_model(talk: Conversation) -> ScriptedLLM:
@@ -127,19 +127,19 @@ def _build_simple_model(talk: Conversation) -> ScriptedLLM:
 async def _record(
     app: App, talk: Conversation, answers: Sequence[Sequence[str]], model: LLM, group: str
 ) -> list[RecordedTurn]:
-    found = list[RecordedTurn]()
+    recorded = list[RecordedTurn]()
 
-    async def play(asked: Conversation, kit: Kit) -> Status:
-        memory = open_memory(await prepare_context(asked, kit), kit.limits.looked_up)
+    async def play(request: Conversation, kit: Kit) -> Status:
+        memory = open_memory(await prepare_context(request, kit), kit.limits.looked_up)
         consolidated = await consolidate(memory, kit)
-        holds = [float(_holds(one, answers)) for one in (memory, consolidated)]
-        found.append(RecordedTurn(group, read_signs(memory.context, kit.limits.looked_up), *holds))
+        holds = [float(_holds(notes, answers)) for notes in (memory, consolidated)]
+        recorded.append(RecordedTurn(group, read_signs(memory.context, kit.limits.looked_up), *holds))
         return Status.ABSTAINED
 
     entry = SystemEntry("recorder", "Plays a turn both ways.", play)
-    asked = TurnRequest(talk.question.text, TERMINAL, earlier=talk.earlier, system=entry.name)
-    await answer(replace(app, llm=model, systems={entry.name: entry}), asked, lambda _: None)
-    return found
+    request = TurnRequest(talk.question.text, TERMINAL, earlier=talk.earlier, system=entry.name)
+    await answer(replace(app, llm=model, systems={entry.name: entry}), request, lambda _: None)
+    return recorded
 
 
 def _holds(memory: WorkingMemory, answers: Sequence[Sequence[str]]) -> bool:

@@ -80,13 +80,16 @@ def read_squad_questions(
                 begins[len(passages)] = paragraph["context"].find(passage.text)
                 passages.append(_tokenize_passage(title, passage, tokenize))
             for asked in paragraph["qas"]:
-                spans = [(one["answer_start"], one["answer_start"] + len(one["text"])) for one in asked["answers"]]
+                spans = [
+                    (answer["answer_start"], answer["answer_start"] + len(answer["text"]))
+                    for answer in asked["answers"]
+                ]
                 gold = {number: _find_tokens(passages[number], begin, spans) for number, begin in begins.items()}
                 yield ReaderQuestion(
                     article["title"],
                     asked["question"],
                     tokenize(asked["question"]).ids[:MOST_QUESTION],
-                    tuple(one["text"] for one in asked["answers"]),
+                    tuple(answer["text"] for answer in asked["answers"]),
                     tuple(begins),
                     {number: tokens for number, tokens in gold.items() if tokens},
                 )
@@ -132,11 +135,11 @@ def read_faq_questions(
                 others = [other for number, (_, other) in enumerate(pairs) if number != place]
                 if len(others) < LEAST_OTHERS:
                     continue
-                said = chance.sample(others, chance.randint(2, 4))
-                said.insert(at := chance.randint(0, len(said)), answer)
+                chosen = chance.sample(others, chance.randint(2, 4))
+                chosen.insert(at := chance.randint(0, len(chosen)), answer)
                 first = len(passages)
-                passages.append(_join_sentences(title, said, tokenize))
-                passages.append(_join_sentences(title, chance.sample(others, min(len(others), len(said))), tokenize))
+                passages.append(_join_sentences(title, chosen, tokenize))
+                passages.append(_join_sentences(title, chance.sample(others, min(len(others), len(chosen))), tokenize))
                 gold = _find_tokens(passages[first], 0, [passages[first].sentences[at]])
                 yield ReaderQuestion(
                     title, question, tokenize(question).ids[:MOST_QUESTION], (), (first,), {first: gold}, (first + 1,)
@@ -155,9 +158,9 @@ def find_near(questions: Sequence[ReaderQuestion], passages: Sequence[ReadPassag
     for question in questions:
         scores: Counter[int] = Counter()
         for term in content_terms(question.text, "en"):
-            found = having.get(term, [])
-            rarity = math.log1p((len(counts) - len(found) + 0.5) / (len(found) + 0.5))
-            for number, count in found:
+            postings = having.get(term, [])
+            rarity = math.log1p((len(counts) - len(postings) + 0.5) / (len(postings) + 0.5))
+            for number, count in postings:
                 length = 0.25 + 0.75 * counts[number].total() / mean
                 scores[number] += rarity * count * 2.2 / (count + 1.2 * length)  # type: ignore[assignment]
         question.near = [number for number, _ in scores.most_common(NEAR)]
@@ -171,10 +174,10 @@ def crop_passage(passage: ReadPassage, gold: frozenset[int], chance: random.Rand
     starts = [0, *(_find_token(passage, start) for start, _ in passage.sentences[1:])]
     bounds = list(zip(starts, [*starts[1:], size], strict=True))
     if gold and len(gold) < size:
-        kept = [place for place, (start, end) in enumerate(bounds) if any(start <= token < end for token in gold)]
+        places = [place for place, (start, end) in enumerate(bounds) if any(start <= token < end for token in gold)]
     else:
-        kept = [chance.randrange(len(bounds))]
-    first, last = kept[0], kept[-1]
+        places = [chance.randrange(len(bounds))]
+    first, last = places[0], places[-1]
     while True:
         wider = [(first - 1, last), (first, last + 1)]
         open_ways = [
@@ -188,8 +191,8 @@ def crop_passage(passage: ReadPassage, gold: frozenset[int], chance: random.Rand
 
 
 def read_articles(path: Path) -> list[Mapping[str, Any]]:
-    found: list[Mapping[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["data"]
-    return found
+    articles: list[Mapping[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["data"]
+    return articles
 
 
 def _tokenize_passage(title: str, passage: Passage, tokenize: Tokenize) -> ReadPassage:

@@ -22,14 +22,8 @@ from torch.nn import functional
 
 import storage.indexes as code
 from storage.indexes.answer_reader import MOST_TOKENS, READER_FILE, build_row
-from storage.indexes.minilm import (
-    EPSILON,
-    TOKENIZER,
-    WEIGHTS,
-    find_model_folder,
-    open_tokenizer,
-)
-from storage.indexes.minilm_graph import HEADS, LAYER_COUNT, WIDTH, build_reader_model
+from storage.indexes.minilm import TOKENIZER, WEIGHTS, find_model_folder, open_tokenizer
+from storage.indexes.minilm_graph import EPSILON, HEADS, LAYER_COUNT, WIDTH, build_reader_model
 from storage.types import Span
 from tools.training.reader_data import (
     ReaderQuestion,
@@ -81,9 +75,9 @@ class Reader(nn.Module):
             for part in ("query", "key", "value")
         ]
         with torch.autocast("cpu", enabled=False):  # attention is slower in 16 bits
-            found = functional.scaled_dot_product_attention(*parts, attn_mask=seen)
-        found = self._linear(found.transpose(1, 2).reshape(states.shape), f"{name}attention.output.dense.")
-        states = self._normed(states + found, f"{name}attention.output.")
+            attended = functional.scaled_dot_product_attention(*parts, attn_mask=seen)
+        attended = self._linear(attended.transpose(1, 2).reshape(states.shape), f"{name}attention.output.dense.")
+        states = self._normed(states + attended, f"{name}attention.output.")
         inner = functional.gelu(self._linear(states, f"{name}intermediate.dense."))
         return self._normed(states + self._linear(inner, f"{name}output.dense."), f"{name}output.")
 
@@ -200,15 +194,15 @@ def train(
     titles = {article["title"] for article in articles}
     articles += [one for one in read_articles(data / "xquad" / "xquad.en.json") if one["title"] in titles]
     asked = list(read_squad_questions(articles, passages, tokenize))
-    held = [question for question in asked if question.article in HELD]
-    kept = [question for question in asked if question.article not in HELD]
+    held_out = [question for question in asked if question.article in HELD]
+    learned = [question for question in asked if question.article not in HELD]
     headings = list(read_heading_questions(dump, passages, tokenize, chance))
     frequent = list(read_faq_questions(faqs, passages, tokenize, chance))
     reader = Reader(folder / WEIGHTS)
-    for part in (held, kept):
+    for part in (held_out, learned):
         find_near(part, passages)
-    learn(reader, [(kept, len(kept)), (headings, 500)], passages, steps[0], chance, pace=1e-4)
-    print(evaluate(reader, held, passages))
+    learn(reader, [(learned, len(learned)), (headings, 500)], passages, steps[0], chance, pace=1e-4)
+    print(evaluate(reader, held_out, passages))
     find_near(asked, passages)
     learn(reader, [(asked, len(asked)), (headings, 300), (frequent, 600)], passages, steps[1], chance, pace=7e-5)
     path = out or Path(code.__path__[0]) / READER_FILE

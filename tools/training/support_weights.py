@@ -86,9 +86,9 @@ async def collect_features(claims: Sequence[LabelledClaim]) -> ClaimFeatures:
 
     rows, denied = [], []
     for place, claim in enumerate(claims):
-        found = await analyse_sentence(claim.claim, build_evidence(claim.evidence, title=claim.title), read)
-        rows.append(found.features)
-        denied.append(bool(found.against))
+        analysis = await analyse_sentence(claim.claim, build_evidence(claim.evidence, title=claim.title), read)
+        rows.append(analysis.features)
+        denied.append(bool(analysis.against))
         if place % _NEWS == 0:
             print(f"{place:,} of {len(claims):,} claims", file=sys.stderr)
     names = tuple(rows[0])
@@ -145,15 +145,17 @@ def _accuracies(
 ) -> dict[str, float | None]:
     """Return the balanced accuracy by thresholds of the set's other articles, and by the threshold of other sets."""
     family = source.partition("/")[0]
-    others = [score_source(examples, one, scores) for one in examples.sources if one.partition("/")[0] != family]
+    others = [
+        score_source(examples, source, scores) for source in examples.sources if source.partition("/")[0] != family
+    ]
     here, apart = score_source(examples, source, scores), score_source(examples, source, unseen)
     by_others = balanced_accuracy(apart.scores >= find_best_threshold(others), apart.supported) if others else None
     return {"articles": _rounded(cross_validate_accuracy(here, groups)), "sets": _rounded(by_others)}
 
 
 def _caught(scored: ScoredClaims) -> float | None:
-    found = measure_threshold(scored, find_threshold_losing([scored], _LOST_SHARE))
-    return _rounded(found.caught if found else None)
+    point = measure_threshold(scored, find_threshold_losing([scored], _LOST_SHARE))
+    return _rounded(point.caught if point else None)
 
 
 def _gate(examples: ClaimFeatures, held: HeldOutScores, here: Any, threshold: float) -> dict[str, float | None]:

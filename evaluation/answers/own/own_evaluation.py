@@ -84,12 +84,12 @@ def mine(
     with open_command(context, as_json=as_json) as ctx:
         making = MakingOptions(corpus or (), count, seed, by_model=by_model, more=more)
         run = partial(_run, ctx, file, making, (system or (), every) if ask else None)
-        questions, found = ctx.call(ctx.services.open_app(ctx.settings), run)
+        questions, outcomes = ctx.call(ctx.services.open_app(ctx.settings), run)
         if not ask:
             ctx.output.give(build_document(file=str(file), questions=questions), f"{questions} questions: {file}")
             return
-        document = build_document(file=str(file), systems=summarise(found, seed))
-        ctx.output.give(document, render_outcomes(found, seed, wrong=wrong))
+        document = build_document(file=str(file), systems=summarise(outcomes, seed))
+        ctx.output.give(document, render_outcomes(outcomes, seed, wrong=wrong))
 
 
 EPILOG = format_examples(
@@ -119,7 +119,7 @@ async def _run(
         with show_progress(ctx.output.err, label="making", unit="questions") as progress:
             questions = await _make(app, questions, making, progress)
         await asyncio.to_thread(write_questions, file, questions)
-    used = [one for one in questions if one.use]
+    used = [question for question in questions if question.use]
     if is_short and len(used) < making.count:
         ctx.output.note(f"only {len(used)} of {making.count} questions could be made: {_explain_lack(making)}")
     if not used:
@@ -130,7 +130,11 @@ async def _run(
     if systems is None:
         return len(questions), {}
     variants = choose_variants(app, systems[0], every=systems[1])
-    if systems[1] and not systems[0] and (left := [one for one in SYSTEMS if one not in {v.name for v in variants}]):
+    if (
+        systems[1]
+        and not systems[0]
+        and (left := [question for question in SYSTEMS if question not in {v.name for v in variants}])
+    ):
         ctx.output.note(f"no model is configured, so these are not asked: {', '.join(left)}")
     free, done = asyncio.Semaphore(AT_ONCE), count()
     with show_progress(ctx.output.err, label="mine", unit="questions") as progress:
@@ -153,7 +157,7 @@ async def _make(
     llm, now = (app.llm, datetime.now(app.settings.zone)) if making.by_model else (None, None)
     corpora = await _choose_corpora(app, making.corpora)
     made = await QuestionMaking(app, corpora, making.seed, llm, now, progress).make(making.count, known)
-    if not any(one.answerable for one in made):
+    if not any(question.answerable for question in made):
         hint = "Write some into the file, or have a model make them with --by-model."
         raise EvaluationError("No question could be made of these documents.", hint=hint)
     return made
@@ -161,11 +165,11 @@ async def _make(
 
 async def _choose_corpora(app: App, named: Sequence[str]) -> tuple[str, ...]:
     """Return the corpora that are named, or else all with documents. Raises `EvaluationError`."""
-    there = tuple(one.name for one in await app.manifest.corpora() if one.documents)
-    if unknown := [one for one in named if one not in there]:
-        hint = f"There are: {', '.join(there) or 'none yet'}."
+    existing = tuple(one.name for one in await app.manifest.corpora() if one.documents)
+    if unknown := [one for one in named if one not in existing]:
+        hint = f"There are: {', '.join(existing) or 'none yet'}."
         raise EvaluationError(f"There is no corpus {unknown[0]!r} with documents.", hint=hint)
-    return tuple(one for one in there if not named or one in named)
+    return tuple(one for one in existing if not named or one in named)
 
 
 def _explain_lack(making: MakingOptions) -> str:
@@ -249,8 +253,8 @@ def _measure(outcomes: Sequence[OwnOutcome], seed: int) -> dict[str, Any]:
 
 
 def _share(values: Sequence[bool], seed: int) -> dict[str, float] | None:
-    found = estimate_share([float(value) for value in values], [1.0] * len(values), seed, proportion=True)
-    return {"value": found.value, "low": found.low, "high": found.high} if found else None
+    estimate = estimate_share([float(value) for value in values], [1.0] * len(values), seed, proportion=True)
+    return {"value": estimate.value, "low": estimate.low, "high": estimate.high} if estimate else None
 
 
 def _mean(values: Sequence[float]) -> float | None:
@@ -264,14 +268,14 @@ def render_outcomes(found: Mapping[str, Sequence[OwnOutcome]], seed: int, *, wro
     )  # fmt: skip
     rows = [
         (
-            one["system"],
-            *(_cell(one[name]) for name in ("right", "wrong", "abstained_wrongly", "abstained_rightly")),
-            f"{one['seconds'] or 0:.2f}",
-            f"{one['tokens'] or 0:.0f}",
-            "–" if one["cost"] is None else f"{one['cost']:.4f}",
-            one["failed"],
+            figures["system"],
+            *(_cell(figures[name]) for name in ("right", "wrong", "abstained_wrongly", "abstained_rightly")),
+            f"{figures['seconds'] or 0:.2f}",
+            f"{figures['tokens'] or 0:.0f}",
+            "–" if figures["cost"] is None else f"{figures['cost']:.4f}",
+            figures["failed"],
         )
-        for one in summarise(found, seed)
+        for figures in summarise(found, seed)
     ]
     listed = (
         "\n".join(line for label, outcomes in found.items() for line in _list_wrong(label, outcomes)) if wrong else ""
@@ -305,7 +309,10 @@ def advise(found: Mapping[str, Sequence[OwnOutcome]], seed: int) -> str:
     if test.randomised is None or test.randomised > SIGNIFICANT:
         return f"{more}: that may be chance. Nothing follows but to take the cheaper one, or to ask more questions."
     name, _, limits = best.partition(":")
-    lines = [f'system = "{name}"', *(["[limits]", *(_write_limit(one) for one in limits.split(","))] if limits else [])]
+    lines = [
+        f'system = "{name}"',
+        *(["[limits]", *(_write_limit(limit) for limit in limits.split(","))] if limits else []),
+    ]
     return f"{more} (p = {test.randomised:.3f}). In footnote.toml:\n" + "\n".join(f"    {line}" for line in lines)
 
 

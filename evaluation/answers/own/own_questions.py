@@ -144,9 +144,9 @@ class QuestionMaking:
         ]
         random.shuffle(drawn)
         for at in range(0, len(drawn), AT_ONCE):
-            for found in await asyncio.gather(*map(self._ask_about, drawn[at : at + AT_ONCE])):
-                for one in found:
-                    yield one
+            for questions in await asyncio.gather(*map(self._ask_about, drawn[at : at + AT_ONCE])):
+                for question in questions:
+                    yield question
 
     async def _ask_about(self, source: Source) -> tuple[OwnQuestion, ...]:
         """Have the model make questions of a passage; return those that the search bears out."""
@@ -159,18 +159,18 @@ class QuestionMaking:
         )
         prompter = Prompter(self.llm, spent, note=lambda *_: None, now=self.now, random=random, folder=PROMPTS)
         try:
-            found = await prompter.ask(
+            questions = await prompter.ask(
                 "own_questions", own_questions_format(sentences), stage="generate", sentences=sentences
             )
         except (UnreadableReply, ModelRefused, BudgetExceeded):
             return ()
-        held = [
+        confirmed = [
             await (
                 self._is_found(one.question, source) if one.answerable else self._is_absent(one.question, one.question)
             )
-            for one in found
+            for one in questions
         ]
-        return tuple(one for one, holds in zip(found, held, strict=True) if holds)
+        return tuple(one for one, holds in zip(questions, confirmed, strict=True) if holds)
 
 
 _LEAST_ASKED = 120  # characters of a passage that is worth a call
@@ -189,19 +189,19 @@ def order_questions(pool: Sequence[MadeQuestion], random: Random) -> Iterator[Ma
 
     A question that arises in two places, or whose answer is in two documents, has no single right passage.
     """
-    answers, told, kinds = defaultdict[str, set[object]](set), defaultdict[str, set[str]](set), _Kinds(list)
-    for one in pool:
-        answers[_asked(one)].add((one.document, one.answer, one.passage))
-        told[one.sentence].add(one.document)
-    clear = [one for one in pool if len(answers[_asked(one)]) == 1 == len(told[one.sentence])]
+    answers, documents, kinds = defaultdict[str, set[object]](set), defaultdict[str, set[str]](set), _Kinds(list)
+    for made in pool:
+        answers[_asked(made)].add((made.document, made.answer, made.passage))
+        documents[made.sentence].add(made.document)
+    clear = [made for made in pool if len(answers[_asked(made)]) == 1 == len(documents[made.sentence])]
     alike = Counter[str]()
-    for one in random.sample(clear, len(clear)):
-        shape = _drop_title(one.text).partition("“")[0]  # rows of tables are all asked for in the same words
+    for made in random.sample(clear, len(clear)):
+        shape = _drop_title(made.text).partition("“")[0]  # rows of tables are all asked for in the same words
         alike[shape] += 1
         if alike[shape] <= MOST_ALIKE:
-            kinds[one.kind if one.kind in SHARES else "sentence"].append(one)
+            kinds[made.kind if made.kind in SHARES else "sentence"].append(made)
     for ones in kinds.values():
-        ones.sort(key=lambda one: -one.quality)
+        ones.sort(key=lambda made: -made.quality)
     while any(kinds.values()):
         for name, share in SHARES.items():
             yield from kinds[name][:share]
@@ -244,7 +244,7 @@ def own_questions_format(sentences: Sequence[Evidence]) -> ReplyFormat[tuple[Own
     def from_json(found: Any) -> tuple[OwnQuestion, ...]:
         rows = get_field(found, "questions", list)
         return build(
-            [(get_field(one, "question", str), get_field(one, "answer", str)) for one in rows],
+            [(get_field(row, "question", str), get_field(row, "answer", str)) for row in rows],
             get_field(found, "unanswered", str),
         )
 

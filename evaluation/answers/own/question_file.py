@@ -51,9 +51,9 @@ def read_questions(path: Path) -> tuple[OwnQuestion, ...]:
 
 def write_questions(path: Path, questions: Sequence[OwnQuestion]) -> None:
     """Write a file of questions, whole or not at all. Raises `OSError`."""
-    said = {"about": ABOUT, **_read_file(path), "questions": [_write_row(one) for one in questions]}
+    document = {"about": ABOUT, **_read_file(path), "questions": [_write_row(question) for question in questions]}
     path.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(path, json.dumps(said, ensure_ascii=False, indent=1) + "\n")
+    replace_file(path, json.dumps(document, ensure_ascii=False, indent=1) + "\n")
 
 
 def _read_file(path: Path) -> dict[str, Any]:
@@ -62,12 +62,12 @@ def _read_file(path: Path) -> dict[str, Any]:
     if not path.exists():
         return {"questions": []}
     try:
-        said = json.loads(path.read_text("utf-8"))
+        document = json.loads(path.read_text("utf-8"))
     except ValueError as error:
         raise _refuse(str(path), f"it is not JSON ({error})") from error
-    if not isinstance(said, dict) or not isinstance(said.get("questions"), list):
+    if not isinstance(document, dict) or not isinstance(document.get("questions"), list):
         raise _refuse(str(path), 'it has no list "questions"')
-    return said
+    return document
 
 
 def _read_row(row: object, place: str) -> OwnQuestion:
@@ -84,7 +84,7 @@ def _read_row(row: object, place: str) -> OwnQuestion:
     if not row.get("question", "").strip():
         raise _refuse(place, '"question" is empty')
     answer = [row["answer"]] if isinstance(row.get("answer"), str) else row.get("answer", [])
-    if not isinstance(answer, list) or not all(isinstance(one, str) and one.strip() for one in answer):
+    if not isinstance(answer, list) or not all(isinstance(string, str) and string.strip() for string in answer):
         raise _refuse(place, '"answer" must be a string or a list of strings, none of them empty')
     known = {name: row[name] for name in (*_TEXTS, *_TRUTHS) if name in row}
     return OwnQuestion(**known, answer=tuple(answer), others=others)

@@ -104,9 +104,9 @@ def ask_heading(heading: str) -> str:
     unclear = any(pattern.search(plain) for pattern in (VAGUE, _ASKS_READER, _SET_APART))
     if unclear or not _LEAST_HEADING <= len(plain.split()) <= _MOST_HEADING:
         return ""
-    found = ((words, match) for pattern, words in _HEADINGS if (match := pattern.fullmatch(plain)))
-    asked = next((_turn_to_asker(words.format(*match.groups()), words) for words, match in found), "")
-    return f"{asked[0].upper()}{asked[1:].strip()}?" if asked else ""
+    matches = ((words, match) for pattern, words in _HEADINGS if (match := pattern.fullmatch(plain)))
+    question = next((_turn_to_asker(words.format(*match.groups()), words) for words, match in matches), "")
+    return f"{question[0].upper()}{question[1:].strip()}?" if question else ""
 
 
 _YOU_DO = re.compile(r"\b(if|when|before|after|while|that|which|once|where|what) you(?! are\b)\b")
@@ -121,19 +121,25 @@ def _turn_to_asker(asked: str, words: str) -> str:
 
 
 def _ask_heading(section: str, passages: Sequence[Passage]) -> Iterator[MadeQuestion]:
-    if not (asked := ask_heading(section.rpartition(SECTION_MARK)[2])):
+    if not (question := ask_heading(section.rpartition(SECTION_MARK)[2])):
         return
-    sentences = [one for passage in passages if passage.kind is PassageKind.PROSE for one in _split_sentences(passage)]
-    is_told = any(len(one) >= _LEAST_SENTENCE and one[-1] in ".!?" for one in sentences)  # otherwise links
+    sentences = [
+        sentence for passage in passages if passage.kind is PassageKind.PROSE for sentence in _split_sentences(passage)
+    ]
+    is_told = any(
+        len(sentence) >= _LEAST_SENTENCE and sentence[-1] in ".!?" for sentence in sentences
+    )  # otherwise links
     if not is_told or sum(map(len, sentences)) < _LEAST_BELOW or _SAYS_NOTHING.match(sentences[0]):
         return
-    told = {term for passage in passages for term in content_terms(passage.text)}
+    terms = {term for passage in passages for term in content_terms(passage.text)}
     text = "\n".join(passage.text.strip() for passage in passages)
     goes_on = _GOES_ON.search(text) or (_STEPS.search(text) and not _LISTED.search(text))
-    is_clear = not _YES_OR_NO.match(asked) or _YES.match(sentences[0]) or _repeats(sentences[0], asked)
+    is_clear = not _YES_OR_NO.match(question) or _YES.match(sentences[0]) or _repeats(sentences[0], question)
     goes_on = goes_on or 2 * sum(bool(_POINTS.search(sentence)) for sentence in sentences) >= len(sentences)
-    if told & set(content_terms(asked)) and not goes_on and is_clear:  # otherwise the section is about something else
-        yield MadeQuestion(asked, (), "heading", sentences[0], passages[0].id, quality=0.9)
+    if (
+        terms & set(content_terms(question)) and not goes_on and is_clear
+    ):  # otherwise the section is about something else
+        yield MadeQuestion(question, (), "heading", sentences[0], passages[0].id, quality=0.9)
 
 
 def _repeats(text: str, asked: str) -> bool:

@@ -1,7 +1,7 @@
 """Measure how far people and the judge agree (`footnote evaluate sheet` and `agreement`)."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import Annotated
@@ -78,16 +78,19 @@ def agreement(
                 f"Nothing is filled in in {', '.join(empty)}.", hint="Fill in the columns “verdict” or of the scales."
             )
         sheets = {JUDGE: list_judge_labels(RunFolder(run)), **filled}
-        found = list(measure_agreement(sheets))
-        if not found:
+        agreements = list(measure_agreement(sheets))
+        if not agreements:
             raise EvaluationError(
                 f"No row of these sheets is of {run}, or filled in by two.",
                 hint="`footnote evaluate sheet` makes them.",
             )
-        rows = [(one.one, one.other, one.column, one.rows, one.alike, _write_kappa(one.kappa)) for one in found]
+        rows = [(*astuple(pair)[:5], _write_kappa(pair.kappa)) for pair in agreements]
         documents = [
-            {"of": [one.one, one.other], "column": one.column, "rows": one.rows, "alike": one.alike, "kappa": one.kappa}
-            for one in found
+            {
+                "of": [pair.one, pair.other],
+                **{name: getattr(pair, name) for name in ("column", "rows", "alike", "kappa")},
+            }
+            for pair in agreements
         ]
         head: Sequence[str] = ("one", "other", "what", "rows", "alike", "kappa")
         output.give(build_document(agreement=documents), render_table(head, rows))

@@ -67,12 +67,12 @@ async def judge_turn(earlier: Sequence[Turn], turn: DialogueTurn, calls: JudgeCa
     if turn.status not in _GRADED:
         return JudgedTurn(failure=f"the turn {turn.status}, so it has no reply to judge")
     stated = turn.status in _CLAIMING
-    said, _ = strip_marks(turn.reply, len(turn.passages))
+    reply, _ = strip_marks(turn.reply, len(turn.passages))
     draft, _ = strip_marks(turn.draft, MAX_MARK)
     async with open_task_group() as group:
-        claims = group.create_task(_judge_claims(talk, said, calls)) if stated else None
+        claims = group.create_task(_judge_claims(talk, reply, calls)) if stated else None
         citations = group.create_task(_count_citations(talk, turn, calls))
-        graded = group.create_task(_grade_all(talk, said, calls))
+        graded = group.create_task(_grade_all(talk, reply, calls))
         drafted = group.create_task(_grade_all(talk, draft, calls)) if stated and draft else None
         answerable = group.create_task(_judge_answerable(talk, calls)) if turn.status == Status.ABSTAINED else None
     grades = graded.result()
@@ -95,10 +95,10 @@ def usage_fields(usage: Usage) -> dict[str, Any]:
 
 
 async def _judge_claims(talk: Conversation, said: str, calls: JudgeCalls) -> tuple[JudgedClaim, ...]:
-    found = await calls.attempt(
+    claims = await calls.attempt(
         calls.ask("split", claims_format(), stage="split", talk=_last_turns(talk), reply_text=said)
     )
-    return await gather_all(_judge_claim(talk, claim.text, calls) for claim in found or ())
+    return await gather_all(_judge_claim(talk, claim.text, calls) for claim in claims or ())
 
 
 async def _judge_claim(talk: Conversation, claim: str, calls: JudgeCalls) -> JudgedClaim:
@@ -106,8 +106,8 @@ async def _judge_claim(talk: Conversation, claim: str, calls: JudgeCalls) -> Jud
     sentences = collect_sentences(hits)
     if not sentences:
         return JudgedClaim(claim, Verdict.NOT_ENOUGH_INFO, reasoning="no passage was found to check it against")
-    found = await calls.attempt(_verify(claim, sentences, talk, calls))
-    ruled = found or Verification(Verdict.NOT_ENOUGH_INFO, reasoning="the judge's reply could not be used")
+    verification = await calls.attempt(_verify(claim, sentences, talk, calls))
+    ruled = verification or Verification(Verdict.NOT_ENOUGH_INFO, reasoning="the judge's reply could not be used")
     texts = {sentence.passage.id: f"{sentence.document.title}\n{sentence.passage.text}" for sentence in sentences}
     return JudgedClaim(claim, ruled.verdict, (*texts,), ruled.reasoning[:MAX_REASONING], (*texts.values(),))
 
@@ -130,10 +130,10 @@ async def _judge_sentence(
 
     async def holds(read: Sequence[ShownPassage]) -> bool:
         quoted = [_quote_whole(passage) for passage in read]
-        if not quoted or find_verbatim_passage(sentence.text, [one.passage for one in quoted]):
+        if not quoted or find_verbatim_passage(sentence.text, [evidence.passage for evidence in quoted]):
             return bool(quoted)  # a verbatim sentence needs no judgement
-        found = await calls.attempt(_verify(sentence.text, collect_sentences(quoted), talk, calls))
-        return found is not None and found.verdict is Verdict.SUPPORTS
+        verification = await calls.attempt(_verify(sentence.text, collect_sentences(quoted), talk, calls))
+        return verification is not None and verification.verdict is Verdict.SUPPORTS
 
     if not await holds(passages):
         return 1, 0, len(passages), 0
@@ -150,8 +150,8 @@ async def _judge_sentence(
 
 def _quote_whole(passage: ShownPassage) -> Evidence:
     page = Document(passage.corpus, passage.document, passage.title)
-    kept = Passage(passage.id, passage.corpus, passage.document, "", passage.text, passage.number, "")
-    return Evidence(passage.text, kept, page, (0, len(passage.text)))
+    whole = Passage(passage.id, passage.corpus, passage.document, "", passage.text, passage.number, "")
+    return Evidence(passage.text, whole, page, (0, len(passage.text)))
 
 
 async def _grade_all(talk: Conversation, said: str, calls: JudgeCalls) -> dict[str, Grade]:

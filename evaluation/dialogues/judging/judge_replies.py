@@ -46,12 +46,12 @@ def grade_format(scale: str) -> ReplyFormat[Grade]:
         return Grade(score, reasoning[:MAX_REASONING])
 
     def from_text(text: str) -> Grade:
-        said = _SCORE.match(find_labelled(text, "score", "grade", "rating") or "")
-        if not said:
+        match = _SCORE.match(find_labelled(text, "score", "grade", "rating") or "")
+        if not match:
             raise UnreadableReply("the line “Score: number” is missing")
-        if said[2] and int(said[2]) != highest:
-            raise UnreadableReply(f"the score is out of {said[2]}, and it goes from {lowest} to {highest}")
-        return build(int(said[1]), find_labelled(text, "reasoning") or "")
+        if match[2] and int(match[2]) != highest:
+            raise UnreadableReply(f"the score is out of {match[2]}, and it goes from {lowest} to {highest}")
+        return build(int(match[1]), find_labelled(text, "reasoning") or "")
 
     def from_json(found: Any) -> Grade:
         return build(get_field(found, "score", int), get_field(found, "reasoning", str))
@@ -60,10 +60,10 @@ def grade_format(scale: str) -> ReplyFormat[Grade]:
 
 
 def _parse_answered(text: str) -> bool:
-    said = find_labelled(text, "answered") or ""
-    if _YES.match(said):
+    decision = find_labelled(text, "answered") or ""
+    if _YES.match(decision):
         return True
-    if _NO.match(said):
+    if _NO.match(decision):
         return False
     raise UnreadableReply("the line “Answered: yes” or “Answered: no” is missing")
 

@@ -61,8 +61,8 @@ def _write_claim(dialogue: Dialogue, number: int, key: TurnKey, judged: JudgedTu
     claim, turn = judged.claims[place], dialogue.turns[number - 1]
     # By letters: the numbers in the reply are those of what it cites, which are other passages.
     passages = "\n\n".join(f"({at}) {text}" for at, text in zip(cycle(ascii_lowercase), claim.passages, strict=False))
-    said = f"User: {turn.user}\nChatbot: {turn.reply}"
-    texts = name_row(key, place), said, claim.text, passages, ""
+    shown = f"User: {turn.user}\nChatbot: {turn.reply}"
+    texts = name_row(key, place), shown, claim.text, passages, ""
     return dict(zip(CLAIM_COLUMNS, texts, strict=True))
 
 
@@ -112,9 +112,9 @@ def read_sheet(path: Path) -> Mapping[tuple[str, str], Label]:
 def _read_labels(rows: Iterable[Mapping[str, str]], path: Path) -> Iterator[tuple[tuple[str, str], Label]]:
     for number, row in enumerate(rows, start=2):
         for column in ("verdict", *SCALES):
-            said = (row.get(column) or "").strip()
-            if said:
-                yield (row["row"], column), _parse_label(column, said, f"row {number} of {path}")
+            value = (row.get(column) or "").strip()
+            if value:
+                yield (row["row"], column), _parse_label(column, value, f"row {number} of {path}")
 
 
 def _parse_label(column: str, said: str, where: str) -> Label:
@@ -131,12 +131,12 @@ def _parse_label(column: str, said: str, where: str) -> Label:
 
 def list_judge_labels(folder: RunFolder) -> Mapping[tuple[str, str], Label]:
     """Return the judge's labels, by row and column."""
-    found = dict[tuple[str, str], Label]()
+    labels = dict[tuple[str, str], Label]()
     for key, judged in folder.read_judgements().items():
-        found |= {(name_row(key, place), "verdict"): claim.verdict.value for place, claim in enumerate(judged.claims)}
+        labels |= {(name_row(key, place), "verdict"): claim.verdict.value for place, claim in enumerate(judged.claims)}
         grades = {scale: getattr(judged, scale) for scale in SCALES}
-        found |= {(name_row(key), scale): grade for scale, grade in grades.items() if grade is not None}
-    return found
+        labels |= {(name_row(key), scale): grade for scale, grade in grades.items() if grade is not None}
+    return labels
 
 
 _CHOICES: Mapping[str, Sequence[str]] = {
@@ -188,8 +188,8 @@ def _render_row(row: Row) -> str:
     shown = (
         f"<h3>{name.capitalize()}</h3><pre>{escape(text)}</pre>" for name, text in row.items() if _is_shown(name, text)
     )
-    asked = (_render_choice(row["row"], name) for name in row if name in _CHOICES)
-    return f"<article>{''.join(shown)}{''.join(asked)}</article>\n"
+    choices = (_render_choice(row["row"], name) for name in row if name in _CHOICES)
+    return f"<article>{''.join(shown)}{''.join(choices)}</article>\n"
 
 
 def _is_shown(name: str, text: str) -> bool:

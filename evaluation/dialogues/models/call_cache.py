@@ -33,17 +33,17 @@ class CachingModel:
 
     async def complete(self, call: ModelCall, spent: BudgetMeter) -> ModelReply:
         file = self._locate(call)
-        if kept := await self._recall(file, spent):
-            return kept
+        if cached := await self._recall(file, spent):
+            return cached
         reply = await self.inner.complete(call, spent)
         await asyncio.to_thread(_keep_reply, file, reply)
         return reply
 
     async def stream(self, call: ModelCall, spent: BudgetMeter) -> AsyncGenerator[ReplyPiece | ModelReply, None]:
         file = self._locate(call)
-        if kept := await self._recall(file, spent):
-            yield ReplyPiece(kept.text)
-            yield kept
+        if cached := await self._recall(file, spent):
+            yield ReplyPiece(cached.text)
+            yield cached
             return
         async with close_stream(self.inner.stream(call, spent)) as pieces:
             async for piece in pieces:
@@ -53,18 +53,18 @@ class CachingModel:
 
     def _locate(self, call: ModelCall) -> Path:
         """Return the file of a call. Delimiters are random, so the key ignores them."""
-        said = [(message.role, _DELIMITER.sub(r"=== \1 ===", message.text)) for message in call.messages]
-        whole = json.dumps([self.asked, call.stage, said, call.schema, call.max_tokens], sort_keys=True)
+        messages = [(message.role, _DELIMITER.sub(r"=== \1 ===", message.text)) for message in call.messages]
+        whole = json.dumps([self.asked, call.stage, messages, call.schema, call.max_tokens], sort_keys=True)
         digest = hashlib.sha256(whole.encode("utf-8", "replace")).hexdigest()
         return self.folder / digest[:2] / f"{digest[2:32]}.json"
 
     async def _recall(self, file: Path, spent: BudgetMeter) -> ModelReply | None:
-        kept = await asyncio.to_thread(_read_reply, file)
-        if kept:
+        cached = await asyncio.to_thread(_read_reply, file)
+        if cached:
             self.reused += 1
             spent.calls += 1
-            spent.tokens += kept.prompt_tokens + kept.completion_tokens
-        return kept
+            spent.tokens += cached.prompt_tokens + cached.completion_tokens
+        return cached
 
 
 def _keep_reply(file: Path, reply: ModelReply) -> None:

@@ -71,14 +71,14 @@ class Expectation:
 
     def describe(self) -> Mapping[str, Any]:
         """Return it as JSON values."""
-        return {name: round(said, 4) if isinstance(said, float) else said for name, said in asdict(self).items()}
+        return {name: round(value, 4) if isinstance(value, float) else value for name, value in asdict(self).items()}
 
 
 def expect_run(
     manifest: RunManifest, prices: Mapping[str, Price], held: Sequence[Dialogue] = (), judged: int = 0
 ) -> Expectation:
     """Return the cost of the rest of a run: its remaining turns, and the judgement of all but `judged` turns."""
-    begun = {one.id: one for one in held}
+    begun = {dialogue.id: dialogue for dialogue in held}
     dialogues = plan_dialogues(manifest)
     total = expect_judgement(manifest.judge, prices).times(len(dialogues) * manifest.turns - judged)
     for planned in dialogues:
@@ -93,10 +93,10 @@ def expect_turn(system: str, model: str, prices: Mapping[str, Price]) -> Expecta
     name = parse_variant(system).name
     if name == MODEL_ALONE:
         return expect_calls({"generate": 1}, model, prices)
-    asked = {template: ASKED_A_TURN.get(template, 1) for template in SYSTEMS[name].calls}
-    for claiming in CLAIMING_A_TURN.keys() & asked:
-        asked |= CLAIMING_A_TURN[claiming]
-    return expect_calls(asked, model, prices)
+    calls = {template: ASKED_A_TURN.get(template, 1) for template in SYSTEMS[name].calls}
+    for claiming in CLAIMING_A_TURN.keys() & calls:
+        calls |= CLAIMING_A_TURN[claiming]
+    return expect_calls(calls, model, prices)
 
 
 def expect_judgement(judge: str, prices: Mapping[str, Price]) -> Expectation:
@@ -108,7 +108,7 @@ def expect_calls(templates: Mapping[str, float], model: str, prices: Mapping[str
     """Return the cost of calls by template and number."""
     total = Expectation()
     for template, count in templates.items():
-        prefix = sum(len(one.text) for one in render_prefix(template, PromptMode(folder=PROMPTS)))
+        prefix = sum(len(message.text) for message in render_prefix(template, PromptMode(folder=PROMPTS)))
         length = REPLY_LENGTHS.get("draft" if template == "answer" else template)
         written = length.tokens * length.items if length else OTHER_REPLY_TOKENS
         read = prefix / CHARACTERS_A_TOKEN + TURN_TOKENS
@@ -122,7 +122,12 @@ def expect_calls(templates: Mapping[str, float], model: str, prices: Mapping[str
 
 def _mean_turn(held: Iterable[Dialogue], planned: Dialogue) -> Expectation | None:
     """Return the mean cost of turns of the same system and model; None without any."""
-    alike = [turn for one in held if (one.system, one.model) == (planned.system, planned.model) for turn in one.turns]
+    alike = [
+        turn
+        for dialogue in held
+        if (dialogue.system, dialogue.model) == (planned.system, planned.model)
+        for turn in dialogue.turns
+    ]
     if not alike:
         return None
     total = Expectation()

@@ -30,14 +30,14 @@ def choose_persona(seed: str) -> str:
 def parse_message(text: str) -> str:
     """Return a user's message: the first paragraph, without a speaker's name or quotation marks."""
     paragraph = text.strip().split("\n\n")[0]
-    said = _SPEAKER.sub("", " ".join(paragraph.split())).strip()
-    if len(said) > 1 and said[0] in "\"“'" and said[-1] in "\"”'":
-        said = said[1:-1].strip()
-    if not said:
+    message = _SPEAKER.sub("", " ".join(paragraph.split())).strip()
+    if len(message) > 1 and message[0] in "\"“'" and message[-1] in "\"”'":
+        message = message[1:-1].strip()
+    if not message:
         raise UnreadableReply("it has no message")
-    if len(said) > MAX_MESSAGE:
+    if len(message) > MAX_MESSAGE:
         raise UnreadableReply(f"the message has more than {MAX_MESSAGE} characters")
-    return said
+    return message
 
 
 _MESSAGE: ReplyFormat[str] = ReplyFormat(None, from_json=str, from_text=parse_message)

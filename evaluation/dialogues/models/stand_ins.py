@@ -56,10 +56,10 @@ def open_simulated(seed: int) -> LLM:
 
     async def write(call: ModelCall) -> str:
         # Delimiters are random, so replies must not depend on them.
-        said = [
+        messages = [
             {"role": message.role, "content": _DELIMITER.sub(r"=== \1 ===", message.text)} for message in call.messages
         ]
-        return build_reply({"messages": said}, simulated).text
+        return build_reply({"messages": messages}, simulated).text
 
     return ScriptedLLM("simulated", write)
 
@@ -72,10 +72,10 @@ _MARK = re.compile(r"\s*\[\d+\]")
 
 async def _write_user(call: ModelCall) -> str:
     turn = call.messages[-1].text
-    found = _TOPIC.search(turn)
-    title = found[1] if found else "it"
-    said = [text for speaker, text in _SPOKEN.findall(turn) if speaker == "Chatbot"]
-    names = [one for one in _NAME.findall(_MARK.sub("", said[-1])) if one not in title] if said else []
+    topic = _TOPIC.search(turn)
+    title = topic[1] if topic else "it"
+    replies = [text for speaker, text in _SPOKEN.findall(turn) if speaker == "Chatbot"]
+    names = [phrase for phrase in _NAME.findall(_MARK.sub("", replies[-1])) if phrase not in title] if replies else []
     named = names[-1] if names else title
     openings = (
         f"Can you tell me about {title}?",
@@ -86,7 +86,7 @@ async def _write_user(call: ModelCall) -> str:
         f"Is there a rule that holds for {title}?",
         f"What else is known of {title}?",
     )
-    return openings[len(said) % len(openings)]
+    return openings[len(replies) % len(openings)]
 
 
 def open_scripted_user() -> LLM:
@@ -122,56 +122,56 @@ def open_rule_judge(supports: Supports) -> LLM:
 
 
 def _split_claims(turn: str) -> str:
-    found = _REPLY.search(turn)
-    said = _MARK.sub("", found[1]) if found else ""
-    sentences = [said[start:end].strip() for start, end in sentence_spans(said)]
+    match = _REPLY.search(turn)
+    reply = _MARK.sub("", match[1]) if match else ""
+    sentences = [reply[start:end].strip() for start, end in sentence_spans(reply)]
     stated = [
         sentence
         for sentence in sentences
         if len(set(content_terms(sentence))) >= _LEAST_TERMS and not sentence.endswith("?")
     ]
-    return "\n".join(f"- {one} | none" for one in stated) or "Nothing"
+    return "\n".join(f"- {statement} | none" for statement in stated) or "Nothing"
 
 
 async def _verify_claim(turn: str, supports: Supports) -> str:
-    numbered, found = _NUMBERED.findall(turn), _CLAIM.search(turn)
-    if not numbered or not found:
+    numbered, claim = _NUMBERED.findall(turn), _CLAIM.search(turn)
+    if not numbered or not claim:
         return "Reasoning: There is nothing to judge by.\nSentences: -\nVerdict: NOT ENOUGH INFO"
-    held = await supports(found[1], build_evidence([text for _, text in numbered]))
-    refuted = Verdict.REFUTES if held.contradicted else Verdict.NOT_ENOUGH_INFO
-    verdict = Verdict.SUPPORTS if held.holds else refuted
-    wanted = set(content_terms(found[1]))
-    nearest = max(numbered, key=lambda one: len(wanted & set(content_terms(one[1]))))[0]
-    reasons = " ".join("; ".join(held.reasons).split()) or "by the local check"
+    support = await supports(claim[1], build_evidence([text for _, text in numbered]))
+    refuted = Verdict.REFUTES if support.contradicted else Verdict.NOT_ENOUGH_INFO
+    verdict = Verdict.SUPPORTS if support.holds else refuted
+    terms = set(content_terms(claim[1]))
+    nearest = max(numbered, key=lambda one: len(terms & set(content_terms(one[1]))))[0]
+    reasons = " ".join("; ".join(support.reasons).split()) or "by the local check"
     named = "-" if verdict is Verdict.NOT_ENOUGH_INFO else nearest
     return f"Reasoning: {reasons}\nSentences: {named}\nVerdict: {verdict}"
 
 
 def _find_question(turn: str) -> str:
-    asked = [text for speaker, text in _SPOKEN.findall(turn) if speaker == "User"]
-    return asked[-1].rstrip("?") if asked else "everything"
+    questions = [text for speaker, text in _SPOKEN.findall(turn) if speaker == "User"]
+    return questions[-1].rstrip("?") if questions else "everything"
 
 
 def _judge_answerable(turn: str) -> str:
-    wanted = set(content_terms(_find_question(turn)))
-    best = max((len(wanted & set(content_terms(text))) for _, text in _NUMBERED.findall(turn)), default=0)
-    answered = bool(wanted) and best >= _ANSWERED_SHARE * len(wanted)
-    return f"Reasoning: {best} of {len(wanted)} words are in one sentence.\nAnswered: {'yes' if answered else 'no'}"
+    terms = set(content_terms(_find_question(turn)))
+    best = max((len(terms & set(content_terms(text))) for _, text in _NUMBERED.findall(turn)), default=0)
+    answered = bool(terms) and best >= _ANSWERED_SHARE * len(terms)
+    return f"Reasoning: {best} of {len(terms)} words are in one sentence.\nAnswered: {'yes' if answered else 'no'}"
 
 
 def _grade(instruction: str, turn: str) -> str:
     scale, reply = _SCALE.search(instruction), _GRADED.search(turn)
-    said = _MARK.sub("", reply[1]) if reply else ""
+    text = _MARK.sub("", reply[1]) if reply else ""
     name = scale[1] if scale else ""
     if name == "time":
         return "Reasoning: Rules do not judge it.\nScore: 1"
     if name == "relevance":
-        wanted = set(content_terms(_find_question(turn)))
-        score = 1 + round(4 * len(wanted & set(content_terms(said))) / max(1, len(wanted)))
+        terms = set(content_terms(_find_question(turn)))
+        score = 1 + round(4 * len(terms & set(content_terms(text))) / max(1, len(terms)))
     elif name == "information":
-        score = min(5, 1 + len(set(content_terms(said))) // 8)
+        score = min(5, 1 + len(set(content_terms(text))) // 8)
     elif name == "freedom from repetition":
-        score = 5 - round(4 * _share_repeated(said, turn))
+        score = 5 - round(4 * _share_repeated(text, turn))
     else:
         score = 3
     return f"Reasoning: Counted from words.\nScore: {score}"
@@ -182,4 +182,4 @@ def _share_repeated(said: str, turn: str) -> float:
     before = _MARK.sub("", " ".join(text for speaker, text in _SPOKEN.findall(turn) if speaker == "Chatbot"))
     ends = [0, *(end for _, end in sentence_spans(said))]
     sentences = [(said[start:end].strip(), said[:start]) for start, end in pairwise(ends)]
-    return fmean(one in before or one in earlier for one, earlier in sentences) if sentences else 0.0
+    return fmean(sentence in before or sentence in earlier for sentence, earlier in sentences) if sentences else 0.0
