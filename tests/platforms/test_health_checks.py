@@ -88,9 +88,9 @@ async def test_slack_scopes_that_are_missing_and_needed_are_named() -> None:
         findings = await check_at_slack(fake, ["*", "slack:T1/U1"])
         with_group = await check_at_slack(fake, ["slack:T1/S1"])
 
-    missing = [f"Slack: the scope {scope} was not given." for scope in ("groups:history", "users:read")]
+    missing = [f"Slack: the scope {scope} is missing." for scope in ("groups:history", "users:read")]
     assert sorted(what for level, what in findings if level == "fail") == missing
-    assert ("fail", "Slack: the scope usergroups:read was not given.") in with_group
+    assert ("fail", "Slack: the scope usergroups:read is missing.") in with_group
 
 
 async def test_slack_tokens_that_are_refused_are_named_with_the_reason() -> None:
@@ -109,7 +109,7 @@ async def test_slack_that_is_unreachable_does_not_blame_the_token() -> None:
 
     assert [level for level, _ in findings] == ["fail", "skip", "fail"]
     assert "cannot be reached" in findings[0][1]
-    assert findings[1][1] == "Slack: scopes were not looked at, for it could not be asked."
+    assert findings[1][1] == "Slack: scopes were not checked, because Slack cannot be reached."
 
 
 @pytest.mark.parametrize(("secret", "level"), [(slack.SIGNING_SECRET, "warn"), ("0123456789abcdef" * 2, "skip")])
@@ -153,10 +153,10 @@ async def test_discord_rights_servers_and_intents_that_are_missing_are_named() -
         findings = await check_at_discord(fake, servers=[GUILD, "303"], message_content=False)
         no_server = await check_at_discord(fake, servers=[])
 
-    assert ("fail", "Discord: the permission Read Message History was not given in Skarholm.") in findings
+    assert ("fail", "Discord: the permission Read Message History is missing in Skarholm.") in findings
     assert ("fail", "Discord: the bot is not in the server 303.") in findings
-    assert ("warn", "Discord: the intent Message Content was given and is not used.") in findings
-    assert ("warn", "Discord: no server is named, so nothing is answered but DMs.") in no_server
+    assert ("warn", "Discord: the intent Message Content is granted but not used.") in findings
+    assert ("warn", "Discord: no server is configured, so only DMs are answered.") in no_server
 
 
 async def test_discord_refused_token_differs_from_an_unreachable_server() -> None:
@@ -166,14 +166,14 @@ async def test_discord_refused_token_differs_from_an_unreachable_server() -> Non
 
     assert (level, what[:34], untried) == ("fail", "Discord: the bot token is refused.", "skip")
     assert unreachable[0][1].startswith("Discord: it cannot be reached.")
-    assert unreachable[1][1].endswith("for it could not be asked.")
+    assert unreachable[1][1].endswith("because Discord cannot be reached.")
 
 
 async def test_discord_reader_in_an_unnamed_server_is_reported() -> None:
     async with discord_server.serve() as fake:
         findings = await check_at_discord(fake, ["*", "discord:301/201", "discord:9/5", "slack:T1/C1"])
 
-    assert problems(findings) == ["Discord: discord:9/5 reads nothing, for its server is not named."]
+    assert problems(findings) == ["Discord: discord:9/5 reads nothing, because its server is not configured."]
 
 
 async def test_discord_channel_names_are_resolved() -> None:
@@ -215,10 +215,10 @@ async def test_mattermost_teams_and_readers_without_effect_are_named() -> None:
 
     teams = f"otherteam ({OTHER_TEAM}), team ({TEAM})"
     assert no_team[1][0] == "warn"
-    assert no_team[2] == ("fail", f"Mattermost: no team is answered; the bot is in {teams}.")
+    assert no_team[2] == ("fail", f"Mattermost: no team is configured; the bot is in {teams}.")
     assert other_team[-1] == ("fail", "Mattermost: the bot is not in the team acme.")
     assert problems(unread[2:]) == [
-        f"Mattermost: mattermost:{OTHER_TEAM}/x reads nothing, for its team is not answered."
+        f"Mattermost: mattermost:{OTHER_TEAM}/x reads nothing, because its team is not configured."
     ]
 
 

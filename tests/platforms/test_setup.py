@@ -90,4 +90,4 @@ async def test_missing_scope_is_reported() -> None:
         table = entry.settings.model_validate({**PLATFORMS["slack"].tokens, "api_url": fake.api})
         found = await entry.setup.try_answer(table, "bot_token")
 
-    assert [one.what for one in found if one.level == "fail"] == ["Slack: the scope users:read was not given."]
+    assert [one.what for one in found if one.level == "fail"] == ["Slack: the scope users:read is missing."]

@@ -31,7 +31,7 @@ def _validate_gateway(url: str) -> str:
 def _validate_ids(ids: tuple[str, ...]) -> tuple[str, ...]:
     if wrong := next((one for one in ids if not _SNOWFLAKE.fullmatch(one)), ""):
         raise ValueError(
-            f'has {wrong!r}, which is no id; Discord\'s are numbers in quotes, such as "1188000000000000000"'
+            f'has {wrong!r}, which is not an id; Discord\'s are numbers in quotes, such as "1188000000000000000"'
         )
     return ids
 

@@ -260,7 +260,7 @@ class DiscordActions:
         try:
             return await doing
         except StorageError as error:
-            log.error("a button could not be obeyed", extra={"cause": str(error)})  # noqa: TRY400 - the cause is one line
+            log.error("button action failed", extra={"cause": str(error)})  # noqa: TRY400 - the cause is one line
             return False
 
 

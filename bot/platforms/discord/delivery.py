@@ -125,7 +125,7 @@ class ChannelDelivery:
         try:
             await open_thread(self._call, self._question)
         except RequestRefused as error:
-            log.warning("no thread may be opened: the answer stands in the channel", extra={"cause": str(error)})
+            log.warning("cannot open a thread: answering in the channel", extra={"cause": str(error)})
             self._threadless.append(self._question.key)
             body = {**body, **build_reference(self._question.message)}
         return await self._post_as_reply(body, patience)
@@ -310,7 +310,7 @@ async def notify_unseen(call: ApiClient, channel: ChannelDelivery, question: Que
         key = mark_unseen_notice(question).key
         await call(client.POST, build_post(message, key, build_nonce(key, 0)), channel=str(opened["id"]))
     except PlatformError as error:
-        log.warning("an asker could not be told that nothing can be shown", extra={"cause": str(error)})
+        log.warning("cannot notify an asker that the answer cannot be shown", extra={"cause": str(error)})
 
 
 def mark_unseen_notice(question: Question) -> Question:

@@ -117,7 +117,7 @@ class DiscordDirectory:
             try:
                 return await self.channel(number, guild, PATIENT_SECONDS)
             except (PlatformError, TimeoutError) as error:
-                log.warning("it cannot be told what channel a message is in", extra={"cause": str(error)})
+                log.warning("channel lookup for a message failed", extra={"cause": str(error)})
                 if attempt + 1 == _TRIES or not isinstance(error, PlatformUnavailable | TimeoutError):
                     break
                 await self._call.pacing.sleep(compute_backoff(attempt))
@@ -161,7 +161,7 @@ class DiscordDirectory:
             *(
                 lookup(
                     partial(self._members.of, f"{guild}/{asker.user}", seconds),
-                    what="who somebody is",
+                    what="a user",
                     otherwise=ServerMember(present=False),
                 )
                 for guild in guilds
@@ -192,7 +192,7 @@ class DiscordDirectory:
     async def _look(self, number: str) -> events.ChannelInfo:
         found = events.read_channel(await self._call(CHANNEL, channel=number) or {})
         if found is None:
-            raise PlatformError("Discord does not say what a channel is.")
+            raise PlatformError("Discord does not describe the channel.")
         self._note(found)
         return found
 

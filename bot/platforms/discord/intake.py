@@ -227,7 +227,7 @@ class DiscordIntake:
             return True
         if guild not in self._unlisted:
             self._unlisted.add(guild)
-            log.info("[discord] servers does not name the server %s: nothing is answered there", guild)
+            log.info("server %s is not in [discord] servers: not answering there", guild)
         return False
 
     def _read(self, written: events.DiscordMessagePosted, channel: events.ChannelInfo) -> IncomingMessage:
@@ -287,7 +287,7 @@ class DiscordIntake:
         try:
             await self._deliveries.tell(question, words)
         except PlatformError as error:
-            log.warning("somebody who is not answered could not be told", extra={"cause": str(error)})
+            log.warning("cannot notify an asker who is not answered", extra={"cause": str(error)})
 
 
 def render_cooldown(seconds: float, language: str) -> str:
@@ -331,7 +331,7 @@ class DiscordHistoryReader:
             except RequestRefused as error:
                 if error.code not in _NOT_OURS:
                     raise
-                log.warning("a server could not be caught up", extra={"server": guild, "cause": str(error)})
+                log.warning("catch-up of a server failed", extra={"server": guild, "cause": str(error)})
                 continue
             found = [one for data in listed if (one := events.read_channel(data, guild))]
             self._intake.directory.learn(events.PlaceUpdate(guild, tuple(found)))

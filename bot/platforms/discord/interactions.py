@@ -267,7 +267,7 @@ class InteractionReplies:
                 async with asyncio.timeout(SETTLED_SECONDS):
                     await done.wait()
             except TimeoutError:
-                log.warning("an answer did not wait for its deferral any longer")
+                log.warning("deferral did not arrive in time; showing the answer")
 
     async def defer(self, found: DiscordInvocation, *, private: bool) -> bool:
         return await self._reply_first(found, DEFER, {"flags": EPHEMERAL} if private else {})
@@ -308,7 +308,7 @@ class InteractionReplies:
         except PlatformError as error:
             if getattr(error, "code", 0) == _ALREADY_REPLIED:
                 return True
-            log.warning("Discord did not take a first answer", extra={"cause": str(error)})
+            log.warning("first reply to an interaction failed", extra={"cause": str(error)})
             return False
         return True
 
@@ -317,7 +317,7 @@ async def _call_logging_refusal(call: Awaitable[object]) -> None:
     try:
         await call
     except PlatformError as error:
-        log.warning("somebody could not be answered", extra={"cause": str(error)})
+        log.warning("reply to a user failed", extra={"cause": str(error)})
 
 
 def build_sentence(words: str, shown: Callable[[str], str] = escape_markdown) -> dict[str, Any]:

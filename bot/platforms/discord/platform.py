@@ -169,7 +169,7 @@ class DiscordPlatform:
             return posted
         notice = self._deliveries.choose_channel(delivery.mark_unseen_notice(question))
         await delivery.notify_unseen(self._call, notice, question, view.language)
-        raise CannotPost("Discord lets nobody show this to its asker alone any more.")
+        raise CannotPost("Discord no longer allows showing this to its asker alone.")
 
     async def _show_typing(self, channel: str, *, patience: float = 0.0) -> bool:
         """Show that we are typing, unless that is shown already; return whether it is.

@@ -24,15 +24,15 @@ from bot.platforms.shared.api_client import ApiClient, RequestRefused
 from bot.platforms.shared.payload_text import Json
 from bot.settings.platform_registry import is_channel_name
 
-_TOKEN = "Copy the bot token anew from the application's page, under Bot, to DISCORD_TOKEN."  # noqa: S105
-_AWAY = "See whether this machine reaches discord.com, then try again."
+_TOKEN = "Copy the bot token again from the application's page, under Bot, to DISCORD_TOKEN."  # noqa: S105
+_AWAY = "Check whether this machine reaches discord.com, then try again."
 _INTENT = "Turn on Message Content Intent on the application's page, under Bot; or set message_content = false."
 _UNUSED = "Set [discord] message_content = true, or turn the intent off on the application's page, under Bot."
 _NO_SERVER = "Name your server's id in [discord] servers: right-click it with Developer Mode on, then Copy Server ID."
 _ENDPOINT = "Empty the Interactions Endpoint URL on the application's page: what people invoke goes there, not to us."
-_UNSEEN = "Discord: intents and permissions were not looked at, for"
-_REFUSED = CheckResult("skip", f"{_UNSEEN} it says nothing without a token.")
-_UNREACHED = CheckResult("skip", f"{_UNSEEN} it could not be asked.")
+_UNSEEN = "Discord: intents and permissions were not checked, because"
+_REFUSED = CheckResult("skip", f"{_UNSEEN} Discord refuses the token.")
+_UNREACHED = CheckResult("skip", f"{_UNSEEN} Discord cannot be reached.")
 
 
 async def check_discord(scene: Inspection, pacing: DiscordRateLimit | None = None) -> Sequence[CheckResult]:
@@ -60,20 +60,20 @@ def _check_application(settings: DiscordSettings, application: Json, user: Json)
     yield CheckResult("ok", f"Discord: the bot is {user.get('username')} (application {application.get('id')}).")
     given = bool(int(application.get("flags") or 0) & CONTENT_FLAGS)
     if settings.message_content and not given:
-        yield CheckResult("fail", "Discord: the intent Message Content is wanted and was not given.", _INTENT)
+        yield CheckResult("fail", "Discord: the intent Message Content is configured but not granted.", _INTENT)
     elif given and not settings.message_content:
-        yield CheckResult("warn", "Discord: the intent Message Content was given and is not used.", _UNUSED)
+        yield CheckResult("warn", "Discord: the intent Message Content is granted but not used.", _UNUSED)
     else:
         reads = "it reads all messages" if given else "it reads DMs, mentions, replies and commands"
         yield CheckResult("ok", f"Discord: {reads}.")
     if application.get("interactions_endpoint_url"):
-        yield CheckResult("fail", "Discord: commands and buttons are sent to another address.", _ENDPOINT)
+        yield CheckResult("fail", "Discord: commands and buttons go to another address.", _ENDPOINT)
 
 
 def _check_listed(settings: DiscordSettings, application: Json) -> Iterator[CheckResult]:
     if not settings.servers:
         hint = f"{_NO_SERVER} Invite the bot: {build_invitation(str(application.get('id')))}"
-        yield CheckResult("warn", "Discord: no server is named, so nothing is answered but DMs.", hint)
+        yield CheckResult("warn", "Discord: no server is configured, so only DMs are answered.", hint)
 
 
 def _check_readers(settings: DiscordSettings, readers: Collection[str]) -> Iterator[CheckResult]:
@@ -82,7 +82,7 @@ def _check_readers(settings: DiscordSettings, readers: Collection[str]) -> Itera
         server = reader.removeprefix("discord:").partition("/")[0]
         if reader.startswith("discord:") and server not in settings.servers and not is_channel_name(reader):
             hint = f"Add {server} to [discord] servers, or take {reader} out of visible_to."
-            yield CheckResult("warn", f"Discord: {reader} reads nothing, for its server is not named.", hint)
+            yield CheckResult("warn", f"Discord: {reader} reads nothing, because its server is not configured.", hint)
 
 
 async def _check_server(call: ApiClient, guild: str, user: str) -> Sequence[CheckResult]:
@@ -105,7 +105,7 @@ def list_missing_permissions(name: str, guild: str, member: Json, roles: Sequenc
     lacking = [(what, why) for what, (bit, why) in PERMISSIONS.items() if not given & (bit | ADMINISTRATOR)]
     for what, why in lacking:
         hint = f"With it, it {why}. Give it to the bot's role: Server Settings, Roles."
-        yield CheckResult("fail", f"Discord: the permission {what} was not given in {name}.", hint)
+        yield CheckResult("fail", f"Discord: the permission {what} is missing in {name}.", hint)
     if not lacking:
         yield CheckResult("ok", f"Discord: it may answer in {name} (discord:{guild}).")
 

@@ -91,7 +91,7 @@ async def end_heartbeats(ours: Callable[[DiscordWebSocket], bool]) -> None:
             while any(thread.is_alive() for thread in found):  # noqa: ASYNC110 - a thread tells nobody of its end
                 await asyncio.sleep(_LOOK_SECONDS)
     except TimeoutError:
-        log.warning("a heartbeat of discord.py's does not end")
+        log.warning("a heartbeat thread of discord.py does not stop")
 
 
 class ShardProgress:
@@ -133,11 +133,11 @@ _LEAVING_SECONDS = 0.2
 IDENTIFY_SECONDS = 5.0
 LAST_SECONDS = 3.0  # how long what has arrived may take to be taken in when the connection is closed
 _REFUSED: Mapping[int, str] = {
-    4004: "Discord does not take the bot token: copy it anew from the application's page, under Bot.",
+    4004: "Discord refuses the bot token: copy it again from the application's page, under Bot.",
     4010: "Discord refuses the shard: see [discord] shards.",
     4011: "Discord wants more shards: set [discord] shards = 0.",
     4013: "Discord does not know an intent.",
-    4014: "Discord does not give the intent Message Content: turn it on on the application's page, under Bot, or set "
+    4014: "Discord does not grant the intent Message Content: enable it on the application's page, under Bot, or set "
     "[discord] message_content = false.",
 }  # why Discord closes a connection for good
 
@@ -210,7 +210,7 @@ class Gateway:
                 else:
                     log.warning("Discord closed the connection", extra={"cause": str(error.code)})
             except Exception as error:  # noqa: BLE001 - whatever it is, it is tried again
-                log.warning("the connection to Discord ended", extra={"cause": f"{type(error).__name__}: {error}"})
+                log.warning("connection to Discord ended", extra={"cause": f"{type(error).__name__}: {error}"})
             finally:
                 with suppress(Exception):
                     await client.shut_down()
@@ -221,7 +221,7 @@ class Gateway:
     def _stop(self, why: str) -> None:
         self._reason = why
         self._refusal.set()
-        log.error("Discord refuses us: %s", why)
+        log.error("Discord refuses the bot: %s", why)
 
     async def _handle_event(self, name: str, data: Json) -> None:
         """Hand on an event, and have what was missed caught up where a new session begins."""
@@ -290,7 +290,7 @@ class _Client(RedirectedShards):
 
     async def on_error(self, event_method: str, /, *_: Any, **__: Any) -> None:
         """Tell that an event could not be handed on, and not what it said."""
-        log.error("an event of Discord's could not be read", extra={"event": event_method})
+        log.error("discord.py failed on an event", extra={"event": event_method})
 
     async def shut_down(self) -> None:
         self._connected_shards.clear()

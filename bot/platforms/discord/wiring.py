@@ -114,7 +114,7 @@ class DiscordRouter:
                 await self._handle(events.parse_event(event, data, self.us))
         except Exception as error:  # noqa: BLE001 - whatever it is, the next event is heard
             cause = f"{type(error).__name__}: {error}"
-            log.error("something of Discord's was not taken in", extra={"event": event, "cause": cause})  # noqa: TRY400
+            log.error("handling a Discord event failed", extra={"event": event, "cause": cause})  # noqa: TRY400
 
     async def _handle(self, event: events.DiscordEvent) -> None:
         match event:
@@ -275,7 +275,7 @@ async def _sync_commands(call: ApiClient, us: DiscordBotIdentity, *, user_instal
     known = await call(COMMANDS, query={"with_localizations": "true"}, application=us.application)
     if not matches_definitions(wanted, known or ()):
         await call(SET_COMMANDS, wanted, application=us.application)
-        log.info("Discord was told of our commands")
+        log.info("commands registered with Discord")
 
 
 @asynccontextmanager

@@ -22,13 +22,15 @@ def _validate_url(url: str) -> str:
 
 def _validate_teams(teams: tuple[str, ...]) -> tuple[str, ...]:
     if wrong := next((one for one in teams if not _NAME.fullmatch(one)), ""):
-        raise ValueError(f'has {wrong!r}, which is no team; write its id, or its name as in addresses, such as "acme"')
+        raise ValueError(
+            f'has {wrong!r}, which is not a team; write its id, or its name as in addresses, such as "acme"'
+        )
     return teams
 
 
 def _validate_people(ids: tuple[str, ...]) -> tuple[str, ...]:
     if wrong := next((one for one in ids if not _ID.fullmatch(one)), ""):
-        raise ValueError(f"has {wrong!r}, which is no person's id; Mattermost's have 26 letters and digits")
+        raise ValueError(f"has {wrong!r}, which is not a user id; Mattermost's have 26 letters and digits")
     return ids
 
 

@@ -68,7 +68,7 @@ class MattermostActions:
         try:
             post = await self._call(client.READ_ONE, post=event.post)
         except PlatformError as error:
-            log.info("it cannot be told what a reaction is to", extra={"cause": str(error)})
+            log.info("cannot read the post of a reaction", extra={"cause": str(error)})
             return
         # Whoever else's post carries a mark like ours has made it up.
         mark = read_mark(post) if post.get("user_id") == self._us.user else None
@@ -88,7 +88,7 @@ class MattermostActions:
         except ActionDenied as denied:
             return denied.words
         except StorageError as error:
-            log.error("an action could not be done", extra={"cause": str(error)})  # noqa: TRY400 - the cause is one line
+            log.error("button action failed", extra={"cause": str(error)})  # noqa: TRY400 - the cause is one line
             return translate("acting_unavailable", language)
 
     async def run(self, command: Command, rest: str, written: PostWritten, channel: ChannelInfo) -> None:
@@ -141,7 +141,7 @@ class MattermostActions:
         try:
             await self._direct_messages.tell(user, said, language)
         except PlatformError as error:
-            log.warning("somebody could not be answered", extra={"cause": str(error)})
+            log.warning("reply to a user failed", extra={"cause": str(error)})
 
 
 class MattermostCallback:
@@ -161,7 +161,7 @@ class MattermostCallback:
         context = read_object(body, "context") if isinstance(body, dict) else {}
         found = self._callback.read(context)
         if found is None:
-            log.warning("a request that is not Mattermost's was refused")
+            log.warning("refused a request that is not from Mattermost")
             return Response(status_code=401)
         return JSONResponse(await self._press(*found, body))
 

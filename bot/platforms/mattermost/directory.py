@@ -116,7 +116,7 @@ class MattermostDirectory:
             try:
                 return await self._channels.of(number, PATIENT_SECONDS)
             except (PlatformError, TimeoutError) as error:
-                log.warning("it cannot be told what channel a message is in", extra={"cause": str(error)})
+                log.warning("channel lookup for a message failed", extra={"cause": str(error)})
                 if attempt + 1 == _TRIES or not isinstance(error, PlatformUnavailable | TimeoutError):
                     break
                 await self._call.pacing.sleep(compute_backoff(attempt))
@@ -149,14 +149,14 @@ class MattermostDirectory:
 
     async def person(self, user: str) -> Person:
         """Return what is known of somebody; nothing where that cannot be told."""
-        return await lookup_or_default(partial(self._people.of, user), "who somebody is", otherwise=_UNKNOWN)
+        return await lookup_or_default(partial(self._people.of, user), "a user", otherwise=_UNKNOWN)
 
     async def direct(self, user: str) -> str:
         """Return our DM with somebody. Raises `PlatformError`."""
         try:
             return await self._directs.of(user, PATIENT_SECONDS)
         except TimeoutError as error:
-            raise PlatformUnavailable("Mattermost does not say which DM is somebody's.", seconds=1.0) from error
+            raise PlatformUnavailable("Mattermost did not open a DM in time.", seconds=1.0) from error
 
     async def close(self) -> None:
         for cache in (self._channels, self._people, self._members, self._directs):
@@ -165,10 +165,8 @@ class MattermostDirectory:
     async def _place(self, asker: Asker, lookup: Callable[..., Awaitable[Any]], seconds: float) -> Asker:
         kind = DIRECT if asker.kind == "dm" else ""
         unknown = ChannelInfo(asker.channel, kind, asker.workspace, shared=True)
-        channel = await lookup(
-            partial(self._channels.of, asker.channel, seconds), what="what channel it is", otherwise=unknown
-        )
-        person = await lookup(partial(self._people.of, asker.user, seconds), what="who somebody is", otherwise=_UNKNOWN)
+        channel = await lookup(partial(self._channels.of, asker.channel, seconds), what="a channel", otherwise=unknown)
+        person = await lookup(partial(self._people.of, asker.user, seconds), what="a user", otherwise=_UNKNOWN)
         if asker.kind != "dm":
             teams = {asker.workspace} & self.teams
         else:
@@ -176,7 +174,9 @@ class MattermostDirectory:
                 team
                 for team in self.teams
                 if await lookup(
-                    partial(self._members.of, f"{team}/{asker.user}", seconds), what="who is in a team", otherwise=False
+                    partial(self._members.of, f"{team}/{asker.user}", seconds),
+                    what="the members of a team",
+                    otherwise=False,
                 )
             }
         return place_asker(asker, channel, person, teams, self.settings, self._app.settings.readers)
@@ -184,7 +184,7 @@ class MattermostDirectory:
     async def _look(self, number: str) -> ChannelInfo:
         found = read_channel(await self._call(client.CHANNEL, channel=number))
         if found is None:
-            raise PlatformError("Mattermost does not say what a channel is.")
+            raise PlatformError("Mattermost does not describe the channel.")
         return found
 
     async def _look_person(self, user: str) -> Person:

@@ -137,7 +137,7 @@ class MattermostIntake:
         if channel and not self.directory.listed(channel):
             if channel.team not in self._unlisted:
                 self._unlisted.add(channel.team)
-                log.info("[mattermost] teams does not name the team %s: nothing is answered there", channel.team or "–")
+                log.info("team %s is not in [mattermost] teams: not answering there", channel.team or "–")
             return None
         return channel
 

@@ -12,7 +12,7 @@ from bot.platforms.platform_setup import BotLocation, PlatformSetup, SetupQuesti
 from bot.platforms.shared.payload_text import Json
 
 _TOKEN = "Make a token for the bot account in Mattermost, under Integrations, Bot Accounts, and set MATTERMOST_TOKEN."  # noqa: S105
-_AWAY = "See whether this machine reaches [mattermost] url, and whether that is a Mattermost server's address."
+_AWAY = "Check whether this machine reaches [mattermost] url, and whether that is a Mattermost server's address."
 _TEAMS = "Set [mattermost] teams to those that are to be answered: {known}."
 
 
@@ -29,7 +29,7 @@ async def check_mattermost(scene: Inspection) -> Sequence[CheckResult]:
             return (CheckResult("fail", "Mattermost: the token is refused.", _TOKEN),)
         except PlatformError as error:
             return (CheckResult("fail", f"Mattermost: {error}", _AWAY),)
-    account = judge_account(settings, me, "Make a bot account: what a person's token may do, whoever has it may do.")
+    account = judge_account(settings, me, "Make a bot account: anyone with the token may do what its person may.")
     unread = list_deaf_readers(settings, joined, scene.settings.readers)
     return (*account, *judge_teams(settings, joined), *unread, *names)
 
@@ -47,7 +47,7 @@ def judge_teams(settings: MattermostSettings, joined: Mapping[str, str]) -> Sequ
     """Tell which teams are answered, by those that the bot is in; pure."""
     known = ", ".join(f"{name} ({team})" for team, name in sorted(joined.items(), key=lambda one: one[1])) or "none"
     if not settings.teams:
-        lacking = f"Mattermost: no team is answered; the bot is in {known}."
+        lacking = f"Mattermost: no team is configured; the bot is in {known}."
         return (CheckResult("fail", lacking, _TEAMS.format(known=known)),)
     found = list[CheckResult]()
     for wanted in settings.teams:
@@ -69,7 +69,7 @@ def list_deaf_readers(
         team, _, place = reader.removeprefix("mattermost:").partition("/")
         if reader.startswith("mattermost:") and place and team not in answered:
             hint = f"Write the team by its id, one of those above, or take {reader} out of visible_to."
-            yield CheckResult("warn", f"Mattermost: {reader} reads nothing, for its team is not answered.", hint)
+            yield CheckResult("warn", f"Mattermost: {reader} reads nothing, because its team is not configured.", hint)
 
 
 _URL = SetupQuestion(

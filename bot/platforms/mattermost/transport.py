@@ -21,7 +21,7 @@ HELLO_SECONDS = 10.0  # how long a server may take to greet
 HEARTBEAT_SECONDS = 30.0  # how often it is asked whether it is there
 SKEW_SECONDS = 60.0  # by which its clock and ours may differ
 _MAX_FRAME = 1 << 24
-_REFUSED = "Mattermost does not take the token: make one on the bot account's page."
+_REFUSED = "Mattermost refuses the token: make one on the bot account's page."
 _LOCKED_OUT = frozenset({401, 403})
 
 HandleEvent = Callable[[Json], Awaitable[None]]
@@ -109,7 +109,7 @@ class MattermostSocket:
                 async for _ in self._listen():
                     greeted = True
             except (aiohttp.ClientError, OSError, TimeoutError, SocketGap) as error:
-                log.warning("the connection to Mattermost ended", extra={"cause": f"{type(error).__name__}: {error}"})
+                log.warning("connection to Mattermost ended", extra={"cause": f"{type(error).__name__}: {error}"})
                 status = error.status if isinstance(error, aiohttp.WSServerHandshakeError) else 0
                 if isinstance(error, NotTaken) or status in _LOCKED_OUT:
                     await self._ask_why()
@@ -141,7 +141,7 @@ class MattermostSocket:
     async def _take(self, frame: Json) -> None:
         if "seq_reply" in frame:
             if frame.get("status") != "OK":
-                raise NotTaken("it does not take the token")
+                raise NotTaken("token refused")
             return
         if frame.get("event") == "hello":
             self._greet(str(read_object(frame, "data").get("connection_id") or ""))
@@ -164,9 +164,9 @@ class MattermostSocket:
         except AccessDenied:
             self._reason = _REFUSED
             self._refusal.set()
-            log.error("Mattermost refuses us: %s", _REFUSED)  # noqa: TRY400 - the cause is one line
+            log.error("Mattermost refuses the bot: %s", _REFUSED)  # noqa: TRY400 - the cause is one line
         except PlatformError as error:
-            log.warning("it cannot be told why Mattermost opens no socket", extra={"cause": str(error)})
+            log.warning("cannot find out why Mattermost refuses the socket", extra={"cause": str(error)})
 
 
 def _parse(data: Any) -> Json:

@@ -47,7 +47,7 @@ class MattermostRouter:
             await self._handle(events.parse_event(frame, self.us))
         except Exception as error:  # noqa: BLE001 - whatever it is, the next event is heard
             facts = {"event": str(frame.get("event")), "cause": f"{type(error).__name__}: {error}"}
-            log.error("something of Mattermost's was not taken in", extra=facts)  # noqa: TRY400
+            log.error("handling a Mattermost event failed", extra=facts)  # noqa: TRY400
 
     async def _handle(self, event: events.MattermostEvent | None) -> None:
         match event:
@@ -128,7 +128,7 @@ async def _load_identity(call: ApiClient, wanted: tuple[str, ...]) -> Mattermost
         raise error.for_good() from error
     teams = {str(one["id"]): str(one["name"]) for one in listed}
     if lacking := [one for one in wanted if one not in {*teams, *teams.values()}]:
-        log.warning("the bot is not in teams that [mattermost] teams names: %s", ", ".join(lacking))
+        log.warning("the bot is not in these teams of [mattermost] teams: %s", ", ".join(lacking))
     return MattermostBotIdentity(str(me["id"]), str(me["username"]), teams)
 
 

@@ -52,7 +52,7 @@ class ResumeMarker:
         except FileNotFoundError:
             return None
         except (OSError, ValueError) as error:
-            log.warning("it cannot be told what was left unread", extra={"cause": str(error)})
+            log.warning("cannot read resume marker", extra={"cause": str(error)})
             return None
         return since if math.isfinite(since) else None
 
@@ -63,7 +63,7 @@ class ResumeMarker:
             else:
                 self.file.unlink(missing_ok=True)
         except OSError as error:
-            log.warning("what is unread cannot be noted", extra={"cause": str(error)})
+            log.warning("cannot store resume marker", extra={"cause": str(error)})
 
 
 T = TypeVar("T")
@@ -137,11 +137,11 @@ class CatchUpRun:
                 taken += await self._catch_up_channel(channel, since)
         except PlatformError as error:
             # The next start looks at all of it again.
-            log.warning("not all that was missed could be looked for", extra={"cause": str(error)})
+            log.warning("catch-up incomplete", extra={"cause": str(error)})
         else:
             await self._marker.closed(since)
         if taken:
-            log.info("questions that were asked meanwhile: %d", taken)
+            log.info("missed questions found: %d", taken)
         await self._review()
 
     async def _review(self) -> None:
@@ -155,9 +155,9 @@ class CatchUpRun:
                     await self._archive.look_again(asked)
                 except PlatformError as error:
                     facts = {"key": asked.key, "cause": str(error)}
-                    log.info("it cannot be told what became of a question", extra=facts)
+                    log.info("cannot check whether a question was edited or deleted", extra=facts)
         except StorageError as error:
-            log.warning("it cannot be told what became of the last questions", extra={"cause": str(error)})
+            log.warning("cannot list recent questions to recheck", extra={"cause": str(error)})
         finally:
             self._reviewing = False
 
@@ -172,7 +172,7 @@ class CatchUpRun:
                 await _back_off(self._sleep, attempt, error)
                 continue
             except PlatformError as error:
-                log.warning("a channel could not be caught up", extra={"channel": channel, "cause": str(error)})
+                log.warning("catch-up of a channel failed", extra={"channel": channel, "cause": str(error)})
             break
         return taken
 
@@ -199,5 +199,5 @@ async def call_patiently(call: Callable[[], Awaitable[T]], spare: Callable[[], b
 
 
 async def _back_off(sleep: Sleep, attempt: int, error: Exception, least: float = 0.0) -> None:
-    log.warning("what was missed is looked for again soon", extra={"cause": str(error), "attempt": attempt})
+    log.warning("catch-up call failed; retrying", extra={"cause": str(error), "attempt": attempt})
     await sleep(max(least, compute_backoff(attempt, longest=MAX_BACKOFF_SECONDS)))

@@ -82,7 +82,7 @@ async def lookup_or_default(look: Callable[[], Awaitable[T]], what: str, *, othe
     try:
         return await look()
     except (PlatformError, TimeoutError) as error:
-        log.warning("it cannot be told %s", what, extra={"cause": str(error)})
+        log.warning("cannot look up %s", what, extra={"cause": str(error)})
         return otherwise
 
 
@@ -91,9 +91,9 @@ async def lookup_or_raise(look: Callable[[], Awaitable[T]], platform: str, what:
     try:
         return await look()
     except TimeoutError as error:
-        raise PlatformUnavailable(f"{platform} does not say in time {what}.") from error
+        raise PlatformUnavailable(f"{platform} did not answer in time: {what}.") from error
     except PlatformUnavailable:
         raise
     except PlatformError as error:
-        log.warning("it cannot be told %s", what, extra={"cause": str(error)})
+        log.warning("cannot look up %s", what, extra={"cause": str(error)})
         return otherwise

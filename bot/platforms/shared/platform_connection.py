@@ -159,7 +159,7 @@ class PlatformConnection:
                     self._refused = True
                     if self._is_alone():
                         raise refusal.result()
-                    log.error("%s refuses us; what else there is goes on", self.name)
+                    log.error("%s refuses the bot; other platforms continue", self.name)
         await self._leaving.wait()
 
 

@@ -188,7 +188,7 @@ class SlackActions:
         except ActionDenied as denied:
             words = denied.words
         except StorageError as error:
-            log.error("a button could not be obeyed", extra={"cause": str(error)})  # noqa: TRY400 - the cause is one line
+            log.error("button action failed", extra={"cause": str(error)})  # noqa: TRY400 - the cause is one line
             words = translate("acting_unavailable", language)
         if words:
             rated_up = found[0] is ButtonAction.UP
@@ -269,7 +269,7 @@ class SlackActions:
         try:
             answer = await self._call(OPEN_VIEW, {"trigger_id": press.trigger, "view": modal})
         except PlatformError as error:
-            log.warning("a modal could not be opened", extra={"cause": str(error)})
+            log.warning("opening a modal failed", extra={"cause": str(error)})
             return ""
         return str((answer.get("view") or {}).get("id", ""))
 
@@ -277,7 +277,7 @@ class SlackActions:
         try:
             await self._call(UPDATE_VIEW, {"view_id": view, "view": modal})
         except PlatformError as error:
-            log.warning("a modal could not be changed", extra={"cause": str(error)})
+            log.warning("updating a modal failed", extra={"cause": str(error)})
 
     async def _build_offer(self, ticket: int, by: Asker, language: str) -> list[JsonObject]:
         """Return what an admin who finds an answer good may press: to make it an example. Nothing for others."""
@@ -295,7 +295,7 @@ class SlackActions:
         try:
             await self._call.respond(press.url, body)
         except PlatformError as error:
-            log.warning("somebody could not be answered", extra={"cause": str(error)})
+            log.warning("reply to a user failed", extra={"cause": str(error)})
 
 
 _SETTINGS_PIECES = lazy_compile(r"slack:[A-Z0-9]+/(?P<person>[UW][A-Z0-9]{1,30})\b|`(?P<typed>/footnote [\w ]+)`")
@@ -354,7 +354,7 @@ class SlackNotices:
             # Of an agent's chat no thread is named; Slack would leave them out.
             await self._call(SUGGEST_PROMPTS, facts)
         except (PlatformError, StorageError) as error:
-            log.warning("nothing could be suggested", extra={"cause": str(error)})
+            log.warning("setting suggested prompts failed", extra={"cause": str(error)})
 
     async def publish_home(self, opened: events.AssistantOpened) -> None:
         """Show somebody who we are, what they may read, and what they could ask."""
@@ -363,7 +363,7 @@ class SlackNotices:
             text = render_introduction(found, language, self._app.settings.zone)
             await self._call(PUBLISH_HOME, {"user_id": opened.user, "view": build_home(text, self._app.settings.zone)})
         except (PlatformError, StorageError) as error:
-            log.warning("the App Home could not be shown", extra={"cause": str(error)})
+            log.warning("publishing the App Home failed", extra={"cause": str(error)})
 
     async def _introduce(self, channel: str, user: str) -> tuple[Introduction, str]:
         """Return our introduction for somebody's DM with us, and their language. Raises `StorageError`."""

@@ -118,7 +118,7 @@ class SlackDirectory:
     async def shared(self, channel: str, user: str = "") -> bool:
         """Return whether people of other organisations may be in a channel, or in the DM with somebody."""
         asker = Asker("slack", "dm" if user else "channel", self._us.team, channel, user)
-        return await lookup_or_default(partial(self._is_shared, asker), "who is in a channel", otherwise=True)
+        return await lookup_or_default(partial(self._is_shared, asker), "whether a channel is shared", otherwise=True)
 
     async def language(self, user: str) -> str:
         """Return the language that somebody reads Slack in, such as `de`; empty where that is not known."""
@@ -145,12 +145,16 @@ class SlackDirectory:
     async def _place(self, asker: Asker, lookup: Callable[..., Awaitable[Any]], seconds: float) -> Asker:
         named = find_user_groups(self._app.settings.readers, self._us.team) if asker.kind == "dm" else {}
         others, uninvited, guest, *members = await asyncio.gather(
-            lookup(partial(self._is_shared, asker, seconds), what="who is in a channel", otherwise=True),
-            lookup(partial(self._is_uninvited, asker, seconds), what="whether we are in a channel", otherwise=False),
-            lookup(partial(self._is_guest, asker.user, seconds), what="who is a guest", otherwise=True),
+            lookup(partial(self._is_shared, asker, seconds), what="whether a channel is shared", otherwise=True),
+            lookup(
+                partial(self._is_uninvited, asker, seconds), what="whether the bot is in a channel", otherwise=False
+            ),
+            lookup(partial(self._is_guest, asker.user, seconds), what="whether a user is a guest", otherwise=True),
             *(
                 lookup(
-                    partial(self._groups.of, group, seconds), what="who is in a user group", otherwise=frozenset[str]()
+                    partial(self._groups.of, group, seconds),
+                    what="the members of a user group",
+                    otherwise=frozenset[str](),
                 )
                 for group in named.values()
             ),

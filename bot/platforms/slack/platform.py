@@ -246,7 +246,7 @@ class SlackPlatform:
         try:
             answer = await self._call(POST, facts, patience=patience, channel=question.place.channel)
         except ThreadRefused as error:
-            log.warning("no reply is allowed: the answer stands in the channel", extra={"cause": str(error)})
+            log.warning("replies are not allowed: answering in the channel", extra={"cause": str(error)})
             facts = messages.build_post(replace(question.place, thread=""), message, mark)
             answer = await self._call(POST, facts, patience=patience, channel=question.place.channel)
         return str(answer["ts"])

@@ -32,15 +32,15 @@ SCOPES: Mapping[str, str] = MappingProxyType(
 MESSAGE_SCOPES = ("message.channels", "message.groups", "message.im", "message.mpim")
 """The events that all arrive as `message`."""
 
-_TOKEN = "Copy the bot token (xoxb-…) anew from the app's page, under OAuth & Permissions, to SLACK_BOT_TOKEN."  # noqa: S105
+_TOKEN = "Copy the bot token (xoxb-…) again from the app's page, under OAuth & Permissions, to SLACK_BOT_TOKEN."  # noqa: S105
 _APP_TOKEN = (
     "Make an app token (xapp-…) with the scope connections:write on the app's page, under Basic Information, "  # noqa: S105
     "and set SLACK_APP_TOKEN; Socket Mode must be on."
 )
-_SECRET = "Copy the signing secret anew from the app's page, under Basic Information, to SLACK_SIGNING_SECRET."  # noqa: S105
-_AWAY = "See whether this machine reaches slack.com, then try again."
-_REFUSED = CheckResult("skip", "Slack: scopes were not looked at, for it tells them to a bot token alone.")
-_UNREACHED = CheckResult("skip", "Slack: scopes were not looked at, for it could not be asked.")
+_SECRET = "Copy the signing secret again from the app's page, under Basic Information, to SLACK_SIGNING_SECRET."  # noqa: S105
+_AWAY = "Check whether this machine reaches slack.com, then try again."
+_REFUSED = CheckResult("skip", "Slack: scopes were not checked, because Slack shows them only for a valid bot token.")
+_UNREACHED = CheckResult("skip", "Slack: scopes were not checked, because Slack cannot be reached.")
 _LETTERS = frozenset("0123456789abcdef")
 _SECRET_LENGTH = 32
 
@@ -76,7 +76,7 @@ def list_missing_scopes(given: set[str], readers: Collection[str] = ()) -> Itera
     for scope in SCOPES:
         if scope not in given | unneeded:
             hint = f"It {SCOPES[scope]}. Update the app by slack-manifest.yaml, and install it again."
-            yield CheckResult("fail", f"Slack: the scope {scope} was not given.", hint)
+            yield CheckResult("fail", f"Slack: the scope {scope} is missing.", hint)
 
 
 async def check_socket(settings: SlackSettings) -> Sequence[CheckResult]:

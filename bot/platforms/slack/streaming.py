@@ -63,7 +63,7 @@ def build_new_chunks(sent: StreamedState, view: View) -> tuple[list[JsonObject],
     Raises `ValueError`.
     """
     if view.sentences[: len(sent.sentences)] != sent.sentences:
-        raise ValueError("sentences were taken back")
+        raise ValueError("sentences were retracted")
     known = dict(sent.cards)
     # A card whose claim is no longer there was not needed.
     cards = {name: {**card, "status": "complete"} for name, card in known.items() if card["status"] == "in_progress"}

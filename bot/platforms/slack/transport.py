@@ -100,11 +100,11 @@ async def watch_socket(hearing: SocketWatch, socket: ReconnectingSocket) -> None
         if not hearing.deaf() or socket.closed:
             continue
         hearing.tried()
-        log.info("the socket to Slack has been silent, and is opened anew")
+        log.info("socket to Slack is silent; reopening")
         try:
             await socket.connect_to_new_endpoint(force=True)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is tried again
-            log.warning("the socket could not be opened anew", extra={"cause": str(error)})
+            log.warning("reopening the socket failed", extra={"cause": str(error)})
 
 
 PATH = "/slack/events"  # where Slack sends events, commands and what people press
@@ -146,7 +146,7 @@ class HttpTransport:
     async def _receive(self, request: Request) -> Response:
         body = await request.body()
         if not is_signed_by_slack(self._secret, body, request.headers, self._now()):
-            log.warning("a request that is not Slack's was refused")
+            log.warning("refused a request that is not from Slack")
             return Response(status_code=401)
         try:
             taken = to_async_bolt_request(request, body)
@@ -205,7 +205,7 @@ class SocketTransport:
     def end(self, why: str) -> None:
         if not self._reason:
             self._reason = why
-            log.error("Slack let us go: %s", why)
+            log.error("disconnected by Slack: %s", why)
             if self._client:
                 self._tasks.spawn(_close_client(self._client))
 
@@ -215,7 +215,7 @@ class SocketTransport:
         except AccessDenied as error:
             raise error.for_good() from error
         except PlatformUnavailable as error:
-            log.warning("Slack cannot be reached yet", extra={"cause": str(error)})
+            log.warning("cannot reach Slack; retrying", extra={"cause": str(error)})
             return None
 
     async def _connect(self, client: SocketModeClient) -> None:
@@ -234,7 +234,7 @@ class SocketTransport:
         try:
             await handler.handle(client, request)  # type: ignore[arg-type]
         except ConnectionError:
-            log.info("something was taken in, but Slack could not be told; it comes again, and is known")
+            log.info("event handled but not acknowledged; Slack will resend")
         finally:
             self._in_flight.discard(task)
 
@@ -364,7 +364,7 @@ def build_bolt_app(us: events.SlackBotIdentity, api_url: str) -> AsyncApp:
     async def report(error: Exception) -> BoltResponse:
         """Say what was not taken in, without what people wrote."""
         cause = f"{type(error).__name__}: {error}"
-        log.error("something of Slack's was not taken in", extra={"cause": cause})
+        log.error("handling a Slack event failed", extra={"cause": cause})
         return BoltResponse(status=BROKEN, body="")
 
     return app

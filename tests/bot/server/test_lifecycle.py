@@ -288,7 +288,7 @@ async def test_a_platform_that_refuses_us_later_ends_it_where_no_other_is_served
     serving = asyncio.create_task(serve(settings(), openers))
     await heard.until("ready:")
     discord.refusing.set()
-    await heard.until("discord refuses us")
+    await heard.until("discord refuses the bot")
     assert "disconnected" not in [*discord.happened, *slack.happened]
     slack.refusing.set()
     with pytest.raises(PlatformError, match="slack refuses the token"):

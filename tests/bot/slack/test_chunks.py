@@ -54,7 +54,7 @@ def test_only_what_is_new_is_sent() -> None:
     )
     assert [one.get("id") for one in made] == ["status", None]
     assert markup.markdown_words(made[-1]["text"]) == "\n\nTwo."
-    with pytest.raises(ValueError, match="taken back"):
+    with pytest.raises(ValueError, match="retracted"):
         build_new_chunks(sent, view)
 
 

@@ -105,7 +105,9 @@ async def test_revoked_token_is_reported_and_not_tried_again(bot: Bot) -> None:
 
 async def test_missing_intent_is_reported_by_name(bot: Bot) -> None:
     bot.server.gateway.granted &= ~(1 << 15)
-    with pytest.raises(CannotPost, match=r"Message Content: turn it on .* under Bot, or set .*message_content = false"):
+    with pytest.raises(
+        CannotPost, match=r"Message Content: enable it on .* under Bot, or set .*message_content = false"
+    ):
         await bot.start()
     assert (bot.server.gateway.identifies, bot.server.gateway.closes[0][0]) == (1, 4014)
     bot.server.gateway.closes.clear()
