@@ -63,9 +63,7 @@ def rows(home: Path, query: str) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", ["a.tar", "a.tar.gz"])
-def test_what_is_written_meanwhile_is_not_in_it_and_it_does_not_begin_again(
-    home: Path, tmp_path: Path, name: str
-) -> None:
+def test_concurrent_writes_are_not_in_the_backup(home: Path, tmp_path: Path, name: str) -> None:
     copied = list[int]()
     with closing(sqlite3.connect(home / "footnote.db", isolation_level=None)) as writer:
         # as a server has it open: the moment is that of the copy's first look
@@ -143,7 +141,7 @@ def flip(file: Path, at: int) -> None:
         (lambda file: change_manifest(file, parts=[]), "is damaged"),
     ],
 )
-def test_what_is_damaged_or_newer_leaves_nothing_behind(home: Path, tmp_path: Path, damage: Any, said: str) -> None:
+def test_damaged_or_newer_backup_leaves_no_files(home: Path, tmp_path: Path, damage: Any, said: str) -> None:
     back_up(home, tmp_path / "a.tar")
     damage(tmp_path / "a.tar")
     with pytest.raises(BackupUnusable, match=said):
@@ -151,7 +149,7 @@ def test_what_is_damaged_or_newer_leaves_nothing_behind(home: Path, tmp_path: Pa
     assert not list((tmp_path / "other").glob("footnote*"))
 
 
-def test_nothing_that_is_there_is_written_over(home: Path, tmp_path: Path) -> None:
+def test_existing_files_are_not_overwritten(home: Path, tmp_path: Path) -> None:
     back_up(home, tmp_path / "a.tar")
     with pytest.raises(HomeUnusable, match="is already there"):
         back_up(home, tmp_path / "a.tar")
@@ -181,7 +179,7 @@ def full_disk(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def test_what_cannot_be_written_leaves_nothing_behind(home: Path, tmp_path: Path) -> None:
+def test_failed_write_leaves_no_files(home: Path, tmp_path: Path) -> None:
     back_up(home, tmp_path / "a.tar")
     for size in (1_000_000, (home / "footnote.db").stat().st_size):
         with full_disk(size), pytest.raises(StorageError):

@@ -36,8 +36,7 @@ def names(connection: Connection) -> set[str]:
     return set(connection.execute(select(corpora.c.name)).scalars())
 
 
-async def test_what_is_kept_is_read_again_once_it_was_written_to(tmp_path: Path) -> None:
-    """And not before: other tables do not matter."""
+async def test_cached_query_is_repeated_after_a_write(tmp_path: Path) -> None:
     with open_database("", home=tmp_path) as database:
         query, read = select(corpora.c.name), list[str]()
         event.listen(Engine, "before_cursor_execute", note := lambda *given: read.append(given[2]))
@@ -57,8 +56,7 @@ async def test_what_is_kept_is_read_again_once_it_was_written_to(tmp_path: Path)
     assert (asked, sum("FROM corpora" in one for one in read)) == (1, 2)
 
 
-async def test_what_was_read_while_something_was_being_written_is_read_again(tmp_path: Path) -> None:
-    """It was read before that was committed."""
+async def test_query_during_a_write_is_repeated_after_it(tmp_path: Path) -> None:
     written, read = threading.Event(), threading.Event()
 
     def add_slowly(connection: Connection) -> None:
@@ -80,8 +78,7 @@ async def test_what_was_read_while_something_was_being_written_is_read_again(tmp
         assert (before, await names_kept()) == ([], ["a"])
 
 
-async def test_what_was_written_is_there_when_it_is_opened_again(tmp_path: Path) -> None:
-    """Closing and opening loses nothing."""
+async def test_written_rows_survive_reopening(tmp_path: Path) -> None:
     with open_database("", home=tmp_path) as database:
         await database.write(add("a"))
 
@@ -90,8 +87,6 @@ async def test_what_was_written_is_there_when_it_is_opened_again(tmp_path: Path)
 
 
 async def test_a_write_that_raises_is_rolled_back(tmp_path: Path) -> None:
-    """One call is one transaction."""
-
     def half(connection: Connection) -> None:
         add("a")(connection)
         raise ArithmeticError
@@ -104,8 +99,6 @@ async def test_a_write_that_raises_is_rolled_back(tmp_path: Path) -> None:
 
 
 async def test_writes_run_in_one_named_thread_and_reads_in_others(tmp_path: Path) -> None:
-    """A stack dump says who is busy."""
-
     def here(_connection: Connection) -> str:
         return threading.current_thread().name
 
@@ -117,7 +110,6 @@ async def test_writes_run_in_one_named_thread_and_reads_in_others(tmp_path: Path
 
 
 async def test_reading_sees_the_state_before_a_write_that_is_not_done(tmp_path: Path) -> None:
-    """Readers neither wait for the writer nor see half of its work."""
     written, go_on = threading.Event(), threading.Event()
 
     def slowly(connection: Connection) -> None:
@@ -136,7 +128,6 @@ async def test_reading_sees_the_state_before_a_write_that_is_not_done(tmp_path: 
 
 
 async def test_a_question_overtakes_the_record_and_the_record_an_ingest(tmp_path: Path) -> None:
-    """What waits for the writer; what has begun is ended first."""
     begun, go_on = threading.Event(), threading.Event()
 
     def hold(_connection: Connection) -> None:
@@ -163,8 +154,6 @@ async def test_a_question_overtakes_the_record_and_the_record_an_ingest(tmp_path
 
 
 async def test_two_writers_of_one_file_wait_for_each_other(tmp_path: Path) -> None:
-    """As two processes do; what each read before it wrote still holds when it writes."""
-
     def count_up(connection: Connection) -> None:
         add(f"c{len(names(connection))}")(connection)
 
@@ -174,9 +163,7 @@ async def test_two_writers_of_one_file_wait_for_each_other(tmp_path: Path) -> No
         assert {f"c{number}" for number in range(20)} == await one.read(names)
 
 
-async def test_a_full_disk_is_said_and_loses_nothing(tmp_path: Path) -> None:
-    """SQLite gives the same error when it may not make its file larger."""
-
+async def test_full_disk_is_reported_and_loses_nothing(tmp_path: Path) -> None:
     def fill(connection: Connection) -> None:
         pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
         connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
@@ -192,7 +179,6 @@ async def test_a_full_disk_is_said_and_loses_nothing(tmp_path: Path) -> None:
 
 
 async def test_another_process_that_closes_the_database_takes_nothing_from_this_one(tmp_path: Path) -> None:
-    """Whoever takes itself for the last removes the write-ahead log; this process holds locks against that."""
     script = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); print(*c.execute('SELECT count(*) FROM corpora'))"
     file = tmp_path / "footnote.db"
 
@@ -208,7 +194,6 @@ async def test_another_process_that_closes_the_database_takes_nothing_from_this_
 
 
 async def test_a_database_opened_for_reading_reads_beside_a_writer_and_refuses_to_write(tmp_path: Path) -> None:
-    """Commands that only read records work while another process owns the home."""
     with open_database("", home=tmp_path) as writer, open_database("", home=tmp_path, read_only=True) as reader:
         await writer.write(add("a"))
 
@@ -218,7 +203,6 @@ async def test_a_database_opened_for_reading_reads_beside_a_writer_and_refuses_t
 
 
 def test_a_home_without_a_database_is_not_made_for_reading(tmp_path: Path) -> None:
-    """One line says that there is nothing yet."""
     home = tmp_path / "none"
 
     with pytest.raises(HomeUnusable, match="no database") as caught, open_database("", home=home, read_only=True):
@@ -229,7 +213,6 @@ def test_a_home_without_a_database_is_not_made_for_reading(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("content", [b"not a database at all" * 500, b"SQLite format 3\x00" + b"\xff" * 5000])
 def test_a_damaged_file_is_refused_and_left_as_it_is(tmp_path: Path, content: bytes) -> None:
-    """What is in it may still be worth saving."""
     file = tmp_path / "footnote.db"
     file.write_bytes(content)
 
@@ -240,7 +223,6 @@ def test_a_damaged_file_is_refused_and_left_as_it_is(tmp_path: Path, content: by
 
 
 async def test_a_file_cut_off_in_the_middle_is_called_damaged(tmp_path: Path) -> None:
-    """Damage that opening does not meet is said when it is met."""
     with open_database("", home=tmp_path) as database:
         await database.write(lambda it: [add(f"{number}{'x' * 2000}")(it) for number in range(500)])
     file = tmp_path / "footnote.db"
@@ -252,7 +234,6 @@ async def test_a_file_cut_off_in_the_middle_is_called_damaged(tmp_path: Path) ->
 
 @pytest.mark.skipif(find_spec("psycopg") is not None, reason="psycopg is installed")
 def test_postgresql_without_its_driver_says_what_to_install(tmp_path: Path) -> None:
-    """And does not show the password."""
     url = "postgresql://me:secret@host/name"
 
     with pytest.raises(DatabaseUnusable, match="psycopg") as caught, open_database(url, home=tmp_path):
@@ -263,7 +244,6 @@ def test_postgresql_without_its_driver_says_what_to_install(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("url", ["mysql://me:secret@host/name", "nonsense secret", "sqlite:///secret.db"])
 def test_a_url_of_another_database_is_refused(tmp_path: Path, url: str) -> None:
-    """Without repeating it: it may hold a password."""
     with pytest.raises(DatabaseUnusable, match="Footnote knows") as caught, open_database(url, home=tmp_path):
         pass
 

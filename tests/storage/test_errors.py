@@ -35,7 +35,6 @@ HOME = Path("/nowhere/footnote")
     ],
 )
 def test_an_error_of_the_system_says_what_is_wrong_and_what_to_do(number: int, words: str) -> None:
-    """One line each, and a hint."""
     fault = explain_folder_error(OSError(number, "Input/output error", "/nowhere"), HOME)
 
     assert str(fault) == words
@@ -43,7 +42,6 @@ def test_an_error_of_the_system_says_what_is_wrong_and_what_to_do(number: int, w
 
 
 def test_a_database_that_stays_locked_is_called_locked(tmp_path: Path) -> None:
-    """With SQLite's own error, by two connections to one file."""
     file = tmp_path / "it.db"
     with closing(sqlite3.connect(file, timeout=0)) as one, closing(sqlite3.connect(file, timeout=0)) as other:
         one.execute("BEGIN IMMEDIATE")
@@ -56,7 +54,6 @@ def test_a_database_that_stays_locked_is_called_locked(tmp_path: Path) -> None:
 
 
 def test_a_folder_in_the_place_of_the_database_cannot_be_opened(tmp_path: Path) -> None:
-    """Likewise with SQLite's own error."""
     with pytest.raises(sqlite3.OperationalError) as caught:
         sqlite3.connect(tmp_path)
 
@@ -67,7 +64,6 @@ def test_a_folder_in_the_place_of_the_database_cannot_be_opened(tmp_path: Path) 
 
 @pytest.mark.parametrize("statement", ["NONSENSE", "SELECT * FROM nowhere"])
 def test_a_fault_of_the_code_is_nobody_elses(statement: str) -> None:
-    """It is not dressed up as something that a person could mend."""
     with closing(sqlite3.connect(":memory:")) as connection, pytest.raises(sqlite3.Error) as caught:
         connection.execute(statement)
 
@@ -85,7 +81,6 @@ def test_a_fault_of_the_code_is_nobody_elses(statement: str) -> None:
     ],
 )
 def test_the_kind_of_sqlites_error_counts_wherever_it_was_met(code: int, words: str) -> None:
-    """Extended codes are read as their kind, but for the one that means a full disk."""
     error = sqlite3.OperationalError("said by SQLite")
     error.sqlite_errorcode = code
 
@@ -102,10 +97,9 @@ def test_the_kind_of_sqlites_error_counts_wherever_it_was_met(code: int, words: 
         ("file is not a database", 10**9, True, IndexStale, "The dense index"),
     ],
 )
-def test_a_failing_index_is_told_by_what_the_disk_says(
+def test_failing_index_is_explained_by_the_disk(
     cause: str, free: int, *, writable: bool, kind: type[StorageError], words: str
 ) -> None:
-    """Neither library tells a full disk from a damaged file."""
     fault = explain_index_error(cause, "the dense index", Path("/home/chroma"), free=free, writable=writable)
 
     assert type(fault) is kind
@@ -128,7 +122,6 @@ class PanicException(BaseException):
 def test_only_a_fault_that_is_no_exception_becomes_one(
     raised: type[BaseException], caught: type[BaseException]
 ) -> None:
-    """What ends a task or the process keeps its meaning."""
     with pytest.raises(caught) as found, contain_panics():
         raise raised
 

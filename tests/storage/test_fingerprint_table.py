@@ -11,7 +11,6 @@ NAMES = st.text(st.characters(exclude_characters="\0"), max_size=8)
 
 @given(st.dictionaries(NAMES, NAMES), NAMES)
 def test_it_is_what_went_in(rows, other):
-    """In its order, and nothing else."""
     table = FingerprintTable(rows.items())
 
     assert dict(table) == rows
@@ -21,7 +20,6 @@ def test_it_is_what_went_in(rows, other):
     assert table.get(other) == rows.get(other)
 
 
-def test_what_is_not_there_is_an_error():
-    """As of any mapping."""
+def test_missing_document_is_an_error():
     with pytest.raises(KeyError):
         FingerprintTable([])["a"]

@@ -32,7 +32,6 @@ async def find(store: PassageStore) -> set[str]:
 
 
 async def test_a_home_finds_what_another_wrote_once_it_has_followed(homes):
-    """Until then it finds what stood."""
     one, other = homes
     await refresh(one, PAGES)
     assert await find(other) == set()
@@ -65,7 +64,6 @@ class Disturbed:
 
 
 async def test_vectors_that_another_home_made_again_are_found(homes):
-    """Under the collection's new number."""
     one, other = homes
     await refresh(one, PAGES)
     await other.tidy()
@@ -79,7 +77,6 @@ async def test_vectors_that_another_home_made_again_are_found(homes):
 
 
 async def test_a_home_that_looks_while_another_writes_undoes_nothing(homes):
-    """Vectors stand before the document that they are of."""
     one, other = homes
     await one.recover()
     disturbed = replace(one, dense=Disturbed(one.dense, other, asyncio.get_running_loop()))

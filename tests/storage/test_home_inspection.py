@@ -40,15 +40,13 @@ def _state(file: Path) -> DatabaseFileState:
 
 
 def test_a_new_database_is_whole_and_can_be_written(file: Path) -> None:
-    """And is as long as its file."""
     assert _state(file) == DatabaseFileState(file.stat().st_size, "fits", (), whole=True, unwritable=None)
 
 
 @pytest.mark.parametrize(("revision", "expected"), [("0000", "older"), ("9999", "newer")])
-def test_another_version_s_database_is_told_apart(
+def test_database_of_another_version_is_detected(
     file: Path, other: sqlite3.Connection, revision: str, expected: str
 ) -> None:
-    """And is left as it is."""
     other.execute("UPDATE alembic_version SET version_num = ?", (revision,))
 
     assert _state(file).revision == expected
@@ -56,22 +54,19 @@ def test_another_version_s_database_is_told_apart(
 
 
 def test_an_empty_file_is_an_empty_database(tmp_path: Path) -> None:
-    """A crash may leave one."""
     (tmp_path / "footnote.db").touch()
 
     assert _state(tmp_path / "footnote.db").revision == "empty"
 
 
 def test_another_program_s_database_is_not_ours(tmp_path: Path) -> None:
-    """Nothing of it is changed."""
     with closing(sqlite3.connect(tmp_path / "footnote.db")) as connection:
         connection.execute("CREATE TABLE theirs (x)")
     with pytest.raises(DatabaseUnusable, match="belongs to another program"):
         _state(tmp_path / "footnote.db")
 
 
-def test_a_database_that_somebody_keeps_locked_cannot_be_written(file: Path, other: sqlite3.Connection) -> None:
-    """It can be read all the same."""
+def test_locked_database_is_unwritable(file: Path, other: sqlite3.Connection) -> None:
     other.execute("BEGIN IMMEDIATE")
     state = _state(file)
 
@@ -79,15 +74,13 @@ def test_a_database_that_somebody_keeps_locked_cannot_be_written(file: Path, oth
     assert "Another process keeps" in str(state.unwritable)
 
 
-def test_no_database_at_all_is_told(tmp_path: Path) -> None:
-    """Somebody wrote over it."""
+def test_missing_database_is_reported(tmp_path: Path) -> None:
     (tmp_path / "footnote.db").write_bytes(b"no database" * 1_000)
     with pytest.raises(DatabaseUnusable, match="damaged, or is not a database"):
         _state(tmp_path / "footnote.db")
 
 
-def test_every_damaged_page_is_told_or_harmless(file: Path) -> None:
-    """Whatever page is written over: never anything but a finding or an error in plain words."""
+def test_each_damaged_page_is_reported_or_harmless(file: Path) -> None:
     whole = file.read_bytes()
     told = 0
     for start in range(0, len(whole), 4_096):
@@ -101,7 +94,6 @@ def test_every_damaged_page_is_told_or_harmless(file: Path) -> None:
 
 
 def test_a_check_that_takes_too_long_is_ended(file: Path, other: sqlite3.Connection) -> None:
-    """And says that it did not see all."""
     other.execute("CREATE TABLE many (x)")
     numbers = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 60000) SELECT x FROM n"
     other.execute(f"INSERT INTO many {numbers}")
@@ -110,7 +102,6 @@ def test_a_check_that_takes_too_long_is_ended(file: Path, other: sqlite3.Connect
 
 
 def test_a_folder_is_tried_by_writing(tmp_path: Path) -> None:
-    """Nothing stays, and its clock is ours."""
     assert abs(probe_folder(tmp_path)) < 5
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(HomeUnusable):
@@ -118,7 +109,6 @@ def test_a_folder_is_tried_by_writing(tmp_path: Path) -> None:
 
 
 def test_room_is_known_for_a_folder_that_is_not_there_yet(tmp_path: Path) -> None:
-    """By the disk it will be on."""
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "b").write_bytes(b"12345")
 
@@ -126,8 +116,7 @@ def test_room_is_known_for_a_folder_that_is_not_there_yet(tmp_path: Path) -> Non
     assert (used_bytes(tmp_path), used_bytes(tmp_path / "x")) == (5, 0)
 
 
-def test_who_owns_a_home_is_known_without_owning_it(tmp_path: Path) -> None:
-    """Nobody, then this process, then nobody; nothing is made by asking."""
+def test_lock_owner_is_known_without_the_lock(tmp_path: Path) -> None:
     home = tmp_path / "home"
     before = find_lock_owner(home)
     made = home.exists()

@@ -38,7 +38,6 @@ def another_owner(home: Path) -> Iterator["subprocess.Popen[str]"]:
 
 @pytest.mark.parametrize("there", [False, True])
 def test_a_home_and_its_database_are_its_owners_alone(tmp_path: Path, *, there: bool) -> None:
-    """It will hold what people asked; also where others could open it before."""
     home = tmp_path / "a" / "b"
     database = home / "footnote.db"
     if there:
@@ -51,15 +50,13 @@ def test_a_home_and_its_database_are_its_owners_alone(tmp_path: Path, *, there: 
 
 
 def test_a_folder_that_everybody_may_use_stays_so(tmp_path: Path) -> None:
-    """It is not Footnote's to close."""
     tmp_path.chmod(0o1777)
 
     with lock_home(tmp_path):
         assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o1777
 
 
-def test_a_second_owner_is_told_who_holds_it_and_nothing_secret(tmp_path: Path) -> None:
-    """Process, command and time; not the arguments, which may be a question."""
+def test_second_owner_learns_the_holder_without_secrets(tmp_path: Path) -> None:
     with another_owner(tmp_path) as owner, pytest.raises(HomeLocked) as caught, lock_home(tmp_path):
         pass
 
@@ -76,7 +73,6 @@ def test_the_same_process_cannot_hold_it_twice(tmp_path: Path) -> None:
 
 
 def test_a_home_that_was_let_go_can_be_held_again(tmp_path: Path) -> None:
-    """Nothing but the lock file stays."""
     with lock_home(tmp_path):
         pass
     with lock_home(tmp_path):
@@ -86,7 +82,6 @@ def test_a_home_that_was_let_go_can_be_held_again(tmp_path: Path) -> None:
 
 
 def test_a_killed_owner_blocks_nobody(tmp_path: Path) -> None:
-    """The lock dies with its process, though what it wrote about itself stays."""
     with another_owner(tmp_path) as owner:
         os.kill(owner.pid, signal.SIGKILL)
         owner.wait()
@@ -96,8 +91,7 @@ def test_a_killed_owner_blocks_nobody(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"pid": 1}', '{"pid": 1, "command": "x", "since": "soon"}'])
-def test_an_owner_that_said_nothing_readable_still_holds(tmp_path: Path, content: str) -> None:
-    """It may have been stopped before it could say who it is."""
+def test_unreadable_owner_file_keeps_the_lock(tmp_path: Path, content: str) -> None:
     with another_owner(tmp_path):
         (tmp_path / "lock.owner").write_text(content)
 
@@ -106,7 +100,6 @@ def test_an_owner_that_said_nothing_readable_still_holds(tmp_path: Path, content
 
 
 def test_a_file_in_the_place_of_the_home_is_named(tmp_path: Path) -> None:
-    """And so is one in the place of a folder above it."""
     file = tmp_path / "file"
     file.touch()
 
@@ -129,5 +122,4 @@ def test_a_file_in_the_place_of_the_home_is_named(tmp_path: Path) -> None:
     ],
 )
 def test_a_command_line_is_named_without_what_it_was_given(arguments: list[str], name: str) -> None:
-    """Only the program and its command are ours."""
     assert name_command(arguments) == name

@@ -21,16 +21,13 @@ def test_a_passage_keeps_its_name_from_one_version_to_the_next() -> None:
 def test_two_passages_have_one_name_only_if_they_are_the_same(
     one: tuple[str, str, str, str, int], other: tuple[str, str, str, str, int]
 ) -> None:
-    """Moving a letter from one part to the next makes another name."""
     assert (make_passage_id(*one) == make_passage_id(*other)) == (one == other)
 
 
 @given(TEXTS, TEXTS, TEXTS, TEXTS)
 def test_a_title_changes_the_hash(title: str, other: str, section: str, text: str) -> None:
-    """The indexes see it."""
     assert (hash_passage(title, section, text) == hash_passage(other, section, text)) == (title == other)
 
 
 def test_half_a_surrogate_pair_has_a_hash_too() -> None:
-    """It comes from the names of files."""
     assert len(hash_passage("\udce4", "", "")) == 32

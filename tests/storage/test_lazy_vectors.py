@@ -35,7 +35,6 @@ async def lazy_store(home: Path, embedder: WordEmbedder, kept: int = 1000) -> As
 
 
 async def test_a_question_embeds_its_best_by_words_and_the_next_one_what_is_new(tmp_path: Path) -> None:
-    """Nothing is embedded when it is read; what is kept serves after a restart, too, and is found by nearness."""
     async with lazy_store(tmp_path, first := WordEmbedder()) as store:
         assert first.calls == []
         found = await store.search(QUESTION, ["gates"], 5)
@@ -50,8 +49,7 @@ async def test_a_question_embeds_its_best_by_words_and_the_next_one_what_is_new(
     assert [hit.passage.id for hit in found] == [hit.passage.id for hit in again]
 
 
-async def test_what_many_ask_at_once_is_embedded_once(tmp_path: Path) -> None:
-    """Though nothing of it is kept yet."""
+async def test_concurrent_requests_embed_a_passage_once(tmp_path: Path) -> None:
     async with lazy_store(tmp_path, embedder := WordEmbedder()) as store:
         found = await asyncio.gather(*(store.search(QUESTION, ["gates"], 5) for _ in range(8)))
 
@@ -59,8 +57,7 @@ async def test_what_many_ask_at_once_is_embedded_once(tmp_path: Path) -> None:
     assert LAZY_DEPTH < sum(embedder.calls) <= LAZY_DEPTH + 8
 
 
-async def test_who_stops_waiting_leaves_the_others_their_answer(tmp_path: Path) -> None:
-    """What he had begun goes on."""
+async def test_cancelled_waiter_leaves_other_waiters_their_result(tmp_path: Path) -> None:
     begun, loop = asyncio.Event(), asyncio.get_running_loop()
 
     class Slow(WordEmbedder):
@@ -77,7 +74,6 @@ async def test_who_stops_waiting_leaves_the_others_their_answer(tmp_path: Path) 
 
 
 async def test_no_more_is_kept_than_may_be_and_what_is_used_stays(tmp_path: Path) -> None:
-    """Whatever a corpus has left that was eager before goes first."""
     async with lazy_store(tmp_path, WordEmbedder(), kept=50) as store:
         for number in (7, 7, *range(20, 40)):
             best = (await store.search(f"gate number {number}", ["gates"], 1))[0].passage.id
@@ -87,8 +83,7 @@ async def test_no_more_is_kept_than_may_be_and_what_is_used_stays(tmp_path: Path
         assert await store.lazy.uses.known("gates") == store.dense.contents("gates").keys()
 
 
-async def test_nothing_is_kept_of_what_is_changed_or_removed(tmp_path: Path) -> None:
-    """Neither is it found by its old words' nearness."""
+async def test_changed_and_removed_passages_lose_their_vectors(tmp_path: Path) -> None:
     async with lazy_store(tmp_path, WordEmbedder()) as store:
         hit, other = await store.search(QUESTION, ["gates"], 2)
         await store.lazy.flush()
@@ -103,8 +98,7 @@ async def test_nothing_is_kept_of_what_is_changed_or_removed(tmp_path: Path) -> 
     assert hit.passage.id not in {hit.passage.id for hit in hits}
 
 
-async def test_what_is_removed_while_it_is_embedded_is_not_kept(tmp_path: Path) -> None:
-    """A vector is written after its question, when the passage may be gone."""
+async def test_passage_removed_while_embedded_is_not_stored(tmp_path: Path) -> None:
     async with lazy_store(tmp_path, WordEmbedder()) as store:
         await store.search(QUESTION, ["gates"], 5)
         await store.remove("gates", ["7"])
@@ -115,7 +109,6 @@ async def test_what_is_removed_while_it_is_embedded_is_not_kept(tmp_path: Path) 
 
 
 async def test_vectors_of_another_embedder_are_made_again(tmp_path: Path) -> None:
-    """What can be made again keeps no server from starting."""
     async with lazy_store(tmp_path, WordEmbedder()) as store:
         await store.search(QUESTION, ["gates"], 5)
     async with lazy_store(tmp_path, WordEmbedder(name="words@2")) as store:
@@ -124,8 +117,6 @@ async def test_vectors_of_another_embedder_are_made_again(tmp_path: Path) -> Non
 
 
 async def test_a_service_that_fails_fails_those_who_ask(tmp_path: Path) -> None:
-    """And nothing is left of it for the next one."""
-
     class Failing(WordEmbedder):
         def embed(self, texts, *, polite=False):
             if len(texts) > 1:
@@ -141,7 +132,6 @@ async def test_a_service_that_fails_fails_those_who_ask(tmp_path: Path) -> None:
 
 @given(st.lists(st.floats(0, 400), min_size=1, max_size=6), st.lists(st.floats(0, 400), min_size=1, max_size=6))
 def test_a_use_counts_half_as_much_after_each_half_life(one: list[float], other: list[float]) -> None:
-    """Who was used more by that reckoning has the greater worth, whenever one asks."""
     begin = datetime(2026, 1, 1, tzinfo=UTC)
 
     def worth(days: list[float]) -> float:
@@ -160,7 +150,6 @@ def test_a_use_counts_half_as_much_after_each_half_life(one: list[float], other:
 
 
 async def test_a_corpus_may_change_its_mode(tmp_path: Path) -> None:
-    """The next refresh embeds what is missing, keeps what may be used again, or removes it; each time all is found."""
     async with lazy_store(tmp_path, embedder := WordEmbedder()) as store:
         found = []
         for mode, held in ((DenseMode.EAGER, 60), (DenseMode.LAZY, 60), (DenseMode.OFF, 0), (DenseMode.LAZY, 0)):
@@ -177,7 +166,6 @@ async def test_a_corpus_may_change_its_mode(tmp_path: Path) -> None:
 
 
 async def test_one_page_that_is_read_again_leaves_its_corpus_lazy(tmp_path: Path) -> None:
-    """Nobody is asked for its mode then."""
     async with lazy_store(tmp_path, WordEmbedder()) as store:
         await store.manifest.describe("gates", reference=False)
         await store.check()

@@ -29,7 +29,6 @@ def leases(tmp_path):
 
 
 async def test_a_lease_is_one_owner_s_until_it_lapses(leases):
-    """Then it is anybody's, and the one before has it no more."""
     assert await leases.take("n", "a", NOON, 60)
     assert not await leases.take("n", "b", after(59), 60)
     assert await leases.take("other", "b", NOON, 60)
@@ -41,8 +40,7 @@ async def test_a_lease_is_one_owner_s_until_it_lapses(leases):
     assert await leases.holder("n", after(61)) == "b"
 
 
-async def test_what_is_renewed_lasts_and_what_lapsed_untaken_is_still_one_s_own(leases):
-    """A machine that slept alone has lost nothing."""
+async def test_renewed_lease_lasts_and_an_untaken_lapsed_one_stays(leases):
     await leases.take("n", "a", NOON, 60)
 
     assert await leases.renew("n", "a", after(50), 60)
@@ -52,7 +50,6 @@ async def test_what_is_renewed_lasts_and_what_lapsed_untaken_is_still_one_s_own(
 
 
 async def test_giving_back_frees_one_s_own_alone(leases):
-    """Another's stays."""
     await leases.take("n", "a", NOON, 60)
     await leases.release("n", "b")
     assert not await leases.take("n", "b", NOON, 60)
@@ -86,7 +83,6 @@ with open_home_database(Path(sys.argv[1])) as database:
 
 
 async def test_a_lease_of_a_process_that_was_killed_lapses_like_any_other(tmp_path, leases):
-    """What it wrote is on the disk."""
     command = [sys.executable, "-c", TAKE, str(tmp_path)]
     root = Path(__file__).parents[2]
     done = await asyncio.to_thread(subprocess.run, command, cwd=root, capture_output=True, text=True, check=False)
@@ -96,8 +92,7 @@ async def test_a_lease_of_a_process_that_was_killed_lapses_like_any_other(tmp_pa
     assert await leases.take("n", "a", after(60), 60)
 
 
-async def test_what_is_written_under_a_lease_demands_it_in_the_same_transaction(tmp_path):
-    """Whoever stood still must not write over what another did since."""
+async def test_leased_write_checks_the_lease_in_its_transaction(tmp_path):
     with open_home_database(tmp_path) as database:
         leases = Leases(database)
         await leases.take("n", "a", NOON, 60)
@@ -110,5 +105,4 @@ async def test_what_is_written_under_a_lease_demands_it_in_the_same_transaction(
 
 
 def test_no_two_owners_have_one_name():
-    """Of one process, too: a refresh is an owner."""
     assert make_owner_id() != make_owner_id()

@@ -106,7 +106,6 @@ def shown(versions: tuple[PackedVersion, ...]) -> Mapping[tuple[str, str], tuple
 
 
 async def test_all_that_is_known_of_a_passage_and_its_document_comes_back(manifest: Manifest) -> None:
-    """The date in UTC, whatever its zone was."""
     date = datetime(2026, 3, 1, 17, tzinfo=timezone(timedelta(hours=5)))
     row = Document("c", "a", "Title", "https://x.example/a", "r7", date, "de", "mark", ("Other", "Name"))
     row = replace(row, disambiguation=True)
@@ -123,7 +122,6 @@ async def test_all_that_is_known_of_a_passage_and_its_document_comes_back(manife
 
 
 async def test_a_document_dated_without_a_zone_is_refused(manifest: Manifest) -> None:
-    """And nothing of its batch is written."""
     naive = replace(document("a"), date=datetime(2026, 3, 1))  # noqa: DTZ001 - what must be refused
 
     with pytest.raises(StatementError, match="no time zone"):
@@ -133,7 +131,6 @@ async def test_a_document_dated_without_a_zone_is_refused(manifest: Manifest) ->
 
 
 async def test_a_new_version_takes_the_place_of_the_old_one(manifest: Manifest) -> None:
-    """Under a higher number; its neighbours stay as they are."""
     before = await put(manifest, new("one", "two"), new("other", key="b"), new("one", corpus="d"))
     after = await put(manifest, new("two", "three"))
 
@@ -143,7 +140,6 @@ async def test_a_new_version_takes_the_place_of_the_old_one(manifest: Manifest) 
 
 
 async def test_a_removed_document_is_found_no_more(manifest: Manifest) -> None:
-    """Removing it twice is no error."""
     await put(manifest, new("one", "two"), new("other", key="b"))
     await put(manifest, gone())
     await put(manifest, gone())
@@ -154,7 +150,6 @@ async def test_a_removed_document_is_found_no_more(manifest: Manifest) -> None:
 
 
 async def test_passages_are_recalled_by_their_documents_alone(manifest: Manifest) -> None:
-    """More documents than a statement takes are asked in parts."""
     many = [new("same", key=f"{number}") for number in range(1201)]
     await put(manifest, *many)
     ids = {cut(document(f"{number}"), "same")[0].id for number in range(1201)}
@@ -165,7 +160,6 @@ async def test_passages_are_recalled_by_their_documents_alone(manifest: Manifest
 
 
 async def test_documents_are_read_page_by_page(manifest: Manifest) -> None:
-    """By number, each once, of one corpus."""
     await put(manifest, *(new(key, key=key) for key in "abcdef"), new("x", corpus="d"))
     await put(manifest, new("again", key="a"))
 
@@ -202,8 +196,7 @@ async def test_a_document_that_was_changed_in_the_database_is_quoted_no_more(
 
 
 @given(st.lists(st.tuples(st.text(max_size=20), st.text(max_size=40), st.sampled_from(PassageKind)), max_size=6))
-def test_what_was_packed_comes_back(rows: list[tuple[str, str, PassageKind]]) -> None:
-    """Whatever it says, and however often it says it."""
+def test_packed_passages_are_restored(rows: list[tuple[str, str, PassageKind]]) -> None:
     of = document("a")
     made = [
         replace(one, text=text, section=path, kind=kind)
@@ -218,13 +211,11 @@ def test_what_was_packed_comes_back(rows: list[tuple[str, str, PassageKind]]) ->
 
 @pytest.mark.parametrize("body", [b"", b"x", pack_passages([])[:-1]])
 def test_a_body_that_is_cut_short_says_so(body: bytes) -> None:
-    """Whatever zlib or JSON make of it."""
     with pytest.raises(BodyDamaged):
         unpack_passages(document("a"), body)
 
 
 async def test_a_finished_refresh_leaves_its_time_and_what_it_could_not_read(manifest: Manifest) -> None:
-    """The failures of the refresh before are forgotten; what is counted follows every change."""
     await put(manifest, new("one", "two"), new("x", corpus="b"), new("y", key="z"))
     await put(manifest, new("one", "two", "three"), gone("z"))
     await manifest.finish("c", NOON, [("z.pdf", "is empty"), ("y.pdf", "is encrypted"), ("y.pdf", "is encrypted")])
@@ -241,7 +232,6 @@ async def test_a_finished_refresh_leaves_its_time_and_what_it_could_not_read(man
 
 
 async def test_a_corpus_that_is_not_there_is_empty(manifest: Manifest) -> None:
-    """It is the caller who knows whether that is an error."""
     assert (await manifest.fingerprints("no"), await manifest.listed("no")) == ({}, ())
     assert (await manifest.failures("no"), await manifest.unsettled("home")) == ((), ())
     assert await manifest.document("no", "a") is None
@@ -257,7 +247,6 @@ async def test_no_change_at_all_changes_nothing(manifest: Manifest) -> None:
 
 
 async def test_a_change_planned_over_what_another_has_replaced_is_left_and_read_again(manifest: Manifest) -> None:
-    """The rest of its batch is written."""
     first = await put(manifest, new("one", "two"))
     late = write(document("a", fingerprint="2"), "three", over=first.numbers["c", "a"])
     await put(manifest, new("four", fingerprint="3"))
@@ -274,8 +263,7 @@ async def test_a_change_planned_over_what_another_has_replaced_is_left_and_read_
     assert (await manifest.commit([write(document("d"), "newer", over=0)])).conflicts == {("c", "d")}
 
 
-async def test_what_was_forgotten_is_not_brought_back_by_a_refresh_under_way(manifest: Manifest) -> None:
-    """Nor by any later one, until it is remembered."""
+async def test_running_refresh_does_not_restore_a_forgotten_document(manifest: Manifest) -> None:
     await put(manifest, new("one"))
     await manifest.forget("c", ["a", "never seen"])
     await manifest.commit([gone()], erasing=True)
@@ -293,8 +281,7 @@ async def test_what_was_forgotten_is_not_brought_back_by_a_refresh_under_way(man
     assert await texts(manifest) == ["two"]
 
 
-async def test_what_is_erased_is_seen_by_nobody_however_far_behind(manifest: Manifest) -> None:
-    """Of no version is the text kept."""
+async def test_erased_document_is_hidden_from_lagging_homes(manifest: Manifest) -> None:
     old = await put(manifest, new("one"))
     await put(manifest, new("two"))
     await manifest.commit([gone()], erasing=True)
@@ -304,8 +291,7 @@ async def test_what_is_erased_is_seen_by_nobody_however_far_behind(manifest: Man
     assert await manifest.versions(range(9)) == ()
 
 
-async def test_what_was_seen_is_not_read_again_until_something_is_written(manifest: Manifest) -> None:
-    """Neither for another search nor for whoever asks whether it still stands."""
+async def test_cached_versions_are_reused_until_a_write(manifest: Manifest) -> None:
     made = await put(manifest, new("one"), new("two", key="b"))
     head, names = max(made.numbers.values()), [("c", "a"), ("c", "b")]
     seen = await manifest.visible(head, list(made.numbers.values()), [], ["c"])
@@ -327,7 +313,6 @@ async def test_what_was_seen_is_not_read_again_until_something_is_written(manife
 
 
 def test_versions_are_kept_up_to_so_many_passages() -> None:
-    """Those that were wanted last."""
     memory, state = VersionMemory(most=2), (1,)
     versions = [
         PackedVersion(number, row, PackedBody(row, pack_passages(cut(row, "x"))), "", stands=True)
@@ -341,8 +326,7 @@ def test_versions_are_kept_up_to_so_many_passages() -> None:
     assert memory.recall((2,), [0, 2], []) == memory.recall(None, [0, 2], []) == {}
 
 
-async def test_nothing_is_begun_or_committed_under_a_lease_that_is_another_s(manifest: Manifest) -> None:
-    """Whoever lost it stops."""
+async def test_another_owners_lease_blocks_begin_and_commit(manifest: Manifest) -> None:
     mine, theirs = Lease("refresh:c", "me"), Lease("refresh:c", "you")
     assert await Leases(manifest.database).take(mine.name, theirs.owner, NOON, 60.0)
 
@@ -357,15 +341,13 @@ async def test_nothing_is_begun_or_committed_under_a_lease_that_is_another_s(man
 
 
 async def test_each_commit_moves_its_corpus_on(manifest: Manifest) -> None:
-    """So that a search notices that it was overtaken."""
     await put(manifest, new("one"), new("x", corpus="d"))
     await put(manifest, new("two"), gone("nobody", "d"))
 
     assert {one.name: one.generation for one in await manifest.catalogue()} == {"c": 2, "d": 1}
 
 
-async def test_what_was_begun_is_unsettled_until_it_is_settled(manifest: Manifest) -> None:
-    """Beginning it twice is no error."""
+async def test_begun_changes_are_unsettled_until_settled(manifest: Manifest) -> None:
     await manifest.begin([("c", "a"), ("d", "b")], "home")
     await manifest.begin([("c", "a")], "home")
     assert set(await manifest.unsettled("home")) == {("c", "a"), ("d", "b")}
@@ -375,8 +357,7 @@ async def test_what_was_begun_is_unsettled_until_it_is_settled(manifest: Manifes
     assert await manifest.unsettled("home") == (("d", "b"),)
 
 
-async def test_what_a_home_began_is_mended_by_others_once_it_is_gone(manifest: Manifest) -> None:
-    """While it is seen, it is at work."""
+async def test_changes_of_a_dead_home_are_finished_by_others(manifest: Manifest) -> None:
     for name in ("alive", "home"):
         await manifest.settle([], name, 0)
     await manifest.begin([("c", "a"), ("c", "b")], "alive")
@@ -387,7 +368,6 @@ async def test_what_a_home_began_is_mended_by_others_once_it_is_gone(manifest: M
 
 
 async def test_a_checkpoint_is_kept_until_the_next(manifest: Manifest) -> None:
-    """With the edition that people know it by."""
     assert await manifest.checkpoint("c") == Checkpoint()
     kept = Checkpoint("mark", "digest", "2026-03-01")
     await manifest.finish("c", NOON, (), kept)
@@ -453,7 +433,6 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(steps=st.lists(STEP, max_size=20))
 def test_every_home_sees_the_manifest_as_of_the_change_it_has_followed(folders: Iterator[Path], steps: list) -> None:
-    """Three homes at their own pace; retired versions are purged, and who was away too long begins again."""
     asyncio.run(follow_all(next(folders), steps))
 
 
@@ -516,7 +495,6 @@ async def oldest_kept(manifest: Manifest) -> int:
 
 
 async def test_a_sample_is_taken_from_all_over_a_corpus(manifest: Manifest) -> None:
-    """Of what stands there; of a small one all."""
     keys = (document(f"{number:03}") for number in range(100))
     await put(manifest, *(write(one, "text") for one in (*keys, document("x", corpus="other"))))
     sampled = [one.document.key for one in await manifest.sample("c", 4)]

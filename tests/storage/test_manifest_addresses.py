@@ -53,17 +53,14 @@ async def manifest(tmp_path):
     ],
 )
 async def test_a_document_is_found_by_its_address_key_or_exact_title(manifest, address, keys):
-    """However the address is spelled, and by nothing that merely looks like it."""
     assert [found.key for found in await manifest.find(address)] == keys
 
 
-async def test_what_is_found_says_where_it_is(manifest):
-    """By corpus and key."""
+async def test_finding_names_its_place(manifest):
     assert await manifest.find("Tübingen") == (DocumentRef(*ROWS[0]),)
 
 
-def test_what_is_no_address_is_left_as_it_is():
-    """It may be a key or a title."""
+def test_text_that_is_not_an_address_is_unchanged():
     assert [normalize_url(text) for text in ("Leave", "mailto:a@b", "https://[")] == [
         "Leave",
         "mailto:a@b",
@@ -71,8 +68,7 @@ def test_what_is_no_address_is_left_as_it_is():
     ]
 
 
-async def test_what_was_forgotten_is_found_by_what_it_was_called(manifest):
-    """Among what was forgotten alone; forgotten once more when it is gone, it keeps its names."""
+async def test_forgotten_document_is_found_by_its_names(manifest):
     await manifest.forget("wiki", ["7"])
     await manifest.commit([VersionChange("wiki", "7", None)])
     await manifest.forget("wiki", ["7"])

@@ -79,7 +79,6 @@ async def test_old_home_keeps_its_documents(tmp_path: Path) -> None:
 
 
 async def test_old_record_is_found_and_verified(tmp_path: Path) -> None:
-    """More turns than one page, a turn that never ended and one whose opening is missing."""
     odd = [("open", "turn_opened", "{}"), ("bare", "turn_closed", "{}")]
     make_old_home(tmp_path, list_entries(400) + odd, first=3)
 

@@ -25,7 +25,6 @@ def database(tmp_path):
 
 
 async def test_a_night_is_worked_through_by_one_and_once(database):
-    """Whoever comes later finds it under way, and then done."""
     nights = NightLog(database)
     assert await nights.last() is None
     assert await nights.begin(DUE, after(1), "a", 60)
@@ -42,7 +41,6 @@ async def test_a_night_is_worked_through_by_one_and_once(database):
 
 
 async def test_the_next_night_waits_until_the_one_before_has_ended(database):
-    """One that takes more than a day."""
     nights = NightLog(database)
     await nights.begin(DUE, after(1), "a", 60)
 
@@ -53,8 +51,7 @@ async def test_the_next_night_waits_until_the_one_before_has_ended(database):
     assert [night.due for night in await nights.recent()] == [NEXT, DUE]
 
 
-async def test_a_night_whose_process_is_gone_is_begun_anew_when_its_lease_has_lapsed(database):
-    """Not while it is renewed, and what the first one says afterwards is not told."""
+async def test_night_of_a_dead_process_restarts_after_its_lease(database):
     nights, leases = NightLog(database), Leases(database)
     await nights.begin(DUE, after(1), "a", 60)
     await leases.renew(NIGHT_LEASE, "a", after(50), 60)
@@ -71,7 +68,6 @@ async def test_a_night_whose_process_is_gone_is_begun_anew_when_its_lease_has_la
 
 
 async def test_nights_that_a_wrong_clock_brought_are_forgotten(database):
-    """And come again."""
     nights = NightLog(database)
     for due in (DUE, NEXT):
         await nights.begin(due, due, "a", 60)

@@ -43,7 +43,6 @@ async def store(request, tmp_path):
 
 
 async def test_the_team_s_own_passages_come_first_where_both_answer(store):
-    """And by how much is a setting."""
     question, both = "how many days a year is annual leave number 7", ["wiki", "handbook"]
     alike = await store.search(question, both, 5)
     preferring = await replace(store, own_first=lambda: 50.0).search(question, both, 5)
@@ -53,27 +52,23 @@ async def test_the_team_s_own_passages_come_first_where_both_answer(store):
 
 
 async def test_a_work_of_reference_does_not_crowd_out_the_team_s_own(store):
-    """Each has its own candidates, however many passages the other has."""
     hits = await store.search("annual leave of so many days", ["wiki", "handbook"], 200)
 
     assert "handbook" in {hit.passage.corpus for hit in hits}
 
 
 async def test_within_one_kind_the_setting_changes_nothing(store):
-    """Scores of a single corpus are as they are."""
     hits = await store.search("days of leave", ["handbook"], 5)
 
     assert await replace(store, own_first=lambda: 5.0).search("days of leave", ["handbook"], 5) == hits
 
 
 async def test_searching_nothing_finds_nothing(store):
-    """No corpus may be read, or no hit is wanted."""
     assert await store.search("leave", [], 5) == ()
     assert await store.search("leave", ["handbook"], 0) == ()
 
 
-async def test_a_page_that_only_tells_others_apart_comes_last(tmp_path):
-    """Though nothing matches better than its title."""
+async def test_disambiguation_page_comes_last(tmp_path):
     with opened(tmp_path) as opened_store:
         pages = {"a": {"": "Mercury, Mercury and Mercury."}, "b": {"": "Mercury is a planet near the sun."}}
         await refresh_corpus(Signposts(pages), "wiki", opened_store, progress=lambda _: None)
@@ -95,8 +90,7 @@ class Onlooker(WordEmbedder):
         return super().embed(texts, polite=polite)
 
 
-async def test_whoever_writes_one_document_waits_for_nobody_s_embedding(tmp_path):
-    """That takes most of the time of a batch, and so nothing is held meanwhile."""
+async def test_single_write_does_not_wait_for_embedding(tmp_path):
     embedder = Onlooker()
     with opened(tmp_path, embedder) as store:
         embedder.writing = store._writing.locked

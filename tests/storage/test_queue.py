@@ -60,7 +60,6 @@ async def put(queue: Queue, *keys: str, **more: Any) -> list[int]:
 
 
 async def test_a_question_comes_back_as_it_was_taken(queue: Queue) -> None:
-    """With a ticket, the moment, and nothing done yet."""
     row, new = await queue.put(asked("a", body={"text": "Größe? 🎉 \udce4", "deep": {"list": [1, None]}}))
 
     assert new
@@ -71,14 +70,12 @@ async def test_a_question_comes_back_as_it_was_taken(queue: Queue) -> None:
 
 
 async def test_a_handle_is_in_no_text_of_a_row(queue: Queue) -> None:
-    """Rows end up in logs."""
     row, _ = await queue.put(asked("a"))
 
     assert "secret" not in f"{row!r} {asked('a')!r}"
 
 
 async def test_a_known_key_is_taken_once_and_left_as_it_is(queue: Queue, clock: Clock) -> None:
-    """However far the question has come since."""
     first, _ = await queue.put(asked("a"))
     await queue.finish(first.ticket, "delivered")
     clock.now += MINUTE
@@ -90,15 +87,13 @@ async def test_a_known_key_is_taken_once_and_left_as_it_is(queue: Queue, clock: 
 
 
 async def test_one_of_many_puts_of_a_key_is_new(tmp_path: Path) -> None:
-    """Also from two connections to one file, as of two processes."""
     with open_home_database(tmp_path) as one, open_home_database(tmp_path) as other:
         taken = await asyncio.gather(*(Queue(database).put(asked("a")) for database in (one, other) for _ in range(20)))
 
     assert (sum(new for _, new in taken), len({row.ticket for row, _ in taken})) == (1, 1)
 
 
-async def test_what_json_has_no_place_for_is_refused_and_not_taken(queue: Queue) -> None:
-    """A body that could not be read back is worth nothing."""
+async def test_question_with_values_outside_json_is_refused(queue: Queue) -> None:
     with pytest.raises(TypeError):
         await queue.put(asked("a", body={"text": object()}))
 
@@ -106,7 +101,6 @@ async def test_what_json_has_no_place_for_is_refused_and_not_taken(queue: Queue)
 
 
 async def test_of_many_claims_one_succeeds(tmp_path: Path) -> None:
-    """Whoever asks, and over two connections."""
     with open_home_database(tmp_path) as one, open_home_database(tmp_path) as other:
         (ticket,) = await put(Queue(one), "a")
         claims = [
@@ -118,7 +112,6 @@ async def test_of_many_claims_one_succeeds(tmp_path: Path) -> None:
 
 
 async def test_a_lease_is_kept_while_it_is_renewed_and_free_when_it_lapsed(queue: Queue) -> None:
-    """And whose it was no longer has it."""
     ticket, other = await put(queue, "a", "b")
     assert await queue.claim(ticket, "one", NOON + MINUTE, now=NOON)
     assert await queue.renew("one", NOON + 3 * MINUTE) == {ticket}
@@ -135,8 +128,7 @@ async def test_a_lease_is_kept_while_it_is_renewed_and_free_when_it_lapsed(queue
     assert (row.owner, row.lease_until) == ("two", NOON + 5 * MINUTE)
 
 
-async def test_nobody_takes_up_what_they_run_themselves(queue: Queue) -> None:
-    """Lapsed or not: a machine that slept still runs its tasks."""
+async def test_own_running_questions_are_not_taken_over(queue: Queue) -> None:
     (ticket,) = await put(queue, "a")
     await queue.claim(ticket, "one", NOON + MINUTE, now=NOON)
 
@@ -145,8 +137,7 @@ async def test_nobody_takes_up_what_they_run_themselves(queue: Queue) -> None:
         assert not await queue.claim(ticket, "one", NOON + 10 * MINUTE, now=NOON + 9 * MINUTE, sole=sole)
 
 
-async def test_whoever_is_alone_takes_up_all_that_a_process_before_it_ran(queue: Queue) -> None:
-    """At once, with what was noted of it; a clock that went backwards does not matter."""
+async def test_sole_owner_takes_over_all_running_questions(queue: Queue) -> None:
     (ticket,) = await put(queue, "a")
     await queue.claim(ticket, "before", NOON + MINUTE, now=NOON)
     await queue.note(ticket, turn_id="t1", sending=True)
@@ -157,8 +148,7 @@ async def test_whoever_is_alone_takes_up_all_that_a_process_before_it_ran(queue:
     assert await queue.claim(ticket, "after", NOON, now=NOON - MINUTE, sole=True)
 
 
-async def test_what_is_released_waits_again_with_what_was_noted(queue: Queue) -> None:
-    """A clean shutdown loses nothing."""
+async def test_released_question_waits_with_its_progress(queue: Queue) -> None:
     (ticket,) = await put(queue, "a")
     await queue.claim(ticket, "one", NOON + MINUTE, now=NOON)
     await queue.note(ticket, turn_id="t1", sending=True, posted=("p1",))
@@ -171,8 +161,7 @@ async def test_what_is_released_waits_again_with_what_was_noted(queue: Queue) ->
     assert (row.turn_id, row.sending, row.posted, row.handle) == ("t1", True, ("p1",), "secret")
 
 
-async def test_what_is_done_stays_done_and_its_handle_is_forgotten(tmp_path: Path) -> None:
-    """Not even the file holds it any more."""
+async def test_done_question_stays_done_without_its_handle(tmp_path: Path) -> None:
     with open_home_database(tmp_path) as database:
         queue = Queue(database, clock=Clock())
         (ticket,) = await put(queue, "a", handle="a-token-of-an-interaction")
@@ -188,7 +177,6 @@ async def test_what_is_done_stays_done_and_its_handle_is_forgotten(tmp_path: Pat
 
 
 async def test_notes_change_what_they_name_alone(queue: Queue) -> None:
-    """And an empty one takes back."""
     ticket, other = await put(queue, "a", "b")
     await queue.note(ticket, turn_id="t1", posted=("p1", "p2"))
     await queue.note(ticket, sending=True, text="In other words?")
@@ -209,7 +197,6 @@ async def test_notes_change_what_they_name_alone(queue: Queue) -> None:
 
 
 async def test_a_question_that_is_done_is_asked_again_in_other_words(queue: Queue) -> None:
-    """What was posted stays its own, and its turn is a new one; nothing else is opened again."""
     (ticket,) = await put(queue, "a")
     assert not await queue.reopen(ticket, "Too early?")
     await queue.note(ticket, turn_id="t1", sending=True, posted=("p1",))
@@ -223,8 +210,7 @@ async def test_a_question_that_is_done_is_asked_again_in_other_words(queue: Queu
     assert (row.posted, row.body, row.handle) == (("p1",), {"text": "In other words?"}, "")
 
 
-async def test_what_may_have_an_answer_is_read_newest_first(queue: Queue, clock: Clock) -> None:
-    """Of messages of one platform that were asked since then; not what was taken back, nor what nobody answered."""
+async def test_possibly_answered_questions_are_read_newest_first(queue: Queue, clock: Clock) -> None:
     await put(queue, "old")
     clock.now += MINUTE
     tickets = await put(queue, *"abcd")
@@ -239,7 +225,6 @@ async def test_what_may_have_an_answer_is_read_newest_first(queue: Queue, clock:
 
 
 async def test_a_conversation_is_read_newest_last_and_page_by_page(queue: Queue) -> None:
-    """Of that conversation alone."""
     tickets = await put(queue, *"abcde")
     await put(queue, "x", conversation="slack:T1/C1/2")
 
@@ -250,8 +235,7 @@ async def test_a_conversation_is_read_newest_last_and_page_by_page(queue: Queue)
     assert await queue.conversation("nowhere", limit=9) == ()
 
 
-async def test_what_was_asked_is_counted_by_user_and_channel_since_then(queue: Queue, clock: Clock) -> None:
-    """The moment itself counts."""
+async def test_questions_are_counted_by_user_and_channel(queue: Queue, clock: Clock) -> None:
     await put(queue, "old")
     clock.now += MINUTE
     await put(queue, "a", "b")
@@ -271,7 +255,6 @@ async def test_what_was_asked_is_counted_by_user_and_channel_since_then(queue: Q
 
 
 async def test_the_last_questions_of_a_channel_are_known(queue: Queue) -> None:
-    """By when they were taken; those of one person, too."""
     await put(queue, "a", "b", user="slack:T1/U1")
     await put(queue, "c", user="slack:T1/U2")
     await put(queue, "d", channel="slack:T1/C2")
@@ -282,7 +265,6 @@ async def test_the_last_questions_of_a_channel_are_known(queue: Queue) -> None:
 
 
 async def test_a_question_is_found_by_its_message_and_by_each_of_its_answers(queue: Queue) -> None:
-    """In its channel alone, and by those that still show it."""
     ticket, other = await put(queue, "a", "b")
     await queue.note(ticket, posted=("p1", "p2"))
     await queue.note(other, posted=("p3",))
@@ -301,7 +283,6 @@ async def test_a_question_is_found_by_its_message_and_by_each_of_its_answers(que
 
 
 async def test_a_message_that_is_an_answer_and_asks_belongs_to_what_it_answers(queue: Queue) -> None:
-    """As where somebody has an answer of the bot's checked: feedback on it is about the answer."""
     answered, _ = await put(queue, "a", "b")
     await queue.note(answered, posted=("p1",))
     await put(queue, "check", message="p1")
@@ -313,7 +294,6 @@ async def test_a_message_that_is_an_answer_and_asks_belongs_to_what_it_answers(q
 
 
 async def test_hundreds_of_open_questions_come_with_all_that_was_posted(queue: Queue) -> None:
-    """More than stand in one statement."""
     tickets = await put(queue, *(f"{number}" for number in range(600)))
     for ticket in tickets[::100]:
         await queue.note(ticket, posted=(f"p{ticket}", f"q{ticket}"))
@@ -326,8 +306,7 @@ async def test_hundreds_of_open_questions_come_with_all_that_was_posted(queue: Q
     }
 
 
-async def test_what_is_to_be_taken_back_is_not_done_before_it_is_gone(queue: Queue) -> None:
-    """Whatever state it was in: it waits again, with its turn, its handle and who wanted it first."""
+async def test_retracted_question_is_done_once_removed(queue: Queue) -> None:
     (ticket,) = await put(queue, "a")
     assert await queue.claim(ticket, "one", NOON + MINUTE, now=NOON)
     await queue.note(ticket, turn_id="t", posted=["p"])
@@ -349,8 +328,7 @@ async def test_what_is_to_be_taken_back_is_not_done_before_it_is_gone(queue: Que
     assert not await queue.open("two", NOON)
 
 
-async def test_what_is_done_waits_again_to_be_taken_back(queue: Queue) -> None:
-    """The next start finds it, and its turn."""
+async def test_done_question_waits_again_for_its_retraction(queue: Queue) -> None:
     (ticket,) = await put(queue, "a")
     await queue.note(ticket, turn_id="t", posted=["p"])
     await queue.finish(ticket, "delivered")
@@ -362,7 +340,6 @@ async def test_what_is_done_waits_again_to_be_taken_back(queue: Queue) -> None:
 
 
 async def test_a_question_that_was_reworded_since_it_was_answered_waits_again(queue: Queue) -> None:
-    """For an answer to its new words, whichever process gives it."""
     (ticket,) = await put(queue, "a")
     await queue.claim(ticket, "one", NOON + MINUTE, now=NOON)
     await queue.note(ticket, text="Other words?")

@@ -33,8 +33,7 @@ def database(tmp_path):
         yield opened
 
 
-async def test_a_run_is_told_while_it_goes_on_and_when_it_has_ended(database):
-    """With all that is known of it."""
+async def test_run_is_shown_while_running_and_when_ended(database):
     runs = RefreshLog(database)
     number = await runs.begin("c", NOON, "host:1", night=NOON)
     await runs.progress(number, ONE, 10, 40, 99)
@@ -49,8 +48,7 @@ async def test_a_run_is_told_while_it_goes_on_and_when_it_has_ended(database):
     assert (RunOutcome(**told), ended.ended) == (OUTCOME, TWO)
 
 
-async def test_a_run_whose_process_is_gone_is_told_as_lost_by_the_next(database):
-    """And what it says afterwards, should it live after all, changes nothing."""
+async def test_run_of_a_dead_process_is_marked_lost_by_the_next_run(database):
     runs = RefreshLog(database)
     first = await runs.begin("c", NOON, "host:1")
     await runs.progress(first, ONE, 10, None, 99)
@@ -68,7 +66,6 @@ async def test_a_run_whose_process_is_gone_is_told_as_lost_by_the_next(database)
 
 
 async def test_the_newest_come_first_and_no_more_than_wanted(database):
-    """Of one corpus, or of all."""
     runs = RefreshLog(database)
     numbers = [await runs.begin(corpus, NOON, "o") for corpus in "cdcdc"]
 
@@ -76,8 +73,7 @@ async def test_the_newest_come_first_and_no_more_than_wanted(database):
     assert [run.id for run in await runs.recent(corpus="d")] == [numbers[3], numbers[1]]
 
 
-async def test_what_runs_that_ended_did_is_summed_up(database):
-    """By corpus and by how they ended."""
+async def test_ended_runs_are_summed_up(database):
     runs = RefreshLog(database)
     for corpus, outcome in (("c", OUTCOME), ("c", OUTCOME), ("c", RunOutcome(RunState.FAILED)), ("d", None)):
         number = await runs.begin(corpus, NOON, "host:1")
@@ -90,8 +86,7 @@ async def test_what_runs_that_ended_did_is_summed_up(database):
     assert found == {("c", RunState.DONE): (2, 2, 16), ("c", RunState.FAILED): (1, 0, 0)}
 
 
-async def test_what_is_indexed_is_told_with_its_last_run(database):
-    """Also where that failed, and the edition is an older one's."""
+async def test_corpora_are_listed_with_their_last_run(database):
     runs, manifest = RefreshLog(database), Manifest(database)
     await manifest.finish("c", NOON)
     await runs.end(await runs.begin("c", ONE, "o"), TWO, RunOutcome(RunState.FAILED, fault="It is cut short."))

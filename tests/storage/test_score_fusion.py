@@ -24,14 +24,12 @@ def test_a_lead_in_one_list_outweighs_a_narrow_win_in_the_other():
 
 
 def test_an_embedder_that_knows_nothing_of_the_query_does_not_count():
-    """With weight 0 the lexical order stands."""
     ranking = fuse_scores({"a": 0.9, "b": 0.1}, {"a": 1.0, "b": 2.0}, asked=2, dense_weight=0.0)
 
     assert [key for key, _ in ranking] == ["b", "a"]
 
 
 def test_the_only_passage_that_shares_a_word_stays_ahead_of_those_that_share_none():
-    """A short list means that the rest has nothing in common with the query, not that it was as good as the last."""
     dense = {"worded": 0.2, "near": 0.25, "other": 0.1}
 
     assert fuse_scores(dense, {"worded": 7.0}, asked=50)[0][0] == "worded"
@@ -39,7 +37,6 @@ def test_the_only_passage_that_shares_a_word_stays_ahead_of_those_that_share_non
 
 @given(scores, scores, st.integers(1, 10), st.floats(0, 1))
 def test_every_candidate_is_ranked_once_and_the_order_is_settled(dense, lexical, asked, weight):
-    """Whatever two retrievers return, the ranking holds each of their candidates once, best first."""
     ranking = fuse_scores(dense, lexical, asked=asked, dense_weight=weight)
 
     assert sorted(key for key, _ in ranking) == sorted({*dense, *lexical})
@@ -49,8 +46,7 @@ def test_every_candidate_is_ranked_once_and_the_order_is_settled(dense, lexical,
     )
 
 
-def test_what_nobody_embedded_is_left_out_or_taken_for_average() -> None:
-    """What a retriever was asked for is known to be worse than its last; what it was not, is not."""
+def test_unembedded_candidates_are_left_out_or_average() -> None:
     lexical = {"a": 3.0, "b": 2.0, "c": 1.0}
 
     left_out = fuse_scores({"a": 0.1, "b": 0.9}, lexical, asked=3, left_out={"c"})

@@ -105,10 +105,9 @@ CASES = [
 
 
 @pytest.mark.parametrize(("broken", "write", "kind", "words"), CASES)
-async def test_what_cannot_be_kept_is_said_in_one_sentence_with_what_to_do(
+async def test_unwritable_storage_is_one_sentence_with_a_hint(
     home: Path, broken: Callable[[Path], Iterator[Database]], write: str, kind: type[StorageError], words: str
 ) -> None:
-    """No secret of the question stands in it."""
     with broken(home) as database, pytest.raises(StorageError) as caught:
         await WRITES[write](database)
 
@@ -118,10 +117,9 @@ async def test_what_cannot_be_kept_is_said_in_one_sentence_with_what_to_do(
 
 
 @pytest.mark.parametrize("broken", [full, locked])
-async def test_what_was_kept_before_is_unharmed_and_keeping_goes_on_when_it_can(
+async def test_stored_data_survives_and_writing_resumes(
     home: Path, broken: Callable[[Path], Iterator[Database]]
 ) -> None:
-    """The same key is then new: it was not half taken."""
     with broken(home) as database, pytest.raises(StorageError):
         await Queue(database).put(question("new", LONG))
 
@@ -163,13 +161,11 @@ def no_shared_memory(home: Path) -> Iterator[None]:
 async def test_the_record_is_read_where_nothing_can_be_written(
     home: Path, unwritable: Callable[[Path], AbstractContextManager[None]]
 ) -> None:
-    """Whoever was there last closed it in order."""
     with unwritable(home), open_record("", home=home) as database:
         assert len(await Queue(database).open("one", NOON)) == 100
 
 
-async def test_where_nothing_can_be_written_the_record_of_a_killed_process_is_whole(home: Path, tmp_path: Path) -> None:
-    """Its last entries stand in the log beside the file, and are read from a copy of both."""
+async def test_record_of_a_killed_process_is_readable_without_writing(home: Path, tmp_path: Path) -> None:
     killed(home, left := tmp_path / "left")
     with no_shared_memory(left), open_record("", home=left) as database:
         assert len(await Queue(database).open("one", NOON)) == 1
@@ -177,8 +173,7 @@ async def test_where_nothing_can_be_written_the_record_of_a_killed_process_is_wh
         pass
 
 
-def test_a_record_that_somebody_keeps_locked_is_not_read_past_the_lock(home: Path) -> None:
-    """It may be changing."""
+def test_locked_record_is_not_read_past_the_lock(home: Path) -> None:
     with closing(sqlite3.connect(home / "footnote.db", isolation_level=None)) as other:
         other.execute("PRAGMA locking_mode = EXCLUSIVE")
         other.execute("BEGIN IMMEDIATE")

@@ -32,7 +32,6 @@ async def held(worker: PriorityWorker) -> tuple[Gate, asyncio.Task[None]]:
 
 @given(st.lists(st.sampled_from(WritePriority), max_size=20))
 async def test_the_most_urgent_is_done_first_and_equals_in_the_order_in_which_they_came(urgencies: list) -> None:
-    """Whatever waits."""
     done: list[tuple[WritePriority, int]] = []
     with PriorityWorker("test") as worker:
         gate, busy = await held(worker)
@@ -47,9 +46,7 @@ async def test_the_most_urgent_is_done_first_and_equals_in_the_order_in_which_th
     assert done == sorted((urgency, number) for number, urgency in enumerate(urgencies))
 
 
-async def test_what_a_call_raises_is_raised_where_it_was_asked_for_and_the_thread_goes_on() -> None:
-    """One broken call breaks no other."""
-
+async def test_call_error_reaches_its_caller_and_the_thread_continues() -> None:
     def breaks() -> None:
         raise ArithmeticError("broken")
 
@@ -61,7 +58,6 @@ async def test_what_a_call_raises_is_raised_where_it_was_asked_for_and_the_threa
 
 
 async def test_a_call_that_nobody_waits_for_any_more_is_dropped() -> None:
-    """If it has not begun; the rest is done."""
     done: list[int] = []
     with PriorityWorker("test") as worker:
         gate, busy = await held(worker)
@@ -76,7 +72,6 @@ async def test_a_call_that_nobody_waits_for_any_more_is_dropped() -> None:
 
 
 async def test_closing_waits_for_what_runs_and_drops_what_has_not_begun() -> None:
-    """Nobody is left waiting for ever."""
     done: list[int] = []
     worker = PriorityWorker("test")
     gate, busy = await held(worker)

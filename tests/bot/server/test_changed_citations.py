@@ -43,13 +43,12 @@ async def lost(sentence: str, cited: str, *texts: str, corpus: str = "handbook")
     ],
     ids=["the same", "in other company", "in another passage", "in other words"],
 )
-async def test_what_is_still_said_holds(sentence: str, texts: tuple[str, ...]) -> None:
+async def test_sentence_still_on_the_page_holds(sentence: str, texts: tuple[str, ...]) -> None:
     assert await lost(sentence, DAYS, *texts) == []
 
 
 @pytest.mark.parametrize("sentence", [DAYS, SAYS])
-async def test_what_is_said_no_longer_does_not_hold(sentence: str) -> None:
-    """Nor by a number that stands elsewhere on the page, nor by all of it together."""
+async def test_sentence_missing_from_the_page_does_not_hold(sentence: str) -> None:
     now = DAYS.replace("20", "25")
     assert await lost(sentence, DAYS, now) == [(now, False)]
     assert await lost(sentence, DAYS, SICK, now) == [(now, False)]

@@ -53,8 +53,7 @@ async def _titles(home: LocalService, corpus: str = "own") -> list[str]:
 
 
 @pytest.mark.parametrize("address", [f"{BASE}/rules.md", f"{BASE}/rules.md/#swimming", "rules.md", " Old rules "])
-async def test_what_is_forgotten_is_found_no_more_and_stays_away(home: LocalService, address: str) -> None:
-    """By its address, key or title; also after the next refresh; the other corpus keeps what is called alike."""
+async def test_forgotten_document_is_not_found_or_refreshed(home: LocalService, address: str) -> None:
     await _filled(home)
     done = await home.forget(address, "own")
 
@@ -68,8 +67,7 @@ async def test_what_is_forgotten_is_found_no_more_and_stays_away(home: LocalServ
         await home.forget(address, "own")
 
 
-async def test_what_was_forgotten_comes_back_when_it_is_read_in_by_name(home: LocalService) -> None:
-    """And stays from then on."""
+async def test_forgotten_document_returns_when_ingested_by_name(home: LocalService) -> None:
     await _filled(home)
     await home.forget("rules.md", "own")
     with pytest.raises(NoSuchDocument, match="was forgotten already") as caught:
@@ -83,8 +81,7 @@ async def test_what_was_forgotten_comes_back_when_it_is_read_in_by_name(home: Lo
 
 
 @pytest.mark.parametrize("address", ["Old rules", "rules.md", f"{BASE}/rules.md/#swimming"])
-async def test_what_was_forgotten_comes_back_by_each_of_its_names(home: LocalService, address: str) -> None:
-    """Also where another corpus has one that is called so: that one is read in as well."""
+async def test_forgotten_document_returns_by_each_of_its_names(home: LocalService, address: str) -> None:
     await _filled(home)
     await home.forget("rules.md", "own")
     reports = await home.read_one(address, home.app.settings.sources)
@@ -94,7 +91,7 @@ async def test_what_was_forgotten_comes_back_by_each_of_its_names(home: LocalSer
     assert await home.app.manifest.all_forgotten() == ()
 
 
-async def test_what_was_forgotten_and_is_nearly_called_so_is_told(home: LocalService) -> None:
+async def test_similarly_named_forgotten_document_is_reported(home: LocalService) -> None:
     """No search would find it."""
     await _filled(home)
     await home.forget("rules.md", "own")
@@ -119,8 +116,7 @@ async def test_a_dump_does_not_speak_for_a_name_that_no_other_source_has(home: L
     assert str(unknown.value) == "No source of own, more, wiki has “The quai”."
 
 
-async def test_what_is_forgotten_and_listed_still_is_one_document(home: LocalService) -> None:
-    """As when its removal was cut short."""
+async def test_document_both_forgotten_and_listed_is_found_once(home: LocalService) -> None:
     await _filled(home)
     await home.app.manifest.forget("own", ["rules.md"])
     (report,) = await home.read_one(f"{BASE}/rules.md", home.app.settings.sources)
@@ -129,7 +125,6 @@ async def test_what_is_forgotten_and_listed_still_is_one_document(home: LocalSer
 
 
 async def test_one_document_is_read_in_as_it_is_now_and_no_other(home: LocalService, tmp_path: Path) -> None:
-    """One that is known by any of its names, one that is new by its address; one that is gone is removed."""
     await _filled(home)
     for name in PAGES:
         (tmp_path / name).write_text("# New words\n\nThe gate is shut.\n", encoding="utf-8")
@@ -147,7 +142,6 @@ async def test_one_document_is_read_in_as_it_is_now_and_no_other(home: LocalServ
 
 
 async def test_a_name_that_several_have_is_read_in_for_each_corpus_and_forgotten_for_none(home: LocalService) -> None:
-    """Whoever wants it forgotten says which: each is listed."""
     await _filled(home)
     with pytest.raises(SeveralDocuments, match="names 2 documents") as caught:
         await home.forget("Old rules", "")
@@ -158,8 +152,7 @@ async def test_a_name_that_several_have_is_read_in_for_each_corpus_and_forgotten
     assert [(report.corpus, report.unchanged) for report in reports] == [("more", 1), ("own", 1)]
 
 
-async def test_a_name_that_nothing_has_is_told_with_what_comes_near(home: LocalService) -> None:
-    """Where it was looked for, and the nearest pages."""
+async def test_unknown_name_is_reported_with_similar_names(home: LocalService) -> None:
     await _filled(home)
     with pytest.raises(NoSuchDocument) as forgetting:
         await home.forget(f"{BASE}/quay-rules.html", "")
@@ -171,10 +164,7 @@ async def test_a_name_that_nothing_has_is_told_with_what_comes_near(home: LocalS
     assert f"own: The quay ({BASE}/quay.md)" in forgetting.value.hint
 
 
-async def test_a_source_that_is_away_is_told_where_no_other_has_the_document(
-    home: LocalService, tmp_path: Path
-) -> None:
-    """It may well be its; where another has it, that one is read."""
+async def test_unreachable_source_is_reported_if_no_other_has_the_document(home: LocalService, tmp_path: Path) -> None:
     (tmp_path / "more/rules.md").unlink()
     (tmp_path / "more").rmdir()
     sources = home.app.settings.sources
@@ -187,7 +177,6 @@ async def test_a_source_that_is_away_is_told_where_no_other_has_the_document(
 
 
 async def test_a_source_that_cannot_be_opened_is_on_record_as_a_failed_run(home: LocalService) -> None:
-    """As any other refresh that failed, with what to do; its secret is named and not told."""
     source = {"type": "git", "url": "https://git.example.com/docs.git", "token_env": "NO_SUCH_TOKEN"}
     given = Settings.model_validate({"corpus": [{"name": "code", "source": source}]}).sources["code"]
     with pytest.raises(SettingsError, match="NO_SUCH_TOKEN"):
@@ -199,7 +188,6 @@ async def test_a_source_that_cannot_be_opened_is_on_record_as_a_failed_run(home:
 
 
 def test_a_key_comes_before_what_is_called_alike() -> None:
-    """Otherwise a document whose title is another's key could never be named."""
     by_key, by_title = DocumentRef("own", "a.md", "Quay", ""), DocumentRef("own", "b.md", "a.md", "")
 
     assert select_documents((by_key, by_title), "a.md") == (by_key,)
@@ -207,8 +195,7 @@ def test_a_key_comes_before_what_is_called_alike() -> None:
     assert select_documents((by_title,), "a.md") == (by_title,)
 
 
-async def test_what_was_forgotten_comes_back_where_it_is_asked_for(home: LocalService) -> None:
-    """All of the corpus, by a refresh that restores; a source that is not there restores nothing."""
+async def test_forgotten_document_returns_on_request(home: LocalService) -> None:
     await _filled(home)
     await home.forget("rules.md", "own")
     source = home.app.settings.sources["own"]
@@ -224,7 +211,6 @@ async def test_what_was_forgotten_comes_back_where_it_is_asked_for(home: LocalSe
 
 
 async def test_a_corpus_is_removed_whole(home: LocalService) -> None:
-    """With what was forgotten of it; the other one stays, and it can be read in anew."""
     await _filled(home)
     await home.forget("rules.md", "own")
     report = await home.remove("own")
@@ -239,7 +225,6 @@ async def test_a_corpus_is_removed_whole(home: LocalService) -> None:
 
 
 async def test_a_mistyped_path_leaves_no_corpus_behind(home: LocalService) -> None:
-    """Neither one that is not there nor one that holds nothing."""
     source = home.app.settings.sources["own"]
     for path in (home.app.settings.home / "nowhere", home.app.settings.home):
         mistyped = source.model_copy(update={"path": path, "include": ("*.nothing",)})

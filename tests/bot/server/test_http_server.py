@@ -52,7 +52,6 @@ async def asked(path: str, checks: Mapping[str, ReadinessCheck], *secrets: str) 
 
 
 async def test_a_server_whose_loop_answers_is_alive() -> None:
-    """Whatever is not ready."""
     response = await asked("/healthz", {"model": says("None is configured.")})
 
     assert (response.status_code, response.json()) == (200, {"status": "alive"})
@@ -60,14 +59,12 @@ async def test_a_server_whose_loop_answers_is_alive() -> None:
 
 
 async def test_it_is_ready_when_every_check_holds() -> None:
-    """All of them."""
     response = await asked("/readyz", {"database": says(""), "slack": says("")})
 
     assert (response.status_code, response.json()) == (200, {"status": "ready", "reasons": {}})
 
 
 async def test_it_says_what_is_not_ready_and_no_secret() -> None:
-    """In a line each; what raises is a reason like any other."""
     checks = {"database": breaks, "slack": says("Refused hunter22."), "index": says("")}
     response = await asked("/readyz", checks, "hunter22")
 
@@ -78,8 +75,7 @@ async def test_it_says_what_is_not_ready_and_no_secret() -> None:
     assert reasons["database"].startswith("No space left on device: /home/footnote.db")
 
 
-async def test_a_corpus_that_was_never_read_is_told_and_keeps_nobody_from_others() -> None:
-    """It is ready all the same."""
+async def test_unread_corpus_is_reported_without_blocking_others() -> None:
     response = await asked("/readyz", {"corpora": says("travel was never read in."), "index": says("")})
 
     told = {"status": "ready", "reasons": {"corpora": "travel was never read in."}}
@@ -87,7 +83,6 @@ async def test_a_corpus_that_was_never_read_is_told_and_keeps_nobody_from_others
 
 
 async def test_many_probes_cost_one_look() -> None:
-    """Anybody may ask as often as he likes."""
     looks, now = 0, 0.0
 
     async def check() -> str:
@@ -105,7 +100,6 @@ async def test_many_probes_cost_one_look() -> None:
 
 
 async def test_platforms_add_routes_whose_bodies_are_bounded(caplog: pytest.LogCaptureFixture) -> None:
-    """And each request is logged without what stood in its address."""
     caplog.set_level(logging.INFO, "bot.server.http_server")
 
     async def echo(request: Request) -> Response:
@@ -122,8 +116,7 @@ async def test_platforms_add_routes_whose_bodies_are_bounded(caplog: pytest.LogC
     assert "hunter22" not in caplog.text
 
 
-async def test_who_does_not_read_the_answers_is_given_up() -> None:
-    """Else a few who never read could keep the places of all others for good."""
+async def test_client_that_does_not_read_is_disconnected() -> None:
     given_up = asyncio.Event()
 
     async def flood(_: Request) -> Response:
@@ -149,7 +142,6 @@ async def test_who_does_not_read_the_answers_is_given_up() -> None:
     "sent", [b"", b"POST /slack/events HT", b"POST /slack/events HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf"]
 )
 async def test_requests_that_are_never_whole_are_given_up(sent: bytes, caplog: pytest.LogCaptureFixture) -> None:
-    """However slowly they go on coming; who sends whole ones may ask again and again, and wait for the answer."""
     begun, given_up = asyncio.Event(), asyncio.Event()
 
     async def echo(request: Request) -> Response:
@@ -178,7 +170,6 @@ async def test_requests_that_are_never_whole_are_given_up(sent: bytes, caplog: p
 
 
 async def test_however_many_connect_and_ask_nothing_others_are_answered() -> None:
-    """Of too many connections the one goes that waits longest, and not the one that asks."""
     app, limits = build_http_app({}, str), ConnectionLimits(connections=5)
     async with serve_http(ANYWHERE, app, limits=limits) as address, httpx.AsyncClient() as client, asyncio.timeout(60):
         assert (await client.get(address + "/healthz")).status_code == 200
@@ -192,14 +183,12 @@ async def test_however_many_connect_and_ask_nothing_others_are_answered() -> Non
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1"])
 async def test_the_address_can_be_asked(host: str) -> None:
-    """As it is told."""
     at = HttpSettings(host=host, port=0)
     async with serve_http(at, build_http_app({}, build_redactor([]))) as address, httpx.AsyncClient() as client:
         assert (await client.get(address + "/healthz")).status_code == 200
 
 
-def test_a_port_that_is_taken_is_told_in_one_line() -> None:
-    """With what to do."""
+def test_used_port_is_reported_in_one_line() -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         with pytest.raises(CannotListen, match=f"Another program listens at 127.0.0.1:{port}.") as caught:
@@ -207,8 +196,7 @@ def test_a_port_that_is_taken_is_told_in_one_line() -> None:
     assert "[http]" in caught.value.hint
 
 
-def test_an_address_of_another_machine_is_told_in_one_line() -> None:
-    """Nothing here can listen at it."""
+def test_foreign_listen_address_is_reported_in_one_line() -> None:
     with pytest.raises(
         CannotListen, match=r"Nothing can listen at 192\.0\.2\.1:80: it is not an address of this machine\.$"
     ):
@@ -216,7 +204,6 @@ def test_an_address_of_another_machine_is_told_in_one_line() -> None:
 
 
 @pytest.mark.parametrize("host", ["a" * 70, "x..y", "é" * 70])
-def test_what_is_no_host_is_told_in_our_words(host: str) -> None:
-    """Not in those of the library that tried."""
+def test_invalid_host_is_reported_plainly(host: str) -> None:
     with pytest.raises(CannotListen, match=r": (it is not a host name|this machine does not know the name)\.$"):
         bind_socket(host, 0)

@@ -31,8 +31,7 @@ async def store(tmp_path: Path):
         await found.lazy.flush()
 
 
-async def test_what_has_other_titles_is_embedded_when_nobody_asks(store: PassageStore) -> None:
-    """Each time it looks it goes on, and it knows when nothing is left."""
+async def test_documents_with_other_titles_are_embedded_when_idle(store: PassageStore) -> None:
     work = IdleEmbedding(store, busy=lambda: False, clock=lambda: store.activity.last + 60)
 
     assert await work.work()
@@ -43,7 +42,6 @@ async def test_what_has_other_titles_is_embedded_when_nobody_asks(store: Passage
 
 @pytest.mark.parametrize(("busy", "since"), [(True, 60), (False, 59)])
 async def test_it_waits_for_refreshes_and_for_who_asks(store: PassageStore, *, busy: bool, since: float) -> None:
-    """And then it has not finished."""
     work = IdleEmbedding(store, busy=lambda: busy, clock=lambda: store.activity.last + since)
 
     assert not work.idle()
@@ -51,8 +49,7 @@ async def test_it_waits_for_refreshes_and_for_who_asks(store: PassageStore, *, b
     assert store.embedder.calls == []
 
 
-async def test_what_is_full_is_left_alone(store: PassageStore) -> None:
-    """What is asked makes room for itself; what nobody asked for does not."""
+async def test_full_store_is_left_alone(store: PassageStore) -> None:
     full = replace(store, kept=0)
     work = IdleEmbedding(full, busy=lambda: False, clock=lambda: full.activity.last + 60)
 

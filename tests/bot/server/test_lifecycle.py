@@ -216,7 +216,6 @@ async def served(channel: Channel, *, signals: int = 1) -> None:
 
 
 async def test_events_stop_first_then_answers_are_finished_then_all_is_closed() -> None:
-    """And afterwards the home is free, with nothing waiting in it, and no turn open that a killed process left."""
     async with open_app(settings()) as app:
         await app.audit.append(LogEntry("left", EntryKind.TURN_OPENED, {"question": "?"}))
     channel = Channel(asks=3)
@@ -232,8 +231,7 @@ async def test_events_stop_first_then_answers_are_finished_then_all_is_closed() 
         assert (closed.body["failure"]["kind"], await app.audit.unfinished()) == ("interrupted", ())
 
 
-async def test_what_does_not_end_in_time_waits_for_the_next_start() -> None:
-    """A second signal shortens the time; the next server answers it, once."""
+async def test_unfinished_turn_waits_for_the_next_start() -> None:
     await served(Channel(slow=True), signals=2)
     async with open_app(settings()) as app:
         row = await app.queue.get(1)
@@ -246,7 +244,6 @@ async def test_what_does_not_end_in_time_waits_for_the_next_start() -> None:
 
 
 async def test_it_is_ready_when_its_platforms_are_and_serves_their_routes(heard: Log) -> None:
-    """Where it listens is told when all of it is there."""
     channel = Channel(ready="Slack does not answer.", asks=0)
     serving = asyncio.create_task(serve(settings(), {"slack": channel.open}))
     line = await heard.until("ready:")
@@ -264,8 +261,6 @@ async def test_it_is_ready_when_its_platforms_are_and_serves_their_routes(heard:
 
 
 async def test_a_platform_that_refuses_us_ends_it_and_leaves_nothing_open() -> None:
-    """What it says is what is told."""
-
     @asynccontextmanager
     async def refusing(app: App, desk: Desk) -> AsyncIterator[OpenedPlatform | None]:
         del app, desk
@@ -282,7 +277,6 @@ async def test_a_platform_that_refuses_us_ends_it_and_leaves_nothing_open() -> N
 
 
 async def test_a_platform_that_refuses_us_later_ends_it_where_no_other_is_served(heard: Log) -> None:
-    """The first of two is down, and the other served on; when both are, there is nothing left to serve."""
     slack, discord = Channel(asks=0), Channel(asks=0, name="discord")
     openers = {"slack": slack.open, "discord": discord.open, "absent": _absent}
     serving = asyncio.create_task(serve(settings(), openers))
@@ -296,7 +290,6 @@ async def test_a_platform_that_refuses_us_later_ends_it_where_no_other_is_served
 
 
 async def test_a_system_that_needs_a_model_is_not_ready_without() -> None:
-    """It is told by name; and so are corpora that were never read in."""
     channel = Channel(asks=0)
     reasons = dict[str, str]()
 
@@ -343,7 +336,6 @@ class Late:
 
 
 async def test_a_platform_that_is_away_at_the_start_takes_nothing_else_down(heard: Log) -> None:
-    """Commands and probes are answered meanwhile, readiness says why not, and one signal ends it."""
     late = Late(Channel(asks=0), failing=99)
     serving = asyncio.create_task(serve(settings(), {"slack": late.open}))
     line = await heard.until("ready:")
@@ -362,7 +354,6 @@ async def test_a_platform_that_is_away_at_the_start_takes_nothing_else_down(hear
 
 
 async def test_a_platform_that_answers_nothing_at_the_start_can_be_left(heard: Log) -> None:
-    """Nobody waits for it until it does."""
     late = Late(Channel(), silent=True)
     serving = asyncio.create_task(serve(settings(), {"slack": late.open}))
     async with asyncio.timeout(60):
@@ -374,8 +365,7 @@ async def test_a_platform_that_answers_nothing_at_the_start_can_be_left(heard: L
     assert heard.lines[-1][0] == "stopped"
 
 
-async def test_what_was_left_for_a_platform_is_answered_when_it_comes() -> None:
-    """However late: it is taken up then."""
+async def test_pending_questions_are_answered_once_their_platform_connects() -> None:
     await served(Channel(slow=True), signals=2)
     channel, slept = Channel(asks=0), list[float]()
     async with open_app(settings()) as app:
@@ -399,7 +389,6 @@ async def test_what_was_left_for_a_platform_is_answered_when_it_comes() -> None:
 
 
 async def test_a_platform_that_lacks_a_secret_ends_it_before_it_begins() -> None:
-    """As the doctor says it."""
     with pytest.raises(SettingsError, match="needs SLACK_APP_TOKEN"):
         await serve(settings(slack={"bot_token": "xoxb-x"}), {})
 
@@ -430,7 +419,6 @@ async def test_why_it_is_not_ready_is_logged_once_until_it_changes() -> None:
 
 
 async def test_a_database_that_is_gone_or_cannot_be_written_is_not_ready(tmp_path: Path) -> None:
-    """What is read is still there; what is asked could not be kept."""
     async with open_app(settings()) as app:
         database, file = build_readiness_checks(app, {})["database"], settings().home / "footnote.db"
         assert await database() == ""
@@ -466,8 +454,7 @@ async def test_an_index_that_cannot_be_searched_is_not_ready() -> None:
     assert "is damaged" in told[0]
 
 
-async def test_what_ends_ends_side_by_side() -> None:
-    """The times that it takes are not added up; what one raises is raised when all have ended."""
+async def test_blocks_exit_concurrently() -> None:
     waiting, happened = asyncio.Barrier(2), list[str]()
 
     @asynccontextmanager
@@ -504,7 +491,6 @@ async def test_a_command_waits_for_a_server_that_has_only_just_taken_the_home() 
 
 
 async def test_a_command_closes_turns_that_a_killed_one_left_open() -> None:
-    """Where no server is ever started, too."""
     async with open_app(settings()) as app:
         await app.audit.append(LogEntry("cut", EntryKind.TURN_OPENED, {"question": "?"}))
     await _opened()

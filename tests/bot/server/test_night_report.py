@@ -26,8 +26,7 @@ GOOD = NightReport(DUE, (READ,), {})
 BAD = NightReport(DUE, (READ, HELD), FAILED)
 
 
-def test_it_is_told_in_a_line_a_corpus() -> None:
-    """What was done, what could not be, and what to do."""
+def test_report_has_a_line_for_each_corpus() -> None:
     assert (BAD.outcome, GOOD.outcome) == ("failed", "done")
     assert list(BAD.lines()) == [
         "docs: 2 added, 1 changed, 1 removed, 1 could not be read, in 3 s",
@@ -36,8 +35,7 @@ def test_it_is_told_in_a_line_a_corpus() -> None:
     ]
 
 
-def test_the_admins_are_told_what_failed_and_what_was_held_back() -> None:
-    """Nothing where all went well; with a heartbeat one line more, each day."""
+def test_admins_are_notified_of_failures_and_held_back_removals() -> None:
     trouble = (
         "site: not brought up to date. example.com does not answer — Look whether it runs.",
         "wiki: brought up to date. 31 of 40 are gone. `--confirm-removal wiki` removes them.",
@@ -115,10 +113,9 @@ def test_a_platform_that_is_away_is_tried_again() -> None:
         ({"slack": _Channel(*(PlatformUnavailable("Away.") for _ in range(99)))}, "Away.", len(RETRY_SECONDS)),
     ],
 )
-def test_what_cannot_be_delivered_is_logged(
+def test_failed_delivery_is_logged(
     platforms: dict[str, Any], why: str, waited: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Line by line, with the reason; nothing is raised."""
     with caplog.at_level(logging.WARNING):
         assert len(_tell(BAD, platforms)) == waited
 
@@ -128,8 +125,6 @@ def test_what_cannot_be_delivered_is_logged(
 
 
 def test_a_server_that_stops_while_it_tries_logs_what_it_did_not_tell(caplog: pytest.LogCaptureFixture) -> None:
-    """It does not hold the server up."""
-
     async def run() -> None:
         waiting = asyncio.Event()
 

@@ -82,7 +82,6 @@ def test_every_source_is_read_in_for_the_night_that_was_due() -> None:
 
 
 def test_a_corpus_that_fails_takes_no_other_with_it(caplog: pytest.LogCaptureFixture) -> None:
-    """What a person can mend is told; what is a fault of the code is told and logged."""
     refused = _Refresh(one=RefreshRefused("The folder is empty.", hint="Look where it went."), two=KeyError("x"))
     with caplog.at_level(logging.ERROR):
         night = asyncio.run(refresh_every_source(_settings(), refused, DUE))
@@ -100,7 +99,6 @@ def test_a_corpus_that_fails_takes_no_other_with_it(caplog: pytest.LogCaptureFix
 def test_the_last_refresh_is_the_newest_of_what_has_a_source(
     times: tuple[datetime | None, ...], expected: datetime | None
 ) -> None:
-    """What was read in by hand says nothing of nights."""
     infos = [_info(name, at) for name, at in zip(("one", "two", "by-hand"), times, strict=True)]
 
     assert find_last_refresh(_settings(), infos) == expected
@@ -138,8 +136,7 @@ async def test_a_night_that_the_server_was_down_for_is_made_up_for(tmp_path: Pat
     assert await _worked(tmp_path / "b", NOW - timedelta(days=2), count=1) == [DUE]
 
 
-async def test_nothing_is_made_up_for_where_nothing_was_missed(tmp_path: Path) -> None:
-    """No night is set, the last one was worked, nothing was ever read in, or the clock was once wrong."""
+async def test_nights_on_time_are_not_repeated(tmp_path: Path) -> None:
     assert await _worked(tmp_path / "a", NOW - timedelta(days=9), nightly="") == []
     assert await _worked(tmp_path / "b", NOW - timedelta(days=9), before=DUE) == []
     assert await _worked(tmp_path / "c", None) == []
@@ -147,7 +144,6 @@ async def test_nothing_is_made_up_for_where_nothing_was_missed(tmp_path: Path) -
 
 
 async def test_whose_process_dies_in_the_night_has_it_taken_over(tmp_path: Path) -> None:
-    """When its lease has lapsed and not before; whoever waits meanwhile works it once."""
     clock, kept = Clock(NOW), list[NightReport | None]()
     with _history(tmp_path) as history:
         assert await history.nights.begin(DUE, NOW, "dead")
@@ -163,8 +159,7 @@ async def test_whose_process_dies_in_the_night_has_it_taken_over(tmp_path: Path)
     assert (row.owner, row.outcome) == ("alive", "done")
 
 
-async def test_who_loses_the_lease_stops_and_tells_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """As after its machine stood still for long: another process does the work by then."""
+async def test_lost_lease_stops_the_work_silently(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     clock, begun, stopped = Clock(NOW), asyncio.Event(), asyncio.Event()
 
     async def endless() -> NightReport:
@@ -188,8 +183,7 @@ async def test_who_loses_the_lease_stops_and_tells_nothing(tmp_path: Path, caplo
     assert "took the night over" in caplog.text
 
 
-async def test_who_lost_a_night_unawares_does_not_end_it_for_whoever_works_it_now(tmp_path: Path) -> None:
-    """Its lease lapsed while it stood still, and its work came to an end before it looked."""
+async def test_lost_night_is_not_ended_by_its_former_owner(tmp_path: Path) -> None:
     clock = Clock(NOW)
 
     async def stood_still() -> NightReport:
@@ -206,7 +200,7 @@ async def test_who_lost_a_night_unawares_does_not_end_it_for_whoever_works_it_no
         assert await history.leases.holder(NIGHT_LEASE, clock()) == "quick"
 
 
-async def test_who_is_stopped_in_the_night_gives_it_back(tmp_path: Path) -> None:
+async def test_stopped_server_gives_its_night_back(tmp_path: Path) -> None:
     """The next server makes up for it at once, without waiting for a lease to lapse."""
     clock, begun = Clock(NOW), asyncio.Event()
 
@@ -240,7 +234,6 @@ class _Stumbling(NightLog):
 async def test_a_database_that_is_away_when_the_night_comes_is_waited_for(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The night is worked as soon as it is back."""
     with open_database("", home=tmp_path) as database:
         watch = NightLease(_Stumbling(database), build_history(database).leases, "one", Clock(NOW), look_again=0.001)
         assert await asyncio.wait_for(watch.keep(DUE, _done), 60) == await _done()
@@ -253,7 +246,6 @@ async def test_a_database_that_is_away_when_the_night_comes_is_waited_for(
 async def test_nights_that_a_wrong_clock_brought_are_taken_back(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """They have not come yet; when they come they are worked."""
     clock = Clock(DUE + timedelta(days=300))
     with _history(tmp_path) as history:
         watch = _watch(history, "one", clock)
@@ -266,8 +258,7 @@ async def test_nights_that_a_wrong_clock_brought_are_taken_back(
     assert "1 recorded nightly refreshes are in the future" in caplog.text
 
 
-async def test_a_run_whose_process_is_gone_is_told_as_lost(tmp_path: Path) -> None:
-    """Once its lease has lapsed; until then it may be alive. One that is alive runs, however silent it is."""
+async def test_run_of_a_dead_process_is_shown_as_lost(tmp_path: Path) -> None:
     settings = Settings.model_validate({"home": tmp_path})
     with _history(tmp_path) as history:
         for corpus in ("killed", "alive"):

@@ -64,7 +64,6 @@ def build(database: Database, folder: Path, clock: Clock, channel: Channel, **re
 
 
 async def test_a_head_goes_outward_once_a_day(database: Database, tmp_path: Path) -> None:
-    """After a restart too; and again where nobody could be reached, the newest alone."""
     clock, channel = Clock(), Channel(away=True)
     create_key(tmp_path / "record.key")
     facts = {"heads_path": tmp_path / "away" / "heads.txt", "heads_channel": True}
@@ -99,7 +98,7 @@ async def test_a_process_leaves_it_to_the_one_that_does_it(database: Database, t
     assert (first.last, second.last) == (first.clock(), None)
 
 
-async def test_what_is_too_old_is_erased_each_day_and_no_key_is_needed_for_it(
+async def test_old_words_are_erased_daily_without_a_key(
     database: Database, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     clock, log = Clock(), AuditLog(database, Clock())
@@ -116,7 +115,6 @@ async def test_what_is_too_old_is_erased_each_day_and_no_key_is_needed_for_it(
 
 @pytest.mark.parametrize("status", [200, 500])
 async def test_a_head_is_posted_to_an_address(database: Database, tmp_path: Path, status: int) -> None:
-    """And stays to be given away until that answers well."""
     import asyncio
 
     from bot.server.http_server import serve_http
@@ -137,7 +135,7 @@ async def test_a_head_is_posted_to_an_address(database: Database, tmp_path: Path
     assert list(upkeep.pending) == ([] if status == 200 else ["address"])
 
 
-async def test_what_cannot_be_written_is_tried_again(database: Database, tmp_path: Path) -> None:
+async def test_failed_write_is_retried(database: Database, tmp_path: Path) -> None:
     create_key(tmp_path / "record.key")
     (tmp_path / "file").write_text("no folder")
     upkeep = build(database, tmp_path, Clock(), Channel(), heads_path=tmp_path / "file" / "heads.txt")

@@ -28,7 +28,6 @@ def write(path: Path, scope: frozenset[str], more: str = "") -> None:
 
 
 async def test_settings_change_under_load_by_signal_and_by_command(here: Path) -> None:
-    """No question is lost or answered twice, each keeps to the scope in force, and a wrong file is refused."""
     file, scopes = here / "footnote.toml", [frozenset[str]()]
     write(file, scopes[0])
     for name in CORPORA:

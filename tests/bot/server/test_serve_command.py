@@ -46,7 +46,6 @@ def lines(result: Result) -> tuple[list[dict[str, Any]], list[str]]:
 
 
 def test_a_server_that_is_stopped_exits_with_0() -> None:
-    """Its log names no secret."""
     result = run(None)
     logged, said = lines(result)
 
@@ -64,8 +63,7 @@ def test_a_server_that_is_stopped_exits_with_0() -> None:
         ),
     ],
 )
-def test_what_a_person_can_mend_is_one_plain_line(error: Exception, line: str) -> None:
-    """And nothing more is logged of it."""
+def test_reportable_error_is_one_plain_line(error: Exception, line: str) -> None:
     result = run(error)
     logged, said = lines(result)
 
@@ -74,7 +72,6 @@ def test_what_a_person_can_mend_is_one_plain_line(error: Exception, line: str) -
 
 @pytest.mark.parametrize("options", [[], ["--debug"]])
 def test_a_fault_of_the_code_is_logged_with_where_it_came_from(options: list[str]) -> None:
-    """Without secrets, however much is shown."""
     result = run(ZeroDivisionError(f"by {SECRET}"), *options)
     logged, said = lines(result)
 
@@ -84,9 +81,7 @@ def test_a_fault_of_the_code_is_logged_with_where_it_came_from(options: list[str
     assert SECRET not in result.stderr
 
 
-def test_what_is_logged_follows_changed_settings_but_for_debug() -> None:
-    """A level that is set while it serves holds at once."""
-
+def test_log_level_follows_changed_settings_but_for_debug() -> None:
     async def serve(live: LiveSettings, read: Callable[[], Settings]) -> None:
         del read
         live.take(live.current.model_copy(update={"log": LogSettings(level="error")}))

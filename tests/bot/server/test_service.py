@@ -43,7 +43,7 @@ async def test_how_much_is_embedded_follows_the_command_and_else_the_settings_in
     assert modes == [DenseMode.EAGER, DenseMode.LAZY, DenseMode.OFF, DenseMode.OFF]
 
 
-async def test_what_is_loaded_ahead_is_frozen_and_a_wrong_model_is_left_to_the_first_call(tmp_path: Path) -> None:
+async def test_load_ahead_freezes_objects_and_ignores_a_wrong_model(tmp_path: Path) -> None:
     settings = Settings.model_validate({"home": tmp_path, "model": {"name": "m"}})
     pattern, thresholds = lazy_compile("[a-z]+"), gc.get_threshold()
     try:

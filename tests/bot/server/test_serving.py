@@ -59,7 +59,6 @@ def last_turn() -> Mapping[str, Any]:
 
 
 def test_all_commands_work_beside_it_and_say_what_they_say_without_it(model: socket.socket) -> None:
-    """Reading in, asking, searching, checking, talking, looking at the record; then it stops in order."""
     del model
     pages = {"FOOTNOTE_PAGES__ENABLED": "true", "FOOTNOTE_PAGES__PORT": "0"}
     with hearing("notify") as states, serving(NOTIFY_SOCKET="notify", **pages) as server:
@@ -110,8 +109,7 @@ def test_all_commands_work_beside_it_and_say_what_they_say_without_it(model: soc
         assert (before.exit_code, before.stdout, before.stderr) == (1, after.stdout, after.stderr)
 
 
-def test_ctrl_c_stops_the_turn_there_and_a_killed_server_is_told_in_one_line(model: socket.socket) -> None:
-    """The one is on record as cancelled; after the other, the next command opens the home by itself."""
+def test_ctrl_c_stops_the_turn_and_a_killed_server_is_reported(model: socket.socket) -> None:
     with serving() as server:
         told("ingest", "folder", "docs", "--corpus", "docs")
         with process("ask", QUESTION, "--system", "wikichat") as asking:
@@ -141,7 +139,7 @@ def test_ctrl_c_stops_the_turn_there_and_a_killed_server_is_told_in_one_line(mod
     assert told("ask", QUESTION)["status"] == "answered"
 
 
-def test_what_keeps_it_from_serving_is_one_plain_line(model: socket.socket) -> None:
+def test_startup_fault_is_one_plain_line(model: socket.socket) -> None:
     """On stderr, with exit status 1 and nothing left behind."""
     port = model.getsockname()[1]
     Path("footnote.toml").write_text(f"[http]\nport = {port}\n")

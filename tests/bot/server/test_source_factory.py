@@ -65,7 +65,6 @@ def test_a_site_is_read_by_rules_and_its_token_is_no_setting(tmp_path):
     [("small.xml.bz2", 1_000, False), ("large.xml.bz2", 100_000_000, True), ("short.xml", 100_000_000, False)],
 )
 def test_a_dump_whose_passages_would_take_hours_to_embed_is_large(tmp_path, name, size, large):
-    """By its packed size; what a mirror will give may be."""
     with (tmp_path / name).open("wb") as file:
         file.truncate(size)
 

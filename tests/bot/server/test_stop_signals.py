@@ -9,7 +9,6 @@ from bot.server.lifecycle import StopRequest, handle_reload_signals, handle_stop
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 async def test_the_first_signal_asks_and_the_second_hurries(number: signal.Signals) -> None:
-    """Further ones say nothing new, and none cancels anything."""
     with handle_stop_signals() as stopping:
         assert not stopping.asked.is_set()
         signal.raise_signal(number)
@@ -21,7 +20,6 @@ async def test_the_first_signal_asks_and_the_second_hurries(number: signal.Signa
 
 
 async def test_afterwards_signals_are_heard_as_before() -> None:
-    """By whoever heard them."""
     before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
     with handle_stop_signals():
         pass
@@ -32,7 +30,6 @@ async def test_afterwards_signals_are_heard_as_before() -> None:
 
 @pytest.mark.parametrize("terminals", [(False, False), (True, True), (True, False)])
 async def test_a_hangup_reloads_but_stops_what_lost_its_terminal(terminals: tuple[bool, ...]) -> None:
-    """As when somebody closes the window in which it runs."""
     stopping, there = StopRequest(), iter(terminals)
     with handle_reload_signals(stopping, lambda: next(there, False)) as asked:
         signal.raise_signal(signal.SIGHUP)

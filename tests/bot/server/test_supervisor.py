@@ -7,8 +7,7 @@ import warnings
 from bot.desk.supervisor import TaskSupervisor
 
 
-async def test_what_is_cancelled_before_it_began_leaves_nothing_unawaited() -> None:
-    """The end may come between a task's making and its first step."""
+async def test_cancelled_task_leaves_nothing_unawaited() -> None:
     tasks, began = TaskSupervisor(), list[str]()
 
     async def work() -> None:

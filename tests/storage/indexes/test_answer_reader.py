@@ -58,7 +58,7 @@ def test_any_text_is_read_and_long_passages_to_their_end(reader: AnswerReader) -
 
 
 @pytest.mark.parametrize("content", [None, b"", b"no weights"])
-def test_absent_and_damaged_weights_are_told(tmp_path: Path, content: bytes | None) -> None:
+def test_missing_and_damaged_weights_are_reported(tmp_path: Path, content: bytes | None) -> None:
     path = tmp_path / "reader.onnx"
     if content is not None:
         path.write_bytes(content)

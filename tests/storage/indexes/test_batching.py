@@ -9,7 +9,6 @@ from storage.indexes.minilm import batch_by_length, pad_rows
 
 @given(st.lists(st.integers(1, 256)), st.integers(1, 2048))
 def test_every_text_is_in_one_batch(lengths: list[int], tokens: int) -> None:
-    """No text is lost and none is embedded twice."""
     found = [int(place) for batch in batch_by_length(lengths, tokens) for place in batch]
 
     assert sorted(found) == list(range(len(lengths)))
@@ -17,7 +16,6 @@ def test_every_text_is_in_one_batch(lengths: list[int], tokens: int) -> None:
 
 @given(st.lists(st.integers(1, 256)), st.integers(1, 2048))
 def test_a_batch_keeps_to_its_tokens(lengths: list[int], tokens: int) -> None:
-    """With its padding a batch is never larger than asked for, unless one text alone is."""
     for batch in batch_by_length(lengths, tokens):
         assert len(batch) == 1 or max(lengths[place] for place in batch) * len(batch) <= tokens
 
@@ -30,7 +28,6 @@ def test_the_longest_come_first_and_like_lengths_together() -> None:
 
 
 def test_short_rows_are_filled_with_zeros() -> None:
-    """The array is as wide as the longest row; each row's own length is told beside it."""
     ids, lengths = pad_rows([[5, 6, 7], [8]])
 
     assert ids.tolist() == [[5, 6, 7], [8, 0, 0]]

@@ -68,7 +68,6 @@ def lengths(vectors: Sequence[Any]) -> Any:
 
 
 def test_its_vectors_are_of_length_one() -> None:
-    """The function's own lengths do not matter; how many numbers a vector has is found by asking."""
     embedder = open_chroma_embedder("letters", {}, known=KNOWN)
 
     vectors = embedder.embed(["abc", "aaa"])
@@ -80,7 +79,6 @@ def test_its_vectors_are_of_length_one() -> None:
 
 
 def test_blank_texts_are_not_sent() -> None:
-    """Services refuse them; their vectors are zeros, and every other text keeps its place."""
     made = Letters()
     embedder = open_chroma_embedder("letters", {}, known={"letters": lambda: made})
 
@@ -91,7 +89,6 @@ def test_blank_texts_are_not_sent() -> None:
 
 
 def test_many_texts_go_in_several_calls_and_long_ones_are_cut() -> None:
-    """Services limit both."""
     made = Letters()
     embedder = open_chroma_embedder("letters", {}, known={"letters": lambda: made})
 
@@ -103,12 +100,10 @@ def test_many_texts_go_in_several_calls_and_long_ones_are_cut() -> None:
 
 
 def test_no_texts_give_no_vectors() -> None:
-    """Nothing is asked."""
     assert open_chroma_embedder("letters", {}, known=KNOWN).embed([]).shape == (0, 3)
 
 
 def test_a_name_changes_with_the_options_but_not_with_the_key() -> None:
-    """Another model makes other vectors; a new key does not."""
     first = open_chroma_embedder("letters", {"model_name": "a", "api_key": "key-one-1"}, known=KNOWN).name
     same = open_chroma_embedder("letters", {"model_name": "a", "api_key": "key-two-2"}, known=KNOWN).name
     other = open_chroma_embedder("letters", {"model_name": "b", "api_key": "key-one-1"}, known=KNOWN).name
@@ -119,15 +114,13 @@ def test_a_name_changes_with_the_options_but_not_with_the_key() -> None:
 
 
 def test_an_unknown_name_is_answered_with_the_nearest() -> None:
-    """A slip of the pen is mended at once."""
     with pytest.raises(EmbeddingUnavailable, match='no embedding function "leters"') as caught:
         open_chroma_embedder("leters", {}, known=KNOWN)
 
     assert "letters" in caught.value.hint
 
 
-def test_a_failing_service_is_told_in_one_line_without_its_key() -> None:
-    """Neither the key, nor the password in an address, nor a second line; the cause is not chained for a traceback."""
+def test_failing_service_is_reported_in_one_line_without_its_key() -> None:
     options = {"api_key": "hunter2-hunter2", "url": "https://me:open-sesame@api.example/v1"}
     embedder = open_chroma_embedder("failing", options, known=KNOWN)
 
@@ -148,13 +141,11 @@ def test_senseless_vectors_are_refused(function: str, cause: str) -> None:
 
 
 def test_a_function_that_cannot_be_made_says_why() -> None:
-    """As Chroma's say which package or key is missing."""
     with pytest.raises(EmbeddingUnavailable, match=r"package is not installed \(\[hidden\]\)"):
         open_chroma_embedder("refusing", {"api_key": "hunter2-hunter2"}, known=KNOWN)
 
 
 def test_an_unknown_option_is_answered_with_the_known_ones() -> None:
-    """Which options there are is up to the function."""
     with pytest.raises(EmbeddingUnavailable, match="modelname") as caught:
         open_chroma_embedder("letters", {"modelname": "a"}, known=KNOWN)
 
@@ -162,7 +153,6 @@ def test_an_unknown_option_is_answered_with_the_known_ones() -> None:
 
 
 def test_chromas_own_functions_are_known() -> None:
-    """By their names in Chroma; a name beside them is answered with the nearest."""
     with pytest.raises(EmbeddingUnavailable) as caught:
         open_chroma_embedder("opnai", {})
 
@@ -170,5 +160,4 @@ def test_chromas_own_functions_are_known() -> None:
 
 
 def test_it_claims_to_know_every_script() -> None:
-    """We cannot tell what a foreign model was trained on."""
     assert open_chroma_embedder("letters", {}, known=KNOWN).knows("Сколько?") == 1

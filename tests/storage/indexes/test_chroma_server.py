@@ -70,8 +70,7 @@ def serving(
         ((502, "bad gateway of tok-1"), "tok-1", "answers as no Chroma"),
     ],
 )
-def test_a_server_that_does_not_fit_is_told_plainly(reply: Reply, token: str, said: str) -> None:
-    """And the token is not shown."""
+def test_unsuitable_server_is_reported(reply: Reply, token: str, said: str) -> None:
     with serving(lambda *_: reply) as url, pytest.raises(StorageError, match=said) as caught:
         connect_chroma(ChromaServer(url, token=token))
 
@@ -83,13 +82,11 @@ def test_a_server_that_does_not_fit_is_told_plainly(reply: Reply, token: str, sa
     ("scheme", "sent"), [("x-chroma-token", {"x-chroma-token": "t"}), ("bearer", {"Authorization": "Bearer t"})]
 )
 def test_a_token_is_sent_as_the_server_wants_it(scheme, sent):
-    """Cloud has a header of its own, most proxies the usual one."""
     assert ChromaServer("http://x", token="t", scheme=scheme).headers == sent
     assert ChromaServer("http://x", scheme=scheme).headers == {}
 
 
 def test_a_server_that_is_not_there_and_one_that_is_silent_are_given_up():
-    """No thread waits for good."""
     go_on = threading.Event()
     with serving(lambda *_: (go_on.wait(60), (200, "1"))[1]) as url:
         with pytest.raises(StorageError, match="does not answer"):
@@ -99,8 +96,7 @@ def test_a_server_that_is_not_there_and_one_that_is_silent_are_given_up():
         connect_chroma(ChromaServer(url))
 
 
-def test_a_file_that_holds_no_certificates_is_told(tmp_path: Path) -> None:
-    """By its name."""
+def test_file_without_certificates_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match=r"none\.pem cannot be read"):
         connect_chroma(ChromaServer("https://127.0.0.1:9", ca_file=tmp_path / "none.pem"))
 
@@ -157,7 +153,6 @@ def cloud(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ChromaServ
 
 
 def test_cloud_is_used_whole(cloud: ChromaServer) -> None:
-    """By token and certificate, in the database that the token is for, and within its quotas."""
     probe_chroma(cloud)
     ids = [f"{number:04}" for number in range(MOST * 2 + 1)]
     passages = [Passage(id_, "c", "d", "", id_, 0, id_) for id_ in ids]
@@ -170,6 +165,6 @@ def test_cloud_is_used_whole(cloud: ChromaServer) -> None:
         assert index.count("c") == 0
 
 
-def test_who_signed_the_certificate_must_be_known(cloud: ChromaServer) -> None:
+def test_unknown_certificate_authority_is_refused(cloud: ChromaServer) -> None:
     with pytest.raises(StorageError, match="does not answer"):
         connect_chroma(ChromaServer(cloud.url, token=cloud.token))

@@ -7,7 +7,6 @@ from storage.indexes.embedding import open_embedder
 
 
 def test_minilm_is_opened_by_its_name() -> None:
-    """It needs nothing else."""
     assert open_embedder("minilm", {}).dimensions == 384
 
 
@@ -18,6 +17,5 @@ def test_minilm_takes_no_options() -> None:
 
 
 def test_any_other_name_is_chromas() -> None:
-    """The package that a function of Chroma's needs is named when it is missing."""
     with pytest.raises(EmbeddingUnavailable, match="cohere python package is not installed"):
         open_embedder("cohere", {})

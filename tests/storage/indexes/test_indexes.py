@@ -114,7 +114,6 @@ def opened(request, tmp_path):
 
 
 def test_the_passage_that_shares_most_words_is_found_first(opened):
-    """Both indexes rank by likeness."""
     index = opened()
     index.write([row("leave", "Everyone has 30 days of leave."), row("lunch", "Lunch is served at noon.")])
 
@@ -124,7 +123,6 @@ def test_the_passage_that_shares_most_words_is_found_first(opened):
 
 
 def test_writing_twice_changes_nothing_and_an_edit_replaces(opened):
-    """A passage stands under its id once."""
     index = opened()
     index.write([row("leave", "Everyone has 30 days of leave.")])
     index.write([row("leave", "Everyone has 30 days of leave.")])
@@ -134,8 +132,7 @@ def test_writing_twice_changes_nothing_and_an_edit_replaces(opened):
     assert set(index.search("holidays", ["handbook"], 5)) == {"leave"}
 
 
-def test_what_was_deleted_is_not_found(opened):
-    """Deleting an unknown id is no error."""
+def test_deleted_passages_are_not_found(opened):
     index = opened()
     index.write([row("leave", "Everyone has 30 days of leave."), row("lunch", "Lunch is served at noon.")])
     index.delete(["leave", "never-there"])
@@ -145,7 +142,6 @@ def test_what_was_deleted_is_not_found(opened):
 
 
 def test_only_the_corpora_asked_for_are_searched(opened):
-    """Scope is part of the query."""
     index = opened()
     index.write([row("ours", "The vault opens at nine."), row("theirs", "The vault opens at ten.", corpus="secret")])
 
@@ -155,14 +151,12 @@ def test_only_the_corpora_asked_for_are_searched(opened):
 
 
 def test_an_index_that_is_opened_again_holds_what_it_held(opened):
-    """Nothing waits in memory."""
     opened().write([row("leave", "Everyone has 30 days of leave.")])
 
     assert opened().contents() == {"leave"}
 
 
 def test_a_corpus_of_thousands_is_listed_whole(opened):
-    """Listing pages through."""
     index = opened()
     if isinstance(index, Dense):
         passages = [row(str(n), "")[1] for n in range(5_001)]
@@ -174,7 +168,6 @@ def test_a_corpus_of_thousands_is_listed_whole(opened):
 
 
 def test_a_lexical_index_of_another_version_says_so(tmp_path):
-    """It is never searched by mistake."""
     LexicalIndex(tmp_path).close()
     (tmp_path / "stamp.json").write_text('{"schema": -1, "languages": []}')
 
@@ -183,7 +176,6 @@ def test_a_lexical_index_of_another_version_says_so(tmp_path):
 
 
 def test_a_damaged_lexical_index_says_so(tmp_path):
-    """The hint names the command that makes it again."""
     LexicalIndex(tmp_path).close()
     (tmp_path / "meta.json").write_text("{")
 
@@ -194,7 +186,6 @@ def test_a_damaged_lexical_index_says_so(tmp_path):
 
 
 def test_a_lexical_index_over_which_tantivy_panics_says_so(tmp_path):
-    """It can be opened and counted all the same."""
     damage_postings(tmp_path, "handbook", "the bell rings")
     with closing(LexicalIndex(tmp_path)) as index:
         assert index.count() == 300
@@ -206,7 +197,6 @@ def test_a_lexical_index_over_which_tantivy_panics_says_so(tmp_path):
 
 
 def test_a_lexical_index_notices_a_file_that_is_not_as_it_was_written(tmp_path):
-    """Whichever it is, and wherever it was changed; what is too much to read is not read."""
     face, unharmed = Lexical(tmp_path), []
     index = face.index
     face.write([row(f"{number}", f"The bell {number} rings.") for number in range(50)])
@@ -226,7 +216,6 @@ def test_a_lexical_index_notices_a_file_that_is_not_as_it_was_written(tmp_path):
 
 
 def test_a_word_is_sought_in_the_form_of_every_language_indexed(tmp_path):
-    """A question too short to tell its language still meets German stems."""
     index = Lexical(tmp_path)
     index.write([row("urlaub", "Die Versicherungen zahlen jedes Jahr.", language="de")])
 
@@ -234,8 +223,7 @@ def test_a_word_is_sought_in_the_form_of_every_language_indexed(tmp_path):
     index.close()
 
 
-def test_where_languages_cut_a_word_differently_the_first_decides():
-    """One group a term."""
+def test_first_language_decides_a_words_stem():
     assert all(isinstance(group, tuple) for group in expand_term_forms("houses", ["en", "de"]))
     assert expand_term_forms("houses", ["en"])[0][0] == expand_term_forms("house", ["en"])[0][0]
 
@@ -250,7 +238,6 @@ def test_where_languages_cut_a_word_differently_the_first_decides():
     ],
 )
 def test_a_dense_index_knows_whether_it_serves(tmp_path, expected, embedder, reason):
-    """Missing vectors and other embedders are noticed before anything is searched."""
     first = Dense(tmp_path)
     first.write([row("leave", "Everyone has 30 days of leave.")])
     first.close()
@@ -278,7 +265,6 @@ def test_a_damaged_dense_index_says_so_and_is_made_again_in_the_same_process(tmp
 
 
 def test_a_write_that_was_cut_short_is_done_again_without_a_trace(tmp_path):
-    """It may have been committed and not be known to be: each version stands there once."""
     versions = [index_version(StoredVersion(n, *_only(row(f"{n}", f"The bell {n} rings.")))) for n in (1, 2, 3)]
     with closing(LexicalIndex(tmp_path)) as index:
         index.follow(versions, [], 3)
@@ -298,7 +284,6 @@ def _only(of):
 
 
 def test_an_index_that_is_made_again_takes_the_place_of_the_old_one_when_it_is_whole(tmp_path):
-    """Until then the old one serves; cut short, the new one goes on where it was."""
     folder = tmp_path / "lexical"
     with closing(LexicalIndex(folder)) as index:
         index.follow([index_version(StoredVersion(1, *_only(row("old", "Old bell."))))], [], 1)
@@ -321,8 +306,7 @@ def test_an_index_that_is_made_again_takes_the_place_of_the_old_one_when_it_is_w
 
 
 @pytest.mark.parametrize(("large", "small"), [(60, 5), (60, 59), (60, 0), (3, 200)])
-def test_where_the_scope_is_most_of_the_index_the_same_is_found(tmp_path, large, small):
-    """What is out of scope is left out afterwards, or the search made again where it crowds out what is in it."""
+def test_broad_scope_finds_the_same(tmp_path, large, small):
     texts = [f"The bell {'rings ' * (n % 7)} at {n}." for n in range(large)]
     others = ["The bell rings rings rings rings rings rings rings."] * small
     with closing(LexicalIndex(tmp_path)) as index:

@@ -7,7 +7,6 @@ from storage.indexes.embedding import LazyReader, load_token_states
 
 
 async def test_the_model_is_made_at_the_first_reading_and_not_before() -> None:
-    """Several who come first at once wait for one model."""
     with ThreadPool("states", threads=2) as worker:
         loaded: list[int] = []
         states = LazyReader(lambda: loaded.append(1) or load_token_states(), worker)

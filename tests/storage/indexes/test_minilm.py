@@ -70,7 +70,6 @@ def by_hand(tensors: Mapping[str, NDArray[np.float32]], ids: list[int]) -> Array
 
 
 def test_vectors_are_those_of_a_forward_pass_by_hand(minilm: MiniLM) -> None:
-    """The graph computes what BERT's description says, to four digits, for every text of a padded batch."""
     tensors = load_file(find_model_folder() / WEIGHTS)
     tokenizer = Tokenizer.from_file(str(find_model_folder() / TOKENIZER))
     tokenizer.no_padding()
@@ -80,15 +79,13 @@ def test_vectors_are_those_of_a_forward_pass_by_hand(minilm: MiniLM) -> None:
     np.testing.assert_allclose(minilm.embed(TEXTS), expected, atol=1e-4)
 
 
-def test_vectors_stand_in_the_order_of_their_texts(minilm: MiniLM) -> None:
-    """Sorting by length stays inside."""
+def test_vectors_have_the_order_of_their_texts(minilm: MiniLM) -> None:
     expected = [minilm.embed([text])[0] for text in TEXTS]
 
     np.testing.assert_allclose(minilm.embed(TEXTS), expected, atol=1e-5)
 
 
 def test_vectors_are_single_precision_rows_of_length_one(minilm: MiniLM) -> None:
-    """Also for a text without words."""
     vectors = minilm.embed(["", " ", "\x00", "A word."])
 
     assert vectors.dtype == np.float32
@@ -97,7 +94,6 @@ def test_vectors_are_single_precision_rows_of_length_one(minilm: MiniLM) -> None
 
 
 def test_eight_bits_give_nearly_the_same_vectors(minilm: MiniLM, rounded: MiniLM) -> None:
-    """And each is that of its text alone, to the last digit, so that it does not matter what is embedded with it."""
     vectors = rounded.embed(TEXTS)
 
     assert (vectors * minilm.embed(TEXTS)).sum(axis=1).min() > 0.97
@@ -114,14 +110,12 @@ def test_processors_without_products_of_bytes_have_a_bit_less(minilm: MiniLM) ->
 
 
 def test_no_texts_give_no_vectors(minilm: MiniLM) -> None:
-    """An empty list is not an error."""
     assert minilm.embed([]).shape == (0, minilm.dimensions)
 
 
 @given(texts=st.lists(st.text(max_size=80), min_size=1, max_size=8), polite=st.booleans())
 @settings(max_examples=sample(30), deadline=None)
 def test_company_does_not_change_a_vector(minilm: MiniLM, texts: list[str], *, polite: bool) -> None:
-    """Whatever is embedded beside a text, its vector is the one it has alone."""
     alone = np.array([minilm.embed([text])[0] for text in texts])
 
     assert (minilm.embed(texts, polite=polite) * alone).sum(axis=1).min() > 0.99999
@@ -134,12 +128,10 @@ def test_a_huge_text_is_read_as_far_as_the_model_reads(minilm: MiniLM, text: str
 
 
 def test_half_a_character_is_embedded(minilm: MiniLM) -> None:
-    """JSON can carry a lone surrogate, which no file can."""
     assert np.isfinite(minilm.embed(["\ud83d and more"])).all()
 
 
 def test_threads_may_embed_at_once(minilm: MiniLM) -> None:
-    """One model serves the refresh and the questions."""
     expected = minilm.embed(TEXTS)
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda _: minilm.embed(TEXTS), range(8)))
@@ -148,7 +140,6 @@ def test_threads_may_embed_at_once(minilm: MiniLM) -> None:
 
 
 def test_like_meanings_lie_near_each_other(minilm: MiniLM) -> None:
-    """The point of it all."""
     question, answer, other = minilm.embed(
         ["How much holiday do I get?", "Everyone has 28 days of paid leave.", "The printer is on the second floor."]
     )
@@ -157,13 +148,11 @@ def test_like_meanings_lie_near_each_other(minilm: MiniLM) -> None:
 
 
 def test_it_knows_latin_script(minilm: MiniLM) -> None:
-    """Retrieval weighs its vectors by this."""
     assert minilm.knows("How much?") == 1
     assert minilm.knows("Сколько?") == 0
 
 
 def test_its_name_says_which_weights(minilm: MiniLM, rounded: MiniLM) -> None:
-    """Other weights make the indexes stale; the same, rounded, do not."""
     assert minilm.name == "all-MiniLM-L6-v2/53aa51172d14"
     assert rounded.name == "all-MiniLM-L6-v2-int8/53aa51172d14"
     assert are_comparable(rounded.name, minilm.name)

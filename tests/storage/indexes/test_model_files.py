@@ -19,12 +19,10 @@ def linked_model(folder: Path) -> Path:
 
 
 def test_the_packaged_files_are_the_published_ones() -> None:
-    """What the lock installs passes the check."""
     check_model(find_model_folder())
 
 
 def test_a_package_that_is_missing_is_named_with_what_to_do() -> None:
-    """One line, and the command that mends it."""
     with pytest.raises(EmbeddingUnavailable, match="not installed: no package no_such_model") as caught:
         find_model_folder("no_such_model")
 
@@ -43,13 +41,11 @@ def test_a_damaged_file_is_refused(tmp_path: Path, name: str) -> None:
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    """The path and the system's reason, in one line."""
     with pytest.raises(EmbeddingUnavailable, match=f"{WEIGHTS}: No such file or directory"):
         open_minilm(tmp_path)
 
 
 def test_an_unreadable_file_is_named(tmp_path: Path) -> None:
-    """Here a folder stands in its place; the system's reason is told."""
     folder = linked_model(tmp_path)
     (folder / TOKENIZER).unlink()
     (folder / TOKENIZER).mkdir()
@@ -58,7 +54,7 @@ def test_an_unreadable_file_is_named(tmp_path: Path) -> None:
         open_minilm(folder)
 
 
-def test_onnxruntime_tells_nobody_of_this_process(tmp_path: Path) -> None:
+def test_onnxruntime_sends_no_telemetry(tmp_path: Path) -> None:
     """It would keep an id of the machine and what is to be sent in the user's folder."""
     command = [sys.executable, "-c", "import storage.indexes.minilm"]
     subprocess.run(command, check=True, env={"HOME": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)})

@@ -7,13 +7,11 @@ from storage.indexes.embedding import collect_secrets, hide_secrets, is_secret
 
 @pytest.mark.parametrize("name", ["api_key", "OPENAI_API_KEY", "auth_token", "password", "default_headers"])
 def test_names_of_secrets(name: str) -> None:
-    """Keys, tokens, passwords, and headers, which carry them."""
     assert is_secret(name)
 
 
 @pytest.mark.parametrize("name", ["model_name", "max_tokens", "keyboard", "url"])
 def test_names_of_what_is_open(name: str) -> None:
-    """A word that merely begins like one is none."""
     assert not is_secret(name)
 
 
@@ -28,10 +26,8 @@ def test_secrets_are_found_in_depth_but_not_the_names_of_variables() -> None:
 
 
 def test_a_secret_within_a_secret_leaves_nothing_behind() -> None:
-    """The longer one goes first."""
     assert hide_secrets("got abcdefgh", {"abcdef", "abcdefgh"}) == "got [hidden]"
 
 
 def test_a_key_half_shown_is_hidden() -> None:
-    """As OpenAI's error quotes it."""
     assert hide_secrets("Incorrect API key provided: sk-proj-****abcd.", ()) == "Incorrect API key provided: [hidden]."

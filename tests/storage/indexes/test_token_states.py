@@ -31,7 +31,6 @@ def test_each_token_has_a_state_at_each_height(reader: TokenStateReader) -> None
 
 
 def test_they_are_near_what_the_model_says_in_full(reader: TokenStateReader) -> None:
-    """The mean of a text's states is the vector that the embedder gives, but for eight bits' rounding."""
     exact = open_minilm().embed(SENTENCES[:2])
     means = [found.mean for found in reader.read(SENTENCES[:2])]
 
@@ -39,7 +38,6 @@ def test_they_are_near_what_the_model_says_in_full(reader: TokenStateReader) -> 
 
 
 def test_texts_that_are_read_together_do_not_see_each_other(reader: TokenStateReader) -> None:
-    """Beside others a text has the states that it has alone, but for eight bits' rounding."""
     (alone,) = reader.read(["The gate is closed."])
     together = reader.read(["The harbour master went home early.", "The gate is closed.", "Ein Hund bellte."])[1]
 

@@ -27,7 +27,6 @@ class Counting:
 
 @given(st.lists(st.lists(st.sampled_from(["a", "b", "cc", "dd", "eee", "gggg"]), min_size=1, max_size=6), max_size=8))
 def test_vectors_are_those_of_the_embedder(rounds: list[list[str]]) -> None:
-    """In their order, also of texts that come twice; of one round none is asked for twice."""
     counting = Counting()
     memory: Any = VectorMemory(counting, MOST)  # type: ignore[arg-type]
     for texts in rounds:
@@ -38,8 +37,7 @@ def test_vectors_are_those_of_the_embedder(rounds: list[list[str]]) -> None:
         assert len(memory._vectors) <= MOST
 
 
-def test_what_comes_again_is_not_embedded_again() -> None:
-    """As long as not too much came in between: then what was asked for longest ago is forgotten."""
+def test_repeated_text_is_embedded_once() -> None:
     counting = Counting()
     memory = VectorMemory(counting, MOST)  # type: ignore[arg-type]
     for texts in (["a", "b"], ["b", "a", "c"], ["d", "e"], ["a"], ["b"]):

@@ -52,19 +52,16 @@ QUESTIONS = [
 
 @pytest.mark.parametrize(("language", "question"), QUESTIONS)
 def test_short_questions(language: str, question: str) -> None:
-    """A short question with its function words is enough."""
     assert detect_language(question) == language
 
 
 @pytest.mark.parametrize("text", ["", "   ", "12345", "😀👍", "Michael Jackson", "La La Land", "PostgreSQL", "?!"])
 def test_unsure(text: str) -> None:
-    """Names, numbers and pictures have no language."""
     assert detect_language(text) == ""
 
 
 @given(st.text())
 def test_any_text_has_a_code_or_none(text: str) -> None:
-    """The answer is a code of two letters or empty, for any text."""
     found = detect_language(text)
 
     assert found == "" or (len(found) == 2 and found.isalpha() and found.islower())

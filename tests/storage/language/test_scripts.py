@@ -30,19 +30,16 @@ SCRIPTS = {
 
 @pytest.mark.parametrize(("text", "script"), SCRIPTS.items())
 def test_script_of_letters_and_marks(text: str, script: str) -> None:
-    """Every letter and mark of a word has the word's script."""
     assert {script} == {script_of(char) for char in text}
 
 
 @pytest.mark.parametrize("char", list(" 1.,!€。「😀\n_"))
-def test_what_is_no_letter_has_no_script(char: str) -> None:
-    """Digits, punctuation, spaces and pictures belong to no script."""
+def test_non_letters_have_no_script(char: str) -> None:
     assert script_of(char) == ""
 
 
 @given(st.characters())
 def test_unspaced_letters_are_those_of_the_unspaced_scripts(char: str) -> None:
-    """The character class and the names of scripts agree on every letter."""
     unspaced = {"Han", "Hiragana", "Katakana", "Thai", "Lao", "Khmer", "Myanmar"}
     if char.isalpha():
         assert is_unspaced(char) == (script_of(char) in unspaced)

@@ -108,30 +108,25 @@ LINES = [
 
 @pytest.mark.parametrize("marked", ENGLISH)
 def test_english(marked: str) -> None:
-    """English sentences end where a reader ends them."""
     check(marked)
 
 
 @pytest.mark.parametrize("marked", GERMAN)
 def test_german(marked: str) -> None:
-    """Ordinals, dates and abbreviations of German do not end sentences."""
     check(marked)
 
 
 @pytest.mark.parametrize("marked", OTHERS)
 def test_other_languages(marked: str) -> None:
-    """Every script's own marks end sentences."""
     check(marked)
 
 
 @pytest.mark.parametrize("marked", LINES)
 def test_lines(marked: str) -> None:
-    """Line breaks end a sentence at blank lines, items, rows and headings, and nowhere else."""
     check(marked)
 
 
 def test_long_thai_is_cut_at_spaces_only() -> None:
-    """Thai has no full stop: short text stays whole, long text is cut at a space once it is long enough."""
     clause = "ประเทศไทยเป็นประเทศที่ตั้งอยู่ในทวีปเอเชีย"
     short, long = f"{clause} {clause}", " ".join([clause] * 9)
 
@@ -141,8 +136,7 @@ def test_long_thai_is_cut_at_spaces_only() -> None:
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\n", "\u3000\t\u2029 \n"])
-def test_nothing_has_no_sentences(text: str) -> None:
-    """White space alone holds no sentence."""
+def test_empty_text_has_no_sentences(text: str) -> None:
     assert sentence_spans(text) == ()
 
 
@@ -159,25 +153,21 @@ STARTERS = st.sampled_from(["The", "He", "They", "In", "Der", "Sie", "Elle", "Da
 @example(["Gen", "Al"], ["Weber"])  # "al" begins sentences, too, but not with a period
 @given(st.lists(listed("open", "title", "bound"), min_size=1, max_size=3), st.lists(NAMES, min_size=1, max_size=3))
 def test_a_title_belongs_to_the_name_after_it(titles: list[str], names: list[str]) -> None:
-    """Ranks and titles of any language, alone or stacked, do not end the sentence before a name."""
     check(f"In that year {' '.join(f'{title}.' for title in titles)} {' '.join(names)} went home.‖ Nobody else did.")
 
 
 @given(listed("open", "title"), STARTERS)
 def test_a_title_ends_a_sentence_before_a_word_that_begins_one(title: str, starter: str) -> None:
-    """Where both are possible, a pronoun, an article or a preposition after it decides for the end."""
     check(f"Later they made her a {title}.‖ {starter} 1990 was the year.")
 
 
-def test_what_binds_any_word_does_nothing_else() -> None:
-    """No abbreviation is listed as what ends a sentence before some words, and before none."""
+def test_particle_of_any_word_has_no_other_effect() -> None:
     known = load_word_lists("abbreviations")
     assert not known["bound"] & (known["open"] | known["title"] | known["last"])
 
 
 @given(listed("number", "bound"), st.integers(1, 2100))
-def test_what_counts_belongs_to_its_number(word: str, number: int) -> None:
-    """Neither "No. 5" nor "approx. 30" is two sentences."""
+def test_counted_noun_belongs_to_its_number(word: str, number: int) -> None:
     check(f"It says {word.lower()}. {number} there.‖ Nothing more.")
 
 
@@ -190,7 +180,6 @@ TEXTS = st.one_of(st.text(), st.lists(PIECES, max_size=60).map("".join))
 
 @given(TEXTS)
 def test_spans_cover_everything_but_white_space(text: str) -> None:
-    """Spans stand in order, never overlap, never begin or end with white space, and leave only white space out."""
     spans = sentence_spans(text)
     place = 0
     for start, end in spans:
@@ -204,7 +193,6 @@ def test_spans_cover_everything_but_white_space(text: str) -> None:
 
 @given(TEXTS)
 def test_paragraphs_are_cut_apart(text: str) -> None:
-    """What stands before a blank line changes nothing about what stands after it."""
     assert cut(f"{text}\n\nNext one. And more.")[-2:] == ["Next one.", "And more."]
 
 
@@ -213,7 +201,6 @@ def test_paragraphs_are_cut_apart(text: str) -> None:
     [".", "(", '"', "“", "a. ", "e.g. ", "\n", " ", "- ", "|", ". . ", "[", "!", "「", "\ta", "Dr. J. ", "1. ", "»"],
 )
 def test_no_text_is_slow(unit: str) -> None:
-    """Tens of thousands of repetitions of any unit take a second at most, not many."""
     began = time.process_time()
     sentence_spans(unit * 25_000 + "x")
 

@@ -88,24 +88,20 @@ def test_count_words(text: str, expected: int) -> None:
 
 @pytest.mark.parametrize(("one", "other", "language"), SAME)
 def test_forms_of_one_word_share_a_term(one: str, other: str, language: str) -> None:
-    """Spellings and forms of a word come to the same terms."""
     assert terms(one, language) == terms(other, language)
 
 
 @pytest.mark.parametrize(("one", "other", "language"), DIFFERENT)
 def test_different_words_do_not(one: str, other: str, language: str) -> None:
-    """What a reader tells apart, the index tells apart."""
     assert terms(one, language) != terms(other, language)
 
 
 def test_a_run_without_spaces_makes_pairs_and_characters() -> None:
-    """Chinese is found by neighbouring characters, and by one alone."""
     assert terms("北京大", "zh") == ["北京", "京大", "北", "京", "大"]
     assert terms("猫", "zh") == ["猫"]
 
 
 def test_thai_vowels_stay_with_their_consonant() -> None:
-    """A mark is no character of its own, and single Thai letters say nothing."""
     assert terms("ที่ดี") == ["ที่ดี"]
 
 
@@ -125,12 +121,10 @@ def test_thai_vowels_stay_with_their_consonant() -> None:
     ],
 )
 def test_content_words(text: str, language: str, expected: list[str]) -> None:
-    """Function words go, names and acronyms stay."""
     assert content_words(text, language) == expected
 
 
 def test_content_terms_leave_out_particles() -> None:
-    """A single character that is a particle is no term, though pairs with it are."""
     assert content_terms("猫是什么", "zh") == ["猫是", "猫"]
     assert content_terms("The companies of France", "en") == ["compani", "franc"]
 
@@ -139,7 +133,6 @@ def test_content_terms_leave_out_particles() -> None:
     "language", ["en", "de", "fr", "es", "it", "pt", "nl", "ru", "ar", "zh", "ja", "sv", "pl", "tr"]
 )
 def test_stop_words_are_plain(language: str) -> None:
-    """The lists are there, in plain spelling."""
     listed = stop_words(language)
 
     assert len(listed) > 40
@@ -153,7 +146,6 @@ def test_stop_words_of_an_unknown_language() -> None:
 
 
 def test_lists_cannot_be_changed() -> None:
-    """A cached list is the same for everyone, so nobody can write into it."""
     with pytest.raises(TypeError):
         load_word_lists("function_words")["en"] = frozenset()
 
@@ -190,7 +182,6 @@ LANGUAGES = st.sampled_from(["", "en", "de", "fr", "ar", "ru", "zh", "ja", "th",
 @given(TEXTS, LANGUAGES)
 @example("\u02bc", "")
 def test_terms_can_be_joined_by_spaces(text: str, language: str) -> None:
-    """No term is empty or holds white space: a tokenizer that splits at spaces gives them back."""
     found = terms(text, language)
 
     assert " ".join(found).split() == found
@@ -198,7 +189,6 @@ def test_terms_can_be_joined_by_spaces(text: str, language: str) -> None:
 
 @given(TEXTS, LANGUAGES)
 def test_terms_of_a_text_are_those_of_its_words(text: str, language: str) -> None:
-    """What is remembered of stretches between white space changes nothing."""
     alone = [term for word in words(unicodedata.normalize("NFKC", text)) for term in terms(word, language)]
 
     assert terms(text, language) == terms(text, language) == alone
@@ -206,24 +196,20 @@ def test_terms_of_a_text_are_those_of_its_words(text: str, language: str) -> Non
 
 @given(TEXTS, LANGUAGES)
 def test_content_terms_are_terms(text: str, language: str) -> None:
-    """The terms of the content words of a text are among its terms."""
     assert set(content_terms(text.lower(), language)) <= set(terms(text.lower(), language))
 
 
 @given(TEXTS)
 def test_plain_is_plain_already(text: str) -> None:
-    """Plain spelling cannot be made plainer."""
     assert fold_spelling(fold_spelling(text)) == fold_spelling(text)
 
 
 @given(TEXTS, TEXTS)
 def test_counts_add_up(one: str, other: str) -> None:
-    """Texts on two lines have as many words as both together, but for the rounding of half words."""
     assert 0 <= count_words(one) + count_words(other) - count_words(f"{one}\n{other}") <= 1
 
 
 def test_threads_share_nothing() -> None:
-    """Stemmers are not safe between threads; terms are."""
     text = " ".join(f"running{n}s houses{n} walked{n}" for n in range(3000))
     expected, found = terms(text), []
     threads = [threading.Thread(target=lambda: found.append(terms(text))) for _ in range(4)]

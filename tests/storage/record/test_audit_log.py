@@ -41,7 +41,6 @@ def closed(turn: str, **body: Any) -> LogEntry:
 
 
 async def test_entries_come_back_in_order_with_a_number_and_a_time(log: AuditLog) -> None:
-    """As they were given, and of their turn alone."""
     numbers = await log.append(opened("a", question="Why?"), opened("b"), closed("a", text="Because."))
 
     assert await log.turn("a") == (
@@ -52,14 +51,12 @@ async def test_entries_come_back_in_order_with_a_number_and_a_time(log: AuditLog
 
 
 async def test_an_entry_keeps_the_time_that_it_brings(log: AuditLog) -> None:
-    """In UTC."""
     await log.append(LogEntry("a", EntryKind.STEP, {}, at=datetime(2026, 3, 1, 17, tzinfo=EAST)))
 
     assert [entry.at for entry in await log.turn("a")] == [NOON]
 
 
 async def test_a_turn_that_is_not_there_is_empty(log: AuditLog) -> None:
-    """Nothing was said in it."""
     assert await log.turn("nobody") == ()
 
 
@@ -72,7 +69,6 @@ async def test_entries_given_together_are_all_added_or_none(log: AuditLog) -> No
 
 
 async def test_turns_are_found_by_the_beginning_of_their_id(log: AuditLog) -> None:
-    """And what looks like a pattern is none."""
     await log.append(opened("ab1"), closed("ab1"), opened("ab2"), opened("b1"))
 
     assert await log.find("ab") == ("ab1", "ab2")
@@ -82,7 +78,6 @@ async def test_turns_are_found_by_the_beginning_of_their_id(log: AuditLog) -> No
 
 
 async def test_turns_are_listed_newest_first_and_page_by_page(log: AuditLog) -> None:
-    """With how each ended; None where it did not."""
     await log.append(*(entry for turn in "abc" for entry in (opened(turn), closed(turn, of=turn))), opened("d"))
 
     first = await log.turns(2)
@@ -103,7 +98,6 @@ async def test_turns_are_listed_newest_first_and_page_by_page(log: AuditLog) -> 
     ],
 )
 async def test_the_database_itself_refuses_to_change_or_remove_an_entry(tmp_path: Path, statement: str) -> None:
-    """Whoever opens the file with another tool, too."""
     with open_database("", home=tmp_path) as database:
         await AuditLog(database).append(opened("a", question="Why?"))
     with closing(sqlite3.connect(tmp_path / "footnote.db")) as connection:
@@ -115,7 +109,7 @@ async def test_the_database_itself_refuses_to_change_or_remove_an_entry(tmp_path
         assert connection.execute("SELECT * FROM entries").fetchall() == before
 
 
-def test_what_was_appended_is_there_after_a_kill(tmp_path: Path) -> None:
+def test_appended_entries_survive_a_kill(tmp_path: Path) -> None:
     """`append` returns when it is on the disk."""
     code = (
         "import asyncio, os, signal, sys; from pathlib import Path\n"
@@ -142,21 +136,18 @@ JSON = st.recursive(
 
 
 @given(JSON)
-def test_what_json_has_is_stored_as_it_is(value: Any) -> None:
-    """However deep."""
+def test_json_values_are_stored_unchanged(value: Any) -> None:
     assert to_json_value(value) == value
 
 
 @pytest.mark.parametrize("text", ["Grüße 🎉", "half \udce4 a pair", "zero \x00 byte", "\u202e backwards"])
 async def test_any_text_a_person_can_type_is_recorded(log: AuditLog, text: str) -> None:
-    """And comes back the same."""
     await log.append(opened("a", question=text))
 
     assert [entry.body for entry in await log.turn("a")] == [{"question": text}]
 
 
 def test_our_values_become_plain_ones() -> None:
-    """Dataclasses, enums, moments and tuples, however deep."""
     checked = CheckedClaim(Claim("It is.", "model"), Verdict.REFUTES, ("p1",), "No.")
     step = Step("search", {"at": NOON, "day": date(2026, 3, 1), "claims": (checked,)}, 1.5)
 
@@ -182,14 +173,13 @@ def test_our_values_become_plain_ones() -> None:
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), [{"deep": float("-inf")}], datetime(2026, 3, 1)])  # noqa: DTZ001 - what must be refused
-def test_what_would_be_read_back_as_something_else_is_refused(value: Any) -> None:
+def test_values_that_json_would_change_are_refused(value: Any) -> None:
     """JSON has no such numbers, and a moment without a zone is nobody's."""
     with pytest.raises(ValueError, match="cannot be recorded"):
         to_json_value(value)
 
 
 @pytest.mark.parametrize("value", [object(), {1: "a"}, {"a"}, b"bytes", Claim, LogEntry])
-def test_what_json_has_no_place_for_is_refused(value: Any) -> None:
-    """Rather than recorded as its name."""
+def test_values_outside_json_are_refused(value: Any) -> None:
     with pytest.raises(TypeError):
         to_json_value(value)

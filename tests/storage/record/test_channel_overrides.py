@@ -31,8 +31,7 @@ def overrides(database: Database) -> ChannelOverrides:
     return ChannelOverrides(database, clock=lambda: NOON)
 
 
-async def test_what_is_set_holds_for_its_channel_until_it_is_removed(overrides: ChannelOverrides) -> None:
-    """Whatever JSON has, an empty list too."""
+async def test_override_applies_to_its_channel_until_removed(overrides: ChannelOverrides) -> None:
     assert await overrides.of(PLACE) == {}
     await overrides.set(PLACE, "corpora", ["a", "b"], by=ADMIN, was=None)
     await overrides.set(PLACE, "answer", "every", by=ADMIN, was="mention")
@@ -50,7 +49,6 @@ async def test_what_is_set_holds_for_its_channel_until_it_is_removed(overrides: 
 async def test_every_change_is_on_record_under_the_channels_name(
     database: Database, overrides: ChannelOverrides
 ) -> None:
-    """What was in effect, what is now, and who did it."""
     await overrides.set(PLACE, "answer", "every", by=ADMIN, was="mention")
     await overrides.set(PLACE, "answer", None, by="slack:T1/U2", was="every")
 
@@ -63,10 +61,9 @@ async def test_every_change_is_on_record_under_the_channels_name(
 
 
 @pytest.mark.parametrize(("value", "was"), [(object(), None), (True, object())])
-async def test_what_cannot_be_recorded_is_not_set(
+async def test_unrecordable_setting_is_not_set(
     database: Database, overrides: ChannelOverrides, value: Any, was: Any
 ) -> None:
-    """Setting and record are one transaction."""
     with pytest.raises(TypeError):
         await overrides.set(PLACE, "key", value, by=ADMIN, was=was)
 

@@ -138,8 +138,7 @@ def bytes_of(home: Path) -> bytes:
     return b"".join(file.read_bytes() for file in home.rglob("*") if file.is_file()).lower()
 
 
-async def test_nothing_of_a_person_is_left_and_the_record_verifies(tmp_path: Path) -> None:
-    """In no byte of the database, its log, its indexes or old copies; what others said stays, and every proof holds."""
+async def test_erased_person_leaves_no_words_and_the_record_verifies(tmp_path: Path) -> None:
     (tmp_path / "footnote.db.before-0006").write_text(SECRET)
     with open_empty_database(tmp_path) as database:
         ben = await fill(database)
@@ -195,7 +194,6 @@ class DyingDatabase:
 
 @pytest.mark.parametrize("writes", range(4))
 async def test_which_messages_are_to_go_is_known_wherever_the_process_dies(tmp_path: Path, writes: int) -> None:
-    """Run again it ends, and the question names what its erased entries do not name any more."""
     with open_empty_database(tmp_path) as database:
         log, queue = AuditLog(database), Queue(database)
         body = {"text": f"Why {SECRET}?", "asker": {"user": "UANN"}}
@@ -231,7 +229,7 @@ async def test_a_conversation_goes_whole_and_an_answer_alone(tmp_path: Path) -> 
     assert (queued.turns, len(queued.tickets)) == (("a",), 1)
 
 
-async def test_what_is_old_goes_and_what_is_newer_stays(tmp_path: Path) -> None:
+async def test_old_words_are_erased_and_newer_ones_stay(tmp_path: Path) -> None:
     with open_empty_database(tmp_path) as database:
         await fill(database)
         await AuditLog(database, clock=lambda: NOON + timedelta(days=2)).append(*turn("c", BEN, "Later?"))
@@ -246,8 +244,7 @@ async def test_what_is_old_goes_and_what_is_newer_stays(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("held", [ANN, "a", "slack:T1/C1"])
-async def test_nothing_on_hold_is_erased(tmp_path: Path, held: str) -> None:
-    """By settings, or by command until that is ended; what is on hold by settings stays so."""
+async def test_held_entries_are_not_erased(tmp_path: Path, held: str) -> None:
     with open_empty_database(tmp_path) as database:
         await fill(database)
         settings, erasure = RecordErasure(database, [held]), RecordErasure(database)

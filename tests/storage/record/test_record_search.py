@@ -116,8 +116,7 @@ async def test_turns_are_found_by_what_they_are(search: RecordSearch) -> None:
             assert await search.count(RecordFilter(**wanted)) == len(found)
 
 
-async def test_whatever_is_typed_can_be_looked_for(search: RecordSearch) -> None:
-    """What a search engine would take for syntax, too."""
+async def test_any_typed_text_can_be_searched(search: RecordSearch) -> None:
     random = Random(7)
     parts = ["leave", "c++", "東京", "ह", "\ud800", *"\"*'-^:{)\\ ", "AND", "OR", "NOT", "NEAR(", "terms:", " "]
     for _ in range(150):
@@ -126,7 +125,6 @@ async def test_whatever_is_typed_can_be_looked_for(search: RecordSearch) -> None
 
 
 async def test_a_summary_says_who_asked_where_and_how_it_went(search: RecordSearch) -> None:
-    """Of a rating, what each person said last."""
     leave, refund = (await search.find(RecordFilter(document="leave.md")))[::-1]
 
     assert (leave.asker, leave.channel, leave.up, leave.down, leave.supported) == (
@@ -195,7 +193,6 @@ def test_steps_cover_a_stretch_of_time_without_gaps(since: datetime, days: int, 
 
 
 async def test_the_index_made_again_is_the_same(database: Database, search: RecordSearch) -> None:
-    """In pages, from the entries alone."""
     before = await search.find(RecordFilter())
     await database.write(lambda connection: clear_turns(connection, ["leave"]))
     assert len(await search.find(RecordFilter())) == 3
@@ -225,7 +222,6 @@ async def test_of_a_turn_that_is_blanked_only_figures_stay(database: Database, s
 
 @pytest.mark.parametrize("body", ["", "[]", "null", '"x"', '{"asker": [], "question": 7, "claims": {}, "usage": [1]}'])
 async def test_a_body_that_says_nothing_is_indexed_as_nothing(database: Database, body: str) -> None:
-    """Erased, or damaged by hand."""
     statement = "INSERT INTO entries (turn_id, kind, at, body) VALUES (?, ?, '2026-03-01 12:00:00', ?)"
     kinds = [kind.value for kind in EntryKind]
     rows = [("t1", kind, body) for kind in kinds]
@@ -259,7 +255,7 @@ async def test_questions_that_found_nothing_are_grouped_by_likeness(database: Da
 
 
 @given(st.lists(st.text("ab cä東 ?", max_size=12), max_size=12))
-def test_every_question_stands_in_one_group(asked: list[str]) -> None:
+def test_each_question_is_in_one_group(asked: list[str]) -> None:
     numbered = list(enumerate(asked))
     groups = group_questions(numbered, lambda one: one[1])
 

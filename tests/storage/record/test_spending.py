@@ -50,7 +50,6 @@ def closed(turn: str, at: datetime | None = None, **usage: Any) -> LogEntry:
 
 
 async def test_a_turn_counts_when_it_is_closed(log: AuditLog, spending: Spending) -> None:
-    """For whom and where it was opened, in another transaction or in the same."""
     await log.append(opened("a"))
     assert await spending.total(since=NOON) == SpendingTotal()
 
@@ -66,8 +65,7 @@ async def test_a_turn_counts_when_it_is_closed(log: AuditLog, spending: Spending
     assert await spending.total(since=NOON, platform_user="discord:T1/U1") == SpendingTotal()
 
 
-async def test_what_was_spent_before_does_not_count(log: AuditLog, spending: Spending) -> None:
-    """By when a turn was closed; the moment itself counts."""
+async def test_earlier_spending_is_not_counted(log: AuditLog, spending: Spending) -> None:
     early = NOON - timedelta(seconds=1)
     await log.append(opened("a"), closed("a", at=early), opened("b"), closed("b"))
 
@@ -75,7 +73,7 @@ async def test_what_was_spent_before_does_not_count(log: AuditLog, spending: Spe
     assert (await spending.total(since=early)).turns == 2
 
 
-async def test_what_a_record_does_not_say_costs_nothing_and_hinders_nothing(log: AuditLog, spending: Spending) -> None:
+async def test_missing_figures_count_as_zero(log: AuditLog, spending: Spending) -> None:
     """A turn at the terminal has no channel, one without a model no usage, one of an unknown price no cost."""
     await log.append(
         opened("a", platform="terminal", workspace="", channel="", user=""),
@@ -87,8 +85,7 @@ async def test_what_a_record_does_not_say_costs_nothing_and_hinders_nothing(log:
     assert await spending.total(since=NOON) == SpendingTotal(3, 120, 0.0)
 
 
-async def test_nothing_is_counted_of_entries_that_were_not_added(log: AuditLog, spending: Spending) -> None:
-    """The count is written with them, or not at all."""
+async def test_rejected_entries_cost_nothing(log: AuditLog, spending: Spending) -> None:
     with pytest.raises(TypeError):
         await log.append(opened("a"), closed("a"), opened("b", user=object()))  # type: ignore[arg-type]
 
@@ -96,7 +93,6 @@ async def test_nothing_is_counted_of_entries_that_were_not_added(log: AuditLog, 
 
 
 async def test_a_turn_that_was_closed_twice_is_recorded_and_counted_twice(log: AuditLog, spending: Spending) -> None:
-    """Rather than refused: the record comes first."""
     await log.append(opened("a"), closed("a"))
     await log.append(closed("a"))
 
@@ -104,8 +100,7 @@ async def test_a_turn_that_was_closed_twice_is_recorded_and_counted_twice(log: A
 
 
 @given(st.fixed_dictionaries({}, optional={name: st.none() | st.integers(0, 10**6) for name in ("cost", *USAGE)}))
-def test_whatever_was_used_can_be_counted(usage: dict[str, Any]) -> None:
-    """Of any record, however old."""
+def test_any_usage_can_be_counted(usage: dict[str, Any]) -> None:
     counted = measure_spending({"usage": usage})
 
     assert counted["tokens"] == (usage.get("prompt_tokens") or 0) + (usage.get("completion_tokens") or 0)
@@ -124,7 +119,6 @@ def test_whatever_was_used_can_be_counted(usage: dict[str, Any]) -> None:
 async def test_places_and_people_are_named_as_the_queue_names_them(
     database: Database, log: AuditLog, asker: dict[str, str], channel: str, user: str
 ) -> None:
-    """With their platform; nobody is nobody."""
     await log.append(LogEntry("a", EntryKind.TURN_OPENED, {"asker": asker}), closed("a"))
 
     rows = await database.read(lambda it: it.exec_driver_sql("SELECT channel, asker FROM spending").all())

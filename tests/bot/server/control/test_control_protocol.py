@@ -31,14 +31,11 @@ for other in SOURCE_ENTRIES.keys() - {"folder"}:
 
 
 def test_each_kind_of_source_has_an_example_that_is_sent() -> None:
-    """So that none is forgotten here."""
     assert WRITTEN.keys() == SOURCE_ENTRIES.keys()
 
 
 @pytest.mark.parametrize("kind", control_protocol.TYPES.values(), ids=control_protocol.TYPES)
 def test_every_value_arrives_as_it_was_sent(kind: type) -> None:
-    """Whatever its fields hold: times with their offset, tuples as tuples, texts with line breaks on one line."""
-
     @settings(max_examples=sample(25))
     @given(st.from_type(kind))
     def holds(value: Any) -> None:
@@ -53,13 +50,11 @@ def test_every_value_arrives_as_it_was_sent(kind: type) -> None:
 
 
 def test_a_search_that_found_nothing_is_no_search_that_began() -> None:
-    """Their fields alone do not tell them apart."""
     for event in (SearchStarted("quay"), PassagesFound("quay")):
         assert control_protocol.decode_message(control_protocol.encode_message(event)) == event
 
 
 def test_whole_answers_arrive() -> None:
-    """With their citations, and with the nearest pages."""
     for value in (answered(), abstained(), control_protocol.HitList((hit(),))):
         assert control_protocol.decode_message(control_protocol.encode_message(value)) == value
 
@@ -78,8 +73,7 @@ def test_whole_answers_arrive() -> None:
         b"\xff\xfe",
     ],
 )
-def test_what_is_none_of_our_values_is_refused(line: bytes) -> None:
-    """And what it held is not told."""
+def test_foreign_value_is_refused(line: bytes) -> None:
     with pytest.raises(control_protocol.MalformedMessage) as caught:
         control_protocol.decode_message(line)
 
@@ -88,21 +82,18 @@ def test_what_is_none_of_our_values_is_refused(line: bytes) -> None:
 
 @given(st.binary())
 def test_no_bytes_raise_anything_else(line: bytes) -> None:
-    """A socket may bring whatever it likes."""
     try:
         control_protocol.decode_message(line)
     except control_protocol.MalformedMessage:
         return
 
 
-def test_the_digest_tells_versions_apart_by_what_they_can_say() -> None:
-    """It is the same in every process of the same code."""
+def test_digest_distinguishes_protocol_versions() -> None:
     assert control_protocol.hash_protocol() == control_protocol.hash_protocol()
     assert len(control_protocol.hash_protocol()) == 16
 
 
-def test_nothing_that_travels_has_a_field_for_a_secret() -> None:
-    """Settings with tokens, and the handles of questions, stay in the process that has them."""
+def test_messages_have_no_fields_for_secrets() -> None:
     names = {field.name for kind in control_protocol.TYPES.values() for field in fields(kind)}
     names |= {field.name for field in fields(Asker)}
 

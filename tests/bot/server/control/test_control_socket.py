@@ -34,7 +34,6 @@ def long_home(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("long", [False, True])
 def test_only_this_user_can_reach_it(tmp_path: Path, *, long: bool) -> None:
-    """The socket and its folder are its owner's alone, however wide the home is open."""
     home = long_home(tmp_path) if long else tmp_path
     home.chmod(0o755)
     with open_socket(home) as bound:
@@ -54,8 +53,7 @@ def test_only_this_user_can_reach_it(tmp_path: Path, *, long: bool) -> None:
 
 
 @pytest.mark.parametrize("long", [False, True])
-def test_what_a_killed_server_left_is_no_obstacle(tmp_path: Path, *, long: bool) -> None:
-    """Its socket does not answer, and the next server removes it."""
+def test_leftovers_of_a_killed_server_are_replaced(tmp_path: Path, *, long: bool) -> None:
     home = long_home(tmp_path) if long else tmp_path
     child = os.fork()
     if not child:
@@ -75,7 +73,6 @@ def test_what_a_killed_server_left_is_no_obstacle(tmp_path: Path, *, long: bool)
 
 
 def test_a_folder_that_others_can_enter_is_not_trusted(tmp_path: Path) -> None:
-    """Somebody else might answer there."""
     with open_socket(tmp_path) as bound:
         bound.listen()
         (tmp_path / "control").chmod(0o755)
@@ -84,7 +81,6 @@ def test_a_folder_that_others_can_enter_is_not_trusted(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_not_ours_is_never_removed(tmp_path: Path) -> None:
-    """Whatever the home's file says."""
     precious = tmp_path / "precious"
     precious.mkdir(mode=0o700)
     (tmp_path / "control").mkdir(mode=0o700)
@@ -96,7 +92,6 @@ def test_a_folder_that_is_not_ours_is_never_removed(tmp_path: Path) -> None:
 
 
 def test_without_a_server_there_is_no_socket(tmp_path: Path) -> None:
-    """Nor with a file in its place."""
     assert find_socket(tmp_path) is None
     (tmp_path / "control").mkdir(mode=0o700)
     (tmp_path / "control" / "socket").touch()

@@ -70,7 +70,6 @@ async def failing(house: FakeServices) -> RemoteError:
 
 
 async def test_a_question_and_its_answer_cross_whole() -> None:
-    """With what happens meanwhile, in its order."""
     house, told = FakeServices(), list[Event]()
     async with remote(FakeHome(house), Path.cwd()) as home:
         done = await home.answer(ASKED, told.append)
@@ -82,7 +81,6 @@ async def test_a_question_and_its_answer_cross_whole() -> None:
 
 
 async def test_searching_listing_and_refreshing_cross_too() -> None:
-    """As they are at home."""
     house, steps = FakeServices(hits=(hit(1), hit(2))), list[RefreshProgress]()
     source = FolderSettings(type="folder", path=Path("docs"), include=("*.md",))
     async with remote(FakeHome(house), Path.cwd()) as home:
@@ -114,15 +112,14 @@ async def test_searching_listing_and_refreshing_cross_too() -> None:
         FileNotFoundError(2, "No such file or directory", "docs"),
     ],
 )
-async def test_what_goes_wrong_there_is_told_as_if_it_had_here(error: Exception) -> None:
-    """Kind, message and hint."""
+async def test_server_error_is_reported_like_a_local_one(error: Exception) -> None:
     caught = await failing(FakeServices(answer=error))
 
     assert isinstance(caught, ReportableError)
     assert explain_error(caught) == explain_error(error)
 
 
-async def test_names_that_are_no_text_are_told_plainly() -> None:
+async def test_names_that_are_not_unicode_are_reported() -> None:
     """A file system may hold any bytes; what is sent, and what went wrong, is text."""
     error = FileNotFoundError(2, "No such file or directory", "caf\udce9")
     assert str(await failing(FakeServices(answer=error))) == "No such file or directory: caf?."
@@ -134,8 +131,7 @@ async def test_names_that_are_no_text_are_told_plainly() -> None:
     assert isinstance(caught.value, ReportableError)
 
 
-async def test_a_fault_of_the_code_is_told_and_logged_there(caplog: pytest.LogCaptureFixture) -> None:
-    """Where it can be mended."""
+async def test_unexpected_error_is_reported_and_logged_by_the_server(caplog: pytest.LogCaptureFixture) -> None:
     error = ZeroDivisionError("by zero")
     caught = await failing(FakeServices(answer=error))
 
@@ -143,8 +139,7 @@ async def test_a_fault_of_the_code_is_told_and_logged_there(caplog: pytest.LogCa
     assert "ZeroDivisionError" in caplog.text
 
 
-async def test_what_a_person_can_mend_is_logged_there_too(caplog: pytest.LogCaptureFixture) -> None:
-    """In a line, for whoever runs the server: a turn that failed, and what could not even be begun."""
+async def test_reportable_error_is_logged_by_the_server_too(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "bot.server.control.control_server")
     await failing(FakeServices(answer=UnknownCorpus("There is no corpus “x”.", hint="There are: y.")))
 
@@ -169,7 +164,6 @@ async def test_what_a_person_can_mend_is_logged_there_too(caplog: pytest.LogCapt
 
 
 async def test_sentences_arrive_while_the_rest_is_being_made() -> None:
-    """And who stops listening stops the work, which is recorded."""
     slow, said = Slow(FakeServices()), asyncio.Queue[Event]()
     async with remote(slow, Path.cwd()) as home:
         asking = asyncio.create_task(home.answer(ASKED, said.put_nowait))
@@ -184,7 +178,6 @@ async def test_sentences_arrive_while_the_rest_is_being_made() -> None:
 
 
 async def test_a_server_that_is_stopped_ends_its_turns_before_it_closes(caplog: pytest.LogCaptureFixture) -> None:
-    """They are recorded, and who asked is told in one line."""
     slow = Slow(FakeServices())
     with open_socket(Path.cwd()) as bound:
         async with serve_socket(build_control_app(slow), bound, grace=0), connect_service(Path.cwd()) as home:
@@ -200,8 +193,6 @@ async def test_a_server_that_is_stopped_ends_its_turns_before_it_closes(caplog: 
 
 
 async def test_many_ask_at_once() -> None:
-    """Each gets its own."""
-
     class Echo(FakeHome):
         async def answer(self, asked: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
             await asyncio.sleep(0)
@@ -216,8 +207,6 @@ async def test_many_ask_at_once() -> None:
 
 
 async def test_another_version_of_the_code_says_so() -> None:
-    """In one line, with what to do."""
-
     async def app(scope: Any, receive: Any, send: Any) -> None:
         del scope, receive
         hello = control_protocol.encode_message(control_protocol.ServerHello(os.getpid(), "9.9.9", "another"))
@@ -232,9 +221,7 @@ async def test_another_version_of_the_code_says_so() -> None:
     assert caught.value.hint
 
 
-async def test_what_does_not_answer_as_we_do_is_no_server() -> None:
-    """Whatever listens there."""
-
+async def test_foreign_response_is_not_a_server() -> None:
     async def hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.close()
 
@@ -245,9 +232,7 @@ async def test_what_does_not_answer_as_we_do_is_no_server() -> None:
         assert home is None
 
 
-async def test_a_server_that_breaks_off_is_told_in_one_line() -> None:
-    """Also where it ends between two lines."""
-
+async def test_interrupted_server_is_reported_in_one_line() -> None:
     async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         request = await reader.readuntil(b"\r\n\r\n")
         hello = (
@@ -288,7 +273,6 @@ async def test_nonsense_is_refused_and_harms_nobody() -> None:
 
 
 async def test_a_home_with_a_long_path_is_reached(tmp_path: Path) -> None:
-    """No socket can stand in it."""
     folder = tmp_path / ("h" * 200)
     folder.mkdir()
     async with remote(FakeHome(FakeServices()), folder) as home:

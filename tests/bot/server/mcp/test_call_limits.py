@@ -24,7 +24,6 @@ ANNA, BOB = make_token_asker("anna", ()), make_token_asker("bob", ())
 
 
 async def test_a_token_waits_for_its_own_calls_alone() -> None:
-    """And has no more than so many: who asks a thousand things at once is told."""
     app = SimpleNamespace(settings=Settings.model_validate({"desk": {"per_channel": 2}}))
     limits, done, most, under_way = CallLimits(LocalService(app)), asyncio.Event(), 0, 0  # type: ignore[arg-type]
 
@@ -69,7 +68,7 @@ async def test_a_token_has_the_budget_of_a_person_and_all_is_on_record(tmp_path:
     assert {one.turn_id: one.status for one in found} == {one.answer_id: one.answer.status for one in done[:3]}
 
 
-async def test_the_home_is_open_while_somebody_calls() -> None:
+async def test_home_is_open_during_calls() -> None:
     events = []
 
     @asynccontextmanager

@@ -68,7 +68,6 @@ async def test_every_tool_is_listed_and_answers(era: str) -> None:
 
 
 async def test_a_token_reads_what_names_it_and_nothing_else() -> None:
-    """Not what is visible to everybody, either: a program is no place of the team's."""
     library = quick()
     async with served(library) as address:
         for token, name in ((ANNA, "handbook"), (BOB, "minutes")):
@@ -83,7 +82,7 @@ async def test_a_token_reads_what_names_it_and_nothing_else() -> None:
             assert stolen.content[0].text.count("salaries") == 1
 
 
-def test_who_names_nothing_reads_nothing() -> None:
+def test_empty_scope_reads_nothing() -> None:
     corpora = SETTINGS.visible_to | {"open": ("*",)}
 
     assert select_readable(corpora, make_token_asker("carol", ())) == ()
@@ -129,7 +128,6 @@ async def test_a_call_that_is_cancelled_is_stopped(era: str) -> None:
 
 
 async def test_a_broken_connection_stops_the_call(era: str) -> None:
-    """As where the program is killed, and says nothing more."""
     library = Library()
     about: dict[str, Any] = {"name": "ask", "arguments": {"question": "When?"}}
     async with served(library) as address:
@@ -172,7 +170,7 @@ async def test_a_server_that_stops_stops_its_calls() -> None:
         ({"question": 7}, "question: Input should be"),
     ],
 )
-async def test_wrong_arguments_are_told(given: dict[str, Any], told: str) -> None:
+async def test_wrong_arguments_are_reported(given: dict[str, Any], told: str) -> None:
     async with served(quick()) as address, connected(address, ANNA) as client:
         done = await client.call_tool("ask", given)
 
@@ -180,8 +178,7 @@ async def test_wrong_arguments_are_told(given: dict[str, Any], told: str) -> Non
     assert told in done.content[0].text
 
 
-async def test_what_goes_wrong_is_told_as_a_result() -> None:
-    """An abstention is an answer; a failure is none; what broke is a line for people, and no secret of the code."""
+async def test_failure_is_returned_as_a_result() -> None:
     failed = answered(answer=Answer(Status.FAILED), text="Something went wrong.")
     library = quick(result=abstained())
     async with served(library) as address, connected(address, ANNA) as client:
@@ -200,7 +197,7 @@ async def test_what_goes_wrong_is_told_as_a_result() -> None:
     assert down.content[0].text == "The model does not answer — Try later."
 
 
-async def test_a_bug_is_told_without_its_words(caplog: pytest.LogCaptureFixture) -> None:
+async def test_bug_report_omits_the_error_text(caplog: pytest.LogCaptureFixture) -> None:
     library = quick(result=RuntimeError("hunter2"))
     async with served(library) as address, connected(address, ANNA) as client:
         done = await client.call_tool("ask", {"question": "When?"})

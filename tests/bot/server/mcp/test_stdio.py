@@ -17,7 +17,7 @@ from tests.bot.server.server import ROOT, run, told
 CORPUS = '[[corpus]]\nname = "handbook"\nvisible_to = ["mcp:tokens/anna"]\n'
 
 
-def test_whoever_starts_it_is_answered_from_what_they_may_read(here: Path) -> None:
+def test_stdio_client_gets_what_it_may_read(here: Path) -> None:
     """Every tool, over real pipes; what is printed there is the protocol alone, or the client would not understand."""
     line = format_token_line("anna", (), "t" * 43)
     (here / "footnote.toml").write_text(f'[mcp]\ntokens = ["{line}"]\n{CORPUS}', encoding="utf-8")

@@ -9,7 +9,6 @@ from bot.settings.tables.settings_tables import Settings
 
 
 async def test_only_what_is_longer_than_tolerated_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    """With its length."""
     now, took, done = 0.0, [0.0, 0.9, 1.5, 0.2], asyncio.Event()
 
     async def sleep(seconds: float) -> None:
@@ -31,8 +30,7 @@ async def test_only_what_is_longer_than_tolerated_is_logged(caplog: pytest.LogCa
     ("read", "served", "told"),
     [(["news"], True, []), (["news", "old"], False, []), (["old"], True, ["news: of the", "old: read in, and in no"])],
 )
-def test_corpora_that_only_one_side_knows_are_told(read: list[str], *, served: bool, told: list[str]) -> None:
-    """What no setting names is read by the terminal, which is all there is where no platform is served."""
+def test_corpora_missing_on_one_side_are_reported(read: list[str], *, served: bool, told: list[str]) -> None:
     reasons = list(list_corpus_reasons(Settings.model_validate({"corpus": [{"name": "news"}]}), read, served=served))
 
     assert [reason.startswith(start) for reason, start in zip(reasons, told, strict=True)] == [True] * len(told)

@@ -99,7 +99,7 @@ def test_figures_are_those_of_the_record(kept: Registered) -> None:
     assert [value for value, _ in found] == [wanted for _, wanted in found]
 
 
-def test_what_an_earlier_process_opened_is_counted_all_the_same(kept: Registered) -> None:
+def test_turns_opened_by_an_earlier_process_are_counted(kept: Registered) -> None:
     kept.metrics.observe(make_closing("c"))
     kept.metrics.observe([make_delivery("d")])
     assert kept.value("answers_total", platform="unknown", task="unknown", system="wikichat", status="abstained") == 1
@@ -131,7 +131,7 @@ def test_names_are_by_convention_and_no_label_is_by_people(kept: Registered) -> 
         assert secret not in kept.text
 
 
-def test_what_cannot_be_counted_is_logged_and_harms_nobody(caplog: pytest.LogCaptureFixture) -> None:
+def test_uncountable_entries_are_logged_without_harm(caplog: pytest.LogCaptureFixture) -> None:
     telemetry = Telemetry(Registered().metrics)
     telemetry.observe([LogEntry("a", make_closing("a")[-1].kind, {})])
     assert "counting record entries failed" in caplog.text
@@ -176,7 +176,7 @@ class Pace:
         self.at += seconds
 
 
-async def test_each_try_of_a_call_is_told_with_how_it_ended() -> None:
+async def test_each_attempt_of_a_call_is_traced_with_its_outcome() -> None:
     told, replies = list[tuple[object, str, float]](), [RateLimited("wait", seconds=7.0), None, CannotPost("no")]
 
     async def attempt(_: float) -> None:

@@ -54,7 +54,6 @@ async def ask(model: WatchedModel, *, streamed: bool) -> None:
 
 @pytest.mark.parametrize("streamed", [False, True])
 async def test_a_failed_call_is_followed_by_words_until_one_is_answered(*, streamed: bool) -> None:
-    """At the start too; a minute apart."""
     llm, waits = Llm(None, DOWN, DOWN, DOWN), list[float]()
     model = WatchedModel(llm)
     let_go = asyncio.Event()
@@ -79,7 +78,6 @@ async def test_a_failed_call_is_followed_by_words_until_one_is_answered(*, strea
 
 @pytest.mark.parametrize("end", [None, ModelRefused("no")])
 async def test_a_call_that_is_answered_ends_the_doubt(end: Exception | None) -> None:
-    """To refuse is to answer, and a word needs no asking then."""
     llm = Llm(DOWN, end)
     model, waiting = WatchedModel(llm), asyncio.Event()
 

@@ -74,7 +74,6 @@ def log_everywhere(secret: str) -> None:
 @example("geheim-für-ÄÖÜ-漢字")
 @example("'\"'\"'\"'\"")
 def test_no_configured_secret_is_ever_logged(secret: str) -> None:
-    """In no field, no name of a field, no exception and no traceback."""
     assume(len(set(secret)) > 2)  # a row of the same character may stand in any line
     assume(secret not in json.dumps({"event": "", "level": "info", "logger": "bot.anything"}))
     with logged(secret) as stream:
@@ -89,8 +88,7 @@ def test_no_configured_secret_is_ever_logged(secret: str) -> None:
 
 @pytest.mark.parametrize("secret", SHAPED)
 @pytest.mark.parametrize("kind", [io.StringIO, Terminal])
-def test_what_is_shaped_like_a_token_is_hidden(secret: str, kind: type[io.StringIO]) -> None:
-    """Though nobody configured it."""
+def test_token_shaped_text_is_hidden(secret: str, kind: type[io.StringIO]) -> None:
     with logged(stream=kind()) as stream:
         log_everywhere(secret)
 
@@ -113,14 +111,12 @@ def test_what_is_shaped_like_a_token_is_hidden(secret: str, kind: type[io.String
     ],
 )
 def test_only_what_is_secret_is_hidden(text: str, left: str) -> None:
-    """The rest can be read."""
     said = build_redactor([])(text)
 
     assert said == left or (HIDDEN in left and HIDDEN in said and "abcdefgh" not in said and "abc.def" not in said)
 
 
 def test_every_secret_of_the_settings_is_known() -> None:
-    """Those of models and platforms, options that are named like one, and passwords in addresses."""
     settings = Settings(
         database="postgresql://ada:p%40ss@db/x",
         model={"api_key": "model-key"},
@@ -133,7 +129,6 @@ def test_every_secret_of_the_settings_is_known() -> None:
 
 
 def test_a_line_says_when_where_and_about_which_question() -> None:
-    """What a task has bound stands in all its lines."""
     with logged() as stream, bound_contextvars(turn="abc", ticket=7):
         logging.getLogger("bot.desk").warning("late", extra={"seconds": 2.5})
 
@@ -151,7 +146,6 @@ def test_a_line_says_when_where_and_about_which_question() -> None:
 
 
 def test_libraries_are_heard_when_they_warn() -> None:
-    """And, where everything is told, some of their doings; never what they send."""
     names = ["bot.x", "slack_bolt.App", "discord.gateway", "uvicorn.error", "apscheduler.executors", "httpx"]
 
     def heard(**how: Any) -> list[str]:
@@ -176,8 +170,7 @@ def test_a_line_that_cannot_be_written_names_no_secret(capsys: pytest.CaptureFix
     assert "hunter22" not in "".join(capsys.readouterr())
 
 
-def test_nothing_in_a_line_commands_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Control sequences of others are gone."""
+def test_log_lines_contain_no_terminal_codes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     with logged(stream=Terminal()) as stream:
         logging.getLogger("bot.x").info("a\x1b[2Jb", extra={"c": "\x1b]0;title\x07d"})
@@ -187,7 +180,6 @@ def test_nothing_in_a_line_commands_a_terminal(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_afterwards_nothing_is_left_of_it() -> None:
-    """Handlers and levels are as they were."""
     root = logging.getLogger()
     before = [*root.handlers], [logging.getLogger(name).level for name in ("bot", "httpx", "uvicorn")]
     with logged(debug=True):

@@ -75,7 +75,7 @@ def test_a_turn_holds_its_stages_and_these_their_calls() -> None:
     assert (failed.failed, failed.about["error.type"]) == (True, "model_unavailable")
 
 
-async def test_spans_of_one_turn_are_one_trace_and_hold_nothing_that_was_said() -> None:
+async def test_spans_of_a_turn_form_one_trace_without_its_words() -> None:
     with collecting() as collector:
         for process in ([make_opening("a")], make_closing("a"), [make_delivery("a")]), ([make_opening("a")],):
             async with open_tracer(f"{collector.address}/", {}) as tracer:
@@ -93,7 +93,7 @@ async def test_spans_of_one_turn_are_one_trace_and_hold_nothing_that_was_said() 
     assert not any(SECRET.encode() in body for body in collector.bodies)
 
 
-async def test_nothing_is_sent_where_nobody_asks_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_traces_are_not_sent_unless_configured(monkeypatch: pytest.MonkeyPatch) -> None:
     async with open_tracer("", {}) as tracer:
         assert tracer is None
     with collecting() as collector:

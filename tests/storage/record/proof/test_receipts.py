@@ -69,7 +69,6 @@ def run_script(file: Path, key: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("turn", ["a", "b", "c"])
 async def test_a_receipt_is_verified_by_a_script_of_its_own(tmp_path: Path, turn: str) -> None:
-    """Of an answer that the last checkpoint does not cover yet, too: the record is signed then."""
     file = tmp_path / "receipt.json"
     file.write_text(await receipt(tmp_path / "home", turn), encoding="utf-8", newline="")
 
@@ -81,7 +80,6 @@ async def test_a_receipt_is_verified_by_a_script_of_its_own(tmp_path: Path, turn
 
 
 async def test_the_script_says_what_a_receipt_cannot_show(tmp_path: Path) -> None:
-    """Whoever has a receipt can leave out that the answer was taken back."""
     shortened = json.loads(await receipt(tmp_path / "home"))
     shortened["entries"].pop()
     file = tmp_path / "receipt.json"
@@ -100,7 +98,7 @@ def test_a_file_that_is_nested_too_deeply_proves_nothing(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(("make", "stride"), [(receipt, 29), (export, 61)])
-async def test_what_has_one_changed_bit_is_refused(
+async def test_note_with_a_flipped_bit_is_refused(
     tmp_path: Path, script: ModuleType, make: Callable[[Path], Awaitable[str]], stride: int
 ) -> None:
     text = await make(tmp_path)
@@ -139,7 +137,6 @@ async def test_lines_of_an_export_cannot_be_removed_added_swapped_or_repeated(
 
 @pytest.mark.parametrize("erasing", [False, True])
 async def test_an_export_is_verified_by_the_script(tmp_path: Path, *, erasing: bool) -> None:
-    """Also where words were erased, as the export itself says."""
     text, file = await export(tmp_path / "home", erasing=erasing), tmp_path / "record.jsonl"
     file.write_text(text, encoding="utf-8", newline="")
     count = len(text.splitlines()) - 1
@@ -208,7 +205,6 @@ def test_the_script_verifies_the_published_signatures(
 
 
 async def test_a_position_names_the_first_checkpoint_that_covers_the_answer(tmp_path: Path) -> None:
-    """The root is the one that its receipt proves; what follows the answer needs no other."""
     with open_empty_database(tmp_path) as database:
         await make_record(database)
         audit = AuditLog(database)

@@ -20,13 +20,12 @@ from tests.thorough import THOROUGH
 
 
 async def test_all_that_is_done_to_a_record_is_found(tmp_path: Path) -> None:
-    """Every byte flipped, entries removed, swapped, replayed, forged, the tail cut, forks; here a few of each."""
     tried, missed = await (count_missed(tmp_path) if THOROUGH else count_missed(tmp_path, 31, most=2))
 
     assert (len(tried), [one.kind for one in missed]) == (19, [])
 
 
-async def test_what_was_never_touched_has_no_finding(tmp_path: Path) -> None:
+async def test_untouched_record_has_no_findings(tmp_path: Path) -> None:
     with open_empty_database(tmp_path) as database:
         empty = await verify_record(database)
         kept = await make_record(database)
@@ -37,8 +36,6 @@ async def test_what_was_never_touched_has_no_finding(tmp_path: Path) -> None:
 
 
 async def test_a_process_that_ends_while_it_appends_leaves_a_record_that_verifies(tmp_path: Path) -> None:
-    """The numbers of what was never committed are given again."""
-
     def die(connection) -> None:
         insert_entries(connection, encode_entries(make_turn("c"), log.clock()))
         raise KeyError
@@ -73,7 +70,6 @@ ROWS = {
 
 @pytest.mark.parametrize("what", ROWS)
 async def test_a_record_that_contradicts_itself_is_found(tmp_path: Path, what: str) -> None:
-    """However well it is signed."""
     with open_empty_database(tmp_path) as database:
         await AuditLog(database).append(*ROWS[what])
         await Checkpoints(database).make(KEY)
@@ -87,7 +83,6 @@ NONSENSE = ["'[]'", "'{'", "x'ff00'", "7", "''", "'{\"sentences\": 1}'", "'[[[['
 
 @pytest.mark.parametrize("column", ["turn_id", "kind", "at", "body", "salt", "commitment", "leaf"])
 async def test_a_bad_row_hides_no_other(tmp_path: Path, column: str) -> None:
-    """Whatever stands in it: two rows are broken, and both are named, and nothing else."""
     with open_empty_database(tmp_path) as database:
         await AuditLog(database).append(*make_turn("a"), *make_turn("b"))
     unguard(tmp_path)
@@ -101,7 +96,6 @@ async def test_a_bad_row_hides_no_other(tmp_path: Path, column: str) -> None:
 
 
 async def test_a_key_that_is_replaced_leaves_old_checkpoints_as_good(tmp_path: Path) -> None:
-    """Which key signs from when is on record."""
     with open_empty_database(tmp_path) as database:
         old = await make_record(database)
         new = await Checkpoints(database).make(make_signing_key(KEY.name))
@@ -111,7 +105,7 @@ async def test_a_key_that_is_replaced_leaves_old_checkpoints_as_good(tmp_path: P
     assert (found.findings, found.checkpoints, keys) == ((), 3, ["", str(KEY.public)])
 
 
-async def test_nothing_is_signed_that_does_not_fit_what_was_signed(tmp_path: Path) -> None:
+async def test_changed_record_is_not_signed(tmp_path: Path) -> None:
     with open_empty_database(tmp_path) as database:
         await make_record(database)
         with closing(sqlite3.connect(tmp_path / "footnote.db")) as connection, connection:
@@ -139,7 +133,6 @@ def test_a_key_is_its_owners_alone_and_replaced_without_loss(tmp_path: Path) -> 
 
 
 async def test_a_backup_that_is_put_back_is_found_and_can_be_put_on_record(tmp_path: Path) -> None:
-    """From then on checkpoints of what was lost are known for what they are; others are not excused by it."""
     with open_empty_database(tmp_path / "old") as database:
         await make_record(database)
     shutil.copytree(tmp_path / "old", tmp_path / "new")
@@ -163,8 +156,7 @@ async def test_a_backup_that_is_put_back_is_found_and_can_be_put_on_record(tmp_p
     assert "not as any version wrote it" in unsigned.findings[0].what
 
 
-async def test_a_clock_that_was_set_back_is_told_and_is_no_fault(tmp_path: Path) -> None:
-    """Clocks of several machines may differ by a little."""
+async def test_clock_set_back_is_reported_as_an_oddity(tmp_path: Path) -> None:
     noon = datetime(2026, 3, 1, 12, tzinfo=UTC)
     moments = [noon, noon - timedelta(seconds=30), noon - timedelta(hours=1)]
     with open_empty_database(tmp_path) as database:

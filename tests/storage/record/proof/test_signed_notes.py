@@ -60,7 +60,7 @@ WRONG = ["", "\n\n", "text\n", f"\n{NOTE}"[:5], NOTE[:-1], NOTE.replace("—", "
 
 
 @pytest.mark.parametrize("note", WRONG)
-def test_what_is_no_note_is_refused(note: str) -> None:
+def test_text_that_is_not_a_note_is_refused(note: str) -> None:
     with pytest.raises(NoteInvalid):
         open_again(note)
 

@@ -63,7 +63,6 @@ def record(*, system: str = "extractive", **body: Any) -> tuple[LogEntry, ...]:
     ],
 )
 def test_a_record_that_holds_together_has_no_findings(entries: tuple[LogEntry, ...]) -> None:
-    """Whole quotes, quotes of several sentences, sentences of two sources, and what a model said."""
     assert verify_turn(entries) == ()
 
 
@@ -94,13 +93,11 @@ def test_a_record_that_holds_together_has_no_findings(entries: tuple[LogEntry, .
         ),
     ],
 )
-def test_what_does_not_hold_together_is_found(body: dict[str, Any], finding: str) -> None:
-    """One finding for each fault, with the turn that it is in."""
+def test_inconsistent_turn_is_found(body: dict[str, Any], finding: str) -> None:
     assert verify_turn(record(**body)) == (AuditFinding("t", finding),)
 
 
 def test_a_sentence_that_a_model_wrote_must_cite_all_the_same() -> None:
-    """Only its words are its own."""
     (finding,) = verify_turn(record(system="wikichat", sentences=[sentence("The hall opened in 1911.", 7)]))
 
     assert finding.what.endswith("cites 7, which is not there")
@@ -121,8 +118,7 @@ ROW = "Pump: B; Price (euros): 349; Warranty: 5 years"
         ("Pump A: price 349 euros, warranty 5 years", False),
     ],
 )
-def test_a_row_may_be_said_as_prose_in_its_own_words_alone(said: str, *, whole: bool) -> None:
-    """As a table's row is said: its cells one after the other."""
+def test_row_may_be_phrased_only_in_its_own_words(said: str, *, whole: bool) -> None:
     rows = f"Pump: A; Price (euros): 99; Warranty: 1 year\n{ROW}"
     found = verify_turn(record(citations=[citation(quote=rows, text=rows)], sentences=[sentence(said)]))
 
