@@ -60,8 +60,16 @@ def _table(name: str, *parts: Column[Any] | Index, **options: Any) -> Table:
     return Table(name, metadata, *parts, **options)
 
 
-def _texts(*names: str) -> Iterator[Column[str]]:
-    return (Column(name, Text, nullable=False) for name in names)
+def _keys(*names: str) -> Iterator[Column[str]]:
+    return (Column(name, Text, primary_key=True) for name in names)
+
+
+def _texts(*names: str, default: str | None = None) -> Iterator[Column[str]]:
+    return (Column(name, Text, nullable=False, server_default=default) for name in names)
+
+
+def _moments(*names: str) -> Iterator[Column[datetime]]:
+    return (Column(name, Moment, nullable=False) for name in names)
 
 
 def _counts(*names: str) -> Iterator[Column[int]]:
@@ -70,14 +78,12 @@ def _counts(*names: str) -> Iterator[Column[int]]:
 
 corpora = _table(
     "corpora",
-    Column("name", Text, primary_key=True),
+    *_keys("name"),
     Column("refreshed_at", Moment),
     Column("reference", Boolean, nullable=False, server_default=false()),
-    Column("mark", Text, nullable=False, server_default=""),
-    Column("mark_of", Text, nullable=False, server_default=""),
-    Column("edition", Text, nullable=False, server_default=""),
+    *_texts("mark", "mark_of", "edition", default=""),
     # Raised with every change of the corpus's documents, so that a search notices concurrent changes.
-    Column("generation", Integer, nullable=False, server_default="0"),
+    *_counts("generation"),
     Column("dense", Text, nullable=False, server_default="eager"),
     *_counts("documents", "passages"),  # stored because counting takes seconds for a whole Wikipedia
 )
@@ -114,30 +120,27 @@ bodies = _table(
     "bodies",
     Column("number", CHANGE_NUMBER, ForeignKey("documents.number"), primary_key=True, autoincrement=False),
     Column("body", LargeBinary, nullable=False),
-    Column("seal", Text, nullable=False),
+    *_texts("seal"),
 )
 
 # Documents whose vectors a home is changing. Another home finishes those that a dead one left.
 pending = _table(
     "pending",
-    Column("corpus", Text, primary_key=True),
-    Column("key", Text, primary_key=True),
-    Column("follower", Text, primary_key=True),
+    *_keys("corpus", "key", "follower"),
 )
 
 # Up to which change the lexical index of each home has followed, and when it last reported that.
 followers = _table(
     "followers",
-    Column("name", Text, primary_key=True),
+    *_keys("name"),
     Column("followed", BigInteger, nullable=False),
-    Column("seen", Moment, nullable=False),
+    *_moments("seen"),
 )
 
 # The vectors that lazy corpora keep, and how useful each is; see `storage.search.lazy_vectors`.
 vector_uses = _table(
     "vector_uses",
-    Column("corpus", Text, primary_key=True),
-    Column("id", Text, primary_key=True),
+    *_keys("corpus", "id"),
     *_texts("document"),
     Column("worth", Float, nullable=False),
     Index("vector_uses_by_worth", "worth", "id"),
@@ -147,8 +150,8 @@ vector_uses = _table(
 failures = _table(
     "failures",
     Column("corpus", Text, ForeignKey("corpora.name"), primary_key=True),
-    Column("key", Text, primary_key=True),
-    Column("reason", Text, nullable=False),
+    *_keys("key"),
+    *_texts("reason"),
 )
 
 # Triggers refuse every removal of a row, and every change but what erases a body; see `storage.database.migrations`.
@@ -156,8 +159,8 @@ entries = _table(
     "entries",
     Column("seq", Integer, primary_key=True),
     *_texts("turn_id", "kind"),
-    Column("at", Moment, nullable=False),
-    Column("body", Text, nullable=False),
+    *_moments("at"),
+    *_texts("body"),
     # The entry's leaf in the record's tree; see `storage.record.proof.merkle_tree`.
     *(Column(name, LargeBinary, nullable=False, server_default="") for name in ("salt", "commitment", "leaf")),
     Index("entries_by_turn", "turn_id", "kind"),
@@ -169,7 +172,7 @@ entries = _table(
 checkpoints = _table(
     "checkpoints",
     Column("size", Integer, primary_key=True, autoincrement=False),
-    Column("note", Text, nullable=False),
+    *_texts("note"),
 )
 
 # Accepted questions. They stay when they are done, so that none is accepted twice.
@@ -178,10 +181,10 @@ questions = _table(
     Column("ticket", Integer, primary_key=True),
     Column("key", Text, nullable=False, unique=True),
     *_texts("channel", "conversation", "asker", "message", "body", "handle", "state", "outcome"),
-    Column("taken_at", Moment, nullable=False),
-    Column("turn_id", Text, nullable=False),
+    *_moments("taken_at"),
+    *_texts("turn_id"),
     Column("sending", Boolean, nullable=False),
-    Column("owner", Text, nullable=False),
+    *_texts("owner"),
     Column("lease_until", Moment),
     Index("questions_by_state", "state", "ticket"),
     Index("questions_by_conversation", "conversation", "ticket"),
@@ -206,7 +209,7 @@ rewordings = _table(
     "rewordings",
     Column("id", Integer, primary_key=True),
     Column("ticket", Integer, ForeignKey("questions.ticket"), nullable=False),
-    Column("at", Moment, nullable=False),
+    *_moments("at"),
     Index("rewordings_by_moment", "at"),
     Index("rewordings_of_question", "ticket"),
 )
@@ -215,8 +218,8 @@ rewordings = _table(
 spending = _table(
     "spending",
     Column("seq", Integer, ForeignKey("entries.seq"), primary_key=True, autoincrement=False),
-    Column("turn_id", Text, nullable=False),
-    Column("at", Moment, nullable=False),
+    *_texts("turn_id"),
+    *_moments("at"),
     *_texts("platform", "channel", "asker"),
     Column("tokens", Integer, nullable=False),
     Column("cost", Float, nullable=False),
@@ -230,7 +233,7 @@ turns = _table(
     "turns",
     Column("seq", Integer, ForeignKey("entries.seq"), primary_key=True, autoincrement=False),
     Column("turn_id", Text, nullable=False, unique=True),
-    Column("at", Moment, nullable=False),
+    *_moments("at"),
     *_texts("task", "platform", "workspace", "channel", "channel_name", "asker", "asker_name", "question"),
     *_texts("status", "system", "model", "outcome"),
     Column("retracted", Boolean, nullable=False),
@@ -246,8 +249,7 @@ turns = _table(
 # The documents that an answer cites, or the nearest ones if nothing was answered.
 turn_documents = _table(
     "turn_documents",
-    Column("corpus", Text, primary_key=True),
-    Column("document", Text, primary_key=True),
+    *_keys("corpus", "document"),
     Column("cited", Boolean, primary_key=True, autoincrement=False),
     Column("seq", Integer, ForeignKey("turns.seq"), primary_key=True, autoincrement=False),
     Index("documents_of_turn", "seq"),
@@ -257,69 +259,62 @@ turn_documents = _table(
 # The last titles of those documents.
 document_titles = _table(
     "document_titles",
-    Column("corpus", Text, primary_key=True),
-    Column("document", Text, primary_key=True),
-    Column("title", Text, nullable=False),
+    *_keys("corpus", "document"),
+    *_texts("title"),
 )
 
 # The terms of questions and answers, by the turn's number. In SQLite this is an FTS5 table with its own index.
 turn_words = _table(
     "turn_words",
     Column("rowid", Integer, primary_key=True, autoincrement=False),
-    Column("terms", Text, nullable=False),
+    *_texts("terms"),
 )
 
 # Channel settings made by admins' commands; the log has who and when.
 overrides = _table(
     "overrides",
-    Column("channel", Text, primary_key=True),
-    Column("key", Text, primary_key=True),
-    Column("value", Text, nullable=False),
+    *_keys("channel", "key"),
+    *_texts("value"),
 )
 
 # Answers that admins approved as worked examples; the log has who approved and dropped which.
 examples = _table(
     "examples",
-    Column("turn_id", Text, primary_key=True),
-    Column("by", Text, nullable=False),
-    Column("at", Moment, nullable=False),
+    *_keys("turn_id"),
+    *_texts("by"),
+    *_moments("at"),
     Column("pinned", Boolean, nullable=False),
-    Column("body", Text, nullable=False),
+    *_texts("body"),
 )
 
 # Documents that were removed on purpose, which no refresh brings back, with their names.
 forgotten = _table(
     "forgotten",
-    Column("corpus", Text, primary_key=True),
-    Column("key", Text, primary_key=True),
-    Column("title", Text, nullable=False, server_default=""),
-    Column("url", Text, nullable=False, server_default=""),
+    *_keys("corpus", "key"),
+    *_texts("title", "url", default=""),
 )
 
 leases = _table(
     "leases",
-    Column("name", Text, primary_key=True),
-    Column("owner", Text, nullable=False),
-    Column("until", Moment, nullable=False),
+    *_keys("name"),
+    *_texts("owner"),
+    *_moments("until"),
 )
 
 # Without a foreign key, as a run may fail before its corpus is known.
 runs = _table(
     "runs",
     Column("id", Integer, primary_key=True),
-    Column("corpus", Text, nullable=False),
-    Column("begun", Moment, nullable=False),
-    Column("seen", Moment, nullable=False),
+    *_texts("corpus"),
+    *_moments("begun", "seen"),
     Column("ended", Moment),
-    Column("state", Text, nullable=False),
+    *_texts("state"),
     *_counts("added", "changed", "unchanged", "removed", "failed", "held_back"),
     *_counts("passages_added", "passages_removed", "done"),
     Column("total", Integer),
-    Column("passages", Integer, nullable=False, server_default="0"),
-    Column("doing", Text, nullable=False, server_default=""),
-    Column("fault", Text, nullable=False, server_default=""),
-    Column("edition", Text, nullable=False, server_default=""),
-    Column("owner", Text, nullable=False),
+    *_counts("passages"),
+    *_texts("doing", "fault", "edition", default=""),
+    *_texts("owner"),
     Column("night", Moment),
     Index("runs_by_corpus", "corpus", "id"),
 )
@@ -327,7 +322,7 @@ runs = _table(
 nights = _table(
     "nights",
     Column("due", Moment, primary_key=True),
-    Column("begun", Moment, nullable=False),
+    *_moments("begun"),
     Column("ended", Moment),
     *_texts("owner", "outcome", "lines"),
 )
