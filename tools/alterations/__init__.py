@@ -1,0 +1,1 @@
+"""Change true sentences in controlled ways, to measure what a verifier catches."""
