@@ -1,9 +1,10 @@
-"""Ask, and watch the answer come: the page is sent piece by piece as the turn runs, so that it needs no script."""
+"""Ask a question: the page is sent piece by piece while the turn runs, so that it needs no script."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import Protocol, TypeAlias
 
 from starlette.responses import Response, StreamingResponse
 
@@ -18,18 +19,25 @@ from bot.views.view_reducer import apply_event, start_view
 from pipeline.types import Event, SentencePassed
 from storage.manifest import Manifest
 
-if TYPE_CHECKING:
-    from contextlib import AbstractAsyncContextManager
-
-    from bot.server.service import BotService
-
 MAX_QUESTION = 4_000  # characters
-OpenService: TypeAlias = "Callable[[], AbstractAsyncContextManager[BotService]]"
+
+
+class AskedService(Protocol):
+    """The methods of a service that the pages use."""
+
+    async def answer(self, asked: TurnRequest, tell: Callable[[Event], None], /) -> TurnResult: ...
+
+    async def check(self, asked: TurnRequest, tell: Callable[[Event], None], /) -> TurnResult: ...
+
+    async def forget(self, address: str, corpus: str, /) -> object: ...
+
+
+OpenService: TypeAlias = Callable[[], AbstractAsyncContextManager[AskedService]]
 
 
 @dataclass(frozen=True)
 class AskPages:
-    """The form, and the answer to what was filled in."""
+    """The form, and the answer to it."""
 
     manifest: Manifest
     open_service: OpenService
@@ -51,7 +59,7 @@ class AskPages:
         return [corpus.name for corpus in await list_corpora(visit.settings, self.manifest)]
 
     async def _stream(self, visit: Visit, request: TurnRequest, task: str, head: str, tail: str) -> AsyncIterator[str]:
-        """Yield the page: its head, what happens, the answer, its end. Whoever leaves stops the turn."""
+        """Yield the page: its head, the progress, the answer, its end. Leaving the page stops the turn."""
         yield head
         events: asyncio.Queue[Event | None] = asyncio.Queue()
         work = asyncio.create_task(self._run(request, task, events), name="question from the pages")
@@ -59,8 +67,8 @@ class AskPages:
             view, zone = start_view(0, ""), visit.settings.zone
             while (event := await events.get()) is not None:
                 before, view = view, apply_event(view, event)
-                if said := _tell(before, view, event):
-                    yield render_macro("parts.html", *said[:1], zone, *said[1:])
+                if part := _choose_part(before, view, event):
+                    yield render_macro("parts.html", part[0], zone, part[1])
             yield await self._finish(visit, request.text, work)
             yield tail
         finally:
@@ -86,8 +94,8 @@ class AskPages:
         return render_macro("parts.html", "answered", zone, result, question)
 
 
-def _tell(before: View, view: View, event: Event) -> tuple[str, object] | None:
-    """Return which part of the page tells of an event, and with what; None where it tells nothing new."""
+def _choose_part(before: View, view: View, event: Event) -> tuple[str, object] | None:
+    """Return the part of the page that shows an event, and its value; None if nothing changed."""
     if isinstance(event, SentencePassed):
         return "sentence", event.sentence
     return ("progress", view.status) if view.status and view.status != before.status else None

@@ -1,4 +1,4 @@
-"""Show what answers stand on: corpora and nights, documents and what cites them; and forget a document."""
+"""Show the sources of answers: corpora, nightly refreshes, documents and their citations; forget a document."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -31,7 +31,7 @@ class CorpusPages:
         corpora = await self.records.manifest.corpora()
         named = {corpus.name for corpus in corpora}
         missing = [name for name in settings.sources if name not in named]
-        unread = {one.name: await self.records.manifest.failures(one.name) for one in corpora if one.failures}
+        unread = {info.name: await self.records.manifest.failures(info.name) for info in corpora if info.failures}
         runs = [(run, measure_seconds(run, now)) for run in (*found.running, *found.ended)]
         readers = settings.visible_to
         return visit.page(
@@ -43,20 +43,21 @@ class CorpusPages:
         corpus, named = visit.asked("corpus"), visit.asked("named")
         cited = await self.records.search.cited_documents(corpus, limit=CITED)
         known = await self.records.manifest.find(named) if named else ()
-        corpora = [one.name for one in await self.records.manifest.catalogue()]
+        corpora = [entry.name for entry in await self.records.manifest.catalogue()]
         await self._record(visit, {"what": "documents", "corpus": corpus, "named": named})
         return visit.page("documents.html", cited=cited, known=known, corpora=corpora, corpus=corpus, named=named)
 
     async def show_document(self, visit: Visit) -> Response:
-        """Show a document's state, what is kept of it, and what cites it. Raises `NotFound`."""
+        """Show a document's state, its stored passages, and the answers that cite it. Raises `NotFound`."""
         corpus, key = visit.asked("corpus"), visit.asked("document")
         citing = await self.records.search.citing(corpus, key, limit=CITING)
         stored = (await self.records.manifest.stored(corpus, [key])).get(key)
         gone = next(
-            (one for one in await self.records.manifest.all_forgotten() if (one.corpus, one.key) == (corpus, key)), None
+            (each for each in await self.records.manifest.all_forgotten() if (each.corpus, each.key) == (corpus, key)),
+            None,
         )
         if not (citing or stored or gone):
-            raise NotFound("No document of this name is known, and no answer cites one.")
+            raise NotFound("There is no document of this name, and no answer cites one.")
         await self._record(visit, {"what": "document", "corpus": corpus, "document": key})
         return visit.page(
             "document.html",
@@ -70,7 +71,7 @@ class CorpusPages:
         )
 
     async def forget(self, visit: Visit) -> Response:
-        """Forget a document: it is found and cited no more, and stays away. Who did is on record first."""
+        """Forget a document permanently: it is no longer found or cited. Who did it is recorded first."""
         corpus, key = visit.form.get("corpus", ""), visit.form.get("document", "")
         if visit.form.get("sure") != "yes":
             raise NotFound("Nothing was forgotten: it was not confirmed.")
@@ -81,5 +82,5 @@ class CorpusPages:
         return RedirectResponse(f"/documents/show?{query}", 303)
 
     async def _record(self, visit: Visit, facts: dict[str, str], kind: EntryKind = EntryKind.READ) -> None:
-        kept = {name: value for name, value in facts.items() if value}
-        await self.records.audit.append(LogEntry(RECORD, kind, {"by": visit.visitor.asker.user_id, **kept}))
+        given = {name: value for name, value in facts.items() if value}
+        await self.records.audit.append(LogEntry(RECORD, kind, {"by": visit.visitor.asker.user_id, **given}))

@@ -1,4 +1,4 @@
-"""Draw figures over time as lines; pure. What is drawn stands in a table beside it."""
+"""Draw figures over time as lines; pure. A table next to each chart has the same figures."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,17 +13,17 @@ Measure = Callable[[Figures], float | None]
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of a chart, as the points of SVG; it is broken where nothing was measured."""
+    """A line of a chart, as points of SVG; it has gaps at missing figures."""
 
     name: str
     style: str
     paths: tuple[str, ...]
-    dots: tuple[tuple[float, float], ...]  # points that stand alone
+    dots: tuple[tuple[float, float], ...]  # isolated points
 
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A chart: its lines, what its axes say, and its text for who cannot see it."""
+    """A chart: its lines, the labels of its axes, and its text alternative."""
 
     title: str
     unit: str
@@ -58,7 +58,7 @@ _STYLES = ("line", "other")
 
 
 def draw_charts(rows: Sequence[Figures], zone: tzinfo) -> tuple[Chart, ...]:
-    """Draw the charts of some steps of time; none where there are no steps."""
+    """Draw the charts of some steps of time; none without steps."""
     return tuple(_draw(rows, zone, *about) for about in _CHARTS) if rows else ()
 
 
@@ -72,8 +72,8 @@ def _draw(
         _line(name, style, line, top) for (name, _), style, line in zip(series, _STYLES, values, strict=False)
     )
     first, last = (f"{one.begin.astimezone(zone):%Y-%m-%d}" for one in (rows[0], rows[-1]))
-    told = (f"{name} {_range(line, unit)}" for (name, _), line in zip(series, values, strict=True))
-    return Chart(title, unit, _number(top, unit), lines, first, last, f"{first} to {last}: {'; '.join(told)}.")
+    parts = (f"{name} {_range(line, unit)}" for (name, _), line in zip(series, values, strict=True))
+    return Chart(title, unit, _number(top, unit), lines, first, last, f"{first} to {last}: {'; '.join(parts)}.")
 
 
 def _line(name: str, style: str, values: Sequence[float | None], top: float) -> Line:
@@ -103,8 +103,8 @@ def _range(values: Sequence[float | None], unit: str) -> str:
 
 
 def _number(value: float, unit: str) -> str:
-    said = f"{value:,.0f}" if value >= _WHOLE or value == int(value) else f"{value:.3g}"
-    return f"{said} {unit}".strip()
+    number = f"{value:,.0f}" if value >= _WHOLE or value == int(value) else f"{value:.3g}"
+    return f"{number} {unit}".strip()
 
 
-_WHOLE = 100  # from here on fractions say nothing
+_WHOLE = 100  # larger numbers are shown without fractions

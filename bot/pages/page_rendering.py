@@ -1,4 +1,4 @@
-"""Render a page's template into HTML. What others wrote stays text: all is escaped, and links are checked."""
+"""Render a page's template into HTML. All values are escaped, and links are checked."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, tzinfo
@@ -15,7 +15,7 @@ from bot.views.sanitize import sanitize_url, strip_invisible
 
 _TEMPLATES = Path(__file__).parent / "templates"
 STYLE = _TEMPLATES / "style.css"
-SPLIT = Markup("\x00split\x00")  # where a page is parted that is sent piece by piece; texts lose such characters
+SPLIT = Markup("\x00split\x00")  # splits a page that is sent in pieces; texts cannot contain it
 
 
 def render_page(template: str, zone: tzinfo, facts: Mapping[str, Any]) -> str:
@@ -30,12 +30,12 @@ def render_macro(template: str, name: str, zone: tzinfo, *values: Any) -> str:
 
 @cache
 def style_version() -> str:
-    """Return a mark of the style sheet, so that browsers keep it until it changes."""
+    """Return a digest of the style sheet, so that browsers cache it until it changes."""
     return sha256(STYLE.read_bytes()).hexdigest()[:12]
 
 
 def make_path(*parts: str) -> str:
-    """Make the path of a page; whatever a part holds stays one part."""
+    """Make the path of a page; each part is quoted."""
     return "/" + "/".join(quote(part, safe="", errors="replace") for part in parts)
 
 
@@ -67,7 +67,7 @@ def _show_share(part: float, whole: float) -> str:
 
 
 def _list_facts(value: Any) -> Sequence[tuple[str, str]]:
-    """Return what an entry says as names and values, also where nobody knows its form."""
+    """Return the facts of an entry as names and values, in any format."""
     known = value if isinstance(value, Mapping) else {"said": value}
     return [(str(name).replace("_", " "), _show_value(inner)) for name, inner in known.items()]
 
@@ -88,7 +88,7 @@ def _show_value(value: Any) -> str:
 
 
 def _clean(value: Any) -> Any:
-    """Take out of a text what cannot be seen, or would turn around what stands beside it."""
+    """Remove invisible characters and those that change the direction of text."""
     return strip_invisible(value) if type(value) is str else value
 
 

@@ -1,4 +1,4 @@
-"""Route requests to pages: who may see each is decided here, and only here, before it is made."""
+"""Route requests to pages: access is decided here, and only here, before a page is made."""
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -37,7 +37,7 @@ _MAX_FIELDS = 50
 _FORM = "application/x-www-form-urlencoded"
 SIGN_IN, STYLE_PATH = "/sign-in", "/style.css"
 PUBLIC = (SIGN_IN, STYLE_PATH)
-"""What a stranger may fetch: the way in."""
+"""Paths that need no sign-in."""
 HEADERS = {
     "content-security-policy": "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'",
@@ -52,21 +52,21 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """A request for a page, by somebody who may see it."""
+    """A request for a page, by a visitor who may see it."""
 
     request: Request
     visitor: Visitor
     settings: Settings
     form_token: str
-    form: Mapping[str, str] = field(default_factory=dict)  # what was filled in, by name; the last where there are more
+    form: Mapping[str, str] = field(default_factory=dict)  # the filled-in fields, by name; the last one of several
 
     def asked(self, name: str) -> str:
-        """Return what the address asks for by this name; empty where nothing."""
+        """Return a query parameter of the address; empty if it is missing."""
         return self.request.query_params.get(name, "").strip()
 
     def render(self, template: str, **facts: Any) -> str:
-        given = {"visitor": self.visitor, "form_token": self.form_token, "here": self.request.url.path}
-        return render_page(template, self.settings.zone, {**given, "open": self.settings.pages.is_open, **facts})
+        common = {"visitor": self.visitor, "form_token": self.form_token, "here": self.request.url.path}
+        return render_page(template, self.settings.zone, {**common, "open": self.settings.pages.is_open, **facts})
 
     def page(self, template: str, *, status: int = 200, **facts: Any) -> Response:
         return HTMLResponse(self.render(template, **facts), status)
@@ -74,7 +74,7 @@ class Visit:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What is served under a path, and to whom."""
+    """A page: its path, and the role that may see it."""
 
     path: str
     make: Callable[[Visit], Awaitable[Response]]
@@ -83,9 +83,9 @@ class Page:
 
 
 def build_pages_app(source: SettingsSource, pages: Sequence[Page]) -> Starlette:
-    """Build the application of these pages, of the style sheet, and of the way in and out."""
+    """Build the application of these pages, of the style sheet, and of signing in and out."""
     gate = _Gate(source, Sessions())
-    ways = [
+    public = [
         Route(STYLE_PATH, _style),
         Route(SIGN_IN, gate.show_sign_in, methods=["GET"]),
         Route(SIGN_IN, gate.sign_in, methods=["POST"]),
@@ -93,7 +93,7 @@ def build_pages_app(source: SettingsSource, pages: Sequence[Page]) -> Starlette:
     own = [*pages, Page("/sign-out", gate.sign_out, method="POST")]
     routes = [Route(page.path, gate.admit(page), methods=[page.method]) for page in own]
     return Starlette(
-        routes=[*ways, *routes],
+        routes=[*public, *routes],
         middleware=[Middleware(RequestLog), Middleware(_Headers, settings=gate.settings.pages)],
         exception_handlers={HTTPException: gate.show_error},
         max_body_size=MAX_FORM_BYTES,
@@ -115,7 +115,7 @@ class _Gate:
         return self.source.current
 
     def admit(self, page: Page) -> Callable[[Request], Awaitable[Response]]:
-        """Return what answers requests for a page, once it is known that they may be."""
+        """Return the handler of a page, which checks access first."""
 
         async def answer(request: Request) -> Response:
             visitor = self._identify(request)
@@ -143,7 +143,7 @@ class _Gate:
 
     def _turn_away(self, request: Request) -> Response:
         if self.settings.pages.is_open or not self.settings.pages.tokens:
-            raise HTTPException(403, "Nobody is let in this way.")
+            raise HTTPException(403, "Access is not allowed this way.")
         if request.method != "GET":
             raise HTTPException(403, "Sign in first.")
         path, query = request.url.path, request.url.query
@@ -151,10 +151,10 @@ class _Gate:
         return RedirectResponse(f"{SIGN_IN}?next={quote(wanted, safe='')}", 303)
 
     async def _read_form(self, request: Request, visitor: Visitor) -> Mapping[str, str]:
-        """Return a form's fields. Raises `HTTPException` where no page of ours can have sent it."""
+        """Return a form's fields. Raises `HTTPException` if it cannot come from one of our pages."""
         form = await _parse_form(request)
         if not _is_same_site(request) or not self.sessions.is_form_token(visitor, form.get("form_token", "")):
-            raise HTTPException(403, "This form is not from a page of yours. Load the page again, and send it anew.")
+            raise HTTPException(403, "This form is not from a page of yours. Load the page again, and send it again.")
         return form
 
     def _remember(self, request: Request, response: Response, visitor: Visitor) -> None:
@@ -163,8 +163,8 @@ class _Gate:
 
     def _set_cookie(self, request: Request, response: Response, value: str) -> None:
         peer = request.client.host if request.client else ""
-        said = request.headers.get("x-forwarded-proto", "") if is_proxy(self.settings.pages, peer) else ""
-        secure = (said or request.url.scheme) == "https"
+        scheme = request.headers.get("x-forwarded-proto", "") if is_proxy(self.settings.pages, peer) else ""
+        secure = (scheme or request.url.scheme) == "https"
         response.set_cookie(
             COOKIE, value, max_age=SESSION_SECONDS, httponly=True, samesite="lax", secure=secure, path="/"
         )
@@ -178,7 +178,7 @@ class _Gate:
         if not _is_same_site(request):
             raise HTTPException(403, "This form is not from a page of ours.")
         if token is None:
-            log.warning("somebody tried to sign in with a token that is nobody's")
+            log.warning("sign-in with unknown token")
             return self._sign_in_page(form.get("next", "/"), wrong=True)
         response = RedirectResponse(_stay_here(form.get("next", "")), 303)
         self._set_cookie(request, response, self.sessions.open(token))
@@ -205,7 +205,7 @@ class _Gate:
 
     def _explain(self, visit: Visit, error: Exception) -> Response:
         fault = explain_error(error)
-        log.warning("a page could not be made", extra={"cause": fault.line()})
+        log.warning("cannot render a page", extra={"cause": fault.line()})
         return visit.page("error.html", status=503, message=fault.message, hint=fault.hint)
 
 
@@ -220,7 +220,7 @@ async def _parse_form(request: Request) -> Mapping[str, str]:
 
 
 def _is_same_site(request: Request) -> bool:
-    """Return whether a browser says that a page of ours sent this; one that says nothing is believed."""
+    """Return whether one of our pages sent this, by the browser's headers; without headers it is assumed."""
     if request.headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}:
         return False
     origin = request.headers.get("origin")
@@ -228,7 +228,7 @@ def _is_same_site(request: Request) -> bool:
 
 
 def _stay_here(wanted: str) -> str:
-    """Return a path of ours to go to; the first page for anything else."""
+    """Return a path of our own pages; the first page for anything else."""
     parts = urlsplit(wanted)
     safe = wanted.startswith("/") and not wanted.startswith(("//", "/\\")) and not parts.netloc and wanted.isprintable()
     return wanted if safe else "/"
@@ -240,7 +240,7 @@ async def _style(_: Request) -> Response:
 
 @dataclass(frozen=True, slots=True)
 class _Headers:
-    """Refuses requests by other names than ours, and says with each answer what browsers may do with it."""
+    """Refuses requests for other host names, and adds security headers to each response."""
 
     app: ASGIApp
     settings: PagesSettings
@@ -255,7 +255,7 @@ class _Headers:
 
         host = Request(scope).headers.get("host", "") if scope["type"] == "http" else ""
         if scope["type"] == "http" and not is_host_known(self.settings, host):
-            refused = PlainTextResponse("These pages are not served by this name.", 421)
+            refused = PlainTextResponse("These pages are not served under this name.", 421)
             await refused(scope, receive, send_with_headers)
             return
         await self.app(scope, receive, send_with_headers)

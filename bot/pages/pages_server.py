@@ -1,14 +1,13 @@
-"""Compose the pages and serve them: which page is under which path, and whose role it needs."""
+"""Serve the pages: the path of each, and the role that it needs."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
-from typing import TYPE_CHECKING
+from contextlib import asynccontextmanager, nullcontext
 
 from starlette.applications import Starlette
 
 from bot.app import Records
-from bot.pages.ask_page import AskPages, OpenService
+from bot.pages.ask_page import AskedService, AskPages, OpenService
 from bot.pages.corpus_pages import CorpusPages
 from bot.pages.page_router import Page, build_pages_app
 from bot.pages.record_pages import RecordPages
@@ -17,9 +16,6 @@ from bot.server.refresh.run_history import RefreshHistory
 from bot.settings.live.live_settings import SettingsSource
 from bot.settings.settings_errors import find_exposure
 from bot.settings.tables.network_settings import HttpSettings
-
-if TYPE_CHECKING:
-    from bot.server.service import BotService
 
 
 def list_pages(records: Records, history: RefreshHistory, open_service: OpenService) -> Sequence[Page]:
@@ -59,7 +55,7 @@ async def serve_pages(
     """Serve the pages within the block, and give their address; `hurried` ends the grace period.
 
     Raises:
-        SettingsError: They would be open to whoever comes.
+        SettingsError: They would be open to everyone.
         CannotListen: Another program listens there, or the address is not this machine's.
     """
     settings = source.current
@@ -70,10 +66,6 @@ async def serve_pages(
         yield address
 
 
-def share_service(service: "BotService") -> OpenService:
-    """Return how each question opens a service that is open already."""
-
-    def lend() -> AbstractAsyncContextManager["BotService"]:
-        return nullcontext(service)
-
-    return lend
+def share_service(service: AskedService) -> OpenService:
+    """Return a function that lends an open service to each question."""
+    return lambda: nullcontext(service)

@@ -1,7 +1,7 @@
-"""Read the record: answers by filters and words, one answer as a story, what found nothing, and figures over time.
+"""Show the record: answers by filters and words, one answer as a story, unanswered questions, and figures over time.
 
-Who reads an answer, or a list of answers, is on record before it is shown. Nothing can be changed but by an entry more:
-what somebody thinks of an answer, and that it is an example.
+Each reading of an answer or a list is recorded before it is shown. Changes are further entries: ratings of an answer,
+and its approval as an example.
 """
 
 import asyncio
@@ -33,9 +33,9 @@ from storage.record.turn_index import ERASED
 from storage.types import RECORD, EntryKind, LogEntry, Verdict
 
 PAGE = 50
-DAYS = 30  # how far figures and unanswered questions go back unless somebody asks for more
+DAYS = 30  # how far figures and unanswered questions go back by default
 MAX_STEPS = 400
-MAX_WORDS = 500  # characters of what is searched for
+MAX_WORDS = 500  # characters of a filter
 STATUSES = (*(status.value for status in Status), UNFINISHED, RETRACTED, ERASED)
 VERDICTS = tuple(verdict.value for verdict in Verdict)
 RATINGS = MappingProxyType({"up": "helpful", "down": "not helpful", "any": "any"})
@@ -68,19 +68,19 @@ class RecordPages:
         )
 
     async def show_answer(self, visit: Visit) -> Response:
-        """Tell one answer as a story. Raises `NotFound`."""
+        """Show one answer as a story. Raises `NotFound`."""
         entries = await self._find_turn(visit)
         found = {**await self.records.manifest.recall(*list_passages(entries)), **_read_kept(entries)}
         story = build_story(entries, found)
         if story is None:
-            raise NotFound("This is no answer: nothing was asked.")
+            raise NotFound("This is not an answer: nothing was asked.")
         await self._record_read(visit, story.turn_id, {"what": "answer"})
-        approved = {one.turn_id for one in await self.records.examples.all()}
-        said = visit.asked("done")
-        return visit.page("answer.html", story=story, is_example=story.turn_id in approved, said=_SAID.get(said, ""))
+        approved = {example.turn_id for example in await self.records.examples.all()}
+        done = _DONE.get(visit.asked("done"), "")
+        return visit.page("answer.html", story=story, is_example=story.turn_id in approved, said=done)
 
     async def give_receipt(self, visit: Visit) -> Response:
-        """Give the file that proves what is on record of an answer. Raises `NotFound`, `StorageError`."""
+        """Return the file that proves the record of an answer. Raises `NotFound`, `StorageError`."""
         turn_id = (await self._find_turn(visit))[0].turn_id
         await self._record_read(visit, turn_id, {"what": "receipt"})
         key = await asyncio.to_thread(load_key, visit.settings.record.key_path)
@@ -90,21 +90,22 @@ class RecordPages:
         return Response(receipt, media_type="application/json", headers=headers)
 
     async def rate(self, visit: Visit) -> Response:
-        """Record what somebody thinks of an answer. Raises `NotFound`."""
+        """Record a rating of an answer. Raises `NotFound`."""
         turn_id, what = (await self._find_turn(visit))[0].turn_id, visit.form.get("what", "")
         if what not in {"up", "down"}:
-            raise NotFound("There is no such opinion.")
+            raise NotFound("There is no such rating.")
         comment = visit.form.get("comment", "").strip()[:MAX_COMMENT]
         entry = build_action_entry(turn_id, what, visit.visitor.asker, **({"comment": comment} if comment else {}))
         await self.records.audit.append(entry)
         return _go_to(turn_id, "rated")
 
     async def approve(self, visit: Visit) -> Response:
-        """Keep an answer as a worked example. Raises `NotFound`."""
-        entries, by = await self._find_turn(visit), visit.visitor.asker
+        """Approve an answer as a worked example. Raises `NotFound`."""
+        entries = await self._find_turn(visit)
+        approver = visit.visitor.asker.user_id
         gone = partial(find_forgotten_documents, self.records.manifest)
         try:
-            await approve_turn(entries, self.records.examples, by.user_id, gone, where="pages")
+            await approve_turn(entries, self.records.examples, approver, gone, where="pages")
         except (UnfitExample, ValueError):
             return _go_to(entries[0].turn_id, "unfit")
         return _go_to(entries[0].turn_id, "approved")
@@ -117,7 +118,7 @@ class RecordPages:
         near = await self.records.search.nearest_corpora(members)
         typed = {"since": visit.asked("since"), "until": visit.asked("until"), "corpus": corpus}
         await self._record_read(visit, RECORD, {"what": "unanswered", "filter": typed})
-        listed = [(group.members, _join(near.get(one.seq, ()) for one in group.members)) for group in groups[:PAGE]]
+        listed = [(group.members, _join(near.get(turn.seq, ()) for turn in group.members)) for group in groups[:PAGE]]
         more = max(len(groups) - PAGE, 0)
         return visit.page(
             "unanswered.html", groups=listed, more=more, typed=typed, faults=faults, since=since, last=_last_day(until)
@@ -126,7 +127,7 @@ class RecordPages:
     async def show_figures(self, visit: Visit) -> Response:
         since, until, faults = _read_span(visit, await self.records.search.first())
         typed = visit.asked("step")
-        step: Step = next((one for one in get_args(Step) if one == typed), "day")
+        step: Step = next((known for known in get_args(Step) if known == typed), "day")
         if faults or (until - since).days > MAX_STEPS:
             step = "month" if (until - since).days > 7 * MAX_STEPS else "week"
         rows = await self.records.search.figures(since, until, step)
@@ -140,19 +141,19 @@ class RecordPages:
         turn_id = visit.request.path_params["turn_id"]
         if entries := await self.records.audit.turn(turn_id):
             return entries
-        raise NotFound("There is no such answer on record.")
+        raise NotFound("The record has no such answer.")
 
     async def _record_read(self, visit: Visit, turn_id: str, facts: Mapping[str, Any]) -> None:
         """Record who reads what. Raises `StorageError`: nothing is shown then."""
-        kept = {name: value for name, value in facts.items() if value}
-        body = {"by": visit.visitor.asker.user_id, **kept}
+        given = {name: value for name, value in facts.items() if value}
+        body = {"by": visit.visitor.asker.user_id, **given}
         await self.records.audit.append(LogEntry(turn_id, EntryKind.READ, body))
 
 
-_SAID = MappingProxyType({
-    "rated": "What you think of it is on record.",
+_DONE = MappingProxyType({
+    "rated": "Your rating was recorded.",
     "approved": "This is a worked example now.",
-    "unfit": "This cannot be a worked example: not everything in it was confirmed, or it was no answer, or taken back.",
+    "unfit": "This cannot be a worked example: it is unconfirmed in part, not an answer, or retracted.",
 })  # fmt: skip
 
 
@@ -176,7 +177,7 @@ def _read_kept(entries: Sequence[LogEntry]) -> Mapping[str, Any]:
 
 
 def read_filter(visit: Visit) -> tuple[RecordFilter, dict[str, str], list[str]]:
-    """Return what an address asks for: as a filter, as it was typed, and what of it nobody can understand."""
+    """Return the filter of an address, the values as typed, and the errors in them."""
     typed = {name: visit.asked(name)[:MAX_WORDS] for name in (*_TEXTS, *_MOMENTS)}
     since, wrong = read_day(typed["since"], visit.settings.zone)
     until, also = read_day(typed["until"], visit.settings.zone, end=True)
@@ -184,14 +185,14 @@ def read_filter(visit: Visit) -> tuple[RecordFilter, dict[str, str], list[str]]:
     number = int(before) if before.isascii() and before.isdecimal() and len(before) < _DIGITS else None
     texts: dict[str, Any] = {name: typed[name] for name in _TEXTS}
     wanted = RecordFilter(**texts, since=since, until=until, before=number)
-    return wanted, typed, [one for one in (wrong, also) if one]
+    return wanted, typed, [fault for fault in (wrong, also) if fault]
 
 
 _DIGITS = 18  # of a number that the database can compare
 
 
 def read_day(typed: str, zone: tzinfo, *, end: bool = False) -> tuple[datetime | None, str]:
-    """Return the begin of a day, or its end, and what is wrong with it."""
+    """Return the beginning or the end of a day, and the error in it if any."""
     if not typed:
         return None, ""
     try:
@@ -209,10 +210,7 @@ def _last_day(until: datetime) -> datetime:
 
 
 def _read_span(visit: Visit, begun: datetime | None) -> tuple[datetime, datetime, list[str]]:
-    """Return from when to when somebody wants to look, within the record, and what of it nobody can understand.
-
-    `begun` is when the record begins.
-    """
+    """Return the requested span of time, limited to the record, which begins at `begun`, and the errors in it."""
     zone = visit.settings.zone
     since, wrong = read_day(visit.asked("since"), zone)
     until, also = read_day(visit.asked("until"), zone, end=True)
@@ -220,4 +218,8 @@ def _read_span(visit: Visit, begun: datetime | None) -> tuple[datetime, datetime
     begin = begun or now
     last = max(begin, min(until or now, now))
     first = min(last, max(begin, since or last - timedelta(days=DAYS)))
-    return datetime.combine(first.astimezone(zone).date(), time(), zone), last, [one for one in (wrong, also) if one]
+    return (
+        datetime.combine(first.astimezone(zone).date(), time(), zone),
+        last,
+        [fault for fault in (wrong, also) if fault],
+    )

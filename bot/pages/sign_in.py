@@ -1,7 +1,7 @@
-"""Decide who a visitor of the pages is, and what they may do there; pure but for the sessions, which are in memory.
+"""Identify a visitor of the pages, and decide what they may do; pure, except for the sessions, which are in memory.
 
-On this machine alone nobody signs in. Elsewhere a visitor signs in by a token, which makes a session, or is named by a
-proxy. Whoever changes something proves that one of our pages sent them: with a token that only such a page could hold.
+On this machine alone, no sign-in is needed. Otherwise a visitor signs in with a token, which opens a session, or is
+named by a proxy. Every change must carry a token that only one of our own pages contains.
 """
 
 import hashlib
@@ -18,14 +18,14 @@ from bot.settings.tables.network_settings import LOOPBACK, ROLES, PagesSettings,
 
 SESSION_SECONDS = 12 * 60 * 60
 MAX_SESSIONS = 1_000
-MAX_NAME = 200  # characters of who a proxy names
-OPERATOR = "operator"  # whoever reads on this machine, where nobody signs in
+MAX_NAME = 200  # characters of a name from a proxy
+OPERATOR = "operator"  # the visitor on this machine without signing in
 _FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
 
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """Who reads, and by which cookie they are known again."""
+    """A visitor, and the cookie that identifies them."""
 
     name: str
     role: Role
@@ -36,13 +36,13 @@ class Visitor:
 
     @property
     def asker(self) -> Asker:
-        """Who it is, as the record names them."""
+        """The visitor as the record names them."""
         return Asker("pages", "terminal", user=self.name)
 
 
 @dataclass
 class Sessions:
-    """Who has signed in. A restart signs everybody out."""
+    """The signed-in visitors. A restart signs everybody out."""
 
     clock: Callable[[], float] = time.monotonic
     _key: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
@@ -64,12 +64,12 @@ class Sessions:
         self._known.pop(_digest(cookie), None)
 
     def form_token(self, visitor: Visitor) -> str:
-        """Return what a form of this visitor's must bring back."""
+        """Return the token that a form of this visitor must send back."""
         bound = f"{visitor.cookie}\n{visitor.name}".encode()
         return hmac.new(self._key, bound, hashlib.sha256).hexdigest()
 
-    def is_form_token(self, visitor: Visitor, said: str) -> bool:
-        return hmac.compare_digest(self.form_token(visitor).encode(), said.encode("utf-8", "replace"))
+    def is_form_token(self, visitor: Visitor, token: str) -> bool:
+        return hmac.compare_digest(self.form_token(visitor).encode(), token.encode("utf-8", "replace"))
 
 
 def make_cookie() -> str:
@@ -80,23 +80,23 @@ def _digest(cookie: str) -> str:
     return hashlib.sha256(cookie.encode("utf-8", "replace")).hexdigest()
 
 
-def match_token(settings: PagesSettings, said: str) -> PageToken | None:
-    """Return whose token it is; every token is compared, in the same time."""
-    given = said.strip().encode("utf-8", "replace")
-    equal = [hmac.compare_digest(one.secret.get_secret_value().encode(), given) for one in settings.tokens]
+def match_token(settings: PagesSettings, secret: str) -> PageToken | None:
+    """Return the token that this secret belongs to; all are compared, in constant time."""
+    given = secret.strip().encode("utf-8", "replace")
+    equal = [hmac.compare_digest(token.secret.get_secret_value().encode(), given) for token in settings.tokens]
     return next((one for one, same in zip(settings.tokens, equal, strict=True) if same), None)
 
 
 def identify(
     settings: PagesSettings, sessions: Sessions, headers: Mapping[str, str], peer: str, cookie: str
 ) -> Visitor | None:
-    """Return who sends a request; None where they must sign in. `headers` are by lower-case names.
+    """Return the visitor who sends a request; None if they must sign in. `headers` are by lower-case names.
 
-    On this machine alone, what came through a proxy is refused: it comes from elsewhere.
+    If the pages are for this machine alone, a request through a proxy is refused: it comes from elsewhere.
     """
     if settings.is_open:
-        via = any(name in headers for name in _FORWARDED)
-        return None if via else Visitor(OPERATOR, "admin", cookie or make_cookie())
+        forwarded = any(name in headers for name in _FORWARDED)
+        return None if forwarded else Visitor(OPERATOR, "admin", cookie or make_cookie())
     if settings.proxy_header and is_proxy(settings, peer):
         name = headers.get(settings.proxy_header.lower(), "").strip()[:MAX_NAME]
         return Visitor(name, settings.proxy_roles.get(name, "reader"), cookie or make_cookie()) if name else None
@@ -113,12 +113,12 @@ def is_proxy(settings: PagesSettings, peer: str) -> bool:
     return any(mapped in ipaddress.ip_network(network) for network in settings.proxies)
 
 
-def is_host_known(settings: PagesSettings, said: str) -> bool:
+def is_host_known(settings: PagesSettings, host: str) -> bool:
     """Return whether a `Host` header names us: by a name of the settings, of this machine, or by an address.
 
-    A page elsewhere can make its own name lead to this machine, but no address.
+    Other web sites can make their own names resolve to this machine, but not an address.
     """
-    name = said.strip().lower()
+    name = host.strip().lower()
     name = name[1:].partition("]")[0] if name.startswith("[") else name.partition(":")[0]
     if name in {settings.host.lower(), *settings.hosts} or name in LOOPBACK:
         return True

@@ -1,1 +1,1 @@
-"""Settings: typed tables, how they are read, and what their errors say."""
+"""Settings: typed tables, how they are read, and how their errors are explained."""

@@ -1,7 +1,7 @@
 """Find the available platforms: those in `bot.platforms`, and those of installed packages.
 
-A platform is a package with a `PlatformEntry` named `PLATFORM`. Settings, `footnote serve` and the doctor go by the
-entries alone. What is heavy is named by its path and imported when it is used.
+A platform is a package with a `PlatformEntry` named `PLATFORM`. Settings, `footnote serve` and the doctor use
+only the entries. Heavy parts are named by their path and imported when they are used.
 """
 
 import importlib
@@ -28,26 +28,26 @@ _NAME = lazy_compile(r"([a-z][a-z0-9-]*):(?:([^/\s#]+)/)?#([^/\s#]+)")
 
 @dataclass(frozen=True, slots=True)
 class SecretShape:
-    """A kind of secret, by which it is known."""
+    """The form by which a kind of secret is recognised."""
 
-    pattern: str  # of all of it
+    pattern: str  # of the whole value
     title: str  # with its article: "a bot token (xoxb-…)"
-    key: str = ""  # of the setting that it belongs into; empty for what belongs into none
-    where: str = ""  # on which page its owner finds it
-    unique: bool = True  # whether nothing else has this shape, so that it is known in other platforms' settings too
+    key: str = ""  # of its setting; empty if there is none
+    where: str = ""  # the page that shows it to its owner
+    unique: bool = True  # whether it is recognised in other platforms' settings, too
 
 
 @dataclass(frozen=True, slots=True)
 class PlatformEntry:
-    """A platform: what it is called, its table of settings, and where the rest of it is found."""
+    """A platform: its names, its table of settings, and the paths of its other parts."""
 
     name: str  # of its table in `footnote.toml`, and of its ids: `slack:T1/C1`
-    title: str  # as people know it: "Slack"
-    workspace: str  # what the first part of its ids names, in capitals: "TEAM"
+    title: str  # for people: "Slack"
+    workspace: str  # the kind of thing that the first part of its ids names, in capitals: "TEAM"
     settings: "type[PlatformSettings]"
     opener: str  # the path of its `OpenPlatform`: `package.module:function`
     checker: str  # the path of its `HealthCheck`
-    shapes: tuple[SecretShape, ...] = ()  # by which its secrets are told from each other
+    shapes: tuple[SecretShape, ...] = ()  # the forms of its secrets
     guide: str = ""  # the path of its `PlatformSetup`; without one `footnote setup` does not offer it
 
     @property
@@ -84,29 +84,29 @@ def platform_of(place: str) -> str:
 
 
 def is_place_id(text: str) -> bool:
-    """Return whether this has the form of a channel's or a person's id on a platform that there is."""
+    """Return whether this has the form of a channel's or a person's id on a known platform."""
     return bool(_ID.fullmatch(text)) and platform_of(text) in load_platforms()
 
 
 def is_channel_name(text: str) -> bool:
-    """Return whether this has the form of a channel's name on a platform that there is: `slack:#hr`."""
+    """Return whether this has the form of a channel's name on a known platform: `slack:#hr`."""
     return bool(_NAME.fullmatch(text)) and platform_of(text) in load_platforms()
 
 
 def split_channel_name(text: str) -> tuple[str, str]:
-    """Return the workspace that a channel's name is looked for in, empty for all, and what it is called there."""
+    """Return the workspace of a channel's name, empty for all, and the name within it."""
     found = _NAME.fullmatch(text)
     return (found[2] or "", found[3]) if found else ("", "")
 
 
 def describe_ids(what: str, *others: str) -> str:
-    """Return how ids are written on each platform: `"slack:TEAM/USER" or "discord:SERVER/USER"`."""
+    """Describe the form of ids on each platform: `"slack:TEAM/USER" or "discord:SERVER/USER"`."""
     *most, last = [*others, *(f'"{entry.name}:{entry.workspace}/{what}"' for entry in load_platforms().values())]
     return f"{', '.join(most)} or {last}"
 
 
 def channel_id(text: str) -> str:
-    """Return the id or the name of a channel as it is. Raises `ValueError` unless it is one."""
+    """Return the id or the name of a channel unchanged. Raises `ValueError` for anything else."""
     if not (is_place_id(text) or is_channel_name(text)):
         forms = f"{describe_ids('CHANNEL')}, by their ids, or a channel's name: {_describe_name()}"
         raise ValueError(f"must be {forms}{_suggest_name(text)}")
@@ -114,14 +114,14 @@ def channel_id(text: str) -> str:
 
 
 def person_id(text: str) -> str:
-    """Return the id of a person as it is. Raises `ValueError` unless it is one."""
+    """Return the id of a person unchanged. Raises `ValueError` for anything else."""
     if not is_place_id(text):
         raise ValueError(f"must be {describe_ids('USER')}, by their ids, not their names")
     return text
 
 
 def reader_id(text: str) -> str:
-    """Return whom a corpus is visible to as it is. Raises `ValueError` unless it is a place, a person, or everyone."""
+    """Return a reader of a corpus unchanged. Raises `ValueError` unless it is a place, a person, or everyone."""
     if text != EVERYONE and not (is_place_id(text) or is_channel_name(text) or is_mcp_reader(text)):
         shown = shorten(f'"{text}"', 60, placeholder="…")
         ids = describe_ids("CHANNEL-USER-OR-GROUP", f'"{EVERYONE}"')
@@ -135,7 +135,7 @@ def _describe_name() -> str:
 
 
 def _suggest_name(text: str) -> str:
-    """Return words that suggest the name of a channel which was written without its `#`, or without its platform."""
+    """Suggest the name of a channel that was written without its `#`, or without its platform."""
     platform, colon, place = text.rpartition(":")
     workspace, slash, called = place.rpartition("/")
     name = f"{platform or next(iter(load_platforms()))}:{workspace}{slash}#{called.removeprefix('#')}"
@@ -160,13 +160,13 @@ def require_people_of(platform: str) -> AfterValidator:
 
 
 class PlatformSettings(SettingsTable):
-    """A platform's table in `footnote.toml`. The platform is configured when somebody gives one of its secrets."""
+    """A platform's table in `footnote.toml`. The platform is configured when one of its secrets is set."""
 
     SECRETS: ClassVar[Mapping[str, str]] = {}
-    """The variables by which the platform's own tools know its secrets, by key."""
+    """The variables that hold its secrets in the platform's own tools, by key."""
 
     admins: Annotated[tuple[PersonId, ...], LIVE] = ()
-    """Who may change channels by command, or stop and take back any answer."""
+    """The people who may change channels by command, and stop or retract any answer."""
 
     @classmethod
     def read_from(cls, settings: object) -> Self:
@@ -184,11 +184,11 @@ class PlatformSettings(SettingsTable):
 
     @property
     def form(self) -> str:
-        """The setting by which what it needs differs, as a sentence goes on: ` with mode = "socket"`."""
+        """The setting on which its required secrets depend, for use in a sentence: ` with mode = "socket"`."""
         return ""
 
     def completed(self, environ: Mapping[str, str]) -> Self:
-        """Return it with secrets that it leaves open taken from the variables that the platform's own tools read."""
-        open_ones = [name for name in self.SECRETS if not getattr(self, name)]
-        found = {name: SecretStr(environ.get(self.SECRETS[name], "").strip()) for name in open_ones}
-        return self.model_copy(update=found)
+        """Return it with missing secrets taken from the variables of the platform's own tools."""
+        missing = [name for name in self.SECRETS if not getattr(self, name)]
+        secrets = {name: SecretStr(environ.get(self.SECRETS[name], "").strip()) for name in missing}
+        return self.model_copy(update=secrets)

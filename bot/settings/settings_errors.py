@@ -1,4 +1,4 @@
-"""Explain what is wrong with the settings in one plain line: which key, where it stands, and what would be right."""
+"""Explain each error of the settings in one plain line: which key, where it is set, and what would be valid."""
 
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,22 +28,22 @@ _TOML_WORDS = {
     "mapping_type": "a table",
     "dict_type": "a table",
 }
-"""TOML's words, where pydantic's are Python's."""
+"""TOML's words for Python's types in pydantic's messages."""
 _NAMED_TABLES: Mapping[Key, type[BaseModel]] = {("model", "stages"): StageValues, ("model", "prices"): PriceValues}
-"""Tables of tables whose names are the operator's own."""
-_DEPTH = 3  # parts of a key above those of such a table's own
+"""Tables of tables that the operator names."""
+_DEPTH = 3  # parts of a key above the keys of such a table
 _SECRET_KEYS = frozenset(
     {
         *("api_key", "azure_ad_token", "database", "token", "tokens", "model"),
         *(key for entry in load_platforms().values() for key in (entry.name, *entry.settings.SECRETS)),
     }
 )
-"""Keys whose values are never shown; also tables, as somebody may write a secret in place of one."""
+"""Keys whose values are never shown; also tables, as a secret may be written in place of one."""
 
 
 @dataclass(frozen=True, slots=True)
 class SettingsOrigin:
-    """What settings are read from."""
+    """The sources of settings."""
 
     path: Path
     text: str
@@ -57,7 +57,7 @@ class SettingsOrigin:
 
 
 def explain_validation_errors(faults: Sequence[ErrorDetails], surroundings: SettingsOrigin) -> Sequence[SettingsError]:
-    """Explain pydantic's errors in the order of the file, one a key; what a misspelt key stands for is not missing."""
+    """Explain pydantic's errors in the order of the file, one a key; a misspelt key does not count as missing."""
     found = dict[Key, tuple[ErrorDetails, Sequence[str]]]()
     for fault in sorted(faults, key=lambda fault: fault["type"] != "extra_forbidden"):
         key, siblings = _locate(fault)
@@ -84,7 +84,7 @@ def _explain_fault(key: Key, fault: ErrorDetails, siblings: Sequence[str], origi
 
 
 def _suggest_tag(fault: ErrorDetails) -> str:
-    """Suggest what a misspelt type of a source most likely means; empty where it is none, or means nothing."""
+    """Suggest the type that a misspelt type of a source most likely means; empty if there is none."""
     context = fault.get("ctx", {})
     known = context["expected_tags"].replace("'", "").split(", ") if fault["type"] == "union_tag_invalid" else ()
     nearest = _find_nearest(context["tag"], known) if known else ""
@@ -97,22 +97,22 @@ def _strip_branches(key: Key) -> Key:
 
 
 def find_serving_faults(settings: Settings) -> tuple[SettingsError, ...]:
-    """Explain what keeps configured platforms and the pages from being served."""
+    """Explain why configured platforms and the pages cannot be served."""
     exposed = find_exposure(settings) if settings.pages.enabled else None
     return (*find_platform_faults(settings), *filter(None, [exposed]))
 
 
 def find_exposure(settings: Settings) -> SettingsError | None:
-    """Explain why the pages may not be served as they are set; None where they may."""
+    """Explain why the pages may not be served with these settings; None if they may."""
     if not (fault := settings.pages.fault):
         return None
-    return SettingsError(f"{fault}.", hint="Give tokens, or a proxy_header and proxies; or take host and hosts away.")
+    return SettingsError(f"{fault}.", hint="Give tokens, or a proxy_header and proxies; or remove host and hosts.")
 
 
 def find_platform_faults(
     settings: Settings, platforms: Iterable[PlatformEntry] | None = None
 ) -> tuple[SettingsError, ...]:
-    """Explain which secrets platforms lack, and which hold another secret than they should; None: all platforms."""
+    """Explain which secrets platforms lack, and which hold the wrong secret; None for all platforms."""
     return tuple(
         fault
         for entry in (load_platforms().values() if platforms is None else platforms)
@@ -121,36 +121,36 @@ def find_platform_faults(
 
 
 def find_misplaced_secrets(settings: Settings) -> tuple[SettingsError, ...]:
-    """Explain which secrets of platforms hold another than they should."""
-    return tuple(one for entry in load_platforms().values() for one in _find_misplaced(entry, entry.read(settings)))
+    """Explain which secrets of platforms hold the wrong secret."""
+    return tuple(error for entry in load_platforms().values() for error in _find_misplaced(entry, entry.read(settings)))
 
 
 def _find_missing(entry: PlatformEntry, table: PlatformSettings) -> Iterator[SettingsError]:
     if missing := table.missing:
         verb = "is" if len(missing) == 1 else "are"
-        said = f"{entry.title}{table.form} needs {' and '.join(missing)}, which {verb} not set."
-        named = "Set it, or a file that holds it by the same name and _FILE at its end"
-        yield SettingsError(said, hint=f"{named}; or take {entry.title}'s other secrets away.")
+        message = f"{entry.title}{table.form} needs {' and '.join(missing)}, which {verb} not set."
+        hint = f"Set it, or a file with it in a variable ending in _FILE; or remove {entry.title}'s other secrets."
+        yield SettingsError(message, hint=hint)
 
 
 def _find_misplaced(entry: PlatformEntry, table: PlatformSettings) -> Iterator[SettingsError]:
     for key, variable in entry.settings.SECRETS.items():
-        held = getattr(table, key).get_secret_value()
-        if fault := find_misplaced_secret(load_platforms().values(), entry, key, held):
+        value = getattr(table, key).get_secret_value()
+        if fault := find_misplaced_secret(load_platforms().values(), entry, key, value):
             yield SettingsError(f"{variable} holds {fault.found}.", hint=fault.hint)
 
 
 def explain_unknown_key(key: Key, *, where: str, siblings: Sequence[str] = ()) -> SettingsError:
-    """Say that there is no such key, and suggest the nearest; among `siblings` alone if they are given."""
+    """Explain that a key is unknown, and suggest the nearest; only among `siblings` if they are given."""
     nearest, among = _find_key(key, siblings), _list_siblings(key, siblings)
     hint = f"Did you mean `{nearest}`?" if nearest else f"There are: {', '.join(among or list_keys())}."
     return SettingsError(f"{where}: there is no setting `{format_key(key)}`.", hint=hint)
 
 
 def _find_key(key: Key, siblings: Sequence[str]) -> str:
-    """Return the setting that a misspelt key most likely means; among `siblings` alone if they are given."""
+    """Return the setting that a misspelt key most likely means; only among `siblings` if they are given."""
     name, known = str(key[-1]), siblings or list(list_keys())
-    elsewhere = next((one for one in known if one.split(".")[-1] == name), "")
+    elsewhere = next((dotted for dotted in known if dotted.split(".")[-1] == name), "")
     return elsewhere or _find_nearest(name, _list_siblings(key, siblings)) or _find_nearest(name, known)
 
 
@@ -174,7 +174,7 @@ def format_key(key: Key) -> str:
 
 
 def _locate(fault: ErrorDetails) -> tuple[Key, Sequence[str]]:
-    """Return the key of an error as it is written, and its sibling keys where they depend on what is set."""
+    """Return the key of an error as it is written, and its sibling keys if they depend on other settings."""
     table = next((table for table in _NAMED_TABLES if fault["loc"][:2] == table and len(fault["loc"]) > _DEPTH), ())
     if table:
         above = ".".join(map(str, fault["loc"][:-1]))
@@ -214,7 +214,7 @@ def _sets(variable: str, key: Key) -> bool:
 
 
 def describe_fault(fault: ErrorDetails) -> str:
-    """Put pydantic's message behind the name of a key."""
+    """Turn pydantic's message into the end of a sentence that begins with the key."""
     kind, context = fault["type"], fault.get("ctx", {})
     if kind in {"missing", "union_tag_not_found"}:
         return "is missing"
@@ -238,6 +238,6 @@ def _format_value(value: Any) -> str:
 
 
 def explain_write_error(error: OSError, path: Path) -> SettingsError:
-    """Say that a settings file cannot be written, and where it could be."""
+    """Explain that a settings file cannot be written, and how to write elsewhere."""
     hint = "Run it in a folder of your own, or name another file: `footnote --config FILE …`."
     return SettingsError(f"{path} cannot be written: {error.strerror or error}.", hint=hint)

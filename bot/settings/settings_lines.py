@@ -1,4 +1,4 @@
-"""Find the lines of a TOML file that set its keys, which `tomllib` does not tell, and write values as TOML. Pure."""
+"""Find the lines of a TOML file that set its keys, which `tomllib` does not report, and format values. Pure."""
 
 import json
 import tomllib
@@ -22,7 +22,7 @@ def index_lines(text: str) -> dict[Key, range]:
 
 
 def find_line(text: str, key: Key) -> int | None:
-    """Return the line, from 1, that sets a key, else that of the nearest table around it."""
+    """Return the line, from 1, that sets a key; if none does, that of the nearest enclosing table."""
     lines = index_lines(text)
     return next((lines[key[:size]].start + 1 for size in range(len(key), 0, -1) if key[:size] in lines), None)
 
@@ -43,7 +43,7 @@ def _scan(lines: list[str]) -> Iterator[tuple[Key, range]]:
 
 
 def _resolve(name: Key, counts: dict[Key, int], *, append: bool) -> Key:
-    """Return a table's key: each array of tables on its way stands at its last entry."""
+    """Return a table's key; each array of tables on its path means its last entry."""
     path: Key = ()
     for place, part in enumerate(name):
         path = (*path, part)
@@ -62,7 +62,7 @@ _LONGEST = 200  # lines of a value
 
 
 def _find_end(lines: list[str], start: int) -> int:
-    """Return where a value ends: behind the first line with which it can be read."""
+    """Return where a value ends: after the first line that completes it."""
     value = lines[start].partition("=")[2].strip()
     if not value.startswith(("[", "{", '"""', "'''")):
         return start + 1
@@ -76,9 +76,9 @@ def _find_end(lines: list[str], start: int) -> int:
 
 
 def format_toml(value: Any) -> str:
-    """Format a value as TOML: text, number, truth, list or table, in one line."""
+    """Format a value as TOML in one line: text, number, boolean, list or table."""
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{key} = {format_toml(one)}" for key, one in value.items()) + " }"
+        return "{ " + ", ".join(f"{key} = {format_toml(inner)}" for key, inner in value.items()) + " }"
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(format_toml, value))}]"
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -33,14 +33,14 @@ def format_age(at: datetime | None, now: datetime) -> str:
 
 
 def format_corpus(corpus: str, edition: str) -> str:
-    """Return a corpus with the edition of its source, if any, on a line of its own."""
+    """Return a corpus with the edition of its source, if any, on a second line."""
     return f"{corpus}\n{sanitize_line(edition)}" if edition else corpus
 
 
 def format_run_outcome(run: RefreshRun) -> str:
-    """Format the state of a run, on two lines where tables would become too wide."""
-    held = f",\n{run.held_back:,} held back" if run.held_back else ""
-    return f"{run.state.value}{held}"
+    """Format the state of a run, on two lines to keep tables narrow."""
+    held_back = f",\n{run.held_back:,} held back" if run.held_back else ""
+    return f"{run.state.value}{held_back}"
 
 
 _DENSE = {"eager": "", "lazy": "\nlazy", "off": "\nwords only"}
@@ -79,8 +79,8 @@ def render_corpora(
     ]
     below += render_forgotten_counts({corpus.name: corpus.forgotten for corpus in corpora})
     if missing:
-        why = "`footnote ingest status` shows whether that was tried, `footnote ingest all` does it."
-        below.append(Text(f"Not ingested yet: {', '.join(missing)}. {why}"))
+        hint = "`footnote ingest all` ingests them, `footnote ingest status` shows earlier attempts."
+        below.append(Text(f"Not ingested yet: {', '.join(missing)}. {hint}"))
     return Group(rows, Text(), *below) if below else rows
 
 

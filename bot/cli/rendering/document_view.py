@@ -15,15 +15,15 @@ from storage.types import DocumentRef, PassageKind
 
 
 def render_passages(found: StoredVersion, zone: tzinfo) -> RenderableType:
-    """Show a document word for word, each passage under its number and section."""
+    """Render a document word for word, each passage under its number and section."""
     of = found.document
     date = f", {of.date.astimezone(zone):%Y-%m-%d}" if of.date else ""
     count = format_count(len(found.passages), "passage")
     lines = [Text(sanitize_line(f"{of.title} ({of.corpus}: {of.url or of.key}{date}, {count})"), style="bold")]
-    for number, one in enumerate(found.passages, 1):
-        kind = "" if one.kind is PassageKind.PROSE else f" [{one.kind}]"
-        lines += [Text(), Text(sanitize_line(f"{number}. {one.section}{kind}".rstrip()), style="dim")]
-        lines.append(Text(sanitize_text(one.text)))
+    for number, passage in enumerate(found.passages, 1):
+        kind = "" if passage.kind is PassageKind.PROSE else f" [{passage.kind}]"
+        lines += [Text(), Text(sanitize_line(f"{number}. {passage.section}{kind}".rstrip()), style="dim")]
+        lines.append(Text(sanitize_text(passage.text)))
     return Group(*lines)
 
 
@@ -35,8 +35,8 @@ def build_passages_document(found: StoredVersion) -> Document:
     of = found.document
     about = list_document(DocumentRef(of.corpus, of.key, of.title, of.url))
     rows = [
-        {"passage_id": one.id, "section": one.section, "kind": one.kind.value, "text": one.text}
-        for one in found.passages
+        {"passage_id": passage.id, "section": passage.section, "kind": passage.kind.value, "text": passage.text}
+        for passage in found.passages
     ]
     date = format_timestamp(of.date) if of.date else None
     return build_document(**about, revision=of.revision, date=date, aliases=list(of.aliases), passages=rows)

@@ -20,7 +20,7 @@ _MOST_NAMED = 20  # files named of any other reason
 
 
 def render_reports(reports: Sequence[RefreshReport]) -> RenderableType:
-    """Render what was ingested, what could not be read and why, and how much was left out."""
+    """Render the counts of an ingest, the unreadable documents with reasons, and the kinds that were left out."""
     if not reports:
         return Group()
     rows = build_table(
@@ -36,20 +36,20 @@ def render_reports(reports: Sequence[RefreshReport]) -> RenderableType:
         for document, reason in report.failures
     ]
     unread = [Text(), Text("Could not be read:"), *_render_reasons(failures)] if failures else []
-    told = [Text(f"{report.corpus}: {sanitize_line(report.fault)}") for report in reports if report.fault]
-    told += [
+    notes = [Text(f"{report.corpus}: {sanitize_line(report.fault)}") for report in reports if report.fault]
+    notes += [
         Text(
             f"Left out of {report.corpus}: {', '.join(f'{sanitize_line(kind)} ({count:,})' for kind, count in kinds)}."
         )
         for report in reports
         if (kinds := report.left_out)
     ]
-    told += render_forgotten_counts({report.corpus: report.forgotten for report in reports})
-    return Group(rows, *unread, *((Text(), *told) if told else ()))
+    notes += render_forgotten_counts({report.corpus: report.forgotten for report in reports})
+    return Group(rows, *unread, *((Text(), *notes) if notes else ()))
 
 
 def _render_reasons(listed: Iterable[tuple[str, str]]) -> list[RenderableType]:
-    """Render files by why they are not read: real problems first, then kinds that are never read, then rules."""
+    """Render files by reason: real problems first, then kinds that are never read, then rules."""
     from ingest.readers.file_formats import explain_refusal  # every reader, which commands that read nothing do without
 
     groups: dict[tuple[int, str], list[str]] = {}
@@ -68,7 +68,7 @@ def _render_reasons(listed: Iterable[tuple[str, str]]) -> list[RenderableType]:
 
 
 def render_preview(files: Sequence[tuple[str, str]]) -> RenderableType:
-    """Render what would be read of a folder, and why the rest would not."""
+    """Render the files of a folder that would be read, and why the rest would not."""
     wanted = [path for path, reason in files if not reason]
     rest = _render_reasons((path, reason) for path, reason in files if reason)
     return Group(
@@ -79,7 +79,7 @@ def render_preview(files: Sequence[tuple[str, str]]) -> RenderableType:
 
 
 def _group_paths(paths: Sequence[str]) -> Sequence[str]:
-    """Return paths, or where there are too many to be read, how many are in each folder."""
+    """Return paths; for too many, the number in each folder."""
     if len(paths) <= MOST_LISTED:
         return paths
     folders = Counter(f"{path.rpartition('/')[0] or '.'}/" for path in paths).most_common()
@@ -88,7 +88,7 @@ def _group_paths(paths: Sequence[str]) -> Sequence[str]:
 
 
 def render_estimate(dump: str, found: DumpEstimate) -> RenderableType:
-    """Render what a dump would take, lazily and eagerly."""
+    """Render the cost of a dump, lazily and eagerly embedded."""
     table = build_table("", "time", "disk", "memory", numbers=(1, 2, 3))
     for name, taken in (("lazy", found.lazy), ("eager", found.eager)):
         table.add_row(name, format_duration(taken.hours * 3600), _gigabytes(taken.disk), _gigabytes(taken.memory))
@@ -96,8 +96,8 @@ def render_estimate(dump: str, found: DumpEstimate) -> RenderableType:
     return Group(
         Text(f"{sanitize_line(dump)}, {_gigabytes(found.bytes)}: about {holds}. On the {found.cores} cores here:"),
         table,
-        Text("Lazy: found by words, embedded when somebody asks. Eager: all embedded before it can be asked."),
-        Text("Calculated from some stretches of the file, as if the rest were like them and nothing else ran here."),
+        Text("Lazy: found by words, embedded on demand. Eager: everything is embedded before the first question."),
+        Text("Estimated from samples of the file, assuming that nothing else runs here."),
     )
 
 

@@ -22,7 +22,7 @@ from storage.types import EntryKind, LogEntry
 
 MAX_WORDINGS = 4
 NOTHING_ASKED = "Nothing has been asked yet. `footnote ask QUESTION` asks."
-NOTHING_FOUND = "No answer on record is like that."
+NOTHING_FOUND = "No recorded answer matches."
 ERASED = "(erased)"
 FEEDBACK_WORDS = {
     "up": "helpful",
@@ -40,13 +40,13 @@ class ListedTurns:
 
     turns: Sequence[TurnSummary]
     total: int  # how many there are on all pages
-    filtered: bool  # whether anything was looked for
+    filtered: bool  # whether there was a filter
     more: bool  # whether there is another page
 
 
 @dataclass(frozen=True, slots=True)
 class UnansweredGroup:
-    """Questions that are alike and found nothing, and the corpora of the pages that came nearest."""
+    """Similar unanswered questions, and the corpora of the nearest pages."""
 
     group: QuestionGroup[TurnSummary]
     corpora: tuple[str, ...]
@@ -78,7 +78,7 @@ def _render_item(name: str, at: datetime | None, zone: tzinfo, facts: Sequence[s
 
 
 def describe_status(turn: TurnSummary) -> str:
-    """Return how a turn ended, what was taken back, and what people thought."""
+    """Return how a turn ended, whether it was retracted, and its ratings."""
     rated = [f"+{turn.up}"] * bool(turn.up) + [f"-{turn.down}"] * bool(turn.down)
     return " ".join([turn.status, *(["retracted"] if turn.retracted else ()), *rated])
 
@@ -121,7 +121,7 @@ def _share(row: Figures) -> str:
 
 
 def _sum_up(total: Figures) -> Iterator[str]:
-    others = f"{total.failed:,} failed or refused, {total.retracted:,} taken back"
+    others = f"{total.failed:,} failed or refused, {total.retracted:,} retracted"
     people = format_count(total.askers, "person", "people")
     yield f"{total.turns:,} asked by {people}: {total.answered:,} answered, {total.abstained:,} abstained, {others}"
     if total.claims:
@@ -135,7 +135,7 @@ def _sum_up(total: Figures) -> Iterator[str]:
 
 def render_unanswered(groups: Sequence[UnansweredGroup], left: int, zone: tzinfo) -> RenderableType:
     if not groups:
-        return Text("Nothing was asked in vain.")
+        return Text("Every question was answered.")
     more = [Text(f"{format_count(left, 'rarer question')} left out; -n shows more", style="dim")] * bool(left)
     return Group(*(_render_group(one, zone) for one in groups), *more)
 
@@ -152,15 +152,15 @@ def _render_group(one: UnansweredGroup, zone: tzinfo) -> RenderableType:
 
 def render_feedback(listed: Sequence[tuple[TurnSummary, LogEntry]], zone: tzinfo) -> RenderableType:
     if not listed:
-        return Text("Nobody has said anything to that.")
+        return Text("There is no feedback yet.")
     return Group(*(_render_act(turn, entry, zone) for turn, entry in listed))
 
 
 def _render_act(turn: TurnSummary, entry: LogEntry, zone: tzinfo) -> RenderableType:
     what, by, comment = (read_fact(entry.body, name) for name in ("what", "by", "comment"))
-    said = [f"“{comment}”"] * bool(comment)
+    quoted = [f"“{comment}”"] * bool(comment)
     return _render_item(
-        turn.turn_id, entry.at, zone, [FEEDBACK_WORDS.get(what, what), by], shorten_question(turn), *said
+        turn.turn_id, entry.at, zone, [FEEDBACK_WORDS.get(what, what), by], shorten_question(turn), *quoted
     )
 
 
@@ -225,16 +225,16 @@ def build_feedback_document(listed: Iterable[tuple[TurnSummary, LogEntry]]) -> D
 
 
 def build_exported_turn(turn: TurnSummary, entries: Sequence[LogEntry]) -> Document:
-    """Build what is exported of a turn: its summary, what was said on what, and what followed."""
+    """Build the export of a turn: its summary, its sentences and sources, and what followed."""
     opened, closed = (_find_body(entries, kind) for kind in (EntryKind.TURN_OPENED, EntryKind.TURN_CLOSED))
-    said = {name: closed.get(name, []) for name in ("sentences", "citations", "withheld")}
+    answered = {name: closed.get(name, []) for name in ("sentences", "citations", "withheld")}
     return {
         "schema": SCHEMA,
         **build_summary(turn),
         "language": opened.get("language", ""),
         "corpora": opened.get("corpora", {}),
         "text": closed.get("text", ""),
-        **said,
+        **answered,
         "claims": [_build_claim(one) for one in closed.get("claims", [])],
         "counts": {name: getattr(turn, name) for name in ("sentences", "withheld", "claims", "supported", "refuted")},
         "failure": closed.get("failure"),
@@ -246,8 +246,8 @@ def build_exported_turn(turn: TurnSummary, entries: Sequence[LogEntry]) -> Docum
 
 
 def _build_claim(checked: Mapping[str, Any]) -> Document:
-    told = {name: checked.get(name) for name in ("verdict", "reasoning", "evidence")}
-    return {**(checked.get("claim") or {}), **told}
+    verdict = {name: checked.get(name) for name in ("verdict", "reasoning", "evidence")}
+    return {**(checked.get("claim") or {}), **verdict}
 
 
 def _find_body(entries: Iterable[LogEntry], kind: EntryKind) -> Mapping[str, Any]:
@@ -260,7 +260,7 @@ def encode_line(exported: Document) -> str:
 
 
 def build_csv_row(exported: Document) -> list[str]:
-    """Return an exported turn as cells that no spreadsheet takes for formulas."""
+    """Return an exported turn as cells that no spreadsheet executes as formulas."""
     cited = dict.fromkeys(f"{one.get('corpus')}: {one.get('title')}" for one in exported["citations"])
     comments = [str(one["comment"]) for one in exported["feedback"] if one.get("comment")]
     flat = {**exported, **exported["counts"], "documents": "; ".join(cited), "comments": "; ".join(comments)}

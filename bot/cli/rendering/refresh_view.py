@@ -1,4 +1,4 @@
-"""Show refreshes and nights: as text for a terminal, and as JSON documents. Pure."""
+"""Show refreshes, also nightly ones: as text for a terminal, and as JSON documents. Pure."""
 
 from collections.abc import Iterator
 from datetime import datetime, tzinfo
@@ -22,11 +22,11 @@ from storage.types import NightRecord, RefreshRun
 
 
 def render_refreshes(found: RefreshSummary, zone: tzinfo) -> RenderableType:
-    """Render what runs, what ran, and when the next night is."""
+    """Render current and past runs, and the time of the next nightly refresh."""
     parts: list[RenderableType] = [Text(line) for line in _running_lines(found, zone)]
     wait = f"in {format_duration((found.next_night - found.now).total_seconds())}" if found.next_night else ""
-    due = f"{format_moment(found.next_night, zone)}, {wait}, if `footnote serve` runs then."
-    parts.append(Text(f"Next night: {due if wait else 'none is set; `footnote ingest all` refreshes every source.'}"))
+    due = f"{format_moment(found.next_night, zone)}, {wait}, if `footnote serve` is running then."
+    parts.append(Text(f"Next nightly refresh: {due if wait else 'none is set; run `footnote ingest all`.'}"))
     if found.nights:
         parts += [Text(), _render_nights(found.nights, zone)]
     if found.ended:
@@ -49,7 +49,7 @@ def _running_lines(found: RefreshSummary, zone: tzinfo) -> Iterator[str]:
         yield f"Running now: {run.corpus}: {far}; {since}."
         if is_silent(run, found.now):
             seen = format_age(run.seen, found.now)
-            yield f"  Its last heartbeat was {seen} ago. If its process is gone, the next run resumes from there."
+            yield f"  Its last heartbeat was {seen} ago. If its process has died, the next run resumes from there."
 
 
 def _render_nights(nights: tuple[NightRecord, ...], zone: tzinfo) -> RenderableType:

@@ -1,6 +1,6 @@
-"""Show a turn's progress on stderr while somebody waits at a terminal.
+"""Show a turn's progress on stderr while the user waits at a terminal.
 
-A claim's text is shown only where passages support it: what a model made up by itself is said nowhere.
+A claim's text is shown only if passages support it: what a model invented is never shown.
 """
 
 from collections.abc import Callable, Iterator
@@ -32,7 +32,7 @@ _MAX_QUERY_SHOWN = 60  # characters of a query that are shown
 
 @contextmanager
 def watch_turn(output: Output, say: ShowSentence | None = None) -> Iterator[Callable[[Event], None]]:
-    """Show what happens within the block; `say` gets each sentence that passed, where they are shown."""
+    """Show the progress within the block; `say` gets each sentence that passed."""
     if output.as_json or not output.err.is_terminal:
         yield lambda event: _pass_sentence(event, say)
         return
@@ -57,20 +57,20 @@ def render_event_line(event: Event) -> str:
 
 
 def render_quote_line(said: Evidence) -> str:
-    """Return what a page says in its own words, marked as no answer yet."""
+    """Return a page's own words, marked as not an answer yet."""
     page = sanitize_line(write_dated_note(said.document))
     return f"Meanwhile, a quotation (not an answer yet): “{sanitize_line(said.text)}” ({page})"
 
 
 def render_claim_line(checked: CheckedClaim) -> str:
-    """Return what became of a claim of the model's own."""
+    """Return the outcome of a claim of the model's own."""
     if checked.verdict is Verdict.SUPPORTS:
         return f"confirmed: {sanitize_line(checked.claim.text)}"
     return "a claim could not be confirmed"
 
 
 class _ProgressScreen:
-    """A line of what happens, and beneath it a page's own words; both go when the answer comes."""
+    """A line of progress, and below it a page's own words; both disappear when the answer arrives."""
 
     def __init__(self, status: Status, say: ShowSentence | None) -> None:
         self._status = status

@@ -1,1 +1,1 @@
-"""Take changed settings while a server runs: what takes effect, what names of channels mean, what is on record."""
+"""Apply changed settings to a running server: what takes effect, names of channels, and the recorded scope."""

@@ -1,7 +1,7 @@
-"""Read the names of channels in the settings, such as `slack:#hr`, as the channels that they mean; pure.
+"""Resolve the names of channels in the settings, such as `slack:#hr`, to channels; pure.
 
-A name means one channel from the moment it is first told, and that is on record: a channel that is called so later,
-or one that was renamed, changes nothing of who reads what until somebody changes the settings.
+A name stands for one channel from its first resolution on, which is recorded: if another channel takes over the name,
+or the channel is renamed, access does not change until the settings do.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -11,7 +11,7 @@ from typing import Any
 from bot.settings.platform_registry import is_channel_name, load_platforms, platform_of, split_channel_name
 from bot.settings.tables.settings_tables import Settings
 
-BY_ID = "Write the channel's id in place of its name, or mend the name; a private channel is seen by who is in it."
+BY_ID = "Write the channel's id instead of its name, or fix the name; only members see a private channel."
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,17 +27,17 @@ class NamedChannel:
 
 
 ListChannels = Callable[[Settings], Awaitable[Sequence[NamedChannel]]]
-"""Lists the channels of a platform that the bot sees, of the servers that settings name. Raises `PlatformError`."""
+"""Lists the channels of a platform that the bot sees, on the configured servers. Raises `PlatformError`."""
 
 
 @dataclass(frozen=True, slots=True)
 class NameReading:
-    """What a name means."""
+    """The channel that a name stands for."""
 
     name: str
-    id: str = ""  # empty where nobody can tell
-    fault: str = ""  # why not
-    note: str = ""  # how the platform has it by now, where that differs
+    id: str = ""  # empty if unknown
+    fault: str = ""  # why it is unknown
+    note: str = ""  # how the channel changed on the platform since
 
 
 def list_channel_names(settings: Settings) -> tuple[str, ...]:
@@ -47,9 +47,9 @@ def list_channel_names(settings: Settings) -> tuple[str, ...]:
 
 
 def read_name(name: str, channels: Sequence[NamedChannel], known: str = "") -> NameReading:
-    """Return which of a platform's channels a name means; the `known` one, where it was told before."""
+    """Return the channel that a name stands for; the `known` one if it was resolved before."""
     workspace, called = split_channel_name(name)
-    here = [one for one in channels if workspace in {"", one.workspace}]
+    here = [channel for channel in channels if workspace in {"", channel.workspace}]
     found = [one.id for one in here if one.name == called]
     found = found or [one.id for one in here if one.name.casefold() == called.casefold()]
     title = load_platforms()[platform_of(name)].title
@@ -65,16 +65,16 @@ def read_name(name: str, channels: Sequence[NamedChannel], known: str = "") -> N
 
 
 def _describe_change(known: str, channels: Sequence[NamedChannel], found: Sequence[str]) -> str:
-    called = next((one.name for one in channels if one.id == known), "")
-    now = f"is called #{called} now" if called else "cannot be seen there any more"
-    other = f"; the name is now that of {', '.join(found)}, which gets nothing by it" if found else ""
-    return f"{known}, which it was told for, {now}{other}"
+    called = next((channel.name for channel in channels if channel.id == known), "")
+    now = f"is called #{called} now" if called else "can no longer be seen there"
+    other = f"; the name now belongs to {', '.join(found)}, which gets no access by it" if found else ""
+    return f"{known}, which it stands for, {now}{other}"
 
 
 def apply_names(settings: Settings, ids: Mapping[str, str]) -> Settings:
-    """Return settings with ids in the place of names. A name that has none stays, and so names nobody.
+    """Return settings with ids in place of names. An unresolved name stays, and gives no one access.
 
-    Raises `ValueError` where two tables are of one channel then.
+    Raises `ValueError` if two tables are then of one channel.
     """
 
     def replace_all(readers: Sequence[str]) -> tuple[str, ...]:
@@ -85,7 +85,7 @@ def apply_names(settings: Settings, ids: Mapping[str, str]) -> Settings:
     )
     channels = tuple(channel.model_copy(update={"id": ids.get(channel.id, channel.id)}) for channel in settings.channel)
     named = [channel.id for channel in channels]
-    if twice := next((one for one in named if named.count(one) > 1), ""):
+    if twice := next((name for name in named if named.count(name) > 1), ""):
         raise ValueError(f"channel has two entries for {twice}, one of them by its name")
     engine, schedule = settings.search_engine, settings.schedule
     changes: dict[str, Any] = {

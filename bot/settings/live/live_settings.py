@@ -1,4 +1,4 @@
-"""Hold the settings that a running server works by, and decide which changes of them take effect at once.
+"""Hold the settings of a running server, and decide which changes take effect at once.
 
 When a changed key takes effect is marked on the tables, by `LIVE`, `SCOPE` and `RESTART`; the innermost mark counts.
 """
@@ -17,12 +17,12 @@ _NAMES = ("name", "id")  # the key that an element of a list of tables is known 
 
 
 class LiveSettings:
-    """The settings in force. A turn reads them once, at its beginning."""
+    """The settings in force. A turn reads them once, at its start."""
 
     def __init__(self, settings: Settings) -> None:
         self.current = settings
         self.observers: list[Callable[[Settings], None]] = []
-        """Called with settings that take effect, where somebody does not read them each time."""
+        """Called with new settings; for code that does not read `current` each time."""
 
     def take(self, settings: Settings) -> None:
         self.current = settings
@@ -35,7 +35,7 @@ SettingsSource = Settings | LiveSettings
 
 @dataclass(frozen=True, slots=True)
 class SettingsChange:
-    """A key that has another value now, such as `corpus.handbook.visible_to`."""
+    """A key with a changed value, such as `corpus.handbook.visible_to`."""
 
     key: str
     effect: Effect
@@ -43,23 +43,23 @@ class SettingsChange:
 
 @dataclass(frozen=True, slots=True)
 class ReloadReport:
-    """What came of reading the settings again: keys, never values. With `faults`, nothing changed."""
+    """The result of reading the settings again: keys, never values. With `faults`, nothing changed."""
 
     changed: tuple[str, ...] = ()  # in effect from the next question on
     waiting: tuple[str, ...] = ()  # for a restart
-    notes: tuple[str, ...] = ()  # of names of channels that are not what they were
+    notes: tuple[str, ...] = ()  # about names of channels that changed
     faults: tuple[str, ...] = ()
 
 
 def find_effect(field: FieldInfo, around: Effect | None) -> Effect | None:
-    """Return when a field takes effect: by its own mark, else as the table around it."""
+    """Return when a field takes effect: by its own mark, or that of the enclosing table."""
     return next((mark for mark in field.metadata if isinstance(mark, Effect)), around)
 
 
 def take_live(running: Table, wanted: Table, around: Effect | None = None) -> Table:
-    """Return a running server's settings with those of the wanted ones that take effect at once.
+    """Return a running server's settings with the new values that take effect at once.
 
-    What bears no mark, as in the table of a platform that another package brings, waits for a restart.
+    Fields without a mark, as in a platform's table from another package, wait for a restart.
     """
     taken = dict[str, Any]()
     for name, field in type(running).model_fields.items():
@@ -72,12 +72,12 @@ def take_live(running: Table, wanted: Table, around: Effect | None = None) -> Ta
 
 
 def list_changes(before: SettingsTable, after: SettingsTable) -> tuple[SettingsChange, ...]:
-    """List the keys in which settings differ. No value is told: it may be a secret."""
+    """List the keys in which settings differ, without values, which may be secrets."""
     return tuple(_compare(before, after, "", None))
 
 
 def list_scope(settings: SettingsTable) -> dict[str, Any]:
-    """Return what decides who may read what, by key."""
+    """Return the values that decide who may read what, by key."""
     return dict(_walk_scope(settings, "", None))
 
 
@@ -128,6 +128,6 @@ def _walk_scope(table: SettingsTable, above: str, around: Effect | None) -> Iter
 
 
 def _index_tables(value: object) -> dict[str, SettingsTable]:
-    """Return the tables of a list by what they are known by; empty where it is none."""
+    """Return the tables of a list by their name or id; empty for other values."""
     tables = [one for one in value if isinstance(one, SettingsTable)] if isinstance(value, tuple) else []
-    return {next(str(getattr(one, name)) for name in _NAMES if hasattr(one, name)): one for one in tables}
+    return {next(str(getattr(table, name)) for name in _NAMES if hasattr(table, name)): table for table in tables}

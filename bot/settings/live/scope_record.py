@@ -1,6 +1,6 @@
-"""Keep on record who might read what, and which channel each name meant, since when.
+"""Record who could read what, and which channel each name stood for, since when.
 
-A change is an entry of its own beneath `SCOPE_ID`, written before it takes effect, whether the settings changed while a
+A change is an entry of its own under `SCOPE_ID`, written before it takes effect, whether the settings changed while a
 server ran or between two starts.
 """
 
@@ -11,23 +11,23 @@ from storage.database.engine import to_json_value
 from storage.record.audit_log import AuditLog
 from storage.types import EntryKind, LogEntry
 
-SCOPE_ID = "settings"  # in the place of a turn's id: `footnote audit show settings`
-_NAMES = "name."  # the beginning of the keys of what names of channels mean
+SCOPE_ID = "settings"  # instead of a turn's id: `footnote audit show settings`
+_NAMES = "name."  # prefix of the keys of resolved names
 
 
 class ScopeRecord:
-    """The scope that is on record last. Every method raises `StorageError`."""
+    """The last recorded scope. Every method raises `StorageError`."""
 
     def __init__(self, audit: AuditLog) -> None:
         self._audit = audit
 
     async def load_names(self) -> dict[str, str]:
-        """Return which channel each name means that was told and is used still."""
+        """Return the channel of each resolved name that is still used."""
         last = await self._load()
         return {key.removeprefix(_NAMES): str(value) for key, value in last.items() if key.startswith(_NAMES) and value}
 
     async def keep(self, scope: Mapping[str, Any], names: Mapping[str, str], *, by: str) -> None:
-        """Record what is another than it was."""
+        """Record the changes."""
         last = await self._load()
         wanted = {**scope, **{f"{_NAMES}{name}": channel for name, channel in names.items()}}
         now = {**dict.fromkeys(last), **{key: to_json_value(value) for key, value in wanted.items()}}
@@ -37,5 +37,5 @@ class ScopeRecord:
             await self._audit.append(*entries)
 
     async def _load(self) -> dict[str, Any]:
-        kept = (entry.body for entry in await self._audit.turn(SCOPE_ID))
-        return {str(body["key"]): body.get("now") for body in kept if "key" in body}
+        bodies = (entry.body for entry in await self._audit.turn(SCOPE_ID))
+        return {str(body["key"]): body.get("now") for body in bodies if "key" in body}

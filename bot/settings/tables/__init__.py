@@ -1,1 +1,1 @@
-"""The tables of settings: what each may hold, with its defaults."""
+"""The tables of settings: their keys, with types and defaults."""

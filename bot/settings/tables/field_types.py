@@ -1,4 +1,4 @@
-"""Define what every table of the settings is made of: frozen, strict about names, quiet about secrets."""
+"""Define the base of every table of the settings, and common types of fields."""
 
 import re
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
 class SettingsTable(BaseModel):
     """Frozen, and strict about names: a misspelt key is an error, not a default."""
 
-    # Of a wrong value pydantic's own message shows the whole table, and a key may stand in it.
+    # pydantic's own message about a wrong value shows the whole table, which may contain a key.
     model_config = ConfigDict(
         frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False, hide_input_in_errors=True
     )
@@ -20,18 +20,18 @@ class SettingsTable(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """When a changed value takes effect in a server that runs."""
+    """When a changed value takes effect in a running server."""
 
-    live: bool  # as soon as the server reads its settings again; else at its next start
-    scope: bool = False  # whether it decides who may read what, so that each change is on record
+    live: bool  # when the server reads its settings again; otherwise at its next start
+    scope: bool = False  # whether it decides who may read what; each change is recorded
 
 
 LIVE, SCOPE, RESTART = Effect(live=True), Effect(live=True, scope=True), Effect(live=False)
-"""Marks of fields. Of a table, the mark holds for all in it that bear none of their own."""
+"""Marks of fields. The mark of a table applies to all its fields without a mark of their own."""
 
 
 def require(is_right: Callable[[Any], object], message: str) -> AfterValidator:
-    """Return a validator that refuses what is not right, with a message that follows the key's name."""
+    """Return a validator that refuses other values, with a message that follows the key's name."""
 
     def validate(value: Any) -> Any:
         if not is_right(value):
@@ -42,34 +42,34 @@ def require(is_right: Callable[[Any], object], message: str) -> AfterValidator:
 
 
 def validate_web_address(url: str) -> str:
-    """Return an address as it is. Raises `ValueError` unless it is empty or on the web."""
+    """Return an address unchanged. Raises `ValueError` unless it is empty or on the web."""
     if url and not url.startswith(("http://", "https://")):
         raise ValueError('must be empty or begin with "http://" or "https://"')
     return url
 
 
-def _validate_contact(said: str) -> str:
-    if said and (not re.fullmatch(r"[!-'*-~]+", said) or not ("@" in said or said.startswith(("http://", "https://")))):
+def _validate_contact(text: str) -> str:
+    if text and (not re.fullmatch(r"[!-'*-~]+", text) or not ("@" in text or text.startswith(("http://", "https://")))):
         raise ValueError('must be an e-mail address, or a page that begins with "https://"')
-    return said
+    return text
 
 
 Contact = Annotated[str, AfterValidator(_validate_contact)]
-"""How servers that are read from can reach the operator; empty for not at all."""
+"""How the servers of sources can reach the operator; empty for not at all."""
 
 
 MAX_TONE = 200  # characters
 
 
-def _validate_tone(said: str) -> str:
-    said = said.strip()
-    if len(said) > MAX_TONE or not said.isprintable():
+def _validate_tone(text: str) -> str:
+    text = text.strip()
+    if len(text) > MAX_TONE or not text.isprintable():
         raise ValueError(f"must be one line of at most {MAX_TONE} characters")
-    return said
+    return text
 
 
 Tone = Annotated[str, AfterValidator(_validate_tone)]
-"""How a model is asked to word its answers; empty for plainly."""
+"""How a model should word its answers; empty for plainly."""
 
 
 def _none_if_empty(value: object) -> object:
@@ -80,7 +80,7 @@ EMPTY_IS_NONE = BeforeValidator(_none_if_empty)  # TOML has no null: `""` means 
 
 
 def expand_home(path: Path) -> Path:
-    """Expand `~`, where there is a user of that name."""
+    """Expand `~`, if the user exists."""
     try:
         return path.expanduser()
     except RuntimeError:

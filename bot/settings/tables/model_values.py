@@ -18,12 +18,12 @@ from pipeline.llm.model_settings import (
 from pipeline.stages import STAGES
 
 _MODEL_DEFAULTS = ModelSettings()
-_OURS = {"student", "slow_seconds"}  # what the adapter is not told
+_OURS = {"student", "slow_seconds"}  # not passed to the adapter
 _Temperature = Annotated[float | None, Field(ge=0, le=2), EMPTY_IS_NONE]
 
 
 class PriceValues(SettingsTable):
-    """What a million tokens of a model cost."""
+    """The price of a million tokens of a model."""
 
     prompt: float = Field(ge=0)
     completion: float = Field(ge=0)
@@ -31,7 +31,7 @@ class PriceValues(SettingsTable):
 
 
 class StageValues(SettingsTable):
-    """What is different for one stage."""
+    """Settings of one stage."""
 
     name: str | None = None
     temperature: _Temperature = None
@@ -41,7 +41,7 @@ class StageValues(SettingsTable):
 
 
 def _expand_stage_name(stage: object) -> object:
-    """Read a stage that is only text as the name of its model."""
+    """Read a stage given as text as the name of its model."""
     return {"name": stage} if isinstance(stage, str) else stage
 
 
@@ -80,16 +80,16 @@ class ModelValues(SettingsTable):
     retries: int = Field(default=_MODEL_DEFAULTS.retries, ge=0, le=20)
     prices: dict[str, PriceValues] = Field(default_factory=dict)
     slow_seconds: Annotated[float, LIVE] = Field(default=6.0, ge=0, le=3_600)
-    """From how many seconds a typical call of its server is slow, so that less effort is taken; 0: never."""
+    """From how many seconds a typical call is slow, so that effort is lowered; 0: never."""
 
     @property
     def configured(self) -> bool:
-        """Whether a model can be asked: there is a key, or an address, or Azure."""
+        """Whether there is a model: a key, or an address, or Azure is set."""
         return bool(self.api_key or self.azure_ad_token or self.base_url or self.api == "azure")
 
     @property
     def names(self) -> str:
-        """The models that may be asked, as the record names them; empty for none."""
+        """The models in use, as the record names them; empty for none."""
         if not self.configured:
             return ""
         own = {name: stage.name for name, stage in self.stages.items() if stage.name not in {None, self.name}}
@@ -104,7 +104,7 @@ class ModelValues(SettingsTable):
         return ModelSettings(**given | secrets | {"stages": stages, "prices": prices})
 
     def completed(self, environ: Mapping[str, str]) -> "ModelValues":
-        """Fill in what is left open from the variables that OpenAI's own client reads."""
+        """Fill in missing values from the variables of OpenAI's own client."""
         found = fill_from_environment(self.plain(), environ)
         secrets = {name: SecretStr(getattr(found, name).value) for name in ("api_key", "azure_ad_token")}
         plain = {name: getattr(found, name) for name in ("name", "base_url", "api_version")}
@@ -112,15 +112,15 @@ class ModelValues(SettingsTable):
 
 
 class EvaluationModel(SettingsTable):
-    """A model of an evaluation's own; what is left empty is that of `[model]`."""
+    """The own model of an evaluation; empty values are those of `[model]`."""
 
     name: str = ""
     base_url: Annotated[str, AfterValidator(validate_web_address)] = Field(default="", repr=False)
-    api_key: SecretStr = SecretStr("")  # of that server alone: the key of another never goes there
+    api_key: SecretStr = SecretStr("")  # of that server alone: no other key is sent there
     temperature: _Temperature = 0.0
 
     def over(self, model: ModelValues) -> ModelValues:
-        """Return the model to ask, at its own server or at that of `[model]`."""
+        """Return the model to use, at its own server or at that of `[model]`."""
         own: dict[str, Any] = {"stages": {}, "temperature": self.temperature, "name": self.name or model.name}
         if self.base_url:
             server = {"base_url": self.base_url, "api_key": self.api_key, "azure_ad_token": SecretStr("")}
@@ -129,9 +129,9 @@ class EvaluationModel(SettingsTable):
 
 
 class EvaluationSettings(SettingsTable):
-    """What `footnote evaluate dialogues` asks besides the system: who plays the user, and who judges."""
+    """The other models of `footnote evaluate dialogues`: for the user's part, and for judging."""
 
     simulator: EvaluationModel = EvaluationModel(temperature=1.0)
     judge: EvaluationModel = EvaluationModel()
     ask_above: float = Field(default=5.0, ge=0)
-    """A run that is expected to cost more, in the currency of the prices, begins only once somebody says so."""
+    """A run with a higher expected cost, in the currency of the prices, starts only after confirmation."""

@@ -1,4 +1,4 @@
-"""Define the settings of the record: what signs it, where its heads go, how long words are kept, who learns of it."""
+"""Define the settings of the record: its key, where checkpoints go, how long words are stored, rechecks."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -11,24 +11,26 @@ KEY_NAME = "footnote-record.key"
 
 
 class RecordSettings(SettingsTable):
-    """How the record is proved, and what is cleaned up of it."""
+    """How the record is proved, and what is erased from it."""
 
     key_path: FullPath = Path(KEY_NAME)  # the key that signs checkpoints; apart from the home
-    heads_path: Annotated[FullPath | None, EMPTY_IS_NONE] = None  # a file that each day's checkpoint is added to
-    heads_url: Annotated[str, AfterValidator(validate_web_address)] = ""  # an address that it is posted to
-    heads_channel: bool = False  # whether the admins' channel is told it
-    keep_days: int = Field(default=0, ge=0, le=36_500)  # after so many days words are erased; 0 keeps them
+    heads_path: Annotated[FullPath | None, EMPTY_IS_NONE] = None  # each day's checkpoint is appended to it
+    heads_url: Annotated[str, AfterValidator(validate_web_address)] = ""  # an address to which it is posted
+    heads_channel: bool = False  # whether it is posted to the admins' channel
+    keep_days: int = Field(default=0, ge=0, le=36_500)  # words are erased after so many days; 0 for never
     hold: tuple[str, ...] = ()
-    """People, channels and answers of which nothing is erased, such as `slack:T1/U1`."""
+    """People, channels and answers on hold, of which nothing is erased, such as `slack:T1/U1`."""
     recheck: Literal["off", "digest", "note"] = "digest"
-    """Who is told that what an answer cites has changed so that it no longer holds: nobody, the admins, its thread."""
-    recheck_days: int = Field(default=30, ge=0, le=3_650)  # how old answers are checked again at most; 0: none is
-    recheck_most: int = Field(default=20, ge=1, le=1_000)  # how many notes a day, or answers a digest names, at most
+    """Who is notified that a cited page changed so that an answer no longer holds: no one, the admins, its thread."""
+    recheck_days: int = Field(
+        default=30, ge=0, le=3_650
+    )  # the greatest age of answers that are checked again; 0: none are
+    recheck_most: int = Field(default=20, ge=1, le=1_000)  # the most notes a day, or answers in a digest
 
 
 class DistillationSettings(SettingsTable):
-    """What recorded turns may be made into lessons for a model of one's own; nothing, unless both say so."""
+    """Which recorded turns may become lessons for your own model; none, unless both lists allow it."""
 
     places: tuple[str, ...] = ()
-    """Where turns were asked: `terminal`, channels such as `slack:T1/C1`, people in a DM such as `slack:T1/U1`."""
-    corpora: tuple[str, ...] = ()  # what lessons may quote
+    """Places of turns: `terminal`, channels such as `slack:T1/C1`, people in a DM such as `slack:T1/U1`."""
+    corpora: tuple[str, ...] = ()  # that lessons may quote

@@ -29,7 +29,7 @@ VARIABLE_PATTERN = r"[A-Za-z_][A-Za-z0-9_]*"
 VariableName = Annotated[str, StringConstraints(pattern=f"^(?:{VARIABLE_PATTERN})?$")]
 """The name of an environment variable that holds a secret; empty for none."""
 NewestDays = Annotated[Annotated[float, Field(gt=0)] | None, EMPTY_IS_NONE]
-"""How many days ago a document may have been changed last; None: however long."""
+"""The greatest age of a document's last change, in days; None: any."""
 
 
 def _validate_repository(address: str) -> str:
@@ -73,11 +73,11 @@ class GitSettings(SourceSettings):
     ] = ""  # empty: the one that the repository's HEAD names
     folder: Annotated[str, AfterValidator(_validate_folder)] = ""
     url_base: Annotated[str, AfterValidator(_validate_template)] = ""
-    """Empty: as GitHub, GitLab, Gitea, Forgejo, Codeberg and Bitbucket show files; none elsewhere."""
-    site: Site = ""  # the generator of the site at `url_base`, by whose habits its addresses are
+    """Empty: the file pages of GitHub, GitLab, Gitea, Forgejo, Codeberg and Bitbucket; none elsewhere."""
+    site: Site = ""  # the generator of the site at `url_base`, which determines its addresses
     include: tuple[str, ...] = ("**/*",)
     exclude: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = DEFAULT_IGNORE  # what nobody would call a document, unless `include` names it
+    ignore: tuple[str, ...] = DEFAULT_IGNORE  # files that are not documents, unless `include` names them
     newest_days: NewestDays = None
     depth: int = Field(default=0, ge=0)  # how many commits of history are fetched; 0 for all
     token_env: VariableName = ""
@@ -94,17 +94,17 @@ class GitSettings(SourceSettings):
 
 
 class LlamaIndexSettings(SourceSettings):
-    """A reader of LlamaIndex's, by the path that it is imported from."""
+    """A reader of LlamaIndex, by its import path."""
 
     type: Literal["llama_index"]
     reader: Annotated[str, StringConstraints(pattern=r"^[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*$")]
     """Module and class, such as `llama_index.readers.web:SimpleWebPageReader`."""
-    options: Mapping[str, Any] = Field(default_factory=dict)  # what the reader is made with
+    options: Mapping[str, Any] = Field(default_factory=dict)  # arguments of the reader's constructor
     options_env: Mapping[str, Annotated[str, StringConstraints(pattern=f"^{VARIABLE_PATTERN}$")]] = Field(
         default_factory=dict
     )
-    """Options that are secrets, and the variables that hold them."""
-    load: Mapping[str, Any] = Field(default_factory=dict)  # what its `load_data` is called with
+    """Options that are secrets, by the variables that hold them."""
+    load: Mapping[str, Any] = Field(default_factory=dict)  # arguments of its `load_data`
     include: tuple[str, ...] = ("**/*",)
     exclude: tuple[str, ...] = ()
     newest_days: NewestDays = None
@@ -121,8 +121,8 @@ class SiteSettings(SourceSettings):
 
     type: Literal["sitemap"]
     url: Annotated[str, AfterValidator(validate_web_address), Field(min_length=1)]
-    """Of the sitemap, or of the site, whose robots.txt names it."""
-    contact: Contact  # whom the site may turn to
+    """Of the sitemap, or of the site whose robots.txt names it."""
+    contact: Contact  # for the site's operator
     include: tuple[str, ...] = ("**/*",)  # by the path of a page, without its first slash
     exclude: tuple[str, ...] = ()
     newest_days: NewestDays = None
@@ -151,8 +151,8 @@ class WikipediaSettings(SourceSettings):
     """Such as `simple`, or the name of its database: `simplewiki`."""
     mirror: Annotated[str, AfterValidator(validate_web_address)] = "https://dumps.wikimedia.org"
     cirrus: bool = False  # whether it is a dump of CirrusSearch: plain text, quick to read, without sections
-    keep: int = Field(default=1, ge=0)  # how many dumps stay in the home once the latest was read in
-    contact: Contact = ""  # required with `wiki`: mirrors refuse clients whose operator they cannot reach
+    keep: int = Field(default=1, ge=0)  # how many dumps stay in the home after the latest was ingested
+    contact: Contact = ""  # required with `wiki`: mirrors refuse anonymous clients
 
     @model_validator(mode="after")
     def _one_place(self) -> Self:
@@ -166,7 +166,7 @@ class WikipediaSettings(SourceSettings):
 
 
 ConfluenceReader = Annotated[str, StringConstraints(pattern="^(user|group):.+$")]
-"""One of those whom Confluence lets read a restricted page: `group:staff`, `user:jane`."""
+"""A reader of restricted pages in Confluence: `group:staff`, `user:jane`."""
 HostName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$", to_lower=True)]
 SpaceKey = Annotated[str, StringConstraints(pattern="^~?[A-Za-z0-9_.-]{1,255}$")]
 
@@ -191,7 +191,7 @@ class MediaWikiSettings(SourceSettings):
     namespaces: tuple[Annotated[int, Field(ge=0)], ...] = Field(default=(0,), min_length=1)
     user: str = ""  # of a bot password, as Special:BotPasswords gives it: `Name@robot`
     password_env: VariableName = ""
-    token_env: VariableName = ""  # of an owner-only OAuth consumer, in place of a user
+    token_env: VariableName = ""  # of an owner-only OAuth consumer, instead of a user
     include: tuple[str, ...] = ("**/*",)
     exclude: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
@@ -213,13 +213,13 @@ class MediaWikiSettings(SourceSettings):
 
 
 class ConfluencePages(SourceSettings):
-    """Which pages of a Confluence are read, wherever they come from."""
+    """Which pages of a Confluence are read, from its API or an export."""
 
     blog_posts: bool = False
     attachments: bool = False
     statuses: tuple[Literal["current", "archived"], ...] = Field(default=("current",), min_length=1)
     allowed: tuple[ConfluenceReader, ...] = ()
-    """Who of those that pages are restricted to is let in; else what is restricted is left out."""
+    """Restricted pages are read if one of these may read them; others are left out."""
     include: tuple[str, ...] = ("**/*",)
     exclude: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
@@ -236,13 +236,13 @@ class ConfluenceSettings(ConfluencePages):
     spaces: tuple[SpaceKey, ...] = ()
     email: str = ""  # of the account that the token is of; on Cloud alone
     token_env: VariableName = ""
-    attachment_hosts: tuple[HostName, ...] = ()  # other hosts that it keeps attachments on
+    attachment_hosts: tuple[HostName, ...] = ()  # other hosts that store its attachments
     contact: Contact = ""
 
     @model_validator(mode="after")
     def _let_in(self) -> Self:
         if self.email and not self.token_env:
-            raise ValueError("must have a token_env where it has an email")
+            raise ValueError("must have a token_env if it has an email")
         if self.token_env and not may_send_token(self.url):
             raise ValueError('has a token_env, which can only be sent to an address that begins with "https://"')
         return self

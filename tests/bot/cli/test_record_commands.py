@@ -152,7 +152,7 @@ def test_figures_are_told_by_step_and_in_all() -> None:
     ] * (len(told["steps"]) - 2)
     assert (told["all"]["turns"], told["all"]["retracted"], told["all"]["failed"]) == (2, 1, 1)
     lines = run("audit", "stats", house=house()).stdout.splitlines()
-    assert "4 asked by 1 person: 1 answered, 2 abstained, 1 failed or refused, 1 taken back" in lines
+    assert "4 asked by 1 person: 1 answered, 2 abstained, 1 failed or refused, 1 retracted" in lines
 
 
 def test_what_was_asked_in_vain_stands_together() -> None:

@@ -351,7 +351,7 @@ def test_a_database_that_homes_share_wants_a_chroma_server_that_they_share() -> 
     ("lacks", "level", "said"), [((0, 0), "ok", "2 homes follow the database, all"), ((0, 7), "warn", "one lacks 7")]
 )
 def test_how_far_homes_have_followed_their_database_is_told(lacks: tuple[int, ...], level: str, said: str) -> None:
-    followers = tuple(Follower(one, NOW - timedelta(hours=one)) for one in lacks)
+    followers = tuple(Follower(lack, NOW - timedelta(hours=lack)) for lack in lacks)
     scene = _scene(settings={"database": "postgresql://me@127.0.0.1/x"}, followers=followers)
     found = _one(home_checks.check_followers, scene)
 

@@ -37,7 +37,7 @@ def test_the_lines_may_stand_in_a_file(here: Path, monkeypatch: pytest.MonkeyPat
     (here / "tokens").write_text(f"{LINE}\n\n{format_token_line('bob', (), OTHER)}\n", encoding="utf-8")
     monkeypatch.setenv("FOOTNOTE_MCP__TOKENS_FILE", str(here / "tokens"))
 
-    assert [one.name for one in load_settings().mcp.tokens] == ["anna", "bob"]
+    assert [token.name for token in load_settings().mcp.tokens] == ["anna", "bob"]
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_programs_are_named_as_readers(here: Path, reader: str, *, good: bool) -
 
 def test_a_change_of_tokens_takes_effect_at_once_and_is_on_record(here: Path) -> None:
     before, after = read(here, ""), read(here, f'[mcp]\nenabled = true\ntokens = ["{LINE}"]')
-    effects = {one.key: one.effect for one in list_changes(before, after)}
+    effects = {change.key: change.effect for change in list_changes(before, after)}
 
     assert take_live(before, after).mcp.match_token(TOKEN)
     assert effects == {"mcp.enabled": RESTART, "mcp.tokens": SCOPE}

@@ -21,7 +21,7 @@ HEX = "0123456789abcdef" * 2
         ("slack", "bot_token", "xapp-1-2", "an app token (xapp-…)"),
         ("slack", "bot_token", "xoxp-1-2", "a user token"),
         ("slack", "bot_token", HEX, "a signing secret"),
-        ("slack", "bot_token", "xoxb-1…9", "letters that no secret has"),
+        ("slack", "bot_token", "xoxb-1…9", "characters that no secret has"),
         ("slack", "app_token", "xoxb-1-2", "a bot token (xoxb-…)"),
         ("slack", "signing_secret", HEX, ""),
         ("slack", "signing_secret", "xapp-1", "an app token"),

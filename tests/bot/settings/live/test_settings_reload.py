@@ -86,7 +86,7 @@ async def test_a_name_keeps_its_channel_whatever_is_called_so_later(database: Da
     report = await house.reloading.reload()
     (note,) = report.notes
     assert (house.readers, report.faults) == (["slack:T1/C1"], ())
-    assert "slack:T1/C1, which it was told for, is called #people now; the name is now that of slack:T1/C7" in note
+    assert "slack:T1/C1, which it stands for, is called #people now; the name now belongs to slack:T1/C7" in note
 
     house.start()
     await house.open()
