@@ -77,23 +77,7 @@ def _name_place(frame: FrameType | None) -> str:
     return f"{file}: {frame.f_code.co_qualname}"
 
 
-ORDINARY = """
-the of and to in a is that for it was on are as with be by this have from or had not but what were they which can all
-their there we one you if when will more would who so no out up about time them some other into could then these only
-new over such man first any may people after water very work must also before made well because through most where much
-between many year down house off day here should part against world while few old again place small great three found
-still city state long same use without however another number last under never right case point during next hand school
-home set later country kind group water room side order line service river area church power development early open
-children possible far general public young given land body family form night light human large better life best body
-become important church second problem company system question course war town water market result bring turn report
-member office street table level line local effect history age study book field week month value river moment reason
-paper record road wall north south east west winter summer morning bridge station harbour valley forest island mountain
-garden window engine letter answer rule price law tax court army king queen prince minister party vote union trade ship
-train plane horse dog bird fish tree stone iron gold silver glass wood cloth bread milk salt sugar coffee wine song
-music dance theatre film picture colour red green blue white black doctor nurse teacher student pupil farmer worker
-artist writer player judge captain guest visitor customer manager budget invoice contract holiday salary meeting agenda
-project release server database password backup laptop printer travel hotel ticket expense policy approval deadline
-"""
+ORDINARY_WORDS = Path(__file__).with_name("ordinary_words.txt")
 BEGINNINGS = "ar bel cor dal fen gar hol ist jor kel lor mar nor os pel quin ros sel tor ul ver wen yar zan"
 MIDDLES = "a e i o u an en in on ur al or"
 ENDINGS = "berg dale ford gate ham ian ister lund mere more ness nik ovic port sen stad tin ton vale wick"
@@ -104,7 +88,7 @@ COMMA_SHARE = 0.06
 
 def generate_texts(random: Random, words: int) -> Iterator[str]:
     """Yield texts of `words` words each, in sentences, without end."""
-    ordinary = ORDINARY.split()
+    ordinary = ORDINARY_WORDS.read_text("utf-8").split()
     parts = product(BEGINNINGS.split(), MIDDLES.split(), ENDINGS.split())
     invented = ["".join(three).capitalize() for three in parts]
     weights = [1 / (rank + 8) for rank in range(len(ordinary))]

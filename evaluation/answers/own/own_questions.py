@@ -5,16 +5,17 @@ answers it. Unanswerable questions are everyday ones whose words no passage has 
 """
 
 import asyncio
+import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from pathlib import Path
 from random import Random
 from typing import Any
 
 from bot.app import App
-from evaluation.answers.own.everyday_questions import EVERYDAY
 from evaluation.answers.own.prompts import PROMPTS
 from evaluation.answers.own.question_file import OwnQuestion
 from evaluation.answers.own.question_maker import make_questions
@@ -29,6 +30,8 @@ from storage.database.document_versions import StoredVersion
 from storage.language.words import content_terms
 from storage.types import Document, Evidence, Hit, Passage
 
+EVERYDAY_QUESTIONS = Path(__file__).with_name("everyday_questions.json")
+"""Questions about any workplace, which most handbooks do not answer, each with its words of substance."""
 FOUND_AMONG = 10  # passages that the search looks through for the one that answers
 MOST_DOCUMENTS = 20_000  # of a corpus that are looked through
 MOST_OF_DOCUMENT, MOST_ALIKE = (3, 9), 2
@@ -131,7 +134,8 @@ class QuestionMaking:
         return not any(terms <= set(content_terms(f"{hit.document.title} {hit.passage.text}")) for hit in hits)
 
     async def _find_absent(self, random: Random) -> AsyncIterator[OwnQuestion]:
-        for text, about in random.sample(EVERYDAY, len(EVERYDAY)):
+        questions: list[list[str]] = json.loads(EVERYDAY_QUESTIONS.read_text("utf-8"))
+        for text, about in random.sample(questions, len(questions)):
             if await self._is_absent(text, about):
                 yield OwnQuestion(text, kind="absent", answerable=False)
 
