@@ -82,9 +82,10 @@ found = {}
 def walk(*path):
     text = call(*path, "--help")
     found[" ".join(path) or "footnote"] = text
-    part = re.search(r"─ Commands ─.*?╰", text, re.DOTALL)
-    for name in re.findall(r"^│ ([a-z][a-z-]*)  ", part[0] if part else "", re.MULTILINE):
-        walk(*path, name)
+    for title, panel in re.findall(r"╭─ ([^─]+) ─.*?\\n(.*?)╰", text, re.DOTALL):
+        if title not in ("Options", "Arguments"):
+            for name in re.findall(r"^│ ([a-z][a-z-]*)  ", panel, re.MULTILINE):
+                walk(*path, name)
 
 
 walk()
