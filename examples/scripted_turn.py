@@ -20,7 +20,7 @@ from bot.settings.tables.model_values import ModelValues
 from bot.settings.tables.settings_tables import Settings
 from bot.types import TurnRequest, TurnResult
 from bot.views.error_messages import explain_failure
-from bot.views.turn_story import collect_passages
+from bot.views.turn_story import collect_passages, read_claims
 from bot.wiring import open_app
 from examples.scripted_model import CLAIMS, LABEL, QUESTION, HandbookChanged, build_scripted_model
 from pipeline.types import ClaimChecked, Event
@@ -37,7 +37,7 @@ def show(output: Output, settings: Settings) -> None:
         return
     zone, calls = settings.zone, [entry for entry in entries if "template" in entry.body]
     output.view(_heading("The answer"), render_answer(done, language="en", zone=zone))
-    claims = render_claims(entries[-1].body, collect_passages(entries, {}))
+    claims = render_claims(read_claims(entries[-1].body, collect_passages(entries, {})))
     output.view(_heading("What was checked: the model's own claims, and then each sentence"), *claims)
     output.view(_heading(f"The model's calls, as `audit show {done.answer_id}` tells them"), render_turn(calls, zone))
 

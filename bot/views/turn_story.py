@@ -1,10 +1,10 @@
-"""Tell a turn of the record as a story: what was asked, found, checked, withheld, said, and done with it; pure.
+"""Read a turn of the record as a story, for the pages and the terminal: its steps, claims, texts and later events; pure.
 
-Nothing in an entry keeps the rest from being told: what cannot be read is left out, and what was erased is said to be.
+Every reader tolerates invalid entries: it leaves out values that it cannot read, and marks erased entries.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -17,7 +17,7 @@ UNFINISHED = "unfinished"
 
 @dataclass(frozen=True, slots=True)
 class StoryPassage:
-    """A passage that was found, with its words where they are known."""
+    """A found passage, with its text if it is known."""
 
     id: str
     corpus: str
@@ -29,7 +29,7 @@ class StoryPassage:
     text: str = ""
     quote: str = ""
     score: float | None = None  # of the search that found it
-    number: int = 0  # of its footnote; 0 where it has none
+    number: int = 0  # of its footnote; 0 if it has none
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,19 +38,31 @@ class StoryStep:
 
     stage: str
     milliseconds: float
+    template: str = ""  # of a call's prompt; empty for a search
     query: str = ""
+    time: str = ""  # of the query
     found: tuple[StoryPassage, ...] = ()
-    is_search: bool = False
     model: str = ""
-    tokens: int = 0
+    prompt_tokens: int | None = None  # None if no model was called
+    completion_tokens: int = 0
+    attempts: int = 1
+    stopped: bool = False  # whether the call was ended before its reply was complete
     error: str = ""
     reply: str = ""
-    facts: Mapping[str, Any] | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_search(self) -> bool:
+        return not self.template
+
+    @property
+    def tokens(self) -> int:
+        return (self.prompt_tokens or 0) + self.completion_tokens
 
 
 @dataclass(frozen=True, slots=True)
 class StoryClaim:
-    """A statement that was held against passages."""
+    """A statement that was compared with passages."""
 
     text: str
     origin: str
@@ -71,19 +83,19 @@ class StorySentence:
 
 @dataclass(frozen=True, slots=True)
 class StoryEvent:
-    """What became of the answer afterwards: an entry that follows its end."""
+    """An entry after the end of the turn, such as its delivery."""
 
     seq: int
     at: datetime | None
     kind: str
     by: str
-    text: str  # the words that were delivered or written
+    text: str  # the text that was delivered or written
     facts: Mapping[str, Any]
     erased: bool = False
 
     @property
     def title(self) -> str:
-        """What was done, in a word or two."""
+        """A short title."""
         did = next((words for fact, words in _EDITS if self.kind == EntryKind.EDITED and self.facts.get(fact)), "")
         done = did or _FEEDBACK.get(_text(self.facts.get("what")), "")
         return done or _KINDS.get(self.kind) or self.kind.replace("_", " ").capitalize()
@@ -103,7 +115,7 @@ _FEEDBACK = {
 
 @dataclass(frozen=True, slots=True)
 class TurnStory:
-    """All that is on record of a turn, in the order in which it is told."""
+    """A recorded turn, in the order in which it is shown."""
 
     turn_id: str
     at: datetime | None
@@ -128,57 +140,53 @@ class TurnStory:
     usage: Mapping[str, Any]
     events: tuple[StoryEvent, ...]
     retracted: bool
-    damage: tuple[str, ...] = ()  # what cannot be read, entry by entry
+    damage: tuple[str, ...] = ()  # the damaged entries, each with the reason
 
 
 Found = Mapping[str, tuple[Passage, Document]]
 
 
 def list_passages(entries: Iterable[LogEntry]) -> tuple[frozenset[str], frozenset[DocumentId]]:
-    """Return the ids of the passages that a turn was given, and the documents that they are of."""
+    """Return the ids of the passages that a turn found, and their documents."""
     steps = (entry.body for entry in entries if entry.kind is EntryKind.STEP)
-    hits = [_read_hit(one) for body in steps for one in _list(body.get("hits"))]
+    hits = [_read_hit(hit) for body in steps for hit in _list(body.get("hits"))]
     named = [hit for hit in hits if hit.id and hit.document]
-    return frozenset(one.id for one in named), frozenset((one.corpus, one.document) for one in named)
+    return frozenset(hit.id for hit in named), frozenset((hit.corpus, hit.document) for hit in named)
 
 
 def build_story(entries: Sequence[LogEntry], found: Found) -> TurnStory | None:
-    """Tell the entries of one turn, oldest first; None where it was never opened.
+    """Return the story of a turn's entries, oldest first; None if it was never opened.
 
-    `found` are other passages than it cites, by id. An id is made of a passage's words: what has it is what was found.
+    `found` are further passages by id. An id is derived from a passage's text, so the text is the one that was found.
     """
     opened = next((entry for entry in entries if entry.kind is EntryKind.TURN_OPENED), None)
     if opened is None:
         return None
     closed = next((entry for entry in entries if entry.kind is EntryKind.TURN_CLOSED), None)
-    said: Mapping[str, Any] = _object(closed.body) if closed else {}
-    sources = tuple(_read_source(one) for one in _objects(said.get("citations")))
+    opening, closing = _object(opened.body), _object(closed.body) if closed else {}
     known = collect_passages(entries, found)
-    asker = _object(_object(opened.body).get("asker"))
     events = tuple(_read_event(entry) for entry in entries if entry.kind not in _OWN)
     steps = (entry for entry in entries if entry.kind is EntryKind.STEP)
     return TurnStory(
         opened.turn_id,
         opened.at,
         closed.at if closed else None,
-        UNFINISHED if closed is None else _text(said.get("status")) or ("damaged" if closed.damaged else ERASED),
-        any(one.erased or not (one.body or one.damaged) for one in (opened, closed) if one),
-        _object(opened.body),
-        said,
-        _text(_object(opened.body).get("question")),
-        _name(asker, "name", "user"),
-        _name(asker, "channel_name", "channel") if asker.get("channel") else "",
-        tuple(map(_text, _list(_object(opened.body).get("earlier")))),
-        tuple(_read_step(_object(entry.body), known) for entry in steps),
-        tuple(_read_claim(one, known) for one in _objects(said.get("claims"))),
-        _text(said.get("text")),
-        tuple(map(_read_sentence, _objects(said.get("sentences")))),
-        tuple(map(_read_sentence, _objects(said.get("spoken")))),
-        tuple(map(_read_sentence, _objects(said.get("withheld")))),
-        sources,
-        tuple(_read_page(one) for one in _objects(said.get("nearest"))),
-        _object(said.get("failure")),
-        _object(said.get("usage")),
+        UNFINISHED if closed is None else _text(closing.get("status")) or ("damaged" if closed.damaged else ERASED),
+        any(entry.erased or not (entry.body or entry.damaged) for entry in (opened, closed) if entry),
+        opening,
+        closing,
+        _text(opening.get("question")),
+        name_person(opening),
+        name_place(opening),
+        tuple(map(_text, _list(opening.get("earlier")))),
+        tuple(read_step(_object(entry.body), known) for entry in steps),
+        read_claims(closing, known),
+        _text(closing.get("text")),
+        *(read_sentences(closing, name) for name in ("sentences", "spoken", "withheld")),
+        tuple(map(_read_source, _objects(closing.get("citations")))),
+        tuple(map(_read_page, _objects(closing.get("nearest")))),
+        _object(closing.get("failure")),
+        _object(closing.get("usage")),
         events,
         any(event.kind == EntryKind.EDITED.value and event.facts.get("retracted") for event in events),
         tuple(f"entry {entry.seq}: {entry.damaged}" for entry in entries if entry.damaged),
@@ -186,85 +194,96 @@ def build_story(entries: Sequence[LogEntry], found: Found) -> TurnStory | None:
 
 
 def collect_passages(entries: Iterable[LogEntry], found: Found) -> dict[str, StoryPassage]:
-    """Return by id all passages that a turn was given, as they were then where the record has their words.
-
-    An id is made of a passage's words: what is `found` by it today says what it said then.
-    """
-    given, recorded = dict[str, StoryPassage](), dict[str, StoryPassage]()
+    """Return all passages of a turn by id, with their text if it is recorded or `found` today (see `build_story`)."""
+    hits, recorded = dict[str, StoryPassage](), dict[str, StoryPassage]()
     for entry in entries:
         body = _object(entry.body)
-        given |= {one.id: one for one in map(_read_hit, _list(body.get("hits")))}
+        hits |= {hit.id: hit for hit in map(_read_hit, _list(body.get("hits")))}
         pages = map(_read_page, (*_objects(body.get("kept")), *_objects(body.get("nearest"))))
-        recorded |= {one.id: one for one in (*pages, *map(_read_source, _objects(body.get("citations"))))}
-    return given | {one: _describe(*row) for one, row in found.items()} | recorded
+        recorded |= {page.id: page for page in (*pages, *map(_read_source, _objects(body.get("citations"))))}
+    return hits | {key: _describe(*row) for key, row in found.items()} | recorded
 
 
 _OWN = frozenset({EntryKind.TURN_OPENED, EntryKind.STEP, EntryKind.TURN_CLOSED})
-_TOLD_APART = frozenset({"by", "text", "comment", "lost"})
+_SHOWN_APART = frozenset({"by", "text", "comment", "lost"})
 
 
 def _read_event(entry: LogEntry) -> StoryEvent:
     body = _object(entry.body)
-    lost = (" ".join(_describe_lost(one)) for one in _objects(body.get("lost")))
-    text = _text(body.get("text")) or _text(body.get("comment")) or "\n".join(lost)
-    facts = {name: value for name, value in body.items() if name not in _TOLD_APART and value not in ("", [], None)}
+    changes = (" ".join(describe_change(lost)) for lost in _objects(body.get("lost")))
+    text = _text(body.get("text")) or _text(body.get("comment")) or "\n".join(changes)
+    facts = {name: value for name, value in body.items() if name not in _SHOWN_APART and value not in ("", [], None)}
     by, erased = _text(body.get("by")), not body and not entry.damaged
     return StoryEvent(entry.seq, entry.at, entry.kind.value, by, text, facts, erased)
 
 
-def _describe_lost(one: Mapping[str, Any]) -> Iterator[str]:
-    """Yield that a sentence no longer stands in its page, and what stands there now."""
-    what = "is gone" if one.get("removed") else "has changed"
-    yield f"“{_text(one.get('text'))}” no longer stands: “{_text(one.get('title'))}” {what}."
-    if now := _text(one.get("now")):
-        yield f"It now says: “{now}”"
+def describe_change(lost: Mapping[str, Any]) -> Iterator[str]:
+    """Yield lines about a sentence that no longer holds: the sentence, its page, and the page's old and new text."""
+    page = f"“{_text(lost.get('title'))}” ({_text(lost.get('corpus'))}: {_text(lost.get('document'))})"
+    yield f"“{_text(lost.get('text'))}” no longer holds: {page} {'was removed' if lost.get('removed') else 'has changed'}."
+    for name, intro in (("was", "It said"), ("now", "It now says")):
+        if text := _text(lost.get(name)):
+            yield f"{intro}: “{text}”"
 
 
-def _read_step(body: Mapping[str, Any], known: Mapping[str, StoryPassage]) -> StoryStep:
-    hits = (_read_hit(one) for one in _list(body.get("hits")))
-    facts = _object(body.get("facts"))
+def read_step(body: Mapping[str, Any], known: Mapping[str, StoryPassage]) -> StoryStep:
+    hits = map(_read_hit, _list(body.get("hits")))
     return StoryStep(
         _text(body.get("stage")),
         _number(body.get("milliseconds")),
+        _text(body.get("template")),
         _text(body.get("query")),
-        tuple(_join(known, hit) for hit in hits),
-        "template" not in body,
+        str(body.get("time") or ""),
+        tuple(replace(known[hit.id], score=hit.score) if hit.id in known else hit for hit in hits),
         _text(body.get("model")),
-        int(_number(body.get("prompt_tokens")) + _number(body.get("completion_tokens"))),
+        int(_number(body["prompt_tokens"])) if "prompt_tokens" in body else None,
+        int(_number(body.get("completion_tokens"))),
+        int(_number(body.get("attempts", 1))),
+        body.get("finish") == "stopped",
         _text(body.get("error")),
         _text(body.get("reply")),
-        facts,
+        _object(body.get("facts")),
     )
 
 
-def _read_hit(one: Any) -> StoryPassage:
-    passage, score, corpus, document = (*_list(one), None, None, None, None)[:4]
+def _read_hit(hit: Any) -> StoryPassage:
+    passage, score, corpus, document = (*_list(hit), None, None, None, None)[:4]
     return StoryPassage(_text(passage), _text(corpus), _text(document), score=_number(score))
 
 
-def _join(known: Mapping[str, StoryPassage], hit: StoryPassage) -> StoryPassage:
-    if hit.id not in known:
-        return hit
-    return replace(known[hit.id], score=hit.score)
+def read_claims(closing: Mapping[str, Any], known: Mapping[str, StoryPassage]) -> tuple[StoryClaim, ...]:
+    """Return the claims of a turn's last entry."""
 
+    def find(ids: Any) -> tuple[StoryPassage, ...]:
+        return tuple(
+            known.get(key) or StoryPassage(key, "", "") for key in dict.fromkeys(map(_text, _list(ids))) if key
+        )
 
-def _read_claim(body: Mapping[str, Any], known: Mapping[str, StoryPassage]) -> StoryClaim:
-    claim = _object(body.get("claim"))
-
-    def named(name: str) -> tuple[StoryPassage, ...]:
-        ids = dict.fromkeys(map(_text, _list(body.get(name))))
-        return tuple(known.get(id_) or StoryPassage(id_, "", "") for id_ in ids if id_)
-
-    verdict, reasoning = _text(body.get("verdict")), _text(body.get("reasoning"))
-    return StoryClaim(
-        _text(claim.get("text")), _text(claim.get("origin")), verdict, reasoning, named("evidence"), named("looked_at")
+    return tuple(
+        StoryClaim(
+            _text(_object(checked.get("claim")).get("text")),
+            _text(_object(checked.get("claim")).get("origin")),
+            _text(checked.get("verdict")),
+            _text(checked.get("reasoning")),
+            find(checked.get("evidence")),
+            find(checked.get("looked_at")),
+        )
+        for checked in _objects(closing.get("claims"))
     )
 
 
-def _read_sentence(body: Mapping[str, Any]) -> StorySentence:
-    numbers = tuple(int(_number(one)) for one in _list(body.get("citations")))
-    note, reason = _text(body.get("note")), _text(body.get("reason"))
-    return StorySentence(_text(body.get("text")), numbers, note, reason, paragraph=bool(body.get("paragraph")))
+def read_sentences(closing: Mapping[str, Any], name: str) -> tuple[StorySentence, ...]:
+    """Return the `sentences`, `spoken` or `withheld` of a turn's last entry."""
+    return tuple(
+        StorySentence(
+            _text(sentence.get("text")),
+            tuple(int(_number(number)) for number in _list(sentence.get("citations"))),
+            _text(sentence.get("note")),
+            _text(sentence.get("reason")),
+            paragraph=bool(sentence.get("paragraph")),
+        )
+        for sentence in _objects(closing.get(name))
+    )
 
 
 def _read_source(body: Mapping[str, Any]) -> StoryPassage:
@@ -295,12 +314,22 @@ def _describe(passage: Passage, document: Document) -> StoryPassage:
     return StoryPassage(*place, date, passage.text)
 
 
+def name_person(opening: Mapping[str, Any]) -> str:
+    """Return who asked: the id, after the name if it is recorded."""
+    return _name(_object(opening.get("asker")), "name", "user")
+
+
+def name_place(opening: Mapping[str, Any]) -> str:
+    """Return the channel of a question like `name_person`; empty if it has none."""
+    asker = _object(opening.get("asker"))
+    return _name(asker, "channel_name", "channel") if asker.get("channel") else ""
+
+
 def _name(asker: Mapping[str, Any], name: str, key: str) -> str:
-    """Return how the record names a person or a place: by a name where it is known, and always by its id."""
     platform, workspace, own = (_text(asker.get(part)) for part in ("platform", "workspace", key))
-    by_id = f"{platform}:{workspace}/{own}" if workspace else f"{platform}:{own}" if own else platform
+    identity = f"{platform}:{workspace}/{own}" if workspace else f"{platform}:{own}" if own else platform
     known = _text(asker.get(name))
-    return f"{known} ({by_id})" if known else by_id
+    return f"{known} ({identity})" if known else identity
 
 
 def _text(value: Any) -> str:
@@ -312,7 +341,7 @@ def _number(value: Any) -> float:
     return float(value) if finite else 0.0
 
 
-_MOST = 10.0**15  # no figure is larger; what is not a number compares as none
+_MOST = 10.0**15  # no recorded figure is larger; a NaN fails the comparison
 
 
 def _list(value: Any) -> Sequence[Any]:
@@ -324,4 +353,4 @@ def _object(value: Any) -> Mapping[str, Any]:
 
 
 def _objects(value: Any) -> Iterator[Mapping[str, Any]]:
-    return (one for one in _list(value) if isinstance(one, Mapping))
+    return (item for item in _list(value) if isinstance(item, Mapping))

@@ -19,7 +19,17 @@ from bot.cli.terminal_output import Document, build_document, pick
 from bot.views.sanitize import sanitize_line, sanitize_text
 from bot.views.text_formats import format_count, format_moment
 from bot.views.text_layout import Hanging, ReadableWidth, Text, indent
-from bot.views.turn_story import StoryPassage
+from bot.views.turn_story import (
+    StoryClaim,
+    StoryPassage,
+    StoryStep,
+    describe_change,
+    name_person,
+    name_place,
+    read_claims,
+    read_sentences,
+    read_step,
+)
 from storage.types import Citation, EntryKind, LogEntry
 
 EMPTY_VALUES: tuple[Any, ...] = (None, "", [], {})
@@ -55,37 +65,32 @@ _SHOWN_APART = frozenset(
 )
 
 
-def _step_heading(body: Mapping[str, Any]) -> RenderableType:
+def _step_heading(step: StoryStep) -> RenderableType:
     """Name the step, with its cost: `verify · small-model · 438 ms · 812 + 31 tokens`."""
-    stage, template = str(body.get("stage", "")), str(body.get("template", ""))
-    named = f"{stage} ({template})" if template and template != stage else stage
-    tokens = (
-        f"{body['prompt_tokens']:,} + {body.get('completion_tokens', 0):,} tokens" if "prompt_tokens" in body else ""
-    )
-    attempts = format_count(body["attempts"], "attempt") if body.get("attempts", 1) != 1 else ""
-    early = "stopped early" if body.get("finish") == "stopped" else ""
-    took = (str(body.get("model", "")), f"{body.get('milliseconds', 0):,.0f} ms", tokens, attempts, early)
-    told = "".join(f" · {sanitize_line(part)}" for part in took if part)
-    return Text.assemble((sanitize_line(named), "bold"), (told, "dim"))
+    named = f"{step.stage} ({step.template})" if step.template not in {"", step.stage} else step.stage
+    tokens = f"{step.prompt_tokens:,} + {step.completion_tokens:,} tokens" if step.prompt_tokens is not None else ""
+    attempts = format_count(step.attempts, "attempt") if step.attempts != 1 else ""
+    cost = (step.model, f"{step.milliseconds:,.0f} ms", tokens, attempts, "stopped early" if step.stopped else "")
+    parts = "".join(f" · {sanitize_line(part)}" for part in cost if part)
+    return Text.assemble((sanitize_line(named), "bold"), (parts, "dim"))
 
 
 class _PassageTexts:
-    """Renders passages; the words of each are shown once in a story, shortened unless it is `full`."""
+    """Renders passages; the text of each is shown once in a story, shortened unless it is `full`."""
 
     def __init__(self, passages: Mapping[str, StoryPassage], *, full: bool) -> None:
-        self._passages = passages
+        self.passages = passages
         self._full = full
         self._shown: set[str] = set()
 
-    def render(self, identity: str, before: str, depth: int) -> Iterator[Hanging]:
-        passage = self._passages.get(identity) or StoryPassage(identity, "", "")
+    def render(self, passage: StoryPassage, before: str, depth: int) -> Iterator[Hanging]:
         path = " › ".join(filter(None, (passage.title or passage.document, passage.section)))
         address = passage.url or ": ".join(filter(None, (passage.corpus, passage.document)))
-        named = [path, f"({address})" if address else "", identity if self._full or not path else ""]
+        named = [path, f"({address})" if address else "", passage.id if self._full or not path else ""]
         yield render_line(" ".join(filter(None, (before, *named))), depth=depth)
-        if identity in self._shown:
+        if passage.id in self._shown:
             return
-        self._shown.add(identity)
+        self._shown.add(passage.id)
         if not passage.text:
             yield render_line("its words are no longer kept", depth=depth + 1, style="dim")
         elif self._full:
@@ -95,31 +100,29 @@ class _PassageTexts:
             yield render_line(words, depth=depth + 1, style="dim")
 
 
-def _search_lines(body: Mapping[str, Any], texts: _PassageTexts, *, full: bool) -> Iterator[Hanging]:
-    when = f" ({body['time']})" if body.get("time") else ""
-    hits: Sequence[Any] = body.get("hits", ())
-    found = f"error: {body['error']}" if "error" in body else format_count(len(hits), "passage")
-    yield render_line(f"“{body.get('query', '')}”{when}: {found}")
-    shown = hits if full else hits[:SHOWN_HITS]
-    for passage, score, *_ in shown:
-        yield from texts.render(str(passage), f"{score:.2f}", 2)
-    if len(hits) > len(shown):
-        yield render_line(f"and {format_count(len(hits) - len(shown), 'passage')} more: --full", depth=2, style="dim")
+def _search_lines(step: StoryStep, texts: _PassageTexts, *, full: bool) -> Iterator[Hanging]:
+    when = f" ({step.time})" if step.time else ""
+    result = f"error: {step.error}" if step.error else format_count(len(step.found), "passage")
+    yield render_line(f"“{step.query}”{when}: {result}")
+    shown = step.found if full else step.found[:SHOWN_HITS]
+    for passage in shown:
+        yield from texts.render(passage, f"{passage.score or 0.0:.2f}", 2)
+    if hidden := len(step.found) - len(shown):
+        yield render_line(f"and {format_count(hidden, 'passage')} more: --full", depth=2, style="dim")
 
 
-def _call_lines(body: Mapping[str, Any], *, full: bool) -> Iterator[Hanging]:
-    facts = body.get("facts", {})
+def _call_lines(step: StoryStep, body: Mapping[str, Any], *, full: bool) -> Iterator[Hanging]:
     if full:
-        yield from render_facts(facts)
+        yield from render_facts(step.facts)
         yield from render_facts({name: value for name, value in body.items() if name not in _SHOWN_APART})
-        if body.get("reply"):
-            yield from (render_line("reply:"), render_block(str(body["reply"])))
+        if step.reply:
+            yield from (render_line("reply:"), render_block(step.reply))
     else:
-        for name, text in {**{name: facts.get(name) for name in _TELLING_FACTS}, "reply": body.get("reply")}.items():
+        for name, text in {**{name: step.facts.get(name) for name in _TELLING_FACTS}, "reply": step.reply}.items():
             if text:
                 yield render_line(f"{name}: {shorten(sanitize_line(str(text)), SHORT_TEXT, placeholder=' …')}")
-    if "error" in body:
-        yield render_line(f"error: {body['error']}")
+    if step.error:
+        yield render_line(f"error: {step.error}")
 
 
 def format_usage(usage: Mapping[str, Any]) -> str:
@@ -133,34 +136,33 @@ def format_usage(usage: Mapping[str, Any]) -> str:
     return f"{calls}, {tokens}" + (f", cost {cost:.6g}" if cost is not None else "")
 
 
-def render_claims(body: Mapping[str, Any], passages: Mapping[str, StoryPassage]) -> Iterator[RenderableType]:
-    """Render the claims of a turn's end by themselves."""
-    return _claim_lines(body, _PassageTexts(passages, full=False))
+def render_claims(claims: Sequence[StoryClaim]) -> Iterator[RenderableType]:
+    """Render the claims of a turn without the rest of it."""
+    return _claim_lines(claims, _PassageTexts({}, full=False))
 
 
-def _claim_lines(body: Mapping[str, Any], texts: _PassageTexts) -> Iterator[RenderableType]:
-    """Render each claim with its verdict, origin and reasoning, and its evidence beside it."""
-    if body.get("claims"):
+def _claim_lines(claims: Sequence[StoryClaim], texts: _PassageTexts) -> Iterator[RenderableType]:
+    """Render each claim with its verdict, origin and reasoning, and its evidence."""
+    if claims:
         yield from (Text(), Text("claims", style="bold"))
-    for checked in body.get("claims", ()):
-        claim = checked.get("claim", {})
-        whose = f"{checked.get('verdict', '')} ({claim.get('origin', '')})"
-        yield indent(Text.assemble((sanitize_line(whose), "bold"), f" {sanitize_line(str(claim.get('text', '')))}"))
-        if checked.get("reasoning"):
-            yield render_line(str(checked["reasoning"]), depth=2, style="dim")
-        for one in checked.get("evidence", ()):
-            yield from texts.render(str(one), "by", 2)
+    for claim in claims:
+        verdict = f"{claim.verdict} ({claim.origin})"
+        yield indent(Text.assemble((sanitize_line(verdict), "bold"), f" {sanitize_line(claim.text)}"))
+        if claim.reasoning:
+            yield render_line(claim.reasoning, depth=2, style="dim")
+        for passage in claim.evidence:
+            yield from texts.render(passage, "by", 2)
 
 
-def render_withheld(body: Mapping[str, Any]) -> Iterator[RenderableType]:
-    """Render each sentence that the gate withheld, with its reason; and what was said before a turn broke off."""
+def _withheld_lines(body: Mapping[str, Any]) -> Iterator[RenderableType]:
+    """Render each sentence that the gate withheld, with its reason, and those shown before a turn broke off."""
     for name, heading in (("withheld", "withheld"), ("spoken", "said before it was cut short")):
-        if body.get(name):
+        if sentences := read_sentences(body, name):
             yield from (Text(), Text(heading, style="bold"))
-        for sentence in body.get(name, ()):
-            yield render_line(str(sentence.get("text", "")))
-            if sentence.get("reason"):
-                yield render_line(str(sentence["reason"]), depth=2, style="dim")
+        for sentence in sentences:
+            yield render_line(sentence.text)
+            if sentence.reason:
+                yield render_line(sentence.reason, depth=2, style="dim")
 
 
 def _delivered_lines(body: Mapping[str, Any]) -> list[RenderableType]:
@@ -189,19 +191,12 @@ def _feedback_lines(body: Mapping[str, Any]) -> list[RenderableType]:
 
 
 def _recheck_lines(body: Mapping[str, Any]) -> list[RenderableType]:
-    lines = [line for one in body.get("lost", ()) for line in _lost_lines(one)]
-    told = [render_line(f"told: {body['told']}")] if body.get("told") else []
-    return [*lines, *told, *render_facts(_other_facts(body, "lost", "told"))]
-
-
-def _lost_lines(one: Mapping[str, Any]) -> Iterator[RenderableType]:
-    """Render a sentence that no longer holds, with what its page said and says."""
-    yield render_line(f"no longer stands: {one.get('text', '')}")
-    page = f"{one.get('title', '')} ({one.get('corpus', '')}: {one.get('document', '')})"
-    yield render_line(f"{'page is gone' if one.get('removed') else 'page has changed'}: {page}", depth=2)
-    for name in ("was", "now"):
-        if one.get(name):
-            yield render_line(f"{name}: {one[name]}", depth=2, style="dim")
+    changes = [
+        render_line(line, depth=2 if place else 1, style="dim" if place else "")
+        for lost in body.get("lost", ())
+        for place, line in enumerate(describe_change(lost))
+    ]
+    return [*changes, *render_facts(_other_facts(body, "lost"))]
 
 
 def _setting_lines(body: Mapping[str, Any]) -> list[RenderableType]:
@@ -271,11 +266,9 @@ def _entry_heading(entry: LogEntry, zone: tzinfo) -> RenderableType:
 def _told_lines(entry: LogEntry, zone: tzinfo, texts: _PassageTexts, *, full: bool) -> list[RenderableType]:
     body = entry.body
     if entry.kind is EntryKind.STEP and not entry.erased:
-        called = "template" in body
-        return [
-            _step_heading(body),
-            *(_call_lines(body, full=full) if called else _search_lines(body, texts, full=full)),
-        ]
+        step = read_step(body, texts.passages)
+        lines = _search_lines(step, texts, full=full) if step.is_search else _call_lines(step, body, full=full)
+        return [_step_heading(step), *lines]
     heading = _entry_heading(entry, zone)
     if entry.erased:
         return [heading, render_line("erased: what it said was removed from the record")]
@@ -293,12 +286,10 @@ _TOLD_OF_OPENING = ("question", "asker", "thread", "corpora", "earlier")
 
 
 def _opened_lines(body: Mapping[str, Any], zone: tzinfo, *, full: bool) -> list[RenderableType]:
-    asker = body.get("asker") or {}
-    place = f"{asker.get('platform', '')}:{asker.get('workspace', '')}/"
     corpora = body.get("corpora") or {}
     facts: dict[str, Any] = {
-        "asked by": _name(asker.get("name"), f"{place}{asker['user']}" if asker.get("user") else asker.get("platform")),
-        "in": _name(asker.get("channel_name"), f"{place}{asker['channel']}" if asker.get("channel") else ""),
+        "asked by": name_person(body),
+        "in": name_place(body),
         "thread": body.get("thread"),
         "said before": body.get("earlier"),
         "could read": [_describe_corpus(name, refreshed, zone) for name, refreshed in dict(corpora).items()],
@@ -306,10 +297,6 @@ def _opened_lines(body: Mapping[str, Any], zone: tzinfo, *, full: bool) -> list[
     rest = _other_facts(body, *_TOLD_OF_OPENING)
     shown = rest if full else {name: rest[name] for name in _RAN if name in rest}
     return [render_block(f"“{body.get('question', '')}”"), *render_facts(facts), *render_facts(shown)]
-
-
-def _name(name: Any, identity: Any) -> str:
-    return f"{name} ({identity})" if name and identity else str(name or identity or "")
 
 
 def _describe_corpus(name: str, refreshed: Any, zone: tzinfo) -> str:
@@ -327,7 +314,13 @@ def _closed_lines(body: Mapping[str, Any], zone: tzinfo, texts: _PassageTexts) -
     citations = [_parse_citation(citation) for citation in body.get("citations", ())]
     text = [Text(), Text(sanitize_text(str(body["text"])))] if body.get("text") else []
     sources = [Text(), render_sources(citations, zone=zone)] if citations else []
-    return [*render_facts(facts), *_claim_lines(body, texts), *render_withheld(body), *text, *sources]
+    return [
+        *render_facts(facts),
+        *_claim_lines(read_claims(body, texts.passages), texts),
+        *_withheld_lines(body),
+        *text,
+        *sources,
+    ]
 
 
 def _parse_citation(body: Mapping[str, Any]) -> Citation:
