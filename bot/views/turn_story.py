@@ -1,4 +1,4 @@
-"""Read a turn of the record as a story, for the pages and the terminal: its steps, claims, texts and later events; pure.
+"""Read a recorded turn as a story, for the pages and the terminal: its steps, claims, texts and later events; pure.
 
 Every reader tolerates invalid entries: it leaves out values that it cannot read, and marks erased entries.
 """
@@ -182,7 +182,9 @@ def build_story(entries: Sequence[LogEntry], found: Found) -> TurnStory | None:
         tuple(read_step(_object(entry.body), known) for entry in steps),
         read_claims(closing, known),
         _text(closing.get("text")),
-        *(read_sentences(closing, name) for name in ("sentences", "spoken", "withheld")),
+        read_sentences(closing, "sentences"),
+        read_sentences(closing, "spoken"),
+        read_sentences(closing, "withheld"),
         tuple(map(_read_source, _objects(closing.get("citations")))),
         tuple(map(_read_page, _objects(closing.get("nearest")))),
         _object(closing.get("failure")),
@@ -219,8 +221,8 @@ def _read_event(entry: LogEntry) -> StoryEvent:
 
 def describe_change(lost: Mapping[str, Any]) -> Iterator[str]:
     """Yield lines about a sentence that no longer holds: the sentence, its page, and the page's old and new text."""
-    page = f"“{_text(lost.get('title'))}” ({_text(lost.get('corpus'))}: {_text(lost.get('document'))})"
-    yield f"“{_text(lost.get('text'))}” no longer holds: {page} {'was removed' if lost.get('removed') else 'has changed'}."
+    what = "was removed" if lost.get("removed") else "has changed"
+    yield f"“{_text(lost.get('text'))}” no longer holds: “{_text(lost.get('title'))}” {what}."
     for name, intro in (("was", "It said"), ("now", "It now says")):
         if text := _text(lost.get(name)):
             yield f"{intro}: “{text}”"
@@ -255,9 +257,8 @@ def read_claims(closing: Mapping[str, Any], known: Mapping[str, StoryPassage]) -
     """Return the claims of a turn's last entry."""
 
     def find(ids: Any) -> tuple[StoryPassage, ...]:
-        return tuple(
-            known.get(key) or StoryPassage(key, "", "") for key in dict.fromkeys(map(_text, _list(ids))) if key
-        )
+        keys = filter(None, dict.fromkeys(map(_text, _list(ids))))
+        return tuple(known.get(key) or StoryPassage(key, "", "") for key in keys)
 
     return tuple(
         StoryClaim(

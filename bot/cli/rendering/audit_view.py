@@ -314,13 +314,8 @@ def _closed_lines(body: Mapping[str, Any], zone: tzinfo, texts: _PassageTexts) -
     citations = [_parse_citation(citation) for citation in body.get("citations", ())]
     text = [Text(), Text(sanitize_text(str(body["text"])))] if body.get("text") else []
     sources = [Text(), render_sources(citations, zone=zone)] if citations else []
-    return [
-        *render_facts(facts),
-        *_claim_lines(read_claims(body, texts.passages), texts),
-        *_withheld_lines(body),
-        *text,
-        *sources,
-    ]
+    claims = _claim_lines(read_claims(body, texts.passages), texts)
+    return [*render_facts(facts), *claims, *_withheld_lines(body), *text, *sources]
 
 
 def _parse_citation(body: Mapping[str, Any]) -> Citation:

@@ -120,7 +120,9 @@ def test_found_passages_and_evidence_stand_with_their_words() -> None:
     cited = {"passage_id": "p1", "title": "Harbour\x1b[2J hours", "passage_text": "It opens at seven."}
     claims = [CLOSED["claims"][0] | {"evidence": ["p1", "p2", "p9"]}]
     lines = shown(
-        search, {"claims": claims, "nearest": [cited], "citations": [cited]}, indexed={"p2": (passage(), document())}
+        search,
+        {"claims": claims, "nearest": [cited], "citations": [cited]},
+        indexed={"p2": (passage(number=2), document())},
     )
 
     start = lines.index("  “quay”: 7 passages") + 1
