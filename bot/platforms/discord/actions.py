@@ -28,6 +28,7 @@ from bot.platforms.discord.messages import (
     render_confirmation,
     render_page,
 )
+from bot.platforms.shared.button_actions import ButtonActions
 from bot.platforms.shared.payload_text import JsonObject
 from bot.views.catalog import translate
 from bot.views.message_layout import MessagePage, MessagePart, PartKind, paginate_evidence
@@ -111,7 +112,7 @@ class DiscordActions:
     def __init__(
         self, desk: Desk, acting: AnswerActions, replies: InteractionReplies, intake: DiscordIntake, zone: tzinfo
     ) -> None:
-        self._desk, self._actions, self._replies = desk, acting, replies
+        self._buttons, self._actions, self._replies = ButtonActions(desk, acting), acting, replies
         self._intake, self._zone = intake, zone
 
     async def press(self, found: DiscordInvocation) -> None:
@@ -154,29 +155,38 @@ class DiscordActions:
         return await locate_asker(self._intake.directory, found)
 
     async def _press(self, found: DiscordInvocation, action: ButtonAction, ticket: int) -> None:
-        act, language = self._actions, found.locale
         match action:
             case ButtonAction.STOP:
                 await self._replies.accept(found)
-                if not await self._try(self._desk.stop(ticket, await self.by(found))):
-                    await self._replies.add(found, translate("discord_not_yours", language))
+                if words := await self._perform(found, action, ticket, await self.by(found)):
+                    await self._replies.add(found, words)
             case ButtonAction.RETRACT:
-                first = build_confirmation(action, language)
+                first = build_confirmation(action, found.locale)
                 await self._replies.say(found, first.question, render_confirmation(first, ticket, DoubtPrompt.BACK))
             case ButtonAction.DOWN:
                 await self._rate_down(found, ticket)
             case ButtonAction.EVIDENCE:
                 await self._replies.defer(found, private=True)
                 await self._show_evidence(found, str(ticket), 0)
-            case ButtonAction.ASK:
-                await self._act(found, lambda by: act.ask_person(ticket, by, language=language))
-            case ButtonAction.SHARE:
-                name = found.shown_name
-                await self._act(found, lambda by: act.share(ticket, by, language=language, name=name))
-            case ButtonAction.EXAMPLE:
-                await self._act(found, lambda by: act.approve(ticket, by, language=language))
-            case ButtonAction.UP:
-                await self._act(found, lambda by: act.feedback(ticket, by, "up", language=language), offer=ticket)
+            case _:
+                await self._act(found, action, ticket)
+
+    async def _perform(self, found: DiscordInvocation, action: ButtonAction, ticket: int, by: Asker) -> str:
+        """Perform an action, and return the sentence for the user who pressed."""
+
+        async def find_name() -> str:
+            return found.shown_name
+
+        not_yours = translate("discord_not_yours", found.locale)
+        try:
+            return await self._buttons.perform(
+                action, ticket, by, found.locale, find_name=find_name, not_yours=not_yours
+            )
+        except ActionDenied as denied:
+            return denied.words
+        except StorageError as error:
+            log.error("button action failed", extra={"cause": str(error)})  # noqa: TRY400 - the cause is one line
+            return translate("acting_unavailable", found.locale)
 
     async def _confirm(self, found: DiscordInvocation, doubt: DoubtPrompt, ticket: int) -> None:
         """Do only what somebody has said that they are sure of: ask a person about their answer, or take one back."""
@@ -187,18 +197,16 @@ class DiscordActions:
         await self._replies.accept(found)
         match doubt:
             case DoubtPrompt.YES:
-                await self._reply_with(
-                    found, self._actions.ask_person(ticket, await self.by(found), language=found.locale)
-                )
+                words = await self._perform(found, ButtonAction.ASK, ticket, await self.by(found))
+                await self._replies.change(found, build_sentence(words))
             case DoubtPrompt.BACK:
                 await self._retract(found, ticket)
             case _:
                 await self._replies.remove(found)
 
     async def _retract(self, found: DiscordInvocation, ticket: int) -> None:
-        gone = await self._try(self._desk.retract(ticket, await self.by(found)))
-        words = translate("discord_taken_back" if gone else "discord_not_yours", found.locale)
-        await self._replies.change(found, build_sentence(words))
+        refusal = await self._perform(found, ButtonAction.RETRACT, ticket, await self.by(found))
+        await self._replies.change(found, build_sentence(refusal or translate("discord_taken_back", found.locale)))
 
     async def _rate_down(self, found: DiscordInvocation, ticket: int) -> None:
         """Note that somebody thinks little of an answer, and ask why. A modal can only be what is answered first."""
@@ -234,34 +242,20 @@ class DiscordActions:
             raise ActionDenied(translate("acting_unavailable", found.locale)) from error
         return await self._actions.sources(conversation, by, language=found.locale)
 
-    async def _act(
-        self, found: DiscordInvocation, do: Callable[[Asker], Awaitable[str]], *, offer: int | None = None
-    ) -> None:
-        """Do what a button is for, and only then say so: what is deferred stays so where the process ends meanwhile.
+    async def _act(self, found: DiscordInvocation, action: ButtonAction, ticket: int) -> None:
+        """Perform an action, and only then say so: what is deferred stays so if the process ends meanwhile.
 
-        An admin is offered to make the answer of a ticket an example.
+        An admin who rated an answer up is offered to make it an example.
         """
         await self._replies.accept(found)
         by = await self.by(found)
-        words = await _words_of(do(by))
-        await self._replies.add(found, words, *(await self._build_offer(offer, by, found.locale) if offer else ()))
-
-    async def _build_offer(self, ticket: int, by: Asker, language: str) -> tuple[JsonObject, ...]:
-        try:
-            offered = await self._actions.offers_example(ticket, by)
-        except ActionDenied:
-            return ()
-        return tuple(build_buttons([[build_example_button(ticket, language)]])) if offered else ()
+        words = await self._perform(found, action, ticket, by)
+        offered = action is ButtonAction.UP and await self._buttons.offers_example(ticket, by)
+        offer = build_buttons([[build_example_button(ticket, found.locale)]]) if offered else []
+        await self._replies.add(found, words, *offer)
 
     async def _reply_with(self, found: DiscordInvocation, doing: Awaitable[str]) -> None:
         await self._replies.change(found, build_sentence(await _words_of(doing)))
-
-    async def _try(self, doing: Awaitable[bool]) -> bool:
-        try:
-            return await doing
-        except StorageError as error:
-            log.error("button action failed", extra={"cause": str(error)})  # noqa: TRY400 - the cause is one line
-            return False
 
 
 async def _words_of(doing: Awaitable[str]) -> str:

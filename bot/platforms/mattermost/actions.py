@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from typing import Literal
+from functools import partial
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -30,6 +30,7 @@ from bot.platforms.mattermost.events import (
 from bot.platforms.mattermost.messages import Callback, read_emoji, read_mark
 from bot.platforms.mattermost.platform import DirectMessages
 from bot.platforms.shared.api_client import ApiClient
+from bot.platforms.shared.button_actions import ButtonActions
 from bot.platforms.shared.payload_text import Json, read_object
 from bot.types import Place
 from bot.views.catalog import translate
@@ -57,7 +58,8 @@ class MattermostActions:
         direct_messages: DirectMessages,
         command: ChannelCommand,
     ) -> None:
-        self._app, self._desk, self._actions, self._call, self._us = app, desk, acting, call, us
+        self._app, self._buttons, self._actions = app, ButtonActions(desk, acting), acting
+        self._call, self._us = call, us
         self._directory, self._direct_messages, self._command = directory, direct_messages, command
 
     async def react(self, event: Reacted) -> None:
@@ -113,25 +115,22 @@ class MattermostActions:
 
     async def _perform(self, action: ButtonAction, ticket: int, by: Asker, language: str) -> str:
         """Return what whoever pressed is told. Raises `ActionDenied`, `StorageError`."""
-        match action:
-            case ButtonAction.STOP | ButtonAction.RETRACT:
-                do = self._desk.stop if action is ButtonAction.STOP else self._desk.retract
-                return "" if await do(ticket, by) else translate("mattermost_not_yours", language)
-            case ButtonAction.EVIDENCE:
-                await self._tell(by.user, await self._actions.evidence(ticket, by, language=language), language)
-                return ""
-            case ButtonAction.UP | ButtonAction.DOWN:
-                opinion: Literal["up", "down"] = "up" if action is ButtonAction.UP else "down"
-                words = await self._actions.feedback(ticket, by, opinion, language=language)
-                offered = action is ButtonAction.UP and await self._actions.offers_example(ticket, by)
-                return f"{words}\n⭐ {translate('button_example', language)}" if offered else words
-            case ButtonAction.ASK:
-                return await self._actions.ask_person(ticket, by, language=language)
-            case ButtonAction.SHARE:
-                name = (await self._directory.person(by.user)).name
-                return await self._actions.share(ticket, by, language=language, name=name)
-            case ButtonAction.EXAMPLE:
-                return await self._actions.approve(ticket, by, language=language)
+        if action is ButtonAction.EVIDENCE:
+            await self._tell(by.user, await self._actions.evidence(ticket, by, language=language), language)
+            return ""
+        words = await self._buttons.perform(
+            action,
+            ticket,
+            by,
+            language,
+            find_name=partial(self._find_name, by.user),
+            not_yours=translate("mattermost_not_yours", language),
+        )
+        offered = action is ButtonAction.UP and await self._buttons.offers_example(ticket, by)
+        return f"{words}\n⭐ {translate('button_example', language)}" if offered else words
+
+    async def _find_name(self, user: str) -> str:
+        return (await self._directory.person(user)).name
 
     async def _find_place(self, ticket: int) -> Place | None:
         row = await self._app.queue.get(ticket)

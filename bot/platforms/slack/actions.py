@@ -5,6 +5,7 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
+from functools import partial
 from typing import Any, Literal
 
 from bot.access import Asker
@@ -16,6 +17,7 @@ from bot.desk.channel_command import ChannelCommand
 from bot.desk.channel_settings import find_searchable_corpora
 from bot.desk.desk import Desk
 from bot.desk.platform_port import PlatformError
+from bot.platforms.shared.button_actions import ButtonActions
 from bot.platforms.shared.payload_text import Json, JsonObject, read_object
 from bot.platforms.slack import events
 from bot.platforms.slack.client import OPEN_VIEW, PUBLISH_HOME, SUGGEST_PROMPTS, UPDATE_VIEW, SlackApiClient
@@ -172,7 +174,8 @@ class SlackActions:
     def __init__(
         self, desk: Desk, acting: AnswerActions, call: SlackApiClient, directory: SlackDirectory, zone: tzinfo
     ) -> None:
-        self._desk, self._actions, self._call, self._directory, self._zone = desk, acting, call, directory, zone
+        self._buttons, self._actions = ButtonActions(desk, acting), acting
+        self._call, self._directory, self._zone = call, directory, zone
 
     async def press(self, press: ButtonPress) -> None:
         """Do what a button is for, and answer whoever pressed it."""
@@ -217,26 +220,20 @@ class SlackActions:
 
     async def _perform(self, action: ButtonAction, ticket: int, press: ButtonPress, by: Asker, language: str) -> str:
         """Return what whoever pressed is told; empty where they see it anyway. Raises `ActionDenied`."""
-        match action:
-            case ButtonAction.STOP | ButtonAction.RETRACT:
-                do = self._desk.stop if action is ButtonAction.STOP else self._desk.retract
-                return "" if await do(ticket, by) else translate("slack_not_yours", language)
-            case ButtonAction.ASK:
-                return await self._actions.ask_person(ticket, by, language=language)
-            case ButtonAction.SHARE:
-                name = await self._directory.name(press.user)
-                return await self._actions.share(ticket, by, language=language, name=name)
-            case ButtonAction.EVIDENCE:
-                shown = await self._show_evidence(ticket, press, by, language)
-                return "" if shown else translate("acting_unavailable", language)
-            case ButtonAction.EXAMPLE:
-                return await self._actions.approve(ticket, by, language=language)
-            case ButtonAction.UP | ButtonAction.DOWN:
-                opinion: Literal["up", "down"] = "up" if action is ButtonAction.UP else "down"
-                words = await self._actions.feedback(ticket, by, opinion, language=language)
-                if action is ButtonAction.DOWN:
-                    await self._open_modal(press, build_comment_modal(ticket, "down", language, at=press.channel))
-                return words
+        if action is ButtonAction.EVIDENCE:
+            shown = await self._show_evidence(ticket, press, by, language)
+            return "" if shown else translate("acting_unavailable", language)
+        words = await self._buttons.perform(
+            action,
+            ticket,
+            by,
+            language,
+            find_name=partial(self._directory.name, press.user),
+            not_yours=translate("slack_not_yours", language),
+        )
+        if action is ButtonAction.DOWN:
+            await self._open_modal(press, build_comment_modal(ticket, "down", language, at=press.channel))
+        return words
 
     async def _show_evidence(self, ticket: int, press: ButtonPress, by: Asker, language: str) -> bool:
         """Show a modal of the evidence, and return whether. Raises `ActionDenied` where none is open."""
@@ -280,11 +277,8 @@ class SlackActions:
             log.warning("updating a modal failed", extra={"cause": str(error)})
 
     async def _build_offer(self, ticket: int, by: Asker, language: str) -> list[JsonObject]:
-        """Return what an admin who finds an answer good may press: to make it an example. Nothing for others."""
-        try:
-            offered = await self._actions.offers_example(ticket, by)
-        except ActionDenied:
-            return []
+        """Return the button by which an admin makes an answer an example; nothing for others."""
+        offered = await self._buttons.offers_example(ticket, by)
         return build_actions([[build_example_button(ticket, language)]]) if offered else []
 
     async def _tell(self, press: ButtonPress, words: str, buttons: Sequence[Json] = ()) -> None:

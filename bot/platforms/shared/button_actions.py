@@ -1,0 +1,56 @@
+"""Do what the buttons beneath an answer are for, the same on every platform."""
+
+from collections.abc import Awaitable, Callable
+from typing import Literal
+
+from bot.access import Asker
+from bot.desk.answer_actions import AnswerActions
+from bot.desk.authorized_turn import ActionDenied
+from bot.desk.desk import Desk
+from bot.views.turn_view import ButtonAction
+
+
+class ButtonActions:
+    """The actions whose outcome is a sentence; evidence is shown by each platform."""
+
+    def __init__(self, desk: Desk, actions: AnswerActions) -> None:
+        self._desk, self._actions = desk, actions
+
+    async def perform(
+        self,
+        action: ButtonAction,
+        ticket: int,
+        by: Asker,
+        language: str,
+        *,
+        find_name: Callable[[], Awaitable[str]],
+        not_yours: str,
+    ) -> str:
+        """Perform an action, and return the sentence for the user who pressed; empty if they see the effect anyway.
+
+        `find_name`: looks up the name that the user is shown by. `not_yours`: for an answer that is not theirs to stop
+        or retract. Raises `ActionDenied`, `StorageError`.
+        """
+        match action:
+            case ButtonAction.STOP | ButtonAction.RETRACT:
+                end = self._desk.stop if action is ButtonAction.STOP else self._desk.retract
+                return "" if await end(ticket, by) else not_yours
+            case ButtonAction.ASK:
+                words = await self._actions.ask_person(ticket, by, language=language)
+            case ButtonAction.SHARE:
+                words = await self._actions.share(ticket, by, language=language, name=await find_name())
+            case ButtonAction.EXAMPLE:
+                words = await self._actions.approve(ticket, by, language=language)
+            case ButtonAction.UP | ButtonAction.DOWN:
+                opinion: Literal["up", "down"] = "up" if action is ButtonAction.UP else "down"
+                words = await self._actions.feedback(ticket, by, opinion, language=language)
+            case ButtonAction.EVIDENCE:
+                words = ""
+        return words
+
+    async def offers_example(self, ticket: int, by: Asker) -> bool:
+        """Return whether an admin may make an answer an example that they rated up."""
+        try:
+            return await self._actions.offers_example(ticket, by)
+        except ActionDenied:
+            return False
