@@ -1,4 +1,4 @@
-"""Commands of the command line, run in a house of a test."""
+"""Commands of the command line, run in a services of a test."""
 
 import json
 from typing import Any
@@ -25,8 +25,8 @@ NO_MODEL_USED = dict.fromkeys(("llm_calls", "llm_rounds", "prompt_tokens", "cach
 }
 
 
-def run(*arguments: str, house: FakeServices | None = None, typed: str = "") -> Result:
-    invocation = CliState(services=(house or FakeServices()).doors())
+def run(*arguments: str, services: FakeServices | None = None, typed: str = "") -> Result:
+    invocation = CliState(services=(services or FakeServices()).doors())
     return CliRunner().invoke(app, arguments, obj=invocation, input=typed, prog_name="footnote")
 
 

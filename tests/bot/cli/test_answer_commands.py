@@ -24,9 +24,9 @@ def config(tmp_path: Path) -> Path:
     async def prepare() -> None:
         with opened(tmp_path / "home") as store:
             await refresh_corpus(PageSource(PAGES), "handbook", store, progress=lambda _: None)
-            house = App(Settings(home=tmp_path / "home"), store, **kept(store), systems=SYSTEMS)
+            services = App(Settings(home=tmp_path / "home"), store, **kept(store), systems=SYSTEMS)
             asked = TurnRequest("When does the vault open?", TERMINAL, system="quoting", id="abc123")
-            await answer(house, asked, lambda _: None)
+            await answer(services, asked, lambda _: None)
 
     asyncio.run(prepare())
     file = tmp_path / "footnote.toml"

@@ -52,7 +52,7 @@ def test_a_terminal_gets_links_and_a_pipe_gets_none() -> None:
     assert "\x1b" not in _plain(view)
 
 
-def test_nothing_in_a_document_commands_the_terminal() -> None:
+def test_document_controls_are_removed() -> None:
     evil = "\x1b[2Jx\x1b]0;owned\x07\x9b31m\r"
     cited = citation(title=evil, section=evil, url="https://e.example/\x1b[2J", quote=evil, passage_text=evil)
     said = Answer(Status.ANSWERED, (AnsweredSentence(evil, (1,), note=evil),), (cited,))
@@ -108,7 +108,7 @@ def test_sources_can_be_shown_whole() -> None:
     assert "It closes at nine." in _plain(render_sources([citation()], zone=UTC))
 
 
-def test_a_search_shows_where_each_passage_stands() -> None:
+def test_search_shows_the_place_of_each_passage() -> None:
     shown = _plain(render_hits([hit()]))
 
     assert shown.startswith("1. Harbour › Hours\n")
@@ -116,13 +116,13 @@ def test_a_search_shows_where_each_passage_stands() -> None:
     assert _plain(render_hits([])).strip() == "Nothing was found."
 
 
-def test_days_are_told_in_the_time_zone_of_the_settings() -> None:
+def test_days_are_shown_in_the_configured_time_zone() -> None:
     assert format_date(DAY, UTC) == "2026-03-01"
     assert format_date(DAY, timezone(timedelta(hours=13))) == "2026-03-02"
     assert format_date(None, UTC) == ""
 
 
-def test_what_was_left_out_is_counted_in_the_language_of_the_question() -> None:
+def test_withheld_count_is_in_the_language_of_the_question() -> None:
     said = replace(answered().answer, withheld=2)
     lines = [_plain(render_answer(answered(answer=said), language=name, zone=UTC)) for name in ("en", "de", "ja", "")]
 

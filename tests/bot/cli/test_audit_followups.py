@@ -108,16 +108,14 @@ def test_an_answer_that_nobody_saw_says_why() -> None:
         (EntryKind.SETTING, {"key": "paused", "was": False, "now": True}, ["  paused: no → yes"]),
     ],
 )
-def test_what_people_did_reads_as_one_line_and_its_facts(
-    kind: EntryKind, body: dict[str, Any], expected: list[str]
-) -> None:
+def test_feedback_is_one_line_with_its_facts(kind: EntryKind, body: dict[str, Any], expected: list[str]) -> None:
     assert shown(kind, body) == expected
 
 
 @pytest.mark.parametrize(
     "kind", [EntryKind.DELIVERED, EntryKind.EDITED, EntryKind.FEEDBACK, EntryKind.RECHECK, EntryKind.SETTING]
 )
-def test_what_another_version_wrote_can_be_read(kind: EntryKind) -> None:
+def test_entries_of_another_version_are_readable(kind: EntryKind) -> None:
     lines = "\n".join(shown(kind, {"of tomorrow": "x\x1b[2Jy", "by": "\x1b[2Jme", "text": "\x07", "key": "\x07"}))
 
     assert "of tomorrow: xy" in lines

@@ -114,7 +114,7 @@ def test_claims_and_what_was_withheld_are_shown_with_why() -> None:
     assert "  usage: 2 calls in 1 round, 1,272 + 31 tokens, cost 0.00125" in lines
 
 
-def test_found_passages_and_evidence_stand_with_their_words() -> None:
+def test_found_passages_and_evidence_show_their_words() -> None:
     hits = [[name, 1.0, "handbook", "harbour.md"] for name in ("p1", "p2", "p3", "p4", "p5", "p6", "p7")]
     search = {"stage": "search", "query": "quay", "hits": hits, "milliseconds": 3.0}
     cited = {"passage_id": "p1", "title": "Harbour\x1b[2J hours", "passage_text": "It opens at seven."}
@@ -139,7 +139,7 @@ def test_found_passages_and_evidence_stand_with_their_words() -> None:
     assert by == ["    by Harbour hours", "    by Harbour › Hours (https://example.com/harbour.md)", "    by p9"]
 
 
-def test_who_asked_where_is_told_with_names_where_they_are_known() -> None:
+def test_asker_and_place_are_shown_with_known_names() -> None:
     asker = {"platform": "slack", "workspace": "T1", "channel": "C1", "user": "U1", "name": "Ada\x1b[2J"}
     opening = {"question": "Why?", "asker": asker, "corpora": {"handbook": DAY.isoformat(), "wiki": None}, "ticket": 7}
     lines = shown({}, opening=opening)
@@ -153,12 +153,12 @@ def test_who_asked_where_is_told_with_names_where_they_are_known() -> None:
     ]
 
 
-def test_what_was_erased_is_told_as_such() -> None:
+def test_erased_entries_are_marked() -> None:
     entries = [LogEntry("abc123", kind, {}, at=DAY, erased=True) for kind in EntryKind]
     assert rendered(entries).count("  erased: what it said was removed from the record") == len(entries)
 
 
-def test_what_had_left_a_turn_that_broke_off_is_shown() -> None:
+def test_sentences_of_an_interrupted_turn_are_shown() -> None:
     lines = shown({"status": "failed", "text": "It failed.", "spoken": [{"text": "The quay opens at seven."}]})
 
     assert lines[lines.index("said before it was cut short") + 1] == "  The quay opens at seven."
@@ -169,12 +169,12 @@ def test_records_of_older_versions_can_be_read() -> None:
     assert shown({"template": "verify"}, {"claims": [{}], "withheld": [{}], "usage": None})
 
 
-def test_nothing_recorded_commands_the_terminal() -> None:
+def test_recorded_controls_are_removed() -> None:
     evil = {**VERIFY, "stage": "\x1b[2J", "model": "\x1b[2J", "reply": "\x1b[2J\nx\x07", "error": "\x1b[2J"}
     for full in (True, False):
         assert not set("".join(shown(evil, CLOSED, full=full))) & {"\x1b", "\x07"}
 
 
-def test_what_cost_nothing_is_not_counted() -> None:
+def test_zero_usage_is_not_shown() -> None:
     assert format_usage({"llm_calls": 0, "cost": None}) == ""
     assert "cost" not in format_usage({"llm_calls": 1, "cost": None})

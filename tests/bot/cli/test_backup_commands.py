@@ -60,7 +60,7 @@ def test_answers_are_the_same_elsewhere_and_no_secret_is_kept(
         (["restore", "nowhere.tar"], "There is no file nowhere.tar."),
     ],
 )
-def test_what_is_wrong_with_a_path_is_told_before_anything_starts(
+def test_invalid_path_is_reported_before_work_starts(
     handbook: Path, here: Path, arguments: list[str], said: str
 ) -> None:
     copy_home(handbook, here / ".footnote")

@@ -46,7 +46,7 @@ class Script:
         return reply
 
 
-def test_each_question_comes_with_what_was_said_before() -> None:
+def test_question_includes_the_conversation() -> None:
     script = Script(["When does it open?\n", "And when does it close?\n"])
     run_chat(script.ways())
 

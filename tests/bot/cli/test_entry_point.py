@@ -41,7 +41,7 @@ def _modules(here: Path, *commands: Sequence[str]) -> set[str]:
     return set(done.stderr.splitlines()[-1].split())
 
 
-def test_what_opens_nothing_loads_nothing_heavy(here: Path) -> None:
+def test_small_commands_load_no_heavy_modules(here: Path) -> None:
     assert not _modules(here, ["--version"], ["init"]) & {*HEAVY}
 
 
@@ -52,7 +52,7 @@ def test_help_imports_no_settings_and_no_command(here: Path) -> None:
     assert not _modules(here, ["--help"]) & {*HEAVY, *settings, *commands}
 
 
-def test_what_only_reads_the_record_loads_the_database_alone(here: Path) -> None:
+def test_record_readers_load_only_the_database(here: Path) -> None:
     with open_empty_database(here / ".footnote"):
         pass
 
@@ -73,7 +73,7 @@ def test_other_packages_commands_are_loaded_when_they_are_named(here: Path) -> N
     assert "evaluation.cli" in _modules(here, ["evaluate", "--help"])
 
 
-def test_who_presses_ctrl_c_while_it_is_being_imported_sees_no_traceback(tmp_path: Path) -> None:
+def test_ctrl_c_during_import_shows_no_traceback(tmp_path: Path) -> None:
     script = """
 import runpy, sys
 class Interrupting:

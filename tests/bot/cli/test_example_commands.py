@@ -74,7 +74,7 @@ def test_one_whose_page_was_forgotten_is_listed_as_not_shown(config: Path) -> No
         (("pin", ""), "There is no example “”."),
     ],
 )
-def test_what_cannot_be_done_is_said_with_what_to_do(config: Path, arguments: tuple[str, ...], told: str) -> None:
+def test_refused_change_shows_a_hint(config: Path, arguments: tuple[str, ...], told: str) -> None:
     done = run(config, *arguments)
     assert done.exit_code == 1
     assert told.rstrip(".") in done.stderr

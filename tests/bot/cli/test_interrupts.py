@@ -17,7 +17,7 @@ from bot.settings.tables.settings_tables import Settings
 from tests.bot.fake_services import FakeServices
 
 
-def test_ctrl_c_pressed_again_and_again_lets_the_work_end_before_it_is_told() -> None:
+def test_repeated_ctrl_c_waits_for_the_cleanup() -> None:
     done: list[str] = []
 
     async def work() -> None:

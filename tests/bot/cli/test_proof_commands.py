@@ -72,7 +72,7 @@ def change(here: Path, *statements: str) -> None:
             connection.execute(statement)
 
 
-def test_a_record_without_entries_has_its_faults_told(run: Run, here: Path) -> None:
+def test_empty_record_shows_its_faults(run: Run, here: Path) -> None:
     change(here, "DELETE FROM entries")
     found = run("audit", "verify")
 
@@ -97,7 +97,7 @@ def test_one_entry_that_is_missing_is_named_as_one(run: Run, here: Path) -> None
         ("at = 'yesterday' WHERE seq = 1", "its moment cannot be read"),
     ],
 )
-def test_an_entry_that_cannot_be_read_is_told_and_hides_no_other(run: Run, here: Path, changed: str, told: str) -> None:
+def test_unreadable_entry_is_reported_and_hides_no_other(run: Run, here: Path, changed: str, told: str) -> None:
     change(here, f"UPDATE entries SET {changed}")
     shown, again, exported = run("audit", "show", "abc"), run("audit", "reindex"), run("audit", "export")
 
@@ -107,7 +107,7 @@ def test_an_entry_that_cannot_be_read_is_told_and_hides_no_other(run: Run, here:
     assert [json.loads(line)["answer_id"] for line in exported.stdout.splitlines()] == ["abd", "abc"]
 
 
-def test_a_missing_key_is_made_as_it_is_said(run: Run, here: Path) -> None:
+def test_missing_key_is_created_by_the_hint(run: Run, here: Path) -> None:
     (here / "footnote-record.key").unlink()
     found = run("audit", "checkpoint")
 
@@ -165,14 +165,14 @@ def test_an_export_with_proofs_is_of_the_whole_record(run: Run, alone: list[str]
         (["verify", "--key", "x", "--against", "none.txt"], "It cannot be used"),
     ],
 )
-def test_what_cannot_be_done_is_told(run: Run, here: Path, arguments: list[str], expected: str) -> None:
+def test_impossible_requests_are_reported(run: Run, here: Path, arguments: list[str], expected: str) -> None:
     (here / "footnote-record.key").unlink()
     found = run("audit", *arguments)
 
     assert (found.exit_code, expected in found.stderr) == (1, True), found.output
 
 
-def test_erasing_shows_what_it_would_do_and_does_it_when_told(run: Run) -> None:
+def test_erase_previews_and_erases_with_yes(run: Run) -> None:
     who = ("erase", "--person", "slack:T1/U1")
     run("audit", "hold", "abd", "--why", "case 12")
     planned, done = run(*who), tell(run(*who, "--why", "asked", "--yes", "--json"))
@@ -209,5 +209,5 @@ WRONG = [[], ["--person", "U1"], ["--older-than", "1y"], ["--person", "a:b/c", "
 
 
 @pytest.mark.parametrize("arguments", WRONG)
-def test_what_is_to_be_erased_is_named_once_and_rightly(run: Run, arguments: list[str]) -> None:
+def test_erasure_needs_one_valid_target(run: Run, arguments: list[str]) -> None:
     assert run("erase", *arguments).exit_code == 2

@@ -22,7 +22,7 @@ EVIL = "=1+1 \x1b[2J Why?\u2028"
 ASKER = {"platform": "slack", "workspace": "T1", "channel": "C1", "user": "U1", "name": "Ada", "channel_name": "sales"}
 
 
-def house() -> FakeServices:
+def services() -> FakeServices:
     in_vain = [
         entry
         for name in ("def456", "def789")
@@ -41,7 +41,7 @@ def house() -> FakeServices:
 
 
 def test_the_list_says_who_asked_what_where_and_how_it_ended() -> None:
-    lines = run("audit", "list", house=house()).stdout.splitlines()
+    lines = run("audit", "list", services=services()).stdout.splitlines()
 
     assert lines[-3:] == [
         "abc123 · 2026-03-01 12:00 UTC · answered retracted -1",
@@ -49,17 +49,18 @@ def test_the_list_says_who_asked_what_where_and_how_it_ended() -> None:
         "4 of 4 turns",
     ]
     assert "UTC · abstained · Ada (slack:T1/U1) · #sales (slack:T1/C1) =1+1 Why?" in " ".join(" ".join(lines).split())
-    told = document(run("audit", "list", "--json", house=house()))
+    told = document(run("audit", "list", "--json", services=services()))
     assert [turn["answer_id"] for turn in told["turns"]] == ["ghi", "def789", "def456", "abc123"]
     assert (told["total"], told["next"], told["turns"][1]["asker_name"]) == (4, None, "Ada")
 
 
 def test_pages_of_the_list_follow_each_other() -> None:
-    first = document(run("audit", "list", "-n", "3", "--json", house=house()))
+    first = document(run("audit", "list", "-n", "3", "--json", services=services()))
     assert (
-        f"3 of 4 turns; older ones: --before {first['next']}" in run("audit", "list", "-n", "3", house=house()).stdout
+        f"3 of 4 turns; older ones: --before {first['next']}"
+        in run("audit", "list", "-n", "3", services=services()).stdout
     )
-    second = document(run("audit", "list", "--before", str(first["next"]), "--json", house=house()))
+    second = document(run("audit", "list", "--before", str(first["next"]), "--json", services=services()))
 
     assert [turn["answer_id"] for turn in second["turns"]] == ["abc123"]
 
@@ -79,7 +80,7 @@ def test_pages_of_the_list_follow_each_other() -> None:
     ],
 )
 def test_turns_are_chosen_by_options(options: list[str], expected: list[str]) -> None:
-    told = document(run("audit", "list", "--json", *options, house=house()))
+    told = document(run("audit", "list", "--json", *options, services=services()))
 
     assert [turn["answer_id"] for turn in told["turns"]] == expected
 
@@ -95,8 +96,8 @@ def test_turns_are_chosen_by_options(options: list[str], expected: list[str]) ->
         (["--rating", "5"], "There is no rating"),
     ],
 )
-def test_what_cannot_be_looked_for_is_said(options: list[str], expected: str) -> None:
-    result = run("audit", "list", *options, house=house())
+def test_invalid_filters_are_usage_errors(options: list[str], expected: str) -> None:
+    result = run("audit", "list", *options, services=services())
 
     assert result.exit_code == 2
     assert expected in " ".join(result.stderr.replace("│", " ").split())
@@ -104,25 +105,25 @@ def test_what_cannot_be_looked_for_is_said(options: list[str], expected: str) ->
 
 @pytest.mark.parametrize("command", ["list", "export", "stats", "unanswered", "feedback"])
 def test_an_empty_record_has_nothing_to_show(command: str) -> None:
-    result = run("audit", command, house=FakeServices(record=()))
+    result = run("audit", command, services=FakeServices(record=()))
 
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout or command == "export"
-    found = document(run("audit", command, "--json", house=FakeServices(record=())))
+    found = document(run("audit", command, "--json", services=FakeServices(record=())))
     assert not any(value for value in found.values() if isinstance(value, list))
 
 
 @pytest.mark.parametrize("command", ["list", "stats", "unanswered", "feedback"])
-def test_nothing_on_record_commands_the_terminal(command: str) -> None:
-    assert not set(run("audit", command, house=house()).stdout) & {"\x1b", "\u2028"}
+def test_controls_in_listed_turns_are_removed(command: str) -> None:
+    assert not set(run("audit", command, services=services()).stdout) & {"\x1b", "\u2028"}
 
 
 def test_the_index_is_made_again() -> None:
-    assert document(run("audit", "reindex", "--json", house=house())) == {"turns": 4}
+    assert document(run("audit", "reindex", "--json", services=services())) == {"turns": 4}
 
 
 def test_an_export_is_a_line_of_json_for_each_answer() -> None:
-    found = [json.loads(line) for line in run("audit", "export", house=house()).stdout.splitlines()]
+    found = [json.loads(line) for line in run("audit", "export", services=services()).stdout.splitlines()]
 
     assert [one["answer_id"] for one in found] == ["ghi", "def789", "def456", "abc123"]
     assert found[1]["question"] == EVIL
@@ -134,7 +135,7 @@ def test_an_export_is_a_line_of_json_for_each_answer() -> None:
 
 
 def test_an_export_for_spreadsheets_holds_no_formula() -> None:
-    shown = run("audit", "export", "--format", "csv", house=house()).stdout
+    shown = run("audit", "export", "--format", "csv", services=services()).stdout
     rows = list(csv.DictReader(io.StringIO(shown, newline="")))
 
     assert [row["answer_id"] for row in rows] == ["ghi", "def789", "def456", "abc123"]
@@ -144,29 +145,29 @@ def test_an_export_for_spreadsheets_holds_no_formula() -> None:
     assert (last["sentences"], last["down"]) == ("1", "1")
 
 
-def test_figures_are_told_by_step_and_in_all() -> None:
-    told = document(run("audit", "stats", "--until", "2026-03-04", "--step", "day", "--json", house=house()))
+def test_figures_are_shown_by_step_and_in_total() -> None:
+    told = document(run("audit", "stats", "--until", "2026-03-04", "--step", "day", "--json", services=services()))
 
     assert [(step["turns"], step["answered"], step["down"]) for step in told["steps"]] == [(1, 1, 1), (1, 0, 0)] + [
         (0, 0, 0)
     ] * (len(told["steps"]) - 2)
     assert (told["all"]["turns"], told["all"]["retracted"], told["all"]["failed"]) == (2, 1, 1)
-    lines = run("audit", "stats", house=house()).stdout.splitlines()
+    lines = run("audit", "stats", services=services()).stdout.splitlines()
     assert "4 asked by 1 person: 1 answered, 2 abstained, 1 failed or refused, 1 retracted" in lines
 
 
-def test_what_was_asked_in_vain_stands_together() -> None:
-    (group,) = document(run("audit", "unanswered", "--json", house=house()))["groups"]
+def test_unanswered_questions_are_grouped() -> None:
+    (group,) = document(run("audit", "unanswered", "--json", services=services()))["groups"]
 
     assert (group["times"], group["people"], group["question"]) == (2, 1, EVIL)
-    lines = run("audit", "unanswered", house=house()).stdout.splitlines()
+    lines = run("audit", "unanswered", services=services()).stdout.splitlines()
     assert lines[0].startswith("2 times · 1 person · last 20")
     assert lines[1:] == ["    =1+1 Why?"]
 
 
-def test_what_people_thought_is_listed_with_its_question() -> None:
-    (told,) = document(run("audit", "feedback", "--json", house=house()))["feedback"]
-    lines = " ".join(run("audit", "feedback", house=house()).stdout.split())
+def test_feedback_is_listed_with_its_question() -> None:
+    (told,) = document(run("audit", "feedback", "--json", services=services()))["feedback"]
+    lines = " ".join(run("audit", "feedback", services=services()).stdout.split())
 
     assert (told["what"], told["turn"]["answer_id"]) == ("down", "abc123")
     assert "not helpful · slack:T1/U1" in lines
@@ -191,7 +192,7 @@ def test_moments_are_read_as_people_write_them(typed: str, *, end: bool, expecte
 
 
 @given(st.text("0123456789-:TZdwh+. ", max_size=20), st.booleans())
-def test_whatever_is_typed_is_a_moment_or_none(typed: str, end: bool) -> None:  # noqa: FBT001 - a property's example
+def test_typed_text_is_a_moment_or_a_usage_error(typed: str, end: bool) -> None:  # noqa: FBT001 - a property's example
     try:
         found = parse_moment(typed, UTC, DAY, end=end)
     except typer.BadParameter:

@@ -19,7 +19,9 @@ from bot.views.text_formats import format_duration
         (1, 3, 200.0, "", "1 of 3 documents, 0.3 documents/min, 7 min left"),
     ],
 )
-def test_rate_and_time_left_are_told(done: int, total: int | None, seconds: float, beside: str, expected: str) -> None:
+def test_progress_shows_rate_and_time_left(
+    done: int, total: int | None, seconds: float, beside: str, expected: str
+) -> None:
     assert format_progress(done, total, "documents", seconds, beside) == expected
 
 

@@ -60,11 +60,11 @@ def watched(*events: Event, terminal: bool = True, as_json: bool = False, say=No
         (SentencePassed(said("x")), "Writing …"),
     ],
 )
-def test_what_happens_is_told_in_a_line(event: Event, line: str) -> None:
+def test_event_is_shown_in_a_line(event: Event, line: str) -> None:
     assert render_event_line(event) == line
 
 
-def test_a_claim_is_told_in_words_only_where_passages_support_it() -> None:
+def test_only_supported_claims_show_their_text() -> None:
     shown = watched(checked(Verdict.SUPPORTS), checked(Verdict.REFUTES), checked(Verdict.NOT_ENOUGH_INFO))
 
     assert shown.count("The keeper of Skarholm was born on the moon.") == 1
@@ -75,7 +75,7 @@ def test_a_claim_is_told_in_words_only_where_passages_support_it() -> None:
     )
 
 
-def test_a_page_s_own_words_are_told_to_be_no_answer_yet() -> None:
+def test_quotation_is_marked_as_not_an_answer() -> None:
     quoted = PageQuoted(Evidence("The quay\x1b[2J opens at seven.", hit().passage, hit().document, (0, 8)))
     shown = watched(SearchStarted("a"), quoted, ClaimExplained(checked(Verdict.REFUTES).checked))
 
@@ -84,7 +84,7 @@ def test_a_page_s_own_words_are_told_to_be_no_answer_yet() -> None:
     assert "moon" not in shown
 
 
-def test_a_quotation_meanwhile_is_told_with_its_page_and_date() -> None:
+def test_quotation_shows_its_page_and_date() -> None:
     document = replace(hit().document, title="Fares", date=datetime(2024, 2, 5, tzinfo=UTC))
 
     assert render_quote_line(Evidence("It costs 12 crowns.", hit().passage, document, (0, 19))).endswith(
@@ -96,13 +96,13 @@ def test_whose_claim_is_checked_by_hand_is_shown_its_verdict_later() -> None:
     assert "confirmed" not in watched(checked(Verdict.SUPPORTS, origin="user"))
 
 
-def test_nothing_is_shown_into_a_pipe_or_beside_json() -> None:
+def test_progress_is_hidden_in_a_pipe_and_with_json() -> None:
     assert watched(SearchStarted("a"), terminal=False) == ""
     assert watched(SearchStarted("a"), as_json=True) == ""
 
 
 @pytest.mark.parametrize("terminal", [True, False])
-def test_who_wants_the_sentences_gets_each_as_it_passes(*, terminal: bool) -> None:
+def test_each_passed_sentence_is_reported(*, terminal: bool) -> None:
     heard: list[AnsweredSentence] = []
     watched(
         SearchStarted("a"),
@@ -137,7 +137,7 @@ def test_an_answer_that_comes_piece_by_piece_looks_like_the_whole(
     assert [line.rstrip() for line in flowing.file.getvalue().splitlines()] == lines
 
 
-def test_what_a_document_says_commands_no_terminal_while_it_flows() -> None:
+def test_controls_in_streamed_sentences_are_removed() -> None:
     flow = StreamedAnswer(out := console())
     flow.say(said("\x1b[2JOne.\x07", note="\x1b[1mPage"))
     flow.close()

@@ -136,7 +136,7 @@ def test_without_a_terminal_nothing_is_wrapped_or_coloured() -> None:
     assert open_output(as_json=False, debug=False).out.color_system is None
 
 
-def test_windows_itself_is_not_supported_and_that_is_said() -> None:
+def test_windows_is_refused_with_a_hint() -> None:
     fault = find_platform_fault("win32")
 
     assert fault

@@ -41,7 +41,7 @@ def only(kind: str, **changes: Any) -> ExamFacts:
     return facts(replace(found, figures={**found.figures, kind: replace(WELL, **changes)}))
 
 
-def test_where_all_is_well_there_is_nothing_to_change() -> None:
+def test_good_figures_give_no_advice() -> None:
     assert collect_advice(facts()) == ()
     assert all(rule(facts()) is None for rule in RULES)
 
@@ -97,7 +97,7 @@ def test_a_format_that_is_not_kept_wants_a_comparison() -> None:
     assert advice.advise_comparison(facts(way(cases=0, readable=0))) is None
 
 
-def test_what_is_streamed_and_cannot_be_read_is_told_whatever_format_is_set() -> None:
+def test_unreadable_streamed_replies_are_reported_for_any_format() -> None:
     found = advice.advise_streamed_text(only("verdicts", readable=12, right=12))
 
     assert found
@@ -120,7 +120,7 @@ def test_a_window_that_is_too_small_is_to_hold_a_whole_call(changes: dict[str, i
     assert changed(small) == {"model.context_tokens": 4_096}
 
 
-def test_a_model_that_thinks_is_said_to() -> None:
+def test_thinking_model_is_declared() -> None:
     found = advice.advise_thinking(facts(way(thought=20)))
 
     assert changed(found) == {"model.thinks": True}
@@ -167,7 +167,7 @@ def test_wrong_verdicts_want_a_stronger_judge(verdicts: Any, told: tuple[str, ..
         assert found.changes == {"model.stages.verify.name": STRONGER_MODEL}
 
 
-def test_what_is_seldom_right_wants_a_stronger_model() -> None:
+def test_weak_stage_gets_a_stronger_model() -> None:
     one, many = advice.advise_weak_stages(only("draft", right=10)), advice.advise_weak_stages(facts(way(right=10)))
 
     assert changed(one) == {"model.stages.draft.name": STRONGER_MODEL}
@@ -175,7 +175,7 @@ def test_what_is_seldom_right_wants_a_stronger_model() -> None:
     assert changed(many) == {"model.name": STRONGER_MODEL}
 
 
-def test_why_no_reply_came_is_told_with_what_to_do() -> None:
+def test_missing_replies_are_explained() -> None:
     busy, odd = ModelUnavailable("It is busy.", hint="try again later"), ModelUnavailable("odd")
     quiet = ModelUnavailable("silent", hint="raise timeout_seconds of the model")
 

@@ -115,14 +115,14 @@ def test_the_lock(looked: dict[str, Any], level: str, said: str) -> None:
     assert said in found[1]
 
 
-def test_a_home_that_others_can_open_is_told() -> None:
+def test_home_open_to_others_is_a_warning() -> None:
     Path(".footnote").mkdir()
     Path(".footnote").chmod(0o755)
 
     assert _one(home_checks.check_home, _scene())[0] == "warn"
 
 
-def test_a_home_that_is_a_file_is_told() -> None:
+def test_home_that_is_a_file_fails() -> None:
     Path(".footnote").touch()
     level, said = _one(home_checks.check_home, _scene())
 
@@ -130,7 +130,7 @@ def test_a_home_that_is_a_file_is_told() -> None:
     assert "Move that file away" in said
 
 
-def test_a_home_that_cannot_be_written_is_told_once() -> None:
+def test_unwritable_home_is_reported_once() -> None:
     Path(".footnote").touch()
     checks = (home_checks.check_home, home_checks.check_database, home_checks.check_home)
     unwritable = HomeUnusable("It cannot be written.", hint="Mend it.")
@@ -164,7 +164,7 @@ def test_room_is_counted_for_a_dump_that_is_still_to_be_downloaded() -> None:
         (3 * 10**6, "fail", "3 MB free"),
     ],
 )
-def test_too_little_room_is_told(free: int, level: str, said: str) -> None:
+def test_too_little_disk_space_is_reported(free: int, level: str, said: str) -> None:
     found = home_checks.room(free, 40 * 10**9)
 
     assert found.level == level
@@ -202,7 +202,7 @@ def test_corpora_want_readers_and_reading(
         (None, (), "none yet."),
     ],
 )
-def test_that_all_is_well_with_corpora_is_told_only_where_it_is(
+def test_good_corpora_are_reported_only_if_known(
     readers: tuple[str, ...] | None, indexed: tuple[CorpusInfo, ...], said: str
 ) -> None:
     settings = {"corpus": [_corpus("handbook", *readers)] if readers is not None else []}
@@ -213,7 +213,7 @@ def test_that_all_is_well_with_corpora_is_told_only_where_it_is(
         assert not _found(settings_checks.check_corpora, _scene(settings=settings, **unknown))
 
 
-def test_a_channel_that_names_what_it_may_not_read_or_what_is_empty_is_told() -> None:
+def test_channel_with_unreadable_or_empty_corpus_is_a_warning() -> None:
     channel = {"id": "slack:T1/C1", "corpora": ["handbook"]}
     settings = {"corpus": [_corpus("handbook", "slack:T1/C2")], "channel": [channel]}
     found = _found(settings_checks.check_channels, _scene(settings=settings, corpora=()))
@@ -286,7 +286,7 @@ class _Says(GoldLLM):
         return self._reply
 
 
-def test_a_port_in_use_is_told_unless_our_server_has_it() -> None:
+def test_used_port_fails_unless_our_server_uses_it() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -299,7 +299,7 @@ def test_a_port_in_use_is_told_unless_our_server_has_it() -> None:
     assert _one(server_checks.check_port, _scene(settings={"http": {"port": 0}}))[0] == "ok"
 
 
-def test_an_embedder_that_is_not_there_is_told() -> None:
+def test_missing_embedder_fails() -> None:
     level, _ = _one(home_checks.check_embedder, _scene(settings={"embedding": {"function": "no-such"}}))
 
     assert level == "fail"
@@ -313,7 +313,7 @@ def test_indexes_are_left_to_whoever_owns_the_home() -> None:
     assert not Path(".footnote").exists()
 
 
-def test_how_much_of_a_corpus_is_embedded_is_told() -> None:
+def test_lazy_corpus_is_described() -> None:
     wiki = replace(HANDBOOK, name="wiki", dense=DenseMode.LAZY)
     _, said = _one(home_checks.check_indexes, _scene(corpora=(HANDBOOK, wiki), owner="process 7"))
     found = _found(
@@ -327,7 +327,7 @@ def test_how_much_of_a_corpus_is_embedded_is_told() -> None:
     ]
 
 
-def test_indexes_that_are_gone_are_told() -> None:
+def test_missing_indexes_fail() -> None:
     Path(".footnote").mkdir()
     found = _found(home_checks.check_indexes, _scene(corpora=(HANDBOOK,)))
 
@@ -350,7 +350,7 @@ def test_a_database_that_homes_share_wants_a_chroma_server_that_they_share() -> 
 @pytest.mark.parametrize(
     ("lacks", "level", "said"), [((0, 0), "ok", "2 homes follow the database, all"), ((0, 7), "warn", "one lacks 7")]
 )
-def test_how_far_homes_have_followed_their_database_is_told(lacks: tuple[int, ...], level: str, said: str) -> None:
+def test_followers_behind_are_reported(lacks: tuple[int, ...], level: str, said: str) -> None:
     followers = tuple(Follower(lack, NOW - timedelta(hours=lack)) for lack in lacks)
     scene = _scene(settings={"database": "postgresql://me@127.0.0.1/x"}, followers=followers)
     found = _one(home_checks.check_followers, scene)
@@ -359,7 +359,7 @@ def test_how_far_homes_have_followed_their_database_is_told(lacks: tuple[int, ..
     assert _found(home_checks.check_followers, _scene()) == ()
 
 
-def test_nothing_ingested_is_told() -> None:
+def test_empty_index_is_a_warning() -> None:
     assert _one(home_checks.check_indexes, _scene(corpora=()))[0] == "warn"
     assert _found(home_checks.check_indexes, _scene()) == ()
 
@@ -411,7 +411,7 @@ def test_a_home_as_it_was_made_is_looked_at_whole(here: Path) -> None:
     ]
 
 
-def test_who_owns_the_home_is_seen(here: Path) -> None:
+def test_lock_owner_is_found(here: Path) -> None:
     with lock_home(here / ".footnote"):
         seen, _ = _looked({})
 
@@ -421,7 +421,7 @@ def test_who_owns_the_home_is_seen(here: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"garbage" * 4_000])
-def test_a_database_that_is_none_is_told_and_takes_nothing_with_it(content: bytes) -> None:
+def test_invalid_database_file_fails_alone(content: bytes) -> None:
     Path(".footnote").mkdir(mode=0o700)
     Path(".footnote/footnote.db").write_bytes(content)
     _, found = _looked({})
@@ -432,7 +432,7 @@ def test_a_database_that_is_none_is_told_and_takes_nothing_with_it(content: byte
     assert Path(".footnote/footnote.db").read_bytes() == content
 
 
-def test_a_database_server_that_does_not_answer_is_told_without_its_password() -> None:
+def test_unreachable_database_is_reported_without_password() -> None:
     _, found = _looked({"database": "postgresql://user:hush@127.0.0.1:1/footnote"})
     failed = [finding for finding in found if finding.level == "fail"]
 

@@ -76,14 +76,14 @@ def test_advice_ends_in_the_lines_to_write() -> None:
         (MODEL, ["--stage", "verify"], 2, "add --model"),
     ],
 )
-def test_what_cannot_be_examined_is_said(settings: str, arguments: list[str], status: int, said: str) -> None:
+def test_impossible_examination_is_explained(settings: str, arguments: list[str], status: int, said: str) -> None:
     result = run(*arguments, settings=settings)
 
     assert (result.exit_code, result.stdout) == (status, "")
     assert said in " ".join(result.stderr.replace("│", " ").split())
 
 
-def test_a_model_that_gives_no_reply_is_told_in_one_line() -> None:
+def test_silent_model_gives_one_line() -> None:
     gone = ModelUnavailable("the model server does not accept the key (401)", hint="check api_key of the model")
     result = run("--model", llm=GoldLLM(lambda *_: gone))
     document = json.loads(run("--model", "--json", llm=GoldLLM(lambda *_: gone)).stdout)
@@ -122,7 +122,7 @@ def test_without_model_every_finding_is_a_line() -> None:
     assert not Path(".footnote").exists()
 
 
-def test_what_fails_is_told_with_what_to_do_and_exits_with_1() -> None:
+def test_failed_check_exits_with_1() -> None:
     Path(".footnote").mkdir()
     Path(".footnote/footnote.db").write_bytes(b"garbage" * 4_000)
     result = run(settings=FREE_PORT)

@@ -88,7 +88,7 @@ async def test_a_format_kept_at_the_second_try_counts_as_that() -> None:
         assert (one.cases, one.first, one.readable, one.right, one.calls) == (30, 0, 30, 30, 60)
 
 
-async def test_a_format_that_is_never_kept_is_told() -> None:
+async def test_unsupported_format_is_reported() -> None:
     found = await examined(GoldLLM(lambda *_: "I would rather talk about the weather."), stages=("query", "verify"))
     one = figures(found)["verify"]
 
@@ -247,7 +247,7 @@ async def test_a_whole_server_is_examined(profile: StrictProfile, schema: int) -
         ({"base_url": "http://127.0.0.1:9/v1", "retries": 0}, "cannot be reached"),
     ],
 )
-async def test_what_is_wrong_with_the_settings_is_said_in_one_line(changes: dict[str, Any], said: str) -> None:
+async def test_doctor_reports_settings_errors_in_one_line(changes: dict[str, Any], said: str) -> None:
     async with serve(http, OPENAI) as server:
         found = await _over_http(server.url, OPENAI, **changes)
 

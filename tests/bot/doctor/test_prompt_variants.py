@@ -74,7 +74,7 @@ def test_figures_are_as_counted_by_hand() -> None:
     )
 
 
-def test_nothing_has_figures_too() -> None:
+def test_no_outcomes_give_empty_figures() -> None:
     assert compute_figures([]) == Figures()
     assert Figures().share(0) == 0.0
 
@@ -91,7 +91,7 @@ def test_nothing_has_figures_too() -> None:
         (call(sent_tokens=2_100, estimated=True), 0, 0),
     ],
 )
-def test_what_a_server_keeps_to_itself_shows_in_its_counts(noted: RecordedCall, thought: int, shortened: int) -> None:
+def test_hidden_thoughts_and_shortened_prompts_are_detected(noted: RecordedCall, thought: int, shortened: int) -> None:
     found = compute_figures([CaseOutcome("a case", (noted,), Grade())])
 
     assert (found.thought, found.shortened) == (thought, shortened)

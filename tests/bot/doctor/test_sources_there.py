@@ -21,7 +21,7 @@ def _found(environment: Mapping[str, str] | None = None, **given: dict[str, Any]
     return [(one.level, one.what, one.hint) for one in found]
 
 
-def test_a_folder_or_a_dump_that_is_not_there_is_told() -> None:
+def test_missing_folder_or_dump_fails() -> None:
     Path("docs").mkdir()
     (folder, dump) = _found(
         docs={"type": "folder", "path": "docs"},
@@ -35,7 +35,7 @@ def test_a_folder_or_a_dump_that_is_not_there_is_told() -> None:
 
 
 @pytest.mark.parametrize("environment", [{}, {"DOCS_TOKEN_FILE": "nowhere"}])
-def test_a_secret_that_is_not_set_is_told(environment: dict[str, str]) -> None:
+def test_missing_secret_of_a_source_fails(environment: dict[str, str]) -> None:
     ((level, what, hint),) = _found(environment, docs=GIT)
 
     assert level == "fail"
@@ -43,7 +43,7 @@ def test_a_secret_that_is_not_set_is_told(environment: dict[str, str]) -> None:
     assert hint
 
 
-def test_sources_that_can_be_opened_are_told_in_a_line() -> None:
+def test_openable_sources_are_listed() -> None:
     Path("docs").mkdir()
     found = _found({"DOCS_TOKEN": SECRET}, docs={"type": "folder", "path": "docs"}, code=GIT)
 

@@ -106,9 +106,9 @@ def opened_records(home: Path) -> Iterator[tuple[Records, Any]]:
         yield build_records(database), build_history(database)
 
 
-def made_app(records: Records, history: Any, house: FakeServices | None = None, **pages: Any) -> Starlette:
+def made_app(records: Records, history: Any, services: FakeServices | None = None, **pages: Any) -> Starlette:
     settings = Settings.model_validate({"pages": pages, "corpus": [{"name": "handbook"}]})
-    service = (house or FakeServices()).doors()
+    service = (services or FakeServices()).doors()
     return build_app(settings, records, history, lambda: service.open_home(settings))
 
 

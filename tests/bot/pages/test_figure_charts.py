@@ -26,7 +26,7 @@ def test_every_point_of_any_figures_is_inside(measured: list[tuple[int, int, int
         assert all(0 <= x <= WIDTH and 0 <= y <= HEIGHT for x, y in [*paths, *dots])
 
 
-def test_a_chart_is_told_in_words_and_breaks_where_nothing_was_measured() -> None:
+def test_chart_has_a_summary_and_gaps() -> None:
     rows = [Figures(BEGIN + timedelta(day), BEGIN, turns=turns, seconds=2.0) for day, turns in enumerate((4, 1, 0, 2))]
     questions, _, _, seconds, *_ = draw_charts(rows, UTC)
     assert questions.summary == "2026-10-01 to 2026-10-04: asked between 0 and 4; not answered between 0 and 0."

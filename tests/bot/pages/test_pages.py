@@ -199,14 +199,14 @@ async def test_answers_are_found_by_filters(app: Starlette, asked: dict[str, str
     assert ("/answers/plain" in page) is found
 
 
-async def test_a_day_that_is_none_is_said(app: Starlette) -> None:
+async def test_invalid_day_is_reported(app: Starlette) -> None:
     async with browser(app) as client:
         page = await client.get("/answers", params={"since": "yesterday"})
     assert page.status_code == 400
     assert "“yesterday” is not a day" in page.text
 
 
-async def test_who_reads_is_on_record(made: tuple[Records, Any], app: Starlette) -> None:
+async def test_readers_are_recorded(made: tuple[Records, Any], app: Starlette) -> None:
     async with browser(app) as client:
         await client.get("/answers/plain")
         await client.get("/answers", params={"words": "plain"})
@@ -227,7 +227,7 @@ async def test_a_receipt_proves_an_answer_and_its_download_is_on_record(made: tu
     assert (await made[0].audit.turn("plain"))[-1].body == {"by": "pages:/operator", "what": "receipt"}
 
 
-async def test_what_was_erased_is_on_no_page(made: tuple[Records, Any], app: Starlette) -> None:
+async def test_erased_words_are_on_no_page(made: tuple[Records, Any], app: Starlette) -> None:
     await made[0].audit.append(*make_turn("erasable", Texts("Zebra")))
     erasure = RecordErasure(made[0].audit.database)
     async with browser(app) as client:
@@ -260,7 +260,7 @@ async def test_an_answer_of_which_something_cannot_be_read_says_so(made: tuple[R
     assert "erased" not in text
 
 
-async def test_documents_of_one_title_are_told_apart(made: tuple[Records, Any], app: Starlette) -> None:
+async def test_documents_with_the_same_title_are_distinguished(made: tuple[Records, Any], app: Starlette) -> None:
     await made[0].audit.append(*make_turn("titled", Texts("a text", "another", "a third")))
     async with browser(app) as client:
         page = (await client.get("/documents")).text
@@ -280,8 +280,8 @@ async def test_answers_that_were_erased_can_be_asked_for(app: Starlette) -> None
 
 @pytest.mark.parametrize("task", ["ask", "check"])
 async def test_a_question_is_answered_as_in_the_channel_with_its_evidence(made: tuple[Records, Any], task: str) -> None:
-    house = FakeServices()
-    async with browser(made_app(*made, house)) as client:
+    services = FakeServices()
+    async with browser(made_app(*made, services)) as client:
         filled = {"form_token": await form_token(client), "question": " When does the quay open? ", "task": task}
         page = await client.post("/ask", data=filled)
 
@@ -290,13 +290,13 @@ async def test_a_question_is_answered_as_in_the_channel_with_its_evidence(made: 
     assert text.index("Searching") < text.index("The quay opens at seven.")
     assert "<mark>The quay opens at seven.</mark> It closes at nine." in page.text
     assert page.text.endswith("</html>")
-    assert (house.asked[0].text, house.asked[0].asker.user_id) == ("When does the quay open?", "pages:/operator")
+    assert (services.asked[0].text, services.asked[0].asker.user_id) == ("When does the quay open?", "pages:/operator")
 
 
 @pytest.mark.parametrize(("outcome", "said"), [
     (abstained(), "The nearest pages"), (QuestionWithoutWords("The question has no words."), "has no words"),
 ])  # fmt: skip
-async def test_what_is_not_answered_says_why(made: tuple[Records, Any], outcome: Any, said: str) -> None:
+async def test_unanswered_page_shows_the_reason(made: tuple[Records, Any], outcome: Any, said: str) -> None:
     async with browser(made_app(*made, FakeServices(answer=outcome))) as client:
         filled = {"form_token": await form_token(client), "question": "?"}
         page = await client.post("/ask", data=filled)
@@ -336,29 +336,29 @@ async def test_every_route_that_changes_wants_a_form_of_ours_and_its_role(made: 
     assert refused == ["/answers/plain/rating", "/answers/plain/example", "/documents/forget"]
 
 
-async def test_a_form_of_somebody_else_is_none_of_ours(made: tuple[Records, Any]) -> None:
+async def test_foreign_form_is_refused(made: tuple[Records, Any]) -> None:
     app = made_app(*made, tokens=TOKENS)
     async with signed_in(app, READER) as other, signed_in(app, ADMIN) as client:
         stolen = {"form_token": await form_token(other), "what": "up"}
         assert (await client.post("/answers/plain/rating", data=stolen)).status_code == 403
 
 
-async def test_who_may_rates_approves_and_forgets_and_it_is_on_record(made: tuple[Records, Any]) -> None:
-    house = FakeServices()
-    app = made_app(*made, house, tokens=TOKENS)
+async def test_permitted_changes_are_made_and_recorded(made: tuple[Records, Any]) -> None:
+    services = FakeServices()
+    app = made_app(*made, services, tokens=TOKENS)
     async with signed_in(app, ADMIN) as client:
         token = {"form_token": await form_token(client)}
         rated = await client.post("/answers/plain/rating", data=token | {"what": "up", "comment": "right"})
         unfit = await client.post("/answers/plain/example", data=token)
         unsure = await client.post("/documents/forget", data=token | {"corpus": "handbook", "document": "old.md"})
-        assert (unsure.status_code, house.named) == (404, [])
+        assert (unsure.status_code, services.named) == (404, [])
         sure = token | {"corpus": "handbook", "document": "old.md", "sure": "yes"}
         assert (await client.post("/documents/forget", data=sure)).status_code == 303
         told = [(await client.get(one.headers["location"])).text for one in (rated, unfit)]
 
     assert "is on record" in told[0]
     assert "cannot be a worked example" in told[1]
-    assert house.named == [("old.md", "handbook")]
+    assert services.named == [("old.md", "handbook")]
     entries = await made[0].audit.turn("plain")
     last = next(entry for entry in reversed(entries) if entry.kind is EntryKind.FEEDBACK)
     assert {"what": "up", "by": "pages:/admin", "comment": "right"}.items() <= last.body.items()
@@ -378,7 +378,7 @@ async def test_an_answer_confirmed_throughout_becomes_an_example_once(made: tupl
     assert [(one.turn_id, one.by) for one in await made[0].examples.all()] == [("t1", "pages:/admin")]
 
 
-async def test_who_leaves_stops_the_turn_whose_progress_was_shown_at_once(made: tuple[Records, Any]) -> None:
+async def test_leaving_the_page_stops_the_turn(made: tuple[Records, Any]) -> None:
     stopped = asyncio.Event()
 
     class Slow(FakeHome):
@@ -426,7 +426,7 @@ async def test_a_name_that_was_made_to_lead_here_is_refused(app: Starlette, host
         assert (await client.get("/", headers={"host": host})).status_code == status
 
 
-async def test_what_came_through_a_proxy_is_not_of_this_machine(app: Starlette) -> None:
+async def test_forwarded_request_is_not_local(app: Starlette) -> None:
     async with browser(app) as client:
         assert (await client.get("/answers", headers={"x-forwarded-for": "198.51.100.7"})).status_code == 403
 

@@ -54,7 +54,7 @@ def test_no_other_text_is_a_token_a_form_token_or_a_name_of_ours(text: str) -> N
 
 
 @given(st.one_of(st.text(), st.text(alphabet="/\\@:.%?#a ")))
-def test_whoever_signs_in_stays_here(wanted: str) -> None:
+def test_sign_in_redirects_only_to_own_pages(wanted: str) -> None:
     assert _stay_here(wanted).startswith("/")
     assert not _stay_here(wanted).startswith(("//", "/\\"))
 

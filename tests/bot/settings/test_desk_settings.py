@@ -77,7 +77,7 @@ def test_channels_can_come_from_the_environment_as_json(monkeypatch: pytest.Monk
     assert settings.desk.at_once == 3
 
 
-def test_budgets_are_not_told_to_a_system() -> None:
+def test_budgets_are_not_passed_to_a_system() -> None:
     assert LimitSettings(questions_per_user=3, cost_per_month=5).kit(student=False) == Limits()
 
 
@@ -110,5 +110,5 @@ def test_the_night_is_a_time_of_day_or_none() -> None:
         (f"{CORPORA}[[channel]]\nid='slack:T/C'\ncorpora=['wik']", "there are: handbook, wiki."),
     ],
 )
-def test_what_is_wrong_is_said_in_one_plain_line(text: str, expected: str) -> None:
+def test_invalid_settings_give_one_plain_line(text: str, expected: str) -> None:
     assert expected in _fault(text)

@@ -51,8 +51,8 @@ def test_the_token_is_seen_nowhere_and_makes_no_difference_to_a_digest(monkeypat
     [
         ("[discord]\napi_url = ''", "discord.api_url must be an address"),
         ("[discord]\ngateway_url = 'https://x'", 'discord.gateway_url must begin with "wss://"'),
-        ("[discord]\nservers = ['Lake']", "discord.servers has 'Lake', which is no id"),
-        ("[discord]\ndeny = ['@ann']", "discord.deny has '@ann', which is no id"),
+        ("[discord]\nservers = ['Lake']", "discord.servers has 'Lake', which is not an id"),
+        ("[discord]\ndeny = ['@ann']", "discord.deny has '@ann', which is not an id"),
         ("[discord]\nadmins = ['slack:T/U']", "discord.admins names slack:T/U, who is not on Discord"),
         ("[discord]\ncooldown_seconds = -1", "discord.cooldown_seconds must be greater than or equal to 0, not -1."),
         ("[discord]\ntokn = 'hush'", "Did you mean `discord.token`?"),
@@ -61,7 +61,7 @@ def test_the_token_is_seen_nowhere_and_makes_no_difference_to_a_digest(monkeypat
         ("[[channel]]\nid = 'discord:1/2'\nthreads = 'always'", "channel[1].threads must be 'never' or 'long'"),
     ],
 )
-def test_what_is_wrong_is_said_without_a_secret(text: str, expected: str) -> None:
+def test_invalid_settings_show_no_secret(text: str, expected: str) -> None:
     Path("footnote.toml").write_text(text, encoding="utf-8")
     with pytest.raises(SettingsError) as caught:
         load_settings()

@@ -33,7 +33,7 @@ def test_a_token_is_known_by_its_digest(here: Path) -> None:
     assert TOKEN not in LINE
 
 
-def test_the_lines_may_stand_in_a_file(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_token_lines_may_be_in_a_file(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (here / "tokens").write_text(f"{LINE}\n\n{format_token_line('bob', (), OTHER)}\n", encoding="utf-8")
     monkeypatch.setenv("FOOTNOTE_MCP__TOKENS_FILE", str(here / "tokens"))
 
@@ -48,7 +48,7 @@ def test_the_lines_may_stand_in_a_file(here: Path, monkeypatch: pytest.MonkeyPat
         ([LINE, LINE], "two lines with the same name or the same token"),
     ],
 )
-def test_a_wrong_line_is_told_without_what_it_holds(here: Path, lines: list[str], told: str) -> None:
+def test_invalid_line_is_reported_without_its_text(here: Path, lines: list[str], told: str) -> None:
     with pytest.raises(SettingsError) as caught:
         read(here, f"[mcp]\ntokens = {lines!r}")
 

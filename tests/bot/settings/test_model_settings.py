@@ -106,7 +106,7 @@ def test_a_model_of_azure_is_configured_though_its_address_and_key_are_missing(m
 
 
 @pytest.mark.parametrize("variable", ["OPENAI_API_KEY_FILE", "FOOTNOTE_MODEL__API_KEY_FILE"])
-def test_a_key_can_stand_in_a_file(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_key_may_be_in_a_file(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("key").write_text(f"{KEY}\n", encoding="utf-8")
     monkeypatch.setenv(variable, "key")
 
@@ -148,7 +148,7 @@ def test_no_key_is_seen_in_settings_and_two_keys_make_no_two_digests(monkeypatch
         ("api_key = ['sk-hush-0123456789']", "model.api_key must be a valid string."),
     ],
 )
-def test_what_is_wrong_is_said_in_one_plain_line_without_the_key(text: str, expected: str) -> None:
+def test_invalid_settings_give_one_line_without_the_key(text: str, expected: str) -> None:
     with pytest.raises(SettingsError) as caught:
         _load(f"[model]\n{text}\n")
 

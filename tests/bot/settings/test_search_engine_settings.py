@@ -29,7 +29,7 @@ SEARX = "http://localhost:8888"
         ({"type": "google"}, "type"),
     ],
 )
-def test_what_cannot_work_is_refused_without_showing_the_key(given: dict[str, Any], wrong: str) -> None:
+def test_invalid_engine_is_refused_without_showing_the_key(given: dict[str, Any], wrong: str) -> None:
     with pytest.raises(ValidationError) as raised:
         Settings.model_validate({"search_engine": given})
     assert wrong in str(raised.value)
@@ -53,7 +53,7 @@ def test_a_channel_may_name_its_corpus_only_where_there_is_one() -> None:
         Settings.model_validate({"channel": channel})
 
 
-def test_the_key_comes_from_a_file_and_stands_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_key_from_a_file_is_not_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     secret = tmp_path / "key"
     secret.write_text(f"{KEY}\n", encoding="utf-8")
     config = tmp_path / "footnote.toml"

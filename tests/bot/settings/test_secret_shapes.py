@@ -34,7 +34,7 @@ HEX = "0123456789abcdef" * 2
         ("discord", "token", "xoxb-1-2", "a bot token (xoxb-…) of Slack"),
     ],
 )
-def test_what_is_surely_another_secret_is_said(platform: str, key: str, held: str, found: str) -> None:
+def test_misplaced_secret_is_described(platform: str, key: str, held: str, found: str) -> None:
     fault = find_misplaced_secret(load_platforms().values(), load_platforms()[platform], key, held)
 
     assert bool(fault) == bool(found)

@@ -103,7 +103,7 @@ def test_empty_variables_set_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert load_settings() == Settings()
 
 
-def test_who_may_read_a_corpus_is_also_read_under_its_old_name() -> None:
+def test_old_key_of_readers_is_accepted() -> None:
     path = _file("[[corpus]]\nname = 'old'\nreaders = ['*']\n[[corpus]]\nname = 'new'\nvisible_to = ['*']\n")
 
     assert load_settings().visible_to == {"old": ("*",), "new": ("*",)}
@@ -220,7 +220,7 @@ def test_settings_are_frozen() -> None:
         ("[discord]\nshards = 2\nshard_ids = [2]", "discord.shard_ids must be numbers from 0, below that of `shards`"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_plain_line(text: str, expected: str) -> None:
+def test_invalid_settings_give_one_plain_line(text: str, expected: str) -> None:
     assert expected in _fault(text)
 
 
@@ -281,7 +281,7 @@ def test_a_file_may_begin_with_a_byte_order_mark() -> None:
     assert load_settings() == Settings()
 
 
-def test_all_that_is_wrong_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_errors_are_reported_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     _file(
         "timezon = 'UTC'\n[[corpus]]\nnam = 'a'\nowner = 'anna'\nvisible_to = [\n '*',\n 'slak:x',\n]\n"
         "[corpus.source]\ntype = 'folder'\npth = 'x'\n[limits]\npassages = 'ten'\n"

@@ -77,7 +77,7 @@ def test_the_database_s_password_is_no_part_of_a_digest() -> None:
         ("http", ("SLACK_APP_TOKEN",), "needs SLACK_BOT_TOKEN and SLACK_SIGNING_SECRET, which are not set."),
     ],
 )
-def test_what_a_mode_lacks_is_said(
+def test_missing_secrets_of_a_mode_are_named(
     mode: str, given: tuple[str, ...], expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FOOTNOTE_SLACK__MODE", mode)
@@ -102,7 +102,7 @@ def test_what_a_mode_lacks_is_said(
         ("model = 'sk-hush'", "model must be a table."),
     ],
 )
-def test_what_is_wrong_is_said_without_a_secret(text: str, expected: str) -> None:
+def test_invalid_settings_show_no_secret(text: str, expected: str) -> None:
     Path("footnote.toml").write_text(text, encoding="utf-8")
     with pytest.raises(SettingsError) as caught:
         load_settings()

@@ -41,7 +41,7 @@ def given(**said):
         ({"type": "confluence_export", "path": "e.zip", "url_base": "ftp://x"}, "must be empty or begin"),
     ],
 )
-def test_what_makes_no_sense_is_said(said, wrong):
+def test_invalid_settings_are_rejected(said, wrong):
     with pytest.raises(ValidationError, match=wrong) as caught:
         given(**said)
     assert "s3cr3t" not in str(caught.value)
@@ -63,17 +63,17 @@ def test_a_wiki_is_opened_and_let_in_by_a_variable(tmp_path):
 
 @pytest.mark.parametrize("cloud", [False, True])
 def test_confluence_is_opened_and_let_in_as_its_edition_wants_it(tmp_path, cloud):
-    house = confluence.Confluence(cloud=cloud)
-    house.write("1", "Holidays", "<p>Thirty days.</p>")
-    with serve(house.answer) as server:
+    services = confluence.Confluence(cloud=cloud)
+    services.write("1", "Holidays", "<p>Thirty days.</p>")
+    with serve(services.answer) as server:
         more = {"edition": "cloud", "email": "ann@acme.test"} if cloud else {}
-        url = f"{server.url}{house.context}/"
+        url = f"{server.url}{services.context}/"
         said = given(type="confluence", url=url, token_env="TOKEN", spaces=["HR"], **more)
-        source = open_source(said, SourceContext(tmp_path, {"TOKEN": house.password}))
+        source = open_source(said, SourceContext(tmp_path, {"TOKEN": services.password}))
 
         assert isinstance(source, ConfluenceSource)
         assert Mirror().sync(source).titles() == ["Holidays"]
-    assert house.rejected == []
+    assert services.rejected == []
 
 
 def test_an_export_is_opened(tmp_path):

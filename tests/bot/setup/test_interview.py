@@ -95,7 +95,7 @@ def test_a_folder_is_counted_named_and_asked_for_again_where_it_will_not_do() ->
     assert (chosen.platforms, chosen.visible_to, chosen.model) == ((), {}, None)
 
 
-def test_tokens_are_told_apart_tried_and_asked_again() -> None:
+def test_tokens_are_recognised_tried_and_asked_again() -> None:
     tokens = ["", APP, "xoxb-wrong", "", BOT, BOT, "0123456789abcdef" * 2, APP]
     chosen, terminal = run(*FOLDER, "1", *tokens, "1", *NO_MODEL)
 
@@ -107,7 +107,7 @@ def test_tokens_are_told_apart_tried_and_asked_again() -> None:
     assert not any(secret in terminal.screen for secret in (BOT, APP, "0123456789abcdef"))
 
 
-def test_what_is_refused_may_be_kept_to_be_mended_later() -> None:
+def test_refused_answer_may_be_kept() -> None:
     chosen, _ = run(*FOLDER, "1", "xoxb-wrong", "go on", APP, "3", *NO_MODEL)
 
     assert chosen.platforms[0].answers["bot_token"] == "xoxb-wrong"
@@ -123,7 +123,7 @@ def test_what_is_refused_may_be_kept_to_be_mended_later() -> None:
         ([""], ()),
     ],
 )
-def test_who_may_read_is_asked_by_names_or_ids_of_channels(typed: list[str], readers: tuple[str, ...]) -> None:
+def test_readers_are_given_by_channel_names_or_ids(typed: list[str], readers: tuple[str, ...]) -> None:
     chosen, terminal = run(*FOLDER, "1", BOT, APP, "2", *typed, *NO_MODEL)
 
     assert chosen.visible_to == {"handbook": readers}
@@ -157,9 +157,7 @@ TOKEN = {"discord": {"token": DISCORD}}
         (Places(), {}, "Nothing says which server of Discord is your own."),
     ],
 )
-def test_which_servers_the_bot_is_in_is_told_where_none_of_them_is_named(
-    places: Places, given: dict[str, Any], said: str
-) -> None:
+def test_unknown_workspace_lists_those_of_the_bot(places: Places, given: dict[str, Any], said: str) -> None:
     with pytest.raises(CommandError) as caught:
         run(settings=TOKEN, defaults=True, documents=(Path("handbook"),), places=places, **given)
 
@@ -224,7 +222,7 @@ def test_a_second_run_shows_what_is_set_and_keeps_it_by_enter() -> None:
     assert "read by everybody (*)" in terminal.screen
 
 
-def test_what_is_set_and_not_chosen_stays_and_that_is_said() -> None:
+def test_unchosen_settings_stay_with_a_note() -> None:
     model = {"model": {"name": "good", "base_url": "http://127.0.0.1:1/v1"}}
     chosen, terminal = run("", "4", "1", settings=THERE | model)
 
@@ -258,7 +256,7 @@ def test_without_questions_what_will_not_do_is_an_error(given: dict[str, Any], k
     assert caught.value.kind == kind
 
 
-def test_all_that_is_missing_is_said_at_once() -> None:
+def test_all_missing_answers_are_reported_at_once() -> None:
     found = find_missing_answers(GivenAnswers(platforms=("slack",), defaults=True), Settings())
     documents = (Path("handbook"),)
     unread = find_missing_answers(GivenAnswers(documents=documents, platforms=("discord",)), Settings())

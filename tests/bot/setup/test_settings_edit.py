@@ -80,7 +80,7 @@ def test_an_entry_is_added_at_the_end() -> None:
 
 
 @pytest.mark.parametrize("text", ["limits = { seconds = 3 }\n", "[limits.seconds]\n"])
-def test_what_cannot_be_changed_in_the_text_is_said(text: str) -> None:
+def test_unchangeable_text_is_reported(text: str) -> None:
     with pytest.raises(SettingsError, match=r"limits\.seconds cannot be changed") as caught:
         set_value(text, ("limits", "seconds"), 5)
 

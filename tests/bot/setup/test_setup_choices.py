@@ -64,6 +64,6 @@ def test_files_are_counted_by_kind_and_by_why_not() -> None:
 
 
 @pytest.mark.parametrize(("kinds", "last"), [(7, "1 .7"), (8, "2 of other kinds")])
-def test_what_stands_for_other_kinds_stands_for_several(kinds: int, last: str) -> None:
+def test_other_kinds_are_summarised_if_several(kinds: int, last: str) -> None:
     found = count_files([(f"a.{number}", "") for number in range(1, kinds + 1)])
     assert found.describe().endswith(f", 1 .6, {last}.")

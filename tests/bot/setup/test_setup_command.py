@@ -39,38 +39,40 @@ def list_files() -> list[str]:
     return sorted(path.name for path in Path().iterdir())
 
 
-def run(answers: Sequence[str], *arguments: str, house: FakeServices | None = None) -> tuple[Result, ScriptedTerminal]:
+def run(
+    answers: Sequence[str], *arguments: str, services: FakeServices | None = None
+) -> tuple[Result, ScriptedTerminal]:
     terminal = ScriptedTerminal(answers)
-    services = replace((house or FakeServices()).doors(), open_terminal=lambda _: terminal)
+    services = replace((services or FakeServices()).doors(), open_terminal=lambda _: terminal)
     state = CliState(services=services)
     return CliRunner().invoke(app, ("setup", *arguments), obj=state, prog_name="footnote"), terminal
 
 
 def test_from_nothing_to_an_answer() -> None:
-    house = FakeServices()
-    result, terminal = run([*ALL[:-1], "When does the quay open?"], house=house)
+    services = FakeServices()
+    result, terminal = run([*ALL[:-1], "When does the quay open?"], services=services)
     settings = load_settings()
 
     assert result.exit_code == 0
     assert [(one.name, one.visible_to) for one in settings.corpus] == [("handbook", ())]
     assert settings.schedule.nightly == "03:00"
     assert Path("footnote-record.key").exists()
-    assert [str(source["path"]) for source in house.sources] == [str(Path("handbook").absolute())]
-    assert [asked.text for asked in house.asked] == ["When does the quay open?"]
+    assert [str(source["path"]) for source in services.sources] == [str(Path("handbook").absolute())]
+    assert [asked.text for asked in services.asked] == ["When does the quay open?"]
     assert "The quay opens at seven. [1]" in result.stdout
     assert terminal.screen.index("What happens now") < terminal.screen.index("footnote.toml: written")
     assert "footnote chat" in terminal.screen
 
 
 @pytest.mark.parametrize("at", range(7))
-def test_who_stops_before_the_end_finds_all_as_it_was(at: int) -> None:
+def test_stopping_changes_nothing(at: int) -> None:
     result, terminal = run([*ALL[:at], STOP])
 
     assert (result.exit_code, terminal.told[-1]) == (130, "Nothing was written.")
     assert list_files() == ["handbook"]
 
 
-def test_who_says_no_finds_all_as_it_was() -> None:
+def test_declining_changes_nothing() -> None:
     result, terminal = run([*ALL[:6], "n"])
 
     assert (result.exit_code, list_files()) == (0, ["handbook"])
@@ -146,16 +148,16 @@ def test_without_a_terminal_options_say_it_all() -> None:
     assert [one.name for one in load_settings().corpus] == ["handbook"]
 
 
-def test_where_nothing_could_be_read_it_is_not_done() -> None:
-    house = FakeServices(report=RefreshReport("handbook", failures=(("leave.md", "holds no text"),)), corpora=())
-    result, terminal = run([], "--documents", "handbook", "--platform", "none", "--yes", house=house)
+def test_setup_fails_if_nothing_can_be_read() -> None:
+    services = FakeServices(report=RefreshReport("handbook", failures=(("leave.md", "holds no text"),)), corpora=())
+    result, terminal = run([], "--documents", "handbook", "--platform", "none", "--yes", services=services)
 
     assert result.exit_code == 1
     assert "Nothing of handbook could be read" in result.stderr
     assert "Done" not in terminal.screen
 
 
-def test_where_nobody_can_be_asked_that_is_said() -> None:
+def test_setup_without_terminal_is_refused() -> None:
     services = FakeServices().doors()
     result = CliRunner().invoke(app, ("setup",), obj=CliState(services=services), prog_name="footnote")
 
@@ -165,7 +167,7 @@ def test_where_nobody_can_be_asked_that_is_said() -> None:
 
 
 @pytest.mark.parametrize("command", ["setup", "init"])
-def test_where_nothing_can_be_written_that_is_told_before_anything_is_asked(
+def test_unwritable_settings_are_reported_before_questions(
     command: str,
 ) -> None:
     terminal, path = ScriptedTerminal(ALL), Path("/proc/footnote.toml")
@@ -179,7 +181,7 @@ def test_where_nothing_can_be_written_that_is_told_before_anything_is_asked(
     assert "footnote --config FILE" in result.stderr
 
 
-def test_a_home_that_cannot_be_written_is_told_before_anything_is_asked() -> None:
+def test_unwritable_home_is_reported_before_questions() -> None:
     os.environ["FOOTNOTE_HOME"] = str(Path("handbook/leave.md/home").absolute())
     result, terminal = run(ALL)
 
@@ -187,7 +189,7 @@ def test_a_home_that_cannot_be_written_is_told_before_anything_is_asked() -> Non
     assert "FOOTNOTE_HOME" in result.stderr
 
 
-def test_settings_that_are_wrong_are_told_before_anything_is_asked() -> None:
+def test_invalid_settings_are_reported_before_questions() -> None:
     Path("footnote.toml").write_text("timezon = 1\n[limits]\nsecond = 1\n", encoding="utf-8")
     result, terminal = run(ALL)
 

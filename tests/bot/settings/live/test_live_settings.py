@@ -23,7 +23,7 @@ def unmarked(table: type[BaseModel], above: str = "", around: Effect | None = No
             yield above + name
 
 
-def test_of_every_key_it_is_said_when_it_takes_effect() -> None:
+def test_every_key_has_an_effect_mark() -> None:
     assert list(unmarked(Settings)) == []
 
 

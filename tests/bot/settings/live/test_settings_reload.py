@@ -69,34 +69,34 @@ async def test_a_name_is_the_channel_that_is_called_so(database: Database) -> No
         "slack:#HR", "slack:#hr", "slack:T9/#hr", "slack:T1/C9", schedule={"admin_channel": "slack:#eng"},
         channel=[{"id": "slack:T1/#eng", "corpora": ["salaries"]}],
     )  # fmt: skip
-    house = House(database, settings, HR, ENG)
-    await house.reloading.begin()
-    assert house.readers == ["slack:#HR", "slack:#hr", "slack:T9/#hr", "slack:T1/C9"]
-    house.faults = [PlatformUnavailable("Slack is away.")] * 3
-    await house.reloading.meet("slack", house.channels_of)
+    services = House(database, settings, HR, ENG)
+    await services.reloading.begin()
+    assert services.readers == ["slack:#HR", "slack:#hr", "slack:T9/#hr", "slack:T1/C9"]
+    services.faults = [PlatformUnavailable("Slack is away.")] * 3
+    await services.reloading.meet("slack", services.channels_of)
 
-    assert house.readers == ["slack:T1/C1", "slack:T9/#hr", "slack:T1/C9"]
-    assert house.live.current.schedule.admin_channel == house.live.current.channel[0].id == "slack:T1/C2"
+    assert services.readers == ["slack:T1/C1", "slack:T9/#hr", "slack:T1/C9"]
+    assert services.live.current.schedule.admin_channel == services.live.current.channel[0].id == "slack:T1/C2"
 
 
 async def test_a_name_keeps_its_channel_whatever_is_called_so_later(database: Database) -> None:
-    house = House(database, named("slack:#hr"), HR)
-    await house.open()
-    house.channels = [NamedChannel(HR.id, "people"), NamedChannel("slack:T1/C7", "hr")]
-    report = await house.reloading.reload()
+    services = House(database, named("slack:#hr"), HR)
+    await services.open()
+    services.channels = [NamedChannel(HR.id, "people"), NamedChannel("slack:T1/C7", "hr")]
+    report = await services.reloading.reload()
     (note,) = report.notes
-    assert (house.readers, report.faults) == (["slack:T1/C1"], ())
+    assert (services.readers, report.faults) == (["slack:T1/C1"], ())
     assert "slack:T1/C1, which it stands for, is called #people now; the name now belongs to slack:T1/C7" in note
 
-    house.start()
-    await house.open()
-    assert house.readers == ["slack:T1/C1"]
-    house.written = named("*")
-    await house.reloading.reload()
-    house.written = named("slack:#hr")
-    await house.reloading.reload()
-    assert house.readers == ["slack:T1/C7"]
-    assert await house.recorded() == [
+    services.start()
+    await services.open()
+    assert services.readers == ["slack:T1/C1"]
+    services.written = named("*")
+    await services.reloading.reload()
+    services.written = named("slack:#hr")
+    await services.reloading.reload()
+    assert services.readers == ["slack:T1/C7"]
+    assert await services.recorded() == [
         ("corpus.salaries.visible_to", None, ["slack:#hr"]),
         ("corpus.salaries.visible_to", ["slack:#hr"], ["slack:T1/C1"]),
         ("name.slack:#hr", None, "slack:T1/C1"),
@@ -121,52 +121,52 @@ async def test_a_name_keeps_its_channel_whatever_is_called_so_later(database: Da
 async def test_wrong_settings_are_refused_and_the_old_go_on(
     database: Database, written: Settings, channels: tuple[NamedChannel, ...], fault: str
 ) -> None:
-    house = House(database, named("slack:T1/C9"), *channels)
-    await house.open()
-    before = house.live.current, await house.recorded()
-    house.written = written
-    report = await house.reloading.reload()
+    services = House(database, named("slack:T1/C9"), *channels)
+    await services.open()
+    before = services.live.current, await services.recorded()
+    services.written = written
+    report = await services.reloading.reload()
 
     assert fault in "; ".join(report.faults)
-    assert (house.live.current, await house.recorded()) == before
+    assert (services.live.current, await services.recorded()) == before
 
 
 def unreadable() -> Settings:
     raise SettingsError("line 1: it is wrong.", others=[SettingsError("line 2: so is this.")])
 
 
-async def test_all_faults_of_a_file_are_told(database: Database) -> None:
-    house = House(database, named("*"))
-    reload = SettingsReload(house.live, unreadable, ScopeRecord(house.audit))
+async def test_all_errors_of_a_file_are_reported(database: Database) -> None:
+    services = House(database, named("*"))
+    reload = SettingsReload(services.live, unreadable, ScopeRecord(services.audit))
     assert (await reload.reload()).faults == ("line 1: it is wrong.", "line 2: so is this.")
 
 
 async def test_at_the_start_nobody_reads_by_an_unknown_name_but_what_would_narrow_nothing_is_refused(
     database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
-    house = House(database, named("slack:#hr"), ENG)
-    await house.open()
-    assert house.readers == ["slack:#hr"]
+    services = House(database, named("slack:#hr"), ENG)
+    await services.open()
+    assert services.readers == ["slack:#hr"]
     assert "a channel's name grants no access: slack:#hr" in caplog.text
-    house.written = named("*", channel=[{"id": "slack:#hr", "corpora": []}])
-    house.start()
+    services.written = named("*", channel=[{"id": "slack:#hr", "corpora": []}])
+    services.start()
     with pytest.raises(SettingsError, match=r"\[\[channel\]\] slack:#hr: Slack has no channel of that name"):
-        await house.open()
+        await services.open()
 
 
 @pytest.mark.parametrize("fault", [PlatformUnavailable("Slack is away."), CannotPost("missing_scope")])
-async def test_while_a_platform_does_not_tell_known_names_stand_and_new_ones_are_refused(
+async def test_unreachable_platform_keeps_known_names_and_refuses_new_ones(
     database: Database, fault: PlatformError
 ) -> None:
-    house = House(database, named("slack:#hr"), HR, ENG)
-    await house.open()
-    house.faults, house.written = [fault], named("slack:#hr", system="extractive")
-    assert (await house.reloading.reload()).changed == ("system",)
-    house.faults, house.written = [fault], named("slack:#hr", "slack:#eng")
-    assert str(fault) in (await house.reloading.reload()).faults[0]
-    assert house.readers == ["slack:T1/C1"]
-    await house.reloading.reload()
-    assert house.readers == ["slack:T1/C1", "slack:T1/C2"]
+    services = House(database, named("slack:#hr"), HR, ENG)
+    await services.open()
+    services.faults, services.written = [fault], named("slack:#hr", system="extractive")
+    assert (await services.reloading.reload()).changed == ("system",)
+    services.faults, services.written = [fault], named("slack:#hr", "slack:#eng")
+    assert str(fault) in (await services.reloading.reload()).faults[0]
+    assert services.readers == ["slack:T1/C1"]
+    await services.reloading.reload()
+    assert services.readers == ["slack:T1/C1", "slack:T1/C2"]
 
 
 @pytest.mark.parametrize("token", ["", "xoxb-1-2-abc"])
@@ -174,23 +174,23 @@ async def test_before_a_platform_is_there_a_table_by_name_is_refused_and_a_reade
     database: Database, token: str
 ) -> None:
     slack = {"bot_token": token, "app_token": token.replace("xoxb", "xapp")}
-    house = House(database, named("*", slack=slack))
-    await house.reloading.begin()
-    house.written = named("slack:#hr", slack=slack)
-    assert (await house.reloading.reload()).notes == ("slack:#hr: grants no access yet: slack is not connected",)
-    house.written = named("*", slack=slack, channel=[{"id": "slack:#hr"}])
-    assert bool((await house.reloading.reload()).faults) == bool(token)
+    services = House(database, named("*", slack=slack))
+    await services.reloading.begin()
+    services.written = named("slack:#hr", slack=slack)
+    assert (await services.reloading.reload()).notes == ("slack:#hr: grants no access yet: slack is not connected",)
+    services.written = named("*", slack=slack, channel=[{"id": "slack:#hr"}])
+    assert bool((await services.reloading.reload()).faults) == bool(token)
 
 
-async def test_what_cannot_be_put_on_record_does_not_take_effect(database: Database) -> None:
-    house = House(database, named("*"))
-    await house.open()
+async def test_unrecorded_change_does_not_take_effect(database: Database) -> None:
+    services = House(database, named("*"))
+    await services.open()
 
     class Full(AuditLog):
         async def append(self, *added: Any) -> tuple[int, ...]:
             raise OSError(f"no room for {len(added)}")
 
-    reload: Callable[[], Any] = SettingsReload(house.live, named, ScopeRecord(Full(database))).reload
+    reload: Callable[[], Any] = SettingsReload(services.live, named, ScopeRecord(Full(database))).reload
     with pytest.raises(OSError, match="no room for 1"):
         await reload()
-    assert house.readers == ["*"]
+    assert services.readers == ["*"]
