@@ -4,10 +4,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.bot.discord.stall import Stall, opened
+from tests.bot.discord.adapter import DiscordAdapter, opened
 
 
 @pytest.fixture
-async def stall() -> AsyncIterator[Stall]:
+async def adapter() -> AsyncIterator[DiscordAdapter]:
     async with opened() as made:
         yield made

@@ -11,7 +11,7 @@ from bot.platforms.discord.intake import PAGE, DiscordHistoryReader
 from bot.platforms.discord.transport import ShardProgress, shard_of
 from bot.platforms.shared.catch_up import CatchUpRun, ResumeMarker
 from bot.types import Question
-from tests.bot.discord.stall import US, Stall, question
+from tests.bot.discord.adapter import US, DiscordAdapter, question
 from tests.bot.fake_intake import FakeIntake
 from tests.platforms.discord.state import GUILD, OTHER_GUILD, Channel
 from tests.platforms.fake_server import BROKEN, LIMITED, LIMITED_EVERYWHERE, RESET, UNAVAILABLE, Fault
@@ -33,72 +33,66 @@ class Row:
     key: str
 
 
-def catching(stall: Stall, taker: FakeIntake, folder: Path) -> CatchUpRun:
+def catching(adapter: DiscordAdapter, taker: FakeIntake, folder: Path) -> CatchUpRun:
     """Return what catches up for a taker, beside a file in a folder. The second server is none of ours."""
     each: Any = taker
-    archive = DiscordHistoryReader(each, stall.call, US, each, lambda: ("999", GUILD))
-    return CatchUpRun(archive, each, ResumeMarker(folder, "discord"), stall.clock.now, stall.clock.advance)
+    archive = DiscordHistoryReader(each, adapter.call, US, each, lambda: ("999", GUILD))
+    return CatchUpRun(archive, each, ResumeMarker(folder, "discord"), adapter.clock.now, adapter.clock.advance)
 
 
-async def missed(stall: Stall, channel: str = "201") -> str:
+async def missed(adapter: DiscordAdapter, channel: str = "201") -> str:
     """Write a mention; nobody is connected who would hear of it, and return its id."""
-    return str(await stall.discord.people.mention("When?", channel=channel))
+    return str(await adapter.discord.people.mention("When?", channel=channel))
 
 
 @pytest.mark.parametrize("route", ["get_channels", "active_threads", "get_messages"])
 @pytest.mark.parametrize("fault", [BROKEN, RESET, UNAVAILABLE, LIMITED, LIMITED_EVERYWHERE, Fault(429, retry_after=60)])
-async def test_whatever_keeps_it_from_reading_is_over_some_time(
-    stall: Stall, tmp_path: Path, route: str, fault: Fault
+async def test_catch_up_survives_repeated_failures(
+    adapter: DiscordAdapter, tmp_path: Path, route: str, fault: Fault
 ) -> None:
-    """However often it comes, nothing that was missed is lost; where we may not read nobody could ask us."""
-    began, taker = stall.clock.now(), taking()
-    thread = await stall.discord.people.thread("The harbour")
-    await stall.clock.advance(1)
-    asked = [await missed(stall, channel) for channel in ("201", "204", thread)]
-    stall.discord.faults[route] = [fault] * 9
-    await catching(stall, taker, tmp_path).run(began)
+    began, taker = adapter.clock.now(), taking()
+    thread = await adapter.discord.people.thread("The harbour")
+    await adapter.clock.advance(1)
+    asked = [await missed(adapter, channel) for channel in ("201", "204", thread)]
+    adapter.discord.faults[route] = [fault] * 9
+    await catching(adapter, taker, tmp_path).run(began)
 
     assert taker.messages == sorted((asked[0], asked[2]))
-    assert not stall.discord.faults[route]
+    assert not adapter.discord.faults[route]
     assert not ResumeMarker(tmp_path, "discord").file.exists()
 
 
-async def test_more_than_fits_a_page_in_more_channels_than_discord_lets_one_read_at_once(
-    stall: Stall, tmp_path: Path
-) -> None:
-    """Each waits for its turn, however long that takes."""
-    began, taker = stall.clock.now(), taking()
+async def test_catch_up_of_many_channels_and_pages_stays_within_limits(adapter: DiscordAdapter, tmp_path: Path) -> None:
+    began, taker = adapter.clock.now(), taking()
     for number in range(60):
-        stall.discord.state.channels[f"9{number:03}"] = Channel(f"9{number:03}", f"x{number}", guild=GUILD)
-    await stall.clock.advance(1)
-    asked = [await missed(stall, f"9{number:03}") for number in range(60)]
-    asked += [await missed(stall) for _ in range(PAGE + 1)]
-    await catching(stall, taker, tmp_path).run(began)
+        adapter.discord.state.channels[f"9{number:03}"] = Channel(f"9{number:03}", f"x{number}", guild=GUILD)
+    await adapter.clock.advance(1)
+    asked = [await missed(adapter, f"9{number:03}") for number in range(60)]
+    asked += [await missed(adapter) for _ in range(PAGE + 1)]
+    await catching(adapter, taker, tmp_path).run(began)
 
     assert taker.messages == sorted(asked)
-    assert stall.discord.limited == []
+    assert adapter.discord.limited == []
 
 
-async def test_a_restart_while_it_catches_up_loses_nothing(stall: Stall, tmp_path: Path) -> None:
-    """The next start looks back to where the first did, whatever was taken in between."""
-    began = stall.clock.now()
-    await stall.clock.advance(1)
-    asked = await missed(stall)
-    stall.discord.faults["get_channels"] = [Fault(403, code=20012)]
-    await catching(stall, taking(), tmp_path).run(began)
-    await stall.clock.advance(600)
-    later = stall.discord.state.snowflake()
+async def test_restart_during_catch_up_loses_nothing(adapter: DiscordAdapter, tmp_path: Path) -> None:
+    began = adapter.clock.now()
+    await adapter.clock.advance(1)
+    asked = await missed(adapter)
+    adapter.discord.faults["get_channels"] = [Fault(403, code=20012)]
+    await catching(adapter, taking(), tmp_path).run(began)
+    await adapter.clock.advance(600)
+    later = adapter.discord.state.snowflake()
     taker = taking(last=Row(f"discord:301/201/{later}#told"))
-    again = catching(stall, taker, tmp_path)
+    again = catching(adapter, taker, tmp_path)
 
     assert await again.since() == began
     await again.run(began)
     assert taker.messages == [asked]
-    assert await again.since() == pytest.approx(stall.clock.now(), abs=0.01)
+    assert await again.since() == pytest.approx(adapter.clock.now(), abs=0.01)
 
 
-def test_a_shard_does_not_know_what_another_missed() -> None:
-    """Each is told since when it heard nothing, by its own messages and by when its session began."""
+def test_each_shard_tracks_its_own_progress() -> None:
     heard = ShardProgress(100.0)
     assert heard.begun((0, 2), 200.0) == heard.begun((1, 2), 205.0) == 100.0
     number = str(300_000 << 22)
@@ -109,22 +103,20 @@ def test_a_shard_does_not_know_what_another_missed() -> None:
 
 
 @pytest.mark.parametrize("ready", [{}, {"shard": None}, {"shard": [1]}, {"shard": ["0", 1]}, {"shard": [2, 1]}])
-def test_a_session_that_says_nothing_of_shards_is_the_only_one(ready: dict[str, Any]) -> None:
-    """As is one that says what cannot be."""
+def test_session_without_shards_is_the_only_shard(ready: dict[str, Any]) -> None:
     assert shard_of(ready) == (0, 1)
     assert shard_of({"shard": [1, 2]}) == (1, 2)
 
 
-async def test_what_was_edited_or_deleted_meanwhile_is_looked_at_again(stall: Stall, tmp_path: Path) -> None:
-    """What stands as it was asked is left alone, as is what may not be read any more, once it can be told."""
-    asked = [await missed(stall) for _ in range(3)] + [await missed(stall, "202")]
-    await stall.discord.people.edit(asked[1], "<@501> Who?")
-    await stall.discord.people.delete(asked[2])
-    await stall.discord.people.deny("202", 1 << 10)
-    stall.discord.faults["get_message"] = [UNAVAILABLE, LIMITED, Fault(403)]
+async def test_edits_and_deletions_while_away_are_handled(adapter: DiscordAdapter, tmp_path: Path) -> None:
+    asked = [await missed(adapter) for _ in range(3)] + [await missed(adapter, "202")]
+    await adapter.discord.people.edit(asked[1], "<@501> Who?")
+    await adapter.discord.people.delete(asked[2])
+    await adapter.discord.people.deny("202", 1 << 10)
+    adapter.discord.faults["get_message"] = [UNAVAILABLE, LIMITED, Fault(403)]
     keys = [f"discord:{GUILD}/{'202' if one == asked[3] else '201'}/{one}" for one in asked]
     taker = taking(rows=[Row(key) for key in keys])
-    await catching(stall, taker, tmp_path).run(stall.clock.now() + 60)
+    await catching(adapter, taker, tmp_path).run(adapter.clock.now() + 60)
 
     assert taker.edited == [keys[1]]
     assert [one.ids for one in taker.deleted] == [(asked[2],)]

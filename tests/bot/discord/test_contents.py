@@ -30,13 +30,11 @@ OAK = "The pier is made of oak."
     ],
 )
 def test_formatting_is_left_out_and_nothing_else(written: str, shown: str) -> None:
-    """What is no formatting to Discord stays."""
     assert strip_formatting(written) == shown
 
 
 @given(st.text(alphabet="ab *_~|`>#-[](:/)\n", max_size=60))
-def test_whatever_is_written_its_letters_stay(text: str) -> None:
-    """But for addresses and the language of code, of which there are none here."""
+def test_stripping_formatting_keeps_every_letter(text: str) -> None:
     shown = strip_formatting(text.replace("```", "`"))
     assert [one for one in shown if one in "ab"] == [one for one in text if one in "ab"]
 
@@ -51,19 +49,16 @@ def test_whatever_is_written_its_letters_stay(text: str) -> None:
         {"components": [{"type": 17, "components": [{"type": 10, "content": OAK}, {"type": 1, "components": []}]}]},
     ],
 )
-def test_words_are_found_wherever_they_stand(message: dict[str, Any]) -> None:
-    """In a forwarded message, in an announcement of a webhook's, in another app's components."""
+def test_text_is_found_in_every_part_of_a_message(message: dict[str, Any]) -> None:
     assert read_message_text(message, "501") == OAK
 
 
 @pytest.mark.parametrize("message", [{}, {"embeds": None}, {"message_snapshots": [{}]}, {"components": [{"type": 10}]}])
-def test_where_there_are_no_words_there_are_none(message: dict[str, Any]) -> None:
-    """Whatever Discord leaves out."""
+def test_message_without_text_is_empty(message: dict[str, Any]) -> None:
     assert read_message_text(message, "501") == ""
 
 
 def test_an_answer_of_ours_says_its_sentences_without_their_footnotes() -> None:
-    """So that it can be held against the documents as they are today."""
     counted = translate("statements", "fr", checked=2, confirmed=1)
     whole = replace(FINAL, left_out=render_left_out(1, 5, "fr"), collapsed=counted)
     ours = {"author": {"id": "501"}, "components": list(render_messages(whole)[0].components)}

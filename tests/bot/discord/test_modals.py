@@ -23,7 +23,6 @@ MANY = EvidenceView("Evidence", "When?", tuple(EvidenceItem(f"claim {n} " * 99, 
 @settings(max_examples=sample(40))
 @given(view=evidences, page=st.integers(-1, 9))
 def test_any_evidence_fits_and_is_harmless(view: EvidenceView, page: int) -> None:
-    """Whichever page is asked for."""
     body = build_evidence_message(view, "123456789", page, "en")
 
     checked(body, EDIT, new=True)
@@ -32,7 +31,6 @@ def test_any_evidence_fits_and_is_harmless(view: EvidenceView, page: int) -> Non
 
 
 def test_pages_of_evidence_are_turned() -> None:
-    """From the first to the last and back, each claim on one of them."""
     said, page, turns = "", 0, 0
     while True:
         body = build_evidence_message(MANY, "sources", page, "en")
@@ -54,7 +52,6 @@ def test_pages_of_evidence_are_turned() -> None:
 
 
 def test_a_quotation_of_several_claims_stands_there_once() -> None:
-    """Further down is said where it stands."""
     page = ShownSource(1, "Harbour", "Tides", quote="The tide rises four metres.")
     items = (EvidenceItem("One", "", "", (page,)), EvidenceItem("Two", "", "", (), (page,)))
     said = "".join(texts(build_evidence_message(EvidenceView("Evidence", "?", items), "7", 0, "en")["components"]))
@@ -63,7 +60,6 @@ def test_a_quotation_of_several_claims_stands_there_once() -> None:
 
 
 def test_a_comment_is_asked_for_and_read() -> None:
-    """In every language within Discord's limits; what others send is none of ours."""
     for language in LANGUAGES:
         assert list(modal(build_comment_modal(7, "down", language))) == []
     sent = {

@@ -34,10 +34,9 @@ IN, OUT, DENIED = ServerMember(frozenset({"7"})), ServerMember(present=False), S
         (Asker("discord", "dm", "", "9", "66"), {}, False, (), "denied"),
     ],
 )
-def test_settings_make_of_somebody_what_they_are_in_servers(
+def test_asker_rights_follow_settings_and_membership(
     asker: Asker, members: dict[str, ServerMember], listed: object, principals: tuple[str, ...], exclusion: str
 ) -> None:
-    """In a channel its server counts; in a DM all of the team's, and nothing of one that they left."""
     placed = place_asker(asker, members, TEAM, READERS)
 
     assert (placed.listed_server, placed.principals, placed.exclusion) == (listed, principals, exclusion)
@@ -59,8 +58,7 @@ class Discord:
         return {"roles": self.roles[f"s{guild}"]}
 
 
-async def test_who_is_a_member_is_asked_again_when_the_turn_comes() -> None:
-    """A DM of one of whom Discord did not speak in time reads what the team's does, once it does; until they leave."""
+async def test_membership_is_refreshed_when_the_turn_comes() -> None:
     discord, now = Discord(s1=["7"]), [0.0]
     known = DiscordDirectory(discord, APP, lambda: now[0])
     discord.away = 4
@@ -77,8 +75,7 @@ async def test_who_is_a_member_is_asked_again_when_the_turn_comes() -> None:
     assert [one.principals for one in (taken, later, left)] == [(), ("discord:1/5", "discord:1/7"), ()]
 
 
-async def test_roles_that_discord_did_not_send_along_are_looked_up() -> None:
-    """As of a message that is read later, or a question that waited; who was let in may be denied by then."""
+async def test_missing_roles_are_looked_up() -> None:
     discord, now = Discord(s1=["77"]), [0.0]
     known = DiscordDirectory(discord, APP, lambda: now[0])
     where = ChannelInfo("9", 0, "1")

@@ -50,7 +50,6 @@ def _written(**more: Any) -> DiscordMessagePosted:
 
 
 def test_a_message_is_read_with_all_that_decides_about_it() -> None:
-    """Its time is its id's."""
     found = _written()
 
     assert (found.key, found.user, found.roles) == ("discord:301/201/1188000000000000000", "101", {"401"})
@@ -71,8 +70,7 @@ def test_a_message_is_read_with_all_that_decides_about_it() -> None:
         {"id": "x"},
     ],
 )
-def test_what_bots_webhooks_and_discord_itself_write_is_nothing(more: dict[str, Any]) -> None:
-    """Nor is what has no id."""
+def test_bot_webhook_and_system_messages_are_ignored(more: dict[str, Any]) -> None:
     assert events.parse_event("MESSAGE_CREATE", MESSAGE | more, US) is None
 
 
@@ -88,8 +86,7 @@ def test_what_bots_webhooks_and_discord_itself_write_is_nothing(more: dict[str, 
         ({"content": "", "mentions": [], "guild_id": None}, True, False),
     ],
 )
-def test_to_whom_a_message_is(more: dict[str, Any], *, ours: bool, another: bool) -> None:
-    """By mentions, by the role that is ours, by what it replies to, and by where it stands."""
+def test_addressee_of_a_message_is_recognised(more: dict[str, Any], *, ours: bool, another: bool) -> None:
     found = _written(**more)
 
     assert events.is_addressed(found, US, {"777"}) is ours
@@ -97,7 +94,6 @@ def test_to_whom_a_message_is(more: dict[str, Any], *, ours: bool, another: bool
 
 
 def test_edits_and_deletions() -> None:
-    """A preview that appears is no edit."""
     edited = events.parse_event("MESSAGE_UPDATE", MESSAGE | {"edited_timestamp": "2024-01-01T00:00:00+00:00"}, US)
     gone = events.parse_event("MESSAGE_DELETE_BULK", {"ids": ["2", "1"], "channel_id": "201", "guild_id": "301"}, US)
 
@@ -107,7 +103,6 @@ def test_edits_and_deletions() -> None:
 
 
 def test_a_server_tells_its_threads_and_the_role_that_is_ours() -> None:
-    """Threads by their parents."""
     roles = [{"id": "7", "name": "Footnote", "tags": {"bot_id": "501"}}, {"id": "8", "name": "crew"}]
     body = {"id": "301", "channels": [{"id": "1", "type": 0, "name": "a"}], "roles": roles}
     found = events.parse_event("GUILD_CREATE", body | {"threads": [{"id": "2", "type": 11, "parent_id": "1"}]}, US)
@@ -124,15 +119,13 @@ def test_a_server_tells_its_threads_and_the_role_that_is_ours() -> None:
     st.sampled_from([*events.PARSERS, "TYPING_START"]),
     st.dictionaries(st.sampled_from([*MESSAGE, "ids"]), JSON),
 )
-def test_whatever_arrives_is_read_or_means_nothing(event: str, data: dict[str, Any]) -> None:
-    """Nothing of it raises."""
+def test_any_gateway_event_is_parsed_or_ignored(event: str, data: dict[str, Any]) -> None:
     events.parse_event(event, data, US)
     events.parse_event(event, MESSAGE | data, US)
 
 
 @given(st.dictionaries(st.sampled_from(["id", "token", "type", "data", "user", "member", "channel", "guild_id"]), JSON))
-def test_whatever_is_invoked_is_read_or_means_nothing(data: dict[str, Any]) -> None:
-    """Nothing of it raises."""
+def test_any_interaction_is_parsed_or_ignored(data: dict[str, Any]) -> None:
     whole = {"id": "9", "token": "t", "type": 2, "user": {"id": "1"}, "channel_id": "2", "data": {"name": "ask"}}
     for body in (data, whole | data):
         if found := interactions.parse_invocation(body, US):
@@ -153,18 +146,15 @@ def test_whatever_is_invoked_is_read_or_means_nothing(data: dict[str, Any]) -> N
     ],
 )
 def test_references_become_words(text: str, expected: str) -> None:
-    """Those of whom nothing is known too."""
     assert decode_markup(text, {"102": "ben", "201": "general", "8": "crew"}) == expected
 
 
 @given(st.text(alphabet="<>@#&!:tidask/0123456789 ", max_size=60))
 def test_no_reference_by_an_id_is_left(text: str) -> None:
-    """Whatever people write."""
     assert "<@1>" not in decode_markup(text + "<@1>", {})
 
 
-def test_a_snowflake_tells_its_time_there_and_back() -> None:
-    """To the millisecond."""
+def test_snowflake_converts_to_time_and_back() -> None:
     at = events.parse_snowflake_time("1188000000000000000").timestamp()
 
     assert events.parse_snowflake_time(str(events.build_snowflake(at))).timestamp() == at
@@ -172,7 +162,6 @@ def test_a_snowflake_tells_its_time_there_and_back() -> None:
 
 @pytest.mark.parametrize("user_install", [False, True])
 def test_commands_are_the_same_as_discord_has_them(*, user_install: bool) -> None:
-    """Discord adds fields, and leaves out what is empty or usual; a word that changed is seen."""
     ours = build_commands(user_install=user_install)
     theirs = [
         {**one, "id": "1", "version": "2", "nsfw": False, "description": one.get("description", "")} for one in ours
@@ -184,6 +173,5 @@ def test_commands_are_the_same_as_discord_has_them(*, user_install: bool) -> Non
 
 
 def test_rights_are_read_as_discord_writes_them() -> None:
-    """Whoever may remove what others write moderates."""
     assert [may_moderate(one) for one in ("0", "8192", "8", "x", None)] == [False, True, True, False, False]
     assert build_invitation("601").endswith("&permissions=309237713920")

@@ -59,7 +59,6 @@ def ids(message: DiscordMessage) -> list[str]:
 @given(view=views, people=PEOPLE)
 @example(view=View(7, left_out="[a]\\:"), people=())
 def test_any_view_fits_and_is_harmless(view: View, people: tuple[str, ...]) -> None:
-    """Discord refuses none of its messages, nothing pings but people who are meant, nothing links but sources."""
     view = replace(view, mentions=people)
     made = render_messages(view)
     urls = {sanitize_url(source.url) for source in (*view.sources, *view.nearest, *filter(None, [view.quote]))}
@@ -80,7 +79,6 @@ def test_any_view_fits_and_is_harmless(view: View, people: tuple[str, ...]) -> N
 @settings(max_examples=sample(60))
 @given(view=views)
 def test_nothing_of_any_view_is_lost(view: View) -> None:
-    """All words are there in their order, and every footnote, at its sentence and at its source."""
     view = replace(view, mentions=())
     made = render_messages(view)
     texts_ = [text for message in made for text in content(message)]
@@ -100,16 +98,14 @@ def test_nothing_of_any_view_is_lost(view: View) -> None:
 
 @settings(max_examples=sample(30))
 @given(view=views)
-def test_a_view_on_the_way_is_one_message(view: View) -> None:
-    """It has all buttons and is within the limits."""
+def test_view_in_progress_is_one_message(view: View) -> None:
     message = render_first(view)
 
     checked(build_body(message, "key"), EDIT, new=True)
     assert len(ids(message)) == len({button.action for button in view.buttons})
 
 
-def test_an_answer_reads_from_top_to_bottom() -> None:
-    """What was checked in a container of its own, sentences, what was left out, sources that link, buttons."""
+def test_answer_parts_are_in_reading_order() -> None:
     view = View(
         7,
         "en",
@@ -138,7 +134,6 @@ def test_an_answer_reads_from_top_to_bottom() -> None:
 
 
 def test_claims_have_signs_and_the_quotation_is_one() -> None:
-    """Only a supported claim has its text; what the quotation is, is said above it."""
     view = View(
         7,
         "en",
@@ -169,29 +164,25 @@ def test_claims_have_signs_and_the_quotation_is_one() -> None:
 
 
 def test_a_label_stands_with_what_it_is_of() -> None:
-    """The heading of the nearest pages is not parted from them."""
     view = View(7, "en", nearest_label="Nearest:", nearest=(ShownSource(0, "Harbour"),), done=True)
     (box,) = render_messages(view)[0].components
 
     assert len(list(texts([box]))) == 2
 
 
-def test_what_is_pressed_is_read_back_only_where_it_is_ours() -> None:
-    """Strangers' ids mean nothing."""
+def test_only_our_own_buttons_are_parsed() -> None:
     assert parse_button("footnote:stop:7") == (ButtonAction.STOP, 7)
     for custom_id in ("other:stop:7", "footnote:dance:7", "footnote:stop:x", "footnote:stop:", "footnote:stop:٧"):
         assert parse_button(custom_id) is None
 
 
-def test_an_empty_view_is_still_a_message() -> None:
-    """Discord takes none without text."""
+def test_empty_view_is_a_valid_message() -> None:
     (message,) = render_messages(View(7))
 
     checked(build_post(message, "key", build_nonce("key", 0)), CREATE, new=True)
 
 
 def test_a_message_knows_its_question_and_says_what_was_sent() -> None:
-    """By a mark that Discord hands back; its ids and what it adds change nothing."""
     (message,) = render_messages(FINAL)
     body: dict[str, Any] = build_post(message, "discord:1/2/3", build_nonce("discord:1/2/3", 0))
     numbered(body["components"])
@@ -205,7 +196,6 @@ def test_a_message_knows_its_question_and_says_what_was_sent() -> None:
 
 
 def test_nonces_differ_by_question_page_and_what_was_deleted() -> None:
-    """And are short enough."""
     made = {
         build_nonce("a", 0),
         build_nonce("a", 1),
@@ -218,8 +208,7 @@ def test_nonces_differ_by_question_page_and_what_was_deleted() -> None:
     assert {len(one) for one in made} == {25}
 
 
-def test_people_and_what_can_be_typed_stand_out_in_the_settings() -> None:
-    """Nothing else does, whatever an admin wrote."""
+def test_settings_text_mentions_people_and_marks_commands() -> None:
     told = markup.UNSEEN.sub("", render_settings("ask: discord:1/2\nWith `/footnote KEY VALUE`, <@!3>."))
     assert told == "**ask**: <@2>\nWith `/footnote setting:KEY value:VALUE`, <@3>."
     wrong = render_settings("`@everyone` <@&9> paused: `/footnote <#1> x` [a](https://e.example)")

@@ -48,7 +48,6 @@ def squeezed(text: str) -> str:
 @settings(max_examples=sample(25))
 @given(view=views, people=PEOPLE)
 def test_any_view_fits_and_is_harmless(view: View, people: tuple[str, ...]) -> None:
-    """All words and footnotes are there; only sources link, and only people whose name is known are mentioned."""
     view = replace(view, mentions=people)
     made = render_messages(view, names=NAMES)
 
@@ -71,16 +70,14 @@ def test_any_view_fits_and_is_harmless(view: View, people: tuple[str, ...]) -> N
 @settings(max_examples=sample(25))
 @given(text=texts)
 @example(text="C:\\data\\\\x \\d \\* \\")
-def test_what_is_escaped_reads_as_it_was_and_comes_back_so(text: str) -> None:
-    """A post of ours that is read again has the same words."""
+def test_escaped_text_keeps_its_words(text: str) -> None:
     made = escape_markdown(text)
 
     assert squeezed(transcript._ESCAPED.sub(r"\1", made)) == squeezed(strip_invisible(text))
     assert squeezed(read_own_text(escape_markdown("It is so (2 * 3, a_b) ~ #1."))) == "Itisso(2*3,a_b)~#1."
 
 
-def test_what_can_be_pressed_is_told_beneath_or_is_a_button_that_nobody_can_make_up() -> None:
-    """Its proof is of that button alone, and of our secret."""
+def test_buttons_are_signed_and_reactions_are_explained() -> None:
     post, callback = MattermostPost("Yes.", BUTTONS), Callback("https://bot.example.com/x", b"secret")
     legend, buttons = build_props(post, PostMark("k", 1, 7), None), build_props(post, None, callback)["attachments"][0]
 
@@ -121,7 +118,6 @@ def test_an_emoji_does_what_it_means(emoji: str, action: ButtonAction | None) ->
         ("See [the page](https://example.com).", None, "See the page.", False),
     ],
 )
-def test_what_people_write_is_read_in_plain_words(raw: str, command: str | None, text: str, others: object) -> None:
-    """Without our mention, and the command that it begins with; what begins with a mention, or calls all, is theirs."""
+def test_commands_and_mentions_are_parsed(raw: str, command: str | None, text: str, others: object) -> None:
     assert split_command(raw, US) == (command, text)
     assert is_to_others(raw) is others

@@ -4,10 +4,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.bot.slack.shop import Shop, opened
+from tests.bot.slack.adapter import SlackAdapter, opened
 
 
 @pytest.fixture
-async def shop() -> AsyncIterator[Shop]:
+async def adapter() -> AsyncIterator[SlackAdapter]:
     async with opened() as made:
         yield made

@@ -19,7 +19,7 @@ from bot.platforms.shared.api_client import RequestRefused
 from bot.platforms.shared.rate_limit import Lanes, Reply
 from bot.platforms.slack.client import POST, UPDATE, WHO_WE_ARE, StreamClosed, open_api
 from bot.types import PostedMessages
-from tests.bot.slack.shop import Shop
+from tests.bot.slack.adapter import SlackAdapter
 from tests.bot.views.moments import FINAL
 from tests.platforms.fake_server import BROKEN, LIMITED, RESET, Fault, refused
 from tests.platforms.slack.state import BOT_TOKEN, SECRETS
@@ -50,7 +50,6 @@ async def explain(code: str, status: int, wait: str = "") -> Any:
     ],
 )
 async def test_refusal_is_explained_by_its_code(code: str, status: int, expected: type[PlatformError]) -> None:
-    """By its code; its words are one plain line."""
     error = await explain(code, status, "7")
 
     assert type(error) is expected
@@ -67,17 +66,16 @@ async def test_strange_code_and_wait_are_not_repeated() -> None:
 
 
 @pytest.mark.parametrize("fault", [BROKEN, RESET, refused("internal_error")])
-async def test_what_sets_something_is_repeated_and_a_post_is_not(shop: Shop, fault: Fault) -> None:
-    """An update that arrived twice is one; a post would stand there twice."""
-    ts = await shop.post()
-    shop.slack.faults |= {"chat.update": [fault] * 3, "chat.postMessage": [fault]}
-    await shop.call(UPDATE, {"channel": "C1", "ts": ts, "text": "Two"})
+async def test_update_is_repeated_and_a_post_is_not(adapter: SlackAdapter, fault: Fault) -> None:
+    ts = await adapter.post()
+    adapter.slack.faults |= {"chat.update": [fault] * 3, "chat.postMessage": [fault]}
+    await adapter.call(UPDATE, {"channel": "C1", "ts": ts, "text": "Two"})
 
-    assert shop.slack.people.find(ts).text == "Two"
+    assert adapter.slack.people.find(ts).text == "Two"
     with pytest.raises(PlatformUnavailable) as caught:
-        await shop.post("Three")
+        await adapter.post("Three")
     assert caught.value.seconds is None
-    assert shop.slack.posts == 1
+    assert adapter.slack.posts == 1
 
 
 @pytest.mark.parametrize(
@@ -92,17 +90,16 @@ async def test_what_sets_something_is_repeated_and_a_post_is_not(shop: Shop, fau
         ("application/gzip", "OK"),
     ],
 )
-async def test_what_is_no_reply_of_slacks_is_in_doubt(shop: Shop, form: str, text: str) -> None:
-    """Whatever form it has, and whatever the SDK makes of it; what may be repeated is, and then it is done."""
-    ts = await shop.post()
-    odd, command = Fault(200, page=True, form=form, text=text), await shop.slack.people.command("/ask", "When?")
-    shop.slack.faults |= {"chat.update": [odd], "chat.postMessage": [odd], "response_url": [odd]}
-    await shop.call(UPDATE, {"channel": "C1", "ts": ts, "text": "Two"})
+async def test_reply_not_from_slack_leaves_a_post_in_doubt(adapter: SlackAdapter, form: str, text: str) -> None:
+    ts = await adapter.post()
+    odd, command = Fault(200, page=True, form=form, text=text), await adapter.slack.people.command("/ask", "When?")
+    adapter.slack.faults |= {"chat.update": [odd], "chat.postMessage": [odd], "response_url": [odd]}
+    await adapter.call(UPDATE, {"channel": "C1", "ts": ts, "text": "Two"})
 
-    assert shop.slack.people.find(ts).text == "Two"
+    assert adapter.slack.people.find(ts).text == "Two"
     posts = (
-        shop.post("Three"),
-        shop.call.respond(command.payload["response_url"], {}),
+        adapter.post("Three"),
+        adapter.call.respond(command.payload["response_url"], {}),
     )
     for post in posts:
         with pytest.raises(PlatformUnavailable) as caught:
@@ -110,25 +107,23 @@ async def test_what_is_no_reply_of_slacks_is_in_doubt(shop: Shop, form: str, tex
         assert caught.value.seconds is None
 
 
-async def test_a_429_is_waited_for(shop: Shop) -> None:
-    """For as long as Slack says; who has no patience is told how long, and nobody calls meanwhile."""
-    shop.slack.faults["chat.postMessage"] = [Fault(429, retry_after=30)] * 2
-    began = shop.clock.now()
+async def test_rate_limited_method_waits_as_long_as_slack_says(adapter: SlackAdapter) -> None:
+    adapter.slack.faults["chat.postMessage"] = [Fault(429, retry_after=30)] * 2
+    began = adapter.clock.now()
     with pytest.raises(PlatformUnavailable) as caught:
-        await shop.post(patience=5)
+        await adapter.post(patience=5)
     assert caught.value.seconds == 30
     with pytest.raises(PlatformUnavailable, match="Too much is going on"):
-        await shop.post(patience=5)
-    assert len(shop.slack.calls("chat.postMessage")) == 1
-    await shop.clock.advance(30)
-    await shop.post()
-    assert shop.clock.now() - began == pytest.approx(60)
-    assert shop.slack.posts == 1
+        await adapter.post(patience=5)
+    assert len(adapter.slack.calls("chat.postMessage")) == 1
+    await adapter.clock.advance(30)
+    await adapter.post()
+    assert adapter.clock.now() - began == pytest.approx(60)
+    assert adapter.slack.posts == 1
 
 
-async def test_what_never_left_may_be_tried_again(shop: Shop) -> None:
-    """Where nobody listens nothing was done, and a post may be made again."""
-    async with open_api(BOT_TOKEN, "http://127.0.0.1:1/api/", Lanes(shop.clock.now, shop.clock.advance)) as call:
+async def test_unsent_request_has_surely_done_nothing(adapter: SlackAdapter) -> None:
+    async with open_api(BOT_TOKEN, "http://127.0.0.1:1/api/", Lanes(adapter.clock.now, adapter.clock.advance)) as call:
         tries = (
             call(POST, {"channel": "C1", "text": "One"}, channel="C1"),
             call.respond("http://127.0.0.1:1/hook/FAKEHOOKNEVERLOGGED", {"text": "One"}),
@@ -139,8 +134,7 @@ async def test_what_never_left_may_be_tried_again(shop: Shop) -> None:
             assert caught.value.seconds is not None
 
 
-async def test_calls_go_over_a_connection_that_is_kept() -> None:
-    """To open one takes longer than most calls."""
+async def test_calls_share_one_connection() -> None:
     opened = list[asyncio.StreamWriter]()
 
     async def reply(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -159,35 +153,33 @@ async def test_calls_go_over_a_connection_that_is_kept() -> None:
 
 
 @pytest.mark.parametrize("code", ["token_revoked", "account_inactive", "invalid_auth", "not_authed", "token_expired"])
-async def test_what_a_refused_token_keeps_from_being_posted_is_posted_with_a_new_one(shop: Shop, code: str) -> None:
-    """It is certain that nothing was posted, and it is no refusal for good."""
-    asked = await shop.asked()
-    shop.slack.faults["chat.postMessage"] = [refused(code)]
+async def test_refused_token_leaves_nothing_posted_and_nothing_in_doubt(adapter: SlackAdapter, code: str) -> None:
+    asked = await adapter.asked()
+    adapter.slack.faults["chat.postMessage"] = [refused(code)]
     with pytest.raises(AccessDenied) as caught:
-        await shop.platform.show(asked, FINAL, PostedMessages())
+        await adapter.platform.show(asked, FINAL, PostedMessages())
     assert isinstance(caught.value, PlatformUnavailable)
     assert caught.value.seconds is not None
     assert caught.value.hint
 
-    await shop.shown(asked, FINAL)
-    shop.whole(asked, FINAL)
+    await adapter.shown(asked, FINAL)
+    adapter.whole(asked, FINAL)
 
 
-async def test_no_secret_is_told(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
-    """Neither in errors nor in logs, however much is logged."""
+async def test_errors_and_logs_contain_no_secret(adapter: SlackAdapter, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
-    form = (await shop.slack.people.command("/ask", "When?")).payload
-    shop.slack.faults |= {"auth.test": [refused("invalid_auth")], "response_url": [BROKEN, LIMITED]}
+    form = (await adapter.slack.people.command("/ask", "When?")).payload
+    adapter.slack.faults |= {"auth.test": [refused("invalid_auth")], "response_url": [BROKEN, LIMITED]}
     said = list[str]()
     for call in (
-        shop.call(WHO_WE_ARE),
-        shop.call.respond(form["response_url"], {"text": "One"}),
-        shop.call.respond(form["response_url"], {"text": "One"}),
-        shop.call.respond(f"{form['response_url']}x", {"text": "One"}),
+        adapter.call(WHO_WE_ARE),
+        adapter.call.respond(form["response_url"], {"text": "One"}),
+        adapter.call.respond(form["response_url"], {"text": "One"}),
+        adapter.call.respond(f"{form['response_url']}x", {"text": "One"}),
     ):
         with pytest.raises(PlatformError) as caught:
             await call
         said += [str(caught.value), caught.value.hint]
-    await shop.post()
+    await adapter.post()
 
     assert not [secret for secret in SECRETS for text in (*said, caplog.text) if secret in text]

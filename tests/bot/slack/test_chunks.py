@@ -18,8 +18,7 @@ from tests.thorough import sample
 
 @settings(max_examples=sample(60))
 @given(view=views, later=views)
-def test_any_chunks_are_taken_and_harmless(view: View, later: View) -> None:
-    """Whatever stands before and behind them; and a live message never holds more than Slack takes."""
+def test_chunks_of_any_view_are_valid_and_harmless(view: View, later: View) -> None:
     made, sent = build_opening_chunks(view)
     more, sent = build_new_chunks(
         sent, replace(later, sentences=(*view.sentences, *later.sentences)) if sent.sentences else later
@@ -32,7 +31,6 @@ def test_any_chunks_are_taken_and_harmless(view: View, later: View) -> None:
 
 
 def test_only_what_is_new_is_sent() -> None:
-    """A card when it changes, its details once; sentences once; a claim that was not needed is done."""
     view = View(7, "en", "Looking …", claims=(ClaimCard(1, "checking"), ClaimCard(2, "checking")))
     _, sent = build_opening_chunks(view)
     assert build_new_chunks(sent, view)[0] == []
@@ -59,7 +57,6 @@ def test_only_what_is_new_is_sent() -> None:
 
 
 def test_a_better_quotation_is_a_card_of_its_own() -> None:
-    """Details are added to, never replaced; none is shown once there are sentences."""
     first = View(7, "en", "Found …", quote=ShownSource(0, "P", quote="a"), quote_label="Meanwhile:")
     second = replace(first, quote=ShownSource(0, "P", quote="b"))
     made, sent = build_opening_chunks(first)
@@ -73,8 +70,7 @@ def test_a_better_quotation_is_a_card_of_its_own() -> None:
     )
 
 
-def test_details_that_are_there_are_not_said_again() -> None:
-    """Slack would add them once more; state and title are set anew."""
+def test_details_already_shown_are_not_sent_again() -> None:
     view = View(7, "en", "Checking …", claims=(ClaimCard(1, "supported", "It is.", ("Page",)),))
     _, sent = build_opening_chunks(view)
     (card,), _ = build_new_chunks(sent, replace(view, claims=(ClaimCard(1, "refuted", "It is.", ("Page",)),)))
@@ -83,8 +79,7 @@ def test_details_that_are_there_are_not_said_again() -> None:
     assert "details" not in card
 
 
-def test_what_has_no_room_is_left_for_the_end() -> None:
-    """Nothing of it is sent, and what comes after neither."""
+def test_content_over_the_limit_is_left_for_the_final_update() -> None:
     view = View(7, "en", "Writing …", sentences=tuple(AnsweredSentence("word " * 100, ()) for _ in range(20)))
     _, sent = build_opening_chunks(replace(view, sentences=()))
 

@@ -46,7 +46,6 @@ def question(body):
 
 
 def test_a_command_asks_for_its_asker_alone():
-    """Each is a conversation by itself; the address to answer at is a secret, and no other comes with it."""
     asked = question(COMMAND)
 
     assert (asked.task, asked.text, asked.only_asker, asked.message) == ("ask", "Does @ben know?", True, "")
@@ -58,8 +57,7 @@ def test_a_command_asks_for_its_asker_alone():
     assert question({**COMMAND, "trigger_id": "3"}).key != asked.key
 
 
-def test_the_shortcut_checks_what_its_message_says_in_that_thread():
-    """For whoever chose it; of a message without replies in the channel, where they see it."""
+def test_shortcut_checks_its_message_in_its_thread():
     asked = question(SHORTCUT)
     alone = question({**SHORTCUT, "message": {"ts": "17.1", "text": "The pier is &gt; 3 m."}})
 
@@ -72,12 +70,10 @@ def test_the_shortcut_checks_what_its_message_says_in_that_thread():
     "body", [{}, {**COMMAND, "command": "/footnote"}, {**SHORTCUT, "callback_id": "other"}, {"type": "view_submission"}]
 )
 def test_nothing_else_asks(body):
-    """It is somebody else's, or means something else."""
     assert parse_invocation(body, US) is None
 
 
-def test_a_press_says_what_by_whom_where_and_how_to_answer():
-    """In a message, or in a modal, which stands in no channel."""
+def test_button_press_is_parsed():
     body = {
         "actions": [{"action_id": "footnote:stop", "value": "7"}],
         "user": {"id": "U1"},
@@ -94,8 +90,7 @@ def test_a_press_says_what_by_whom_where_and_how_to_answer():
 
 
 @pytest.mark.parametrize("body", [{}, {"actions": []}, {"actions": ["odd"]}, {"actions": [{"action_id": "x"}]}])
-def test_a_press_of_which_nothing_is_known_is_none(body):
-    """Nothing is done for it."""
+def test_unknown_button_press_is_ignored(body):
     assert parse_press(body) is None
 
 
@@ -113,13 +108,11 @@ def test_a_press_of_which_nothing_is_known_is_none(body):
     ],
 )
 def test_an_admin_writes_a_key_and_a_value_with_or_without_set(written, expected):
-    """A value may have several words."""
     assert parse_setting(written) == expected
 
 
 @given(st.dictionaries(st.sampled_from([*COMMAND, *SHORTCUT]), st.text(max_size=9) | st.none() | st.integers()))
-def test_whatever_stands_in_it_is_read(odd):
-    """Nothing that Slack could send raises."""
+def test_any_invocation_is_parsed_or_ignored(odd):
     for body in ({**COMMAND, **odd}, {**SHORTCUT, **odd}):
         if found := parse_invocation(body, US):
             build_invocation_question(found, US, ASKER, NOW)
@@ -135,22 +128,19 @@ def test_whatever_stands_in_it_is_read(odd):
         "```The pier is made of oak.```",
     ],
 )
-def test_what_is_checked_is_read_past_formatting(written):
-    """The same words stand in a document without it."""
+def test_formatting_is_removed_from_checked_text(written):
     asked = question({**SHORTCUT, "message": {"ts": "17.1", "text": written}})
     assert asked.text == "The pier is made of oak."
     assert question({**COMMAND, "command": "/check", "text": written}).text == asked.text
 
 
 def test_formatting_signs_that_format_nothing_stay():
-    """And so does what is asked, whatever stands in it."""
     text = "snake_case_name, 2*3*4, ~5 and a * b"
     assert question({**COMMAND, "command": "/check", "text": text}).text == text
     assert question({**COMMAND, "text": "Is *this* bold?"}).text == "Is *this* bold?"
 
 
 def test_an_answer_of_ours_is_checked_without_its_footnotes():
-    """They are about the answer, and no part of what it says; so are the counts, in any language."""
     for language in ("en", "de"):
         counts = {"left_out": render_left_out(1, 5, language)}
         counts["collapsed"] = translate("statements", language, checked=2, confirmed=1)

@@ -41,8 +41,7 @@ def called():
     return {name for name in re.findall(r'"([a-z]+(?:\.[a-zA-Z]+)+)"', CODE) if name in METHODS}
 
 
-def test_its_scopes_are_those_that_methods_events_and_commands_need(manifest):
-    """A scope that nothing needs is not asked for."""
+def test_manifest_requests_exactly_the_needed_scopes(manifest):
     # Of conversations.* it depends on the kind of channel, and all kinds are there; of others any one scope is enough.
     kinds = set(READ.values()) | {f"{scope.partition(':')[0]}:history" for scope in READ.values()}
     needed = [{"commands"}, *({scope} for scope in kinds)]
@@ -56,8 +55,7 @@ def test_its_scopes_are_those_that_methods_events_and_commands_need(manifest):
     assert "user" not in manifest["oauth_config"]["scopes"]
 
 
-def test_its_events_are_those_that_are_read(manifest):
-    """One that is not read would only cost, and one that is read but not asked for never comes."""
+def test_manifest_subscribes_to_exactly_the_parsed_events(manifest):
     read = {name for name in PARSERS if name != "message"} | set(MESSAGE_SCOPES)
     asked = manifest["settings"]["event_subscriptions"]["bot_events"]
 
@@ -65,8 +63,7 @@ def test_its_events_are_those_that_are_read(manifest):
     assert set(asked) == set(EVENTS_NEED)
 
 
-def test_its_commands_and_its_shortcut_are_those_that_are_answered(manifest):
-    """By the names that people type, and the id that nobody sees."""
+def test_manifest_has_exactly_the_handled_commands(manifest):
     features = manifest["features"]
 
     assert [one["command"] for one in features["slash_commands"]] == [*ASK_COMMANDS, CONFIGURE_COMMAND]
@@ -74,8 +71,7 @@ def test_its_commands_and_its_shortcut_are_those_that_are_answered(manifest):
     assert [(one["callback_id"], one["type"]) for one in features["shortcuts"]] == [(SHORTCUT, "message")]
 
 
-def test_it_is_an_agent_over_a_socket_whose_token_does_not_expire(manifest):
-    """A pasted token that is rotated would die after 12 hours."""
+def test_manifest_is_an_agent_with_a_lasting_token(manifest):
     assert manifest["features"]["agent_view"]["agent_description"]
     assert "assistant_view" not in manifest["features"]
     assert manifest["features"]["app_home"]["messages_tab_enabled"]
@@ -86,5 +82,4 @@ def test_it_is_an_agent_over_a_socket_whose_token_does_not_expire(manifest):
 
 
 def test_every_method_that_is_called_is_known_to_the_fake():
-    """So that what it needs is known here."""
     assert {"chat.postMessage", "conversations.history", "views.open", "users.info"} <= called()

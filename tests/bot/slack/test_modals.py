@@ -35,8 +35,7 @@ def pages(view: EvidenceView) -> list[dict]:
 
 @settings(max_examples=sample(25))
 @given(view=evidences)
-def test_any_evidence_is_shown_whole(view: EvidenceView) -> None:
-    """Page by page, and nothing of it pings or links but sources."""
+def test_any_evidence_is_shown_completely(view: EvidenceView) -> None:
     for page in pages(view):
         assert checked(page) == page
         assert len(json.dumps(page)) < 250_000
@@ -44,7 +43,6 @@ def test_any_evidence_is_shown_whole(view: EvidenceView) -> None:
 
 
 def test_more_than_a_hundred_blocks_are_paged() -> None:
-    """Every claim with its verdict, why, and its passage is on one of the pages, in order; one can go back."""
     items = tuple(
         EvidenceItem(f"Claim {n}", "Confirmed", f"Reason {n}", (ShownSource(0, "P", quote=f"Q{n}"),)) for n in range(60)
     )
@@ -63,8 +61,7 @@ def test_more_than_a_hundred_blocks_are_paged() -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_the_other_modals_are_taken_in_every_language(language: str) -> None:
-    """Their titles and buttons are short enough not to be cut."""
+def test_other_modals_are_valid_in_every_language(language: str) -> None:
     for modal in (
         build_comment_modal(7, "down", language),
         build_notice_modal(translate("evidence", language), "Not here.", language),
@@ -74,7 +71,6 @@ def test_the_other_modals_are_taken_in_every_language(language: str) -> None:
 
 
 def test_a_comment_is_read_back() -> None:
-    """With what it was about; nothing written is an empty comment."""
     view = build_comment_modal(7, "down", "en")
 
     assert parse_comment({**view, "state": {"values": {"comment": {"text": {"value": "Too long"}}}}}) == (
@@ -87,8 +83,7 @@ def test_a_comment_is_read_back() -> None:
     assert parse_page_turn("nothing") is None
 
 
-def test_claims_of_the_answer_stand_apart_from_those_of_the_model() -> None:
-    """Beneath a heading each, with what was only looked at named as that."""
+def test_claims_of_answer_and_model_have_separate_headings() -> None:
     items = (
         EvidenceItem("Said", "Confirmed", "", (ShownSource(1, "P", quote="Said"),), heading="In the answer"),
         EvidenceItem("Guessed", "Unknown", "", (), (ShownSource(0, "Q", quote="Other"),), heading="On the way"),

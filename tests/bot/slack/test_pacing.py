@@ -51,8 +51,7 @@ class Ahead:
     rate=st.builds(Rate, st.integers(1, 5), st.sampled_from([1.0, 60.0])),
     steps=st.lists(st.floats(0, 90), max_size=30),
 )
-def test_no_window_ever_has_more_calls_than_the_rate(rate: Rate, steps: list[float]) -> None:
-    """Whenever calls are wanted, they are made in that order, as soon as can be, and never before."""
+def test_window_never_has_more_calls_than_the_rate(rate: Rate, steps: list[float]) -> None:
     lane, now, made = RateWindow(rate), 0.0, list[float]()
     for step in steps:
         now += step
@@ -65,8 +64,7 @@ def test_no_window_ever_has_more_calls_than_the_rate(rate: Rate, steps: list[flo
     assert RateWindow(rate).soonest(5) == 5
 
 
-async def test_whoever_calls_waits_for_their_turn() -> None:
-    """In the order of asking; a 429 closes the method for as long as Slack says, for those too who wait already."""
+async def test_calls_wait_for_their_turn_in_order() -> None:
     clock = Ahead()
     pacing, made = Lanes(clock.now, clock.sleep), list[tuple[int, float]]()
 
@@ -83,8 +81,7 @@ async def test_whoever_calls_waits_for_their_turn() -> None:
     assert [at for _, at in made] == pytest.approx([0, 1.02, 11.5, 12.52])
 
 
-async def test_whoever_waits_no_longer_gives_their_turn_back() -> None:
-    """To those behind them, and to whoever comes later; of what was called already nothing is given back."""
+async def test_cancelled_call_gives_its_turn_back() -> None:
     clock = Ahead()
     pacing, made = Lanes(clock.now, clock.sleep), list[tuple[str, float]]()
 
@@ -103,8 +100,7 @@ async def test_whoever_waits_no_longer_gives_their_turn_back() -> None:
     assert made == [("first", 0), ("last", pytest.approx(1.02)), ("after", pytest.approx(2.04))]
 
 
-async def test_whoever_has_no_patience_is_told_when() -> None:
-    """And is not counted; what can be left out leaves half of what is allowed."""
+async def test_insufficient_patience_raises_busy() -> None:
     clock = Ahead()
     pacing = Lanes(clock.now, clock.sleep)
     for _ in range(10):

@@ -69,8 +69,7 @@ def places(slack, clock=lambda: 0.0, us=US, readers=(), **settings):
         ({}, None),
     ],
 )
-def test_other_organisations_are_told_from_other_workspaces_of_ones_own(channel, shared):
-    """What Slack does not say is not known."""
+def test_channel_is_shared_only_with_other_organisations(channel, shared):
     assert is_shared(channel) is shared
 
 
@@ -87,13 +86,11 @@ def test_other_organisations_are_told_from_other_workspaces_of_ones_own(channel,
         ({"team_id": "T3", "enterprise_user": {"enterprise_id": "E1"}}, US, True),
     ],
 )
-def test_who_is_of_another_organisation(user, us, strange):
-    """A colleague in another workspace of the same organisation is none."""
+def test_stranger_is_of_another_organisation_or_deleted(user, us, strange):
     assert is_stranger(user, us) is strange
 
 
-async def test_slack_is_asked_once_and_again_when_something_changed_or_long_ago():
-    """Events say what changed."""
+async def test_lookup_is_cached_until_it_changes_or_expires():
     slack, now = Slack(C1=OWN), [0.0]
     known = places(slack, lambda: now[0])
     assert [await known.shared("C1") for _ in range(3)] == [False] * 3
@@ -107,8 +104,7 @@ async def test_slack_is_asked_once_and_again_when_something_changed_or_long_ago(
     assert len(slack.calls) == 3
 
 
-async def test_many_who_ask_at_once_ask_once():
-    """A hundred questions in a channel are one look."""
+async def test_concurrent_lookups_share_one_call():
     slack = Slack(C1=OWN)
     slack.held.clear()
     known = places(slack)
@@ -120,8 +116,7 @@ async def test_many_who_ask_at_once_ask_once():
     assert len(slack.calls) == 1
 
 
-async def test_what_changed_while_it_was_looked_up_is_looked_up_again():
-    """The old answer is for those who asked before, and is not kept."""
+async def test_change_during_a_lookup_discards_its_answer():
     slack = Slack(C1=OWN)
     slack.held.clear()
     known = places(slack)
@@ -135,8 +130,7 @@ async def test_what_changed_while_it_was_looked_up_is_looked_up_again():
     assert await known.shared("C1")
 
 
-async def test_what_cannot_be_looked_up_counts_as_shared_and_is_looked_up_again():
-    """Nothing of that is kept."""
+async def test_failed_lookup_counts_as_shared_and_is_not_cached():
     slack = Slack()
     known = places(slack)
     assert await known.shared("C1")
@@ -145,8 +139,7 @@ async def test_what_cannot_be_looked_up_counts_as_shared_and_is_looked_up_again(
     assert not await known.shared("C1")
 
 
-async def test_a_dm_is_shared_if_its_person_is_of_another_organisation():
-    """Somebody of whom nothing is known is taken for one who is."""
+async def test_dm_with_a_stranger_counts_as_shared():
     known = places(Slack())
 
     assert [
@@ -159,8 +152,7 @@ async def test_a_dm_is_shared_if_its_person_is_of_another_organisation():
     assert (await known.asker("D1", "U1", direct=True)).kind == "dm"
 
 
-async def test_what_an_event_says_of_its_channel_counts_at_once_and_for_later():
-    """Without asking."""
+async def test_shared_flag_of_an_event_is_cached():
     slack = Slack(C1=OWN)
     known = places(slack)
     asker = known.newcomer("C1", "U1", direct=False, shared=True)
@@ -170,15 +162,13 @@ async def test_what_an_event_says_of_its_channel_counts_at_once_and_for_later():
     assert "conversations.info" not in slack.calls
 
 
-async def test_the_language_is_that_of_somebodys_slack():
-    """Empty where nobody knows."""
+async def test_language_follows_the_users_locale():
     known = places(Slack())
 
     assert [await known.language(user) for user in ("U1", "UX", "U?")] == ["pt", "", ""]
 
 
-async def test_what_was_not_known_in_time_is_asked_again_when_the_turn_comes():
-    """Where Slack still does not say, that is no answer; what it refuses for good counts against the place."""
+async def test_asker_is_refreshed_when_the_turn_comes():
     slack = Slack(C1=OWN)
     known = places(slack)
     slack.away = 4
@@ -197,8 +187,7 @@ async def test_what_was_not_known_in_time_is_asked_again_when_the_turn_comes():
 
 @pytest.mark.parametrize("kind", ["is_restricted", "is_ultra_restricted"])
 @pytest.mark.parametrize("direct", [True, False])
-async def test_guests_are_told_from_members_unless_settings_let_them_be_members(kind, direct):
-    """Of whom Slack does not say what they are counts as one, until it does; what it said counts for minutes."""
+async def test_guests_differ_from_members_unless_settings_admit_them(kind, direct):
     slack, now = Slack(C1=OWN), [0.0]
     slack.people["UG"] = {"team_id": "T1", kind: True}
     strict, lenient = places(slack, lambda: now[0]), places(slack, guests=True)
@@ -210,8 +199,7 @@ async def test_guests_are_told_from_members_unless_settings_let_them_be_members(
     assert (await strict.asker("C1", "U1", direct=direct)).guest
 
 
-async def test_user_groups_that_settings_name_are_known_by_all_pages_of_their_members():
-    """Only in a DM; a group that Slack does not tell of has nobody in it."""
+async def test_user_groups_are_read_over_all_pages():
     slack, now = Slack(C1=OWN), [0.0]
     slack.groups = {"S1": [["U2", "U3"], ["U1"]], "S9": [["U1"]]}
     readers = ["*", "slack:T1/S1", "slack:T1/S2", "slack:T2/S9", "slack:T1/U1", "discord:T1/S9"]

@@ -35,8 +35,7 @@ def meant(**facts):
     return parse_event(event(**facts), US)
 
 
-def test_a_mention_has_the_key_of_its_message_whichever_event_tells_of_it():
-    """It arrives as both, with different ids."""
+def test_mention_has_the_same_key_in_both_events():
     text = "<@U0BOT> Why?"
     mention = {name: value for name, value in SAID.items() if name != "channel_type"}
     one = meant(text=text)
@@ -47,8 +46,7 @@ def test_a_mention_has_the_key_of_its_message_whichever_event_tells_of_it():
     assert one.mentions(US)
 
 
-def test_a_question_goes_to_the_thread_of_its_message_or_begins_one():
-    """Answers go there, and what is asked there later belongs to it."""
+def test_question_belongs_to_the_thread_of_its_message():
     root = events.build_message_question(meant(), US, ASKER)
     reply = events.build_message_question(meant(ts="18.000000", thread_ts="17.000100"), US, ASKER)
 
@@ -59,8 +57,7 @@ def test_a_question_goes_to_the_thread_of_its_message_or_begins_one():
     assert (root.place.channel_id, root.handle, root.task) == ("slack:T1/C1", "", "ask")
 
 
-def test_a_root_whose_thread_is_named_is_a_root_all_the_same():
-    """Slack names it where others have replied already."""
+def test_root_message_with_replies_has_no_thread():
     assert meant(thread_ts=SAID["ts"]).thread == ""
 
 
@@ -81,8 +78,7 @@ def test_a_root_whose_thread_is_named_is_a_root_all_the_same():
         ("&amp;lt;", "&lt;"),
     ],
 )
-def test_the_bots_own_name_is_no_part_of_a_question_and_references_are_words(written, said):
-    """Whatever form they have, and decoded once."""
+def test_mention_of_the_bot_is_removed_from_a_question(written, said):
     assert events.extract_text(written, US) == said
 
 
@@ -105,19 +101,16 @@ def test_the_bots_own_name_is_no_part_of_a_question_and_references_are_words(wri
         {"subtype": "message_deleted", "deleted_ts": "never"},
     ],
 )
-def test_what_bots_write_what_slack_says_and_what_makes_no_sense_is_nothing(facts):
-    """Nobody is answered for it."""
+def test_bot_system_and_invalid_messages_are_ignored(facts):
     assert meant(**facts) is None
 
 
 def test_files_and_broadcasts_are_messages_of_people():
-    """Their subtypes say how they were written."""
     assert isinstance(meant(subtype="file_share"), SlackMessagePosted)
     assert isinstance(meant(subtype="thread_broadcast"), SlackMessagePosted)
 
 
-def test_an_edit_has_the_key_of_what_is_edited_and_its_new_text():
-    """A preview that Slack adds is no edit, and one of a bot's message nobody's question."""
+def test_edit_has_the_key_and_the_new_text():
     now, before = {**SAID, "text": "Why not?", "edited": {"ts": "18.0"}}, {**SAID}
     changed = {"subtype": "message_changed", "hidden": True, "ts": "18.000000", "previous_message": before}
     found = meant(**changed, message=now)
@@ -128,8 +121,7 @@ def test_an_edit_has_the_key_of_what_is_edited_and_its_new_text():
     assert meant(**changed, message={**now, "user": "U0BOT", "bot_id": "B0BOT"}) is None
 
 
-def test_a_deleted_message_is_known_by_its_own_moment_also_where_a_stone_stands_for_it():
-    """A root with replies is not gone: Slack puts another text in its place."""
+def test_deletion_and_tombstone_name_the_deleted_message():
     deleted = {"subtype": "message_deleted", "hidden": True, "ts": "18.000000", "previous_message": {**SAID}}
     stone = {"ts": SAID["ts"], "user": "USLACKBOT", "subtype": "tombstone", "text": "This message was deleted."}
     changed = {"subtype": "message_changed", "hidden": True, "message": stone, "previous_message": {**SAID}}
@@ -138,14 +130,12 @@ def test_a_deleted_message_is_known_by_its_own_moment_also_where_a_stone_stands_
     assert meant(**{**deleted, "previous_message": {**SAID, "bot_id": "B0BOT"}}, deleted_ts=SAID["ts"]) is None
 
 
-def test_a_dm_is_told_by_its_kind_and_a_group_of_several_is_a_channel():
-    """In a DM everything is to the bot."""
+def test_only_an_im_is_a_dm():
     assert meant(channel="D1", channel_type="im").direct
     assert not meant(channel="G3", channel_type="mpim").direct
 
 
-def test_who_is_spoken_to_first_is_whom_a_reply_is_to():
-    """In a thread, what is to somebody else is not for the bot."""
+def test_message_is_to_others_if_it_begins_with_their_mention():
     for others in ("<@U2>", "<@U2|ben>", "<!subteam^S1|@ops>", "<!subteam^S1>", "<!here>", "<!channel|@channel>"):
         assert meant(text=f" {others} what do you think?").to_others(US)
     assert not meant(text="<@U0BOT> and <@U2>?").to_others(US)
@@ -153,14 +143,12 @@ def test_who_is_spoken_to_first_is_whom_a_reply_is_to():
     assert not meant(text="<!date^1|now> or <#C2|later>?").to_others(US)
 
 
-def test_that_other_organisations_are_there_comes_with_the_event():
-    """It counts at once, before anything was looked up."""
+def test_shared_flag_comes_with_the_event():
     assert parse_event({**event(), "is_ext_shared_channel": True}, US).shared
     assert not parse_event({**event(), "is_ext_shared_channel": False}, US).shared
 
 
-def test_other_events_are_read_as_what_they_mean():
-    """Opening the chat, stopping, channels that change, and the end."""
+def test_other_events_are_parsed():
     assert parse_event(
         {"event": {"type": "app_home_opened", "tab": "messages", "channel": "D1", "user": "U1"}}, US
     ) == AssistantOpened("D1", "U1")
@@ -183,8 +171,7 @@ def test_other_events_are_read_as_what_they_mean():
     assert isinstance(parse_event({"event": {"type": "app_uninstalled"}}, US), WorkspaceDisconnected)
 
 
-def test_only_our_own_revoked_token_ends_it():
-    """Others of the app's are people's."""
+def test_only_the_bots_revoked_token_disconnects():
     revoked = {"type": "tokens_revoked", "tokens": {"oauth": ["U7"], "bot": ["U0BOT"]}}
 
     assert isinstance(parse_event({"event": revoked}, US), WorkspaceDisconnected)
@@ -219,8 +206,7 @@ EVENTS = st.builds(
 
 
 @given(EVENTS, JSON)
-def test_whatever_comes_is_read_or_is_nothing(made, shared):
-    """Nothing that Slack could send raises, and every question has the key of a message."""
+def test_any_event_is_parsed_or_ignored(made, shared):
     found = parse_event({"event": made, "is_ext_shared_channel": shared}, US)
 
     if isinstance(found, SlackMessagePosted):
@@ -234,7 +220,6 @@ def test_whatever_comes_is_read_or_is_nothing(made, shared):
     st.text(max_size=60), st.sampled_from(["<@U0BOT>", "<@U0BOT|f>", "<@U2>", "<#C1|x>", "<!here>", "&lt;@U0BOT&gt;"])
 )
 def test_no_mention_of_the_bot_stays_in_a_question(text, reference):
-    """Wherever it stands; what only looks like one when it is decoded was none."""
     said = events.extract_text(f"{text} {reference} {text}", US)
 
     assert "<@U2" not in said or "<@U2" in text

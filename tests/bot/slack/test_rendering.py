@@ -33,8 +33,7 @@ def words(text: str) -> str:
 
 @settings(max_examples=sample(60))
 @given(view=views, people_=PEOPLE)
-def test_any_view_fits_whole_and_harmless(view: View, people_: tuple[str, ...]) -> None:
-    """Slack refuses none of its messages; all words and footnotes are there; only sources link, only people ping."""
+def test_any_view_fits_completely_and_is_harmless(view: View, people_: tuple[str, ...]) -> None:
     view = replace(view, mentions=people_)
     made = render_messages(view)
 
@@ -59,8 +58,7 @@ def test_any_view_fits_whole_and_harmless(view: View, people_: tuple[str, ...]) 
 
 @settings(max_examples=sample(30))
 @given(view=views)
-def test_a_view_on_the_way_is_one_message(view: View) -> None:
-    """It has all buttons and is within the limits."""
+def test_view_in_progress_is_one_message(view: View) -> None:
     message = render_first(view)
 
     assert objections(list(message.blocks)) == []
@@ -70,8 +68,7 @@ def test_a_view_on_the_way_is_one_message(view: View) -> None:
     )
 
 
-def test_an_answer_reads_from_top_to_bottom() -> None:
-    """Sentences, what was left out, sources with title, section, day and link, and buttons that say their ticket."""
+def test_answer_parts_are_in_reading_order() -> None:
     view = View(
         7,
         "en",
@@ -110,7 +107,6 @@ def test_an_answer_reads_from_top_to_bottom() -> None:
 
 
 def test_claims_are_cards_and_the_quote_is_a_quotation() -> None:
-    """A supported claim has its text within the card; what the quotation is, is said above it."""
     view = View(
         7,
         "en",
@@ -133,8 +129,7 @@ def test_claims_are_cards_and_the_quote_is_a_quotation() -> None:
     assert lines(message.blocks)[-1] == "Harbour"
 
 
-def test_what_is_pressed_is_read_back_only_where_it_is_ours() -> None:
-    """Strangers' ids and values mean nothing."""
+def test_only_our_own_buttons_are_parsed() -> None:
     assert parse_action("footnote:stop", "7") == (ButtonAction.STOP, 7)
     for action_id, value in [
         ("other:stop", "7"),
@@ -145,16 +140,14 @@ def test_what_is_pressed_is_read_back_only_where_it_is_ours() -> None:
         assert parse_action(action_id, value) is None
 
 
-def test_an_empty_view_is_still_a_message() -> None:
-    """Slack takes none without text."""
+def test_empty_view_is_a_valid_message() -> None:
     (message,) = render_messages(View(7))
 
     assert objections(list(message.blocks)) == []
     assert message.text
 
 
-def test_a_fact_check_stands_verdict_by_verdict() -> None:
-    """Each in bold with its sign, then the statement as a quotation, then why with its footnotes."""
+def test_fact_check_lists_each_verdict_with_its_reason() -> None:
     judged = (
         ShownVerdict("✅ Confirmed", "It is.", "The documents say so.", (1,)),
         ShownVerdict("❌ No", "It was.", "Not."),
@@ -177,15 +170,13 @@ def test_a_fact_check_stands_verdict_by_verdict() -> None:
     assert bold == ["✅ Confirmed", "❌ No"]
 
 
-def test_nearest_pages_are_not_parted_from_what_they_are_called() -> None:
-    """No line between the two."""
+def test_nearest_pages_follow_their_label_directly() -> None:
     (message,) = render_messages(View(7, text="Nothing.", nearest_label="Nearest:", nearest=(ShownSource(0, "Page"),)))
 
     assert "divider" not in [one["type"] for one in message.blocks]
 
 
-def test_what_cannot_be_undone_is_asked_about_first() -> None:
-    """By Slack, before we hear of it."""
+def test_irreversible_button_asks_for_confirmation() -> None:
     button = Button(ButtonAction.RETRACT, "Take back", 7, Confirmation("Take it back?", "Take back", "Leave it"))
     (message,) = render_messages(View(7, text="x", buttons=(button,)))
     (made,) = elements(message.blocks, "button")
@@ -199,8 +190,7 @@ def test_what_cannot_be_undone_is_asked_about_first() -> None:
     }
 
 
-def test_people_and_what_can_be_typed_stand_out_in_the_settings() -> None:
-    """Nothing else does, whatever an admin wrote."""
+def test_settings_text_mentions_people_and_marks_commands() -> None:
     shown = markup.UNSEEN.sub("", render_settings("ask: slack:T1/U2, with `/footnote KEY VALUE`"))
     assert shown == "ask: <@U2>, with `/footnote KEY VALUE`"
     assert render_settings("Type `/footnote KEY reset`.").startswith("Type `/footnote KEY reset`.")

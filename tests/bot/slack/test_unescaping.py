@@ -23,12 +23,10 @@ from tests.platforms import markup
         ("<b>", "b"),
     ],
 )
-def test_markup_is_read_as_people_read_it(text: str, expected: str) -> None:
-    """Names, channels, links and entities, each once."""
+def test_references_and_entities_become_words(text: str, expected: str) -> None:
     assert decode_mrkdwn(text) == expected
 
 
 @given(st.text(alphabet="abc <>&;@#!|*", max_size=30))
-def test_what_was_escaped_is_read_back(text: str) -> None:
-    """But for characters that nobody sees."""
+def test_escaped_text_is_decoded_to_the_same_words(text: str) -> None:
     assert markup.UNSEEN.sub("", decode_mrkdwn(escape_mrkdwn(text))) == text

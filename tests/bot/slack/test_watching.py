@@ -27,8 +27,7 @@ async def begun(socket):
     return clock, hearing, task
 
 
-async def test_what_hears_is_left_alone():
-    """However little it hears."""
+async def test_active_socket_is_not_reopened():
     socket = Socket()
     clock, hearing, task = await begun(socket)
     for _ in range(20):
@@ -39,8 +38,7 @@ async def test_what_hears_is_left_alone():
     assert socket.opened == 0
 
 
-async def test_what_hears_nothing_is_opened_anew_and_again_after_as_long():
-    """Once each time, also where that fails."""
+async def test_silent_socket_is_reopened_after_each_interval():
     socket = Socket(fails=1)
     clock, _, task = await begun(socket)
     await clock.advance(DEAF_SECONDS + CHECK_SECONDS)
@@ -53,8 +51,7 @@ async def test_what_hears_nothing_is_opened_anew_and_again_after_as_long():
     assert socket.opened == 2
 
 
-async def test_nobody_watches_what_is_closed_for_good():
-    """The workspace let us go."""
+async def test_closed_socket_is_not_watched():
     socket = Socket()
     clock, _, task = await begun(socket)
     socket.closed = True
@@ -64,8 +61,7 @@ async def test_nobody_watches_what_is_closed_for_good():
     assert socket.opened == 0
 
 
-def test_a_long_silence_that_ends_with_a_greeting_lost_events():
-    """A short one did not: they come again. Nor did the one before the first greeting."""
+def test_long_silence_before_a_greeting_means_lost_events():
     now = [0.0]
     hearing = SocketWatch(lambda: now[0])
     now[0] = 2 * LOST_SECONDS

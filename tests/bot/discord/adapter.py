@@ -31,7 +31,7 @@ US = DiscordBotIdentity(APP, BOT)
 
 
 @dataclass
-class Stall:
+class DiscordAdapter:
     """The platform, the server, and the clock of both."""
 
     discord: FakeDiscord
@@ -138,7 +138,7 @@ def _platform(call: ApiClient, clock: ManualClock, deliveries: Deliveries) -> Di
 
 
 @asynccontextmanager
-async def opened() -> AsyncIterator[Stall]:
+async def opened() -> AsyncIterator[DiscordAdapter]:
     """Open one; nothing that the server did not expect may have happened in it."""
     clock = ManualClock(1_790_000_000.0)
     async with (
@@ -146,5 +146,5 @@ async def opened() -> AsyncIterator[Stall]:
         open_api(BOT_TOKEN, discord.api, DiscordRateLimit(clock.now, clock.advance)) as call,
     ):
         deliveries = Deliveries(call, clock.now)
-        yield Stall(discord, clock, deliveries, _platform(call, clock, deliveries), call)
+        yield DiscordAdapter(discord, clock, deliveries, _platform(call, clock, deliveries), call)
         assert discord.errors == []

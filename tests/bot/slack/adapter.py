@@ -28,7 +28,7 @@ async def stays(asker: Asker) -> Asker:
 
 
 @dataclass
-class Shop:
+class SlackAdapter:
     """The platform, the server, and the clock of both."""
 
     slack: FakeSlack
@@ -78,7 +78,7 @@ def question(channel: str, ts: str, *, thread: str = "", at: float = 0, **more: 
 
 
 @asynccontextmanager
-async def opened() -> AsyncIterator[Shop]:
+async def opened() -> AsyncIterator[SlackAdapter]:
     """Open one; nothing that the server did not expect may have happened in it."""
     clock = ManualClock(1_790_000_000.0)
     async with (
@@ -88,5 +88,5 @@ async def opened() -> AsyncIterator[Shop]:
         slack.subscribed = set()
         signs = ProgressSigns(clock.now)
         platform = SlackPlatform(call, signs=signs, refresh_asker=stays, connected=nullcontext, ready=lambda: "")
-        yield Shop(slack, clock, platform, call)
+        yield SlackAdapter(slack, clock, platform, call)
         assert slack.errors == []
