@@ -83,7 +83,7 @@ async def test_agent_chat_suggests_prompts_and_answers_in_threads(bot: Bot) -> N
     await bot.server.until(lambda: bot.server.state.prompts)
     ((_, thread), prompts) = next(iter(bot.server.state.prompts.items()))
     asked = await bot.people.dm(prompts[0]["message"])
-    await bot.until("Ask me something", channel="DU1")
+    await bot.until("Ask me a question", channel="DU1")
     await bot.people.dm(MADE, thread=asked)
 
     seen = await bot.until(ANSWERS[MADE], channel="DU1")
@@ -237,7 +237,7 @@ async def test_only_admins_see_and_change_channel_settings(bot: Bot) -> None:
     await bot.people.command("/footnote", "nights on", user="U9")
     await bot.until("There is no setting “nights”", by="U9")
     await bot.people.command("/footnote", "digest", user="U9")
-    await bot.until("days was left unanswered", by="U9")
+    await bot.until(translate("digest_none", "en", days=7), by="U9")
     await bot.people.say(BUILT)
     await bot.workspace.settled()
 
