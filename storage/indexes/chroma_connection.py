@@ -47,8 +47,7 @@ ChromaLocation = Path | ChromaServer  # the folder of an embedded Chroma, or a s
 def connect_chroma(place: ChromaLocation) -> Any:
     """Open a client, with telemetry off. Raises `HomeUnusable`, `IndexStale` or, for a server, `StorageError`."""
     with translate_chroma_errors(place):
-        import chromadb
-
+        chromadb = _load_chromadb()
         settings = _make_settings().model_copy()  # the client writes into them
         if isinstance(place, ChromaServer):
             return _connect_server(place, settings)
@@ -63,12 +62,16 @@ def connect_chroma(place: ChromaLocation) -> Any:
             raise
 
 
+def _load_chromadb() -> Any:
+    import chromadb  # takes half a second
+
+    return chromadb
+
+
 @cache
 def _make_settings() -> Any:
     """Return Chroma's settings with telemetry off; it looks each up in many places, which takes longer than to open."""
-    import chromadb
-
-    return chromadb.Settings(anonymized_telemetry=False)
+    return _load_chromadb().Settings(anonymized_telemetry=False)
 
 
 def _drop_unstarted(folder: str) -> None:
@@ -80,8 +83,7 @@ def _drop_unstarted(folder: str) -> None:
 
 
 def _connect_server(place: ChromaServer, settings: Any) -> Any:
-    import chromadb
-
+    chromadb = _load_chromadb()
     tls = _make_tls(place)
     tenant, database = _greet_server(place, tls)
     client = chromadb.HttpClient(
@@ -125,8 +127,8 @@ def _make_tls(place: ChromaServer) -> ssl.SSLContext | Literal[True]:
 def _greet_server(place: ChromaServer, tls: ssl.SSLContext | Literal[True]) -> tuple[str, str]:
     """Return tenant and database to use. Raises `StorageError` where the server is no Chroma that we can speak with."""
     import httpx
-    from chromadb import DEFAULT_DATABASE, DEFAULT_TENANT
 
+    chromadb = _load_chromadb()
     with httpx.Client(headers=place.headers, verify=tls, timeout=place.seconds) as client:
         try:
             version = _get(client, place, "version")
@@ -140,8 +142,10 @@ def _greet_server(place: ChromaServer, tls: ssl.SSLContext | Literal[True]) -> t
         raise StorageError(f"The Chroma server at {place.url} {said}, which does not fit.", hint=hint)
     known = identity if isinstance(identity, dict) else {}
     sole = [name for name in known.get("databases") or () if name != "*"]
-    tenant = known.get("tenant") or DEFAULT_TENANT
-    return place.tenant or str(tenant), place.database or (str(sole[0]) if len(sole) == 1 else DEFAULT_DATABASE)
+    tenant = known.get("tenant") or chromadb.DEFAULT_TENANT
+    return place.tenant or str(tenant), place.database or (
+        str(sole[0]) if len(sole) == 1 else chromadb.DEFAULT_DATABASE
+    )
 
 
 def _get(client: Any, place: ChromaServer, path: str) -> Any:

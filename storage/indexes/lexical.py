@@ -85,8 +85,7 @@ class LexicalIndex:
 
         Cut short, it is simply done again.
         """
-        import tantivy
-
+        tantivy = _load_tantivy()
         versions = tuple(added)
         reached = self._stamp["reached"]  # beyond what was followed it may hold versions already
         languages = {*self._stamp["languages"], *(version.language for version in versions if version.terms)}
@@ -124,8 +123,7 @@ class LexicalIndex:
 
     def places(self) -> frozenset[Place]:
         """Return every passage in the index."""
-        import tantivy
-
+        tantivy = _load_tantivy()
         with self._translating_errors():
             searcher = self._index.searcher()
             if not searcher.num_docs:
@@ -227,20 +225,20 @@ class LexicalIndex:
     def _find_scoped(
         self, searcher: Any, groups: list[tuple[str, ...]], corpora: Sequence[str], k: int
     ) -> dict[Place, float]:
-        from tantivy import Occur, Query
-
-        scope = Query.const_score_query(Query.term_set_query(self._index.schema, "corpus", list(corpora)), 0.0)
-        query = Query.boolean_query([(Occur.Must, self._query(groups)), (Occur.Must, scope)])
+        tantivy = _load_tantivy()
+        of_corpora = tantivy.Query.term_set_query(self._index.schema, "corpus", list(corpora))
+        scope = tantivy.Query.const_score_query(of_corpora, 0.0)
+        must = tantivy.Occur.Must
+        query = tantivy.Query.boolean_query([(must, self._query(groups)), (must, scope)])
         found = searcher.search(query, limit=k, count=False)
         return {_place(searcher.doc(address)): float(score) for score, address in found.hits}
 
     def _query(self, groups: list[tuple[str, ...]]) -> Any:
-        from tantivy import Occur, Query
-
-        schema = self._index.schema
-        each = [[Query.term_query(schema, "body", term, "freq") for term in group] for group in groups]
-        should = [(Occur.Should, group[0] if len(group) == 1 else Query.disjunction_max_query(group)) for group in each]
-        return Query.boolean_query(should)
+        schema, tantivy = self._index.schema, _load_tantivy()
+        query = tantivy.Query
+        each = [[query.term_query(schema, "body", term, "freq") for term in group] for group in groups]
+        parts = [group[0] if len(group) == 1 else query.disjunction_max_query(group) for group in each]
+        return query.boolean_query([(tantivy.Occur.Should, part) for part in parts])
 
 
 def _place(document: Any) -> Place:
@@ -255,13 +253,18 @@ def expand_term_forms(word: str, languages: Sequence[str]) -> list[tuple[str, ..
     return [tuple(dict.fromkeys(group)) for group in zip(*forms, strict=True)]
 
 
+def _load_tantivy() -> Any:
+    import tantivy  # takes longer than commands that search nothing should wait
+
+    return tantivy
+
+
 def _translate_tantivy_errors(folder: Path) -> AbstractContextManager[None]:
     return translate_index_errors("the lexical index", folder, ValueError, OSError)
 
 
 def _create_index(folder: Path) -> Any:
-    import tantivy
-
+    tantivy = _load_tantivy()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         _write_stamp(folder, {**_EMPTY_STAMP, "schema": INDEX_SCHEMA, "name": uuid4().hex})
@@ -277,8 +280,7 @@ def _create_index(folder: Path) -> Any:
 
 
 def _open_index(folder: Path) -> Any:
-    import tantivy
-
+    tantivy = _load_tantivy()
     if _read_stamp(folder)["schema"] != INDEX_SCHEMA:
         raise IndexStale("The lexical index was made by another version of Footnote.", hint=REINDEX_HINT)
     with _translate_tantivy_errors(folder):
@@ -286,10 +288,9 @@ def _open_index(folder: Path) -> Any:
 
 
 def _prepare(index: Any) -> Any:
-    from tantivy import TextAnalyzerBuilder, Tokenizer
-
-    index.config_reader(reload_policy="manual")  # what searches see, and up to which change that is, switch together
-    index.register_tokenizer(ANALYZER, TextAnalyzerBuilder(Tokenizer.whitespace()).build())
+    tantivy = _load_tantivy()
+    index.config_reader(reload_policy="manual")  # the content that searches see and its change number switch together
+    index.register_tokenizer(ANALYZER, tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build())
     return index
 
 

@@ -22,9 +22,7 @@ _SHORT_NAMES = (
 )
 
 
-def _number(lines: tuple[str, ...]) -> MappingProxyType[str, int]:
-    return MappingProxyType({word: number for number, line in enumerate(lines, start=1) for word in line.split()})
-
-
-MONTHS = _number(_NAMES)
-SHORT_MONTHS = _number(_SHORT_NAMES)
+MONTHS, SHORT_MONTHS = (
+    MappingProxyType({name: number for number, line in enumerate(lines, start=1) for name in line.split()})
+    for lines in (_NAMES, _SHORT_NAMES)
+)

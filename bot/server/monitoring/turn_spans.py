@@ -1,30 +1,19 @@
-"""Send where the time of each turn goes to a collector, as spans of OpenTelemetry: made from the turn's entries.
-
-A trace's id comes from the answer's, so that what another process records of a turn joins it. No span holds words that
-anybody wrote.
-"""
+"""Plan the spans of each turn's trace from its entries: where its time went. No span contains users' words."""
 
 import asyncio
-import hashlib
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from bot import read_version
 from storage.types import EntryKind, LogEntry
 
-if TYPE_CHECKING:
-    from opentelemetry.sdk.trace import ReadableSpan
-
 ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
-SERVICE = "footnote"
 _TURN, _SEARCH = "turn", "search"
 _TURNS_KEPT = 10_000
-_EXPORT_SECONDS = 5.0
 _FAILED = frozenset({"failed"})
 
 
@@ -33,7 +22,7 @@ class TracingUnavailable(Exception):
     hint = "`make tracing` installs them (docs/operating.md); or empty [http] traces."
 
     def __init__(self) -> None:
-        super().__init__("Traces are wanted, and the packages that send them are not installed.")
+        super().__init__("Traces are enabled, but the packages that send them are not installed.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +109,7 @@ def _moment(entry: LogEntry) -> datetime:
 
 
 class TurnTracer:
-    """Turns entries into spans, and hands these on."""
+    """Turns entries into spans, and passes them to `give`."""
 
     def __init__(self, give: Callable[[str, PlannedSpan], None]) -> None:
         self._give = give
@@ -163,48 +152,11 @@ async def open_tracer(address: str, environ: Mapping[str, str]) -> AsyncIterator
         yield None
         return
     try:
-        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-        from opentelemetry.sdk.resources import Resource
-        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+        from bot.server.monitoring.span_sender import SpanSender  # imports OpenTelemetry, which is optional
     except ModuleNotFoundError as error:
         raise TracingUnavailable from error
-    endpoint = f"{address.rstrip('/')}/v1/traces" if address else None
-    processor = BatchSpanProcessor(OTLPSpanExporter(endpoint=endpoint, timeout=_EXPORT_SECONDS))
-    resource = Resource.create({"service.name": SERVICE, "service.version": read_version()})
+    sender = SpanSender(f"{address.rstrip('/')}/v1/traces" if address else None)
     try:
-        yield TurnTracer(lambda turn_id, span: processor.on_end(_build_span(turn_id, span, resource)))
+        yield TurnTracer(sender.send)
     finally:
-        await asyncio.to_thread(processor.shutdown)
-
-
-def _build_span(turn_id: str, span: PlannedSpan, resource: Any) -> "ReadableSpan":
-    from opentelemetry.sdk.trace import ReadableSpan
-    from opentelemetry.sdk.util.instrumentation import InstrumentationScope
-    from opentelemetry.trace import SpanKind, Status, StatusCode
-
-    return ReadableSpan(
-        span.name,
-        context=_span_context(turn_id, span.key),
-        parent=_span_context(turn_id, span.parent) if span.parent else None,
-        resource=resource,
-        attributes=dict(span.about),
-        kind=SpanKind.CLIENT if span.remote else SpanKind.INTERNAL,
-        status=Status(StatusCode.ERROR if span.failed else StatusCode.UNSET),
-        start_time=_nanoseconds(span.begun),
-        end_time=max(_nanoseconds(span.ended), _nanoseconds(span.begun)),
-        instrumentation_scope=InstrumentationScope(SERVICE, read_version()),
-    )
-
-
-def _span_context(turn_id: str, key: str) -> Any:
-    from opentelemetry.trace import SpanContext, TraceFlags
-
-    return SpanContext(_hash(turn_id, 16), _hash(f"{turn_id} {key}", 8), False, TraceFlags(TraceFlags.SAMPLED))  # noqa: FBT003
-
-
-def _hash(text: str, size: int) -> int:
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:size]) or 1
-
-
-def _nanoseconds(at: datetime) -> int:
-    return int(at.timestamp() * 1_000_000) * 1_000
+        await asyncio.to_thread(sender.close)

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from storage.errors import StorageError
 
@@ -52,9 +53,9 @@ class SigningKey:
 
     @property
     def public(self) -> PublicKey:
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
-        return PublicKey(self.name, Ed25519PrivateKey.from_private_bytes(self.seed).public_key().public_bytes_raw())
+        return PublicKey(
+            self.name, _load_private_key_class().from_private_bytes(self.seed).public_key().public_bytes_raw()
+        )
 
     def reveal(self) -> str:
         """Write the key out, secret and all."""
@@ -88,9 +89,7 @@ def read_public_key(text: str) -> PublicKey:
 
 def sign_note(text: str, key: SigningKey) -> str:
     """Sign a text of whole lines."""
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
-    signature = Ed25519PrivateKey.from_private_bytes(key.seed).sign(text.encode())
+    signature = _load_private_key_class().from_private_bytes(key.seed).sign(text.encode())
     return f"{text}\n\u2014 {key.name} {_encode(key.public.hash + signature)}\n"
 
 
@@ -122,6 +121,12 @@ def _split_signature(line: str) -> tuple[str, bytes, bytes]:
         raise NoteInvalid("a line of its signatures is malformed")
     decoded = _decode(encoded)
     return name, decoded[:_HASH_BYTES], decoded[_HASH_BYTES:]
+
+
+def _load_private_key_class() -> Any:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey  # needed to sign alone
+
+    return Ed25519PrivateKey
 
 
 def _verify(key: PublicKey, signature: bytes, text: str) -> None:
