@@ -124,7 +124,7 @@ def is_within_bound(known: Number, said: Number) -> bool:
     else:
         amounts = said.values[:1]
     limit = known.values[0]
-    return any(one >= limit if known.bound is Bound.OVER else one <= limit for one in amounts)
+    return any(amount >= limit if known.bound is Bound.OVER else amount <= limit for amount in amounts)
 
 
 def is_reached(known: Number, said: Number) -> bool:
@@ -198,7 +198,7 @@ def can_be_reckoned(
         or wanted in sums
         or (wanted >= 1 and any(abs(span - wanted * years) < years / 2 for span in between))
         or (timed and wanted in shares)
-        or (any(unit.name == "%" for unit in number.units) and wanted in {round(100 * one) for one in shares})
+        or (any(unit.name == "%" for unit in number.units) and wanted in {round(100 * share) for share in shares})
     )
 
 
@@ -218,7 +218,7 @@ def _is_part_of_sum(number: Number, said: Sequence[Number], given: Sequence[Numb
     )
     wanted = number.values[0]
     sums = {round(one + two, 6) for one, two in combinations(amounts, 2)}
-    return bool(number.units) and (wanted in sums or any(round(wanted + one, 6) in amounts for one in others))
+    return bool(number.units) and (wanted in sums or any(round(wanted + other, 6) in amounts for other in others))
 
 
 def _is_year(value: float) -> bool:

@@ -154,9 +154,9 @@ def check_rules(
     question = collect_facts(asked, (), read.language) if asked else None
     counted = tuple(question.numbers) if question else ()
     found: tuple[tuple[_Said, RuleFinding], ...] = (
-        *((one, finding) for one in read.numbers for finding in _check_number(one, read, facts, alignment, counted)),
-        *((one, finding) for one in read.dates for finding in _check_date(one, facts, alignment)),
-        *((one, finding) for one in find_names(read) for finding in _check_name(one, read, facts, alignment, own)),
+        *((number, finding) for number in read.numbers for finding in _check_number(number, read, facts, alignment, counted)),
+        *((date, finding) for date in read.dates for finding in _check_date(date, facts, alignment)),
+        *((name, finding) for name in find_names(read) for finding in _check_name(name, read, facts, alignment, own)),
     )
     allowed = frozenset[str]().union(*(part.stems for part in question.passages)) if question else frozenset[str]()
     other_unit = any(one.kind is FindingKind.UNIT and one.outcome is not FindingOutcome.FOUND for _, one in found)
@@ -200,7 +200,7 @@ def _mark_elsewhere(
 
 def _find_all_days(source: ParsedSentence, instead: str) -> str:
     """Return a weekday of a source with those listed beside it, or up to which it goes: "Tuesdays and Fridays"."""
-    days = [one for one in source.dates if one.weekday]
+    days = [date for date in source.dates if date.weekday]
     runs = list[list[Date]]()
     for day in days:
         joined = bool(runs) and 0 < day.first - runs[-1][-1].last <= _LONGEST_JOINT
@@ -307,11 +307,11 @@ def _check_name(
 def _check_denials(alignment: Alignment) -> Iterator[RuleFinding]:
     denying = count_negations(alignment.sentence)
     differ = not denying or denying != count_negations(alignment.source)
-    for one in find_denials(alignment):
-        kind = FindingKind.COMPARATIVE if one.comparative else FindingKind.NEGATION
-        sure = not one.said_too and (one.comparative or (alignment.is_near_copy and differ))
+    for denial in find_denials(alignment):
+        kind = FindingKind.COMPARATIVE if denial.comparative else FindingKind.NEGATION
+        sure = not denial.said_too and (denial.comparative or (alignment.is_near_copy and differ))
         outcome = FindingOutcome.CONTRADICTED if sure else FindingOutcome.DISPUTED
-        yield RuleFinding(kind, one.said, outcome, one.instead, grave=True)
+        yield RuleFinding(kind, denial.said, outcome, denial.instead, grave=True)
     turned = find_role_swap(alignment)
     if turned:
         yield _build_contradiction(FindingKind.NAME, *turned)
@@ -342,8 +342,8 @@ def _check_misplaced(facts: PassageFacts, alignment: Alignment) -> Iterator[Rule
 def _is_said_elsewhere(number: Number, alignment: Alignment, facts: PassageFacts) -> bool:
     """Return whether another passage sentence says all of a sentence, but for what the page's name says."""
     said = alignment.sentence.content - facts.context.stems
-    others = (one for one in facts.sentences if one is not alignment.source)
-    return any(said <= one.content and any(is_same_number(number, given) for given in one.numbers) for one in others)
+    others = (sentence for sentence in facts.sentences if sentence is not alignment.source)
+    return any(said <= other.content and any(is_same_number(number, given) for given in other.numbers) for other in others)
 
 
 def _excuse_asked(
@@ -364,7 +364,7 @@ def _excuse_asked(
 
 def _is_asked(said: _Said, question: PassageFacts) -> bool:
     if isinstance(said, Number):
-        same = (one for one in question.numbers if is_same_number(one, said))
+        same = (number for number in question.numbers if is_same_number(number, said))
         return any(is_same_unit(one.units, said.units) or not (one.units and said.units) for one in same)
     return has_date(question, said) if isinstance(said, Date) else has_name(question, said)
 
@@ -379,7 +379,7 @@ def _check_wording(
 
 
 def _check_misreadings(alignment: Alignment, question: PassageFacts | None) -> Iterator[RuleFinding]:
-    asked = [value for one in question.sentences for value in one.values] if question else ()
+    asked = [value for sentence in question.sentences for value in sentence.values] if question else ()
     for doubt in find_misreadings(alignment, asked):
         yield RuleFinding(FindingKind.WORDING, doubt.said, FindingOutcome.CHANGED, doubt.instead, grave=True)
 

@@ -173,7 +173,7 @@ def _weigh_tokens(ids: NDArray[np.int32]) -> Floats:
 def _measure_height(
     cosines: Sequence[Floats], best: Floats, weights: Floats, content: NDArray[np.bool_], far: float
 ) -> dict[str, float]:
-    single = [float((one.max(axis=1) * weights).sum() / weights.sum()) for one in cosines]
+    single = [float((cosine.max(axis=1) * weights).sum() / weights.sum()) for cosine in cosines]
     closest = cosines[int(np.argmax(single))]
     worst = np.sort(best[content])
     places = closest.argmax(axis=1)[content]
@@ -287,7 +287,7 @@ class Scorer:
     def scores(self, rows: Vector) -> Vector:
         """Return the same for many rows of features, in the order of `names`."""
         scaled = np.clip((rows - self.means) / self.deviations, -OUTERMOST, OUTERMOST)
-        hidden = ((one, np.maximum(scaled @ one.inner + one.inner_bias, 0)) for one in self.members)
+        hidden = ((member, np.maximum(scaled @ member.inner + member.inner_bias, 0)) for member in self.members)
         odds = np.mean([units @ one.outer + one.outer_bias for one, units in hidden], axis=0)
         likely: Vector = 1 / (1 + np.exp(-odds))
         return likely

@@ -226,7 +226,7 @@ def decide_support(examined: SentenceAnalysis, score: float, threshold: float, *
     reasons = (*_list_reasons(examined.found), *nearest)
     so = VerdictReason("said", said) if said else VerdictReason("so")
     altered = tuple(dict.fromkeys(one.because for one in doubts if one.binding))
-    replaced = [one for one in doubts if _is_replaced(one, examined.nearest)]
+    replaced = [doubt for doubt in doubts if _is_replaced(doubt, examined.nearest)]
     copied = _explain_copy(replaced, examined) if replaced else ()
     held = Support(
         score, holds=True, reasons=reasons, altered=bool(altered), better_quoted=grave, replaced=bool(replaced)
@@ -242,7 +242,7 @@ def _is_replaced(one: RuleFinding, source: str) -> bool:
 
 def _explain_copy(doubts: Sequence[RuleFinding], examined: SentenceAnalysis) -> tuple[VerdictReason, ...]:
     """Return what a copy has in another's place, or what no passage has a word of; and the sentence it repeats."""
-    plain = [one for one in doubts if one.instead or one.said in examined.unsaid]
+    plain = [doubt for doubt in doubts if doubt.instead or doubt.said in examined.unsaid]
     why = tuple(dict.fromkeys(one.because for one in plain)) or (VerdictReason("not_said"),)
     return (*why, *(VerdictReason("nearest", (one,)) for one in (examined.nearest,) if one))
 
@@ -281,7 +281,7 @@ def _find_nearly_verbatim(sentence: str, passages: Sequence[Passage]) -> str:
     wanted = _list_plain_words(sentence)
     if len(wanted) < MIN_CONTENT_WORDS:
         return ""
-    return next((one.id for one in passages if _may_have_words(one.text, wanted) and _has_run(one, wanted)), "")
+    return next((passage.id for passage in passages if _may_have_words(passage.text, wanted) and _has_run(passage, wanted)), "")
 
 
 def _may_have_words(text: str, wanted: Sequence[str]) -> bool:

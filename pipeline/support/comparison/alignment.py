@@ -276,7 +276,7 @@ def _has_row_label(
         return True
     place = _find_phrase(row, instead) or range(0)
     inside = [one for one in row.numbers if one.first in place]
-    kin = [one for one in row.numbers if any(is_same_dimension(one.units, other.units) for other in inside)]
+    kin = [number for number in row.numbers if any(is_same_dimension(number.units, other.units) for other in inside)]
     return bool(inside) and kin == inside
 
 

@@ -190,7 +190,7 @@ def is_pronoun(word: str) -> bool:
 
 def _list_values(sentence: ParsedSentence, kind: Value) -> Sequence[Value]:
     """Return the values of a sentence that are of the kind of one; of its numbers those that only mark an item not."""
-    return sentence.dates if isinstance(kind, Date) else [one for one in sentence.numbers if one.first or not one.label]
+    return sentence.dates if isinstance(kind, Date) else [number for number in sentence.numbers if number.first or not number.label]
 
 
 def find_other_value(alignment: Alignment, said: Value, *, elsewhere: bool) -> str:
@@ -230,7 +230,7 @@ def _is_said_apart(alignment: Alignment, said: TokenSpan, given: Sequence[TokenS
     A sentence that says the other value as well may have exchanged the two.
     """
     ours, theirs = alignment.sentence, alignment.source
-    if any(is_same_value(other, one) for one in ours.values):
+    if any(is_same_value(other, value) for value in ours.values):
         return False
     same = [one for one in given if is_same_value(one, said)]
     shared = ours.content & theirs.content - {theirs.stems[at] for one in same for at in one.places}
@@ -299,7 +299,7 @@ def find_other_cell(ours: ParsedSentence, facts: PassageFacts, said: Number) -> 
     A line such as "Grade 8: 4% matched" is a row of its own. The cell is the one whose label the sentence has, or the
     row's only one with such a number.
     """
-    rows = dict.fromkeys(filter(None, (parse_keyed_row(one) for one in facts.sentences)))
+    rows = dict.fromkeys(filter(None, (parse_keyed_row(sentence) for sentence in facts.sentences)))
     about = [(key, cells) for key, *cells in rows if all(_has_item(ours, item) for item in key.items)]
     if len(about) != 1 or find_negation_scopes(ours).reached:
         return ""
@@ -372,7 +372,7 @@ def _split_parts(sentence: ParsedSentence) -> Iterator[tuple[int, int]]:
 
 
 def _has_number(cell: TableCell, said: Number) -> bool:
-    return any(_is_same_quantity(one, said) for item in cell.items for one in item.numbers)
+    return any(_is_same_quantity(number, said) for item in cell.items for number in item.numbers)
 
 
 def _find_mentions(sentence: ParsedSentence, column: Iterable[TableCell]) -> frozenset[int]:
@@ -386,7 +386,7 @@ def _has_item(sentence: ParsedSentence, item: ParsedSentence) -> bool:
         return False
     if not all(any(_is_same_quantity(one, other) for other in sentence.numbers) for one in item.numbers):
         return False
-    if not all(any(implies_date(one, other) for other in sentence.dates) for one in item.dates):
+    if not all(any(implies_date(date, other) for other in sentence.dates) for date in item.dates):
         return False
     named = bool(words) and not item.valued and item.capitals.issuperset(words)
     return all(item.stems[at] in sentence.content for at in (words[-1:] if named else words))

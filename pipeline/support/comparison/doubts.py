@@ -164,7 +164,7 @@ def _find_other_limits(ours: ParsedSentence, theirs: ParsedSentence) -> Iterator
     if find_negation_scopes(ours).reached or find_negation_scopes(theirs).reached:
         return
     for said in ours.numbers:
-        same = [one for one in theirs.numbers if _is_same_amount(one, said) and not one.ordinal]
+        same = [number for number in theirs.numbers if _is_same_amount(number, said) and not number.ordinal]
         limited = said.bound in {Bound.OVER, Bound.UNDER} and not said.ordinal
         if same and limited and all(one.bound is not said.bound for one in same):
             behind = theirs.text.low[same[0].last : same[0].last + _LEAD]  # "seven people at most"
@@ -183,7 +183,7 @@ def _find_other_directions(ours: ParsedSentence, theirs: ParsedSentence) -> Iter
     A bare number is no date: "after 10-man Vik".
     """
     for said in (*ours.dates, *ours.numbers):
-        same = [one for one in theirs.values if is_same_value(one, said)]
+        same = [value for value in theirs.values if is_same_value(value, said)]
         here, there = _find_direction(ours, said.first), [_find_direction(theirs, one.first) for one in same]
         others = [(one, name) for one, name in zip(same, there, strict=True) if name and name != here]
         if here and others and here not in there:
@@ -308,7 +308,7 @@ def _find_edits(alignment: Alignment, facts: PassageFacts, allowed: frozenset[st
     here = {name for _, name, _ in find_binding_words(ours)}
     ends = [place for _, place in alignment.pairs]
     for kind, name, (first, last) in find_binding_words(theirs):
-        remark = name == "only" and any(one.first == last for one in theirs.numbers)  # "only seven" is seven
+        remark = name == "only" and any(number.first == last for number in theirs.numbers)  # "only seven" is seven
         if kind != "join" and name not in here and not remark and min(ends) < last and max(ends) >= first:
             yield Doubt("", theirs.text.said(first, last))
 
@@ -323,8 +323,8 @@ def _is_respelled(ours: ParsedSentence, place: int, theirs: ParsedSentence) -> b
     """Return whether a capitalised word is another form of one of the source's: "Malmo", "Danish"."""
     word, names = ours.text.low[place], [theirs.text.low[at] for at in theirs.capitals]
     return place in ours.capitals and any(
-        one in find_name_forms(word) or find_name_root(one) == find_name_root(word) or is_near_spelling(word, one)
-        for one in names
+        name in find_name_forms(word) or find_name_root(name) == find_name_root(word) or is_near_spelling(word, name)
+        for name in names
     )
 
 

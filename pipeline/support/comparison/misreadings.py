@@ -134,7 +134,7 @@ def _split_clauses(sentence: ParsedSentence) -> list[tuple[int, int]]:
 
 
 def _find_clause(clauses: Sequence[tuple[int, int]], value: Value) -> tuple[int, int]:
-    return next((one for one in clauses if one[0] <= value.first < one[1]), (0, 0))
+    return next((clause for clause in clauses if clause[0] <= value.first < clause[1]), (0, 0))
 
 
 def _find_other_subject(ours: ParsedSentence, theirs: ParsedSentence) -> Iterator[Doubt]:

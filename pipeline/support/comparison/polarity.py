@@ -286,10 +286,10 @@ def find_permission_conflict(alignment: Alignment, sources: Iterable[ParsedSente
         return None
     own, given = said[0], _find_permissions(theirs)
     kin = [
-        (one, source is theirs)
+        (permission, source is theirs)
         for source in sources
-        for one in _find_permissions(source)
-        if one.is_related(own) and (own.subject & one.subject or not (own.subject or one.subject))
+        for permission in _find_permissions(source)
+        if permission.is_related(own) and (own.subject & permission.subject or not (own.subject or permission.subject))
     ]
     if any(one.permits == own.permits for one, _ in kin):
         return None
