@@ -107,12 +107,7 @@ def _find_values(text: str, language: str) -> Iterator[tuple[str, str]]:
 
 
 def select_quotes(
-    ranked: Sequence[ScoredCandidate],
-    limit: int,
-    language: str,
-    parts: Sequence[Candidate] = (),
-    *,
-    question: str = "",
+    ranked: Sequence[ScoredCandidate], limit: int, language: str, parts: Sequence[Candidate] = (), *, question: str = ""
 ) -> tuple[CitedSentence, ...]:
     """Choose at most `limit` sentences of the candidates, which come best first; none of none.
 

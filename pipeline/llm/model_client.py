@@ -16,12 +16,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline.errors import ModelUnavailable, PipelineError, ReplyBroken, SchemaNotOffered
 from pipeline.llm.chat_request import SCHEMA_ARGUMENT, ModelRequest, QuirkMemory, ServerQuirks, compose_request
 from pipeline.llm.model import BudgetMeter, ModelCall, ModelReply, ReplyPiece
-from pipeline.llm.model_reply import (
-    ReplyAccumulator,
-    build_reply,
-    find_objection,
-    update_quirks,
-)
+from pipeline.llm.model_reply import ReplyAccumulator, build_reply, find_objection, update_quirks
 from pipeline.llm.model_settings import OPENAI_URL, ModelSettings
 from pipeline.llm.server_errors import (
     MAX_WAIT_SECONDS,
@@ -267,11 +262,7 @@ class OpenAIModel:
                 async with asyncio.timeout(pace.allowed(first)):
                     response = await stack.enter_async_context(self._post(request.arguments))
                 values = read_payloads(
-                    response,
-                    streamed=request.streamed,
-                    tokens=request.reply_tokens,
-                    pace=pace,
-                    server=settings.server,
+                    response, streamed=request.streamed, tokens=request.reply_tokens, pace=pace, server=settings.server
                 )
                 async for value in await stack.enter_async_context(aclosing(values)):
                     yield value

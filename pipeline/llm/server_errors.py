@@ -34,13 +34,7 @@ class TransientError(Exception):
     """A fault worth retrying. `str()` is the message of the error that it becomes if it persists."""
 
     def __init__(
-        self,
-        message: str,
-        *,
-        hint: str = "",
-        after: float | None = None,
-        tries: int | None = None,
-        taken: bool = True,
+        self, message: str, *, hint: str = "", after: float | None = None, tries: int | None = None, taken: bool = True
     ) -> None:
         super().__init__(message)
         self.hint = hint

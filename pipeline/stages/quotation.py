@@ -32,13 +32,7 @@ from pipeline.extraction.candidate_cascade import (
     list_readable,
     set_cosines,
 )
-from pipeline.extraction.candidates import (
-    SENTENCE_ENDS,
-    Candidate,
-    find_candidates,
-    find_synonyms,
-    is_unpriced,
-)
+from pipeline.extraction.candidates import SENTENCE_ENDS, Candidate, find_candidates, find_synonyms, is_unpriced
 from pipeline.extraction.designations import is_about_others
 from pipeline.extraction.quote_selection import select_quotes
 from pipeline.kit import Kit

@@ -154,7 +154,11 @@ def check_rules(
     question = collect_facts(asked, (), read.language) if asked else None
     counted = tuple(question.numbers) if question else ()
     found: tuple[tuple[_Said, RuleFinding], ...] = (
-        *((number, finding) for number in read.numbers for finding in _check_number(number, read, facts, alignment, counted)),
+        *(
+            (number, finding)
+            for number in read.numbers
+            for finding in _check_number(number, read, facts, alignment, counted)
+        ),
         *((date, finding) for date in read.dates for finding in _check_date(date, facts, alignment)),
         *((name, finding) for name in find_names(read) for finding in _check_name(name, read, facts, alignment, own)),
     )
@@ -182,10 +186,7 @@ def check_rules(
 
 
 def _mark_elsewhere(
-    finding: RuleFinding,
-    facts: PassageFacts,
-    alignment: Alignment | None,
-    value: _Said | None = None,
+    finding: RuleFinding, facts: PassageFacts, alignment: Alignment | None, value: _Said | None = None
 ) -> RuleFinding:
     """Return a contradiction as one that refutes nothing, if what the passage says may be said of something else."""
     if finding.outcome is not FindingOutcome.CONTRADICTED:
@@ -343,7 +344,9 @@ def _is_said_elsewhere(number: Number, alignment: Alignment, facts: PassageFacts
     """Return whether another passage sentence says all of a sentence, but for what the page's name says."""
     said = alignment.sentence.content - facts.context.stems
     others = (sentence for sentence in facts.sentences if sentence is not alignment.source)
-    return any(said <= other.content and any(is_same_number(number, given) for given in other.numbers) for other in others)
+    return any(
+        said <= other.content and any(is_same_number(number, given) for given in other.numbers) for other in others
+    )
 
 
 def _excuse_asked(

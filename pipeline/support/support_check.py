@@ -16,14 +16,7 @@ from pipeline.support.analysis.table_parser import write_row
 from pipeline.support.analysis.tokenizer import tokenize
 from pipeline.support.comparison.alignment import load_general_words
 from pipeline.support.rules import FindingOutcome, RuleFinding, check_rules
-from pipeline.support.scorer import (
-    EmbedTokens,
-    Scorer,
-    extract_features,
-    find_content,
-    load_scorer,
-    select_closest,
-)
+from pipeline.support.scorer import EmbedTokens, Scorer, extract_features, find_content, load_scorer, select_closest
 from pipeline.types import Support
 from storage.language.detection import detect_language
 from storage.language.lazy_pattern import lazy_compile
@@ -281,7 +274,9 @@ def _find_nearly_verbatim(sentence: str, passages: Sequence[Passage]) -> str:
     wanted = _list_plain_words(sentence)
     if len(wanted) < MIN_CONTENT_WORDS:
         return ""
-    return next((passage.id for passage in passages if _may_have_words(passage.text, wanted) and _has_run(passage, wanted)), "")
+    return next(
+        (passage.id for passage in passages if _may_have_words(passage.text, wanted) and _has_run(passage, wanted)), ""
+    )
 
 
 def _may_have_words(text: str, wanted: Sequence[str]) -> bool:

@@ -15,7 +15,7 @@ from pipeline.systems import wikichat, wikichat_fast
 from pipeline.types import Conversation
 from storage.types import Verdict
 from tests.pipeline.scripted import Script, ScriptedLLM
-from tests.pipeline.world import Shelf, Stage, Told, hit, question, reads_alike
+from tests.pipeline.world import Outcome, Shelf, Stage, hit, question, reads_alike
 
 SHELF = Shelf([
     hit(
@@ -108,17 +108,17 @@ def staged(
     return stage, llm
 
 
-Run = Callable[..., Awaitable[tuple[Told, ScriptedLLM]]]
+Run = Callable[..., Awaitable[tuple[Outcome, ScriptedLLM]]]
 """Takes a turn: a question or a conversation, a script, and limits where they matter."""
 WIKICHATS: Mapping[str, System] = {"wikichat": wikichat.answer, "wikichat-fast": wikichat_fast.answer}
 
 
 async def run(
     talk: Conversation | str, script: Script, limits: Limits | None = None, *, system: System, **options
-) -> tuple[Told, ScriptedLLM]:
+) -> tuple[Outcome, ScriptedLLM]:
     stage, llm = staged(talk, script, limits, system=system, **options)
     asked = question(talk) if isinstance(talk, str) else talk
-    return stage.told(await system(asked, stage.kit)), llm
+    return stage.finish(await system(asked, stage.kit)), llm
 
 
 async def until(happens: Callable[[], bool]) -> None:
@@ -129,5 +129,5 @@ async def until(happens: Callable[[], bool]) -> None:
     raise AssertionError("it never happened")
 
 
-def verdicts(told: Told) -> list[tuple[str, Verdict]]:
-    return [(claim.claim.text, claim.verdict) for claim in told.answer.claims if claim.claim.origin == "model"]
+def verdicts(outcome: Outcome) -> list[tuple[str, Verdict]]:
+    return [(claim.claim.text, claim.verdict) for claim in outcome.answer.claims if claim.claim.origin == "model"]

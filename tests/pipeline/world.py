@@ -67,7 +67,7 @@ class Shelf:
 
 
 @dataclass(frozen=True)
-class Told:
+class Outcome:
     """How a turn ended, and what could be watched on the way."""
 
     answer: Answer
@@ -87,11 +87,11 @@ async def run(
     tone: str = "",
     pool: Sequence[Demonstration] = (),
     web: Shelf | None = None,
-) -> Told:
+) -> Outcome:
     """Run a system in this world, as the bot does; `web` is what its search engine knows, if it has one."""
     stage = Stage(shelf, talk, limits, llm, supports, tone, pool, web)
     status = await system(talk, stage.kit)
-    return stage.told(status)
+    return stage.finish(status)
 
 
 class Stage:
@@ -154,10 +154,10 @@ class Stage:
             run_in_thread=_run_at_once,
         )
 
-    def told(self, status: Status) -> Told:
+    def finish(self, status: Status) -> Outcome:
         """Return how the turn ended."""
         nearest, claims = self.recorder.nearest(3), self.recorder.claims
-        return Told(self.gate.answer(status, nearest=nearest, claims=claims), self.gate, self.recorder, self.events)
+        return Outcome(self.gate.answer(status, nearest=nearest, claims=claims), self.gate, self.recorder, self.events)
 
 
 async def reads_alike(sentence: str, evidence: Sequence[Evidence], *, asked: Sequence[str] = ()) -> Support:
@@ -181,10 +181,10 @@ def question(text: str, *earlier: Turn) -> Conversation:
     return Conversation((*earlier, Turn("user", text)))
 
 
-def answered(told: Told) -> list[str]:
+def answered(outcome: Outcome) -> list[str]:
     """Return the sentences of an answered turn."""
-    assert told.answer.status is Status.ANSWERED
-    return [sentence.text for sentence in told.answer.sentences]
+    assert outcome.answer.status is Status.ANSWERED
+    return [sentence.text for sentence in outcome.answer.sentences]
 
 
 async def _run_at_once(call: Callable[..., Any], *facts: Any, **named: Any) -> Any:

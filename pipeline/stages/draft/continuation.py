@@ -117,10 +117,7 @@ class _SecondWave:
     """The task that collects the second wave; a new draft needs a new one."""
 
     def __init__(
-        self,
-        group: asyncio.TaskGroup,
-        collect: Callable[[], Coroutine[Any, Any, _Continued]],
-        end: Callable[[], None],
+        self, group: asyncio.TaskGroup, collect: Callable[[], Coroutine[Any, Any, _Continued]], end: Callable[[], None]
     ) -> None:
         self._group = group
         self._collect = collect

@@ -36,12 +36,7 @@ class SentenceJudge:
     """Judges the sentences of one turn by the passages they cite: `await judge(sentence, evidence)`."""
 
     def __init__(
-        self,
-        stream: Stream,
-        talk: Conversation,
-        *,
-        student: bool = False,
-        gather: float = GATHER_SECONDS,
+        self, stream: Stream, talk: Conversation, *, student: bool = False, gather: float = GATHER_SECONDS
     ) -> None:
         self._stream = stream
         self._talk = talk

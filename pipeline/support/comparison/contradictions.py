@@ -190,7 +190,11 @@ def is_pronoun(word: str) -> bool:
 
 def _list_values(sentence: ParsedSentence, kind: Value) -> Sequence[Value]:
     """Return the values of a sentence that are of the kind of one; of its numbers those that only mark an item not."""
-    return sentence.dates if isinstance(kind, Date) else [number for number in sentence.numbers if number.first or not number.label]
+    return (
+        sentence.dates
+        if isinstance(kind, Date)
+        else [number for number in sentence.numbers if number.first or not number.label]
+    )
 
 
 def find_other_value(alignment: Alignment, said: Value, *, elsewhere: bool) -> str:

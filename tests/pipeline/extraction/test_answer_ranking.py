@@ -65,11 +65,7 @@ def test_another_passage_is_no_sentence_before() -> None:
 
 @pytest.mark.parametrize(
     ("question", "amount", "name"),
-    [
-        ("How many days of leave?", -1.0, 0.0),
-        ("Who takes leave?", 0.0, -1.0),
-        ("What is leave?", 0.0, 0.0),
-    ],
+    [("How many days of leave?", -1.0, 0.0), ("Who takes leave?", 0.0, -1.0), ("What is leave?", 0.0, 0.0)],
 )
 def test_a_sentence_offers_what_is_asked_for_or_not(question: str, amount: float, name: float) -> None:
     found = features(question, "It can be taken")

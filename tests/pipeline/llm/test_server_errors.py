@@ -110,11 +110,7 @@ async def test_unreachable_server_is_reported() -> None:
 
 @pytest.mark.parametrize(
     ("headers", "seconds"),
-    [
-        ({"Retry_After": "7"}, 7.0),
-        ({"Retry_After": "1.5"}, 1.5),
-        ({"retry_after_ms": "250", "Retry_After": "9"}, 0.25),
-    ],
+    [({"Retry_After": "7"}, 7.0), ({"Retry_After": "1.5"}, 1.5), ({"retry_after_ms": "250", "Retry_After": "9"}, 0.25)],
 )
 async def test_a_server_that_asks_to_wait_is_waited_for(headers: dict[str, str], seconds: float) -> None:
     async with asking(in_turn(answer_error(429, "Slow down.", **headers), GOOD)) as ask:

@@ -222,23 +222,11 @@ def test_a_server_without_schemas_is_known_by_its_many_words(status: int, body: 
 @pytest.mark.parametrize(
     ("status", "body", "found"),
     [
-        (
-            422,
-            '{"message": {"detail": [{"loc": ["stream_options"], "msg": "not permitted"}]}}',
-            "stream_options",
-        ),
-        (
-            400,
-            '{"error": {"message": "Unknown parameter.", "param": "stream_options"}}',
-            "stream_options",
-        ),
+        (422, '{"message": {"detail": [{"loc": ["stream_options"], "msg": "not permitted"}]}}', "stream_options"),
+        (400, '{"error": {"message": "Unknown parameter.", "param": "stream_options"}}', "stream_options"),
         (400, '{"error": {"message": "Unrecognized request argument supplied: reasoning_effort"}}', "reasoning_effort"),
         (400, '{"error": {"message": "Unsupported value: \'temperature\' does not support 0."}}', "temperature"),
-        (
-            400,
-            '{"error": {"message": "\'max_tokens\' is not supported. Use \'max_completion_tokens\'"}}',
-            "max_tokens",
-        ),
+        (400, '{"error": {"message": "\'max_tokens\' is not supported. Use \'max_completion_tokens\'"}}', "max_tokens"),
     ],
 )
 def test_rejected_argument_is_found_by_name(status: int, body: str, found: str) -> None:
@@ -265,11 +253,7 @@ def test_a_server_of_plain_roles_is_known_by_its_words(status: int, said: str) -
 @pytest.mark.parametrize(
     ("status", "body", "kind"),
     [
-        (
-            404,
-            '{"error": {"code": "DeploymentNotFound", "message": "It does not exist."}}',
-            ModelUnavailable,
-        ),
+        (404, '{"error": {"code": "DeploymentNotFound", "message": "It does not exist."}}', ModelUnavailable),
         (404, '{"error": {"message": "model \\"m\\" not found, try pulling it first"}}', ModelUnavailable),
         (400, '{"error": {"message": "m is not a valid model ID"}}', ModelUnavailable),
         (400, '{"error": {"message": "Model Not Exist"}}', ModelUnavailable),
@@ -279,11 +263,7 @@ def test_a_server_of_plain_roles_is_known_by_its_words(status: int, said: str) -
             '{"error": {"code": "429", "message": "have exceeded token rate limit of your pricing tier"}}',
             TransientError,
         ),
-        (
-            400,
-            '{"error": {"code": "content_filter", "innererror": {}}}',
-            ModelRefused,
-        ),
+        (400, '{"error": {"code": "content_filter", "innererror": {}}}', ModelRefused),
         (403, '{"error": {"message": "Your input was flagged"}}', ModelRefused),
         (400, '{"error": {"message": "max_tokens is too large: 9000. At most 4096 are served"}}', ModelUnavailable),
         (418, "", ModelUnavailable),

@@ -9,13 +9,7 @@ import pytest
 from pipeline.errors import ModelUnavailable, ReplyBroken
 from pipeline.kit import Limits
 from pipeline.replies.cited_sentences import MarkedSentence, format_draft, split_sentences
-from pipeline.stages.draft.answer_draft import (
-    collect_draft,
-    is_repeated,
-    say_draft,
-    say_refined,
-    stream_refinement,
-)
+from pipeline.stages.draft.answer_draft import collect_draft, is_repeated, say_draft, say_refined, stream_refinement
 from pipeline.stages.findings import SourcedFinding, collect_sentences
 from pipeline.stages.turn_context import TurnContext
 from pipeline.types import CitedSentence, Status, Support
@@ -114,10 +108,7 @@ async def test_a_draft_that_breaks_unsaid_is_asked_for_once_more(
 
 @pytest.mark.parametrize(
     ("drafted", "said"),
-    [
-        ([MarkedSentence("It is old.", (), paragraph=False)], ["The bell was cast in 1887."]),
-        ([], []),
-    ],
+    [([MarkedSentence("It is old.", (), paragraph=False)], ["The bell was cast in 1887."]), ([], [])],
 )
 async def test_interim_quote_stays_if_all_sentences_are_withheld(
     drafted: list[MarkedSentence], said: list[str]
@@ -129,7 +120,7 @@ async def test_interim_quote_stays_if_all_sentences_are_withheld(
     passed = await say_refined(TurnContext(talk), drafted, (), stage.kit, shown=collect_sentences([bell]))
 
     assert passed == bool(said)
-    answer = stage.told(Status.ANSWERED if passed else Status.ABSTAINED).answer
+    answer = stage.finish(Status.ANSWERED if passed else Status.ABSTAINED).answer
     assert [sentence.text for sentence in answer.sentences] == said
 
 
@@ -165,7 +156,7 @@ async def test_a_changed_copy_is_quoted_at_once(note: str, *, borrowed: bool) ->
     findings = (SourcedFinding(note, (cast,)), SourcedFinding(hangs.text, (hangs,)))
     assert await say_draft(TurnContext(talk), findings, replace(stage.kit, stream=stream))
 
-    assert [sentence.text for sentence in stage.told(Status.ANSWERED).answer.sentences] == [
+    assert [sentence.text for sentence in stage.finish(Status.ANSWERED).answer.sentences] == [
         "The bell was cast in 1887."
     ]
     assert len(list(drafts)) == 1
@@ -185,4 +176,4 @@ async def test_a_note_in_the_place_of_a_sentence_goes_on_behind_its_beginning() 
     findings = (SourcedFinding(note.text, (note,)),)
     assert await say_draft(TurnContext(talk), findings, replace(stage.kit, stream=stream))
 
-    assert [sentence.text for sentence in stage.told(Status.ANSWERED).answer.sentences] == [cast.text, hangs.text]
+    assert [sentence.text for sentence in stage.finish(Status.ANSWERED).answer.sentences] == [cast.text, hangs.text]

@@ -16,7 +16,7 @@ from pipeline.support.support_check import MAX_CHARACTERS
 from pipeline.types import ClaimChecked, Status, Support
 from storage.types import CheckedClaim, Verdict
 from tests.pipeline.scripted import ScriptedLLM
-from tests.pipeline.world import Shelf, Stage, Told, hit, question, reads_alike
+from tests.pipeline.world import Outcome, Shelf, Stage, hit, question, reads_alike
 
 LIGHT = hit("Skarholm lighthouse was built in 1887. A keeper lives beside it.", key="light.md", title="Skarholm light")
 PIER = hit("The pier of Skarholm is made of oak.", key="pier.md", title="Pier")
@@ -35,12 +35,12 @@ def held(support: Support, found=LIGHT, coverage=1.0) -> PassageSupport:
 
 async def check(
     claim, system=check_claim_by_rules, llm=None, supports=reads_alike, shelf=SHELF
-) -> tuple[Told, CheckedClaim]:
+) -> tuple[Outcome, CheckedClaim]:
     """Check a claim; return what was told, and the claim with its verdict."""
     stage = Stage(shelf, question(claim), Limits(), llm, supports)
-    told = stage.told(await system(question(claim), stage.kit))
-    (checked,) = [event.checked for event in told.events if isinstance(event, ClaimChecked)]
-    return told, checked
+    outcome = stage.finish(await system(question(claim), stage.kit))
+    (checked,) = [event.checked for event in outcome.events if isinstance(event, ClaimChecked)]
+    return outcome, checked
 
 
 @pytest.mark.parametrize(
@@ -148,28 +148,28 @@ def test_one_statement_is_taken_in_any_form(text):
 
 
 async def test_a_claim_that_passages_say_is_supported_and_its_evidence_is_quoted():
-    told, checked = await check("Skarholm lighthouse was built in 1887.")
+    outcome, checked = await check("Skarholm lighthouse was built in 1887.")
 
     assert (checked.verdict, checked.claim.origin) == (Verdict.SUPPORTS, "user")
     assert checked.evidence == (LIGHT.passage.id,)
-    assert told.answer.status is Status.ANSWERED
-    assert [citation.quote for citation in told.answer.citations] == ["Skarholm lighthouse was built in 1887."]
+    assert outcome.answer.status is Status.ANSWERED
+    assert [citation.quote for citation in outcome.answer.citations] == ["Skarholm lighthouse was built in 1887."]
 
 
 async def test_of_what_nothing_is_found_for_too_little_is_known():
-    told, checked = await check("Kangaroos sleep standing.")
+    outcome, checked = await check("Kangaroos sleep standing.")
 
     assert (checked.verdict, checked.reasoning) == (Verdict.NOT_ENOUGH_INFO, "no passage was found to check it against")
-    assert (told.answer.status, told.answer.citations) == (Status.ABSTAINED, ())
+    assert (outcome.answer.status, outcome.answer.citations) == (Status.ABSTAINED, ())
 
 
 async def test_a_claim_is_put_to_the_model_with_the_numbered_sentences_of_what_was_found():
     reply = "Reasoning: It says oak.\nSentences: 3\nVerdict: REFUTES"
     llm = ScriptedLLM({"verify": reply})
-    told, checked = await check("Skarholm lighthouse has a pier of stone.", check_claim_by_model, llm)
+    outcome, checked = await check("Skarholm lighthouse has a pier of stone.", check_claim_by_model, llm)
 
     assert (checked.verdict, checked.reasoning) == (Verdict.REFUTES, "It says oak.")
-    assert [citation.quote for citation in told.answer.citations] == ["The pier of Skarholm is made of oak."]
+    assert [citation.quote for citation in outcome.answer.citations] == ["The pier of Skarholm is made of oak."]
     assert "Claim: Skarholm lighthouse has a pier of stone." in llm.asked("verify")
 
 
@@ -187,12 +187,12 @@ async def test_a_model_cannot_make_true_what_no_passage_mentions():
 async def test_a_model_that_names_the_wrong_sentence_makes_nothing_false():
     """The rules look at all that was found."""
     reply = "Reasoning: Sure.\nSentences: 3\nVerdict: SUPPORTS"
-    told, checked = await check(
+    outcome, checked = await check(
         "Skarholm lighthouse was built in 1887.", check_claim_by_model, ScriptedLLM({"verify": reply})
     )
 
     assert checked.verdict is Verdict.SUPPORTS
-    assert "1887" in told.answer.citations[0].quote
+    assert "1887" in outcome.answer.citations[0].quote
 
 
 async def test_an_outage_is_no_verdict():

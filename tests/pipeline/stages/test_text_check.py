@@ -9,20 +9,20 @@ from pipeline.stages.claim_check import extract_statements
 from pipeline.types import ClaimChecked, Status
 from storage.types import Verdict
 from tests.pipeline.scripted import ScriptedLLM
-from tests.pipeline.world import Shelf, Stage, Told, hit, question, reads_alike
+from tests.pipeline.world import Outcome, Shelf, Stage, hit, question, reads_alike
 
 LIGHT = hit("Skarholm lighthouse was built in 1887. A keeper lives beside it.", key="light.md", title="Skarholm light")
 PIER = hit("The pier of Skarholm is made of oak.", key="pier.md", title="Pier")
 BOTH = "Skarholm lighthouse was built in 1887. The pier of Skarholm is made of oak."
 
 
-async def checked(text, system=claim_check.check_text_by_rules, llm=None, shelf=None, limits=None) -> Told:
+async def checked(text, system=claim_check.check_text_by_rules, llm=None, shelf=None, limits=None) -> Outcome:
     stage = Stage(shelf or Shelf([LIGHT, PIER]), question(text), limits or Limits(), llm, reads_alike)
-    return stage.told(await system(question(text), stage.kit))
+    return stage.finish(await system(question(text), stage.kit))
 
 
-def claims(told):
-    return [event.checked for event in told.events if isinstance(event, ClaimChecked)]
+def claims(outcome):
+    return [event.checked for event in outcome.events if isinstance(event, ClaimChecked)]
 
 
 @pytest.mark.parametrize(
@@ -50,16 +50,16 @@ def test_a_text_that_states_nothing_is_refused(text):
 
 
 async def test_each_statement_has_its_verdict_and_its_evidence_in_order():
-    told = await checked(
+    outcome = await checked(
         "Skarholm lighthouse was built in 1887. Kangaroos sleep standing. The pier of Skarholm is made of oak."
     )
 
-    found = [(claim.claim.text, claim.claim.origin, claim.verdict) for claim in claims(told)]
+    found = [(claim.claim.text, claim.claim.origin, claim.verdict) for claim in claims(outcome)]
     assert [origin for _, origin, _ in found] == ["user"] * 3
     assert [verdict for *_, verdict in found] == [Verdict.SUPPORTS, Verdict.NOT_ENOUGH_INFO, Verdict.SUPPORTS]
-    assert claims(told)[2].evidence == (PIER.passage.id,)
-    assert told.answer.status is Status.ANSWERED
-    assert {citation.quote for citation in told.answer.citations} >= {"The pier of Skarholm is made of oak."}
+    assert claims(outcome)[2].evidence == (PIER.passage.id,)
+    assert outcome.answer.status is Status.ANSWERED
+    assert {citation.quote for citation in outcome.answer.citations} >= {"The pier of Skarholm is made of oak."}
 
 
 async def test_no_more_are_checked_than_the_limit_says():
@@ -71,16 +71,16 @@ async def test_no_more_are_checked_than_the_limit_says():
 @pytest.mark.parametrize("claim", ["Skarholm lighthouse was built in 1887.", "Kangaroos sleep standing."])
 async def test_one_statement_is_checked_exactly_as_by_itself(claim):
     """Events, verdict, evidence and answer."""
-    alone, told = await checked(claim, claim_check.check_claim_by_rules), await checked(claim)
+    alone, outcome = await checked(claim, claim_check.check_claim_by_rules), await checked(claim)
 
-    assert (told.answer, told.events) == (alone.answer, alone.events)
+    assert (outcome.answer, outcome.events) == (alone.answer, alone.events)
 
 
 async def test_a_model_is_asked_about_each_statement_by_itself():
     llm = ScriptedLLM({"verify": "Reasoning: It says so.\nSentences: 1\nVerdict: REFUTES"})
-    told = await checked(BOTH, claim_check.check_text_by_model, llm)
+    outcome = await checked(BOTH, claim_check.check_text_by_model, llm)
 
-    assert [claim.verdict for claim in claims(told)] == [Verdict.REFUTES] * 2
+    assert [claim.verdict for claim in claims(outcome)] == [Verdict.REFUTES] * 2
 
 
 async def test_an_outage_is_no_verdict():

@@ -21,7 +21,7 @@ async def test_servers_that_keep_a_schema_are_asked_in_json() -> None:
     verdict = {"reasoning": "Sentence 1 says so.", "sentences": [1], "verdict": "SUPPORTS"}
     good = {"remark": "Good.", "score": 100}
     feedback = dict.fromkeys(("relevant", "natural", "non_repetitive", "temporally_correct"), good)
-    told, llm = await run(
+    outcome, llm = await run(
         QUESTION,
         {
             "query": json.dumps({"search": True, "query": "Skarholm lighthouse built", "time": "none"}),
@@ -34,17 +34,17 @@ async def test_servers_that_keep_a_schema_are_asked_in_json() -> None:
         schemas=True,
     )
 
-    assert len(answered(told)) == 2
+    assert len(answered(outcome)) == 2
     assert {call.stage for call in llm.calls if call.schema} == {"query", "summarise", "split", "verify", "refine"}
 
 
 async def test_refined_draft_replaces_the_draft() -> None:
     """Feedback that finds fault leads to another wording over the same notes."""
-    told, llm = await run(
+    outcome, llm = await run(
         QUESTION, {**BUILT, "refine": [POOR, "In 1887 Skarholm lighthouse was built [1]."], "verify": SUPPORTS}
     )
 
-    assert answered(told) == ["In 1887 Skarholm lighthouse was built."]
+    assert answered(outcome) == ["In 1887 Skarholm lighthouse was built."]
     assert "Skarholm lighthouse was built in 1887 [1]." in turn_of(llm.of("refine")[0])
     assert "- Relevant: Could be better. 40/100" in turn_of(llm.of("refine")[1])
 
@@ -62,15 +62,15 @@ async def test_refined_draft_replaces_the_draft() -> None:
     ],
 )
 async def test_a_refinement_that_fails_leaves_the_draft(refined: list) -> None:
-    told, _ = await run(QUESTION, {**BUILT, "refine": refined})
+    outcome, _ = await run(QUESTION, {**BUILT, "refine": refined})
 
-    assert answered(told) == ["Skarholm lighthouse was built in 1887."]
+    assert answered(outcome) == ["Skarholm lighthouse was built in 1887."]
 
 
 async def test_the_two_ways_run_beside_each_other() -> None:
-    told, _ = await run(QUESTION, {**BUILT, "split": "- A keeper lives beside Skarholm lighthouse. | none"})
+    outcome, _ = await run(QUESTION, {**BUILT, "split": "- A keeper lives beside Skarholm lighthouse. | none"})
 
-    usage = told.recorder.usage
+    usage = outcome.recorder.usage
     assert usage.llm_rounds == 5
     assert usage.llm_calls == 9
     assert (usage.prompt_tokens, usage.completion_tokens) == (900, 90)

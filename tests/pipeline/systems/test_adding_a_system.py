@@ -53,10 +53,10 @@ async def test_a_system_is_one_file(text: str) -> None:
 @pytest.mark.usefixtures("in_the_folder")
 async def test_a_system_without_a_check_of_its_own_checks_by_rules() -> None:
     for check in (find_check(find_system(NAME)), find_text_check(find_system(NAME))):
-        told = await run(check, question("The office opens at nine."), contract.SHELF)
+        outcome = await run(check, question("The office opens at nine."), contract.SHELF)
 
-        assert told.answer.status is Status.ANSWERED
-        assert told.recorder.claims[0].verdict is Verdict.SUPPORTS
+        assert outcome.answer.status is Status.ANSWERED
+        assert outcome.recorder.claims[0].verdict is Verdict.SUPPORTS
 
 
 @pytest.mark.parametrize("name", SYSTEMS)

@@ -13,7 +13,7 @@ from pipeline.systems import augmenter
 from pipeline.types import Conversation, Status, Support
 from storage.types import Evidence, Hit, SearchQuery
 from tests.pipeline.scripted import Line, Script, ScriptedLLM
-from tests.pipeline.world import Shelf, Stage, Told, answered, hit, question, reads_alike
+from tests.pipeline.world import Outcome, Shelf, Stage, answered, hit, question, reads_alike
 
 SHELF = Shelf([
     hit("In 2013 Skarholm IF signed the keeper Jon Vik, who had played for Lysvik BK.", key="2013.md",
@@ -55,18 +55,18 @@ def writing(*drafts: str) -> list[Line]:
 
 async def run(
     script: Script, talk: Conversation | str = ASKED, *, supports: Supports = reads_alike, **limits
-) -> tuple[Told, ScriptedLLM]:
+) -> tuple[Outcome, ScriptedLLM]:
     llm = ScriptedLLM({"query": LOOK_UP, "verify": verify, **script})
     asked = question(talk) if isinstance(talk, str) else talk
     stage = Stage(SHELF, asked, Limits(**{"policy": "always", **limits}), llm, supports)
-    return stage.told(await augmenter.answer(asked, stage.kit)), llm
+    return stage.finish(await augmenter.answer(asked, stage.kit)), llm
 
 
 async def test_the_worked_example() -> None:
-    told, llm = await run({"draft": writing(WRONG, RIGHT)})
+    outcome, llm = await run({"draft": writing(WRONG, RIGHT)})
 
     # evidence: the question, the query, and names that stand in question and evidence
-    queries = [step.facts["query"] for step in told.recorder.steps if step.stage == "search"]
+    queries = [step.facts["query"] for step in outcome.recorder.steps if step.stage == "search"]
     assert queries == [ASKED, "Skarholm IF keeper signed 2013", "Skarholm IF", "Jon Vik", "Lysvik BK"]
     first, second = (call.messages[-1].text for call in llm.of("draft"))
     assert "In 2013 Skarholm IF signed the keeper Jon Vik" in first
@@ -75,11 +75,11 @@ async def test_the_worked_example() -> None:
     assert "What is to be mended: The notes that it cites do not say this: “Skarholm IF signed" in second
     assert "2 world cups" not in first
     assert re.findall(r"^\[\d+\] .*", first, re.MULTILINE) == re.findall(r"^\[\d+\] .*", second, re.MULTILINE)
-    assert answered(told) == [
+    assert answered(outcome) == [
         "In 2013 Skarholm IF signed the keeper Jon Vik.",
         "Seven national cups went to Lysvik BK.",
     ]
-    assert {citation.title for citation in told.answer.citations} == {"Skarholm IF in 2013", "Lysvik BK"}
+    assert {citation.title for citation in outcome.answer.citations} == {"Skarholm IF in 2013", "Lysvik BK"}
 
 
 @pytest.mark.parametrize("rounds", [1, 3])
@@ -87,25 +87,25 @@ async def test_the_worked_example() -> None:
 @pytest.mark.parametrize("draft", [WRONG, "Bananas, who are yellow, grow in Spain [1]."])
 async def test_a_loop_that_never_passes_ends_at_its_bound_and_abstains(draft: str, utility: str, rounds: int) -> None:
     other = [draft, draft.replace("2 world", "3 world").replace("Spain", "Bergen"), draft.replace("who", "and")]
-    told, llm = await run({"draft": writing(*other), "refine": GOOD}, rounds=rounds, utility=utility)
+    outcome, llm = await run({"draft": writing(*other), "refine": GOOD}, rounds=rounds, utility=utility)
 
-    assert (told.answer.status, told.answer.sentences) == (Status.ABSTAINED, ())
+    assert (outcome.answer.status, outcome.answer.sentences) == (Status.ABSTAINED, ())
     assert len(llm.of("draft")) == min(rounds, len(set(other)))
 
 
 async def test_a_model_that_repeats_itself_is_not_asked_the_same_again() -> None:
     """The third prompt would be the second, byte for byte but for its fence."""
-    told, llm = await run({"draft": writing(WRONG)}, rounds=9)
-    assert (told.answer.status, len(llm.of("draft"))) == (Status.ABSTAINED, 2)
+    outcome, llm = await run({"draft": writing(WRONG)}, rounds=9)
+    assert (outcome.answer.status, len(llm.of("draft"))) == (Status.ABSTAINED, 2)
 
 
 async def test_best_candidate_is_sent_after_the_last_round() -> None:
     half = f"{WRONG} Seven national cups went to Lysvik BK [@]."
-    told, llm = await run({"draft": writing(WRONG, half, WRONG.replace("2", "3"))})
+    outcome, llm = await run({"draft": writing(WRONG, half, WRONG.replace("2", "3"))})
 
     assert len(llm.of("draft")) == 3
-    assert "Seven national cups went to Lysvik BK." in answered(told)
-    assert not any("world cups" in text for text in answered(told))
+    assert "Seven national cups went to Lysvik BK." in answered(outcome)
+    assert not any("world cups" in text for text in answered(outcome))
 
 
 async def test_quotable_candidate_needs_no_other_round() -> None:
@@ -115,9 +115,11 @@ async def test_quotable_candidate_needs_no_other_round() -> None:
         support = await reads_alike(sentence, evidence, asked=asked)
         return support if support.verbatim else replace(support, appealable=True, better_quoted=True)
 
-    told, llm = await run({"draft": writing("Seven national cups once went to Lysvik BK [@].")}, supports=better_quoted)
+    outcome, llm = await run(
+        {"draft": writing("Seven national cups once went to Lysvik BK [@].")}, supports=better_quoted
+    )
 
-    assert (answered(told), len(llm.of("draft"))) == (["Seven national cups went to Lysvik BK."], 1)
+    assert (answered(outcome), len(llm.of("draft"))) == (["Seven national cups went to Lysvik BK."], 1)
 
 
 @pytest.mark.parametrize(
@@ -131,11 +133,11 @@ async def test_quotable_candidate_needs_no_other_round() -> None:
 )
 async def test_each_policy_makes_its_calls(policy: str, need: str, stages: list[str]) -> None:
     query = need if policy == "self-ask" else LOOK_UP
-    told, llm = await run({"query": query, "draft": writing("In 2013 Skarholm IF signed the keeper Jon Vik [1].")},
+    outcome, llm = await run({"query": query, "draft": writing("In 2013 Skarholm IF signed the keeper Jon Vik [1].")},
                           policy=policy)  # fmt: skip
 
     assert [call.stage for call in llm.calls if call.stage != "verify"] == stages
-    looked_up = sum(step.stage == "search" for step in told.recorder.steps) > 1
+    looked_up = sum(step.stage == "search" for step in outcome.recorder.steps) > 1
     assert looked_up == (policy == "always" or "yes" in need)
     assert ("whether the notes are enough" in "".join(m.text for call in llm.of("query") for m in call.messages[:1])
             ) == (policy == "self-ask")  # fmt: skip
@@ -144,28 +146,28 @@ async def test_each_policy_makes_its_calls(policy: str, need: str, stages: list[
 @pytest.mark.parametrize("policy", ["never", "self-ask"])
 async def test_notes_that_do_not_help_are_replaced_by_others_once(policy: str) -> None:
     """A model that finds that none helps is not asked the same again; only `never` leaves it at that."""
-    told, llm = await run({"query": [ENOUGH, LOOK_UP] if policy == "self-ask" else LOOK_UP,
+    outcome, llm = await run({"query": [ENOUGH, LOOK_UP] if policy == "self-ask" else LOOK_UP,
                            "draft": writing("NOTHING", RIGHT)}, policy=policy)  # fmt: skip
-    consolidated = len({step.facts["query"] for step in told.recorder.steps if step.stage == "search"}) > 1
+    consolidated = len({step.facts["query"] for step in outcome.recorder.steps if step.stage == "search"}) > 1
 
     assert consolidated == (policy != "never")
-    assert told.answer.status is (Status.ABSTAINED if policy == "never" else Status.ANSWERED)
+    assert outcome.answer.status is (Status.ABSTAINED if policy == "never" else Status.ANSWERED)
     assert len(llm.of("draft")) == (1 if policy == "never" else 2)
 
 
 async def test_criticism_says_in_words_what_is_to_be_mended() -> None:
-    told, llm = await run({"draft": writing(WRONG, RIGHT), "refine": [POOR, GOOD]}, utility="criticism")
+    outcome, llm = await run({"draft": writing(WRONG, RIGHT), "refine": [POOR, GOOD]}, utility="criticism")
 
     assert "What is to be mended: Note 1 has no world cups. Write" in llm.of("draft")[1].messages[-1].text
-    assert (len(llm.of("refine")), told.gate.withheld) == (2, ())
-    assert len(answered(told)) == 2
+    assert (len(llm.of("refine")), outcome.gate.withheld) == (2, ())
+    assert len(answered(outcome)) == 2
 
 
 @pytest.mark.parametrize("fault", [ModelUnavailable("away"), BudgetExceeded("used up")])
 async def test_a_model_that_fails_in_the_midst_leaves_the_best_so_far(fault: PipelineError) -> None:
     half = f"{WRONG} Seven national cups went to Lysvik BK [@]."
-    told, _ = await run({"draft": [*writing(half), fault]})
-    assert "Seven national cups went to Lysvik BK." in answered(told)
+    outcome, _ = await run({"draft": [*writing(half), fault]})
+    assert "Seven national cups went to Lysvik BK." in answered(outcome)
 
     for script in ({"draft": fault}, {"query": fault}, {"draft": [*writing(WRONG), fault]}):
         with pytest.raises(type(fault)):
@@ -190,5 +192,5 @@ async def test_search_outage_is_raised() -> None:
 
 
 async def test_no_draft_without_a_wanted_fact() -> None:
-    told, llm = await run({"query": "Search: no"}, "That is a nice keeper of Skarholm IF")
-    assert (told.answer.status, llm.of("draft")) == (Status.CHATTED, [])
+    outcome, llm = await run({"query": "Search: no"}, "That is a nice keeper of Skarholm IF")
+    assert (outcome.answer.status, llm.of("draft")) == (Status.CHATTED, [])

@@ -26,38 +26,38 @@ SHELF = Shelf([LEAVE, PARENTS, OFFICE, BERGEN])
 
 async def test_a_question_is_answered_with_a_quoted_sentence() -> None:
     """The sentence that answers comes first, with its footnote."""
-    told = await run(answer, question("How many days of leave has everyone?"), SHELF)
+    outcome = await run(answer, question("How many days of leave has everyone?"), SHELF)
 
-    assert answered(told)[0] == "Everyone has 25 days of leave."
-    assert told.answer.citations[0].title == "Leave"
+    assert answered(outcome)[0] == "Everyone has 25 days of leave."
+    assert outcome.answer.citations[0].title == "Leave"
 
 
 async def test_unanswerable_question_is_abstained() -> None:
-    told = await run(answer, question("Who painted the Mona Lisa in the office?"), SHELF)
+    outcome = await run(answer, question("Who painted the Mona Lisa in the office?"), SHELF)
 
-    assert told.answer.status is Status.ABSTAINED
-    assert {one.document.title for one in told.answer.nearest} == {"Office in Ghent", "Office in Bergen"}
+    assert outcome.answer.status is Status.ABSTAINED
+    assert {one.document.title for one in outcome.answer.nearest} == {"Office in Ghent", "Office in Bergen"}
 
 
 async def test_no_hits_lead_to_abstention() -> None:
-    told = await run(answer, question("How many days of leave has everyone?"), Shelf([]))
+    outcome = await run(answer, question("How many days of leave has everyone?"), Shelf([]))
 
-    assert (told.answer.status, told.answer.nearest) == (Status.ABSTAINED, ())
+    assert (outcome.answer.status, outcome.answer.nearest) == (Status.ABSTAINED, ())
 
 
 @pytest.mark.parametrize("text", ["hello", "Thanks a lot!", "你好", "bye"])
 async def test_small_talk_is_answered_without_a_search(text: str) -> None:
-    told = await run(answer, question(text), SHELF)
+    outcome = await run(answer, question(text), SHELF)
 
-    assert told.answer.status is Status.CHATTED
-    assert told.recorder.steps == ()
+    assert outcome.answer.status is Status.CHATTED
+    assert outcome.recorder.steps == ()
 
 
 async def test_a_greeting_before_a_question_is_no_small_talk() -> None:
     """The question is answered."""
-    told = await run(answer, question("Hi, how many days of leave has everyone?"), SHELF)
+    outcome = await run(answer, question("Hi, how many days of leave has everyone?"), SHELF)
 
-    assert answered(told)[0] == "Everyone has 25 days of leave."
+    assert answered(outcome)[0] == "Everyone has 25 days of leave."
 
 
 @pytest.mark.parametrize("text", ["", "  \n", "🙂🙃", "?!", "—"])
@@ -91,18 +91,18 @@ async def test_follow_up_is_searched_with_its_context() -> None:
     shelf = Shelf([LEAVE, PARENTS, OFFICE])
     first = Turn("user", "How long is parental leave?")
 
-    told = await run(answer, question("What about part-timers?", first), shelf)
+    outcome = await run(answer, question("What about part-timers?", first), shelf)
 
     assert shelf.queries == ["What about part-timers? long parental leave"]
-    assert "Part-timers get parental leave, too." in answered(told)
+    assert "Part-timers get parental leave, too." in answered(outcome)
 
 
 async def test_a_pronoun_may_mean_the_page_that_was_cited() -> None:
     earlier = (Turn("user", "Where do you sit?"), Turn("bot", "In Ghent.", titles=("Office in Ghent",)))
 
-    told = await run(answer, question("And when did it open?", *earlier), SHELF)
+    outcome = await run(answer, question("And when did it open?", *earlier), SHELF)
 
-    assert answered(told)[0] == "The office in Ghent opened in May 2019."
+    assert answered(outcome)[0] == "The office in Ghent opened in May 2019."
 
 
 async def test_sources_that_disagree_are_both_shown() -> None:
@@ -110,9 +110,9 @@ async def test_sources_that_disagree_are_both_shown() -> None:
     old = hit("The meal allowance is 38 euros.", key="o", title="Rules 2024", date=datetime(2024, 2, 1, tzinfo=UTC))
     new = hit("The meal allowance is 45 euros.", key="n", title="Rules 2026", date=datetime(2026, 2, 1, tzinfo=UTC))
 
-    told = await run(answer, question("How many euros is the meal allowance?"), Shelf([old, new, LEAVE]))
+    outcome = await run(answer, question("How many euros is the meal allowance?"), Shelf([old, new, LEAVE]))
 
-    assert [(sentence.text, sentence.note) for sentence in told.answer.sentences] == [
+    assert [(sentence.text, sentence.note) for sentence in outcome.answer.sentences] == [
         ("The meal allowance is 45 euros.", "Rules 2026, 2026-02-01"),
         ("The meal allowance is 38 euros.", "Rules 2024, 2024-02-01"),
     ]
@@ -152,26 +152,26 @@ async def test_a_language_that_no_page_is_in_is_a_mistake() -> None:
     """A short question is easily taken for another language; its words are read as those of the pages."""
     asked = Conversation((Turn("user", "How many days of leave has everyone?", language="fr"),))
 
-    told = await run(answer, asked, SHELF)
+    outcome = await run(answer, asked, SHELF)
 
-    assert answered(told)[0] == "Everyone has 25 days of leave."
+    assert answered(outcome)[0] == "Everyone has 25 days of leave."
 
 
 async def test_at_most_as_many_sentences_as_the_limits_allow() -> None:
     page = hit(" ".join(f"Rule {number} of leave is to ask early about leave." for number in range(9)), title="Leave")
 
-    told = await run(answer, question("What are the rules of leave?"), Shelf([page]), Limits(sentences=2))
+    outcome = await run(answer, question("What are the rules of leave?"), Shelf([page]), Limits(sentences=2))
 
-    assert len(answered(told)) <= 2
+    assert len(answered(outcome)) <= 2
 
 
 async def test_only_so_many_passages_are_quoted_from() -> None:
     hits = [hit(f"Leave rule {number} is fine.", key=f"{number}.md") for number in range(40)]
 
-    told = await run(answer, question("What is leave rule 7?"), Shelf(hits), Limits(passages=4))
+    outcome = await run(answer, question("What is leave rule 7?"), Shelf(hits), Limits(passages=4))
 
-    assert told.recorder.steps[0].facts["k"] == 20
-    assert len(told.recorder.found) == 20
+    assert outcome.recorder.steps[0].facts["k"] == 20
+    assert len(outcome.recorder.found) == 20
 
 
 async def test_words_of_another_language_that_look_alike_answer_nothing() -> None:
@@ -181,10 +181,10 @@ async def test_words_of_another_language_that_look_alike_answer_nothing() -> Non
     german = replace(german, document=replace(german.document, language="de"))
     asked = Conversation((Turn("user", "Wie viele Tage Urlaub haben wir?", language="de"),))
 
-    told = await run(answer, asked, Shelf([english, german]))
+    outcome = await run(answer, asked, Shelf([english, german]))
 
-    assert [step.stage for step in told.recorder.steps] == ["search"]
-    assert "ladder" not in " ".join(sentence.text for sentence in told.answer.sentences)
+    assert [step.stage for step in outcome.recorder.steps] == ["search"]
+    assert "ladder" not in " ".join(sentence.text for sentence in outcome.answer.sentences)
 
 
 MEALS = hit("The meal allowance on business trips is 45 euros a day.", key="t.md", title="Travel", section="Meals")
@@ -200,11 +200,7 @@ DOGS = hit("Dogs are welcome in Bergen.", key="dogs.md", title="Dogs")
 
 @pytest.mark.parametrize(
     ("texts", "expected"),
-    [
-        (["And hotels?"], HOTELS),
-        (["And hotels?", "In Bergen?"], HOTELS),
-        (["What about dogs?"], DOGS),
-    ],
+    [(["And hotels?"], HOTELS), (["And hotels?", "In Bergen?"], HOTELS), (["What about dogs?"], DOGS)],
 )
 async def test_a_follow_up_with_a_word_of_its_own_leaves_the_old_topic(texts: list[str], expected: Hit) -> None:
     earlier = [Turn("user", text) for text in ["What is the meal allowance on business trips?", *texts[:-1]]]
@@ -274,6 +270,6 @@ STEPS = "1. Charge the laptop.\n2. Sign in to the laptop.\n3. Read a page.\n4. R
 async def test_how_to_question_gets_every_step() -> None:
     page = hit(STEPS, title="Laptops", section="How to set up a laptop")
 
-    told = await run(answer, question("How do I set up a laptop?"), Shelf([page, LEAVE]))
+    outcome = await run(answer, question("How do I set up a laptop?"), Shelf([page, LEAVE]))
 
-    assert answered(told) == [STEPS]
+    assert answered(outcome) == [STEPS]

@@ -10,7 +10,7 @@ from pipeline.llm.model import ModelCall
 from pipeline.systems.in_context import answer
 from pipeline.types import DemoClaim, DemoNote, Demonstration, Status, Turn
 from tests.pipeline.scripted import ScriptedLLM
-from tests.pipeline.world import Shelf, Told, answered, hit, question, reads_alike, run
+from tests.pipeline.world import Outcome, Shelf, answered, hit, question, reads_alike, run
 
 SHELF = Shelf([
     hit("Milo Karst plays for Ostrava. Milo Karst is a midfielder.", key="karst", title="Milo Karst"),
@@ -37,7 +37,7 @@ STRANGER = made("stranger", "How deep is the dock?", "The dock is 6 metres deep.
 POOL = (STRANGER, TWIN, RECORD, STRIKER)
 
 
-async def ask(llm: ScriptedLLM, **more: object) -> Told:
+async def ask(llm: ScriptedLLM, **more: object) -> Outcome:
     return await run(answer, TALK, SHELF, llm=llm, supports=reads_alike, **{"pool": POOL, **more})
 
 
@@ -50,9 +50,9 @@ def shown(call: ModelCall) -> list[str]:
 async def test_a_player_is_described_by_the_knowledge_after_examples_of_the_kind() -> None:
     """The figure's way: dialogue and knowledge, ranked examples, diverse ones, the prompt, the answer."""
     llm = ScriptedLLM(SCRIPT)
-    told = await ask(llm, limits=Limits(examples=2))
+    outcome = await ask(llm, limits=Limits(examples=2))
 
-    assert answered(told) == ["Milo Karst is a midfielder and plays for Ostrava."]
+    assert answered(outcome) == ["Milo Karst is a midfielder and plays for Ostrava."]
     query, draft, judged = (llm.of(stage)[0] for stage in ("query", "draft", "verify"))
     assert len(shown(query)) == len(shown(draft)) == 2
     assert shown(draft) == shown(judged)  # the gate's question has those of the draft
@@ -62,7 +62,7 @@ async def test_a_player_is_described_by_the_knowledge_after_examples_of_the_kind
     assert reply.text == next(one.answer for one in POOL if one.id == shown(draft)[-1])
     assert "[1] Milo Karst plays for Ostrava. (from: Milo Karst)" in turn.text
     assert "User: I like football.\nChatbot: Which club do you follow?\nUser: Do you know Milo Karst?" in turn.text
-    steps = [step.facts for step in told.recorder.steps if "demos" in step.facts]
+    steps = [step.facts for step in outcome.recorder.steps if "demos" in step.facts]
     assert [step["demos"] for step in steps] == [shown(query), shown(draft), shown(judged)]
 
 
@@ -89,11 +89,11 @@ async def test_diversity_takes_the_place_of_a_twin() -> None:
 
 async def test_knowledge_is_shown_as_triples_where_settings_say_so() -> None:
     llm = ScriptedLLM(SCRIPT)
-    told = await ask(llm, limits=Limits(examples=1, example_notes="triples"), pool=(RECORD,))
+    outcome = await ask(llm, limits=Limits(examples=1, example_notes="triples"), pool=(RECORD,))
     *_, example, _, turn = llm.of("draft")[0].messages
     assert "(Ostrava, has, eleven players)" in example.text
     assert "(Milo Karst, is, a midfielder)" in turn.text
-    assert answered(told) == ["Milo Karst is a midfielder and plays for Ostrava."]
+    assert answered(outcome) == ["Milo Karst is a midfielder and plays for Ostrava."]
 
 
 async def test_nearest_passages_are_knowledge_next_to_query_hits() -> None:
@@ -113,9 +113,9 @@ async def test_without_examples_it_answers_all_the_same(limits: Limits) -> None:
 async def test_example_text_is_never_said() -> None:
     """A model that copies an example instead of reading the notes: its words have no evidence in this turn."""
     llm = ScriptedLLM({**SCRIPT, "draft": "The dock is 6 metres deep [1].", "verify": "1. SUPPORTS [1]"})
-    told = await ask(llm, pool=(replace(STRANGER, pinned=True),))
-    assert not any("dock" in sentence.text for sentence in told.answer.sentences)
-    assert {citation.document for citation in told.answer.citations} <= {"karst", "ostrava"}
+    outcome = await ask(llm, pool=(replace(STRANGER, pinned=True),))
+    assert not any("dock" in sentence.text for sentence in outcome.answer.sentences)
+    assert {citation.document for citation in outcome.answer.citations} <= {"karst", "ostrava"}
 
 
 async def test_no_fact_or_no_hits_is_not_answered() -> None:

@@ -72,26 +72,26 @@ def _words(text: str) -> set[str]:
 )  # fmt: skip
 async def test_note_replaces_a_sentence_the_model_rejects(run: Run, first: str, second: str, said: list[str]) -> None:
     draft = f"{first} [2]. {second} [{2 if 'ferry' in second else 1}]."
-    told, _ = await run(
+    outcome, _ = await run(
         "What does the ferry cost and who designed the lighthouse?",
         {**ABOUT_BOTH, "draft": draft, "verify": refusing("only", "Only")},
         Limits(looked_up=6, refine=False),
     )
 
-    assert answered(told) == said
-    assert told.answer.withheld == len([one for one in (first, second) if "nly" in one])
+    assert answered(outcome) == said
+    assert outcome.answer.withheld == len([one for one in (first, second) if "nly" in one])
 
 
 async def test_asker_statements_may_be_repeated(run: Run) -> None:
     said = "For 20 crowns you get the ferry to Skarholm, as it costs 15 crowns."
     limits = Limits(looked_up=6, refine=False, query="always")
     script = {**ABOUT_BOTH, "draft": f"{said[:-1]} [2].", "verify": refusing()}
-    told, llm = await run("Are 20 crowns enough for the ferry to Skarholm?", script, limits)
+    outcome, llm = await run("Are 20 crowns enough for the ferry to Skarholm?", script, limits)
 
-    assert answered(told) == [said]
+    assert answered(outcome) == [said]
     assert "User: Are 20 crowns enough" in turn_of(llm.of("verify")[-1])
-    told, _ = await run("Are my crowns enough for the ferry to Skarholm?", script, limits)
-    assert answered(told) == [NOTES[0]]
+    outcome, _ = await run("Are my crowns enough for the ferry to Skarholm?", script, limits)
+    assert answered(outcome) == [NOTES[0]]
 
 
 async def test_a_sentence_is_judged_while_the_next_is_written(system: System) -> None:
@@ -111,13 +111,13 @@ async def test_a_sentence_with_a_pronoun_is_judged_beside_the_one_before_it(run:
         QUESTION, {**ABOUT_BOTH, "draft": draft, "verify": refusing()}, Limits(looked_up=6, refine=False)
     )
 
-    told = "\n".join(map(turn_of, llm.of("verify")))
-    assert re.search(r"mean: Oda Hagen drew the lighthouse of Skarholm\.\nClaim \d: She designed", told)
-    assert told.count("Before claim") == 1
+    outcome = "\n".join(map(turn_of, llm.of("verify")))
+    assert re.search(r"mean: Oda Hagen drew the lighthouse of Skarholm\.\nClaim \d: She designed", outcome)
+    assert outcome.count("Before claim") == 1
 
 
 async def test_doubtful_sentence_is_quoted_if_the_judge_fails(run: Run) -> None:
-    told, _ = await run(
+    outcome, _ = await run(
         QUESTION,
         {
             **BUILT,
@@ -127,24 +127,24 @@ async def test_doubtful_sentence_is_quoted_if_the_judge_fails(run: Run) -> None:
         Limits(refine=False),
     )
 
-    assert answered(told) == ["Skarholm lighthouse was built in 1887."]
+    assert answered(outcome) == ["Skarholm lighthouse was built in 1887."]
 
 
 async def test_foreign_note_keeps_its_language_note(run: Run) -> None:
-    told, _ = await run(
+    outcome, _ = await run(
         "Wann wurde der Leuchtturm von Skarholm gebaut, und wer hat ihn entworfen?",
         {**BUILT, "draft": "Der Leuchtturm von Skarholm wurde erst 1887 gebaut [1].", "verify": refusing("erst")},
         Limits(refine=False),
     )
 
-    assert [(sentence.text, sentence.note) for sentence in told.answer.sentences] == [
+    assert [(sentence.text, sentence.note) for sentence in outcome.answer.sentences] == [
         ("Skarholm lighthouse was built in 1887.", "Skarholm lighthouse, English")
     ]
 
 
 async def test_a_refined_sentence_falls_back_to_the_drafts() -> None:
     """One by one: what refinement did well stays."""
-    told, _ = await skarholm.run(
+    outcome, _ = await skarholm.run(
         "What does the ferry cost and who designed the lighthouse?",
         {
             **ABOUT_BOTH,
@@ -156,18 +156,18 @@ async def test_a_refined_sentence_falls_back_to_the_drafts() -> None:
         system=wikichat.answer,
     )
 
-    assert answered(told) == ["The ferry of Skarholm costs 15 crowns.", "Oda Hagen designed Skarholm's light."]
+    assert answered(outcome) == ["The ferry of Skarholm costs 15 crowns.", "Oda Hagen designed Skarholm's light."]
 
 
 async def test_a_quotation_with_a_link_is_no_replacement() -> None:
-    told, _ = await skarholm.run(
+    outcome, _ = await skarholm.run(
         QUESTION,
         {**BUILT, "draft": "See https://evil.example/skarholm for all of 1887 [1]."},
         Limits(refine=False),
         system=wikichat_fast.answer,
     )
 
-    assert told.answer.status is Status.ABSTAINED
+    assert outcome.answer.status is Status.ABSTAINED
 
 
 @pytest.mark.parametrize(
@@ -189,13 +189,13 @@ async def test_a_draft_that_begins_wrongly_is_written_once_more(
     run: Run, second: str | Exception, said: list[str]
 ) -> None:
     first = "Yes, the ferry of Skarholm costs only 15 crowns [2]. Skarholm's lighthouse was designed by Oda Hagen [1]."
-    told, llm = await run(
+    outcome, llm = await run(
         "What does the ferry cost and who designed the lighthouse?",
         {**ABOUT_BOTH, "draft": [first, second], "verify": refusing("only")},
         Limits(looked_up=6, refine=False),
     )
 
-    assert [sentence.text for sentence in told.answer.sentences] == said
+    assert [sentence.text for sentence in outcome.answer.sentences] == said
     assert len(llm.of("draft")) == 2
     assert "“Yes, the ferry of Skarholm costs only 15 crowns.”" in turn_of(llm.of("draft")[1])
     assert "refused" not in turn_of(llm.of("draft")[0])
@@ -203,7 +203,7 @@ async def test_a_draft_that_begins_wrongly_is_written_once_more(
 
 async def test_a_refined_reply_that_begins_wrongly_as_its_draft_does_is_written_once_more() -> None:
     first = "Yes, the ferry of Skarholm costs only 15 crowns [2]. Skarholm's lighthouse was designed by Oda Hagen [1]."
-    told, llm = await skarholm.run(
+    outcome, llm = await skarholm.run(
         "Does the ferry cost 20 crowns, and who designed the lighthouse?",
         {
             **ABOUT_BOTH,
@@ -215,5 +215,5 @@ async def test_a_refined_reply_that_begins_wrongly_as_its_draft_does_is_written_
         system=wikichat.answer,
     )
 
-    assert [sentence.text for sentence in told.answer.sentences] == ["No, the ferry of Skarholm costs 15 crowns."]
+    assert [sentence.text for sentence in outcome.answer.sentences] == ["No, the ferry of Skarholm costs 15 crowns."]
     assert "“Yes, the ferry of Skarholm only costs 15 crowns.”" in turn_of(llm.of("draft")[1])

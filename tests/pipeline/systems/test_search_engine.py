@@ -14,7 +14,7 @@ from pipeline.systems.search_engine import answer
 from pipeline.types import Conversation, Status, Turn
 from storage.types import Hit, SearchQuery
 from tests.pipeline.scripted import Script, ScriptedLLM, quoting
-from tests.pipeline.world import Shelf, Told, answered, hit, question, reads_alike, run
+from tests.pipeline.world import Outcome, Shelf, answered, hit, question, reads_alike, run
 
 TALK = (
     Turn("user", "I have kept bees for two years now, on the roof of my house."),
@@ -59,38 +59,38 @@ def script(**changes: str | Exception) -> Script:
     return {"query": QUERY, "draft": REPLY, "verify": SUPPORTED} | changes
 
 
-async def asked(llm: ScriptedLLM, web: Shelf | None, shelf: Shelf = HANDBOOK, text: str = ASKED) -> Told:
+async def asked(llm: ScriptedLLM, web: Shelf | None, shelf: Shelf = HANDBOOK, text: str = ASKED) -> Outcome:
     return await run(answer, question(text, *TALK), shelf, llm=llm, supports=reads_alike, web=web)
 
 
 async def test_the_dialogue_makes_the_query_and_all_pages_are_in_one_prompt() -> None:
     """Each step of the paper: query, N = 5 pages of a black box, one reply over them all; then the gate."""
     llm, web, handbook = ScriptedLLM(script()), Web(PAGES), Shelf(HANDBOOK.hits)
-    told = await asked(llm, web, handbook)
+    outcome = await asked(llm, web, handbook)
 
     assert [call.stage for call in llm.calls[:2]] == ["query", "draft"]
     assert all(turn.text in llm.asked("query") for turn in TALK)
     assert (web.queries, web.counts) == (["Carniolan bees swarming"], (5,))
     assert handbook.queries == []  # nothing of the conversation is looked up elsewhere
     assert all(one.passage.text.split(".")[0] in llm.asked("draft") for one in PAGES)
-    assert "Carniolan honey bees tend to swarm when they are crowded." in answered(told)
-    assert {citation.corpus for citation in told.answer.citations} == {"web:searxng"}
+    assert "Carniolan honey bees tend to swarm when they are crowded." in answered(outcome)
+    assert {citation.corpus for citation in outcome.answer.citations} == {"web:searxng"}
 
 
 async def test_the_pages_are_kept_with_the_record() -> None:
-    told = await asked(ScriptedLLM(script()), Web(PAGES))
+    outcome = await asked(ScriptedLLM(script()), Web(PAGES))
 
-    (search,) = [step for step in told.recorder.steps if step.stage == "search"]
-    assert set(search.facts["kept"]) == set(told.recorder.found.values())
+    (search,) = [step for step in outcome.recorder.steps if step.stage == "search"]
+    assert set(search.facts["kept"]) == set(outcome.recorder.found.values())
     assert {hit[2] for hit in search.facts["hits"]} == {"web:searxng"}
 
 
 async def test_corpora_replace_the_engine_out_of_scope() -> None:
     shelf = Shelf([hit("Everyone has 25 days of leave.", key="leave.md", title="Leave")])
-    told = await asked(ScriptedLLM(quoting()), None, shelf, "How many days of leave does everyone have?")
+    outcome = await asked(ScriptedLLM(quoting()), None, shelf, "How many days of leave does everyone have?")
 
-    assert answered(told) == ["Everyone has 25 days of leave."]
-    assert not any("kept" in step.facts for step in told.recorder.steps)
+    assert answered(outcome) == ["Everyone has 25 days of leave."]
+    assert not any("kept" in step.facts for step in outcome.recorder.steps)
 
 
 @pytest.mark.parametrize(("pages", "shares"), [(5, {2, 3}), (4, {2}), (1, {1})])
@@ -106,9 +106,9 @@ async def test_two_queries_share_the_pages(pages: int, shares: set[int]) -> None
 async def test_no_search_says_nothing_from_the_model(text: str) -> None:
     """The paper's model answers from the dialogue then; ours has small talk."""
     llm, web = ScriptedLLM(script(query="Search: no")), Web(PAGES)
-    told = await asked(llm, web, text=text)
+    outcome = await asked(llm, web, text=text)
 
-    assert told.answer.status is Status.CHATTED
+    assert outcome.answer.status is Status.CHATTED
     assert (web.queries, llm.of("draft")) == ([], [])
 
 
@@ -159,9 +159,9 @@ POISONED = (
 )
 async def test_a_poisoned_page_gets_nothing_out_but_its_own_plain_words(obeyed: str) -> None:
     llm = ScriptedLLM(script(draft=obeyed, verify="1. NOT ENOUGH INFO It does not say so."))
-    told = await asked(llm, Web([web_page(POISONED, "poison")]))
+    outcome = await asked(llm, Web([web_page(POISONED, "poison")]))
 
-    for sentence in told.answer.sentences:
+    for sentence in outcome.answer.sentences:
         assert sentence.citations
         assert not any(mark in sentence.text for mark in ("evil", "@everyone", "<!", "dangerous"))
 

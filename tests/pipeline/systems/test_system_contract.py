@@ -20,7 +20,7 @@ from pipeline.types import (
 )
 from storage.types import Evidence, Hit, SearchQuery
 from tests.pipeline.scripted import ScriptedLLM, quoting
-from tests.pipeline.world import Shelf, Told, answered, hit, question, run
+from tests.pipeline.world import Outcome, Shelf, answered, hit, question, run
 
 SHELF = Shelf([
     hit("Everyone has 25 days of leave. It can be taken in half days.", key="leave.md", title="Leave"),
@@ -128,7 +128,7 @@ ALL = (*SYSTEMS, *HOSTILE)
 WRITERS = [name for name, entry in SYSTEMS.items() if entry.calls]
 
 
-async def ask(system: str, text: str) -> Told:
+async def ask(system: str, text: str) -> Outcome:
     """Run a system with a model that copies what it is shown, if it asks one."""
     answer = HOSTILE.get(system) or SYSTEMS[system].answer
     return await run(answer, question(text), SHELF, llm=ScriptedLLM(quoting()))
@@ -137,15 +137,15 @@ async def ask(system: str, text: str) -> Told:
 @pytest.mark.parametrize("system", ALL)
 @pytest.mark.parametrize("text", QUESTIONS)
 async def test_every_sentence_is_quoted_and_cited(system: str, text: str) -> None:
-    told = await ask(system, text)
+    outcome = await ask(system, text)
 
     stored = {one.passage.id: one for one in SHELF.hits}
-    footnotes = {one.number: one for one in told.answer.citations}
+    footnotes = {one.number: one for one in outcome.answer.citations}
     assert sorted(footnotes) == list(range(1, len(footnotes) + 1))
     for citation in footnotes.values():
         found = stored[citation.passage_id]
         assert (citation.passage_text, citation.url) == (found.passage.text, found.document.url)
-    for sentence in told.answer.sentences:
+    for sentence in outcome.answer.sentences:
         assert sentence.citations
         assert all(sentence.text in footnotes[number].passage_text for number in sentence.citations)
         assert not sentence.note or any(sentence.note.startswith(one.document.title) for one in SHELF.hits)
@@ -154,23 +154,23 @@ async def test_every_sentence_is_quoted_and_cited(system: str, text: str) -> Non
 @pytest.mark.parametrize("system", ALL)
 @pytest.mark.parametrize("text", QUESTIONS)
 async def test_only_an_answer_carries_sentences(system: str, text: str) -> None:
-    told = await ask(system, text)
+    outcome = await ask(system, text)
 
-    answered = told.answer.status is Status.ANSWERED
-    assert bool(told.answer.sentences) == answered
-    assert len(told.answer.claims) == len(told.answer.sentences)
-    assert not (answered and told.answer.nearest)
+    answered = outcome.answer.status is Status.ANSWERED
+    assert bool(outcome.answer.sentences) == answered
+    assert len(outcome.answer.claims) == len(outcome.answer.sentences)
+    assert not (answered and outcome.answer.nearest)
 
 
 @pytest.mark.parametrize("system", ALL)
 @pytest.mark.parametrize("text", QUESTIONS)
 async def test_interim_quote_is_from_a_found_passage(system: str, text: str) -> None:
     """Word for word, and small talk quotes nothing."""
-    told = await ask(system, text)
+    outcome = await ask(system, text)
 
-    shown = [event.evidence for event in told.events if isinstance(event, PageQuoted)]
+    shown = [event.evidence for event in outcome.events if isinstance(event, PageQuoted)]
     for one in shown:
-        found = told.recorder.found[one.passage.id]
+        found = outcome.recorder.found[one.passage.id]
         assert (one.passage, one.document) == (found.passage, found.document)
         assert found.passage.text[slice(*one.span)] == one.text
     assert not (shown and text == "hello")
@@ -179,22 +179,22 @@ async def test_interim_quote_is_from_a_found_passage(system: str, text: str) -> 
 @pytest.mark.parametrize("system", ALL)
 async def test_searches_are_recorded(system: str) -> None:
     """Every search is a step, and can be watched."""
-    told = await ask(system, QUESTIONS[0])
+    outcome = await ask(system, QUESTIONS[0])
 
-    searches = [event for event in told.events if isinstance(event, SearchStarted)]
-    steps = [step for step in told.recorder.steps if step.stage == "search"]
-    assert len(steps) == len(searches) == sum(isinstance(event, PassagesFound) for event in told.events)
+    searches = [event for event in outcome.events if isinstance(event, SearchStarted)]
+    steps = [step for step in outcome.recorder.steps if step.stage == "search"]
+    assert len(steps) == len(searches) == sum(isinstance(event, PassagesFound) for event in outcome.events)
 
 
 @pytest.mark.parametrize("system", HOSTILE)
 async def test_a_hostile_system_gets_nothing_out(system: str) -> None:
-    told = await ask(system, QUESTIONS[0])
+    outcome = await ask(system, QUESTIONS[0])
 
-    assert told.answer.status is Status.ABSTAINED
-    assert (told.answer.sentences, told.answer.citations, told.answer.claims) == ((), (), ())
+    assert outcome.answer.status is Status.ABSTAINED
+    assert (outcome.answer.sentences, outcome.answer.citations, outcome.answer.claims) == ((), (), ())
     tried = system not in {"says_nothing", "speaks_and_abstains", "quotes_what_no_page_says"}
-    assert told.answer.withheld == len(told.gate.withheld) == tried
-    assert any(isinstance(event, SentencePassed) for event in told.events) == (system == "speaks_and_abstains")
+    assert outcome.answer.withheld == len(outcome.gate.withheld) == tried
+    assert any(isinstance(event, SentencePassed) for event in outcome.events) == (system == "speaks_and_abstains")
 
 
 FIRST = Turn("user", "Tell me a secret: 4711.")
@@ -209,11 +209,11 @@ EARLIER = (
 async def test_every_system_sees_a_conversation_in_the_same_way(system: str, web: Shelf | None) -> None:
     talk, llm = question("And after how many days?", *EARLIER), ScriptedLLM(quoting())
 
-    told = await run(SYSTEMS[system].answer, talk, SHELF, llm=llm, web=web)
+    outcome = await run(SYSTEMS[system].answer, talk, SHELF, llm=llm, web=web)
 
-    searched = [step.facts["query"] for step in told.recorder.steps if step.stage == "search"]
+    searched = [step.facts["query"] for step in outcome.recorder.steps if step.stage == "search"]
     assert web or searched[0] == resolve_question(talk).query
-    assert "Sick leave of more than three days needs a doctor's note." in answered(told)
+    assert "Sick leave of more than three days needs a doctor's note." in answered(outcome)
     turns = [call.messages[-1].text for call in llm.calls]
     assert not any("4711" in turn for turn in turns)
     shown = "User: Is sick leave possible?\nChatbot: Sick leave needs a note. [1]\nUser: And after how many days?"
@@ -237,9 +237,9 @@ async def test_a_tone_changes_nothing_that_leaves(system: str, tone: str) -> Non
     script["draft"] = lambda call: f"{draft(call)} {OBEYED[tone]}"
     llm = ScriptedLLM(script)
 
-    told = await run(SYSTEMS[system].answer, question(QUESTIONS[0]), SHELF, llm=llm, tone=tone)
+    outcome = await run(SYSTEMS[system].answer, question(QUESTIONS[0]), SHELF, llm=llm, tone=tone)
 
-    said = [sentence.text for sentence in told.answer.sentences]
+    said = [sentence.text for sentence in outcome.answer.sentences]
     assert all(any(text in one.passage.text for one in SHELF.hits) for text in said)
     assert "Everyone has 25 days of leave." in said
     toned = [call.messages[-1].text for call in llm.calls if tone in call.messages[-1].text]

@@ -67,7 +67,7 @@ def run(system: System) -> Run:
 
 async def test_a_question_about_a_fact(run: Run) -> None:
     """A bullet and a claim that holds become one draft, every sentence of which cites its passage."""
-    told, _ = await run(
+    outcome, _ = await run(
         "When was the lighthouse of Skarholm built, and who designed it?",
         {
             **BUILT,
@@ -79,25 +79,25 @@ async def test_a_question_about_a_fact(run: Run) -> None:
         },
     )
 
-    assert [(sentence.text, sentence.citations) for sentence in told.answer.sentences] == [
+    assert [(sentence.text, sentence.citations) for sentence in outcome.answer.sentences] == [
         ("Skarholm lighthouse was built in 1887.", (1,)),
         ("Oda Hagen designed the lighthouse of Skarholm.", (2,)),
     ]
-    assert [(citation.title, citation.quote) for citation in told.answer.citations] == [
+    assert [(citation.title, citation.quote) for citation in outcome.answer.citations] == [
         ("Skarholm lighthouse", "Skarholm lighthouse was built in 1887."),
         ("Oda Hagen", "Oda Hagen designed the lighthouse of Skarholm."),
     ]
-    assert verdicts(told) == [("Oda Hagen designed the lighthouse of Skarholm.", Verdict.SUPPORTS)]
+    assert verdicts(outcome) == [("Oda Hagen designed the lighthouse of Skarholm.", Verdict.SUPPORTS)]
 
 
 async def test_events_report_progress(run: Run) -> None:
-    told, _ = await run(QUESTION, {**BUILT, "split": "- A keeper lives there. | none", "verify": UNKNOWN})
+    outcome, _ = await run(QUESTION, {**BUILT, "split": "- A keeper lives there. | none", "verify": UNKNOWN})
 
-    assert [event.checked.verdict for event in told.events if isinstance(event, ClaimChecked)] == [
+    assert [event.checked.verdict for event in outcome.events if isinstance(event, ClaimChecked)] == [
         Verdict.NOT_ENOUGH_INFO
     ]
-    assert [event.evidence for event in told.events if isinstance(event, DraftStarted)] == [1]
-    assert [event.sentence.text for event in told.events if isinstance(event, SentencePassed)] == answered(told)
+    assert [event.evidence for event in outcome.events if isinstance(event, DraftStarted)] == [1]
+    assert [event.sentence.text for event in outcome.events if isinstance(event, SentencePassed)] == answered(outcome)
 
 
 async def test_follow_up_sees_earlier_turns(run: Run) -> None:
@@ -105,7 +105,7 @@ async def test_follow_up_sees_earlier_turns(run: Run) -> None:
         Turn("user", "What do you know about Skarholm lighthouse?"),
         Turn("bot", "Skarholm lighthouse was built in 1887. [1]", titles=("Skarholm lighthouse",)),
     )
-    told, llm = await run(
+    outcome, llm = await run(
         question("And who designed it?", *before),
         {
             "query": "Search: yes\nQuery: who designed Skarholm lighthouse\nTime: none",
@@ -114,35 +114,35 @@ async def test_follow_up_sees_earlier_turns(run: Run) -> None:
         },
     )
 
-    assert answered(told) == ["Oda Hagen designed the lighthouse of Skarholm."]
+    assert answered(outcome) == ["Oda Hagen designed the lighthouse of Skarholm."]
     assert "Chatbot: Skarholm lighthouse was built in 1887. [1]\nUser: And who designed it?" in llm.asked("query")
     assert "Query: who designed Skarholm lighthouse\n" in turn_of(llm.of("summarise")[0])
 
 
 @pytest.mark.parametrize("text", ["hello", "Thank you very much!", "Auf Wiedersehen"])
 async def test_a_greeting_costs_nothing(run: Run, text: str) -> None:
-    told, llm = await run(text, {})
+    outcome, llm = await run(text, {})
 
-    assert (told.answer.status, llm.calls, told.recorder.steps) == (Status.CHATTED, [], ())
+    assert (outcome.answer.status, llm.calls, outcome.recorder.steps) == (Status.CHATTED, [], ())
 
 
 async def test_a_chat_is_answered_in_our_own_words(run: Run) -> None:
-    told, _ = await run(
+    outcome, _ = await run(
         "You are quite a character, are you?", {"query": "Search: no", "generate": "Haha, I try to be!"}
     )
 
-    assert (told.answer.status, told.answer.sentences) == (Status.CHATTED, ())
+    assert (outcome.answer.status, outcome.answer.sentences) == (Status.CHATTED, ())
 
 
 async def test_a_claim_without_a_search_is_checked_all_the_same(run: Run) -> None:
-    told, _ = await run("Tell me something.", {"query": "Search: no", "split": "- Skarholm is an island. | none"})
+    outcome, _ = await run("Tell me something.", {"query": "Search: no", "split": "- Skarholm is an island. | none"})
 
-    assert told.answer.status is Status.ABSTAINED
-    assert verdicts(told) == [("Skarholm is an island.", Verdict.NOT_ENOUGH_INFO)]
+    assert outcome.answer.status is Status.ABSTAINED
+    assert verdicts(outcome) == [("Skarholm is an island.", Verdict.NOT_ENOUGH_INFO)]
 
 
 async def test_a_false_premise_is_not_confirmed(run: Run) -> None:
-    told, llm = await run(
+    outcome, llm = await run(
         "Why was the lighthouse of Skarholm built in 1920?",
         {
             **BUILT,
@@ -152,23 +152,23 @@ async def test_a_false_premise_is_not_confirmed(run: Run) -> None:
         },
     )
 
-    assert answered(told) == ["Skarholm lighthouse was built in 1887."]
-    assert verdicts(told) == [("The lighthouse of Skarholm was built in 1920.", Verdict.REFUTES)]
+    assert answered(outcome) == ["Skarholm lighthouse was built in 1887."]
+    assert verdicts(outcome) == [("The lighthouse of Skarholm was built in 1920.", Verdict.REFUTES)]
     assert "1920 because" not in llm.asked("draft")
 
 
 @pytest.mark.parametrize("verdict", [REFUTES, UNKNOWN])
 async def test_only_what_is_supported_enters_the_draft(run: Run, verdict: str) -> None:
-    told, llm = await run(
+    outcome, llm = await run(
         "Who was Oda Hagen?", {"split": "- Oda Hagen was an engineer from Bergen. | none", "verify": verdict}
     )
 
-    assert (told.answer.status, llm.of("draft")) == (Status.ABSTAINED, [])
-    assert len(verdicts(told)) == 1
+    assert (outcome.answer.status, llm.of("draft")) == (Status.ABSTAINED, [])
+    assert len(verdicts(outcome)) == 1
 
 
 async def test_a_question_about_a_year_is_answered_by_pages_that_mention_it(run: Run) -> None:
-    told, llm = await run(
+    outcome, llm = await run(
         "What happened to the pier of Skarholm in 1953?",
         {
             "query": "Search: yes\nQuery: pier of Skarholm\nTime: 1953",
@@ -180,12 +180,12 @@ async def test_a_question_about_a_year_is_answered_by_pages_that_mention_it(run:
         Limits(looked_up=1),
     )
 
-    assert answered(told) == ["In the storm of 1953 the pier of Skarholm was lost."]
+    assert answered(outcome) == ["In the storm of 1953 the pier of Skarholm was lost."]
     assert "From: Storms" in llm.asked("summarise")
 
 
 async def test_the_latest_comes_first_and_sources_that_disagree_are_dated(run: Run) -> None:
-    told, llm = await run(
+    outcome, llm = await run(
         "What does the ferry to Skarholm cost now?",
         {
             "query": "Search: yes\nQuery: ferry to Skarholm costs\nTime: recent",
@@ -197,7 +197,7 @@ async def test_the_latest_comes_first_and_sources_that_disagree_are_dated(run: R
         },
     )
 
-    assert [(sentence.text, sentence.note) for sentence in told.answer.sentences] == [
+    assert [(sentence.text, sentence.note) for sentence in outcome.answer.sentences] == [
         ("The ferry to Skarholm costs 15 crowns.", "New ferry fares, 2026-01-15"),
         ("The ferry to Skarholm costs 12 crowns.", "Ferry fares, 2021-03-01"),
     ]
@@ -206,10 +206,10 @@ async def test_the_latest_comes_first_and_sources_that_disagree_are_dated(run: R
 
 async def test_unknown_answer_is_abstained(run: Run) -> None:
     """Without a finding nothing is drafted; the nearest pages are at hand."""
-    told, llm = await run("Who was the first keeper of Skarholm lighthouse?", {})
+    outcome, llm = await run("Who was the first keeper of Skarholm lighthouse?", {})
 
-    assert (told.answer.status, llm.of("draft")) == (Status.ABSTAINED, [])
-    assert told.answer.nearest[0].document.title == "Skarholm lighthouse"
+    assert (outcome.answer.status, llm.of("draft")) == (Status.ABSTAINED, [])
+    assert outcome.answer.nearest[0].document.title == "Skarholm lighthouse"
 
 
 async def test_passages_found_for_claims_are_read_before_abstaining(run: Run) -> None:
@@ -219,31 +219,31 @@ async def test_passages_found_for_claims_are_read_before_abstaining(run: Run) ->
         "summarise": by_source(Oda_Hagen="- Oda Hagen designed the lighthouse of Skarholm. [1]"),
         "draft": "Oda Hagen designed the lighthouse of Skarholm [1].",
     }
-    told, llm = await run("What did she design besides the ferry to Skarholm?", script, Limits(looked_up=1))
+    outcome, llm = await run("What did she design besides the ferry to Skarholm?", script, Limits(looked_up=1))
 
-    assert answered(told) == ["Oda Hagen designed the lighthouse of Skarholm."]
+    assert answered(outcome) == ["Oda Hagen designed the lighthouse of Skarholm."]
     first, *others = [turn_of(call) for call in llm.of("summarise")]
     assert "Oda Hagen" not in first
     assert ["Oda Hagen" in other for other in others] == [True]
-    told, llm = await run("What did she design besides the ferry to Skarholm?", {**script, "summarise": "None"})
-    assert (told.answer.status, llm.of("draft")) == (Status.ABSTAINED, [])
+    outcome, llm = await run("What did she design besides the ferry to Skarholm?", {**script, "summarise": "None"})
+    assert (outcome.answer.status, llm.of("draft")) == (Status.ABSTAINED, [])
     shown = [re.findall("^From: (.*)", turn_of(call), re.MULTILINE) for call in llm.of("summarise")]
     assert len(shown) == len({tuple(one) for one in shown})  # none is read twice
 
 
 async def test_notes_that_do_not_help_are_abstained_from(run: Run) -> None:
-    told, _ = await run("What colour is Skarholm lighthouse?", {**BUILT, "draft": "NOTHING"})
+    outcome, _ = await run("What colour is Skarholm lighthouse?", {**BUILT, "draft": "NOTHING"})
 
-    assert (told.answer.status, told.answer.withheld) == (Status.ABSTAINED, 0)
+    assert (outcome.answer.status, outcome.answer.withheld) == (Status.ABSTAINED, 0)
 
 
 async def test_a_question_in_german_over_english_pages(run: Run) -> None:
-    told, llm = await run(
+    outcome, llm = await run(
         "Wann wurde der Leuchtturm von Skarholm gebaut, und wer hat ihn entworfen?",
         {**BUILT, "draft": "Der Leuchtturm von Skarholm wurde 1887 gebaut [1].", "verify": SUPPORTS},
     )
 
-    assert [(sentence.text, sentence.note) for sentence in told.answer.sentences] == [
+    assert [(sentence.text, sentence.note) for sentence in outcome.answer.sentences] == [
         ("Der Leuchtturm von Skarholm wurde 1887 gebaut.", "Skarholm lighthouse, English")
     ]
     assert "Write the query in English" in llm.asked("query")
@@ -253,7 +253,7 @@ async def test_a_question_in_german_over_english_pages(run: Run) -> None:
 
 
 async def test_a_question_with_three_parts(run: Run) -> None:
-    told, _ = await run(
+    outcome, _ = await run(
         "When was Skarholm lighthouse built, who designed it, and what does the ferry cost?",
         {
             "query": "Search: yes\nQuery: Skarholm lighthouse built designed ferry costs\nTime: none",
@@ -268,7 +268,7 @@ async def test_a_question_with_three_parts(run: Run) -> None:
         Limits(looked_up=6),
     )
 
-    assert len(answered(told)) == len(told.answer.citations) == 3
+    assert len(answered(outcome)) == len(outcome.answer.citations) == 3
 
 
 async def test_the_local_check_binds_bullets(run: Run) -> None:
@@ -289,13 +289,13 @@ async def test_the_local_check_binds_bullets(run: Run) -> None:
 
 async def test_a_student_drafts_and_refines_in_one(run: Run) -> None:
     """No examples, no reasoning asked for, one call for stages 6 and 7."""
-    told, llm = await run(
+    outcome, llm = await run(
         QUESTION,
         {**BUILT, "split": "- A keeper lives beside it. | none", "verify": "Sentences: -\nVerdict: NOT ENOUGH INFO"},
         Limits(student=True),
     )
 
-    assert answered(told) == ["Skarholm lighthouse was built in 1887."]
+    assert answered(outcome) == ["Skarholm lighthouse was built in 1887."]
     assert [len(call.messages) for call in llm.calls] == [2] * len(llm.calls)
     assert "Reasoning" not in llm.of("verify")[0].messages[0].text
     assert (len(llm.of("draft")), len(llm.of("refine"))) == (1, 0)
@@ -304,9 +304,9 @@ async def test_a_student_drafts_and_refines_in_one(run: Run) -> None:
 async def test_only_so_many_claims_are_verified(run: Run) -> None:
     """The limit holds however much the model claims."""
     many = "\n".join(f"- Skarholm has {number} lamps. | none" for number in range(30))
-    told, _ = await run(QUESTION, {**BUILT, "split": many}, Limits(claims=4))
+    outcome, _ = await run(QUESTION, {**BUILT, "split": many}, Limits(claims=4))
 
-    assert len(verdicts(told)) == 4
+    assert len(verdicts(outcome)) == 4
 
 
 async def test_all_findings_reach_the_draft(run: Run) -> None:
@@ -323,8 +323,8 @@ async def test_turns_at_the_same_time_do_not_touch_each_other(run: Run) -> None:
     async def turn(number: int) -> list[str]:
         draft = f"Skarholm lighthouse was built in 1887{'.' * (number % 3)} [1]."
         failing = {"draft": "NOTHING"} if number % 5 == 0 else {"draft": draft}
-        told, _ = await run(QUESTION, {**BUILT, **failing}, Limits(refine=number % 2 == 0))
-        return [sentence.text for sentence in told.answer.sentences]
+        outcome, _ = await run(QUESTION, {**BUILT, **failing}, Limits(refine=number % 2 == 0))
+        return [sentence.text for sentence in outcome.answer.sentences]
 
     said = await asyncio.gather(*(turn(number) for number in range(40)))
 
@@ -340,12 +340,12 @@ async def test_turns_at_the_same_time_do_not_touch_each_other(run: Run) -> None:
 )
 def test_arbitrary_replies_let_nothing_unsupported_out(name: str, script: Script) -> None:
     try:
-        told, _ = asyncio.run(skarholm.run(QUESTION, script, system=WIKICHATS[name]))
+        outcome, _ = asyncio.run(skarholm.run(QUESTION, script, system=WIKICHATS[name]))
     except PipelineError:
         return
 
-    assert all(one.citations for one in told.answer.sentences)
-    assert all("1999" not in sentence.text for sentence in told.answer.sentences)
+    assert all(one.citations for one in outcome.answer.sentences)
+    assert all("1999" not in sentence.text for sentence in outcome.answer.sentences)
 
 
 CLAIMED = {"generate": "It was built in 1887.", "split": "- A keeper lives beside Skarholm lighthouse. | none"}
@@ -365,33 +365,33 @@ class TestReplies:
         ],
     )
     async def test_unsupported_sentence_is_withheld(self, run: Run, draft: str) -> None:
-        told, _ = await run(QUESTION, {**BUILT, "draft": draft}, Limits(refine=False))
+        outcome, _ = await run(QUESTION, {**BUILT, "draft": draft}, Limits(refine=False))
 
-        quoted = [event.evidence.text for event in told.events if isinstance(event, PageQuoted)]
+        quoted = [event.evidence.text for event in outcome.events if isinstance(event, PageQuoted)]
         instead = quoted if "https" in draft else ["Skarholm lighthouse was built in 1887."]
-        assert [sentence.text for sentence in told.answer.sentences] == instead
-        assert told.answer.withheld == 1
+        assert [sentence.text for sentence in outcome.answer.sentences] == instead
+        assert outcome.answer.withheld == 1
 
     async def test_links_and_mentions_never_leave(self, run: Run) -> None:
         draft = "Skarholm lighthouse was built in 1887 <@U123> ![x](https://evil.example/p.png) [1]."
-        told, _ = await run(QUESTION, {**BUILT, "draft": draft})
+        outcome, _ = await run(QUESTION, {**BUILT, "draft": draft})
 
-        said = "".join(sentence.text for sentence in told.answer.sentences)
+        said = "".join(sentence.text for sentence in outcome.answer.sentences)
         assert not any(bad in said for bad in ("evil", "http", "<@", "!["))
 
     async def test_numbers_out_of_range_cite_nothing(self, run: Run) -> None:
         """A sentence whose note does not exist is withheld."""
         draft = "Skarholm lighthouse was built in 1887 [1]. A keeper lives beside it [5]."
-        told, _ = await run(QUESTION, {**BUILT, "draft": draft})
+        outcome, _ = await run(QUESTION, {**BUILT, "draft": draft})
 
-        assert answered(told) == ["Skarholm lighthouse was built in 1887."]
-        assert told.answer.withheld == 1
+        assert answered(outcome) == ["Skarholm lighthouse was built in 1887."]
+        assert outcome.answer.withheld == 1
 
     async def test_a_draft_without_marks_is_asked_for_once_more(self, run: Run) -> None:
         drafts = ["Skarholm lighthouse was built in 1887.", "Skarholm lighthouse was built in 1887 [1]."]
-        told, llm = await run(QUESTION, {**BUILT, "draft": drafts})
+        outcome, llm = await run(QUESTION, {**BUILT, "draft": drafts})
 
-        assert len(answered(told)) == 1
+        assert len(answered(outcome)) == 1
         assert "no sentence has the number of a note" in turn_of(llm.of("draft")[1])
 
     @pytest.mark.parametrize(
@@ -412,9 +412,9 @@ class TestReplies:
         ],
     )
     async def test_failed_stage_leaves_the_answer_of_the_others(self, run: Run, changes: dict[str, object]) -> None:
-        told, _ = await run(QUESTION, {**BUILT, "generate": "Built in 1887.", **changes})
+        outcome, _ = await run(QUESTION, {**BUILT, "generate": "Built in 1887.", **changes})
 
-        assert len(answered(told)) == 1
+        assert len(answered(outcome)) == 1
 
     @pytest.mark.parametrize(
         ("changes", "error"),
@@ -436,13 +436,13 @@ class TestReplies:
             await run(QUESTION, {**BUILT, **changes}, limits)
 
     async def test_a_claim_that_cannot_be_verified_is_not_known(self, run: Run) -> None:
-        told, _ = await run(
+        outcome, _ = await run(
             QUESTION, {**BUILT, "split": "- A keeper lives beside Skarholm lighthouse. | none", "verify": "Hm."}
         )
 
-        assert len(answered(told)) == 1
+        assert len(answered(outcome)) == 1
         assert [
-            (claim.verdict, claim.reasoning[:26]) for claim in told.answer.claims if claim.claim.origin == "model"
+            (claim.verdict, claim.reasoning[:26]) for claim in outcome.answer.claims if claim.claim.origin == "model"
         ] == [(Verdict.NOT_ENOUGH_INFO, "it could not be verified: ")]
 
 
@@ -462,9 +462,9 @@ async def test_search_failure_is_raised(system: System) -> None:
 
 
 async def test_a_claim_is_not_shown_while_it_is_looked_up(run: Run) -> None:
-    told, _ = await run(QUESTION, {**BUILT, "split": "- A keeper lives there. | none", "verify": UNKNOWN})
+    outcome, _ = await run(QUESTION, {**BUILT, "split": "- A keeper lives there. | none", "verify": UNKNOWN})
 
-    sought = [event.query for event in told.events if isinstance(event, SearchStarted)]
+    sought = [event.query for event in outcome.events if isinstance(event, SearchStarted)]
     assert "" in sought
     assert not any("keeper" in query for query in sought)
 

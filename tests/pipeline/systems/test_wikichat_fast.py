@@ -103,9 +103,9 @@ async def test_query_is_written_only_for_dependent_questions(text: str, earlier:
 async def test_written_query_finds_what_the_question_misses() -> None:
     script = {**BUILT, "query": "Search: yes\nQuery: lighthouse northern point keeper 1887\nTime: none"}
     asked = "How expensive is Skarholm pier oak?"
-    told, llm = await run(asked, script, Limits(looked_up=1))
+    outcome, llm = await run(asked, script, Limits(looked_up=1))
 
-    assert answered(told) == ["Skarholm lighthouse was built in 1887."]
+    assert answered(outcome) == ["Skarholm lighthouse was built in 1887."]
     assert [stage for stage in (call.stage for call in llm.calls) if stage in {"query", "summarise"}] == [
         "summarise", "query", "summarise",
     ]  # fmt: skip
@@ -128,10 +128,10 @@ async def test_claims_are_verified_while_others_are_still_written() -> None:
 async def test_claims_beyond_those_that_are_verified_are_not_waited_for() -> None:
     """Their call is ended, so that a model that never comes to an end holds nothing up."""
     many = "".join(f"- Skarholm has {number} piers. | none\n" for number in range(100))
-    told, llm = await run(QUESTION, {**BUILT, "split": many, "verify": supporting}, Limits(claims=2))
+    outcome, llm = await run(QUESTION, {**BUILT, "split": many, "verify": supporting}, Limits(claims=2))
 
-    assert [text for text, _ in verdicts(told)] == ["Skarholm has 0 piers.", "Skarholm has 1 piers."]
-    assert (llm.ended, answered(told)) == (["generate"], ["Skarholm lighthouse was built in 1887."])
+    assert [text for text, _ in verdicts(outcome)] == ["Skarholm has 0 piers.", "Skarholm has 1 piers."]
+    assert (llm.ended, answered(outcome)) == (["generate"], ["Skarholm lighthouse was built in 1887."])
 
 
 async def test_claims_that_wait_for_a_place_are_verified_together() -> None:
@@ -144,7 +144,7 @@ async def test_claims_that_wait_for_a_place_are_verified_together() -> None:
     assert verdicts(alone) == verdicts(together)
     sources = re.findall(r"^From: (.*)$", shared.asked("verify"), re.MULTILINE)
     assert len(sources) == len(set(sources))
-    assert [told.answer.status for told in (alone, together)] == [Status.ANSWERED] * 2
+    assert [outcome.answer.status for outcome in (alone, together)] == [Status.ANSWERED] * 2
 
 
 BUILT_LINE = "Skarholm lighthouse was built in 1887."
@@ -165,13 +165,13 @@ BOTH = "The ferry to Skarholm costs 15 crowns [1]. The ferry to Skarholm costs 1
 
 async def test_late_claims_continue_the_reply() -> None:
     script = {**BUILT, "split": THREE, "verify": supporting, "continuation": f"{HAGEN[:-1]} [1]."}
-    told, llm = await run(QUESTION, script)
+    outcome, llm = await run(QUESTION, script)
 
-    kinds = [type(event) for event in told.events]
+    kinds = [type(event) for event in outcome.events]
     assert kinds.index(DraftStarted) < kinds.index(ClaimChecked)
     assert kinds.count(ClaimExplained) == 3
-    assert answered(told) == ["Skarholm lighthouse was built in 1887.", HAGEN]
-    assert [claim.reasoning for claim in told.recorder.claims] == ["The first sentence says so."] * 3
+    assert answered(outcome) == ["Skarholm lighthouse was built in 1887.", HAGEN]
+    assert [claim.reasoning for claim in outcome.recorder.claims] == ["The first sentence says so."] * 3
     more = turn_of(next(call for call in llm.calls if line_name(call) == "continuation"))
     assert "- Skarholm lighthouse was built in 1887." in more.partition("New notes:")[0]
     assert "1887" not in more.partition("New notes:")[2]
@@ -190,8 +190,8 @@ async def test_contradicting_claims_are_awaited(verified: bool) -> None:  # noqa
     assert not stage.gate.answer(Status.ANSWERED).sentences
 
     waits["verify"].set()
-    told = stage.told(await turn)
-    assert answered(told) == [
+    outcome = stage.finish(await turn)
+    assert answered(outcome) == [
         f"The ferry to Skarholm costs {price} crowns." for price in ([15, 12] if verified else [12])
     ]
     assert len(llm.of("draft")) == 1 + verified
@@ -210,9 +210,9 @@ async def test_redundant_claims_get_no_second_wave(claim: str, asked: int) -> No
     known, late = (finding_of(text, key) for text, key in ((BUILT_LINE, "a.md"), (claim, "b.md")))
 
     assert len(select_late([known], [late])) == asked
-    told, llm = await run(QUESTION, {**BUILT, "split": f"- {BUILT_LINE} | none", "verify": supporting})
+    outcome, llm = await run(QUESTION, {**BUILT, "split": f"- {BUILT_LINE} | none", "verify": supporting})
     assert "continuation" not in map(line_name, llm.calls)
-    assert answered(told) == [BUILT_LINE]
+    assert answered(outcome) == [BUILT_LINE]
 
 
 def finding_of(text: str, key: str) -> SourcedFinding:
@@ -227,25 +227,25 @@ def finding_of(text: str, key: str) -> SourcedFinding:
     ],
 )
 async def test_a_second_wave_that_fails_or_repeats_is_left_out(line: str | Exception) -> None:
-    told, _ = await run(QUESTION, {**BUILT, "split": THREE, "verify": supporting, "continuation": line})
+    outcome, _ = await run(QUESTION, {**BUILT, "split": THREE, "verify": supporting, "continuation": line})
 
-    assert answered(told) == ["Skarholm lighthouse was built in 1887."]
+    assert answered(outcome) == ["Skarholm lighthouse was built in 1887."]
 
 
 async def test_all_is_drafted_over_where_the_first_wave_says_nothing() -> None:
     """Once, when every verdict is there."""
     drafts = ["NOTHING", f"{HAGEN[:-1]} [2]."]
-    told, llm = await run(QUESTION, {**BUILT, "split": THREE, "verify": supporting, "draft": drafts})
+    outcome, llm = await run(QUESTION, {**BUILT, "split": THREE, "verify": supporting, "draft": drafts})
 
-    assert answered(told) == [HAGEN]
+    assert answered(outcome) == [HAGEN]
     assert [*map(line_name, llm.calls)].count("draft") == 2
 
 
 async def test_a_second_wave_is_no_second_answer() -> None:
     more = f"{HAGEN[:-1]} [1]. The pier of Skarholm is made of oak [2]. Oda Hagen was an engineer from Bergen [1]."
-    told, _ = await run(QUESTION, {**BUILT, "split": THREE, "verify": supporting, "continuation": more})
+    outcome, _ = await run(QUESTION, {**BUILT, "split": THREE, "verify": supporting, "continuation": more})
 
-    assert answered(told) == [BUILT_LINE, HAGEN, "The pier of Skarholm is made of oak."]
+    assert answered(outcome) == [BUILT_LINE, HAGEN, "The pier of Skarholm is made of oak."]
 
 
 async def test_a_new_draft_is_continued_by_what_was_written_behind_it() -> None:
@@ -275,27 +275,27 @@ async def test_a_new_draft_is_continued_by_what_was_written_behind_it() -> None:
     assert not ended  # what is given up does not end the draft
 
     written.set()
-    told = stage.told(await turn)
+    outcome = stage.finish(await turn)
     assert ended
     assert ["1999" in one for one in behind()] == [True, False]
-    assert answered(told) == [BUILT_LINE, HAGEN]
+    assert answered(outcome) == [BUILT_LINE, HAGEN]
 
 
 @pytest.mark.parametrize("late", ["verify", "continuation"])
 async def test_an_answer_is_not_lost_to_a_second_wave_that_does_not_come(late: str) -> None:
-    told, _ = await run(QUESTION, {**BUILT, "split": THREE, "verify": supporting}, waits={late: asyncio.Event()})
+    outcome, _ = await run(QUESTION, {**BUILT, "split": THREE, "verify": supporting}, waits={late: asyncio.Event()})
 
-    assert answered(told) == ["Skarholm lighthouse was built in 1887."]
-    reasons = [claim.reasoning for claim in told.recorder.claims]
+    assert answered(outcome) == ["Skarholm lighthouse was built in 1887."]
+    reasons = [claim.reasoning for claim in outcome.recorder.claims]
     assert reasons == [TOO_LATE if late == "verify" else "The first sentence says so."] * 3
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
 async def test_an_account_is_drafted_over_all() -> None:
     script = {**BUILT, "split": THREE, "verify": supporting, "draft": f"{HAGEN[:-1]} [2]. {BUILT_LINE[:-1]} [1]."}
-    told, llm = await run("What is known of the lighthouse of Skarholm?", script)
+    outcome, llm = await run("What is known of the lighthouse of Skarholm?", script)
 
-    assert answered(told) == [HAGEN, BUILT_LINE]
+    assert answered(outcome) == [HAGEN, BUILT_LINE]
     assert [*map(line_name, llm.calls)].count("draft") == 1
     assert "continuation" not in map(line_name, llm.calls)
 
@@ -341,8 +341,7 @@ async def test_claims_that_break_off_are_verified_as_far_as_they_came() -> None:
 
 
 @pytest.mark.parametrize(
-    ("alone", "verdict"),
-    [("1. SUPPORTS [1] So it is.", Verdict.SUPPORTS), ("I cannot tell.", Verdict.NOT_ENOUGH_INFO)],
+    ("alone", "verdict"), [("1. SUPPORTS [1] So it is.", Verdict.SUPPORTS), ("I cannot tell.", Verdict.NOT_ENOUGH_INFO)]
 )
 async def test_a_claim_of_several_without_a_verdict_is_asked_again_alone(alone: str, verdict: Verdict) -> None:
     built, oak = "Skarholm lighthouse was built in 1887.", "The pier of Skarholm is made of oak."
@@ -352,12 +351,12 @@ async def test_a_claim_of_several_without_a_verdict_is_asked_again_alone(alone: 
         shared = any(f"Claim 2: {oak}" in message.text for message in call.messages)
         return "1. SUPPORTS [1] So it is." if shared else alone
 
-    told, llm = await run(QUESTION, {**BUILT, "split": both, "verify": verify}, is_busy=True)
+    outcome, llm = await run(QUESTION, {**BUILT, "split": both, "verify": verify}, is_busy=True)
 
-    assert dict(verdicts(told)) == {built: Verdict.SUPPORTS, oak: verdict}
+    assert dict(verdicts(outcome)) == {built: Verdict.SUPPORTS, oak: verdict}
     assert len(llm.of("verify")) == (2 if verdict is Verdict.SUPPORTS else 3)
     told_why = [
-        claim.reasoning for claim in told.recorder.claims if claim.reasoning.startswith("it could not be verified")
+        claim.reasoning for claim in outcome.recorder.claims if claim.reasoning.startswith("it could not be verified")
     ]
     assert len(told_why) == (verdict is Verdict.NOT_ENOUGH_INFO)
 
@@ -396,22 +395,22 @@ async def test_a_query_that_is_the_question_is_looked_up_once() -> None:
     same, _ = await run(QUESTION, {**BUILT, "query": f"Search: yes\nQuery: {QUESTION}\nTime: none"}, WRITTEN)
     other, _ = await run(QUESTION, BUILT, WRITTEN)
 
-    sought = [[event.query for event in told.events if isinstance(event, SearchStarted)] for told in (same, other)]
-    assert sought == [[QUESTION], [QUESTION, "Skarholm lighthouse built"]]
+    searches = [[event.query for event in run.events if isinstance(event, SearchStarted)] for run in (same, other)]
+    assert searches == [[QUESTION], [QUESTION, "Skarholm lighthouse built"]]
     assert answered(same) == answered(other)
 
 
 async def test_no_claims_are_asked_for_where_none_may_be_verified() -> None:
-    told, llm = await run(QUESTION, BUILT, Limits(claims=0))
+    outcome, llm = await run(QUESTION, BUILT, Limits(claims=0))
 
-    assert (answered(told), llm.of("generate")) == (["Skarholm lighthouse was built in 1887."], [])
+    assert (answered(outcome), llm.of("generate")) == (["Skarholm lighthouse was built in 1887."], [])
 
 
 async def test_a_model_that_is_away_for_all_verdicts_leaves_what_was_looked_up() -> None:
-    told, _ = await run(QUESTION, {**BUILT, "split": THREE, "verify": ModelUnavailable("away")})
+    outcome, _ = await run(QUESTION, {**BUILT, "split": THREE, "verify": ModelUnavailable("away")})
 
-    assert answered(told) == ["Skarholm lighthouse was built in 1887."]
-    assert {verdict for _, verdict in verdicts(told)} == {Verdict.NOT_ENOUGH_INFO}
+    assert answered(outcome) == ["Skarholm lighthouse was built in 1887."]
+    assert {verdict for _, verdict in verdicts(outcome)} == {Verdict.NOT_ENOUGH_INFO}
 
 
 def test_the_script_of_both_systems_is_one() -> None:
