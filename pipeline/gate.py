@@ -83,14 +83,14 @@ class Recorder:
     def usage(self) -> Usage:
         """Usage of the model calls noted so far."""
         calls = (noted for noted in self._noted if noted.step.stage != "search")
-        asked = [noted for noted in calls if noted.step.facts.get("attempts")]
-        facts = [noted.step.facts for noted in asked]
-        costs = [one["cost"] for one in facts if "cost" in one]
+        sent = [noted for noted in calls if noted.step.facts.get("attempts")]
+        facts = [noted.step.facts for noted in sent]
+        costs = [fact["cost"] for fact in facts if "cost" in fact]
         return Usage(
-            llm_calls=len(asked),
-            llm_rounds=_count_rounds(asked),
-            prompt_tokens=sum(one.get("prompt_tokens", 0) for one in facts),
-            cached_tokens=sum(one.get("cached_tokens", 0) for one in facts),
+            llm_calls=len(sent),
+            llm_rounds=_count_rounds(sent),
+            prompt_tokens=sum(fact.get("prompt_tokens", 0) for fact in facts),
+            cached_tokens=sum(fact.get("cached_tokens", 0) for fact in facts),
             completion_tokens=sum(fact.get("completion_tokens", 0) for fact in facts),
             cost=None if not costs or None in costs else sum(costs),
         )
@@ -132,9 +132,9 @@ class Recorder:
             self._note(query, k, began, {"error": f"{type(error).__name__}: {error}".rstrip(": ")})
             raise
         # The corpus of a recorded hit decides who may see it, and its document whether it was forgotten since.
-        found = tuple((hit.passage.id, hit.score, hit.passage.corpus, hit.passage.document) for hit in hits)
+        recorded = tuple((hit.passage.id, hit.score, hit.passage.corpus, hit.passage.document) for hit in hits)
         new = tuple(hit for hit in hits if hit.passage.id not in self._found)
-        self._note(query, k, began, {"hits": found} | ({"kept": new} if kept else {}))
+        self._note(query, k, began, {"hits": recorded} | ({"kept": new} if kept else {}))
         for hit in hits:
             self._found.setdefault(hit.passage.id, hit)
         self._tell(PassagesFound("" if query.unchecked else query.text, hits))
@@ -284,7 +284,7 @@ class Gate:
         reasons = "; ".join(support.reasons)
         claim = Claim(sentence.text, origin="retrieved")
         cited = tuple(dict.fromkeys(evidence.passage.id for evidence in sentence.evidence))
-        held = CheckedClaim(claim, Verdict.SUPPORTS, cited, reasons, because=support.because)
+        local = CheckedClaim(claim, Verdict.SUPPORTS, cited, reasons, because=support.because)
         if self._verify and is_quoted(support):
             self._quoted_instead.add((sentence.text, sentence.evidence))
             return f"its passage is quoted instead: {reasons}"
@@ -294,12 +294,12 @@ class Gate:
                     sentence.text, sentence.evidence, coming=self._coming, before=before, place=place
                 )
             except PipelineError as error:
-                return held if is_sure(support) else f"{reasons}; it could not be verified: {error}"
+                return local if is_sure(support) else f"{reasons}; it could not be verified: {error}"
             if checked and checked.verdict is Verdict.SUPPORTS:
                 return checked
             verdict = f"{checked.verdict}: {checked.reasoning}" if checked else "nothing to judge by"
             return f"the model was asked, and says {verdict}"
-        return held if is_sure(support) else reasons or "its passages do not support it"
+        return local if is_sure(support) else reasons or "its passages do not support it"
 
     def quote(self, evidence: Evidence) -> bool:
         """Show a quotation of a passage found in this turn until there is an answer; return whether it is shown.
@@ -327,7 +327,7 @@ class Gate:
             return Answer(status, claims=tuple(claims), nearest=pages, withheld=withheld)
         sentences, citations = footnotes.number_footnotes(self._said)
         quoted = {text for text, _ in self._quoted_instead}
-        withheld = sum(one.text not in quoted for one in self._withheld)  # quoted ones are not missing
+        withheld = sum(sentence.text not in quoted for sentence in self._withheld)  # quoted ones are not missing
         return Answer(status, sentences, citations, claims=(*claims, *self._claims), withheld=withheld)
 
 

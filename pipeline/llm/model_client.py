@@ -189,8 +189,8 @@ class OpenAIModel:
         if not isinstance(fault, ServerRefusal):
             return fault
         if tally.given:
-            said = describe_error(fault.body, self._settings.unspoken)
-            message = f"the model server at {self._settings.server} broke off its reply: {said}"
+            reason = describe_error(fault.body, self._settings.unspoken)
+            message = f"the model server at {self._settings.server} broke off its reply: {reason}"
             return TransientError(message, hint="try again later")
         return interpret_refusal(fault, request, self._settings)
 

@@ -183,8 +183,8 @@ def find_server(settings: ModelSettings) -> ServerAddress:
     url = urlsplit(str(client.base_url).rstrip("/"))
     asker, named, place = url.netloc.rpartition("@")
     if named:
-        said = b64encode(unquote(asker if ":" in asker else f"{asker}:").encode()).decode()
-        headers["Authorization"] = f"Basic {said}"
+        credentials = b64encode(unquote(asker if ":" in asker else f"{asker}:").encode()).decode()
+        headers["Authorization"] = f"Basic {credentials}"
     query = {name: str(value) for name, value in client.default_query.items()}
     return ServerAddress(url._replace(netloc=place).geturl(), query, headers, trusted, _find_proxy(url))
 

@@ -57,11 +57,11 @@ def parse_retry_after(headers: Mapping[str, str], now: datetime) -> float | None
     milliseconds = _parse_number(headers.get("retry-after-ms", ""))
     if milliseconds is not None:
         return milliseconds / 1000
-    said = headers.get("retry-after", "")
-    if (seconds := _parse_number(said)) is not None:
+    wait = headers.get("retry-after", "")
+    if (seconds := _parse_number(wait)) is not None:
         return seconds
     try:
-        then = parsedate_to_datetime(said)
+        then = parsedate_to_datetime(wait)
     except ValueError:
         return None
     return max(0.0, ((then if then.tzinfo else then.replace(tzinfo=UTC)) - now).total_seconds())

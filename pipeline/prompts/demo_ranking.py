@@ -21,14 +21,14 @@ SATURATION, LENGTH_SHARE = 1.2, 0.75  # BM25's k1 and b
 def score_by_words(query: str, texts: Sequence[str]) -> tuple[float, ...]:
     """Return each text's BM25 for a query, over these texts. Pure."""
     counted = [Counter(content_terms(text)) for text in texts]
-    mean = sum(one.total() for one in counted) / len(counted) if counted else 0.0
+    mean = sum(counts.total() for counts in counted) / len(counted) if counted else 0.0
     scores = [0.0] * len(counted)
     for term in set(content_terms(query)):
-        having = sum(term in one for one in counted)
+        having = sum(term in counts for counts in counted)
         rarity = math.log(1 + (len(counted) - having + 0.5) / (having + 0.5))
-        for place, one in enumerate(counted):
-            length = 1 - LENGTH_SHARE + LENGTH_SHARE * one.total() / mean if mean else 1.0
-            scores[place] += rarity * one[term] * (SATURATION + 1) / (one[term] + SATURATION * length)
+        for place, counts in enumerate(counted):
+            length = 1 - LENGTH_SHARE + LENGTH_SHARE * counts.total() / mean if mean else 1.0
+            scores[place] += rarity * counts[term] * (SATURATION + 1) / (counts[term] + SATURATION * length)
     return tuple(scores)
 
 
@@ -48,12 +48,12 @@ async def rank_demos(query: str, pool: Sequence[Demonstration], k: int, compare:
     """Return the `k` examples nearest to a dialogue and its knowledge, best first, pinned ones before all others."""
     if not pool or k <= 0:
         return ()
-    sparse = score_by_words(query, [one.searched for one in pool])
+    sparse = score_by_words(query, [demo.searched for demo in pool])
     if len(pool) > MAX_COMPARED:
         nearest = sorted(range(len(pool)), key=lambda place: (pool[place].pinned, sparse[place]), reverse=True)
-        kept = sorted(nearest[:MAX_COMPARED])
-        pool, sparse = [pool[place] for place in kept], tuple(sparse[place] for place in kept)
-    scores = combine_scores(await compare(query, [one.searched for one in pool]), sparse)
+        compared = sorted(nearest[:MAX_COMPARED])
+        pool, sparse = [pool[place] for place in compared], tuple(sparse[place] for place in compared)
+    scores = combine_scores(await compare(query, [demo.searched for demo in pool]), sparse)
     ranked = [RankedDemo(one, 1.0 if one.pinned else score) for one, score in zip(pool, scores, strict=True)]
     return tuple(sorted(ranked, key=lambda one: (one.demo.pinned, one.score), reverse=True)[:k])
 
@@ -68,11 +68,12 @@ async def choose_diverse(
     ranked: Sequence[RankedDemo], count: int, relevance: float, compare: Compare
 ) -> tuple[Demonstration, ...]:
     """Return `count` examples: pinned ones or else the best, then each near the question and far from the previous."""
-    chosen = [one.demo for one in ranked if one.demo.pinned] or [one.demo for one in ranked[:1]]
-    left = [one for one in ranked if one.demo not in chosen]
+    pinned = [candidate.demo for candidate in ranked if candidate.demo.pinned]
+    chosen = pinned or [candidate.demo for candidate in ranked[:1]]
+    left = [candidate for candidate in ranked if candidate.demo not in chosen]
     while left and len(chosen) < count:
-        near = await compare(chosen[-1].searched, [one.demo.searched for one in left])
-        place = find_next([one.score for one in left], [1 - one for one in near], relevance)
+        near = await compare(chosen[-1].searched, [candidate.demo.searched for candidate in left])
+        place = find_next([candidate.score for candidate in left], [1 - cosine for cosine in near], relevance)
         chosen.append(left.pop(place).demo)
     return tuple(chosen[:count])
 

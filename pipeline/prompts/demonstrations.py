@@ -38,17 +38,17 @@ def fit_demo(template: str, demo: Demonstration) -> WorkedExample | None:
 
 def select_demos(template: str, demos: Sequence[Demonstration]) -> tuple[Demonstration, ...]:
     """Return the first demonstrations that show a call, as far as there is room. Pure."""
-    left, kept = MAX_DEMO_CHARACTERS, list[Demonstration]()
+    left, fitting = MAX_DEMO_CHARACTERS, list[Demonstration]()
     for demo in demos:
         left -= len(demo.searched) + len(demo.answer)
         if left >= 0 and fit_demo(template, demo):
-            kept.append(demo)
-    return tuple(kept)
+            fitting.append(demo)
+    return tuple(fitting)
 
 
 def write_triples(facts: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a call's facts with the plain sentences of its notes as triples. Pure."""
-    notes = [replace(one, text=write_as_triple(one.text)) for one in facts.get("findings", ())]
+    notes = [replace(finding, text=write_as_triple(finding.text)) for finding in facts.get("findings", ())]
     return {**facts, "findings": tuple(notes)} if notes else facts
 
 
@@ -71,9 +71,16 @@ def _build_draft(demo: Demonstration) -> WorkedExample | None:
 def _build_verdicts(demo: Demonstration) -> WorkedExample | None:
     if not demo.claims:
         return None
-    reply = [{"verdict": one.verdict.value, "sentences": list(one.notes), "reason": one.reason} for one in demo.claims]
-    claims = tuple(claim.text for claim in demo.claims)
-    return WorkedExample({"talk": _build_talk(demo), "sentences": _build_sentences(demo), "claims": claims}, reply)
+    claims = demo.claims
+    reply = [
+        {"verdict": claim.verdict.value, "sentences": list(claim.notes), "reason": claim.reason} for claim in claims
+    ]
+    facts = {
+        "talk": _build_talk(demo),
+        "sentences": _build_sentences(demo),
+        "claims": tuple(claim.text for claim in claims),
+    }
+    return WorkedExample(facts, reply)
 
 
 _BUILDERS: Mapping[str, Callable[[Demonstration], WorkedExample | None]] = MappingProxyType(
@@ -152,8 +159,8 @@ def find_triple(text: str) -> tuple[str, str, str] | None:
 
 def write_as_triple(text: str) -> str:
     """Return a sentence as "(subject, predicate, object)", or unchanged if it is not plain."""
-    found = find_triple(text)
-    return f"({', '.join(found)})" if found else text
+    triple = find_triple(text)
+    return f"({', '.join(triple)})" if triple else text
 
 
 def write_demo_triples(demo: Demonstration) -> Demonstration:

@@ -80,7 +80,7 @@ def _fill_dates(day: date, value: Any) -> Any:
     if isinstance(value, str):
         return _DATED.sub(fill, value)
     if isinstance(value, list):
-        return [_fill_dates(day, one) for one in value]
+        return [_fill_dates(day, item) for item in value]
     return {name: _fill_dates(day, one) for name, one in value.items()} if isinstance(value, dict) else value
 
 
@@ -91,7 +91,7 @@ def _parse_fact(name: str, raw: Any, day: date) -> object:
         case "sentences":
             return _parse_sentences(raw, day)
         case "findings" | "told":
-            return tuple(SourcedFinding(one["text"], _parse_sentences([one], day)) for one in raw)
+            return tuple(SourcedFinding(finding["text"], _parse_sentences([finding], day)) for finding in raw)
         case "feedback":
             return feedback_format().from_json(raw)
     return raw

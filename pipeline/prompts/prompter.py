@@ -38,8 +38,8 @@ def truncate_load(load: PromptLoad) -> PromptLoad | None:
         return replace(load, demos=load.demos[:-1])
     for name, value in load.facts.items():
         if isinstance(value, Conversation) and value.earlier:
-            kept = value.earlier[(len(value.earlier) + 1) // 2 :]
-            return replace(load, facts={**load.facts, name: Conversation((*kept, value.question))})
+            later = value.earlier[(len(value.earlier) + 1) // 2 :]
+            return replace(load, facts={**load.facts, name: Conversation((*later, value.question))})
     for name, value in load.facts.items():
         fewer = _without_last_passage(value)
         if fewer:
@@ -49,9 +49,9 @@ def truncate_load(load: PromptLoad) -> PromptLoad | None:
 
 def _without_last_passage(value: object) -> tuple[Any, ...]:
     """Return sentences or findings without those of the last passage; empty if there is at most one passage."""
-    if not isinstance(value, tuple) or not all(isinstance(one, Evidence | SourcedFinding) for one in value):
+    if not isinstance(value, tuple) or not all(isinstance(piece, Evidence | SourcedFinding) for piece in value):
         return ()
-    passages = [(one if isinstance(one, Evidence) else one.evidence[0]).passage.id for one in value]
+    passages = [(piece if isinstance(piece, Evidence) else piece.evidence[0]).passage.id for piece in value]
     return tuple(one for one, passage in zip(value, passages, strict=True) if passage != passages[-1])
 
 
@@ -77,7 +77,7 @@ def _reference_parts(value: object) -> Any:
     if isinstance(value, Mapping):
         return {str(name): reference_facts(one) for name, one in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return [reference_facts(one) for one in value]
+        return [reference_facts(part) for part in value]
     return value if isinstance(value, str | int | float | bool | None) else str(value)
 
 
@@ -208,12 +208,12 @@ class Prompter:
         finally:
             outcome = _add_lost(outcome, lost)
             facts = {name: reference_facts(value) for name, value in load.facts.items()}
-            given = "text" if call.schema is None else "schema"
-            asked = {"template": template, "facts": facts, "format": given, "examples": load.examples}
+            form = "text" if call.schema is None else "schema"
+            request = {"template": template, "facts": facts, "format": form, "examples": load.examples}
             if load.demos:
-                asked |= {"demos": [demo.id for demo in load.demos]}
-                asked |= {"demo_corpora": sorted({corpus for demo in load.demos for corpus in demo.corpora})}
-            self.note(Step(call.stage, {**asked, **outcome}, (time.perf_counter() - began) * 1000), began)
+                request |= {"demos": [demo.id for demo in load.demos]}
+                request |= {"demo_corpora": sorted({corpus for demo in load.demos for corpus in demo.corpora})}
+            self.note(Step(call.stage, {**request, **outcome}, (time.perf_counter() - began) * 1000), began)
 
     async def _pieces(self, call: ModelCall, outcome: dict[str, Any]) -> AsyncGenerator[str, None]:
         """Yield the text of a call; add the whole reply's figures to `outcome`."""
@@ -247,17 +247,17 @@ def _parse_reply(reply: ModelReply, form: ReplyFormat[T], *, structured: bool) -
 
 
 def _truncate_or_raise(load: PromptLoad, error: PromptTooLong) -> PromptLoad:
-    found = truncate_load(load)
-    if found is None:
+    smaller = truncate_load(load)
+    if smaller is None:
         raise error
-    return found
+    return smaller
 
 
 def _retry_messages(error: _UnreadableReply) -> tuple[ChatMessage, ...]:
     cut = " It was cut off before its end: be briefer." if error.reply.finish == "length" else ""
-    said = (ChatMessage("assistant", error.reply.text[:MAX_SHOWN]),) if error.reply.text.strip() else ()
+    shown = (ChatMessage("assistant", error.reply.text[:MAX_SHOWN]),) if error.reply.text.strip() else ()
     fault = f"This reply cannot be read: {error}.{cut} Reply again, whole, in the format asked for, with nothing else."
-    return (*said, ChatMessage("user", fault))
+    return (*shown, ChatMessage("user", fault))
 
 
 def _final_error(error: UnreadableReply, stage: str) -> UnreadableReply:
@@ -269,8 +269,8 @@ def _final_error(error: UnreadableReply, stage: str) -> UnreadableReply:
 
 def _reply_facts(reply: ModelReply) -> dict[str, Any]:
     figures = ("prompt_tokens", "completion_tokens", "cached_tokens", "estimated", "cost", "attempts")
-    said = {"model": reply.model, "reply": reply.text[:MAX_REPLY], "reasoning": reply.reasoning[:MAX_REPLY]}
-    return {**said, "finish": reply.finish, **{name: getattr(reply, name) for name in figures}}
+    texts = {"model": reply.model, "reply": reply.text[:MAX_REPLY], "reasoning": reply.reasoning[:MAX_REPLY]}
+    return {**texts, "finish": reply.finish, **{name: getattr(reply, name) for name in figures}}
 
 
 def _add_lost(outcome: Mapping[str, Any], lost: Sequence[ModelReply]) -> dict[str, Any]:

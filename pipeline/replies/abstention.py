@@ -34,8 +34,8 @@ class _AbstentionPatterns:
 def is_about_notes(sentence: str) -> bool:
     """Return whether a sentence only says that the notes do not say something."""
     plain = _plain(sentence)
-    found = (silent_note.find(plain) for silent_note in _abstention_patterns().silent_notes)
-    return any(one is not None and one.start() <= _OPENING_CHARACTERS for one in found)
+    matches = (silent_note.find(plain) for silent_note in _abstention_patterns().silent_notes)
+    return any(match is not None and match.start() <= _OPENING_CHARACTERS for match in matches)
 
 
 def is_abstention(sentence: str) -> bool:

@@ -44,18 +44,18 @@ def parse_line_marker(line: str, last: int) -> LineMarker | None:
 
     `last` is the largest item number so far, 0 if none. Markers may follow one another (`> - text`).
     """
-    if found := _QUOTE_SIGN.match(line):
-        return LineMarker("quote", found.end())
-    if found := _HEADING_SIGN.match(line):
-        return LineMarker("heading", found.end())
-    if found := _BULLET_SIGN.match(line) or _LETTER_COUNT.match(line):
-        return LineMarker("item", found.end())
-    if found := _ENCLOSED_COUNT.match(line):
-        return _item_marker(found, found.end())
-    found = _NUMBER_COUNT.match(line)
-    if not found or found["next"].casefold() in load_word_lists("abbreviations")["month"]:
+    if marker := _QUOTE_SIGN.match(line):
+        return LineMarker("quote", marker.end())
+    if marker := _HEADING_SIGN.match(line):
+        return LineMarker("heading", marker.end())
+    if marker := _BULLET_SIGN.match(line) or _LETTER_COUNT.match(line):
+        return LineMarker("item", marker.end())
+    if marker := _ENCLOSED_COUNT.match(line):
+        return _item_marker(marker, marker.end())
+    marker = _NUMBER_COUNT.match(line)
+    if not marker or marker["next"].casefold() in load_word_lists("abbreviations")["month"]:
         return None
-    return _item_marker(found, found.start("next")) if _item_number(found["count"]) <= last + 1 else None
+    return _item_marker(marker, marker.start("next")) if _item_number(marker["count"]) <= last + 1 else None
 
 
 def _item_marker(found: re.Match[str], length: int) -> LineMarker:

@@ -87,10 +87,10 @@ def strip_marks(text: str, count: int) -> tuple[str, tuple[int, ...]]:
 def _find_single_marks(text: str, count: int) -> Iterator[CitationMark]:
     at = 0
     while begin := _MAY_BEGIN.search(text, at):
-        found = _MARK.match(text, begin.start())
-        at = found.end() if found else begin.end()
-        if found and (named := _parse_mark_numbers(found, count)) is not None:
-            yield CitationMark(found.span(), named)
+        mark = _MARK.match(text, begin.start())
+        at = mark.end() if mark else begin.end()
+        if mark and (named := _parse_mark_numbers(mark, count)) is not None:
+            yield CitationMark(mark.span(), named)
 
 
 def _join_marks(text: str, first: CitationMark, second: CitationMark) -> tuple[int, ...] | None:
@@ -116,8 +116,8 @@ def _parse_mark_numbers(found: re.Match[str], count: int) -> tuple[int, ...] | N
     before = found.string[found.start() - 1 : found.start()]
     if (before.isalnum() or before == "_") and _INDEX.match(found.string, found.end()):
         return None
-    held = _ARRAY_WORD.search(found.string[max(0, found.start() - _MAX_ARRAY_WORD) : found.start()])
-    if held and _GOES_ON.match(found.string, found.end()):
+    array_word = _ARRAY_WORD.search(found.string[max(0, found.start() - _MAX_ARRAY_WORD) : found.start()])
+    if array_word and _GOES_ON.match(found.string, found.end()):
         return None
     named: list[int] = []
     for item in _MARK_RANGE.finditer(found["numbers"]):
@@ -202,9 +202,9 @@ def is_maimed(text: str, count: int) -> bool:
         for mark in find_marks(text, count)
     )
     first = next(find_marks(text, count), None)
-    told = first and not text[: first.span[0]].strip() and _REPORTING_VERB.match(text, first.span[1])
+    reported = first and not text[: first.span[0]].strip() and _REPORTING_VERB.match(text, first.span[1])
     led = (_LEADING_AWAY.search(text[max(0, start - _NEAR_CHARACTERS) : start]) for start, _ in find_addresses(text))
-    return bool(told) or any(hanging) or any(led)
+    return bool(reported) or any(hanging) or any(led)
 
 
 def _continues(after: str) -> bool:

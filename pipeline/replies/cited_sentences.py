@@ -169,14 +169,14 @@ class SentenceSplitter:
         self._first = True
 
     def feed(self, piece: str) -> tuple[MarkedSentence, ...]:
-        given = [marked for event in self._lines.feed(piece) for marked in self._take_event(event)]
+        sentences = [marked for event in self._lines.feed(piece) for marked in self._take_event(event)]
         if self._held and _LEADING_WORD.match(self._cutter.begun):
-            given.extend(self._release())
-        return tuple(given)
+            sentences.extend(self._release())
+        return tuple(sentences)
 
     def close(self) -> tuple[MarkedSentence, ...]:
-        given = [marked for event in self._lines.close() for marked in self._take_event(event)]
-        return (*given, *self._end_table(), *self._release())
+        sentences = [marked for event in self._lines.close() for marked in self._take_event(event)]
+        return (*sentences, *self._end_table(), *self._release())
 
     def _take_event(self, event: BlockEvent) -> Iterator[MarkedSentence]:
         if not isinstance(event, TableRow):
@@ -252,12 +252,12 @@ def parse_sentence(raw: str, count: int) -> tuple[str, tuple[int, ...]]:
     text, numbers = raw, dict[int, None]()
     for _ in range(_SENTENCE_PASSES):
         before = text
-        prose, kept = extract_verbatim(" ".join(clean_markup(text).split()))
+        prose, verbatim = extract_verbatim(" ".join(clean_markup(text).split()))
         prose, named = strip_marks(detach_marks(strip_emphasis(prose), count), count)
         numbers.update(dict.fromkeys(named))
-        text = restore_verbatim(prose, kept)
+        text = restore_verbatim(prose, verbatim)
         if text == before:
             break
-    prose, kept = extract_verbatim(text)
-    text = restore_verbatim(_LOOSE_SPACE.sub("", unescape_markdown(_SENTENCE_EDGES.sub("", prose.strip()))), kept)
+    prose, verbatim = extract_verbatim(text)
+    text = restore_verbatim(_LOOSE_SPACE.sub("", unescape_markdown(_SENTENCE_EDGES.sub("", prose.strip()))), verbatim)
     return clean_markup(" ".join(text.split())).strip(), tuple(numbers)

@@ -218,11 +218,11 @@ def find_opaque_spans(text: str) -> list[Span]:
 
 
 def _clean_once(text: str) -> str:
-    prose, kept = extract_verbatim(_JOINER.sub("", strip_invisible(text)))
+    prose, verbatim = extract_verbatim(_JOINER.sub("", strip_invisible(text)))
     prose = _strip_html_blocks(_decode_entities(prose))
     for pattern, shown in _SUBSTITUTIONS:
         prose = pattern.sub(shown, prose)
-    return restore_verbatim(_MENTION.sub("", strip_addresses(prose)), tuple(map(_clean_code, kept)))
+    return restore_verbatim(_MENTION.sub("", strip_addresses(prose)), tuple(map(_clean_code, verbatim)))
 
 
 def _clean_code(text: str) -> str:

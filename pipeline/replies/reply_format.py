@@ -100,8 +100,8 @@ def split_items(text: str) -> tuple[str, ...]:
 
 
 def split_lines(text: str) -> tuple[str, ...]:
-    found = (_join_spaces(strip_emphasis_marks(line)) for line in text.splitlines())
-    return tuple(line for line in found if line and not line.startswith("```"))
+    lines = (_join_spaces(strip_emphasis_marks(line)) for line in text.splitlines())
+    return tuple(line for line in lines if line and not line.startswith("```"))
 
 
 def _join_spaces(line: str) -> str:
@@ -112,8 +112,8 @@ def _join_spaces(line: str) -> str:
 def find_labelled(text: str, *labels: str) -> str | None:
     """Return the text after the label of the last line that opens with one of the labels and a colon; None if none."""
     opening = re.compile(rf"\s*(?:[-*•]\s+)?(?:{'|'.join(map(re.escape, labels))})\s*[:：=]\s*(.*)", re.IGNORECASE)
-    found = [match[1] for line in text.splitlines() if (match := opening.fullmatch(_EMPHASIS.sub("", line)))]
-    return found[-1].strip() if found else None
+    values = [match[1] for line in text.splitlines() if (match := opening.fullmatch(_EMPHASIS.sub("", line)))]
+    return values[-1].strip() if values else None
 
 
 def parse_numbers(text: str, count: int) -> tuple[int, ...]:
@@ -127,9 +127,9 @@ def parse_number_list(found: Any, count: int) -> tuple[int, ...]:
     """Return those of a JSON list that are numbers from 1 to `count`, each once; digits in a string are numbers too."""
     if not isinstance(found, list):
         raise UnreadableReply("a list of numbers is missing")
-    written = [one.strip().strip("[]") if isinstance(one, str) else one for one in found]
-    named = [int(one) if isinstance(one, str) and re.fullmatch(r"\d{1,4}", one) else one for one in written]
-    whole = (one for one in named if isinstance(one, int) and not isinstance(one, bool))
+    written = [item.strip().strip("[]") if isinstance(item, str) else item for item in found]
+    named = [int(item) if isinstance(item, str) and re.fullmatch(r"\d{1,4}", item) else item for item in written]
+    whole = (item for item in named if isinstance(item, int) and not isinstance(item, bool))
     return tuple(dict.fromkeys(number for number in whole if 1 <= number <= count))
 
 

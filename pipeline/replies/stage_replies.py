@@ -92,8 +92,8 @@ def bullets_format(count: int) -> ReplyFormat[tuple[Bullet, ...]]:
 
     def from_json(found: Any) -> tuple[Bullet, ...]:
         bullets = []
-        for one in get_field(found, "bullets", list):
-            text, named = get_field(one, "text", str), get_field(one, "sentences", list)
+        for item in get_field(found, "bullets", list):
+            text, named = get_field(item, "text", str), get_field(item, "sentences", list)
             bullets.append(Bullet(strip_emphasis_marks(text), parse_number_list(named, count)))
         return _validate_bullets(bullets)
 
@@ -105,10 +105,10 @@ def _bullets_from_text(text: str, count: int) -> tuple[Bullet, ...]:
     if text.strip() and is_nothing(text):
         return ()
     lines = split_items(text) or filter(_TRAILING_NUMBERS.search, split_lines(text))
-    found = _validate_bullets([_bullet_from_line(line, count) for line in lines])
-    if not found and not _says_nothing(text):
+    bullets = _validate_bullets([_bullet_from_line(line, count) for line in lines])
+    if not bullets and not _says_nothing(text):
         raise UnreadableReply("there is no list of bullets in it, and no “None” either")
-    return found
+    return bullets
 
 
 def _bullet_from_line(line: str, count: int) -> Bullet:
@@ -121,10 +121,10 @@ def _bullet_from_line(line: str, count: int) -> Bullet:
 
 
 def _validate_bullets(found: Sequence[Bullet]) -> tuple[Bullet, ...]:
-    kept = tuple(bullet for bullet in found if not is_nothing(bullet.text))
-    if kept and not any(bullet.sentences for bullet in kept):
+    bullets = tuple(bullet for bullet in found if not is_nothing(bullet.text))
+    if bullets and not any(bullet.sentences for bullet in bullets):
         raise UnreadableReply("no bullet names a numbered sentence that it rests on")
-    return kept
+    return bullets
 
 
 MAX_CLAIM = 600  # characters of a claim; longer ones are dropped
@@ -154,10 +154,10 @@ def _claim_from_json(found: Any) -> TimedClaim:
 def _claims_from_text(text: str) -> tuple[TimedClaim, ...]:
     if text.strip() and is_nothing(text):
         return ()
-    found = _parse_claim_list(text)
-    if not found and not _says_nothing(text):
+    claims = _parse_claim_list(text)
+    if not claims and not _says_nothing(text):
         raise UnreadableReply(_NO_LIST_FAULT)
-    return found
+    return claims
 
 
 def _parse_claim_list(text: str) -> tuple[TimedClaim, ...]:
@@ -171,8 +171,8 @@ def _says_nothing(text: str) -> bool:
 
 
 def _keep_claims(claims: Iterable[TimedClaim]) -> tuple[TimedClaim, ...]:
-    kept = {claim.text: claim for claim in claims if not is_nothing(claim.text) and len(claim.text) <= MAX_CLAIM}
-    return tuple(kept.values())
+    by_text = {claim.text: claim for claim in claims if not is_nothing(claim.text) and len(claim.text) <= MAX_CLAIM}
+    return tuple(by_text.values())
 
 
 @cache
@@ -206,14 +206,14 @@ class ClaimSplitter:
             return ()
         ended = self._text[: self._text.rindex("\n")]
         last = ended.rstrip().rsplit("\n", 1)[-1]
-        found = _parse_claim_list(ended)
-        return self._new(found if _TRAILING_TIME.search(last) else found[:-1])
+        claims = _parse_claim_list(ended)
+        return self._new(claims if _TRAILING_TIME.search(last) else claims[:-1])
 
     def close(self) -> tuple[TimedClaim, ...]:
-        found = self._new(_parse_claim_list(self._text))
+        claims = self._new(_parse_claim_list(self._text))
         if not self._given and not _says_nothing(self._text):
             raise UnreadableReply(_NO_LIST_FAULT)
-        return found
+        return claims
 
     def _new(self, found: Iterable[TimedClaim]) -> tuple[TimedClaim, ...]:
         new = tuple(claim for claim in found if claim.text not in self._given)
@@ -257,8 +257,9 @@ class DraftSplitter:
                 continue
             self._cites = True
             borrowing, self._held = self._held, []
-            for one in _drop_nothing(borrowing):
-                yield one if one.maimed or "```" in one.text else replace(one, numbers=sentence.numbers, borrowed=True)
+            for held in _drop_nothing(borrowing):
+                whole = held.maimed or "```" in held.text
+                yield held if whole else replace(held, numbers=sentence.numbers, borrowed=True)
             yield from _drop_nothing([sentence])
 
 
@@ -301,17 +302,17 @@ def _criterion_key(criterion: str) -> str:
 
 
 def _point_from_json(name: str, feedback: Any) -> CriterionScore:
-    found = get_field(feedback, _criterion_key(name), dict)
-    remark, score = get_field(found, "remark", str), get_field(found, "score", int)
+    point = get_field(feedback, _criterion_key(name), dict)
+    remark, score = get_field(point, "remark", str), get_field(point, "score", int)
     return CriterionScore(name, " ".join(remark.split()), max(0, min(score, PERFECT_SCORE)))
 
 
 def _point_from_text(name: str, text: str) -> CriterionScore:
-    said = find_labelled(text, name, name.replace("-", " "), name.replace("-", ""))
-    scores = list(_SCORE.finditer(said or ""))
-    if said is None or not scores:
+    line = find_labelled(text, name, name.replace("-", " "), name.replace("-", ""))
+    scores = list(_SCORE.finditer(line or ""))
+    if line is None or not scores:
         raise UnreadableReply(f"the line “{name.capitalize()}: … score/100” is missing")
-    return CriterionScore(name, said[: scores[-1].start()].strip(), min(int(scores[-1][1]), PERFECT_SCORE))
+    return CriterionScore(name, line[: scores[-1].start()].strip(), min(int(scores[-1][1]), PERFECT_SCORE))
 
 
 @cache

@@ -99,18 +99,18 @@ def _build_verification(
 
 def _find_last_verdict(text: str) -> Verdict | None:
     """Return the verdict that free text ends in: in capitals, or as "the claim is supported"."""
-    said = list(_STATED_VERDICT.finditer(text))
+    stated = list(_STATED_VERDICT.finditer(text))
     shouted = list(_CAPITAL_VERDICT.finditer(text))
-    if said and (not shouted or said[-1].start() > shouted[-1].start()):
-        return _find_single_verdict(said[-1][1].upper())
+    if stated and (not shouted or stated[-1].start() > shouted[-1].start()):
+        return _find_single_verdict(stated[-1][1].upper())
     return _read_verdict(text, shouted[-1]) if shouted else None
 
 
 def _find_single_verdict(text: str) -> Verdict | None:
     """Return the one verdict in a short text in capitals; None if it has none, or several."""
-    found = list(_CAPITAL_VERDICT.finditer(text))
-    given = {_read_verdict(text, match) for match in found}
-    return given.pop() if len(given) == 1 else None
+    matches = list(_CAPITAL_VERDICT.finditer(text))
+    verdicts = {_read_verdict(text, match) for match in matches}
+    return verdicts.pop() if len(verdicts) == 1 else None
 
 
 def _read_verdict(text: str, match: re.Match[str]) -> Verdict:
@@ -175,8 +175,8 @@ class VerdictSplitter:
         """Parse a reply on one claim whose verdict is not at the start of a line."""
         if self._claims > 1:
             raise UnreadableReply("no line opens with the number of a claim and its verdict, such as “1. SUPPORTS [2]”")
-        found = self._whole.from_text(self._text)
-        return ClaimRuling(1, replace(found, reasoning=""), whole=False), ClaimRuling(1, found, whole=True)
+        read = self._whole.from_text(self._text)
+        return ClaimRuling(1, replace(read, reasoning=""), whole=False), ClaimRuling(1, read, whole=True)
 
     def _news(self, *, ended: bool) -> Iterator[ClaimRuling]:
         heads, seen = list(self._head.finditer(self._text)), set[int]()
@@ -187,11 +187,11 @@ class VerdictSplitter:
             seen.add(number)  # of several verdicts on one claim the first counts
             rest, over = self._text[head.end() : None if last else heads[place + 1].start()], ended or not last
             if number not in self._ruled:
-                found = self._found(head[2], rest, over=over)
-                if found is None:
+                verdict = self._found(head[2], rest, over=over)
+                if verdict is None:
                     continue
-                self._ruled[number] = found
-                yield ClaimRuling(number, found, whole=False)
+                self._ruled[number] = verdict
+                yield ClaimRuling(number, verdict, whole=False)
             if over:
                 self._ended.add(number)
                 reasoning = " ".join(_split_marks(rest)[1].split()).strip(" -–—:*_")
@@ -226,5 +226,5 @@ def _may_be_retracted(reason: str) -> bool:
 
 
 def _split_marks(rest: str) -> tuple[str, str]:
-    found = _SENTENCE_MARKS.match(rest)
-    return (found[1], rest[found.end() :]) if found else ("", rest)
+    marks = _SENTENCE_MARKS.match(rest)
+    return (marks[1], rest[marks.end() :]) if marks else ("", rest)

@@ -73,7 +73,7 @@ async def _check_claims(
     # A limit of 0 means only claims by a model.
     claims = split(talk.question.text)[: max(1, kit.limits.claims)]
     talks = (Conversation((*talk.earlier, replace(talk.question, text=claim))) for claim in claims)
-    judgements = await gather_all(judge_conversation(one, kit, judge) for one in talks)
+    judgements = await gather_all(judge_conversation(talk, kit, judge) for talk in talks)
     said = [await report_judgement(claim, found, kit) for claim, found in zip(claims, judgements, strict=True)]
     return Status.ANSWERED if Status.ANSWERED in said else Status.ABSTAINED
 
@@ -107,11 +107,11 @@ def extract_statements(text: str) -> tuple[str, ...]:
 
     Raises `NotAClaim` if there is none, with the reason for the whole text or for its first sentence.
     """
-    found = [text[start:end].strip() for start, end in sentence_spans(text)]
-    stated = tuple(dict.fromkeys(one for one in found if not detect_small_talk(one) and _is_checkable(one)))
+    sentences = [text[start:end].strip() for start, end in sentence_spans(text)]
+    stated = [sentence for sentence in sentences if not detect_small_talk(sentence) and _is_checkable(sentence)]
     if not stated:
-        validate_claim(found[0] if found else text)
-    return stated
+        validate_claim(sentences[0] if sentences else text)
+    return tuple(dict.fromkeys(stated))
 
 
 def _is_checkable(sentence: str) -> bool:
@@ -124,11 +124,11 @@ def _is_checkable(sentence: str) -> bool:
 
 def _is_statement(text: str) -> bool:
     """Return whether a text has two content words, four characters without spaces, or a name and another word."""
-    found = words(text)
+    tokens = words(text)
     telling = [word for word in content_words(text) if not is_unspaced(word[0])]
-    unspaced = sum(len(word) for word in found if is_unspaced(word[0]))
+    unspaced = sum(len(word) for word in tokens if is_unspaced(word[0]))
     named = any(word[0].isupper() for word in telling)
-    return len(telling) + unspaced // 2 >= _MIN_CONTENT_WORDS or (named and len(found) > 1)
+    return len(telling) + unspaced // 2 >= _MIN_CONTENT_WORDS or (named and len(tokens) > 1)
 
 
 def decide_verdict(alone: Sequence[PassageSupport], together: PassageSupport) -> Judgement:
@@ -156,7 +156,7 @@ def decide_verdict(alone: Sequence[PassageSupport], together: PassageSupport) ->
 
 def _build_judgement(verdict: Verdict, held: Sequence[PassageSupport]) -> Judgement:
     """Return a verdict with the first passage's reasons, and the nearest sentence of each of several."""
-    shown = tuple(one.nearest[0] for one in held)[:MAX_EVIDENCE] if len(held) > 1 else held[0].nearest
+    shown = tuple(support.nearest[0] for support in held)[:MAX_EVIDENCE] if len(held) > 1 else held[0].nearest
     return Judgement(verdict, held[0].explanation, shown, because=held[0].support.because)
 
 
@@ -174,7 +174,7 @@ def _add_objection(found: Judgement, against: Sequence[PassageSupport]) -> Judge
         return found
     other = _find_differing(against[0])
     reasoning = f"{found.reasoning}; yet a passage of “{other.document.title}” differs: {against[0].explanation}"
-    shown = [one for one in found.evidence if one != other][: MAX_EVIDENCE - 1]
+    shown = [piece for piece in found.evidence if piece != other][: MAX_EVIDENCE - 1]
     because = (*found.because, VerdictReason("differs", (other.document.title,)), *against[0].support.because)
     return replace(found, reasoning=reasoning, evidence=(*shown, other), because=because)
 
@@ -182,7 +182,7 @@ def _add_objection(found: Judgement, against: Sequence[PassageSupport]) -> Judge
 def _find_differing(held: PassageSupport) -> Evidence:
     """Return the near sentence that contains the last quotation of a reason; else the nearest."""
     quoted = [quote for reason in held.support.reasons for quote in _QUOTED.findall(reason)[-1:]]
-    return next((one for one in held.nearest if any(quote in one.text for quote in quoted)), held.nearest[0])
+    return next((piece for piece in held.nearest if any(quote in piece.text for quote in quoted)), held.nearest[0])
 
 
 async def judge_conversation(talk: Conversation, kit: Kit, judge: ClaimJudge) -> Judgement:
@@ -199,7 +199,7 @@ async def report_judgement(claim: str, verdict: Judgement, kit: Kit) -> Status:
     stated = Claim(claim, origin="user")
     kit.tell(ClaimChecked(CheckedClaim(stated, verdict.verdict, named, verdict.reasoning, others, verdict.because)))
     shown = (*verdict.evidence, *verdict.nearest)
-    said = [await kit.say(CitedSentence(one.text, (one,))) for one in shown]
+    said = [await kit.say(CitedSentence(piece.text, (piece,))) for piece in shown]
     return Status.ANSWERED if any(said) else Status.ABSTAINED
 
 
@@ -223,16 +223,16 @@ async def judge_by_model(talk: Conversation, hits: Sequence[Hit], kit: Kit) -> J
     Then the rules decide, over all passages: the model may have named the wrong sentences for a supported claim.
     """
     claim, sentences = talk.question.text, collect_sentences(hits)
-    found = await request_verification(claim, sentences, talk, kit.ask, student=kit.limits.student)
-    named = tuple(sentences[number - 1] for number in found.sentences)
-    if found.verdict is Verdict.SUPPORTS:
+    verification = await request_verification(claim, sentences, talk, kit.ask, student=kit.limits.student)
+    named = tuple(sentences[number - 1] for number in verification.sentences)
+    if verification.verdict is Verdict.SUPPORTS:
         support = await kit.supports(claim, named)
         if not (support.holds or support.appealable):
             return _overrule(await judge_by_rules(talk, hits, kit))
     shown = named[:MAX_EVIDENCE] or _nearest_sentences(claim, sentences)
-    settled = bool(named) and found.verdict is not Verdict.NOT_ENOUGH_INFO
+    settled = bool(named) and verification.verdict is not Verdict.NOT_ENOUGH_INFO
     evidence, nearest = (shown, ()) if settled else ((), shown)
-    return Judgement(found.verdict, found.reasoning, evidence, nearest)
+    return Judgement(verification.verdict, verification.reasoning, evidence, nearest)
 
 
 def _overrule(ruled: Judgement) -> Judgement:
@@ -246,14 +246,14 @@ def _overrule(ruled: Judgement) -> Judgement:
 async def _check_support(claim: str, hits: Sequence[Hit], kit: Kit) -> PassageSupport:
     sentences = collect_sentences(hits)
     nearest = _nearest_sentences(claim, sentences)
-    wanted = set(content_terms(claim))
-    said = {term for one in nearest[:1] for term in content_terms(f"{one.document.title} {one.text}")}
-    coverage = len(wanted & said) / len(wanted) if wanted else 0.0
+    terms = set(content_terms(claim))
+    nearest_terms = {term for piece in nearest[:1] for term in content_terms(f"{piece.document.title} {piece.text}")}
+    coverage = len(terms & nearest_terms) / len(terms) if terms else 0.0
     return PassageSupport(await kit.supports(claim, sentences), nearest, coverage)
 
 
 def _nearest_sentences(claim: str, sentences: Sequence[Evidence]) -> tuple[Evidence, ...]:
-    places = {one.text: one for one in reversed(sentences)}
+    places = {sentence.text: sentence for sentence in reversed(sentences)}
     return tuple(places[text] for text in select_closest(claim, [[sentence.text for sentence in sentences]]))
 
 

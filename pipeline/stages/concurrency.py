@@ -79,10 +79,10 @@ async def gather_successes(calls: Iterable[Coroutine[Any, Any, A]]) -> tuple[A, 
 
 def select_successes(ended: Sequence[A | PipelineError]) -> tuple[A, ...]:
     """Return the successful outcomes. Raises the first error if all failed."""
-    failed = [one for one in ended if isinstance(one, PipelineError)]
+    failed = [outcome for outcome in ended if isinstance(outcome, PipelineError)]
     if failed and len(failed) == len(ended):
         raise failed[0]
-    return tuple(one for one in ended if not isinstance(one, PipelineError))
+    return tuple(outcome for outcome in ended if not isinstance(outcome, PipelineError))
 
 
 async def capture_outcome(call: Coroutine[Any, Any, A]) -> A | PipelineError:

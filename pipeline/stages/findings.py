@@ -31,7 +31,7 @@ def collect_sentences(places: Iterable[Hit | Evidence]) -> tuple[Evidence, ...]:
 
 
 def passage_ids(evidence: Iterable[Evidence]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(one.passage.id for one in evidence))
+    return tuple(dict.fromkeys(piece.passage.id for piece in evidence))
 
 
 LEAST_TELLING = 2  # content words that a sentence shares with a statement if it bears on it
@@ -43,21 +43,21 @@ def select_context(statement: str, cited: Iterable[Evidence]) -> tuple[Evidence,
     These are the cited ones and all that share two words with it, each with the one before it: none of 251 verdicts
     made by hand over whole passages rests on another. Tables, code and other languages stay whole.
     """
-    wanted, language, found = set(content_terms(statement)), detect_language(statement), list[Evidence]()
+    terms, language, context = set(content_terms(statement)), detect_language(statement), list[Evidence]()
     cited = tuple(cited)
     for _, group in groupby(collect_sentences(cited), key=lambda one: one.passage.id):
         sentences = tuple(group)
         first = sentences[0]
         if first.passage.kind is not PassageKind.PROSE or first.document.language not in {"", language}:
-            found += sentences
+            context += sentences
             continue
         telling = [
             any(_overlap(sentence, other) for other in cited)
-            or len(wanted & set(content_terms(sentence.text))) >= LEAST_TELLING
+            or len(terms & set(content_terms(sentence.text))) >= LEAST_TELLING
             for sentence in sentences
         ]
-        found += [one for one, *near in zip(sentences, telling, (*telling[1:], False), strict=True) if any(near)]
-    return tuple(found)
+        context += [one for one, *near in zip(sentences, telling, (*telling[1:], False), strict=True) if any(near)]
+    return tuple(context)
 
 
 MAX_LED = 3  # sentences before one that may be added to explain its pronoun
@@ -72,19 +72,19 @@ def bind_subjects(evidence: Iterable[Evidence]) -> tuple[Evidence, ...]:
     list's lead-in, which may negate it. Overlapping evidence is merged.
     """
     bound: dict[str, list[Evidence]] = {}
-    for one in map(_bind_subject, evidence):
-        bound.setdefault(one.passage.id, []).append(one)
-    return tuple(one for places in bound.values() for one in _merge_overlapping(places))
+    for piece in map(_bind_subject, evidence):
+        bound.setdefault(piece.passage.id, []).append(piece)
+    return tuple(piece for places in bound.values() for piece in _merge_overlapping(places))
 
 
 def _merge_overlapping(places: Iterable[Evidence]) -> list[Evidence]:
     merged: list[Evidence] = []
-    for one in sorted(places, key=lambda place: place.span):
-        if merged and one.span[0] < merged[-1].span[1]:
+    for piece in sorted(places, key=lambda place: place.span):
+        if merged and piece.span[0] < merged[-1].span[1]:
             last = merged.pop()
-            merged.append(_quote_span(last, (last.span[0], max(last.span[1], one.span[1]))))
+            merged.append(_quote_span(last, (last.span[0], max(last.span[1], piece.span[1]))))
         else:
-            merged.append(one)
+            merged.append(piece)
     return merged
 
 
@@ -164,10 +164,10 @@ async def bind_finding(
     statement must name its subject, or its row of a table; near copies of a sentence are replaced by the sentence.
     """
     support = await supports(text, evidence, asked=asked)
-    leans = any(_opens_with_pronoun(one, one.span[0]) for one in evidence)
+    leans = any(_opens_with_pronoun(piece, piece.span[0]) for piece in evidence)
     holds = support.holds or (support.appealable and (checked or leans))
     named = not opens_with_pronoun(text, evidence[0].document.language)
-    if holds and named and not support.better_quoted and all(_names_row(text, one) for one in evidence):
+    if holds and named and not support.better_quoted and all(_names_row(text, piece) for piece in evidence):
         return (SourcedFinding(text, bind_subjects(evidence)),)
     return (join_quotes(evidence),)
 
@@ -190,7 +190,7 @@ def deduplicate_findings(findings: Iterable[SourcedFinding]) -> tuple[SourcedFin
     same sentences negates is dropped.
     """
     kept, findings = list[SourcedFinding](), tuple(findings)
-    quotations = [one for one in findings if one.text == join_quotes(one.evidence).text]
+    quotations = [finding for finding in findings if finding.text == join_quotes(finding.evidence).text]
     for finding in findings:
         if any(_denies(quotation, finding) for quotation in quotations):
             continue
@@ -204,8 +204,8 @@ def deduplicate_findings(findings: Iterable[SourcedFinding]) -> tuple[SourcedFin
 
 def _denies(quotation: SourcedFinding, other: SourcedFinding) -> bool:
     """Return whether only one of a finding and a quotation of all its evidence is negated."""
-    for one in other.evidence:
-        if not any(_overlap(one, quoted) and len(one.text) <= len(quoted.text) for quoted in quotation.evidence):
+    for piece in other.evidence:
+        if not any(_overlap(piece, quoted) and len(piece.text) <= len(quoted.text) for quoted in quotation.evidence):
             return False
     language = quotation.evidence[0].document.language
     return parse_statement(quotation.text, language).negated != parse_statement(other.text, language).negated
@@ -242,16 +242,16 @@ def order_rivals_by_date(findings: Sequence[SourcedFinding]) -> tuple[SourcedFin
 
 def find_disagreeing(findings: Sequence[SourcedFinding]) -> tuple[int, ...]:
     """Return the indexes of findings from different documents that give different values for the same thing."""
-    said = [parse_statement(finding.text, finding.evidence[0].document.language) for finding in findings]
-    found = {
+    statements = [parse_statement(finding.text, finding.evidence[0].document.language) for finding in findings]
+    disagreeing = {
         place
-        for first in range(len(said))
+        for first in range(len(statements))
         for second in range(first)
         if _document_key(findings[first]) != _document_key(findings[second])
-        and is_contradiction(said[first], said[second])
+        and is_contradiction(statements[first], statements[second])
         for place in (first, second)
     }
-    return tuple(sorted(found))
+    return tuple(sorted(disagreeing))
 
 
 def _document_key(finding: SourcedFinding) -> tuple[str, str]:

@@ -25,12 +25,12 @@ async def stream_claims(context: TurnContext, kit: Kit) -> AsyncIterator[TimedCl
     Raises `ModelUnavailable` and `BudgetExceeded`.
     """
     left = kit.limits.claims
-    asked = kit.limits.asked_claims
+    requested = kit.limits.asked_claims
     if not left:
         return
     facts: dict[str, Any] = {"talk": context.talk, "reading": context.reading}
-    if asked != Limits().asked_claims:  # the default is in its instructions
-        left = facts["most"] = min(left, asked)
+    if requested != Limits().asked_claims:  # the default is in its instructions
+        left = facts["most"] = min(left, requested)
     try:
         async with close_stream(kit.stream("claims", ClaimSplitter(), stage="generate", **facts)) as claims:
             async for claim in claims:
@@ -70,8 +70,8 @@ async def verify_claims(context: TurnContext, claims: Sequence[TimedClaim], kit:
 
     Raises `SearchUnavailable`, and any other `PipelineError` if no claim could be verified.
     """
-    kept = await gather_successes(_verify_claim(context, claim, kit) for claim in claims)
-    return tuple(finding for findings in kept for finding in findings)
+    verified = await gather_successes(_verify_claim(context, claim, kit) for claim in claims)
+    return tuple(finding for findings in verified for finding in findings)
 
 
 def seek_claim(claim: TimedClaim) -> SearchQuery:
@@ -84,16 +84,16 @@ async def _verify_claim(context: TurnContext, claim: TimedClaim, kit: Kit) -> tu
         kit.tell(ClaimChecked(record_undecided(claim.text, (), NO_EVIDENCE, "nothing")))
         return ()
     try:
-        found = await request_verification(claim.text, sentences, context.talk, kit.ask, student=kit.limits.student)
+        checked = await request_verification(claim.text, sentences, context.talk, kit.ask, student=kit.limits.student)
     except PipelineError as error:
         kit.tell(
             ClaimChecked(record_undecided(claim.text, sentences, f"it could not be verified: {error}", "unverified"))
         )
         raise
-    kit.tell(ClaimChecked(record_claim(claim.text, sentences, found)))
-    if found.verdict is not Verdict.SUPPORTS:
+    kit.tell(ClaimChecked(record_claim(claim.text, sentences, checked)))
+    if checked.verdict is not Verdict.SUPPORTS:
         return ()
-    named = tuple(sentences[number - 1] for number in found.sentences)
+    named = tuple(sentences[number - 1] for number in checked.sentences)
     return await bind_finding(claim.text, named, kit.supports, checked=True, asked=context.asked)
 
 
@@ -171,16 +171,16 @@ class ClaimVerifier:
             fault = error
         self._written.set()
         self._count_arrival()
-        kept = select_successes([await task for task in self._begun])
-        if fault and not any(kept):
+        verified = select_successes([await task for task in self._begun])
+        if fault and not any(verified):
             raise fault
-        return tuple(finding for findings in kept for finding in findings) if self._begun else None
+        return tuple(finding for findings in verified for finding in findings) if self._begun else None
 
     @property
     def kept(self) -> tuple[SourcedFinding, ...]:
         """The findings of the claims verified by now, in the order of the claims."""
         ended = (task.result() for task in self._begun if task.done())
-        return tuple(finding for one in ended if not isinstance(one, PipelineError) for finding in one)
+        return tuple(finding for findings in ended if not isinstance(findings, PipelineError) for finding in findings)
 
     async def settle(self, wanted: Callable[[str], bool]) -> tuple[SourcedFinding, ...]:
         """Wait until all claims are written and the wanted ones verified; return all findings by then."""

@@ -45,9 +45,9 @@ def is_relevant(claim: str, hit: Hit) -> bool:
     """Return whether a passage may bear on a claim; one in another language always may."""
     if hit.dense >= LEAST_ALIKE or hit.document.language not in {"", detect_language(claim)}:
         return True
-    wanted = set(content_terms(claim))
-    said = content_terms(f"{hit.document.title} {hit.passage.section} {hit.passage.text}")
-    return len(wanted.intersection(said)) >= LEAST_SHARED * len(wanted)
+    terms = set(content_terms(claim))
+    hit_terms = content_terms(f"{hit.document.title} {hit.passage.section} {hit.passage.text}")
+    return len(terms.intersection(hit_terms)) >= LEAST_SHARED * len(terms)
 
 
 async def retrieve_evidence(query: SearchQuery, kit: Kit) -> tuple[Evidence, ...]:
@@ -99,8 +99,8 @@ async def retrieve_passages(query: SearchQuery, k: int, kit: Kit) -> tuple[Hit, 
 
 def _keep_nearest(ranked: Sequence[Hit], nearest: Sequence[Hit], k: int) -> tuple[Hit, ...]:
     """Return the first `k` of a ranking; the nearest replaces the last of them if it is missing."""
-    kept = tuple(ranked[:k])
-    return kept if not nearest or nearest[0] in kept else (*kept[: k - 1], nearest[0])
+    best = tuple(ranked[:k])
+    return best if not nearest or nearest[0] in best else (*best[: k - 1], nearest[0])
 
 
 async def retrieve_for_query(context: TurnContext, query: SearchQuery, kit: Kit) -> tuple[Hit, ...]:
@@ -114,8 +114,8 @@ async def retrieve_for_query(context: TurnContext, query: SearchQuery, kit: Kit)
     if query.time is None and query.text == context.search_query and kit.limits.passages >= k:
         return context.nearest[:k]
     queries = split_query(query)
-    found = (retrieve_passages(part, k, kit) for part in queries)
-    rankings = await gather_all(found) if len(queries) > 1 else (await next(found),)
+    retrievals = (retrieve_passages(part, k, kit) for part in queries)
+    rankings = await gather_all(retrievals) if len(queries) > 1 else (await next(retrievals),)
     if not context.reading and context.search_query == context.talk.question.text:
         rankings = (*rankings, rank_by_time(context.nearest, query)[:k])
     return drop_copies(take_turns(rankings), query.text)[: -(-k // len(queries)) * len(queries)]
@@ -211,8 +211,8 @@ class PassageReader:
 async def _summarise_groups(
     template: str, query: SearchQuery, groups: Sequence[Sequence[Hit]], kit: Kit, asked: Sequence[str]
 ) -> tuple[SourcedFinding, ...]:
-    found = await gather_successes(_summarise_group(template, query, group, kit, asked) for group in groups)
-    return tuple(finding for findings in found for finding in findings)
+    summaries = await gather_successes(_summarise_group(template, query, group, kit, asked) for group in groups)
+    return tuple(finding for findings in summaries for finding in findings)
 
 
 async def _summarise_group(
@@ -222,9 +222,9 @@ async def _summarise_group(
     if not sentences:
         return ()
     form = bullets_format(len(sentences))
-    found = await kit.ask(template, form, stage="summarise", query=query.text, sentences=sentences)
+    bullets = await kit.ask(template, form, stage="summarise", query=query.text, sentences=sentences)
     findings: list[SourcedFinding] = []
-    for bullet in found[: MAX_BULLETS * len(hits)]:
+    for bullet in bullets[: MAX_BULLETS * len(hits)]:
         if bullet.sentences:
             evidence = tuple(sentences[number - 1] for number in bullet.sentences)
             findings += await bind_finding(bullet.text, evidence, kit.supports, asked=asked)

@@ -52,8 +52,8 @@ def detect_small_talk(text: str) -> SmallTalk | None:
 def _plain_words(text: str) -> str:
     """Return a text's words in lower case without diacritics, one blank between them."""
     folded = unicodedata.normalize("NFKD", text.casefold().replace("’", "'"))
-    kept = "".join(char for char in folded if unicodedata.category(char) != "Mn")
-    return " ".join(re.findall(r"[^\W_]+(?:'[^\W_]+)*", kept))
+    plain = "".join(char for char in folded if unicodedata.category(char) != "Mn")
+    return " ".join(re.findall(r"[^\W_]+(?:'[^\W_]+)*", plain))
 
 
 @cache
@@ -86,8 +86,8 @@ def own_name(code: str) -> str:
 
 def detect_asker_language(talk: Conversation) -> str:
     """Return the asker's language, by the question or else by their earlier turns; empty if unsure."""
-    asked = [turn for turn in reversed(talk.turns) if turn.speaker == "user"]
-    return next(filter(None, (turn.language or detect_language(turn.text) for turn in asked)), "")
+    questions = [turn for turn in reversed(talk.turns) if turn.speaker == "user"]
+    return next(filter(None, (turn.language or detect_language(turn.text) for turn in questions)), "")
 
 
 @cache
@@ -220,11 +220,11 @@ def depends_on_context(text: str, language: str) -> bool:
 
 def _is_elliptic(text: str, rules: _FollowUpRules) -> bool:
     """Return whether a few words vary the previous question: "at weekends?", "for apprentices?", "Bergen?"."""
-    said = words(text)
-    unspaced = any(is_unspaced(word[0]) for word in said)
-    if (len("".join(said)) if unspaced else len(said)) > MAX_ELLIPTIC or rules.verbs.search(text):
+    tokens = words(text)
+    unspaced = any(is_unspaced(word[0]) for word in tokens)
+    if (len("".join(tokens)) if unspaced else len(tokens)) > MAX_ELLIPTIC or rules.verbs.search(text):
         return False
-    return len(said) <= 1 or bool(rules.prepositions.match(text))
+    return len(tokens) <= 1 or bool(rules.prepositions.match(text))
 
 
 def _has_unbound_pronoun(text: str, rules: _FollowUpRules, language: str) -> bool:
@@ -243,10 +243,10 @@ def read_as_query(talk: Conversation) -> SearchQuery | None:
     A model writes queries for unclear messages: remarks, times relative to today, several questions. After other
     questions, the rules suffice only for English.
     """
-    asked = _drop_small_talk(talk.question.text)
-    if len(asked) != 1 or len(words(asked[0])) > MAX_QUERY_WORDS or _ADDRESS.search(asked[0]):
+    sentences = _drop_small_talk(talk.question.text)
+    if len(sentences) != 1 or len(words(sentences[0])) > MAX_QUERY_WORDS or _ADDRESS.search(sentences[0]):
         return None
-    text, earlier = " ".join(asked[0].split()), _earlier_questions(talk)
+    text, earlier = " ".join(sentences[0].split()), _earlier_questions(talk)
     language = _question_language([talk.question, *reversed(earlier)])
     rules, years = _follow_up_rules(language), _YEAR.findall(text)
     if not _asks_one_thing(text, rules, at_once=bool(earlier)) or depends_on_context(text, language):

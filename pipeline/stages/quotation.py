@@ -75,9 +75,9 @@ async def rank_quotes(talk: Conversation, hits: tuple[Hit, ...], passages: int, 
         corpora.setdefault(hit.passage.corpus, []).append(hit)
     shelves = list(corpora.values())[:MOST_CORPORA] or [[]]
     nearest = [tuple(shelf[: WIDER * passages]) for shelf in shelves]
-    found = [await _rank_corpus(talk.question, question, shelf, passages, kit) for shelf in nearest]
-    best, *others = sorted(found, key=lambda one: one.chance, reverse=True)
-    rest = [*best.ranked[1:], *(one for other in others for one in other.ranked)]
+    rankings = [await _rank_corpus(talk.question, question, shelf, passages, kit) for shelf in nearest]
+    best, *others = sorted(rankings, key=lambda one: one.chance, reverse=True)
+    rest = [*best.ranked[1:], *(candidate for other in others for candidate in other.ranked)]
     ranked = (*best.ranked[:1], *sorted(rest, key=lambda one: one.score, reverse=True))
     ranked = ranked if not question.varied else tuple(_doubt_other_pages(ranked))
     parts = split_question(question)
@@ -90,10 +90,10 @@ async def _rank_parts(
     turn: Turn, parts: Sequence[ResolvedQuestion], whole: RankedQuotes, passages: int, kit: Kit
 ) -> RankedQuotes:
     """Rank for each part by itself, in the corpus that fits the whole best; unanswered parts are skipped."""
-    found = [await _rank_corpus(turn, part, whole.hits, passages, kit) for part in parts]
-    first, *further = [one for one in found if one.chance >= ANSWER_THRESHOLD] or [whole]
-    said = tuple(one.ranked[0].candidate for one in further)
-    return replace(first, chance=max(first.chance, whole.chance), parts=said)
+    rankings = [await _rank_corpus(turn, part, whole.hits, passages, kit) for part in parts]
+    first, *further = [ranking for ranking in rankings if ranking.chance >= ANSWER_THRESHOLD] or [whole]
+    answers = tuple(ranking.ranked[0].candidate for ranking in further)
+    return replace(first, chance=max(first.chance, whole.chance), parts=answers)
 
 
 async def _rank_corpus(
@@ -126,11 +126,13 @@ def _score_corpus(
     """Score the candidates of the first `passages` by their words, and by estimated cosines."""
     language = _answer_language(turn, hits)
     readable = [hit for hit in hits if _may_answer_in(hit, language)]
-    candidates = [one for one in find_candidates(readable[:passages]) if not is_about_others(one, question.text)]
-    found = [candidate for candidate in candidates if not is_unpriced(candidate.text, question.text)] or candidates
+    candidates = [
+        candidate for candidate in find_candidates(readable[:passages]) if not is_about_others(candidate, question.text)
+    ]
+    priced = [candidate for candidate in candidates if not is_unpriced(candidate.text, question.text)] or candidates
     weight = REPLACED if question.varied else BORROWED
     reading = weigh_question(question.text, question.borrowed, language, hits, weight)
-    return reading, score_candidates(reading, found, estimate_cosines(found))
+    return reading, score_candidates(reading, priced, estimate_cosines(priced))
 
 
 def _rate_read(
@@ -148,9 +150,12 @@ async def order_passages(talk: Conversation, hits: tuple[Hit, ...], kit: Kit) ->
 def _order_passages(talk: Conversation, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
     question, language = resolve_question(talk), _answer_language(talk.question, hits)
     reading = weigh_question(question.text, question.borrowed, language, hits, BORROWED)
-    found = find_candidates([hit for hit in hits if _may_answer_in(hit, language)])
-    scored = score_candidates(reading, found, estimate_cosines(found))
-    best = {one.candidate.hit.passage.id: one.score for one in sorted(scored, key=lambda one: one.score)}
+    candidates = find_candidates([hit for hit in hits if _may_answer_in(hit, language)])
+    scored = score_candidates(reading, candidates, estimate_cosines(candidates))
+    best = {
+        candidate.candidate.hit.passage.id: candidate.score
+        for candidate in sorted(scored, key=lambda candidate: candidate.score)
+    }
     return tuple(sorted(hits, key=lambda hit: -best.get(hit.passage.id, -math.inf)))
 
 
@@ -168,10 +173,10 @@ async def _read(
     """Return the reader's scores of the best candidates by place, as long as that may change the best."""
     read = dict[int, float]()
     while places := list_readable(reading, ranked, read):
-        said = await kit.rerank(query, [ranked[place].candidate.evidence for place in places])
-        if not said:
+        scores = await kit.rerank(query, [ranked[place].candidate.evidence for place in places])
+        if not scores:
             break
-        read.update(zip(places, said, strict=True))
+        read.update(zip(places, scores, strict=True))
     return read
 
 
@@ -182,17 +187,17 @@ def _rank_kept(scored: Sequence[ScoredCandidate], varied: str, language: str) ->
 
 def _keep_varied(ranked: Sequence[ScoredCandidate], varied: str, language: str) -> list[ScoredCandidate]:
     """Return the candidates that have, with their headings, all words by which a follow-up varies the question."""
-    synonyms, wanted = find_synonyms(varied, language), frozenset(content_terms(varied, language))
-    contexts = [(one, frozenset(content_terms(one.candidate.context, language))) for one in ranked]
-    return [one for one, found in contexts if all(measure_match(term, found, synonyms) for term in wanted)]
+    synonyms, terms = find_synonyms(varied, language), frozenset(content_terms(varied, language))
+    contexts = [(candidate, frozenset(content_terms(candidate.candidate.context, language))) for candidate in ranked]
+    return [one for one, found in contexts if all(measure_match(term, found, synonyms) for term in terms)]
 
 
 def _doubt_other_pages(ranked: Sequence[ScoredCandidate]) -> Iterator[ScoredCandidate]:
     """Yield candidates, those of other pages than the best one's with chance 0: they share only the new word."""
-    for one in ranked:
-        passage, best = one.candidate.hit.passage, ranked[0].candidate.hit.passage
+    for candidate in ranked:
+        passage, best = candidate.candidate.hit.passage, ranked[0].candidate.hit.passage
         same = (passage.corpus, passage.document) == (best.corpus, best.document)
-        yield one if same else replace(one, chance=0.0)
+        yield candidate if same else replace(candidate, chance=0.0)
 
 
 @asynccontextmanager
@@ -209,11 +214,11 @@ async def show_interim_quote(talk: Conversation, hits: tuple[Hit, ...], kit: Kit
 
 async def _show_best_quote(talk: Conversation, hits: tuple[Hit, ...], kit: Kit, shown: list[Evidence]) -> None:
     try:
-        found = await rank_quotes(talk, hits, kit.limits.passages, kit)
-        if found.chance < ANSWER_THRESHOLD:
+        quotes = await rank_quotes(talk, hits, kit.limits.passages, kit)
+        if quotes.chance < ANSWER_THRESHOLD:
             return
-        first, *_ = await kit.run_in_thread(found.select, 1)
-        if _stands_alone(first.evidence[0], found.question.language):
+        first, *_ = await kit.run_in_thread(quotes.select, 1)
+        if _stands_alone(first.evidence[0], quotes.question.language):
             shown += first.evidence[:1] if kit.quote(first.evidence[0]) else ()
     except Exception as error:  # noqa: BLE001 - a failed interim quotation must not fail the answer
         log.warning("interim quotation failed: %s", error)
@@ -229,8 +234,8 @@ def _stands_alone(found: Evidence, language: str) -> bool:
 def _answer_language(turn: Turn, hits: Sequence[Hit]) -> str:
     """Return the question's language if any page is in it, else that of most: short texts are easily misdetected."""
     spoken = turn.language or detect_language(turn.text)
-    found = Counter(hit.document.language for hit in hits if hit.document.language)
-    return spoken if spoken in found or not found else found.most_common(1)[0][0]
+    languages = Counter(hit.document.language for hit in hits if hit.document.language)
+    return spoken if spoken in languages or not languages else languages.most_common(1)[0][0]
 
 
 def _may_answer_in(hit: Hit, language: str) -> bool:

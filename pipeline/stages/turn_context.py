@@ -55,18 +55,18 @@ async def prepare_context(talk: Conversation, kit: Kit) -> TurnContext:
     This search comes before all model calls: an outage costs nothing. Raises `SearchUnavailable`.
     """
     context = read_conversation(talk, kit)
-    found = await kit.search(SearchQuery(context.search_query), WIDER * kit.limits.passages)
-    nearest = drop_copies(found, context.search_query)[: kit.limits.passages]
+    hits = await kit.search(SearchQuery(context.search_query), WIDER * kit.limits.passages)
+    nearest = drop_copies(hits, context.search_query)[: kit.limits.passages]
     library = find_library_language(context.asker_language, nearest)
-    return replace(context, library_language=library, found=found, nearest=nearest)
+    return replace(context, library_language=library, found=hits, nearest=nearest)
 
 
 def find_library_language(language: str, hits: Iterable[Hit]) -> str:
     """Return the language of most passages if few are in the asker's own; empty otherwise, and if unsure."""
-    found = Counter(hit.document.language for hit in hits if hit.document.language)
-    if not language or found[language] * MIN_LANGUAGE_SHARE >= found.total():
+    languages = Counter(hit.document.language for hit in hits if hit.document.language)
+    if not language or languages[language] * MIN_LANGUAGE_SHARE >= languages.total():
         return ""
-    return found.most_common(1)[0][0]
+    return languages.most_common(1)[0][0]
 
 
 COPY_SHARE = 0.9  # the share of common word pairs from which one of two passages is a copy
@@ -78,12 +78,12 @@ def drop_copies(hits: Iterable[Hit], query: str) -> tuple[Hit, ...]:
     A passage that differs in a number or in a function word ("not", "only", "from") is not a copy, and neither is one
     whose title or heading has a word of the query that the other's lacks.
     """
-    wanted, kept = set(content_terms(query)), list[tuple[Hit, _Wording]]()
+    terms, distinct = set(content_terms(query)), list[tuple[Hit, _Wording]]()
     for hit in hits:
-        wording = _read_wording(hit, wanted)
-        if not any(_is_copy(wording, other) for _, other in kept):
-            kept.append((hit, wording))
-    return tuple(hit for hit, _ in kept)
+        wording = _read_wording(hit, terms)
+        if not any(_is_copy(wording, other) for _, other in distinct):
+            distinct.append((hit, wording))
+    return tuple(hit for hit, _ in distinct)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +100,8 @@ def _read_wording(hit: Hit, wanted: set[str]) -> _Wording:
 
 @lru_cache(maxsize=256)
 def _read_words(text: str) -> tuple[frozenset[tuple[str, str]], Counter[str]]:
-    said = [word.casefold() for word in words(text)]
-    return frozenset(pairwise(("", *said))), Counter(filter(_is_exact, said))
+    folded = [word.casefold() for word in words(text)]
+    return frozenset(pairwise(("", *folded))), Counter(filter(_is_exact, folded))
 
 
 @lru_cache(maxsize=65_536)

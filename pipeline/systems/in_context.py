@@ -33,8 +33,8 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
     query = await choose_query(context, kit)
     if query is None:
         return Status.CHATTED
-    found = await retrieve_for_query(context, query, kit)
-    findings = read_knowledge(drop_copies((*found, *context.nearest), query.text)[: kit.limits.passages])
+    hits = await retrieve_for_query(context, query, kit)
+    findings = read_knowledge(drop_copies((*hits, *context.nearest), query.text)[: kit.limits.passages])
     if not findings:
         return Status.ABSTAINED
     await show_examples(context, findings, kit)
@@ -49,10 +49,10 @@ def read_knowledge(hits: Sequence[Hit]) -> tuple[SourcedFinding, ...]:
 async def show_examples(context: TurnContext, knowledge: Sequence[SourcedFinding], kit: Kit) -> None:
     """Retrieve examples by the dialogue and the knowledge, and show diverse ones before the next calls."""
     triples = kit.limits.example_notes == "triples"
-    known = "\n".join(write_as_triple(one.text) if triples else one.text for one in knowledge)[:KNOWLEDGE]
+    known = "\n".join(write_as_triple(finding.text) if triples else finding.text for finding in knowledge)[:KNOWLEDGE]
     ranked = await kit.demos("\n".join((*context.asked, known)), CANDIDATES)
     chosen = await choose_diverse(ranked, kit.limits.examples, kit.limits.example_relevance, kit.compare)
-    kit.demos.show([write_demo_triples(one) for one in chosen] if triples else chosen)
+    kit.demos.show([write_demo_triples(demo) for demo in chosen] if triples else chosen)
 
 
 ENTRY = SystemEntry(

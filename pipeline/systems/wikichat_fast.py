@@ -49,8 +49,8 @@ async def _answered(
     reader = PassageReader(context, kit, extract_bullets)
     async with show_interim_quote(talk, context.found, kit) as shown:
         looked_up = await capture_outcome(reader.look_up())  # 1, 2
-        found = () if isinstance(looked_up, PipelineError) else looked_up or ()
-        known = merge_findings(found, verifier.kept)
+        summarised = () if isinstance(looked_up, PipelineError) else looked_up or ()
+        known = merge_findings(summarised, verifier.kept)
         # An explanation begins with its main point, which may be missing yet; a student learnt drafts over everything.
         if not known or kit.limits.student or not asks_for_fact(talk):
             await verified
@@ -58,8 +58,8 @@ async def _answered(
         said = await say_in_waves(context, known, verifier, verified, kit, shown=shown)
         return Status.ANSWERED if said else Status.ABSTAINED
     recalled = verified.result()
-    faults = [one for one in (looked_up, recalled) if isinstance(one, PipelineError)]
-    findings = merge_findings(found, verifier.kept)
+    faults = [outcome for outcome in (looked_up, recalled) if isinstance(outcome, PipelineError)]
+    findings = merge_findings(summarised, verifier.kept)
     if not findings and faults:
         raise faults[0]  # a model that fails in one half must not look like "I don't know"
     if not findings:

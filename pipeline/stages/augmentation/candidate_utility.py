@@ -74,11 +74,11 @@ async def _criticise(memory: WorkingMemory, latest: Candidate, kit: Kit) -> Cand
     draft = format_draft(latest.sentences)
     facts = {"talk": memory.context.talk, "findings": latest.notes, "draft": draft}
     try:
-        found = await kit.ask("criticism", criticism_format(), stage="refine", **facts)
+        criticism = await kit.ask("criticism", criticism_format(), stage="refine", **facts)
     except (UnreadableReply, ModelRefused):
         return replace(latest, utility=LEAST_CRITICISM)
-    utility = min(point.score for point in found.points) / PERFECT_SCORE
-    remarks = " ".join(point.remark for point in found.points if point.score / PERFECT_SCORE < LEAST_CRITICISM)
+    utility = min(point.score for point in criticism.points) / PERFECT_SCORE
+    remarks = " ".join(point.remark for point in criticism.points if point.score / PERFECT_SCORE < LEAST_CRITICISM)
     return replace(latest, utility=utility, feedback="" if utility >= LEAST_CRITICISM else remarks or _THIN)
 
 
@@ -90,14 +90,15 @@ async def _ask_gate(memory: WorkingMemory, candidate: Candidate, kit: Kit) -> Ca
     annotator = SentenceAnnotator(memory.context, candidate.notes)
     cited = [annotator.cite(sentence) for sentence in candidate.sentences]
     kit.end_draft()
-    judged = await gather_all(starmap(kit.judge, zip(cited, ["", *(one.text for one in cited)], strict=False)))
+    before = ["", *(sentence.text for sentence in cited)]
+    judged = await gather_all(starmap(kit.judge, zip(cited, before, strict=False)))
     passed = [good or kit.prefers_quotation(one) for one, good in zip(cited, judged, strict=True)]
     refused = [one.text for one, good in zip(candidate.sentences, passed, strict=True) if not good][:MAX_NAMED]
     least = LEAST_CRITICISM if kit.limits.utility == "criticism" else LEAST_KF1
     utility = candidate.utility * sum(passed) / len(passed)
     good = passed[0] and utility >= least
-    said = "" if good else _UNSUPPORTED.format(" ".join(f"“{text}”" for text in refused))
-    return replace(candidate, utility=utility, feedback=said, let_out=any(passed))
+    complaint = "" if good else _UNSUPPORTED.format(" ".join(f"“{text}”" for text in refused))
+    return replace(candidate, utility=utility, feedback=complaint, let_out=any(passed))
 
 
 def knowledge_f1(reply: str, knowledge: str) -> float:

@@ -35,8 +35,8 @@ def find_entity_names(text: str, language: str = "") -> tuple[str, ...]:
 
 async def link_entities(mentions: Sequence[tuple[str, str]], kit: Kit) -> tuple[LinkedEntity, ...]:
     """Link names, each with its context; names without a page are skipped. Raises `SearchUnavailable`."""
-    found = await gather_all(_link(name, text, kit) for name, text in mentions)
-    return tuple(one for one in found if one)
+    linked = await gather_all(_link(name, text, kit) for name, text in mentions)
+    return tuple(entity for entity in linked if entity)
 
 
 async def _link(name: str, text: str, kit: Kit) -> LinkedEntity | None:
@@ -58,12 +58,12 @@ def choose_page(name: str, context: str, hits: Iterable[Hit]) -> Hit | None:
     pages += [hit for hit in hits if hit not in named and any(_begins_with(line, hit) for line in listed)]
     if not pages:
         return None
-    wanted = set(content_terms(context)) - set(content_terms(name))
+    terms = set(content_terms(context)) - set(content_terms(name))
     exact = normalize_title(name)
 
     def rank(hit: Hit) -> tuple[int, bool, int]:
-        said = content_terms(describe_hit(hit))
-        return len(wanted.intersection(said)), normalize_title(hit.document.title) == exact, -hit.passage.position
+        shared = terms.intersection(content_terms(describe_hit(hit)))
+        return len(shared), normalize_title(hit.document.title) == exact, -hit.passage.position
 
     best = max(pages, key=rank)
     same = [hit for hit in pages if hit.document == best.document]

@@ -36,20 +36,21 @@ async def consolidate(memory: WorkingMemory, kit: Kit) -> WorkingMemory:
     query = memory.lacking or await choose_query(context, kit)
     if query is None:
         return replace(memory, consolidated=True, wants_facts=False)
-    wanted = f"{context.search_query} {query.text}"
-    asked = [(name, wanted) for name in find_entity_names(wanted)[:MAX_NAMES]]
+    need = f"{context.search_query} {query.text}"
+    named = [(name, need) for name in find_entity_names(need)[:MAX_NAMES]]
     retrieved = await retrieve_for_query(context, query, kit)
-    known = await link_entities(_leave_out_described(asked, retrieved), kit)
-    hits = drop_copies((*retrieved, *(one.hit for one in known), *context.nearest), query.text)[: kit.limits.passages]
+    known = await link_entities(_leave_out_described(named, retrieved), kit)
+    hits = (*retrieved, *(entity.hit for entity in known), *context.nearest)
+    hits = drop_copies(hits, query.text)[: kit.limits.passages]
     sentences = collect_sentences(hits)
-    mentions = [(name, one.text) for one in _find_nearest(sentences, wanted) for name in find_entity_names(one.text)]
-    first = dict(asked)
-    for name, text in mentions:
-        first.setdefault(name, text)
-    unknown = _leave_out_described(list(first.items())[len(asked) :], hits)[:MAX_NAMES]
+    first = dict(named)
+    for sentence in _find_nearest(sentences, need):
+        for name in find_entity_names(sentence.text):
+            first.setdefault(name, sentence.text)
+    unknown = _leave_out_described(list(first.items())[len(named) :], hits)[:MAX_NAMES]
     chains = build_chains(sentences, await link_entities(unknown, kit))
-    kept = prune_chains(chains, await score_chains(chains, query, kit), kit.limits.passages)
-    notes = [note for chain in kept for link in chain.links for note in quote_evidence((link,))]
+    pruned = prune_chains(chains, await score_chains(chains, query, kit), kit.limits.passages)
+    notes = [note for chain in pruned for link in chain.links for note in quote_evidence((link,))]
     evidence = order_rivals_by_date(deduplicate_findings(notes))
     return replace(memory, evidence=evidence or memory.evidence, consolidated=True)
 
@@ -69,8 +70,8 @@ def _find_nearest(sentences: Sequence[Evidence], wanted: str) -> list[Evidence]:
 
 def build_chains(sentences: Sequence[Evidence], linked: Sequence[LinkedEntity]) -> tuple[EvidenceChain, ...]:
     """Return each sentence alone, and each with the sentences of the pages of its named entities. Pure."""
-    alone = [EvidenceChain((one,)) for one in sentences]
-    described = {one.name: collect_sentences((one.hit,)) for one in linked}
+    alone = [EvidenceChain((sentence,)) for sentence in sentences]
+    described = {entity.name: collect_sentences((entity.hit,)) for entity in linked}
     hops = [
         EvidenceChain((sentence, other))
         for sentence in sentences
@@ -98,9 +99,9 @@ def prune_chains(
     kept, used, ids = list[EvidenceChain](), set[Evidence](), set[str]()
     for place in sorted(range(len(chains)), key=lambda place: -scores[place]):
         new = [link for link in chains[place].links if link not in used]
-        more = {one.passage.id for one in new} - ids
-        room = characters - sum(len(one.text) for one in used)
-        if new and len(ids) + len(more) <= passages and sum(len(one.text) for one in new) <= room:
+        more = {link.passage.id for link in new} - ids
+        room = characters - sum(len(link.text) for link in used)
+        if new and len(ids) + len(more) <= passages and sum(len(link.text) for link in new) <= room:
             kept.append(EvidenceChain(tuple(new)))
             used.update(new)
             ids |= more

@@ -84,7 +84,7 @@ def read_signs(context: TurnContext, read: int) -> PolicySigns:
     """Return the features of a turn that reads that many of the nearest passages."""
     terms, hits = set(content_terms(context.search_query)), context.nearest
     shared = [terms.intersection(content_terms(describe_hit(hit))) for hit in hits]
-    shares, cosines = [len(one) / max(1, len(terms)) for one in shared], [hit.dense for hit in hits]
+    shares, cosines = [len(terms_in_hit) / max(1, len(terms)) for terms_in_hit in shared], [hit.dense for hit in hits]
     titles = {term for hit in hits for term in content_terms(hit.document.title)}
     names = [set(content_terms(name)) for name in find_entity_names(context.search_query)]
     question = resolve_question(context.talk)
@@ -113,5 +113,5 @@ def predict_gain(signs: PolicySigns) -> float:
 @cache
 def _load_weights() -> tuple[float, tuple[float, ...]]:
     text = resources.files(__package__).joinpath("policy_weights.json").read_text(encoding="utf-8")
-    found = json.loads(text)
-    return found["bias"], tuple(found["weights"][name] for name in PolicySigns.__dataclass_fields__)
+    data = json.loads(text)
+    return data["bias"], tuple(data["weights"][name] for name in PolicySigns.__dataclass_fields__)

@@ -161,8 +161,8 @@ async def _say_or_redraft(
 
 
 async def say_shown(shown: Sequence[Evidence], kit: Kit) -> bool:
-    said = [await kit.say(CitedSentence(one.text, (one,))) for one in shown if not _has_markup(one.text)]
-    return any(said)
+    passed = [await kit.say(CitedSentence(piece.text, (piece,))) for piece in shown if not _has_markup(piece.text)]
+    return any(passed)
 
 
 def _has_markup(text: str) -> bool:
@@ -209,11 +209,11 @@ async def _say_stream(
                 arrived.put_nowait(None)
 
         reading = group.create_task(capture_outcome(read()))
-        held = deque[MarkedSentence | None]()
+        queued = deque[MarkedSentence | None]()
         if refused:
-            led, held = await _hold_until_led(arrived, refused)
-            said = not led and len(held) > 1 and await speaker.lead_in(refused)
-        while sentence := held.popleft() if held else await arrived.get():
+            led, queued = await _hold_until_led(arrived, refused)
+            said = not led and len(queued) > 1 and await speaker.lead_in(refused)
+        while sentence := queued.popleft() if queued else await arrived.get():
             written = await speaker.say_as_written(sentence) or await speaker.say_quoted(sentence)
             if not (refused or came or written or await speaker.say_drafted(sentence)):
                 raise _BeginningRefused(sentence)  # the group ends the rest of the draft
@@ -228,13 +228,13 @@ async def _hold_until_led(
     arrived: asyncio.Queue[MarkedSentence | None], refused: MarkedSentence
 ) -> tuple[bool, deque[MarkedSentence | None]]:
     """Return whether a sentence comes that cites a note of the refused one, and all sentences until then."""
-    held = deque[MarkedSentence | None]()
+    queued = deque[MarkedSentence | None]()
     while sentence := await arrived.get():
-        held.append(sentence)
+        queued.append(sentence)
         if not (sentence.borrowed or sentence.maimed) and set(sentence.numbers) & set(refused.numbers):
-            return True, held
-    held.append(None)
-    return False, held
+            return True, queued
+    queued.append(None)
+    return False, queued
 
 
 MAX_LEADING = 2  # notes of a refused sentence that are said before a new draft that cites none of them
@@ -266,7 +266,7 @@ class ReplySpeaker:
         self._findings = findings
         said = False
         for sentence in sentences:
-            known = any(has_same_words(sentence.text, one.text) for one in self._said)
+            known = any(has_same_words(sentence.text, earlier.text) for earlier in self._said)
             passed = known or await self.say_as_written(sentence) or await self.say_quoted(sentence)
             said = passed or await self.replace(sentence) or said
         return said
@@ -285,17 +285,17 @@ class ReplySpeaker:
         covered = await self.say_drafted(marked)
         # A sentence that borrows its marks is followed by the one whose notes these are.
         left = () if marked.maimed or marked.borrowed else sorted(set(marked.numbers) - covered)
-        said = bool(covered)
+        any_said = bool(covered)
         for number in left:
             note = self._findings[number - 1]
-            first = MarkedSentence(note.text, (number,), paragraph=marked.paragraph and not said)
+            first = MarkedSentence(note.text, (number,), paragraph=marked.paragraph and not any_said)
             if await self._put(self._annotator.annotate(first)):
-                said = True
+                any_said = True
                 continue
             for subject in bind_subjects(note.evidence):
                 quote = self._annotator.annotate(replace(first, text=subject.text))
-                said = await self._put(replace(quote, evidence=(subject,))) or said
-        return said
+                any_said = await self._put(replace(quote, evidence=(subject,))) or any_said
+        return any_said
 
     async def lead_in(self, refused: MarkedSentence) -> bool:
         """Say the notes of a refused sentence before the new draft; return whether any is said."""
@@ -313,7 +313,7 @@ class ReplySpeaker:
     async def _put(self, sentence: CitedSentence) -> bool:
         """Say a replacement unless it is said already; return whether it is by now. Links and mentions are refused."""
         left = self._drop_beginning(sentence)
-        if any(is_repeated(one, self._said, least=MOSTLY_SAID) for one in (sentence, left)):
+        if any(is_repeated(candidate, self._said, least=MOSTLY_SAID) for candidate in (sentence, left)):
             return True
         sentence = left
         if _has_markup(sentence.text):
@@ -338,12 +338,12 @@ class ReplySpeaker:
 
 def find_counterparts(marked: MarkedSentence, drafted: Sequence[MarkedSentence]) -> tuple[MarkedSentence, ...]:
     """Return the draft's sentences that a sentence refines: the most similar ones that cover its notes."""
-    wanted, left, found = set(content_terms(marked.text)), set(marked.numbers), list[MarkedSentence]()
-    others = [one for one in drafted if one.text != marked.text]
-    while near := [one for one in others if left & set(one.numbers)]:
-        found.append(max(near, key=lambda one: len(wanted & set(content_terms(one.text)))))
-        left -= set(found[-1].numbers)
-    return tuple(other for other in others if other in found)
+    terms, left, counterparts = set(content_terms(marked.text)), set(marked.numbers), list[MarkedSentence]()
+    others = [sentence for sentence in drafted if sentence.text != marked.text]
+    while near := [sentence for sentence in others if left & set(sentence.numbers)]:
+        counterparts.append(max(near, key=lambda one: len(terms & set(content_terms(one.text)))))
+        left -= set(counterparts[-1].numbers)
+    return tuple(other for other in others if other in counterparts)
 
 
 MOSTLY_SAID = 0.6  # the share of a note's words from which the rest need not be said
@@ -351,10 +351,10 @@ MOSTLY_SAID = 0.6  # the share of a note's words from which the rest need not be
 
 def is_repeated(sentence: CitedSentence, said: Sequence[CitedSentence], least: float = 1.0) -> bool:
     """Return whether a sentence was said, or at least that share of its words about its passages."""
-    if any(one.text == sentence.text for one in said):
+    if any(earlier.text == sentence.text for earlier in said):
         return True
-    terms, passages = set(content_terms(sentence.text)), {one.passage.id for one in sentence.evidence}
-    before = (one.text for one in said if passages <= {piece.passage.id for piece in one.evidence})
+    terms, passages = set(content_terms(sentence.text)), {piece.passage.id for piece in sentence.evidence}
+    before = (earlier.text for earlier in said if passages <= {piece.passage.id for piece in earlier.evidence})
     known = set(content_terms(" ".join(before)))
     return bool(terms) and len(terms & known) >= least * len(terms)
 
@@ -383,7 +383,7 @@ class SentenceAnnotator:
         rival = next((number for number in marked.numbers if number in self._rivals), None)
         if rival is not None:
             return replace(sentence, note=footnotes.write_dated_note(self._offered[rival - 1][0].document))
-        document = next((one.document for one in sentence.evidence), None)
+        document = next((piece.document for piece in sentence.evidence), None)
         asker = self._context.asker_language
         foreign = document and asker and document.language not in {"", asker}
         if document and foreign and document.key not in self._named:

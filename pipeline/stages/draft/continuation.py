@@ -98,12 +98,12 @@ def merge_findings(*found: Sequence[SourcedFinding]) -> tuple[SourcedFinding, ..
 def select_late(known: Sequence[SourcedFinding], kept: Sequence[SourcedFinding]) -> tuple[SourcedFinding, ...]:
     """Return findings of claims that the known findings do not cover in any words."""
     new = [finding for finding in merge_findings(known, kept) if finding not in known]
-    return tuple(one for one in new if not _is_told(one, known))
+    return tuple(finding for finding in new if not _is_told(finding, known))
 
 
 def _is_told(finding: SourcedFinding, known: Sequence[SourcedFinding]) -> bool:
     """Return whether one known finding covers another, or all together do; negated ones only one by one."""
-    alike = [one.text for one in known if _denies(one) == _denies(finding)]
+    alike = [other.text for other in known if _denies(other) == _denies(finding)]
     if any(has_same_words(finding.text, text) for text in alike):
         return True
     return not _denies(finding) and has_same_words(finding.text, " ".join(alike), MOSTLY_SAID)
@@ -155,8 +155,8 @@ async def _stream_first(
     async with close_stream(stream_draft(context, known, kit, refined=True, more=True, refused=refused)) as sentences:
         async for sentence in sentences:
             if not written:
-                kept = await claims.settle(partial(_contradicts, known))
-                if _disagree(known, kept):
+                verified = await claims.settle(partial(_contradicts, known))
+                if _disagree(known, verified):
                     raise _Overtaken
             written.append(sentence.text)
             yield sentence
@@ -168,12 +168,12 @@ def _disagree(known: Sequence[SourcedFinding], others: Sequence[SourcedFinding])
 
 def _contradicts(known: Sequence[SourcedFinding], claim: str) -> bool:
     """Return whether a claim and a finding give different values for the same thing."""
-    languages = {one.evidence[0].document.language for one in known}
+    languages = {finding.evidence[0].document.language for finding in known}
     claimed = {language: parse_statement(claim, language) for language in languages}
     return any(
-        is_contradiction(parse_statement(one.text, language), claimed[language])
-        for one in known
-        for language in (one.evidence[0].document.language,)
+        is_contradiction(parse_statement(finding.text, language), claimed[language])
+        for finding in known
+        for language in (finding.evidence[0].document.language,)
     )
 
 
@@ -203,7 +203,7 @@ async def _collect_second(
                     break
     except PipelineError:  # recorded with its call; the first wave is complete without it
         pass
-    before = (" ".join(written[-1:]), *(one.text for one in more))
+    before = (" ".join(written[-1:]), *(sentence.text for sentence in more))
     for sentence, text in zip(more, before, strict=False):
-        judging.create_task(kit.judge(cite_sentence(sentence, [one.evidence for one in late]), text))
+        judging.create_task(kit.judge(cite_sentence(sentence, [finding.evidence for finding in late]), text))
     return tuple(more), late

@@ -71,12 +71,12 @@ class SentenceJudge:
                     break
                 await asyncio.sleep(self._gather)
             self._send_waiting(enough=1 if coming() is Coming.NEVER else TOGETHER)
-            found = await case.verdict
+            ruled = await case.verdict
         finally:
             case.verdict.cancel()  # also if this was cancelled before waiting
             await _end_call(case)
-        named, others = split_passage_ids(sentences, found)
-        return CheckedClaim(Claim(sentence, origin="retrieved"), found.verdict, named, found.reasoning, others)
+        named, others = split_passage_ids(sentences, ruled)
+        return CheckedClaim(Claim(sentence, origin="retrieved"), ruled.verdict, named, ruled.reasoning, others)
 
     def _send_waiting(self, enough: int = TOGETHER) -> None:
         """Judge all waiting sentences in one call; few wait for a running call, as each repeats its instructions."""
@@ -131,32 +131,33 @@ class SentenceJudge:
 
         Only a verdict that withholds a sentence waits for its reason.
         """
-        shown = {(one.passage.id, one.span) for case in cases for one in case.evidence}
-        whole = collect_sentences(one for case in cases for one in case.evidence)
-        sentences = tuple(one for one in whole if (one.passage.id, one.span) in shown)
+        shown = {(piece.passage.id, piece.span) for case in cases for piece in case.evidence}
+        whole = collect_sentences(piece for case in cases for piece in case.evidence)
+        sentences = tuple(sentence for sentence in whole if (sentence.passage.id, sentence.span) in shown)
         splitter = VerdictSplitter(len(cases), len(sentences), reasoned=not self._student)
         facts = {"talk": self._talk, "sentences": sentences, "claims": tuple(case.sentence for case in cases)}
         facts["before"] = tuple(case.before for case in cases)
         async with close_stream(self._stream("verdicts", splitter, stage="verify", **facts)) as rulings:
             async for ruling in rulings:
-                case, found = cases[ruling.claim - 1], ruling.found
-                if case.verdict.done() or not (ruling.whole or found.verdict is Verdict.SUPPORTS):
+                case, verification = cases[ruling.claim - 1], ruling.found
+                supported = verification.verdict is Verdict.SUPPORTS
+                if case.verdict.done() or not (ruling.whole or supported):
                     continue
-                named = tuple(sentences[number - 1] for number in found.sentences)
-                if found.verdict is Verdict.SUPPORTS and not set(passage_ids(named)) <= set(passage_ids(case.evidence)):
+                named = tuple(sentences[number - 1] for number in verification.sentences)
+                if supported and not set(passage_ids(named)) <= set(passage_ids(case.evidence)):
                     continue  # the verdict rests on another sentence's passages: this one is judged alone
                 # A sentence shown for another one may decide it, too: then its own of that passage count.
                 numbered, passages = list(enumerate(case.evidence, start=1)), passage_ids(named)
                 own = tuple(place for place, one in numbered if one in named)
                 own = own or tuple(place for place, one in numbered if one.passage.id in passages)
-                case.verdict.set_result(Verification(found.verdict, own, found.reasoning))
-                if all(one.verdict.done() for one in cases):
+                case.verdict.set_result(Verification(verification.verdict, own, verification.reasoning))
+                if all(case.verdict.done() for case in cases):
                     return
 
 
 async def _end_call(case: _Case) -> None:
     """Wait for the end of a call that is no longer needed, so that it is recorded with the turn."""
-    if case.call and all(one.verdict.done() for one in case.together):
+    if case.call and all(sharing.verdict.done() for sharing in case.together):
         if case.verdict.cancelled():
             case.call.cancel()
         await asyncio.wait([case.call])
