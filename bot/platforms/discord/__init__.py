@@ -29,7 +29,7 @@ def _validate_gateway(url: str) -> str:
 
 
 def _validate_ids(ids: tuple[str, ...]) -> tuple[str, ...]:
-    if wrong := next((one for one in ids if not _SNOWFLAKE.fullmatch(one)), ""):
+    if wrong := next((id_ for id_ in ids if not _SNOWFLAKE.fullmatch(id_)), ""):
         raise ValueError(
             f'has {wrong!r}, which is not an id; Discord\'s are numbers in quotes, such as "1188000000000000000"'
         )
@@ -68,7 +68,7 @@ class DiscordSettings(PlatformSettings):
     @field_validator("shard_ids")
     @classmethod
     def _are_among_the_shards(cls, ids: tuple[int, ...], found: ValidationInfo) -> tuple[int, ...]:
-        if any(not 0 <= one < found.data.get("shards", 1) for one in ids):
+        if any(not 0 <= id_ < found.data.get("shards", 1) for id_ in ids):
             raise ValueError("must be numbers from 0, below that of `shards`, which says how many there are in all")
         return ids
 

@@ -107,7 +107,7 @@ COMMENT_SECONDS = 1.0  # so long the opinion may take to be noted before the mod
 
 
 class DiscordActions:
-    """Does what people want of answers."""
+    """Performs the actions of users on answers."""
 
     def __init__(
         self, desk: Desk, acting: AnswerActions, replies: InteractionReplies, intake: DiscordIntake, zone: tzinfo
@@ -116,7 +116,7 @@ class DiscordActions:
         self._intake, self._zone = intake, zone
 
     async def press(self, found: DiscordInvocation) -> None:
-        """Do what a button is for, and answer whoever pressed it."""
+        """Perform a button's action, and reply to the user who pressed it."""
         page = parse_page_turn(found.name)
         if page and (page[0] == SOURCES or page[0].isdecimal()):
             await self._replies.accept(found)

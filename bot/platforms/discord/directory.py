@@ -367,7 +367,7 @@ def read_message_text(message: Json, user: str) -> str:
 def _text_parts(message: Json) -> str:
     content = message.get("content")
     embeds = [one for one in read_objects(message, "embeds") if one.get("type") in {None, "rich"}]
-    texts = ("\n".join(_embed_texts(one)) for one in embeds)
+    texts = ("\n".join(_embed_texts(embed)) for embed in embeds)
     found = [content if isinstance(content, str) else "", *texts, *_component_texts(message)]
     return "\n".join(one for one in found if one.strip())
 

@@ -43,7 +43,7 @@ def may_moderate(permissions: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class DiscordBotIdentity:
-    """Who we are."""
+    """The bot."""
 
     application: str
     user: str
@@ -51,7 +51,7 @@ class DiscordBotIdentity:
 
 @dataclass(frozen=True, slots=True)
 class DiscordMessagePosted:
-    """A message that somebody wrote, as it stands."""
+    """A message of a user, as it is now."""
 
     guild: str  # the server; empty in a DM
     channel: str  # where it stands: in a thread, the thread
@@ -79,7 +79,7 @@ def build_message_key(guild: str, channel: str, message: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DiscordMessageEdited:
-    """Somebody edited a message."""
+    """A user edited a message."""
 
     now: DiscordMessagePosted
 
@@ -166,7 +166,7 @@ def parse_posted(message: Json, us: DiscordBotIdentity, guild: str = "") -> Disc
         roles=read_ids(member.get("roles")) if (member := read_object(message, "member")) else None,
         people=frozenset(read_id(one, "id") for one in mentions),
         groups=read_ids(message.get("mention_roles")),
-        names={read_id(one, "id"): read_name(one) for one in mentions},
+        names={read_id(mention, "id"): read_name(mention) for mention in mentions},
         replied=read_id(reference, "message_id") if not reference.get("type") else "",
         replied_user=read_id(read_object(replied, "author"), "id"),
         edited=bool(message.get("edited_timestamp")),
@@ -252,7 +252,7 @@ def _parse_guild(data: Json, us: DiscordBotIdentity) -> PlaceUpdate | None:
     if not guild or data.get("unavailable"):
         return None
     roles = [one for one in read_objects(data, "roles") if read_id(one, "id")]
-    ours = next((read_id(one, "id") for one in roles if read_id(read_object(one, "tags"), "bot_id") == us.user), "")
+    ours = next((read_id(role, "id") for role in roles if read_id(read_object(role, "tags"), "bot_id") == us.user), "")
     channels = _parse_channels((*read_objects(data, "channels"), *read_objects(data, "threads")), guild)
     return PlaceUpdate(
         guild,
@@ -303,7 +303,7 @@ def _parse_channels(listed: Iterable[Json], guild: str) -> tuple[ChannelInfo, ..
 
 
 def _parse_names(roles: Iterable[Json]) -> dict[str, str]:
-    return {read_id(one, "id"): str(one.get("name") or "role") for one in roles}
+    return {read_id(role, "id"): str(role.get("name") or "role") for role in roles}
 
 
 PARSERS: Mapping[str, Callable[[Json, DiscordBotIdentity], DiscordEvent]] = MappingProxyType(

@@ -137,7 +137,7 @@ class DiscordIntake:
             await self._desk.take(build_welcome(by, place, now, entered.language))
 
     async def question(self, written: events.DiscordMessagePosted) -> Question | None:
-        """Return the question that a message is; None where it is none to us. Raises `StorageError`."""
+        """Return the question of a message; None if it is not for the bot. Raises `StorageError`."""
         if written.guild and not self._is_listed(written.guild):
             return None
         channel = await self.directory.find_channel(written.channel, written.guild)
@@ -171,14 +171,14 @@ class DiscordIntake:
         )
 
     async def edit(self, event: events.DiscordMessageEdited) -> None:
-        """Have an edited question answered anew, and one that has become a question to us. Raises `StorageError`."""
+        """Answer an edited question again, or a message that became a question. Raises `StorageError`."""
         now = event.now
         mentions = events.is_addressed(now, self._us, self.directory.our_roles(now.guild))
         take = partial(self.take, now) if mentions else None
         await self._messages.edit(now.channel, now.key, partial(self._read_edit, now), self._admit_edit, take)
 
     async def delete(self, event: events.DiscordMessageDeleted) -> None:
-        """Take back the answers to deleted questions, and what is left of answers that somebody deleted."""
+        """Retract the answers to deleted questions, and the rest of answers that a user deleted."""
         await self._messages.delete(event.channel, self._withdraw(event))
 
     async def conversation(self, found: DiscordInvocation) -> str:
@@ -272,13 +272,13 @@ class DiscordIntake:
     async def _withdraw(self, event: events.DiscordMessageDeleted) -> None:
         channel = await self.directory.find_channel(event.channel, event.guild)
         where = channel.parent if channel and channel.is_thread else event.channel
-        for one in event.ids:
-            row = await self._app.queue.by_message(f"discord:{event.guild}/{where}", one)
+        for id_ in event.ids:
+            row = await self._app.queue.by_message(f"discord:{event.guild}/{where}", id_)
             if row is None:
                 continue
-            if one not in row.posted:
+            if id_ not in row.posted:
                 await self._desk.delete_question(row.key)
-            elif one not in self._deliveries.deleted:
+            elif id_ not in self._deliveries.deleted:
                 # Whoever may delete our message there; Discord does not say who it was.
                 by = Asker("discord", "channel", event.guild, where, moderates=True)
                 await self._desk.retract(row.ticket, by)
@@ -354,7 +354,7 @@ class DiscordHistoryReader:
         return await self._queue.standing("discord", since=datetime.fromtimestamp(since, UTC), limit=limit)
 
     async def look_again(self, asked: QueuedQuestion) -> None:
-        """Take it that a message was edited or deleted, if it was. Raises `PlatformError`, `StorageError`."""
+        """Handle an edit or deletion of a message, if there was one. Raises `PlatformError`, `StorageError`."""
         guild, channel, number = asked.key.removeprefix("discord:").split("/")
         try:
             found = await self._read(READ_ONE, {"channel": channel, "message": number})

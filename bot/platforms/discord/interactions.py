@@ -374,7 +374,9 @@ def _build_option(name: str, *, kind: int = _TEXT, required: bool = True, **more
 
 def _describe(occasion: str) -> JsonObject:
     languages = [one for one in list_languages() if one not in {"en", *_UNKNOWN}]
-    told = {place: translate(occasion, one) for one in languages for place in _LOCALES.get(one, (one,))}
+    told = {
+        place: translate(occasion, language) for language in languages for place in _LOCALES.get(language, (language,))
+    }
     return {"description": translate(occasion, "en"), "description_localizations": told}
 
 

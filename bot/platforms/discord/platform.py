@@ -49,7 +49,7 @@ class DiscordPlatform:
 
     @property
     def ready(self) -> str:
-        """Why events cannot arrive just now; empty when all is well."""
+        """Why events cannot arrive now; empty if they can."""
         return self._ready()
 
     async def asker(self, question: Question) -> Asker:
@@ -110,7 +110,7 @@ class DiscordPlatform:
         await self._deliveries.tell(question, text)
 
     async def call(self, place: Place, text: str, people: Sequence[str]) -> PostedMessages:
-        """Post a sentence that mentions these people; one whose post is in doubt is looked for, not repeated."""
+        """Post a sentence that mentions these people; a post in doubt is looked for, not repeated."""
         return await delivery.call_for_help(self._call, self._us, place, text, people, self._now())
 
     async def heard(self, question: Question, most: int) -> tuple[ConversationMessage, ...]:
@@ -146,7 +146,7 @@ class DiscordPlatform:
     async def _show_final(
         self, way: Delivery, question: Question, view: View, posted: PostedMessages
     ) -> PostedMessages:
-        """Show the whole of it, in as many messages as it takes."""
+        """Show the complete view, in as many messages as it needs."""
 
         async def edit(page: int, number: str, message: messages.DiscordMessage) -> None:
             await way.edit(page, number, message)

@@ -131,7 +131,7 @@ async def locate_bot(table: DiscordSettings) -> BotLocation:
     reads = bool(int(application.get("flags") or 0) & CONTENT_FLAGS)
     return BotLocation(
         f"@{user.get('username')}",
-        tuple(Workspace(str(one["id"]), str(one["name"])) for one in guilds),
+        tuple(Workspace(str(guild["id"]), str(guild["name"])) for guild in guilds),
         f"Invite it to your server: {build_invitation(str(application.get('id')))}",
         {"message_content": True} if reads else {},
     )
@@ -140,7 +140,7 @@ async def locate_bot(table: DiscordSettings) -> BotLocation:
 async def list_channels_by_name(table: DiscordSettings, workspace: str) -> Mapping[str, str]:
     async with open_api(table.token.get_secret_value(), table.api_url) as call:
         channels = await call(CHANNELS, guild=workspace)
-    return {str(one["name"]): str(one["id"]) for one in channels if one.get("type") in _WRITTEN_IN}
+    return {str(channel["name"]): str(channel["id"]) for channel in channels if channel.get("type") in _WRITTEN_IN}
 
 
 SETUP = PlatformSetup(

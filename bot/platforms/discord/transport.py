@@ -174,12 +174,12 @@ class Gateway:
                 await self._disconnect(living)
 
     def ready(self) -> str:
-        """Say why events cannot arrive just now; nothing when all is well."""
+        """Return why events cannot arrive now; empty if they can."""
         is_open = self._client is not None and self._client.is_complete
         return self._reason or ("" if is_open else "The connection to Discord is not open.")
 
     async def refused(self) -> PlatformError:
-        """Wait until Discord refuses us for good, and return why."""
+        """Wait until Discord refuses the bot permanently, and return why."""
         await self._refusal.wait()
         return PlatformError(self._reason)
 

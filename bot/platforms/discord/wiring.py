@@ -105,7 +105,7 @@ class DiscordRouter:
     channel_command: ChannelCommand
 
     async def hear(self, event: str, data: Json) -> None:
-        """Do what an event means. Raises nothing: nobody waits who could do better."""
+        """Handle an event. Raises nothing: failures are logged."""
         try:
             if event == "INTERACTION_CREATE":
                 if found := parse_invocation(data, self.us):

@@ -21,7 +21,7 @@ def _validate_url(url: str) -> str:
 
 
 def _validate_teams(teams: tuple[str, ...]) -> tuple[str, ...]:
-    if wrong := next((one for one in teams if not _NAME.fullmatch(one)), ""):
+    if wrong := next((team for team in teams if not _NAME.fullmatch(team)), ""):
         raise ValueError(
             f'has {wrong!r}, which is not a team; write its id, or its name as in addresses, such as "acme"'
         )
@@ -29,7 +29,7 @@ def _validate_teams(teams: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _validate_people(ids: tuple[str, ...]) -> tuple[str, ...]:
-    if wrong := next((one for one in ids if not _ID.fullmatch(one)), ""):
+    if wrong := next((id_ for id_ in ids if not _ID.fullmatch(id_)), ""):
         raise ValueError(f"has {wrong!r}, which is not a user id; Mattermost's have 26 letters and digits")
     return ids
 

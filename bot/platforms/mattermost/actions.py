@@ -45,7 +45,7 @@ _OURS = lazy_compile(r"/footnote\b")
 
 
 class MattermostActions:
-    """Does what people want of one server's answers."""
+    """Performs the actions of users on answers of one server."""
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class MattermostActions:
                 await self._tell(written.user, View(0, text=translate("mattermost_help", language, name=self._us.name)))
 
     async def _perform(self, action: ButtonAction, ticket: int, by: Asker, language: str) -> str:
-        """Return what whoever pressed is told. Raises `ActionDenied`, `StorageError`."""
+        """Return the reply to the user who pressed. Raises `ActionDenied`, `StorageError`."""
         if action is ButtonAction.EVIDENCE:
             await self._tell(by.user, await self._actions.evidence(ticket, by, language=language), language)
             return ""

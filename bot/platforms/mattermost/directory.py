@@ -129,7 +129,7 @@ class MattermostDirectory:
         return place_asker(found, channel, person, {channel.team} & self.teams, self.settings, ())
 
     async def refresh_asker(self, asker: Asker) -> Asker:
-        """Return somebody who asked a while ago, and where they stand by now. Raises `PlatformUnavailable`."""
+        """Return an earlier asker with current facts. Raises `PlatformUnavailable`."""
         return await self._place(asker, partial(lookup_or_raise, platform="Mattermost"), PATIENT_SECONDS)
 
     async def actor(self, user: str, channel: ChannelInfo, thought: Place | None = None) -> Asker:

@@ -25,7 +25,7 @@ _MENTION = lazy_compile(r"(?<![\w@.-])@([a-z0-9][\w.-]*)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class MattermostBotIdentity:
-    """Who we are there."""
+    """The bot on a server."""
 
     user: str
     name: str  # by which we are mentioned
@@ -89,7 +89,7 @@ class PostDeleted:
 
 @dataclass(frozen=True, slots=True)
 class Reacted:
-    """Somebody put an emoji to a post."""
+    """A user added an emoji to a post."""
 
     channel: str
     post: str
@@ -104,7 +104,7 @@ class ChannelChanged:
 
 @dataclass(frozen=True, slots=True)
 class Invited:
-    """We were added to a channel."""
+    """The bot was added to a channel."""
 
     channel: str
     by: str

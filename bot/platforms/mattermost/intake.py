@@ -79,7 +79,7 @@ class MattermostIntake:
         return None
 
     async def question(self, written: PostWritten) -> Question | None:
-        """Return the question that a post is; None where it is none to us. Raises `StorageError`."""
+        """Return the question of a post; None if it is not for the bot. Raises `StorageError`."""
         channel = await self.find_listed(written.channel)
         if channel is None:
             return None
@@ -109,7 +109,7 @@ class MattermostIntake:
         )
 
     async def edit(self, event: PostEdited) -> None:
-        """Have an edited question answered anew, and one that has become a question to us. Raises `StorageError`."""
+        """Answer an edited question again, or a message that became a question. Raises `StorageError`."""
         now, channel = event.now, await self.find_listed(event.now.channel)
         if channel is None:
             return
@@ -119,11 +119,11 @@ class MattermostIntake:
         await self._messages.edit(now.channel, key, partial(self._read_edit, now, channel), take=take)
 
     async def delete(self, event: PostDeleted) -> None:
-        """Take back the answers to what was deleted, and what is left of answers that somebody deleted."""
+        """Retract the answers to deleted posts, and the rest of answers that a user deleted."""
         await self._messages.delete(event.channel, self._withdraw(event))
 
     async def welcome(self, invited: Invited) -> None:
-        """Introduce ourselves in a channel that we were added to, unless settings say not to."""
+        """Introduce the bot in a channel that it was added to, unless settings turn that off."""
         channel = await self.find_listed(invited.channel) if self._app.settings.welcome else None
         if channel is None or channel.direct:
             return
@@ -172,7 +172,7 @@ class MattermostIntake:
                     await self._desk.delete_question(one.key)
 
 
-_SKEW = 1.0  # seconds that may pass between when something is written and when it is taken
+_SKEW = 1.0  # seconds between writing and accepting a message
 
 
 class MattermostHistoryReader:
@@ -182,7 +182,7 @@ class MattermostHistoryReader:
         self._queue, self._call, self._us, self._intake = queue, call, us, intake
 
     async def since(self) -> float | None:
-        """Return when the last question was taken. Raises `StorageError`."""
+        """Return when the last question was accepted. Raises `StorageError`."""
         last = await self._queue.newest("mattermost")
         return last.taken_at.timestamp() - _SKEW if last else None
 
@@ -213,7 +213,7 @@ class MattermostHistoryReader:
         return await self._queue.standing("mattermost", since=datetime.fromtimestamp(since, UTC), limit=limit)
 
     async def look_again(self, asked: QueuedQuestion) -> None:
-        """Take it that a post was edited or deleted, if it was. Raises `PlatformError`, `StorageError`."""
+        """Handle an edit or deletion of a post, if there was one. Raises `PlatformError`, `StorageError`."""
         channel = asked.channel.rpartition("/")[2]
         try:
             found = await self._read(client.READ_ONE, post=asked.message)

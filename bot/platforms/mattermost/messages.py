@@ -213,7 +213,9 @@ def build_props(post: MattermostPost, mark: PostMark | None, callback: Callback 
     """Return the properties of a post. A post with attachments, if empty ones, gets no preview of what it links to."""
     props: JsonObject = {"unsafe_links": "true", "disable_group_highlight": True, "attachments": []}
     if post.buttons and callback:
-        props["attachments"] = [{"fallback": "", "actions": [_build_action(one, callback) for one in post.buttons]}]
+        props["attachments"] = [
+            {"fallback": "", "actions": [_build_action(button, callback) for button in post.buttons]}
+        ]
     elif legend := _build_legend(post.buttons):
         props["attachments"] = [{"fallback": "", "text": legend}]
     if mark:
@@ -236,7 +238,7 @@ def _build_action(one: Button, callback: Callback) -> JsonObject:
 
 def _build_legend(buttons: Iterable[Button]) -> str:
     """Return what the reactions beneath a post do: whoever adds one of them has pressed it."""
-    told = ((_SHOWN.get(one.action, "⭐"), one.label) for one in buttons)
+    told = ((_SHOWN.get(button.action, "⭐"), button.label) for button in buttons)
     return " · ".join(emoji if emoji == label else f"{emoji} {escape_markdown(label)}" for emoji, label in told)
 
 

@@ -81,7 +81,7 @@ class MattermostPlatform:
 
     @property
     def ready(self) -> str:
-        """Why events cannot arrive just now; empty when all is well."""
+        """Why events cannot arrive now; empty if they can."""
         return self._ready()
 
     async def asker(self, question: Question) -> Asker:
@@ -123,8 +123,8 @@ class MattermostPlatform:
         await self._direct_messages.tell(question.asker.user, View(0, text=text))
 
     async def call(self, place: Place, text: str, people: Sequence[str]) -> PostedMessages:
-        """Post a sentence that mentions these people; one whose post is in doubt is looked for, not repeated."""
-        names = {one: (await self._directory.person(one)).name for one in people}
+        """Post a sentence that mentions these people; a post in doubt is looked for, not repeated."""
+        names = {person: (await self._directory.person(person)).name for person in people}
         view, key = View(0, text=text, mentions=tuple(people)), secrets.token_hex(8)
         since = int(self._now() * 1000) - _SKEW
 
@@ -166,7 +166,7 @@ class MattermostPlatform:
         return posted
 
     async def _show_final(self, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
-        """Show the whole of it, in as many posts as it takes."""
+        """Show the complete view, in as many posts as it needs."""
         channel, root = await self._locate(question)
 
         async def edit(page: int, number: str, content: MattermostPost) -> None:
@@ -248,7 +248,7 @@ class MattermostPlatform:
                 break
             body = {"user_id": self._us.user, "post_id": number, "emoji_name": emoji}
             await self._call(client.REACT, body, patience=FIRST_POST_PATIENCE)
-        stops = any(one.action is ButtonAction.STOP for one in buttons)
+        stops = any(button.action is ButtonAction.STOP for button in buttons)
         if stops:
             self._stoppable.append(number)
         elif number in self._stoppable:
@@ -275,5 +275,5 @@ class MattermostPlatform:
 
 def _offer(question: Question, post: MattermostPost) -> MattermostPost:
     """Return a post with what may be pressed; what would publish what only its asker sees wants to be asked first."""
-    offered = (one for one in post.buttons if not (question.only_asker and one.action is ButtonAction.ASK))
+    offered = (button for button in post.buttons if not (question.only_asker and button.action is ButtonAction.ASK))
     return MattermostPost(post.text, tuple(offered))

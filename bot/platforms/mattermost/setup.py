@@ -45,7 +45,7 @@ def judge_account(settings: MattermostSettings, me: Json, hint: str) -> Sequence
 
 def judge_teams(settings: MattermostSettings, joined: Mapping[str, str]) -> Sequence[CheckResult]:
     """Tell which teams are answered, by those that the bot is in; pure."""
-    known = ", ".join(f"{name} ({team})" for team, name in sorted(joined.items(), key=lambda one: one[1])) or "none"
+    known = ", ".join(f"{name} ({team})" for team, name in sorted(joined.items(), key=lambda item: item[1])) or "none"
     if not settings.teams:
         lacking = f"Mattermost: no team is configured; the bot is in {known}."
         return (CheckResult("fail", lacking, _TEAMS.format(known=known)),)
@@ -103,7 +103,7 @@ async def locate_bot(table: MattermostSettings) -> BotLocation:
 async def list_channels_by_name(table: MattermostSettings, workspace: str) -> Mapping[str, str]:
     async with open_api(table.token.get_secret_value(), table.url) as call:
         channels = await call(MY_CHANNELS, team=workspace, patience=0.0)
-    return {str(one["name"]): str(one["id"]) for one in channels if one.get("type") in {"O", "P"}}
+    return {str(channel["name"]): str(channel["id"]) for channel in channels if channel.get("type") in {"O", "P"}}
 
 
 SETUP = PlatformSetup(

@@ -93,11 +93,11 @@ class MattermostSocket:
                 await cancel_tasks([living])
 
     def ready(self) -> str:
-        """Say why events cannot arrive just now; nothing when all is well."""
+        """Return why events cannot arrive now; empty if they can."""
         return self._reason or ("" if self._open else "The connection to Mattermost is not open.")
 
     async def refused(self) -> PlatformError:
-        """Wait until Mattermost refuses us for good, and return why."""
+        """Wait until Mattermost refuses the bot permanently, and return why."""
         await self._refusal.wait()
         return PlatformError(self._reason)
 

@@ -42,7 +42,7 @@ class MattermostRouter:
     actions: MattermostActions
 
     async def hear(self, frame: Json) -> None:
-        """Do what an event means. Raises nothing: nobody waits who could do better."""
+        """Handle an event. Raises nothing: failures are logged."""
         try:
             await self._handle(events.parse_event(frame, self.us))
         except Exception as error:  # noqa: BLE001 - whatever it is, the next event is heard

@@ -1,10 +1,9 @@
-"""Read what was asked on a platform while nobody listened, and hand it to the desk.
+"""Hand the desk the questions that were asked while the bot was not connected.
 
-All is read from where the last question was taken anywhere, a day back at most: until then nothing was missed. What is
-found goes the way of events, under the same idempotency keys, so that what was taken before is known. It is in no
-hurry: half of what a platform allows stays for answers, and what it refuses for now is tried again with backoff. A
-resume marker in a file keeps an interrupted catch-up from being forgotten. Last it is looked at what became of the
-messages that asked within the last days: who edited or deleted one meanwhile is answered anew, or not any more.
+Messages are read from the last accepted question on, a day back at most. Questions get the same idempotency keys as
+from events, so that accepted ones are recognised. Half of a platform's rate limit is reserved for answers; refused
+calls are retried with backoff. A resume marker in a file survives an interrupted catch-up. Finally, questions of the
+last days are rechecked: edited ones are answered again, answers to deleted ones are retracted.
 """
 
 import asyncio
@@ -28,17 +27,17 @@ log = logging.getLogger(__name__)
 
 
 class ResumeMarker:
-    """The moments, in seconds since 1970, since which not all was read yet. What cannot be kept is told in the log."""
+    """Stores since when messages are still to be read, in seconds since 1970. Failures are only logged."""
 
     def __init__(self, home: Path, platform: str) -> None:
         self.file, self._open = home / f"{platform}-unread-since", list[float]()
 
     async def earliest(self) -> float | None:
-        """Return since when an earlier run left something unread; None where it left nothing."""
+        """Return since when an earlier run left messages unread; None if it read all."""
         return await asyncio.to_thread(self._load)
 
     async def begun(self, since: float) -> None:
-        """Note that what was written since then is to be read."""
+        """Store that messages since then are to be read."""
         self._open.append(since)
         await asyncio.to_thread(self._save)
 
@@ -68,31 +67,31 @@ class ResumeMarker:
 
 T = TypeVar("T")
 Sleep = Callable[[float], Awaitable[object]]
-StartCatchUp = Callable[[float | None], Awaitable[None]]  # takes what was missed since a moment, in seconds since 1970
+StartCatchUp = Callable[[float | None], Awaitable[None]]  # catches up since a moment, in seconds since 1970
 
-MAX_AGE = timedelta(days=1)  # what was asked before that is not answered any more
-REVIEWED_AGE, MAX_REVIEWED = timedelta(days=3), 200  # how old a question may be that is looked at again, and how many
-POLL_SECONDS = 1.0  # how often it is looked whether a platform leaves room
-MAX_BACKOFF_SECONDS = 300.0  # the longest pause before what failed is tried again
+MAX_AGE = timedelta(days=1)  # older questions are not answered any more
+REVIEWED_AGE, MAX_REVIEWED = timedelta(days=3), 200  # of questions that are rechecked
+POLL_SECONDS = 1.0  # between checks of the rate limit
+MAX_BACKOFF_SECONDS = 300.0  # before a retry
 
 
 @dataclass(frozen=True, slots=True)
 class MissedQuestion:
-    """A question that was found."""
+    """A question that was asked while the bot was away."""
 
     question: Question
-    edited: bool  # whether its author has changed it since
+    edited: bool  # its author has edited it
 
 
 class HistoryReader(Protocol):
-    """What a platform keeps of what people wrote. Moments are seconds since 1970."""
+    """A platform's message history. Moments are seconds since 1970."""
 
     async def since(self) -> float | None:
-        """Return when the last question was taken; None where none ever was. Raises `StorageError`."""
+        """Return when the last question was accepted; None if there is none. Raises `StorageError`."""
         ...
 
     def channels(self, since: float) -> AsyncIterator[str]:
-        """Yield the channels in which something may have been written since then. Raises `PlatformError`."""
+        """Yield the channels that may have messages since then. Raises `PlatformError`."""
         ...
 
     def missed(self, channel: str, since: float) -> AsyncIterator[MissedQuestion]:
@@ -104,12 +103,12 @@ class HistoryReader(Protocol):
         ...
 
     async def look_again(self, asked: QueuedQuestion) -> None:
-        """Take it that a message was edited or deleted, if it was. Raises `PlatformError`, `StorageError`."""
+        """Handle an edit or deletion of a message, if there was one. Raises `PlatformError`, `StorageError`."""
         ...
 
 
 class CatchUpRun:
-    """Takes what was missed on one platform."""
+    """Catches up with one platform."""
 
     def __init__(
         self, archive: HistoryReader, desk: Desk, marker: ResumeMarker, now: Callable[[], float], sleep: Sleep
@@ -118,16 +117,16 @@ class CatchUpRun:
         self._now, self._sleep, self._reviewing = now, sleep, False
 
     async def since(self) -> float | None:
-        """Return until when nothing was missed, in seconds since 1970; None where nothing was ever taken.
+        """Return until when no question was missed, in seconds since 1970; None if none was ever accepted.
 
-        To be asked before events arrive again. What was taken while an earlier run was still catching up says nothing
-        of what that had not come to. Raises `StorageError`.
+        Call it before events arrive again. A question that was accepted during an interrupted catch-up does not show
+        how far that came. Raises `StorageError`.
         """
         taken, unread = await self._archive.since(), await self._marker.earliest()
         return min((one for one in (taken, unread) if one is not None), default=None)
 
     async def run(self, since: float | None) -> None:
-        """Take all that was missed since then; what we may not read is told in the log, and the rest goes on."""
+        """Accept all questions since then; channels that cannot be read are logged and skipped."""
         if since is None:
             return
         since, taken = max(since, self._now() - MAX_AGE.total_seconds()), 0
@@ -145,7 +144,7 @@ class CatchUpRun:
         await self._review()
 
     async def _review(self) -> None:
-        """Look again at the messages that asked of late, unless that is being done."""
+        """Recheck recent questions, unless that is in progress."""
         if self._reviewing:
             return
         self._reviewing = True
@@ -162,7 +161,7 @@ class CatchUpRun:
             self._reviewing = False
 
     async def _catch_up_channel(self, channel: str, since: float) -> int:
-        """Take what was missed in a channel; as often as it takes where the database is away."""
+        """Catch up with a channel, and retry while the database is unreachable."""
         taken = 0
         for attempt in itertools.count():
             try:
@@ -187,7 +186,7 @@ class CatchUpRun:
 
 
 async def call_patiently(call: Callable[[], Awaitable[T]], spare: Callable[[], bool], sleep: Sleep) -> T:
-    """Make a call when a platform leaves room, until it answers. Raises `PlatformError` where it refuses for good."""
+    """Make a call once the rate limit has room, and retry until it is answered. Raises `PlatformError` if refused."""
     for attempt in itertools.count():
         while not spare():
             await sleep(POLL_SECONDS)

@@ -1,4 +1,4 @@
-"""Cache what a platform says of channels and people."""
+"""Cache look-ups of channels and people."""
 
 import asyncio
 import logging
@@ -12,16 +12,16 @@ T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
-FRESH_SECONDS = 3_600.0  # so long an answer counts where no event says otherwise
-PEOPLE_SECONDS = 300.0  # so long one of a person does, whose guest account, groups and roles no event tells of
-LOOK_SECONDS = 1.5  # so long somebody waits for it. Platforms want to hear within 3 s that a question was taken
-PATIENT_SECONDS = 20.0  # so long a question waits for it that was taken already
-MOST = 50_000  # how many answers of a kind are remembered
+FRESH_SECONDS = 3_600.0  # an answer is valid, unless an event says otherwise
+PEOPLE_SECONDS = 300.0  # the same of a person: no event reports guests, groups and roles
+LOOK_SECONDS = 1.5  # a look-up may take before a question is acknowledged, which platforms expect within 3 s
+PATIENT_SECONDS = 20.0  # the same for a question that was accepted already
+MOST = 50_000  # answers of a kind that are remembered
 
 
 @dataclass
 class LookupCache(Generic[T]):
-    """Answers by what they are of. Who asks for one that is being looked up waits for the same."""
+    """Answers by name. Concurrent requests for a name share one look-up."""
 
     look: Callable[[str], Awaitable[T]]
     clock: Callable[[], float]
@@ -30,7 +30,7 @@ class LookupCache(Generic[T]):
     _pending: dict[str, asyncio.Task[T]] = field(default_factory=dict)
 
     async def of(self, name: str, seconds: float = LOOK_SECONDS) -> T:
-        """Return the answer. Raises `PlatformError` where there is none, `TimeoutError` where it takes too long."""
+        """Return the answer. Raises `PlatformError`, or `TimeoutError` if it takes too long."""
         if (answer := self.known(name)) is not None:
             return answer
         if (task := self._pending.get(name)) is None:
@@ -40,7 +40,7 @@ class LookupCache(Generic[T]):
             return await asyncio.shield(task)
 
     def known(self, name: str) -> T | None:
-        """Return the answer without asking for it; None where that would have to be done."""
+        """Return a cached answer; None if it has to be looked up."""
         until, answer = self._answers.get(name, (0.0, None))
         return answer if until > self.clock() else None
 
@@ -50,7 +50,7 @@ class LookupCache(Generic[T]):
         self._answers[name] = (self.clock() + self.fresh, answer)
 
     def forget(self, name: str) -> None:
-        """Forget what is no longer so, also what is just being looked up."""
+        """Forget an answer, also one that is being looked up."""
         self._answers.pop(name, None)
         self._pending.pop(name, None)
 
@@ -78,7 +78,7 @@ def _ignore_result(task: "asyncio.Task[Any]") -> None:
 
 
 async def lookup_or_default(look: Callable[[], Awaitable[T]], what: str, *, otherwise: T) -> T:
-    """Return what a platform says; `otherwise` where it does not say so in time."""
+    """Return the answer of a look-up; `otherwise` if it fails or takes too long."""
     try:
         return await look()
     except (PlatformError, TimeoutError) as error:
@@ -87,7 +87,7 @@ async def lookup_or_default(look: Callable[[], Awaitable[T]], what: str, *, othe
 
 
 async def lookup_or_raise(look: Callable[[], Awaitable[T]], platform: str, what: str, *, otherwise: T) -> T:
-    """Return what a platform says; `otherwise` where it refuses. Raises `PlatformUnavailable` where it may later."""
+    """Return the answer of a look-up; `otherwise` if refused. Raises `PlatformUnavailable` if it may succeed later."""
     try:
         return await look()
     except TimeoutError as error:

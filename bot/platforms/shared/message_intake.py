@@ -1,4 +1,4 @@
-"""Hand messages of a platform to the desk in order: an edit or a deletion follows its message."""
+"""Decide which messages are questions to the bot, and hand them to the desk in order."""
 
 import asyncio
 from collections import OrderedDict
@@ -18,35 +18,35 @@ from bot.desk.supervisor import TaskSupervisor
 from bot.types import IntakeStatus, Place, Question
 from bot.views.catalog import translate
 
-EMPTY_MENTION = "hello"  # what somebody says who mentions us and says nothing else
+EMPTY_MENTION = "hello"  # the question of a mention without words
 
-_REMEMBERED = 1_000  # of how many messages it is remembered that they were taken
+_REMEMBERED = 1_000  # accepted messages
 
 
 class Audience(StrEnum):
-    """Whose a message is."""
+    """Whom a message addresses."""
 
-    OURS = "ours"  # somebody asks us
-    ANYBODYS = "anybodys"  # nobody asked us, but we may answer
-    THEIRS = "theirs"  # it is no business of ours
+    OURS = "ours"  # the bot
+    ANYBODYS = "anybodys"  # nobody in particular: the bot may answer
+    THEIRS = "theirs"  # others
 
 
 @dataclass(frozen=True, slots=True)
 class IncomingMessage:
-    """A message, as far as it tells whose it is."""
+    """What decides whom a message addresses."""
 
-    addressed: bool  # whether it mentions us, replies to us, or stands in a DM
-    to_others: bool  # whether it is said to somebody else, or to all who are there
-    within: bool  # whether it stands in a thread that began before it
-    edited: bool = False  # whether its author has changed it since
+    addressed: bool  # it mentions the bot, replies to it, or is in a DM
+    to_others: bool  # it addresses someone else, or everyone
+    within: bool  # it is in a thread that began before it
+    edited: bool = False  # its author has edited it
 
 
 Participates = Callable[[bool], Awaitable[bool]]
-"""Says whether we take part in a thread; given True, whether we do so because this message's author asked us there."""
+"""Whether the bot takes part in a thread; given True, whether because the message's author asked it there."""
 
 
 def classify_audience(remark: IncomingMessage, *, joined: bool, follows: bool, every: bool) -> Audience:
-    """Return whose a message is; pure."""
+    """Return whom a message addresses; pure."""
     if remark.addressed:
         return Audience.OURS
     if remark.to_others:
@@ -54,12 +54,12 @@ def classify_audience(remark: IncomingMessage, *, joined: bool, follows: bool, e
     if remark.within:
         asked = follows and not every
         return Audience.THEIRS if not joined else Audience.OURS if asked else Audience.ANYBODYS
-    # What nobody asked us when it was written is not asked by a change of it.
+    # An edit does not turn a message into a question to nobody in particular.
     return Audience.ANYBODYS if every and not remark.edited else Audience.THEIRS
 
 
 async def find_audience(remark: IncomingMessage, joined: Participates, *, every: bool) -> Audience:
-    """Return the same, and look up only what it depends on. Raises what `joined` raises."""
+    """Return whom a message addresses, and look up only what decides it. Raises what `joined` raises."""
     in_thread = remark.within and not (remark.addressed or remark.to_others)
     takes_part = in_thread and await joined(False)  # noqa: FBT003 - see `Participates`
     follows = takes_part and not every and await joined(True)  # noqa: FBT003 - see `Participates`
@@ -67,15 +67,15 @@ async def find_audience(remark: IncomingMessage, joined: Participates, *, every:
 
 
 def is_edit_addressed(remark: IncomingMessage, *, unasked: bool) -> bool:
-    """Return whether an edit changes a question that was taken; pure.
+    """Return whether an edit changes an accepted question; pure.
 
-    An edit that takes our mention away makes it no less a question to us, and in a thread none has to mention us.
+    A question stays one if the mention of the bot is edited away; in a thread it needs no mention.
     """
     return not unasked or remark.addressed or remark.within
 
 
 class MessageIntake:
-    """What happens in one channel is taken in the order in which it arrives, whichever is looked up faster."""
+    """Handles the messages of each channel in the order in which they arrive."""
 
     def __init__(self, app: App, desk: Desk, tasks: TaskSupervisor) -> None:
         self._app, self._desk, self._tasks = app, desk, tasks
@@ -83,9 +83,9 @@ class MessageIntake:
         self._taken = OrderedDict[str, None]()
 
     async def take(self, channel: str, key: str, read: Callable[[], Awaitable[Question | None]]) -> IntakeStatus | None:
-        """Take a message, if it is read as a question. Raises `StorageError` where that cannot be told.
+        """Accept a message if it is a question. Raises `StorageError`.
 
-        Of what comes twice, as each mention does in Slack, the second is known without asking the database.
+        A message that arrives twice, as each mention in Slack, is recognised without the database.
         """
         async with self._lock(channel):
             if key in self._taken:
@@ -106,9 +106,9 @@ class MessageIntake:
         admit: Callable[[Question, str], bool] = lambda _, __: True,
         take: Callable[[], Awaitable[object]] | None = None,
     ) -> None:
-        """Have an edited question answered anew, if it was taken. Raises `StorageError`.
+        """Answer an edited question again, if it was accepted. Raises `StorageError`.
 
-        `admit` says whether a question may be asked in other words just now. `take` takes what was none before.
+        `admit` returns whether the question may be asked again now. `take` accepts a message that was no question yet.
         """
         await self._settle(channel)
         row = await self._app.queue.by_key(key)
@@ -124,7 +124,7 @@ class MessageIntake:
             await self._tasks.wait_briefly(self._desk.edit_question(key, text))
 
     async def delete(self, channel: str, withdraw: Coroutine[Any, Any, None]) -> None:
-        """Take back the answers to what was deleted. Raises `StorageError`."""
+        """Retract the answers to deleted messages. Raises `StorageError`."""
         await self._settle(channel)
         await self._tasks.wait_briefly(withdraw)
 
@@ -139,15 +139,15 @@ class MessageIntake:
         return self._locks.setdefault(channel, asyncio.Lock())
 
     async def _settle(self, channel: str) -> None:
-        """Wait until what is just being taken in a channel is known."""
+        """Wait until messages of a channel that are being handled are stored."""
         async with self._lock(channel):
             pass
 
 
 def build_welcome(by: Asker, place: Place, at: datetime, language: str) -> Question:
-    """Return the question who we are, as whoever invited us would ask it; its answer stands in the channel itself.
+    """Return the question who the bot is, asked by the user who invited it; the answer is posted in the channel.
 
-    Its key is the channel's, so that the desk answers it once, however often we are invited.
+    The key is the channel's, so that the desk answers it once, however often the bot is invited.
     """
     key = f"{place.channel_id}/welcome"
     return Question(key, "ask", translate("intro_question", language or "en"), by, place, key, at)

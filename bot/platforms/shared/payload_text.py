@@ -49,7 +49,7 @@ def build_stripper(lines: str, marks: Sequence[str], link: str = "") -> StripFor
     def unformatted(text: str) -> str:
         shown, end = "", 0
         for found in _CODE.finditer(text):
-            shown += unmarked(text[end : found.start()]) + next(one for one in found.groups() if one is not None)
+            shown += unmarked(text[end : found.start()]) + next(group for group in found.groups() if group is not None)
             end = found.end()
         return shown + unmarked(text[end:])
 

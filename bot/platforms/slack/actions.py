@@ -169,7 +169,7 @@ def parse_press(body: Json) -> ButtonPress | None:
 
 
 class SlackActions:
-    """Does what people want of one workspace's answers."""
+    """Performs the actions of users on answers of one workspace."""
 
     def __init__(
         self, desk: Desk, acting: AnswerActions, call: SlackApiClient, directory: SlackDirectory, zone: tzinfo
@@ -178,7 +178,7 @@ class SlackActions:
         self._call, self._directory, self._zone = call, directory, zone
 
     async def press(self, press: ButtonPress) -> None:
-        """Do what a button is for, and answer whoever pressed it."""
+        """Perform a button's action, and reply to the user who pressed it."""
         if press.view:
             await self._turn_page(press)
             return
@@ -219,7 +219,7 @@ class SlackActions:
         return by, language or "en"
 
     async def _perform(self, action: ButtonAction, ticket: int, press: ButtonPress, by: Asker, language: str) -> str:
-        """Return what whoever pressed is told; empty where they see it anyway. Raises `ActionDenied`."""
+        """Return the reply to the user who pressed; empty if they see the effect anyway. Raises `ActionDenied`."""
         if action is ButtonAction.EVIDENCE:
             shown = await self._show_evidence(ticket, press, by, language)
             return "" if shown else translate("acting_unavailable", language)
@@ -343,7 +343,9 @@ class SlackNotices:
             facts: dict[str, Any] = {
                 "channel_id": opened.channel,
                 "title": translate("slack_prompts", language),
-                "prompts": [{"title": shorten_line(one, MAX_PROMPT), "message": one} for one in questions],
+                "prompts": [
+                    {"title": shorten_line(question, MAX_PROMPT), "message": question} for question in questions
+                ],
             }
             # Of an agent's chat no thread is named; Slack would leave them out.
             await self._call(SUGGEST_PROMPTS, facts)

@@ -108,11 +108,11 @@ class SlackDirectory:
         return Asker("slack", "dm" if direct else "channel", self._us.team, channel, user)
 
     async def asker(self, channel: str, user: str, *, direct: bool) -> Asker:
-        """Return somebody and where they stand."""
+        """Return an asker with the facts that can be looked up in time."""
         return await self._place(self.newcomer(channel, user, direct=direct), lookup_or_default, LOOK_SECONDS)
 
     async def refresh_asker(self, asker: Asker) -> Asker:
-        """Return somebody who asked a while ago, and where they stand by now. Raises `PlatformUnavailable`."""
+        """Return an earlier asker with current facts. Raises `PlatformUnavailable`."""
         return await self._place(asker, partial(lookup_or_raise, platform="Slack"), PATIENT_SECONDS)
 
     async def shared(self, channel: str, user: str = "") -> bool:

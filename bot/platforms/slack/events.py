@@ -40,7 +40,7 @@ def _decode_angle(found: re.Match[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SlackBotIdentity:
-    """Who we are in a workspace."""
+    """The bot in a workspace."""
 
     team: str
     user: str
@@ -50,7 +50,7 @@ class SlackBotIdentity:
 
 @dataclass(frozen=True, slots=True)
 class SlackMessagePosted:
-    """A message that somebody wrote, as it stands."""
+    """A message of a user, as it is now."""
 
     team: str
     channel: str
@@ -89,14 +89,14 @@ def build_message_key(team: str, channel: str, ts: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SlackMessageEdited:
-    """Somebody edited a message."""
+    """A user edited a message."""
 
     now: SlackMessagePosted
 
 
 @dataclass(frozen=True, slots=True)
 class SlackMessageDeleted:
-    """Somebody deleted a message."""
+    """A user deleted a message."""
 
     team: str
     channel: str
@@ -109,7 +109,7 @@ class SlackMessageDeleted:
 
 @dataclass(frozen=True, slots=True)
 class AssistantOpened:
-    """Somebody opened the chat with us, or our App Home."""
+    """A user opened the chat with the bot, or its App Home."""
 
     channel: str
     user: str
@@ -118,7 +118,7 @@ class AssistantOpened:
 
 @dataclass(frozen=True, slots=True)
 class Invited:
-    """We were invited to a channel."""
+    """The bot was invited to a channel."""
 
     team: str
     channel: str
@@ -127,7 +127,7 @@ class Invited:
 
 @dataclass(frozen=True, slots=True)
 class StopRequested:
-    """Somebody pressed Slack's own button that stops an agent."""
+    """A user pressed Slack's own button that stops an agent."""
 
     team: str
     channel: str
@@ -142,7 +142,7 @@ class StopRequested:
 
 @dataclass(frozen=True, slots=True)
 class ChannelChanged:
-    """Something about a channel is not as it was."""
+    """A channel changed."""
 
     channel: str
     what: str
@@ -150,7 +150,7 @@ class ChannelChanged:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceDisconnected:
-    """The workspace let us go."""
+    """The workspace disconnected the bot."""
 
     why: str
 

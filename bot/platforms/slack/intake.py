@@ -131,7 +131,7 @@ class SlackIntake:
         return question
 
     async def welcome(self, invited: events.Invited) -> None:
-        """Introduce ourselves in a channel that we were invited to, unless settings say not to."""
+        """Introduce the bot in a channel that it was invited to, unless settings turn that off."""
         if not self._app.settings.welcome:
             return
         by = self.directory.newcomer(invited.channel, invited.by, direct=False)
@@ -144,7 +144,7 @@ class SlackIntake:
         return self._announce(question, before) if before else ""
 
     async def question(self, written: events.SlackMessagePosted) -> Question | None:
-        """Return the question that a message is; None where it is none to us. Raises `StorageError`."""
+        """Return the question of a message; None if it is not for the bot. Raises `StorageError`."""
         settings = await load_channel_settings_or_file(self._app, f"slack:{written.team}/{written.channel}")
         message, author = self._read(written), f"slack:{written.team}/{written.user}"
         every = settings.answer == "every"
@@ -159,17 +159,17 @@ class SlackIntake:
         return found if found.text else wordless
 
     async def edit(self, event: events.SlackMessageEdited) -> None:
-        """Have an edited question answered anew. Raises `StorageError`."""
+        """Answer an edited question again. Raises `StorageError`."""
         await self._messages.edit(event.now.channel, event.now.key, partial(self._read_edit, event.now))
 
     async def delete(self, event: events.SlackMessageDeleted) -> None:
-        """Take back the answer to a deleted question. Raises `StorageError`."""
+        """Retract the answer to a deleted question. Raises `StorageError`."""
         await self._messages.delete(event.channel, self._desk.delete_question(event.key))
 
     async def stop(self, event: events.StopRequested) -> None:
         """Stop answering where somebody pressed Slack's own button for that. Raises `StorageError`."""
         channel = f"slack:{event.team}/{event.channel}"
-        rows = [await self._app.queue.by_message(channel, one) for one in event.messages]
+        rows = [await self._app.queue.by_message(channel, message) for message in event.messages]
         if not any(rows):
             rows = [*await self._app.queue.conversation(event.conversation, limit=RECENT_QUESTIONS)]
         by = self.directory.newcomer(event.channel, event.user, direct=events.is_direct(event.channel))
@@ -186,7 +186,7 @@ class SlackIntake:
 
 THREAD_AGE = timedelta(days=7)  # how old a thread may be in which somebody asks on
 PAGE = 200
-_SKEW = 1.0  # seconds that may pass between when something is written and when it is taken
+_SKEW = 1.0  # seconds between writing and accepting a message
 _TYPES = "public_channel,private_channel,im,mpim"
 
 
@@ -198,7 +198,7 @@ class SlackHistoryReader:
         self._channel_types: dict[str, str] = {}
 
     async def since(self) -> float | None:
-        """Return when the last question was taken. Raises `StorageError`."""
+        """Return when the last question was accepted. Raises `StorageError`."""
         last = await self._queue.newest("slack")
         return last.taken_at.timestamp() - _SKEW if last else None
 
@@ -224,12 +224,12 @@ class SlackHistoryReader:
         return await self._queue.standing("slack", since=datetime.fromtimestamp(since, UTC), limit=limit)
 
     async def look_again(self, asked: QueuedQuestion) -> None:
-        """Take it that a message was edited or deleted, if it was. Raises `PlatformError`, `StorageError`."""
+        """Handle an edit or deletion of a message, if there was one. Raises `PlatformError`, `StorageError`."""
         channel, ts = asked.channel.rpartition("/")[2], asked.message
         facts: dict[str, Any] = {"channel": channel, "ts": ts, "oldest": ts, "latest": ts, "inclusive": True}
         try:
             pages = self._read_pages(REPLIES, "messages", **facts)
-            found = [one async for one in pages if one.get("ts") == ts]
+            found = [message async for message in pages if message.get("ts") == ts]
         except PostGone:
             await self._intake.delete(events.SlackMessageDeleted(self._us.team, channel, ts))
             return
@@ -245,7 +245,7 @@ class SlackHistoryReader:
     async def _read_messages(self, channel: str, since: float) -> AsyncIterator[Json]:
         """Yield a channel's messages since then, with those of threads that were begun before; oldest first."""
         oldest = f"{since - THREAD_AGE.total_seconds():.6f}"
-        roots = [one async for one in self._read_pages(HISTORY, "messages", channel=channel, oldest=oldest)]
+        roots = [root async for root in self._read_pages(HISTORY, "messages", channel=channel, oldest=oldest)]
         for root in reversed(roots):
             if float(root.get("ts", 0)) > since:
                 yield root

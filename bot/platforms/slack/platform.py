@@ -100,7 +100,7 @@ class SlackPlatform:
 
     @property
     def ready(self) -> str:
-        """Why events cannot arrive just now; empty when all is well."""
+        """Why events cannot arrive now; empty if they can."""
         return self._ready()
 
     async def asker(self, question: Question) -> Asker:
@@ -150,7 +150,7 @@ class SlackPlatform:
             await self._post_privately(question, message)
 
     async def call(self, place: Place, text: str, people: Sequence[str]) -> PostedMessages:
-        """Post a sentence that mentions these people; one whose post is in doubt is looked for, not repeated."""
+        """Post a sentence that mentions these people; a post in doubt is looked for, not repeated."""
         pages = [
             (message, secrets.token_hex(8))
             for message in render_messages(View(0, text=text, mentions=tuple(people)), self._zone)
@@ -195,7 +195,7 @@ class SlackPlatform:
         return PostedMessages((await self._post(question, message, 0, patience=FIRST_POST_PATIENCE),))
 
     async def _show_final(self, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
-        """Show the whole of it, in as many messages as it takes."""
+        """Show the complete view, in as many messages as it needs."""
         pages = render_messages(view, self._zone)
         for ts in posted.messages[:1]:
             if self._streaming.live(question, ts):
