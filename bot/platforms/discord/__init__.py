@@ -40,7 +40,7 @@ DiscordIds = Annotated[tuple[str, ...], AfterValidator(_validate_ids)]
 
 
 class DiscordSettings(PlatformSettings):
-    """A Discord app, where it is, and whom it answers."""
+    """A Discord app, its addresses, and the users and servers it answers."""
 
     SECRETS: ClassVar[Mapping[str, str]] = {"token": "DISCORD_TOKEN"}
 
@@ -50,10 +50,10 @@ class DiscordSettings(PlatformSettings):
     servers: Annotated[DiscordIds, SCOPE] = ()
     """The servers that are the team's own, by their ids. Elsewhere nothing is answered."""
     admins: Annotated[tuple[PersonId, ...], require_people_of("discord"), LIVE] = ()
-    """Who may stop and take back any answer; `/footnote` is for those whom Discord's own permissions let use it."""
+    """Users who may stop and retract any answer; Discord's permissions decide who may use `/footnote`."""
     deny: Annotated[DiscordIds, SCOPE] = ()  # people and roles that are not answered, by their ids
     cooldown_seconds: Annotated[float, LIVE] = Field(default=0, ge=0, le=86_400)
-    """How long somebody waits before asking anew; 0 for not at all."""
+    """How long a user waits before the next question; 0 for no wait."""
     message_content: Annotated[bool, RESTART] = False
     """Whether the app has the privileged intent that lets it read messages which do not mention it."""
     user_install: Annotated[bool, RESTART] = False

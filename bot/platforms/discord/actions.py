@@ -44,7 +44,7 @@ _ON, _BACK = "on", "back"
 
 
 def build_evidence_message(view: EvidenceView, of: str, page: int, language: str, zone: tzinfo = UTC) -> JsonObject:
-    """Return a page of what a turn checked, as an answer to whoever wants to see it."""
+    """Return a page of the evidence of a turn, as a private message."""
     pages = paginate_evidence(view, EVIDENCE, language, zone)
     page = min(max(page, 0), len(pages) - 1)
     turning = [_page_buttons(of, page, len(pages))] if len(pages) > 1 else []
@@ -138,7 +138,7 @@ class DiscordActions:
         return True
 
     async def sources(self, found: DiscordInvocation) -> None:
-        """Show all pages that the conversation cites in which somebody stands."""
+        """Show all pages that the user's conversation cites."""
         await self._replies.defer(found, private=True)
         await self._show_evidence(found, SOURCES, 0)
 
@@ -189,7 +189,7 @@ class DiscordActions:
             return translate("acting_unavailable", found.locale)
 
     async def _confirm(self, found: DiscordInvocation, doubt: DoubtPrompt, ticket: int) -> None:
-        """Do only what somebody has said that they are sure of: ask a person about their answer, or take one back."""
+        """Handle the reply to a confirmation: ask a person about an answer, or retract it."""
         if doubt is DoubtPrompt.SURE:
             first = build_confirmation(ButtonAction.ASK, found.locale)
             await self._replies.say(found, first.question, render_confirmation(first, ticket))
@@ -209,7 +209,7 @@ class DiscordActions:
         await self._replies.change(found, build_sentence(refusal or translate("discord_taken_back", found.locale)))
 
     async def _rate_down(self, found: DiscordInvocation, ticket: int) -> None:
-        """Note that somebody thinks little of an answer, and ask why. A modal can only be what is answered first."""
+        """Store a rating down, and ask why. Discord takes a modal only as the first reply."""
         noting = asyncio.ensure_future(self._note_down(found, ticket))
         done, _ = await asyncio.wait({noting}, timeout=COMMENT_SECONDS)
         refused = noting.exception() if done else None
@@ -259,7 +259,7 @@ class DiscordActions:
 
 
 async def _words_of(doing: Awaitable[str]) -> str:
-    """Return what somebody is told: what came of it, or why it may not be done."""
+    """Return the reply to a user: the outcome, or the refusal."""
     try:
         return await doing
     except ActionDenied as denied:

@@ -131,9 +131,9 @@ class RateBucket:
     answered: asyncio.Event = field(default_factory=asyncio.Event)
 
     def awaits(self, now: float) -> bool:
-        """Return whether nobody knows what is left before one of those under way is answered.
+        """Return whether the quota is unknown until an in-flight call is answered.
 
-        So it is for the very first calls, of which one alone is made, and in a new window of which all is used.
+        This holds for the very first calls, of which only one is made, and for a new window that is fully used.
         """
         if not self.known:
             return self.in_flight > 0
@@ -147,7 +147,7 @@ class RateBucket:
 
 
 class DiscordRateLimit:
-    """The limits of one bot, and who waits for them."""
+    """The limits of one bot, and the calls that wait for them. Implements `Pacing`."""
 
     def __init__(
         self, now: Callable[[], float] = time.monotonic, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
@@ -158,7 +158,7 @@ class DiscordRateLimit:
         self._everywhere, self._denied = RateWindow(GLOBAL_RATE), RateWindow(INVALID_RATE)
 
     async def turn(self, route: Route, ids: Ids, *, patience: float) -> RateBucket:
-        """Wait until a call may be made, which is counted; `done` wants what this returns. Raises `Busy`."""
+        """Wait until a call may be made, and count it; `done` is given what this returns. Raises `Busy`."""
         until = self.now() + patience
         while True:
             bucket = await self._wait_for_bucket(route, ids, patience)
@@ -209,7 +209,7 @@ class DiscordRateLimit:
             bucket.closed = max(bucket.closed, until)
 
     def spare(self, route: Route, ids: Ids = NO_IDS) -> bool:
-        """Return whether a call may be made that can be left out: half of what is allowed stays for what cannot."""
+        """Return whether an optional call fits: half of the limit is reserved for calls that cannot be left out."""
         now, bucket = self.now(), self._bucket(route, ids)
         if bucket.soonest(now) > now or self._denied.soonest(now) > now:
             return False

@@ -88,7 +88,7 @@ class ChannelDelivery:
         number = str(answer["id"])
         if number in self._deleted and number != instead:
             return await self.post(page, message, patience=patience, instead=number)
-        if not is_showing(answer, body):  # it is what was posted before somebody lost sight of it
+        if not is_showing(answer, body):  # it is an earlier post whose answer was lost
             await self.edit(page, number, message, patience=patience)
         return SentMessage(number)
 

@@ -40,7 +40,7 @@ _TRIES = 5  # how often a channel is asked for that Discord does not tell of jus
 
 @dataclass(frozen=True, slots=True)
 class ServerMember:
-    """What somebody is in a server."""
+    """A user's membership in a server."""
 
     roles: frozenset[str] = frozenset()
     present: bool = True
@@ -145,7 +145,7 @@ class DiscordDirectory:
         return self._place(found, {guild: one for guild, one in known.items() if one})
 
     async def look_up(self, asker: Asker) -> Asker:
-        """Return somebody with all that Discord says of them in time."""
+        """Return an asker with the facts that can be looked up in time."""
         return await self._look_up(asker, lookup_or_default, LOOK_SECONDS)
 
     async def refresh_asker(self, asker: Asker) -> Asker:
@@ -170,7 +170,7 @@ class DiscordDirectory:
         return self._place(asker, dict(zip(guilds, members, strict=True)))
 
     def _list_servers(self, asker: Asker) -> Sequence[str]:
-        """Return the servers in which it matters what somebody is."""
+        """Return the servers in which the asker's membership matters."""
         if asker.kind == "dm":
             return self.settings.servers
         return (asker.workspace,) if self.settings.deny and self.listed(asker.workspace) else ()

@@ -36,7 +36,7 @@ def build_invitation(application: str) -> str:
 
 
 def may_moderate(permissions: object) -> bool:
-    """Return whether permissions, as Discord writes them, let somebody remove what others write."""
+    """Return whether permissions, as Discord writes them, allow deleting messages of others."""
     given = int(permissions) if isinstance(permissions, str) and permissions.isascii() and permissions.isdigit() else 0
     return bool(given & (ADMINISTRATOR | MANAGE_MESSAGES))
 
@@ -181,7 +181,7 @@ def is_addressed(one: DiscordMessagePosted, us: DiscordBotIdentity, roles: Colle
 
 
 def is_to_another(one: DiscordMessagePosted, us: DiscordBotIdentity) -> bool:
-    """Return whether a message is to somebody else: it replies to them, begins with them, or calls everybody."""
+    """Return whether a message addresses someone else: by a reply, its first mention, or @everyone."""
     if one.replied_user and one.replied_user != us.user:
         return True
     first = re.match(r"\s*<@([!&]?)(\d{1,20})>", one.raw)

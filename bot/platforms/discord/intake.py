@@ -182,7 +182,7 @@ class DiscordIntake:
         await self._messages.delete(event.channel, self._withdraw(event))
 
     async def conversation(self, found: DiscordInvocation) -> str:
-        """Return the conversation that somebody means where they stand. Raises `StorageError`."""
+        """Return the conversation of a user at the place of an interaction. Raises `StorageError`."""
         here = found if is_own_server(self.directory, found) else detach_from_server(found)
         return await find_conversation(self._app, here.channel, found.user, direct=found.direct)
 
@@ -197,7 +197,7 @@ class DiscordIntake:
         if self._has_to_wait(question, question.key):
             return None
         if question.only_asker:
-            # Whoever wrote for all to see cannot be answered alone; a command can.
+            # A public message cannot be answered privately; a command can.
             if not question.unasked:
                 words = translate("discord_ask_by_command", question.language)
                 self._tasks.spawn(self._tell_asker(question, words))
@@ -214,7 +214,7 @@ class DiscordIntake:
         return True
 
     def _has_to_wait(self, question: Question, what: str) -> bool:
-        """Return whether somebody asked too recently to ask this; who did ask us is told so, once."""
+        """Return whether the asker has to wait before this question; notify them once if they addressed the bot."""
         user = question.asker.user
         if not (left := self.cooldown.left(user, what)):
             return False
@@ -279,7 +279,7 @@ class DiscordIntake:
             if id_ not in row.posted:
                 await self._desk.delete_question(row.key)
             elif id_ not in self._deliveries.deleted:
-                # Whoever may delete our message there; Discord does not say who it was.
+                # Anyone who deletes our message may do so; Discord does not say who it was.
                 by = Asker("discord", "channel", event.guild, where, moderates=True)
                 await self._desk.retract(row.ticket, by)
 
@@ -291,7 +291,7 @@ class DiscordIntake:
 
 
 def render_cooldown(seconds: float, language: str) -> str:
-    """Return what somebody is told who has to wait; pure."""
+    """Return the notice to an asker who has to wait; pure."""
     return translate("discord_cooldown", language, seconds=max(round(seconds), 1))
 
 

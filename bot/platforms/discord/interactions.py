@@ -28,7 +28,7 @@ from bot.types import Place, Question, TaskKind
 from bot.views.catalog import list_languages, translate
 
 GOOD_SECONDS = 15 * 60.0
-_MARGIN = 15.0  # nobody begins an answer so shortly before the end
+_MARGIN = 15.0  # no answer is begun so shortly before the end
 
 
 class Ids(TypedDict):
@@ -118,7 +118,7 @@ class DiscordInvocation:
 
 
 def parse_invocation(data: Json, us: events.DiscordBotIdentity) -> DiscordInvocation | None:
-    """Return what somebody invoked; None where nothing can be made of it."""
+    """Return the invocation of an interaction; None if it is invalid."""
     number, token, inner = events.read_id(data, "id"), data.get("token"), read_object(data, "data")
     member = read_object(data, "member")
     person = {"member": member, **(read_object(member, "user") or read_object(data, "user"))}
@@ -381,7 +381,7 @@ def _describe(occasion: str) -> JsonObject:
 
 
 def matches_definitions(ours: Iterable[Mapping[str, Any]], theirs: Iterable[Mapping[str, Any]]) -> bool:
-    """Return whether Discord has what we define: then it is not told again, which it lets nobody do often."""
+    """Return whether Discord has our definitions: registering them is limited to a few times a day."""
     return sorted(map(_compared_fields, ours)) == sorted(map(_compared_fields, theirs))
 
 

@@ -156,7 +156,7 @@ def build_buttons(rows: Iterable[Iterable[Button]]) -> list[JsonObject]:
 
 
 def render_confirmation(sure: Confirmation, ticket: int, yes_is: DoubtPrompt = DoubtPrompt.YES) -> JsonObject:
-    """Return the row that asks whether somebody is sure. `yes_is`: what they press who are."""
+    """Return the row of buttons that confirms an action. `yes_is`: the action of the first button."""
     yes = build_button(f"{PREFIX}{yes_is}:{ticket}", sure.yes, DANGER if yes_is is DoubtPrompt.BACK else PRIMARY)
     return {"type": ROW, "components": [yes, build_button(f"{PREFIX}{DoubtPrompt.NO}:{ticket}", sure.no)]}
 

@@ -123,7 +123,7 @@ class DiscordPlatform:
             return await self._refuse_unseen(question, view, posted)
         bring = self._show_final if view.done else self._show_partial
         shown = await bring(way, question, view, posted)
-        if shown != posted:  # Discord shows nobody typing any more who has posted
+        if shown != posted:  # Discord ends typing with a post
             self._typed.pop(_choose_typing_channel(question), None)
         return shown
 
@@ -164,7 +164,7 @@ class DiscordPlatform:
         return shown
 
     async def _refuse_unseen(self, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
-        """Say that there is no way left to show something to its asker alone; it is shown to nobody else."""
+        """Notify the asker that the answer cannot be shown privately any more; it is not shown at all."""
         if not view.done:
             return posted
         notice = self._deliveries.choose_channel(delivery.mark_unseen_notice(question))

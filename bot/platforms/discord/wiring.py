@@ -70,7 +70,7 @@ _SETTINGS_PIECES = lazy_compile(
 
 
 def render_settings(text: str) -> str:
-    """Return the answer to an admin, who alone sees it: a mention in it tells nobody anything."""
+    """Return a reply that only the admin sees, so that a mention in it pings no one."""
     return "".join(_render_pieces(text))
 
 
@@ -144,7 +144,7 @@ class DiscordRouter:
         return identify_asker(self.intake.directory, found)
 
     async def _ask(self, found: DiscordInvocation, task: TaskKind, text: str) -> None:
-        """Take a question, and only then say that an answer comes; whoever asks is looked up after that."""
+        """Accept a question, and acknowledge it afterwards; the asker is looked up later."""
         question = await self._question(found, task, text)
         if isinstance(question, str):
             await self.replies.say(found, question)
@@ -176,7 +176,7 @@ class DiscordRouter:
         return build_invocation_question(found, task, text, asker, only_asker=True) if private else made
 
     def _explain_refusal(self, found: DiscordInvocation, asker: Asker) -> str:
-        """Return why somebody is not answered at all; empty where they are."""
+        """Return why a user is not answered at all; empty if they are."""
         if refusal := render_exclusion(asker.exclusion, found.locale):
             return refusal
         lost = found.channel.is_thread and not found.channel.parent and is_own_server(self.intake.directory, found)
@@ -204,7 +204,7 @@ class DiscordRouter:
                 await self.replies.say(found, translate("discord_unknown_command", found.locale))
 
     async def _configure(self, found: DiscordInvocation) -> None:
-        """Show or change what holds in a channel, for whom Discord lets use the command there."""
+        """Show or change the settings of a channel; Discord's permissions decide who may use the command."""
         await self.replies.defer(found, private=True)
         written = " ".join(filter(None, (found.option("setting"), found.option("value"))))
         words = await self.channel_command.answer(written, await self.actions.by(found), found.locale)

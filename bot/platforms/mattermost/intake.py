@@ -160,7 +160,7 @@ class MattermostIntake:
         row = await self._app.queue.by_message(place.channel_id, event.id)
         if row and event.id in row.posted:
             if event.id not in self._deleted:
-                # Whoever may delete our post there; Mattermost does not say who it was.
+                # Anyone who deletes our post may do so; Mattermost does not say who it was.
                 by = Asker("mattermost", "channel", channel.team, channel.id, moderates=True)
                 await self._desk.retract(row.ticket, by)
         elif row:

@@ -296,7 +296,7 @@ _SETTINGS_PIECES = lazy_compile(r"slack:[A-Z0-9]+/(?P<person>[UW][A-Z0-9]{1,30})
 
 
 def render_settings(text: str) -> str:
-    """Return the answer to an admin, who alone sees it: a mention in it tells nobody anything."""
+    """Return a reply that only the admin sees, so that a mention in it pings no one."""
     return "".join(_render_pieces(text))
 
 
