@@ -90,7 +90,7 @@ def report_errors(output: Output) -> Iterator[None]:
     except (typer.Exit, typer.BadParameter, BrokenPipeError):
         raise
     except KeyboardInterrupt as error:
-        output.note("footnote: stopped; what was done so far is kept")
+        output.note("footnote: stopped; finished work is kept")
         raise SystemExit(EXIT_INTERRUPTED) from error
     except Exception as error:
         output.fail(explain_error(error))

@@ -110,7 +110,7 @@ async def test_each_channel_reads_what_the_guide_says_and_a_new_name_moves_nothi
     harbour.file.write_text(harbour.written + "\n[limits]\nsentences = 2")
     report = await harbour.reload()
     assert (report.changed, report.faults) == (("limits.sentences",), ())
-    assert "is called #people now; the name is now that of" in report.notes[0]
+    assert "is called #people now; the name now belongs to" in report.notes[0]
     assert [await harbour.is_answered(EARNS, harbour.channels[name]) for name in ("hr", "general")] == [True, False]
 
     harbour.file.write_text(harbour.written.replace('["', '["*", "', 1))

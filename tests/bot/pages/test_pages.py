@@ -356,7 +356,7 @@ async def test_permitted_changes_are_made_and_recorded(made: tuple[Records, Any]
         assert (await client.post("/documents/forget", data=sure)).status_code == 303
         told = [(await client.get(one.headers["location"])).text for one in (rated, unfit)]
 
-    assert "is on record" in told[0]
+    assert "Your rating was recorded" in told[0]
     assert "cannot be a worked example" in told[1]
     assert services.named == [("old.md", "handbook")]
     entries = await made[0].audit.turn("plain")
@@ -408,7 +408,7 @@ async def test_sessions_end_with_signing_out(made: tuple[Records, Any]) -> None:
     app = made_app(*made, tokens=TOKENS)
     async with browser(app) as client:
         wrong = await client.post("/sign-in", data={"token": "x" * 30, "next": "//evil.example"})
-        assert (wrong.status_code, "nobody's" in wrong.text, "set-cookie" in wrong.headers) == (403, True, False)
+        assert (wrong.status_code, "is unknown" in wrong.text, "set-cookie" in wrong.headers) == (403, True, False)
         right = await client.post("/sign-in", data={"token": READER.split()[2], "next": "//evil.example"})
         assert right.headers["location"] == "/"
         assert {"HttpOnly", "SameSite=lax"} <= set(right.headers["set-cookie"].split("; "))
