@@ -5,7 +5,7 @@ import time
 import pytest
 
 from bot.platforms.slack.transport import is_signed_by_slack
-from tests.platforms.slack.signing import FORGERIES, signed
+from tests.platforms.slack.request_url import FORGERIES, signed
 
 SECRET = "0123456789abcdef0123456789abcdef"
 BODY = '{"type": "event_callback", "text": "Grüße ✓"}'

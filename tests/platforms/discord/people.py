@@ -1,6 +1,5 @@
 """What people do in the fake Discord: each act changes the state, and the bot hears of it as it would from Discord."""
 
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -42,14 +41,11 @@ class People:
         if reply:
             message.kind, message.reference = 19, {"message_id": reply, "channel_id": channel}
             message.reference |= {"guild_id": place.guild} if place.guild else {}
-        self._written(message, silent=silent)
-        return message.id
-
-    def _written(self, message: Message, *, silent: bool) -> None:
-        if not silent:
+        if silent:
+            state.messages[message.id] = message
+        else:
             self._discord.write(message, None)
-            return
-        self._discord.state.messages[message.id] = message
+        return message.id
 
     async def mention(self, text: str, **more: Any) -> str:
         return await self.say(f"<@{BOT}> {text}", **more)
@@ -137,7 +133,7 @@ class People:
     # Interactions.
 
     async def command(self, name: str, *, user: str = "101", channel: str = "201", **options: Any) -> Interaction:
-        """Use a registered slash command; `options` by name, subcommands separated by spaces in `name`."""
+        """Use a registered slash command; `options` by name."""
         data = interacting.slash(self._discord, name, options)
         return interacting.hand_out(self._discord, 2, user, channel, data, name=name)
 
@@ -147,16 +143,13 @@ class People:
         place = channel or (message.channel if message else "201")
         return interacting.hand_out(self._discord, 2, user, place, data, name=name)
 
-    async def press(
-        self, custom_id: str, message: str, *, user: str = "101", chosen: list[str] | None = None
-    ) -> Interaction:
+    async def press(self, custom_id: str, message: str, *, user: str = "101") -> Interaction:
         """Press a button of a message that the user sees."""
         found = self.find(message)
         assert found.only in {"", user}, "the user does not see this message"
         (one,) = [one for _, one in nested(found.components) if one.get("custom_id") == custom_id]
         assert not one.get("disabled"), "the button is disabled"
         data = {"custom_id": custom_id, "component_type": one["type"], "id": one["id"]}
-        data |= {"values": chosen or []} if one["type"] != 2 else {}
         return interacting.hand_out(self._discord, 3, user, found.channel, data, message=message)
 
     async def submit(self, *, user: str = "101", **values: str) -> Interaction:
@@ -170,10 +163,6 @@ class People:
     def find(self, message: str) -> Message:
         found: Message = self._discord.state.messages[message]
         return found
-
-    def modal(self, user: str = "101") -> Mapping[str, Any]:
-        modal: Mapping[str, Any] = self._discord.modals[user].modal
-        return modal
 
     def answers(self, message: str) -> list[Message]:
         """Return the bot's replies to a message, and its messages in the thread that starts there."""

@@ -121,7 +121,7 @@ def texts(value: Any) -> Iterator[str]:
     """Yield all text that a user could read in blocks."""
     if isinstance(value, Mapping):
         for name, item in value.items():
-            if name in {"text", "title", "alt_text"} and isinstance(item, str):
+            if name in {"text", "title"} and isinstance(item, str):
                 yield item
             elif isinstance(item, (Mapping, list)):
                 yield from texts(item)

@@ -15,8 +15,8 @@ def message_json(message: Message, state: State, *, metadata: bool = True) -> di
         body |= {"bot_id": "B8BOT", "app_id": "A8", "bot_profile": {"id": "B8BOT", "app_id": "A8", "name": "reminder"}}
     elif not message.subtype:
         body |= {"client_msg_id": f"client-{message.ts}"}
-    if subtype := message.subtype or ("thread_broadcast" if message.broadcast else ""):
-        body["subtype"] = subtype
+    if message.subtype:
+        body["subtype"] = message.subtype
     user = state.users.get(message.user)
     body |= {"team": user.team if user else TEAM}
     if user and user.team != TEAM:
@@ -53,9 +53,9 @@ def channel_json(channel: Channel) -> dict[str, Any]:
         "is_mpim": channel.kind == "mpim",
         "is_private": channel.kind != "public",
         "is_archived": channel.archived,
-        "is_shared": channel.externally or channel.within,
+        "is_shared": channel.externally,
         "is_ext_shared": channel.externally,
-        "is_org_shared": channel.within,
+        "is_org_shared": False,
         "is_pending_ext_shared": False,
         "pending_shared": [],
         "shared_team_ids": [TEAM, *(["T2"] if channel.externally else [])],
@@ -116,5 +116,5 @@ def callback(event: dict[str, Any], state: State, *, event_id: str = "") -> dict
 def view_json(view: View) -> dict[str, Any]:
     known = {"private_metadata": "", "callback_id": "", "notify_on_close": False, "clear_on_close": False}
     own = {"id": view.id, "team_id": TEAM, "app_id": APP, "bot_id": BOT_ID, "hash": view.hash}
-    stack = {"root_view_id": view.root, "previous_view_id": view.previous or None, "state": {"values": {}}}
+    stack = {"root_view_id": view.id, "previous_view_id": None, "state": {"values": {}}}
     return {**known, **view.body, **own, **stack}

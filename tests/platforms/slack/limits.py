@@ -7,24 +7,18 @@ Slack promises at least as many. [K] is from memory, [M] was measured by others,
 from collections.abc import Mapping
 from types import MappingProxyType
 
-TIER_1, TIER_2, TIER_3, TIER_4 = 1, 20, 50, 100
+TIER_2, TIER_3, TIER_4 = 20, 50, 100
 SPECIAL = 600
 """[K] "Special rate limits" of methods that may be called much more often."""
 
 PER_MINUTE: Mapping[str, int] = MappingProxyType(
     {
-        "agents.sessions.setStatus": TIER_3,
-        "api.test": TIER_4,
         "apps.connections.open": TIER_3,
         "assistant.threads.setStatus": SPECIAL,
         "assistant.threads.setSuggestedPrompts": TIER_3,
-        "assistant.threads.setTitle": TIER_2,
-        "auth.revoke": TIER_3,
         "auth.test": SPECIAL,
-        "bots.info": TIER_3,
         "chat.appendStream": TIER_4,
         "chat.delete": TIER_3,
-        "chat.getPermalink": SPECIAL,
         "chat.postEphemeral": TIER_4,
         "chat.postMessage": 300,  # [K] "several hundred a minute" for the workspace, and one a second a channel
         "chat.startStream": TIER_2,
@@ -32,25 +26,15 @@ PER_MINUTE: Mapping[str, int] = MappingProxyType(
         "chat.update": TIER_3,
         "conversations.history": TIER_3,
         "conversations.info": TIER_3,
-        "conversations.join": TIER_3,
         "conversations.list": TIER_2,
-        "conversations.members": TIER_4,
-        "conversations.open": TIER_3,
         "conversations.replies": TIER_3,
-        "reactions.add": TIER_3,
-        "reactions.remove": TIER_2,
-        "team.info": TIER_3,
         "users.conversations": TIER_3,
         "users.info": TIER_4,
-        "users.list": TIER_2,
         "views.open": TIER_4,
         "views.publish": TIER_4,
-        "views.push": TIER_4,
         "views.update": TIER_4,
     }
 )
-NOT_IN_THE_MARKETPLACE: Mapping[str, int] = MappingProxyType({"conversations.history": 1, "conversations.replies": 1})
-"""For apps that are sold outside of it, since 2025-05-29 [K]; apps made for one workspace are not meant."""
 
 POSTS_BURST = 4
 """[K] "Short bursts of more than one message a second" in a channel: so many at once, then one a second."""
@@ -80,7 +64,6 @@ METADATA_BYTES = 8_000
 """[K] 8 KB of metadata."""
 MESSAGE_BLOCKS, VIEW_BLOCKS = 50, 100
 VIEW_BYTES = 250_000
-VIEWS_STACKED = 3
 TRIGGER_SECONDS = 3
 RESPONSES, RESPONSE_SECONDS = 5, 30 * 60
 """Uses of a response_url, and how long it lives."""
@@ -91,5 +74,3 @@ SOCKETS = 10
 TICKET_SECONDS = 30
 """[K] How long a websocket's address may be used."""
 PAGE = 1_000
-REACTIONS = 23
-"""[K] Of one person on one message."""

@@ -7,7 +7,7 @@ from tests.platforms.slack import events
 from tests.platforms.slack import interactions as made
 from tests.platforms.slack.delivery import Delivery
 from tests.platforms.slack.events import callback, changed_event, message_event
-from tests.platforms.slack.settling import Settling
+from tests.platforms.slack.responding import Settling
 from tests.platforms.slack.state import BOT, Message, View
 
 
@@ -51,7 +51,7 @@ class People:
     async def edit(self, ts: str, text: str) -> None:
         message = self.find(ts)
         before = copy.deepcopy(message)
-        message.text, message.edited, message.edits = text, self._slack.state.ts(), message.edits + 1
+        message.text, message.edited = text, self._slack.state.ts()
         self._slack.tell(changed_event(message, before, self._slack.state))
         if self._mentions(message) and not self._mentions(before):
             self._mention(message)  # [K] a mention that is edited in counts as one
@@ -200,7 +200,7 @@ class People:
         return found
 
     def view(self, user: str = "U1") -> View:
-        return self._slack.state.views[user][-1]
+        return self._slack.state.views[user]
 
     def answers(self, ts: str) -> list[Message]:
         """Return the bot's public messages in a message's thread, after it."""

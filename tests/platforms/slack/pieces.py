@@ -10,8 +10,6 @@ from tests.platforms.slack.state import Message
 
 Dialect = Literal["mrkdwn", "markdown", "plain", "rich", "link", "ping"]
 """The last two are the links and mentions of elements of their own."""
-_PINGS = {"user": "<@{user_id}>", "usergroup": "<!subteam^{usergroup_id}>", "broadcast": "<!{range}>"}
-_PINGS |= {"channel": "<#{channel_id}>"}
 
 
 @dataclass(frozen=True)
@@ -42,7 +40,7 @@ def of_message(message: Message) -> list[Piece]:
     if stream := message.stream:
         texts = [part for kind, part in stream.parts if kind == "text"]
         # Also whole: a token may straddle what was appended one after the other.
-        found += [("markdown", text) for text in (*texts, "".join(texts), stream.plan)]
+        found += [("markdown", text) for text in (*texts, "".join(texts))]
         for task in stream.tasks.values():
             found += [("markdown", task.get(name, "")) for name in ("title", "details", "output")]
             found += _of(task.get("sources", []))
@@ -65,17 +63,14 @@ def _of(value: Any) -> Iterator[tuple[str, str]]:
 
 def _of_object(value: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     kind, text = value.get("type"), value.get("text")
-    if kind in _PINGS:
-        yield "ping", _PINGS[kind].format(**value)
+    if kind == "user":
+        yield "ping", f"<@{value['user_id']}>"
     if isinstance(text, str):
-        known = {"mrkdwn": "mrkdwn", "markdown": "markdown", "text": "rich", "link": "rich", "citation": "rich"}
+        known = {"mrkdwn": "mrkdwn", "markdown": "markdown", "text": "rich", "link": "rich"}
         yield known.get(str(kind), "plain"), text
-    for name in ("url", "image_url"):
+    for name, dialect in {"url": "link", "title": "plain"}.items():
         if isinstance(value.get(name), str):
-            yield "link", value[name]
-    for name in ("title", "alt_text"):
-        if isinstance(value.get(name), str):
-            yield "plain", value[name]
+            yield dialect, value[name]
     for item in value.values():
         if isinstance(item, (list, Mapping)):
             yield from _of(item)

@@ -42,8 +42,6 @@ def writable(state: State, call: Call, channel: str) -> Channel:
         raise Refusal("is_archived")
     if BOT not in found.members and "chat:write.public" not in call.token.scopes:
         raise Refusal("not_in_channel")
-    if found.locked:
-        raise Refusal("restricted_action")
     return found
 
 

@@ -1,24 +1,29 @@
-"""response_url: up to five responses to an interaction, within half an hour."""
+"""How the app responds to interactions: by acknowledgements, and up to five times by a response_url in half an hour.
 
-import copy
+Commands are answered, modals change, and silence is shown as a failure.
+"""
+
+import asyncio
 import json
 from dataclasses import dataclass
 from typing import Any
 
 from aiohttp import web
 
+from tests.platforms.fake_server import Refused
 from tests.platforms.slack import limits
 from tests.platforms.slack.api import failure, refuse
 from tests.platforms.slack.calls import Call, Refusal, Token
+from tests.platforms.slack.delivery import Delivery
+from tests.platforms.slack.methods.views import checked
 from tests.platforms.slack.posting import content, thread_of, unbegun
-from tests.platforms.slack.state import BOT, Message
+from tests.platforms.slack.state import BOT, Message, View
 
 _KNOWN = {
     "text",
     "blocks",
     "response_type",
     "replace_original",
-    "delete_original",
     "thread_ts",
     "unfurl_links",
     "unfurl_media",
@@ -83,19 +88,10 @@ def _use(slack: Any, hook: Hook | None, body: Any) -> None:
 def take(slack: Any, hook: Hook, body: dict[str, Any]) -> None:
     """Show what an answer says. Raises `Refusal`."""
     state = slack.state
+    if body.get("replace_original"):
+        raise Refusal("invalid_payload")
     original = state.messages.get((hook.channel, hook.message))
-    if body.get("delete_original"):
-        if original is None or original.user != BOT:
-            raise Refusal("message_not_found")
-        slack.removed(original) if not original.only else state.messages.pop((hook.channel, hook.message))
-        return
     said = content(Call("response_url", body, Token("", "bot", set())), weighed=False)
-    if body.get("replace_original") and original is not None and original.user == BOT:
-        before = copy.deepcopy(original)
-        original.text, original.blocks, original.stream = said.text, said.blocks or [], None
-        original.edits += 1
-        (slack.showed(original) if original.only else slack.changed(original, before))
-        return
     everybody = body.get("response_type") == "in_channel"
     if everybody and state.channels[hook.channel].archived:
         raise Refusal("is_archived")
@@ -105,3 +101,67 @@ def take(slack: Any, hook: Hook, body: dict[str, Any]) -> None:
     message.unshown = bool(message.only) and unbegun(state, hook.channel, thread)
     message.unfurls = everybody and (body.get("unfurl_links") is not False or body.get("unfurl_media") is not False)
     (slack.wrote if everybody else slack.showed)(state.add(message))
+
+
+SLACKBOT = "USLACKBOT"
+
+
+class Settling:
+    """Waits for acknowledgements."""
+
+    def __init__(self, slack: Any) -> None:
+        self._slack = slack
+
+    def command(self, delivery: Delivery, form: dict[str, Any]) -> None:
+        where = form["channel_id"], form["user_id"]
+
+        def settle(body: Any) -> None:
+            if isinstance(body, str) and body:
+                body = {"text": body}
+            if body:
+                take(self._slack, Hook(*where, 0.0), body)
+
+        self._when(delivery, settle, where, f"{form['command']} failed with the error “dispatch_failed”")
+
+    def interaction(self, delivery: Delivery, body: dict[str, Any], view: View | None) -> None:
+        """Apply the response to an interaction: only submissions have one."""
+        channel = body.get("channel", {}).get("id", "")
+
+        def settle(answer: Any) -> None:
+            if body["type"] == "view_submission" and view:
+                self._submitted(view, answer or {})
+            elif answer:
+                self._slack.refused.append(Refused(body["type"], "an answer to what takes none"))
+
+        self._when(delivery, settle, (channel, body["user"]["id"]), "This app did not respond.")
+
+    def _when(self, delivery: Delivery, settle: Any, where: tuple[str, str], failed: str) -> None:
+        def done(answer: asyncio.Future[Any]) -> None:
+            if answer.cancelled():
+                self._tell(*where, failed)
+                return
+            try:
+                settle(answer.result())
+            except Refusal as refusal:
+                self._slack.refused.append(Refused("acknowledgement", str(refusal)))
+                self._tell(*where, failed)
+            except Exception as error:  # noqa: BLE001  a callback's error would only be logged
+                self._slack.errors.append(error)
+            self._slack.notify()
+
+        delivery.answer.add_done_callback(done)
+
+    def _tell(self, channel: str, user: str, text: str) -> None:
+        if channel:
+            state = self._slack.state
+            state.add(Message(state.ts(), channel, SLACKBOT, text, only=user))
+            self._slack.notify()
+
+    def _submitted(self, view: View, answer: dict[str, Any]) -> None:
+        """Close the modal, or show another one in its place."""
+        if answer.get("response_action") == "update":
+            self._slack.replace(view, checked(answer["view"]))
+        elif answer:
+            raise Refusal("invalid_arguments")
+        else:
+            del self._slack.state.views[view.user]

@@ -166,20 +166,16 @@ class FakeSlack(FakeServer):
         self._triggers[trigger] = (user, 0)
         return user
 
-    def place(self, user: str, body: dict[str, Any], below: list[View]) -> View:
-        """Open a view for a user, on top of others. Raises `Refusal`."""
-        if len(below) >= limits.VIEWS_STACKED:
-            raise Refusal("push_limit_reached")
-        name, number = f"V{self.state.number()}", self.state.number()
-        root, previous = (below[0].id, below[-1].id) if below else (name, "")
-        view = View(name, user, body, f"{number}.hash", root, previous)
-        self.state.views[user] = [*below, view]
+    def place(self, user: str, body: dict[str, Any]) -> View:
+        """Open a view for a user."""
+        view = View(f"V{self.state.number()}", user, body, f"{self.state.number()}.hash")
+        self.state.views[user] = view
         self.displayed(body)
         return view
 
     def replace(self, view: View, body: dict[str, Any]) -> None:
         """Show something else in an open view."""
-        view.body, view.hash, view.errors = body, f"{self.state.number()}.hash", {}
+        view.body, view.hash = body, f"{self.state.number()}.hash"
         self.displayed(body)
 
     def tell(self, event: dict[str, Any], *, event_id: str = "") -> dict[str, Any]:

@@ -46,7 +46,6 @@ class Group:
 
     id: str
     members: list[str] = field(default_factory=list)
-    disabled: bool = False
 
 
 @dataclass
@@ -58,11 +57,7 @@ class Channel:
     archived: bool = False
     externally: bool = False
     """Whether it is shared with other organisations."""
-    within: bool = False
-    """Whether it is shared with other workspaces of the same organisation."""
     old_names: list[str] = field(default_factory=list)
-    locked: bool = False
-    """Whether only admins may post."""
     threadless: bool = False
     """Whether admins forbid replies in threads."""
 
@@ -72,11 +67,9 @@ class Stream:
     """The live part of a message."""
 
     began: float
-    display: str = "timeline"
     mode: str = ""
     """markdown_text or chunks: what it began with."""
     state: Literal["streaming", "complete", "expired", "stopped_by_user"] = "streaming"
-    plan: str = ""
     parts: list[tuple[str, Any]] = field(default_factory=list)
     """In order: ("text", Markdown), ("task", its id), ("blocks", blocks)."""
     tasks: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -100,14 +93,11 @@ class Message:
     """Whether it is never shown: a private message in a thread without replies."""
     edited: str = ""
     """When, as a ts, if readers are shown that it was."""
-    edits: int = 0
     stream: Stream | None = None
     unfurls: bool = False
     """Whether a client would fetch previews of its links."""
-    broadcast: bool = False
     subtype: str = ""
     """Such as `channel_join`; empty for what a user wrote."""
-    reactions: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def root(self) -> str:
@@ -120,9 +110,6 @@ class View:
     user: str
     body: dict[str, Any]
     hash: str
-    root: str
-    previous: str = ""
-    errors: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -143,14 +130,12 @@ class State:
     messages: dict[tuple[str, str], Message] = field(default_factory=dict)
     """By channel and ts."""
     gone: dict[tuple[str, str], Message] = field(default_factory=dict)
-    views: dict[str, list[View]] = field(default_factory=dict)
-    """By user what is open, the topmost last."""
+    views: dict[str, View] = field(default_factory=dict)
+    """By user the open modal."""
     homes: dict[str, View] = field(default_factory=dict)
     statuses: dict[tuple[str, str], Status] = field(default_factory=dict)
     """By channel and thread."""
-    sessions: dict[tuple[str, str], str] = field(default_factory=dict)
     prompts: dict[tuple[str, str], list[dict[str, str]]] = field(default_factory=dict)
-    titles: dict[tuple[str, str], str] = field(default_factory=dict)
     tokens: dict[str, Token] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -179,7 +164,7 @@ class State:
 
     def top(self, channel: str) -> list[Message]:
         """Return the public messages of a channel outside of threads, oldest first."""
-        return [one for one in self._here(channel) if (not one.thread or one.broadcast) and not one.only]
+        return [one for one in self._here(channel) if not one.thread and not one.only]
 
     def _here(self, channel: str) -> Iterator[Message]:
         # They are in the order of their timestamps, for they were added when they got them.

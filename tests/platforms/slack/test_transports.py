@@ -22,7 +22,7 @@ from tests.platforms.clock import ManualClock
 from tests.platforms.example_app import ANSWERS, BUILT, MADE
 from tests.platforms.fake_server import UNAVAILABLE
 from tests.platforms.slack.events import callback
-from tests.platforms.slack.signing import FORGERIES, signed
+from tests.platforms.slack.request_url import FORGERIES, signed
 from tests.platforms.slack.state import SECRETS, SIGNING_SECRET
 from tests.platforms.slack.workspace import workspaces
 from tests.thorough import THOROUGH

@@ -20,7 +20,7 @@ from tests.platforms.slack.state import Message, State, View
 
 _TOKEN = re.compile(r"<([^<>\n|]*)(?:\|([^<>\n]*))?>")
 _LINK = re.compile(r"(?<!\\)\[((?:\\.|[^\\\[\]])*)\]\(<?(https?://[^\s)>]+)>?\)")
-_CURSOR, _RULE, _PLAN = "▌", "---", "»"
+_CURSOR, _RULE = "▌", "---"
 _SIGNS = {"pending": "○", "in_progress": "◌", "complete": "✓", "error": "✗"}
 
 
@@ -41,7 +41,7 @@ def transcript(state: State, channel: str, by: str) -> str:
 
 
 def _tops(state: State, channel: str, by: str) -> list[Message]:
-    return [one for one in _here(state, channel, by) if not one.thread or one.broadcast]
+    return [one for one in _here(state, channel, by) if not one.thread]
 
 
 def _replies(state: State, root: Message, by: str) -> list[Message]:
@@ -62,9 +62,7 @@ def _lines(message: Message, state: State, indent: str) -> list[str]:
     if message.edited:
         body = [*body[:-1], f"{body[-1]} (edited)"] if body else ["(edited)"]
     first, *rest = body or [""]
-    lines = [f"{indent}{name}{marks}: {first}", *(f"{indent}  {line}" for line in rest)]
-    reactions = [f":{name}: {len(users)}" for name, users in message.reactions.items() if users]
-    return [*lines, f"{indent}  {' '.join(reactions)}"] if reactions else lines
+    return [f"{indent}{name}{marks}: {first}", *(f"{indent}  {line}" for line in rest)]
 
 
 _PRESSED = {"actions", "context_actions"}
@@ -73,8 +71,7 @@ _PRESSED = {"actions", "context_actions"}
 def said(message: Message, state: State) -> list[str]:
     lines = list(_streamed(message, state)) if message.stream else []
     lines += [line for block in message.blocks for line in _block(block, state)]
-    if message.markdown:
-        lines += _markdown(message.markdown, state)
+    lines += _markdown(message.markdown)
     if not lines and message.text:
         lines += _mrkdwn(message.text, state).split("\n")
     return lines
@@ -88,7 +85,7 @@ def words(message: Message, state: State) -> str:
         parts = plain.stream.parts
         plain.stream.parts = [(kind, _unpressed(part) if kind == "blocks" else part) for kind, part in parts]
     lines = (line for line in said(plain, state) if line not in {_CURSOR, _RULE})
-    return "\n".join(re.sub(f"^[{_PLAN}{''.join(_SIGNS.values())}] ", "", line) for line in lines)
+    return "\n".join(re.sub(f"^[{''.join(_SIGNS.values())}] ", "", line) for line in lines)
 
 
 def _unpressed(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -98,11 +95,9 @@ def _unpressed(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def _streamed(message: Message, state: State) -> Iterator[str]:
     stream = message.stream
     assert stream
-    if stream.plan:
-        yield f"{_PLAN} {_plain(stream.plan)}"
     for kind, part in stream.parts:
         if kind == "text":
-            yield from _markdown(part, state)
+            yield from _markdown(part)
         elif kind == "blocks":
             yield from (line for block in part for line in _block(block, state))
         else:
@@ -115,10 +110,8 @@ def _task(task: dict[str, Any], state: State) -> Iterator[str]:
     yield f"{_SIGNS[task.get('status', 'pending')]} {_plain(task['title'])}"
     for name in ("details", "output"):
         value = task.get(name)
-        if isinstance(value, dict):
-            yield from (f"  {line}" for line in _rich(value, state))
-        elif value:
-            yield from (f"  {line}" for line in _markdown(value, state))
+        lines = _rich(value, state) if isinstance(value, dict) else _markdown(value or "")
+        yield from (f"  {line}" for line in lines)
     yield from (f"  {one['text']} <{one['url']}>" for one in task.get("sources", ()))
 
 
@@ -127,14 +120,13 @@ def _block(block: dict[str, Any], state: State) -> Iterator[str]:
 
 
 def _section(block: dict[str, Any], state: State) -> Iterator[str]:
-    for item in filter(None, [block.get("text"), *block.get("fields", ())]):
-        yield from _text(item, state).split("\n")
+    yield from _text(block["text"], state).split("\n")
     if "accessory" in block:
         yield _pressable(block["accessory"])
 
 
 def _context(block: dict[str, Any], state: State) -> Iterator[str]:
-    yield " ".join(_text(one, state) if "text" in one else f"({one['alt_text']})" for one in block["elements"])
+    yield " ".join(_text(one, state) for one in block["elements"])
 
 
 def _text(item: dict[str, Any], state: State) -> str:
@@ -149,23 +141,13 @@ def _pressable(element: dict[str, Any]) -> str:
     if element["type"] == "feedback_buttons":
         names = (element[name]["text"]["text"] for name in ("positive_button", "negative_button"))
         return " ".join(f"[{name}]" for name in names)
-    if element["type"] == "image":
-        return f"({element['alt_text']} <{element['image_url']}>)"
     where = f" <{element['url']}>" if "url" in element else ""
-    return f"[{element['text']['text']}{where}]" if "text" in element else _field(element)
-
-
-def _field(element: dict[str, Any]) -> str:
-    options = [one["text"]["text"] for one in element.get("options", ())]
-    return f"[{' / '.join(options)}]" if options else "[_____]"
+    return f"[{element['text']['text']}{where}]"
 
 
 def _rich(value: dict[str, Any], state: State) -> list[str]:
-    if "elements" not in value:
-        return [_inline(value, state)]
-    if value["type"] in {"rich_text", "rich_text_list"}:
-        mark = "• " if value["type"] == "rich_text_list" else ""
-        return [f"{mark}{line}" for element in value["elements"] for line in _rich(element, state)]
+    if value["type"] == "rich_text":
+        return [line for element in value["elements"] for line in _rich(element, state)]
     text = "".join(_inline(element, state) for element in value["elements"])
     mark = "> " if value["type"] == "rich_text_quote" else ""
     return [f"{mark}{line}" for line in text.removesuffix("\n").split("\n")]
@@ -177,13 +159,7 @@ def _inline(element: dict[str, Any], state: State) -> str:
             return slack_words(element["text"].replace("&", "&amp;"))
         case "link":
             return f"{element.get('text', element['url'])} <{element['url']}>"
-        case "citation":
-            return f"[{element['index']}: {element['text']} <{element['url']}>]"
-        case "user":
-            return _name(f"@{element['user_id']}", state)
-        case "broadcast":
-            return f"@{element['range']}"
-    return f"({element['type']})"
+    return _name(f"@{element['user_id']}", state)
 
 
 def _mrkdwn(text: str, state: State) -> str:
@@ -202,14 +178,10 @@ def _name(target: str, state: State) -> str:
     if target[0] == "@":
         user = state.users.get(target[1:])
         return f"@{user.name if user else target[1:]}"
-    if target[0] == "#":
-        place = state.channels.get(target[1:])
-        return f"#{place.name if place else target[1:]}"
     return f"@{target[1:]}"
 
 
-def _markdown(text: str, state: State) -> list[str]:
-    del state
+def _markdown(text: str) -> list[str]:
     linked = _LINK.sub(lambda found: f"{found[1]} \0{found[2]}\1", text)
     shown = markdown_words(re.sub(r"(?<!\\)\*\*((?:\\.|[^*\\])+)\*\*", r"\1", linked))
     return [line for line in shown.replace("\0", "<").replace("\1", ">").split("\n") if line.strip()]
@@ -218,7 +190,6 @@ def _markdown(text: str, state: State) -> list[str]:
 def modal(view: View, state: State) -> str:
     lines = [f"= {view.body['title']['text']} ="] if "title" in view.body else ["= Home ="]
     lines += [line for block in view.body["blocks"] for line in _block(block, state)]
-    lines += [f"! {error}" for error in view.errors.values()]
     ends = [view.body[name]["text"] for name in ("close", "submit") if name in view.body]
     return "\n".join([*lines, " ".join(f"[{end}]" for end in ends)] if ends else lines)
 
@@ -230,10 +201,10 @@ _SHOWN: Mapping[str, Callable[[dict[str, Any], State], Iterable[str]]] = Mapping
         "context": _context,
         "actions": lambda block, _: [" ".join(map(_pressable, block["elements"]))],
         "context_actions": lambda block, _: [" ".join(map(_pressable, block["elements"]))],
-        "markdown": lambda block, state: _markdown(block["text"], state),
+        "markdown": lambda block, _: _markdown(block["text"]),
         "divider": lambda *_: [_RULE],
         "rich_text": _rich,
         "task_card": _task,
-        "input": lambda block, state: [f"{_text(block['label'], state)}: {_field(block['element'])}"],
+        "input": lambda block, state: [f"{_text(block['label'], state)}: [_____]"],
     }
 )

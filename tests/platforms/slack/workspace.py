@@ -107,8 +107,8 @@ class SlackWorkspace(Workspace):
         return (*map(self._read, here), *([Read("", self.modal(by), ())] if self.modal(by) else []))
 
     def modal(self, user: str) -> str:
-        views = self.server.state.views.get(user) or []
-        return modal(views[-1], self.server.state) if views else ""
+        view = self.server.state.views.get(user)
+        return modal(view, self.server.state) if view else ""
 
     def find_thread(self, text: str) -> str:
         (found,) = [one.thread for one in self.server.state.ours() if text in words(one, self.server.state)]

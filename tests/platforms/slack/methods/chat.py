@@ -15,11 +15,8 @@ def _post(slack: Any, call: Call) -> dict[str, Any]:
     channel = writable(state, call, call["channel"])
     thread = thread_of(state, channel.id, call.get("thread_ts"))
     said = content(call)
-    if call.flag("reply_broadcast") and not thread:
-        raise Refusal("thread_not_found")
     message = Message(state.ts(), channel.id, BOT, said.text, thread, said.markdown, said.blocks or [], said.metadata)
     message.unfurls = call.flag("unfurl_links", default=True) or call.flag("unfurl_media", default=True)
-    message.broadcast = call.flag("reply_broadcast")
     slack.wrote(state.add(message))
     return {"channel": channel.id, "ts": message.ts, "message": message_json(message, state)}
 
@@ -52,7 +49,6 @@ def _update(slack: Any, call: Call) -> dict[str, Any]:
     message.text, message.markdown = said.text or ("" if said.markdown else message.text), said.markdown
     message.metadata = message.metadata if said.metadata is None else (said.metadata or None)
     message.edited = message.edited if said.blocks else state.ts()
-    message.edits += 1
     slack.changed(message, before)
     return {"channel": message.channel, "ts": message.ts, "text": message.text, "message": message_json(message, state)}
 
@@ -78,7 +74,7 @@ METHODS = {
     "chat.postMessage": method(
         _post,
         "channel",
-        f"text blocks thread_ts markdown_text metadata mrkdwn reply_broadcast unfurl_links unfurl_media "
+        f"text blocks thread_ts markdown_text metadata mrkdwn unfurl_links unfurl_media "
         f"unfurl_app_links as_user {_LOOKS}",
         scopes="chat:write",
     ),
@@ -88,7 +84,7 @@ METHODS = {
     "chat.update": method(
         _update,
         "channel ts",
-        "text blocks markdown_text metadata link_names parse as_user reply_broadcast",
+        "text blocks markdown_text metadata link_names parse as_user",
         scopes="chat:write",
     ),
     "chat.delete": method(_delete, "channel ts", "as_user", scopes="chat:write"),

@@ -48,7 +48,7 @@ def user_json(user: User) -> dict[str, Any]:
 
 def _group_members(slack: Any, call: Call) -> dict[str, Any]:
     group = slack.state.groups.get(call["usergroup"])
-    if group is None or (group.disabled and not call.flag("include_disabled")):
+    if group is None:
         raise Refusal("no_such_subteam")
     cursor = str(call.get("cursor") or "0")
     if not cursor.isdecimal() or int(cursor) > len(group.members):

@@ -17,7 +17,6 @@ _CHUNKS = several(
     typed(
         {
             "markdown_text": fields({"type": string(), "text": string(limits.MARKDOWN)}),
-            "plan_update": fields({"type": string(), "title": string(limits.TASK_FIELD)}),
             "task_update": fields(
                 {
                     "type": string(),
@@ -49,7 +48,7 @@ def _start(slack: Any, call: Call) -> dict[str, Any]:
             raise Refusal("team_not_found")
     if call.get("task_display_mode", "timeline") not in _DISPLAYS:
         raise Refusal("invalid_arguments", "[ERROR] must be one of: timeline, plan [json-pointer:/task_display_mode]")
-    stream = Stream(state.clock.now(), call.get("task_display_mode", "timeline"))
+    stream = Stream(state.clock.now())
     message = Message(state.ts(), channel.id, BOT, thread=thread, stream=stream)
     _take(message, stream, call)
     slack.wrote(state.add(message))
@@ -77,7 +76,7 @@ def _stop(slack: Any, call: Call) -> dict[str, Any]:
     if blocks and (error := too_long(blocks)):
         raise Refusal(error)
     _take(message, stream, call)
-    if not stream.parts and not blocks and not stream.plan:
+    if not stream.parts and not blocks:
         raise Refusal("no_text")
     stream.state = "complete"
     message.blocks, message.metadata = blocks or [], data or None
@@ -121,7 +120,7 @@ def _take(message: Message, stream: Stream, call: Call) -> None:
     for chunk in _checked(chunks) if chunks else [{"type": "markdown_text", "text": markdown}]:
         _add(after, chunk)
     _measure(after)
-    stream.mode, stream.plan, stream.parts, stream.tasks = after.mode, after.plan, after.parts, after.tasks
+    stream.mode, stream.parts, stream.tasks = after.mode, after.parts, after.tasks
     message.text = "".join(part for kind, part in stream.parts if kind == "text")
 
 
@@ -142,8 +141,6 @@ def _add(stream: Stream, chunk: Mapping[str, Any]) -> None:
                 stream.parts[-1] = ("text", stream.parts[-1][1] + chunk["text"])
             else:
                 stream.parts.append(("text", chunk["text"]))
-        case "plan_update":
-            stream.plan = chunk["title"]
         case "task_update":
             if chunk["id"] not in stream.tasks:
                 stream.parts.append(("task", chunk["id"]))
@@ -169,7 +166,7 @@ def _measure(stream: Stream) -> None:
         raise Refusal("msg_blocks_too_many")
     texts = [part for kind, part in stream.parts if kind == "text"]
     tasks = stream.tasks.values()
-    once = [*texts, stream.plan, *(task["title"] for task in tasks)]
+    once = [*texts, *(task["title"] for task in tasks)]
     twice = [task.get(name, "") for task in tasks for name in ("details", "output")]
     weight = sum(len(text.encode("utf-8", "replace")) for text in once + twice + twice)
     if texts and weight > limits.STREAM_BYTES:

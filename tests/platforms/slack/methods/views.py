@@ -14,7 +14,6 @@ _ANY: Check = lambda *_: iter(())  # noqa: E731
 _KNOWN = {
     "private_metadata": string(3_000, 0),
     "callback_id": string(255, 0),
-    "external_id": string(255, 0),
     "clear_on_close": BOOL,
     "notify_on_close": BOOL,
 }
@@ -45,39 +44,32 @@ def checked(view: Any, kind: str = "modal") -> dict[str, Any]:
 
 def _open(slack: Any, call: Call) -> dict[str, Any]:
     body = checked(call.parsed("view", "invalid_arguments"))
-    user = slack.triggered(call.get("trigger_id"))
-    return _placed(slack, user, body, [])
-
-
-def _placed(slack: Any, user: str, body: dict[str, Any], stack: list[View]) -> dict[str, Any]:
-    return {"view": view_json(slack.place(user, body, stack))}
+    return {"view": view_json(slack.place(slack.triggered(call.get("trigger_id")), body))}
 
 
 def _update(slack: Any, call: Call) -> dict[str, Any]:
     body = checked(call.parsed("view", "invalid_arguments"))
-    for stack in slack.state.views.values():
-        for view in stack:
-            outer = call.get("external_id")
-            if view.id == call.get("view_id") or (outer and view.body.get("external_id") == outer):
-                if call.get("hash") not in {None, view.hash}:
-                    raise Refusal("hash_conflict")
-                slack.replace(view, body)
-                return {"view": view_json(view)}
-    raise Refusal("not_found")
+    view = next((one for one in slack.state.views.values() if one.id == call["view_id"]), None)
+    if view is None:
+        raise Refusal("not_found")
+    if call.get("hash") not in {None, view.hash}:
+        raise Refusal("hash_conflict")
+    slack.replace(view, body)
+    return {"view": view_json(view)}
 
 
 def _publish(slack: Any, call: Call) -> dict[str, Any]:
     body, state = checked(call.parsed("view", "invalid_arguments"), "home"), slack.state
     if call["user_id"] not in state.users:
         raise Refusal("user_not_found")
-    name = f"V{state.number()}"
-    view = state.homes[call["user_id"]] = View(name, call["user_id"], body, f"{state.number()}.home", name)
+    view = View(f"V{state.number()}", call["user_id"], body, f"{state.number()}.home")
+    state.homes[call["user_id"]] = view
     slack.displayed(body)
     return {"view": view_json(view)}
 
 
 METHODS = {
     "views.open": method(_open, "view", "trigger_id interactivity_pointer"),
-    "views.update": method(_update, "view", "view_id external_id hash"),
+    "views.update": method(_update, "view view_id", "hash"),
     "views.publish": method(_publish, "user_id view", "hash"),
 }
