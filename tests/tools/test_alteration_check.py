@@ -1,4 +1,4 @@
-"""Altered sentences over pages of our own, and what the command says of them."""
+"""Altered sentences of a few pages, and the command's report."""
 
 import json
 from pathlib import Path
@@ -19,6 +19,7 @@ from tests.fakes import PageSource
 from tools.alterations.alteration_check import (
     HARMLESS,
     TRUE,
+    JudgedAlteration,
     alter_sentences,
     alterations,
     build_changers,
@@ -58,11 +59,8 @@ def sentences() -> list[TrueSentence]:
 
 
 def test_true_sentences_occur_in_their_passages() -> None:
-    """Pages that cannot be read are passed by."""
-    found = sentences()
-
-    assert [sentence.text.split()[0] for sentence in found] == ["On", "She", "However,", "The", "It", "In"]
-    assert all(sentence.text in sentence.passage for sentence in found)
+    assert [sentence.text.split()[0] for sentence in sentences()] == ["On", "She", "However,", "The", "It", "In"]
+    assert all(sentence.text in sentence.passage for sentence in sentences())
 
 
 @pytest.mark.parametrize(
@@ -76,42 +74,37 @@ def test_true_sentences_occur_in_their_passages() -> None:
     ],
 )
 def test_incomplete_sentences_are_not_used(text: str) -> None:
-    """Fragments, and what never ends."""
     assert not is_usable(TrueSentence(text, text))
 
 
 @given(st.integers(0, 2**32))
-def test_alterations_change_the_sentence_and_its_value(seed: int) -> None:
-    """Nothing new stands in the passage, and what is harmless is no copy."""
-    for each in alter_sentences(sentences(), Random(seed)):
-        if each.kind == TRUE:
-            assert each.change.text == each.origin.text
+def test_altered_value_is_absent_from_the_passage(seed: int) -> None:
+    for altered in alter_sentences(sentences(), Random(seed)):
+        if altered.kind == TRUE:
+            assert altered.change.text == altered.origin.text
         else:
-            assert each.change.text not in each.origin.passage
-            assert not any(has_value(value, each.origin.passage) for value in each.change.absent)
-        assert each.true == (each.kind == TRUE or each.kind in HARMLESS)
+            assert altered.change.text not in altered.origin.passage
+            assert not any(has_value(value, altered.origin.passage) for value in altered.change.absent)
+        assert altered.true == (altered.kind == TRUE or altered.kind in HARMLESS)
 
 
 @given(st.integers(0, 2**32), st.integers(1, 6))
 def test_same_seed_gives_the_same_alterations(seed: int, count: int) -> None:
-    """The same sentences and changes each time, as many as were asked for."""
-    found = choose_sentences(sentences(), count, Random(seed))
+    chosen = choose_sentences(sentences(), count, Random(seed))
 
-    assert found == choose_sentences(sentences(), count, Random(seed))
-    assert len({*found}) == len(found) == count
-    assert list(alter_sentences(found, Random(seed))) == list(alter_sentences(found, Random(seed)))
+    assert chosen == choose_sentences(sentences(), count, Random(seed))
+    assert len({*chosen}) == len(chosen) == count
+    assert list(alter_sentences(chosen, Random(seed))) == list(alter_sentences(chosen, Random(seed)))
 
 
 def test_every_kind_gets_sentences() -> None:
-    """All ten kinds of alteration, those of the same passage, and each sentence once as it stands."""
-    found = list(alter_sentences(sentences(), Random(3)))
+    altered = list(alter_sentences(sentences(), Random(3)))
 
-    assert {each.kind for each in found if not each.true} == {*build_changers([]), *NEIGHBOURS}
-    assert [each.origin for each in found if each.kind == TRUE] == sentences()
+    assert {sentence.kind for sentence in altered if not sentence.true} == {*build_changers([]), *NEIGHBOURS}
+    assert [sentence.origin for sentence in altered if sentence.kind == TRUE] == sentences()
 
 
 def test_value_in_the_passage_is_not_an_alteration() -> None:
-    """What stands elsewhere in the passage might be true."""
     passage = "It closed in 1950. It opened in 1951."
 
     assert not is_false_by_passage(Change("It closed in 1951.", "1950", "1951", ("1951",)), passage)
@@ -120,84 +113,64 @@ def test_value_in_the_passage_is_not_an_alteration() -> None:
 
 
 def test_lower_case_words_are_not_used_as_names() -> None:
-    """One sentence's "Teachers" is another's "teachers"."""
     pool = [TrueSentence(text, text) for text in ("So Teachers met Ada.", "So teachers met Tom.")]
+    swap_name = build_changers(pool)["name"]
 
-    found = {change.new for seed in range(9) for change in build_changers(pool)["name"]("So Bea sang.", Random(seed))}
-
-    assert found == {"Ada", "Tom"}
+    assert {change.new for seed in range(9) for change in swap_name("So Bea sang.", Random(seed))} == {"Ada", "Tom"}
 
 
-def outcomes(scores: dict[str, float], verdicts: dict[str, Verdict] | None = None):
-    made = list(alter_sentences(sentences(), Random(3)))
+def judge(scores: dict[str, float], verdicts: dict[str, Verdict] | None = None) -> list[JudgedAlteration]:
+    altered = list(alter_sentences(sentences(), Random(3)))
 
-    def judged(kind: str) -> ClaimJudgement:
+    def judge_kind(kind: str) -> ClaimJudgement:
         verdict = None if verdicts is None else verdicts.get(kind, Verdict.SUPPORTS)
         return ClaimJudgement(scores.get(kind, 0.5), verdict, ("so",))
 
     claim = LabelledClaim("1", "s", "Geese fly.", (), Verdict.SUPPORTS, "g")
-    return made, [JudgedClaim(claim, judged(each.kind), 1.0) for each in made]
+    return decide_acceptance(altered, [JudgedClaim(claim, judge_kind(sentence.kind), 1.0) for sentence in altered])
 
 
-def test_threshold_loses_little() -> None:
-    """Whatever scores below all true and harmless ones is caught."""
-    tried = decide_acceptance(*outcomes({"year": 0.4, "number": 0.6}))
+def test_threshold_keeps_the_true_sentences() -> None:
+    report = report_alterations(judge({"year": 0.4, "number": 0.6}))
 
-    found = report_alterations(tried)
-
-    assert found["caught"]["year"]["share"] == 1.0
-    assert found["caught"]["number"]["share"] == 0.0
-    assert found["kept"]["all of these"]["share"] == 1.0
-    assert found["sentences"] == 6
-    assert found["milliseconds"] == {"p50": 1.0, "p95": 1.0}
+    assert report["caught"]["year"]["share"] == 1.0
+    assert report["caught"]["number"]["share"] == 0.0
+    assert report["kept"]["all of these"]["share"] == 1.0
+    assert report["sentences"] == 6
+    assert report["milliseconds"] == {"p50": 1.0, "p95": 1.0}
 
 
-def test_verdicts_decide_if_given() -> None:
-    """Whatever the score; mistakes are told by kind, so many of each."""
+def test_verdicts_decide_acceptance() -> None:
     verdicts = dict.fromkeys([*build_changers([]), *NEIGHBOURS], Verdict.NOT_ENOUGH_INFO) | {"name": Verdict.SUPPORTS}
-    tried = decide_acceptance(*outcomes({}, verdicts))
+    judged = judge({}, verdicts)
 
-    found, wrong = report_alterations(tried), list_mistakes(tried, 2)
+    report, mistakes = report_alterations(judged), list_mistakes(judged, 2)
 
-    assert found["caught"]["name"]["share"] == 0.0
-    assert found["caught"]["month"]["share"] == 1.0
-    assert list(wrong) == ["name"]
-    assert len(wrong["name"]) == 2
-    assert wrong["name"][0]["reasons"] == ["so"]
-    assert "| name |" in render_alterations("x", found)
-
-
-def written(tmp_path: Path) -> Path:
-    for place, passage in enumerate(PASSAGES):
-        (tmp_path / f"{place}.txt").write_text(passage, encoding="utf-8")
-    return tmp_path
+    assert report["caught"]["name"]["share"] == 0.0
+    assert report["caught"]["month"]["share"] == 1.0
+    assert list(mistakes) == ["name"]
+    assert [mistake["reasons"] for mistake in mistakes["name"]] == [["so"], ["so"]]
+    assert "| name |" in render_alterations("x", report)
 
 
 def test_command_reads_a_folder(handbook: Path, tmp_path: Path) -> None:
-    """And prints one document, the same for a seed."""
-    asked = ["--dump", str(written(tmp_path)), "--seed", "3", "--examples", "1", "--json"]
-
+    for place, passage in enumerate(PASSAGES):
+        (tmp_path / f"{place}.txt").write_text(passage, encoding="utf-8")
     runner = CliRunner(env={"FOOTNOTE_HOME": str(handbook)})
-    first, second = (json.loads(runner.invoke(APP, asked).stdout) for _ in range(2))
+    arguments = ["--dump", str(tmp_path), "--seed", "3", "--examples", "1"]
+
+    first, second = (json.loads(runner.invoke(APP, [*arguments, "--json"]).stdout) for _ in range(2))
+    printed = runner.invoke(APP, [*arguments, "--verifier", "overlap"]).stdout
 
     assert first["verifier"] == "local"
     assert first["kept"][TRUE]["share"] == 1.0
     assert {**first, "milliseconds": 0} == {**second, "milliseconds": 0}
-
-
-def test_command_prints_a_table_and_mistakes(tmp_path: Path) -> None:
-    """By kind."""
-    asked = ["--dump", str(written(tmp_path)), "--verifier", "overlap", "--examples", "1"]
-
-    printed = CliRunner().invoke(APP, asked).stdout
-
     assert "**overlap** over 6 true sentences" in printed
     assert "| number of the same passage |" in printed
     assert "mistakes for negation removed:" in printed
 
 
 def test_source_without_sentences_is_an_error(tmp_path: Path) -> None:
-    """With what to do; so is a verifier that does not exist."""
     empty = CliRunner().invoke(APP, ["--dump", str(tmp_path)])
     unknown = CliRunner().invoke(APP, ["--dump", str(tmp_path), "--verifier", "oracle"])
 

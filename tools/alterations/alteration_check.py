@@ -1,4 +1,4 @@
-"""Measure how many altered sentences a verifier catches, and how many harmless variants it keeps."""
+"""Measure how many altered sentences a verifier rejects, and how many harmless variants it accepts."""
 
 import asyncio
 import json
@@ -17,12 +17,13 @@ from evaluation.answers.question_sets import TrueSentence, find_true_sentences
 from evaluation.claims.claim_metrics import ScoredClaims, find_threshold_losing
 from evaluation.claims.labelled_claims import LabelledClaim
 from evaluation.claims.verifiers import VERIFIERS, JudgedClaim, find_verifier, judge_claims
+from evaluation.workbench import render_table
 from ingest.sources.dumps.wikipedia_dump import WikipediaDump
 from ingest.sources.folder import FolderSource
 from storage.language.words import count_words, words
 from storage.types import Verdict
 from tools.alterations import sentence_changes, word_changes
-from tools.alterations.sentence_changes import Change, ChangeProposer, has_value
+from tools.alterations.sentence_changes import Change, ChangeProposer, has_value, shuffle
 from tools.alterations.word_changes import NEIGHBOURS
 
 TRUE = "unchanged"
@@ -37,7 +38,9 @@ HARMLESS: Mapping[str, ChangeProposer] = MappingProxyType({
 })  # fmt: skip
 """Changes that keep the meaning of a sentence."""
 
-_FEWEST_WORDS, _MOST_WORDS = 6, 45
+LOST_SHARE = 0.02
+"""Without verdicts, the threshold rejects at most this share of the true sentences."""
+_WORD_COUNTS = range(6, 46)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +54,9 @@ class AlteredSentence:
 
 
 def is_usable(sentence: TrueSentence) -> bool:
-    """Return whether a text is a complete sentence on one line, neither too short nor too long."""
+    """Return whether a text is a complete sentence on one line, of 6 to 45 words."""
     text = sentence.text
-    whole = text[:1].isupper() and text.endswith(".") and "\n" not in text
-    return whole and _FEWEST_WORDS <= count_words(text) <= _MOST_WORDS
+    return text[:1].isupper() and text.endswith(".") and "\n" not in text and count_words(text) in _WORD_COUNTS
 
 
 def build_changers(pool: Sequence[TrueSentence]) -> Mapping[str, ChangeProposer]:
@@ -79,45 +81,37 @@ def build_changers(pool: Sequence[TrueSentence]) -> Mapping[str, ChangeProposer]
 
 
 def choose_sentences(sentences: Sequence[TrueSentence], count: int, rng: Random) -> list[TrueSentence]:
-    """Return `count` random sentences, or fewer if there are not enough, so that every kind of alteration has some.
-
-    Kinds take turns in choosing a sentence that they can alter; alterable sentences of any kind fill the rest.
-    """
-    usables = list(dict.fromkeys(filter(is_usable, sentences)))
-    candidates = rng.sample(usables, len(usables))
+    """Return up to `count` random sentences; the kinds of alteration take turns in choosing one that they can alter."""
+    candidates = shuffle(list(dict.fromkeys(filter(is_usable, sentences))), rng)
     queues = [_find_alterable(candidates, change, rng) for change in build_changers(candidates).values()]
-    found: dict[TrueSentence, None] = {}
-    while queues and len(found) < count:
+    chosen: dict[TrueSentence, None] = {}
+    while queues and len(chosen) < count:
         for queue in list(queues):
-            fresh = next((sentence for sentence in queue if sentence not in found), None)
-            if fresh is None:
+            candidate = next((sentence for sentence in queue if sentence not in chosen), None)
+            if candidate is None:
                 queues.remove(queue)
-            elif len(found) < count:
-                found[fresh] = None
-    return list(found)
+            elif len(chosen) < count:
+                chosen[candidate] = None
+    return list(chosen)
 
 
 def alter_sentences(sentences: Sequence[TrueSentence], rng: Random) -> Iterator[AlteredSentence]:
-    """Yield each sentence unchanged, then one alteration and one harmless variant of each possible kind.
+    """Yield each sentence unchanged and with one change of each possible kind, then those with values of the passage.
 
-    Alterations with values from elsewhere in the passage come last, with their own random generator, so that the others
-    do not depend on them.
+    The last have their own random generator, so that the others do not depend on them.
     """
-    kinds = build_changers(sentences)
+    changers = build_changers(sentences)
     for sentence in sentences:
         yield AlteredSentence(TRUE, Change(sentence.text, "", ""), sentence, true=True)
-        for true, several in ((True, HARMLESS), (False, kinds)):
-            for kind, change in several.items():
-                found = _first_change(sentence, change, rng)
-                if found:
-                    yield AlteredSentence(kind, found, sentence, true=true)
+        for true, proposers in ((True, HARMLESS), (False, changers)):
+            for kind, propose in proposers.items():
+                if change := _first_change(sentence, propose(sentence.text, rng)):
+                    yield AlteredSentence(kind, change, sentence, true=true)
     own = Random(rng.random())
     for sentence in sentences:
-        for kind, taking in NEIGHBOURS.items():
-            proposed = taking(sentence.text, sentence.passage, own)
-            found = next((change for change in proposed if is_false_by_passage(change, sentence.passage)), None)
-            if found:
-                yield AlteredSentence(kind, found, sentence, true=False)
+        for kind, propose_nearby in NEIGHBOURS.items():
+            if change := _first_change(sentence, propose_nearby(sentence.text, sentence.passage, own)):
+                yield AlteredSentence(kind, change, sentence, true=False)
 
 
 def is_false_by_passage(change: Change, passage: str) -> bool:
@@ -125,15 +119,12 @@ def is_false_by_passage(change: Change, passage: str) -> bool:
     return change.text not in passage and not any(has_value(value, passage) for value in change.absent)
 
 
-def _find_alterable(sentences: Sequence[TrueSentence], change: ChangeProposer, rng: Random) -> Iterator[TrueSentence]:
-    return (sentence for sentence in sentences if _first_change(sentence, change, rng))
+def _find_alterable(sentences: Sequence[TrueSentence], propose: ChangeProposer, rng: Random) -> Iterator[TrueSentence]:
+    return (sentence for sentence in sentences if _first_change(sentence, propose(sentence.text, rng)))
 
 
-def _first_change(sentence: TrueSentence, change: ChangeProposer, rng: Random) -> Change | None:
-    return next((found for found in change(sentence.text, rng) if is_false_by_passage(found, sentence.passage)), None)
-
-
-LOST_SHARE = 0.02
+def _first_change(sentence: TrueSentence, changes: Iterable[Change]) -> Change | None:
+    return next((change for change in changes if is_false_by_passage(change, sentence.passage)), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +137,7 @@ class JudgedAlteration:
 
     @property
     def right(self) -> bool:
-        """Whether a true sentence was kept, or a false one caught."""
+        """Whether a true sentence was accepted, or a false one rejected."""
         return self.accepted == self.altered.true
 
 
@@ -155,7 +146,7 @@ def alterations(
     count: Annotated[int, typer.Option(min=1, help="How many true sentences.")] = 500,
     seed: Annotated[int, typer.Option(help="Seed for sentences and changes.")] = 7,
     verifier: Annotated[str, typer.Option(help=f"The verifier: {', '.join(VERIFIERS)}.")] = "local",
-    examples: Annotated[int, typer.Option(min=0, help="Show so many mistakes of each kind.")] = 0,
+    examples: Annotated[int, typer.Option(min=0, help="Show up to this many mistakes of each kind.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Measure how many altered sentences are caught, by kind, and how many true and harmless ones are kept.
@@ -168,128 +159,112 @@ def alterations(
     """
     open_verifier = find_verifier(verifier)
     rng = Random(seed)
-    sentences = choose_sentences(
-        list(find_true_sentences(FolderSource(dump) if dump.is_dir() else WikipediaDump(dump))), count, rng
-    )
+    source = FolderSource(dump) if dump.is_dir() else WikipediaDump(dump)
+    sentences = choose_sentences(list(find_true_sentences(source)), count, rng)
     if not sentences:
         raise EvaluationError(f"{dump} holds no sentence that could be altered.", hint="Name a dump with articles.")
-    made = list(alter_sentences(sentences, rng))
-    claims = [build_claim(each, number) for number, each in enumerate(made)]
-    outcomes = asyncio.run(judge_claims(claims, open_verifier(claims)))
-    tried = decide_acceptance(made, outcomes)
+    altered = list(alter_sentences(sentences, rng))
+    claims = [build_claim(sentence, number) for number, sentence in enumerate(altered)]
+    judged = decide_acceptance(altered, asyncio.run(judge_claims(claims, open_verifier(claims))))
+    report, mistakes = report_alterations(judged), list_mistakes(judged, examples)
     if as_json:
-        print(
-            json.dumps(
-                {
-                    "schema": 1,
-                    "verifier": verifier,
-                    **report_alterations(tried),
-                    "mistakes": list_mistakes(tried, examples),
-                }
-            )
-        )
-        return
-    print(render_alterations(verifier, report_alterations(tried)), *_lines(list_mistakes(tried, examples)), sep="\n")
+        print(json.dumps({"schema": 1, "verifier": verifier, **report, "mistakes": mistakes}))
+    else:
+        print(render_alterations(verifier, report), *_render_mistakes(mistakes), sep="\n")
 
 
-def build_claim(each: AlteredSentence, number: int) -> LabelledClaim:
+def build_claim(sentence: AlteredSentence, number: int) -> LabelledClaim:
     """Return a changed sentence as a claim with its passage as evidence."""
-    label = Verdict.SUPPORTS if each.true else Verdict.NOT_ENOUGH_INFO
-    return LabelledClaim(str(number), each.kind, each.change.text, (each.origin.passage,), label, each.origin.text)
+    label = Verdict.SUPPORTS if sentence.true else Verdict.NOT_ENOUGH_INFO
+    evidence = (sentence.origin.passage,)
+    return LabelledClaim(str(number), sentence.kind, sentence.change.text, evidence, label, sentence.origin.text)
 
 
-def decide_acceptance(made: Sequence[AlteredSentence], outcomes: Sequence[JudgedClaim]) -> list[JudgedAlteration]:
+def decide_acceptance(altered: Sequence[AlteredSentence], outcomes: Sequence[JudgedClaim]) -> list[JudgedAlteration]:
     """Decide acceptance by the verifier's verdicts, or by a threshold if it gives none."""
     scores = np.array([outcome.judged.score for outcome in outcomes], dtype=np.float64)
-    threshold = find_threshold_losing(
-        [ScoredClaims(scores, np.array([each.true for each in made], dtype=bool))], LOST_SHARE
-    )
-    return [
-        JudgedAlteration(
-            each,
-            outcome,
-            accepted=outcome.judged.score >= threshold
-            if outcome.judged.verdict is None
-            else outcome.judged.verdict is Verdict.SUPPORTS,
-        )
-        for each, outcome in zip(made, outcomes, strict=True)
-    ]
+    labels = np.array([sentence.true for sentence in altered], dtype=bool)
+    threshold = find_threshold_losing([ScoredClaims(scores, labels)], LOST_SHARE)
+
+    def accepts(outcome: JudgedClaim) -> bool:
+        verdict = outcome.judged.verdict
+        return outcome.judged.score >= threshold if verdict is None else verdict is Verdict.SUPPORTS
+
+    pairs = zip(altered, outcomes, strict=True)
+    return [JudgedAlteration(sentence, outcome, accepts(outcome)) for sentence, outcome in pairs]
 
 
-def report_alterations(tried: Sequence[JudgedAlteration]) -> dict[str, Any]:
+def report_alterations(judged: Sequence[JudgedAlteration]) -> dict[str, Any]:
     """Return counts and shares by kind: altered sentences caught, others kept.
 
     Sentences altered with values of their own passage are counted separately: `caught_nearby`.
     """
-    taken = [each.outcome.milliseconds for each in tried]
+    groups: dict[str, list[JudgedAlteration]] = {"caught": [], "caught_nearby": [], "kept": []}
+    for result in judged:
+        nearby = result.altered.kind in NEIGHBOURS
+        groups["kept" if result.altered.true else "caught_nearby" if nearby else "caught"].append(result)
+    p50, p95 = np.quantile([result.outcome.milliseconds for result in judged], (0.5, 0.95))
     return {
-        "sentences": len({each.altered.origin for each in tried}),
-        "caught": _shares_by_kind(
-            each for each in tried if not each.altered.true and each.altered.kind not in NEIGHBOURS
-        ),
-        "caught_nearby": _shares_by_kind(each for each in tried if each.altered.kind in NEIGHBOURS),
-        "kept": _shares_by_kind(each for each in tried if each.altered.true),
-        "milliseconds": {name: round(float(np.quantile(taken, at)), 3) for name, at in (("p50", 0.5), ("p95", 0.95))},
+        "sentences": len({result.altered.origin for result in judged}),
+        **{name: _shares_by_kind(group) for name, group in groups.items()},
+        "milliseconds": {"p50": round(float(p50), 3), "p95": round(float(p95), 3)},
     }
 
 
-def list_mistakes(tried: Sequence[JudgedAlteration], most: int) -> dict[str, list[dict[str, Any]]]:
-    """Return up to `most` mistakes of each kind in order, with the verifier's reasons."""
-    found: dict[str, list[dict[str, Any]]] = {}
-    for each in tried:
-        listed = found.setdefault(each.altered.kind, [])
-        if not each.right and len(listed) < most:
-            listed.append(
-                {
-                    "sentence": each.altered.change.text,
-                    "old": each.altered.change.old,
-                    "new": each.altered.change.new,
-                    "passage": each.altered.origin.passage,
-                    "score": round(each.outcome.judged.score, 4),
-                    "reasons": list(each.outcome.judged.reasons),
-                }
-            )
-    return {kind: listed for kind, listed in found.items() if listed}
+def list_mistakes(judged: Sequence[JudgedAlteration], limit: int) -> dict[str, list[dict[str, Any]]]:
+    """Return up to `limit` mistakes of each kind in order, with the verifier's reasons."""
+    mistakes: dict[str, list[dict[str, Any]]] = {}
+    for result in judged:
+        altered, verifier = result.altered, result.outcome.judged
+        if not result.right and len(mistakes.get(altered.kind, ())) < limit:
+            mistake = {
+                "sentence": altered.change.text,
+                "old": altered.change.old,
+                "new": altered.change.new,
+                "passage": altered.origin.passage,
+                "score": round(verifier.score, 4),
+                "reasons": list(verifier.reasons),
+            }
+            mistakes.setdefault(altered.kind, []).append(mistake)
+    return mistakes
 
 
-def render_alterations(verifier: str, found: dict[str, Any]) -> str:
+def render_alterations(verifier: str, report: dict[str, Any]) -> str:
     """Return a report as a table in Markdown."""
-    taken = found["milliseconds"]
-    lines = [
-        f"**{verifier}** over {found['sentences']:,} true sentences",
-        "",
-        f"A claim takes {taken['p50']:.2f} ms on one core, {taken['p95']:.2f} at p95.",
-        "",
-        "| changed | sentences | caught | kept |",
-        "|---|---|---|---|",
-        *(
-            f"| {kind} | {at['count']:,} | {at['share']:.3f} | |"
-            for half in ("caught", "caught_nearby")
-            for kind, at in found[half].items()
-        ),
-        *(f"| {kind} | {at['count']:,} | | {at['share']:.3f} |" for kind, at in found["kept"].items()),
+    milliseconds = report["milliseconds"]
+    rows = [
+        (
+            kind,
+            f"{group['count']:,}",
+            *(("", f"{group['share']:.3f}") if part == "kept" else (f"{group['share']:.3f}", "")),
+        )
+        for part in ("caught", "caught_nearby", "kept")
+        for kind, group in report[part].items()
     ]
-    return "\n".join(lines)
+    return (
+        f"**{verifier}** over {report['sentences']:,} true sentences\n\n"
+        f"A claim takes {milliseconds['p50']:.2f} ms on one core, {milliseconds['p95']:.2f} at p95.\n\n"
+        + render_table(("changed", "sentences", "caught", "kept"), rows)
+    )
 
 
-def _shares_by_kind(tried: Iterable[JudgedAlteration]) -> dict[str, dict[str, Any]]:
+def _shares_by_kind(judged: Iterable[JudgedAlteration]) -> dict[str, dict[str, Any]]:
     by_kind: dict[str, list[bool]] = {}
-    for each in tried:
-        by_kind.setdefault(each.altered.kind, []).append(each.right)
-    every = [right for several in by_kind.values() for right in several]
-    return {
-        kind: {"count": len(right), "share": round(sum(right) / len(right), 4)}
-        for kind, right in (*by_kind.items(), *([("all of these", every)] if every else []))
-    }
+    for result in judged:
+        by_kind.setdefault(result.altered.kind, []).append(result.right)
+    if by_kind:
+        by_kind["all of these"] = [right for group in by_kind.values() for right in group]
+    return {kind: {"count": len(group), "share": round(sum(group) / len(group), 4)} for kind, group in by_kind.items()}
 
 
-def _lines(found: dict[str, list[dict[str, Any]]]) -> list[str]:
+def _render_mistakes(mistakes: dict[str, list[dict[str, Any]]]) -> list[str]:
     lines = []
-    for kind, listed in found.items():
+    for kind, examples in mistakes.items():
         lines += ["", f"mistakes for {kind}:"]
-        for each in listed:
-            lines += [f"- {each['sentence']} ({each['old']!r} -> {each['new']!r}, scored {each['score']:.3f})"]
-            lines += [f"  because {reason}" for reason in each["reasons"]]
+        for example in examples:
+            change = f"{example['old']!r} -> {example['new']!r}"
+            lines += [f"- {example['sentence']} ({change}, scored {example['score']:.3f})"]
+            lines += [f"  because {reason}" for reason in example["reasons"]]
     return lines
 
 

@@ -32,29 +32,27 @@ def replace_span(text: str, span: tuple[int, int], new: str, absent: Sequence[st
 
 
 def has_value(value: str, text: str) -> bool:
-    """Return whether a value stands in a text by itself, whatever its case: 5 does not stand in 1.5 or 50."""
+    """Return whether a text has a value as a whole token, in any case: 1.5 and 50 do not have 5."""
     before = r"(?<![\w.,])(?<!\w-)" if value[:1].isdigit() else r"(?<!\w)"
     after = r"(?!\w|[.,]\d)" if value[-1:].isalnum() else ""
     return bool(re.search(before + re.escape(value) + after, text, re.IGNORECASE))
 
 
-def shuffle(found: Sequence[Any], rng: Random) -> list[Any]:
-    """Return the same in another order."""
-    return rng.sample(found, len(found))
+def shuffle(items: Sequence[Any], rng: Random) -> list[Any]:
+    """Return the items in random order."""
+    return rng.sample(items, len(items))
 
 
 @lru_cache(maxsize=1)
 def vocabulary() -> Any:
-    """Return the words for changes, from `words.json`."""
+    """Return the word lists of `words.json`."""
     return json.loads(files(__package__).joinpath("words.json").read_text(encoding="utf-8"))
 
 
 DateSpan = tuple[int, int]
 
-_FURTHEST = 12
-"""Years that a year is moved by at most."""
-_LATEST_DAY = 28
-"""Every month has it."""
+_MAX_YEAR_SHIFT = 12
+_DAYS_OF_EVERY_MONTH = range(1, 29)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +64,7 @@ class DateMention:
     day: DateSpan | None
     year: DateSpan | None
 
-    def said(self, text: str) -> str:
+    def swap_day_and_month(self, text: str) -> str:
         """Return the date with day and month swapped; empty if it has no day."""
         if not self.day:
             return ""
@@ -82,17 +80,17 @@ def find_dates(text: str) -> list[DateMention]:
 
 
 def find_years(text: str) -> list[DateSpan]:
-    """Return the spans of years and decades that are recognisable as such, in order."""
-    told = {date.year for date in find_dates(text) if date.year}
-    return sorted(told | {match.span(1) for match in _STANDING.finditer(text)})
+    """Return the spans of years and decades: those in dates and those after a word such as "in", in order."""
+    in_dates = {date.year for date in find_dates(text) if date.year}
+    return sorted(in_dates | {match.span(1) for match in _YEAR_AFTER_WORD.finditer(text)})
 
 
 def move_year(text: str, rng: Random) -> Iterator[Change]:
-    """Move a year or decade that is recognisable as such."""
+    """Move a year by up to eleven years, or a decade by up to three decades."""
     for span in shuffle(find_years(text), rng):
-        by = range(10, 40, 10) if text[span[1] :].startswith("s") else range(1, _FURTHEST)
-        for move in shuffle([*by, *(-each for each in by)], rng):
-            new = str(int(text[slice(*span)]) + move)
+        shifts = range(10, 40, 10) if text[span[1] :].startswith("s") else range(1, _MAX_YEAR_SHIFT)
+        for shift in shuffle([*shifts, *(-shift for shift in shifts)], rng):
+            new = str(int(text[slice(*span)]) + shift)
             yield replace_span(text, span, new, (new, f"{new}s"))
 
 
@@ -107,18 +105,18 @@ def move_month(text: str, rng: Random) -> Iterator[Change]:
 def move_day(text: str, rng: Random) -> Iterator[Change]:
     """Replace the day of the month."""
     for day in shuffle([date.day for date in find_dates(text) if date.day], rng):
-        others = [str(other) for other in range(1, _LATEST_DAY + 1) if str(other) != text[slice(*day)]]
+        others = [str(other) for other in _DAYS_OF_EVERY_MONTH if str(other) != text[slice(*day)]]
         for new in shuffle(others, rng):
             yield replace_span(text, day, new, (new,))
 
 
 def reorder_date(text: str, rng: Random) -> Iterator[Change]:
     """Swap day and month."""
-    for date in shuffle([each for each in find_dates(text) if each.day], rng):
-        yield replace_span(text, date.span, date.said(text))
+    for date in shuffle([date for date in find_dates(text) if date.day], rng):
+        yield replace_span(text, date.span, date.swap_day_and_month(text))
 
 
-_STANDING = re.compile(
+_YEAR_AFTER_WORD = re.compile(
     r"(?:\b(?:in|since|until|till|by|from|to|early|late|mid|during|around|circa|after|before|between|and|the|year)\s|\()"
     r"(1\d{3}|20\d\d)(?=s?(?![\w–-]))",
     re.IGNORECASE,
@@ -147,8 +145,8 @@ def _date(match: re.Match[str]) -> DateMention:
 _DIGITS = re.compile(r"(?<![\w.,/–-])(?<!\d\s)(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?![\w/–]|[.,:-]\d|-\w|\s\d{3}\b)")
 _YEAR = re.compile(r"1\d{3}|20\d\d")
 _SHARES = (0.12, 0.25, 0.4, 0.7)
-"""Relative changes of a number, beyond any rounding."""
-_COMMAS_FROM = 10_000
+"""By what share of its value a number changes; larger than any rounding."""
+_MIN_WITH_COMMAS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,22 +154,22 @@ class NumberMention:
     """A number in a text, in digits or words."""
 
     span: tuple[int, int]
-    said: str
+    text: str
     value: float
 
     @property
     def in_words(self) -> bool:
-        """Whether it is spelled out."""
-        return self.said[0].isalpha()
+        """Whether the number is written in words."""
+        return self.text[0].isalpha()
 
 
 def find_numbers(text: str) -> list[NumberMention]:
     """Return the numbers of a text, except "one", years and parts of dates."""
-    taken = [date.span for date in find_dates(text)]
+    date_spans = [date.span for date in find_dates(text)]
     digits = [
         NumberMention(match.span(), match[0], float(match[0].replace(",", "")))
         for match in _DIGITS.finditer(text)
-        if not _YEAR.fullmatch(match[0]) and not any(start <= match.start() < end for start, end in taken)
+        if not _YEAR.fullmatch(match[0]) and not any(start <= match.start() < end for start, end in date_spans)
     ]
     words = [
         NumberMention(match.span(), match[0], number_word_values()[match[0].lower()])
@@ -194,29 +192,33 @@ def respell_number(text: str, rng: Random) -> Iterator[Change]:
         start, end = number.span
         if number.in_words:
             yield replace_span(text, number.span, str(int(number.value)))
-        elif number.value >= 1000 and "." not in number.said:
-            plain = number.said.replace(",", "")
-            yield replace_span(text, number.span, plain if plain != number.said else f"{int(number.value):,}")
+        elif number.value >= 1000 and "." not in number.text:
+            plain = number.text.replace(",", "")
+            yield replace_span(text, number.span, plain if plain != number.text else f"{int(number.value):,}")
         elif (
-            number.said in _digits_to_words()
+            number.text in _digits_to_words()
             and text[start - 1 : start] not in {*"$£€"}
             and text[end : end + 1] not in {*"%°"}
         ):
-            yield replace_span(text, number.span, _digits_to_words()[number.said])
+            yield replace_span(text, number.span, _digits_to_words()[number.text])
 
 
 @lru_cache(maxsize=1)
 def number_word_values() -> dict[str, int]:
-    """Return number words by value: zero to ninety-nine."""
+    """Return the values of the words zero to ninety-nine."""
     small, tens = vocabulary()["small"], vocabulary()["tens"]
-    over = {ten: 20 + 10 * place for place, ten in enumerate(tens)}
-    both = {f"{ten}-{one}": value + more for ten, value in over.items() for more, one in enumerate(small[1:10], 1)}
-    return {**{word: value for value, word in enumerate(small)}, **over, **both}
+    tens_values = {ten: 20 + 10 * index for index, ten in enumerate(tens)}
+    compounds = {
+        f"{ten}-{digit}": value + unit
+        for ten, value in tens_values.items()
+        for unit, digit in enumerate(small[1:10], 1)
+    }
+    return {**{word: value for value, word in enumerate(small)}, **tens_values, **compounds}
 
 
 @lru_cache(maxsize=1)
 def _digits_to_words() -> dict[str, str]:
-    """Return number words by digits, from two: one is a pronoun more often than a number."""
+    """Return number words by digits, from two: "one" is more often a pronoun than a number."""
     return {str(value): word for word, value in number_word_values().items() if value > 1}
 
 
@@ -227,7 +229,7 @@ def _number_word_pattern() -> re.Pattern[str]:
 
 
 def _other_values(value: float) -> list[float]:
-    """Return other values of a like size, whole ones for a whole one."""
+    """Return other values of similar size; whole numbers for a whole number."""
     if value != int(value):
         return [value * (1 + sign * share) for share in _SHARES for sign in (1, -1)]
     steps = {max(1, round(value * share)) for share in _SHARES}
@@ -235,40 +237,40 @@ def _other_values(value: float) -> list[float]:
 
 
 def _write_like(number: NumberMention, value: float) -> str:
-    """Return a value in the format of another: words and capital, commas, decimals."""
+    """Return a value in the format of a number in the text: words, capital, commas, decimals."""
     if number.in_words:
         word = _digits_to_words().get(f"{value:.0f}", f"{value:,.0f}")
-        return word.capitalize() if number.said[0].isupper() else word
-    decimals = len(number.said.partition(".")[2])
-    return f"{value:,.{decimals}f}" if "," in number.said or value >= _COMMAS_FROM else f"{value:.{decimals}f}"
+        return word.capitalize() if number.text[0].isupper() else word
+    decimals = len(number.text.partition(".")[2])
+    return f"{value:,.{decimals}f}" if "," in number.text or value >= _MIN_WITH_COMMAS else f"{value:.{decimals}f}"
 
 
 def _spellings(value: float, new: str) -> list[str]:
     """Return all spellings of a value, including `new`."""
-    whole = (
-        [f"{value:.0f}", f"{value:,.0f}", _digits_to_words().get(f"{value:.0f}", new)] if value == int(value) else []
-    )
-    return list(dict.fromkeys([new, new.replace(",", ""), f"{value:g}", *whole]))
+    spellings = [new, new.replace(",", ""), f"{value:g}"]
+    if value == int(value):
+        spellings += [f"{value:.0f}", f"{value:,.0f}", _digits_to_words().get(f"{value:.0f}", new)]
+    return list(dict.fromkeys(spellings))
 
 
 UnitSpellings = Sequence[Sequence[str]]
-"""How a unit is spelled: as a symbol, of one, of many; each in several ways, or none."""
+"""Spellings of a unit as a symbol, in the singular and in the plural; each a list that may be empty."""
 
-_MANY = 2
+_PLURAL = 2
 _CURRENCY = re.compile(r"[$£€](?=\d)")
 _PERCENT = re.compile(r"(?<=\d)(?:%|\sper ?cent\b)")
 
 
 @dataclass(frozen=True, slots=True)
 class UnitMention:
-    """The span of a number's unit, and the unit."""
+    """A unit after a number, with the span of the unit."""
 
     span: tuple[int, int]
-    """Of the unit."""
     unit: UnitSpellings
     form: int
-    """Symbol, singular or plural: the index in `unit`."""
+    """The index in `unit`: symbol, singular or plural."""
     spelling: int
+    """The index in that form."""
 
 
 def change_unit(text: str, rng: Random) -> Iterator[Change]:
@@ -279,14 +281,14 @@ def change_unit(text: str, rng: Random) -> Iterator[Change]:
             new = other[measure.form][measure.spelling % len(other[measure.form])]
             yield replace_span(text, measure.span, new, [spelling for spellings in other for spelling in spellings])
     for match in shuffle([*_CURRENCY.finditer(text)], rng):
-        for new in shuffle([each for each in vocabulary()["currencies"] if each != match[0]], rng):
+        for new in shuffle([currency for currency in vocabulary()["currencies"] if currency != match[0]], rng):
             yield replace_span(text, match.span(), new, (new,))
 
 
 def respell_unit(text: str, rng: Random) -> Iterator[Change]:
     """Write a unit out or abbreviate it, percent too."""
     for measure in shuffle(_find_measures(text), rng):
-        other = measure.unit[0 if measure.form else _MANY]
+        other = measure.unit[0 if measure.form else _PLURAL]
         if other:
             glued = text[measure.span[0] - 1].isdigit()
             yield replace_span(text, measure.span, f" {other[0]}" if glued else other[0])
@@ -295,19 +297,19 @@ def respell_unit(text: str, rng: Random) -> Iterator[Change]:
 
 
 def _find_measures(text: str) -> list[UnitMention]:
-    found = [(match, "unit" if match["unit"] else "glued") for match in _unit_pattern().finditer(text)]
-    return [UnitMention(match.span(group), *_unit_spellings()[match[group]]) for match, group in found]
+    matches = [(match, "unit" if match["unit"] else "glued") for match in _unit_pattern().finditer(text)]
+    return [UnitMention(match.span(group), *_unit_spellings()[match[group]]) for match, group in matches]
 
 
 @lru_cache(maxsize=1)
 def _unit_spellings() -> dict[str, tuple[UnitSpellings, int, int]]:
-    """Return every spelling of a unit with the unit and its places there."""
+    """Return for every spelling its unit, its form and its index in that form."""
     return {
-        spelling: (unit, form, place)
+        spelling: (unit, form, index)
         for family in vocabulary()["units"]
         for unit in family
         for form, spellings in enumerate(unit)
-        for place, spelling in enumerate(spellings)
+        for index, spelling in enumerate(spellings)
     }
 
 

@@ -1,4 +1,4 @@
-"""Change names, roles, negation, comparisons and wording of a sentence, or insert values of its neighbours."""
+"""Change names, roles, negation, comparisons or wording of a sentence, or insert values of its passage."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,13 +20,13 @@ from tools.alterations.sentence_changes import (
     vocabulary,
 )
 
-_OF_A_PLACE = frozenset({"in", "at", "near", "from", "around", "across", "throughout", "to"})
+_PLACE_PREPOSITIONS = frozenset({"in", "at", "near", "from", "around", "across", "throughout", "to"})
 _ADJECTIVE = re.compile(r".{2,}(?:ian|ean|ish|ese|can|man|ic|ch)s?")
-_WHOLE = re.compile(r"[.,;)]|['’]?\s(?!of\b|for\b)[a-z]+\s|\Z")
-"""Matches after a name that is not the beginning of a longer one."""
-_LONGEST_PERSON = 4
-_PARTLY = 0.3
-"""The share of longer names of which only one word is changed."""
+_NAME_END = re.compile(r"[.,;)]|['’]?\s(?!of\b|for\b)[a-z]+\s|\Z")
+"""Matches after a name that no longer name starts with."""
+_MAX_PERSON_WORDS = 3
+_LAST_WORD_SHARE = 0.3
+"""How often only the last word of a longer name is replaced."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,23 +39,23 @@ class NameMention:
 
     @property
     def words(self) -> list[str]:
-        """Its words without particles."""
+        """The words of the name without particles."""
         return [word for word in self.text.split() if word[0].isupper()]
 
 
 def find_names(text: str) -> list[NameMention]:
-    """Return the names of a text in order: capitalised words, several together; no single word that opens the text."""
-    found = []
+    """Return the names of a text in order: runs of capitalised words, except a single word that opens the text."""
+    names = []
     for match in _name_pattern().finditer(text):
         start, end = match.span()
         while " " in text[start:end] and _opens(text[start:end].partition(" ")[0]):
             start = text.index(" ", start) + 1
         end -= len("'s") * text[start:end].endswith(("'s", "’s"))
         name = text[start:end]
-        usual = not any(char.isdigit() for char in name) and not {*name.split()} & {*vocabulary()["months"]}
-        if usual and name[0].isupper() and not _opens(name) and (start > 0 or " " in name):
-            found.append(NameMention((start, end), name, _name_kind(text, start, end)))
-    return found
+        other = any(char.isdigit() for char in name) or {*name.split()} & {*vocabulary()["months"]}
+        if not other and name[0].isupper() and not _opens(name) and (start > 0 or " " in name):
+            names.append(NameMention((start, end), name, _name_kind(text, start, end)))
+    return names
 
 
 def build_name_swapper(pool: Sequence[NameMention]) -> ChangeProposer:
@@ -64,31 +64,31 @@ def build_name_swapper(pool: Sequence[NameMention]) -> ChangeProposer:
     for name in {name.text: name for name in pool}.values():
         by_kind.setdefault((name.kind, len(name.words)), []).append(name)
 
-    def swapped(text: str, rng: Random) -> Iterator[Change]:
+    def swap_name(text: str, rng: Random) -> Iterator[Change]:
         for name in shuffle(find_names(text), rng):
             for other in shuffle(by_kind.get((name.kind, len(name.words)), []), rng):
                 new = other.text
-                if len(name.words) > 1 and rng.random() < _PARTLY:
+                if len(name.words) > 1 and rng.random() < _LAST_WORD_SHARE:
                     new = " ".join([*name.text.split()[:-1], other.words[-1]])
                 changed = [word for word in new.split() if word[0].isupper() and word not in name.words]
                 if changed:
                     yield replace_span(text, name.span, new, changed)
 
-    return swapped
+    return swap_name
 
 
 def swap_roles(text: str, rng: Random) -> Iterator[Change]:
-    """Swap two neighbouring names, such as subject and object."""
+    """Swap two successive names, such as subject and object, or start and destination."""
     for first, second in shuffle([*pairwise(find_names(text))], rng):
         between = text[first.span[1] : second.span[0]]
-        travelled = between == " to " and _swap_names().search(text[: first.span[0]])
-        acted = _deed().fullmatch(between) and first.kind == second.kind != "adjective"
-        if (travelled or acted) and _WHOLE.match(text[second.span[1] :]):
+        moved = between == " to " and _moved_from().search(text[: first.span[0]])
+        acted = _action().fullmatch(between) and first.kind == second.kind != "adjective"
+        if (moved or acted) and _NAME_END.match(text[second.span[1] :]):
             yield replace_span(text, (first.span[0], second.span[1]), f"{second.text}{between}{first.text}")
 
 
 def _opens(word: str) -> bool:
-    """Return whether a word has its capital from opening a sentence, or is only an article of a name."""
+    """Return whether a word is capitalised only because it opens a sentence, or is the article of a name."""
     acronym = len(word) > 1 and word.isupper()
     return not acronym and (fold_spelling(word) in stop_words("en") or word.lower() in vocabulary()["openings"])
 
@@ -102,9 +102,9 @@ def _name_kind(text: str, start: int, end: int) -> str:
         return "place"
     if len(words) == 1 and _ADJECTIVE.fullmatch(words[0]) and re.match(r" [a-z]", text[end:]):
         return "adjective"
-    if before and before[0].lower() in _OF_A_PLACE:
+    if before and before[0].lower() in _PLACE_PREPOSITIONS:
         return "place"
-    return "person" if 1 < len(words) < _LONGEST_PERSON else "other"
+    return "person" if 1 < len(words) <= _MAX_PERSON_WORDS else "other"
 
 
 @lru_cache(maxsize=1)
@@ -115,16 +115,16 @@ def _name_pattern() -> re.Pattern[str]:
 
 
 @lru_cache(maxsize=1)
-def _swap_names() -> re.Pattern[str]:
-    """Return what stands before whence somebody moved; other things from here to there are the same turned round."""
+def _moved_from() -> re.Pattern[str]:
+    """Match up to the place that somebody moved from; a mere range from A to B is the same when swapped."""
     return re.compile(rf"\b(?:{'|'.join(vocabulary()['moves'])})\b(?: [\w’'-]+){{0,5}}? from(?: the)? \Z")
 
 
 @lru_cache(maxsize=1)
-def _deed() -> re.Pattern[str]:
-    deeds = "|".join(vocabulary()["deeds"])
+def _action() -> re.Pattern[str]:
+    verbs = "|".join(vocabulary()["deeds"])
     helpers = "had|has|have|later|also|then|was|were|is|been|twice|once"
-    return re.compile(rf" (?:(?:{helpers}) ){{0,3}}(?:{deeds})(?: by)?(?: the)? ")
+    return re.compile(rf" (?:(?:{helpers}) ){{0,3}}(?:{verbs})(?: by)?(?: the)? ")
 
 
 _NEGATED = re.compile(r"\b(?:not|never|cannot|no|nor|neither|without)\b|n['’]t\b", re.IGNORECASE)
@@ -135,7 +135,7 @@ _STRAIGHT = re.compile(r"(?<=\w)'(?=\w)")
 
 
 def add_negation(text: str, rng: Random) -> Iterator[Change]:
-    """Say that something is not so, in a sentence that denies nothing."""
+    """Negate a sentence that has no negation."""
     if not _NEGATED.search(text):
         for match in shuffle([*_helper().finditer(text)], rng):
             negation = rng.choice(["not", "not", "never"])
@@ -143,7 +143,7 @@ def add_negation(text: str, rng: Random) -> Iterator[Change]:
 
 
 def remove_negation(text: str, rng: Random) -> Iterator[Change]:
-    """Take a "not" or "never" away."""
+    """Remove a "not" or "never", contracted or not."""
     for match in shuffle([*_NOT.finditer(text)], rng):
         yield replace_span(text, match.span(), "")
     contracted = {short: long for long, short in vocabulary()["contractions"].items()}
@@ -154,9 +154,9 @@ def remove_negation(text: str, rng: Random) -> Iterator[Change]:
 
 
 def reverse_comparison(text: str, rng: Random) -> Iterator[Change]:
-    """Turn a comparison, an order or a direction round."""
-    found = [(match, new) for pattern, new in _opposites() for match in pattern.finditer(text)]
-    for match, new in shuffle(found, rng):
+    """Reverse a comparison, an order or a direction."""
+    matches = [(match, new) for pattern, new in _opposites() for match in pattern.finditer(text)]
+    for match, new in shuffle(matches, rng):
         yield replace_span(text, match.span(), new.capitalize() if match[0][0].isupper() else new, (new,))
 
 
@@ -165,18 +165,18 @@ def drop_opening(text: str, rng: Random) -> Iterator[Change]:
     del rng
     match = _OPENING_DATE.match(text) or _linking().match(text)
     if match:
-        yield Change(_capital(text[match.end() :]), match[0], "")
+        yield Change(_capitalise(text[match.end() :]), match[0], "")
 
 
 def drop_article(text: str, rng: Random) -> Iterator[Change]:
     """Drop the article that opens the sentence."""
     del rng
     if re.match(r"The (?=\w)", text):
-        yield Change(_capital(text[len("The ") :]), "The", "")
+        yield Change(_capitalise(text[len("The ") :]), "The", "")
 
 
 def toggle_contraction(text: str, rng: Random) -> Iterator[Change]:
-    """Contract "is not", or write "isn't" out."""
+    """Contract "is not", or write out "isn't"."""
     for long, short in shuffle([*vocabulary()["contractions"].items()], rng):
         for old, new in ((long, short), (short, long)):
             for match in re.finditer(rf"\b{old}\b", text):
@@ -184,7 +184,7 @@ def toggle_contraction(text: str, rng: Random) -> Iterator[Change]:
 
 
 def retype_marks(text: str, rng: Random) -> Iterator[Change]:
-    """Type quotation marks, apostrophes and dashes on another keyboard."""
+    """Replace typographic quotation marks, apostrophes and dashes by plain ones, or the reverse."""
     del rng
     plain = text.translate(_TYPOGRAPHIC)
     if plain != text:
@@ -200,7 +200,7 @@ def _helper() -> re.Pattern[str]:
 
 @lru_cache(maxsize=1)
 def _opposites() -> tuple[tuple[re.Pattern[str], str], ...]:
-    pairs = [pair for both in vocabulary()["opposites"] for pair in (both, both[::-1])]
+    pairs = [pair for words in vocabulary()["opposites"] for pair in (words, words[::-1])]
     return tuple((re.compile(rf"(?<![\w-]){old}(?![\w-])", re.IGNORECASE), new) for old, new in pairs)
 
 
@@ -209,20 +209,20 @@ def _linking() -> re.Pattern[str]:
     return re.compile(rf"(?:{'|'.join(vocabulary()['openings'])}), (?=\w)", re.IGNORECASE)
 
 
-def _capital(text: str) -> str:
+def _capitalise(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
 NeighbourProposer = Callable[[str, str, Random], Iterator[Change]]
-"""Proposes changes to a sentence, with values that its passage, the second text, has and the sentence has not."""
+"""Proposes changes to a sentence (first argument) with values that only its passage (second argument) has."""
 
 
 @dataclass(frozen=True, slots=True)
 class _NeighbourValue:
-    """A value where it stands in a text, and of what kind it is."""
+    """A value in a text, with its span and kind."""
 
     span: tuple[int, int]
-    said: str
+    text: str
     kind: str
 
 
@@ -230,21 +230,21 @@ _FindValues = Callable[[str], Sequence[_NeighbourValue]]
 
 
 def _propose_from(values: _FindValues) -> NeighbourProposer:
-    """Return the change of a value for one of its kind that stands only in other sentences of the passage."""
+    """Replace a value by one of its kind that only other sentences of the passage have."""
 
-    def taken(text: str, passage: str, rng: Random) -> Iterator[Change]:
-        others = list({value.said: value for value in values(passage) if not has_value(value.said, text)}.values())
+    def propose(text: str, passage: str, rng: Random) -> Iterator[Change]:
+        others = list({value.text: value for value in values(passage) if not has_value(value.text, text)}.values())
         for value in shuffle(values(text), rng):
-            for other in shuffle([each for each in others if each.kind == value.kind], rng):
-                yield replace_span(text, value.span, other.said)
+            for other in shuffle([other for other in others if other.kind == value.kind], rng):
+                yield replace_span(text, value.span, other.text)
 
-    return taken
+    return propose
 
 
 def _number_values(text: str) -> list[_NeighbourValue]:
-    """Return numbers; those in words are of another kind, and a whole one is not put for a fraction."""
+    """Return numbers; words and digits, and whole numbers and fractions, are different kinds."""
     return [
-        _NeighbourValue(number.span, number.said, f"{number.in_words} {number.value == int(number.value)}")
+        _NeighbourValue(number.span, number.text, f"{number.in_words} {number.value == int(number.value)}")
         for number in find_numbers(text)
     ]
 
@@ -255,12 +255,12 @@ def _year_values(text: str) -> list[_NeighbourValue]:
 
 
 def _name_values(text: str) -> list[_NeighbourValue]:
-    """Return names; one that shares a word with another name of the text may be the same, and is left out."""
-    found = find_names(text)
+    """Return names, except those that share a word with another name: they may mean the same."""
+    names = find_names(text)
     return [
         _NeighbourValue(name.span, name.text, name.kind)
-        for name in found
-        if not any(other.text != name.text and {*name.words} & {*other.words} for other in found)
+        for name in names
+        if not any(other.text != name.text and {*name.words} & {*other.words} for other in names)
     ]
 
 
