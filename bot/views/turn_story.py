@@ -221,8 +221,10 @@ def _read_event(entry: LogEntry) -> StoryEvent:
 
 def describe_change(lost: Mapping[str, Any]) -> Iterator[str]:
     """Yield lines about a sentence that no longer holds: the sentence, its page, and the page's old and new text."""
+    address = ": ".join(filter(None, (_text(lost.get("corpus")), _text(lost.get("document")))))
+    page = f"“{_text(lost.get('title'))}”" + (f" ({address})" if address else "")
     what = "was removed" if lost.get("removed") else "has changed"
-    yield f"“{_text(lost.get('text'))}” no longer holds: “{_text(lost.get('title'))}” {what}."
+    yield f"“{_text(lost.get('text'))}” no longer holds: {page} {what}."
     for name, intro in (("was", "It said"), ("now", "It now says")):
         if text := _text(lost.get(name)):
             yield f"{intro}: “{text}”"

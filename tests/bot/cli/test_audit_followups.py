@@ -92,7 +92,7 @@ def test_an_answer_that_nobody_saw_says_why() -> None:
                     }
                 ]
             },
-            ["  “It opens at ten.” no longer holds: “Quay” has changed.", "    It now says: “x”"],
+            ["  “It opens at ten.” no longer holds: “Quay” (a: q) has changed.", "    It now says: “x”"],
         ),
         (EntryKind.RECHECK, {"told": "note", "state": "done"}, ["  told: note", "  state: done"]),
         (
