@@ -174,15 +174,15 @@ async def _run_turn(turn: _OpenTurn, tell: Callable[[Event], None]) -> TurnResul
 def _build_result(
     turn: _OpenTurn, tools: TurnTools, status: Status, failure: Failure | None, seconds: float
 ) -> TurnResult:
-    recorder, question = tools.recorder, turn.talk.question
+    recorder, usage, question = tools.recorder, tools.recorder.usage, turn.talk.question
     result = tools.gate.answer(status, nearest=recorder.nearest(MAX_NEAREST_PAGES), claims=recorder.claims)
     return TurnResult(
         turn.id,
         result,
         render_failure(status, failure, question.language) if failure else turn.task.render(result, question),
         turn.system.name,
-        turn.app.model if recorder.usage.llm_calls else None,
-        recorder.usage,
+        turn.app.model if usage.llm_calls else None,
+        usage,
         seconds,
         failure,
         _list_documents(turn.talk.earlier),

@@ -67,7 +67,9 @@ def build_kit(
     """
     limits = app.settings.limits.kit(student=app.settings.model.student).at(effort)
     deadline = time.monotonic() + limits.seconds
-    recorder = Recorder(build_search(app, scope), tell=tell, engine=build_engine(app, scope))
+    search, engine = build_search(app, scope), build_engine(app, scope)
+    still_supports = require_existing(supports, build_find_document(app.manifest))
+    recorder = Recorder(search, tell=tell, engine=engine)
     random = Random(seed)  # noqa: S311 - sampling, not secrets
     now = talk.question.at or datetime.now(app.settings.zone)
     ask: Ask = ask_unconfigured
@@ -96,7 +98,7 @@ def build_kit(
         verify = SentenceJudge(stream, seen, student=student)
     gate = Gate(
         found=recorder.found,
-        supports=require_existing(supports, build_find_document(app.manifest)),
+        supports=still_supports,
         tell=tell,
         verify=verify,
         asked=tuple(turn.text for turn in seen.turns),
