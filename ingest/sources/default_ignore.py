@@ -1,4 +1,4 @@
-"""List the files that nobody would call documents, by what they are. Pure."""
+"""List patterns of files that are not documents, by kind. Pure."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -53,4 +53,4 @@ IGNORED_KIND_OF: Mapping[str, str] = MappingProxyType(
     {pattern: kind for kind, patterns in IGNORED_KINDS.items() for pattern in patterns.split()}
 )
 IGNORED_BY_SETTING = "ignore names it"
-"""What stands for a kind where a pattern of somebody's own says so."""
+"""The kind of a file that a configured pattern ignores."""

@@ -1,8 +1,7 @@
-"""Read a folder of documents. Every file is accounted for: found, or unreadable with its reason, or left out by a rule.
+"""Read a folder of documents. Every file is listed, unreadable with a reason, or skipped by a rule.
 
-Left out are hidden files, what the rules say, and what nobody would call a document. Symbolic links are followed within
-the folder. One that leads out of it is unreadable: whoever may add a link to a folder could otherwise publish any file
-that this process can read.
+Rules skip hidden files, excluded paths and files that are not documents. Symbolic links are followed within the folder.
+Links that lead out are unreadable: otherwise anyone who can add a link could publish any file this process can read.
 """
 
 import errno
@@ -38,36 +37,31 @@ from ingest.types import (
     UnreadableDocument,
 )
 
-DUPLICATE_NAME = "has the same name as another file once accents are composed: rename it"
-"""Why the second of two files is not read whose names differ only so, for they would have one key."""
+DUPLICATE_NAME = "has the same name as another file once accents are composed: rename it"  # both would have one key
 
 
 def is_hidden(name: str) -> bool:
-    """Tell whether a file or folder of this name is hidden, or a file that Office has open."""
+    """Return whether a name is of a hidden file or folder, or of a file that is open in Office."""
     return name.startswith((".", "~$"))
 
 
 def normalize_name(name: str | bytes) -> str:
-    """Make one name on every system: accents composed, bytes that are not UTF-8 replaced."""
+    """Compose accents and replace bytes that are not UTF-8, so that names are equal on every system."""
     return unicodedata.normalize("NFC", os.fsencode(name).decode("utf-8", "replace"))
 
 
-LARGEST_FILE = 200 * 1024 * 1024
-"""Bytes. A file above it is listed as unreadable unless the folder is told otherwise."""
-
-DEEPEST_FOLDER = 350
-"""Folders within folders. What lies below is told, and not read: no walk may exhaust the stack."""
-
+LARGEST_FILE = 200 * 1024 * 1024  # bytes; larger files are unreadable by default
+DEEPEST_FOLDER = 350  # nested folders; deeper ones are unreadable, since the walk is recursive
 _CHANGED = "changed while it was read: run the same command again"
 _IRREGULAR = "is not a regular file"
-_NO_LINKS = frozenset({errno.ELOOP, errno.ENOTDIR})  # how a link is refused that is not to be followed
+_NO_LINKS = frozenset({errno.ELOOP, errno.ENOTDIR})  # errors of O_NOFOLLOW on a link
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 _Identity = tuple[int, int]
 
 
 class _FolderFile(NamedTuple):
     key: str
-    place: Path  # within the folder, without links
+    path: Path  # within the folder, links resolved
     status: os.stat_result
 
 
@@ -97,29 +91,29 @@ class FolderSource:
         now: Callable[[], datetime] = utc_now,
         sandbox: Sandbox | None = None,
     ) -> None:
-        """Make addresses of `url_base`, keys and `site`; `largest` is in bytes; `sandbox` reads what may do harm."""
+        """Build addresses from `url_base`, keys and `site`; `largest` is in bytes; `sandbox` reads risky formats."""
         self._root = Path(path)
         self._real = self._root.resolve()
-        self._url_base, self._site = url_base, site
+        self._url_base = url_base
+        self._site = site
         self._rules = SelectionRules(tuple(include), tuple(exclude), tuple(ignore), newest_days=newest_days)
         self._explain_file = build_path_explainer(self._rules)
         self._explain_folder = build_path_explainer(self._rules, folder=True)
-        self.left_out: Sequence[LeftOut] = ()
-        """What the last listing left out."""
+        self.left_out: Sequence[LeftOut] = ()  # files skipped by the last listing
         self._now = now
         self._largest = largest
         self._sandbox = sandbox or Sandbox()
 
     def documents(self, known: Mapping[str, str] = EMPTY, since: str = "") -> Listing:
-        """List every document there is now, by folder and name. Blocks. Raises `FolderError` at once.
+        """List every document, by folder and name. Blocks. Raises `FolderError` immediately.
 
-        A folder within that cannot be listed is unreadable under its own key, which ends in a slash.
+        A subfolder that cannot be listed is unreadable under its own key, which ends in a slash.
         """
-        del known, since  # nothing is read before it is asked for
+        del known, since  # fingerprints need the content anyway
         return Listing(self._items(self._find_files()))
 
     def one(self, address: str, known: Mapping[str, str]) -> ListedItem | None:
-        """Return the file of this address or path within the folder. Blocks. Raises `FolderError`."""
+        """Return the file with this address or path within the folder. Blocks. Raises `FolderError`."""
         entries = list(self._find_files())
         for entry in entries:
             if address in (entry.key, self._url(entry.key)):
@@ -133,13 +127,13 @@ class FolderSource:
         self._sandbox.stop()
 
     def expected(self) -> int:
-        """Count the documents there are now; no file is opened for it. Blocks. Raises `FolderError`."""
+        """Count the documents without opening files. Blocks. Raises `FolderError`."""
         return sum(1 for _ in self._find_files())
 
     def preview(self) -> Iterator[tuple[str, str]]:
-        """Return each file's key, and why it is not read; empty for what would be. Blocks. Raises `FolderError`.
+        """Yield each file's key and the reason for skipping it; empty for readable files. Blocks. Raises `FolderError`.
 
-        No file is opened; of a folder that is left out its own key stands for all in it.
+        No file is opened. A skipped folder appears once, under its own key.
         """
         for entry in self._list_files():
             if isinstance(entry, _FolderFile):
@@ -149,7 +143,7 @@ class FolderSource:
 
     def _find_files(self) -> Iterator[_FolderFile | Unreadable]:
         self.left_out = left_out = list[LeftOut]()
-        return _set_aside(self._list_files(), left_out)
+        return _collect_left_out(self._list_files(), left_out)
 
     def _items(self, listed: Iterator[_FolderFile | Unreadable]) -> Iterator[ListedItem]:
         with self._sandbox:
@@ -159,28 +153,28 @@ class FolderSource:
     def _list_files(self) -> Iterator[_FolderFile | Unreadable | LeftOut]:
         try:
             self._real = self._root.resolve()
-            here = self._real.stat()
+            status = self._real.stat()
             next(self._root.iterdir(), None)
         except OSError as error:
             raise _folder_error(self._root, error) from error
-        return _refuse_duplicates(self._walk(Path(), "", ((here.st_dev, here.st_ino),)))
+        return _refuse_duplicates(self._walk(Path(), "", ((status.st_dev, status.st_ino),)))
 
-    def _walk(self, place: Path, above: str, ancestors: tuple[_Identity, ...]) -> Iterator[_Entry]:
+    def _walk(self, folder_path: Path, parent_key: str, ancestors: tuple[_Identity, ...]) -> Iterator[_Entry]:
         try:
-            with _open_beneath(self._real, place, os.O_DIRECTORY) as folder, os.scandir(folder) as entries:
+            with _open_beneath(self._real, folder_path, os.O_DIRECTORY) as folder, os.scandir(folder) as entries:
                 names = sorted(entry.name for entry in entries)
         except OSError as error:
-            yield Unreadable(above, f"the folder cannot be listed: {_error_text(error)}")
+            yield Unreadable(parent_key, f"the folder cannot be listed: {_error_text(error)}")
             return
         for name in names:
-            key = above + normalize_name(name)
+            key = parent_key + normalize_name(name)
             if is_hidden(name):
                 yield LeftOut(key, HIDDEN)
             else:
-                yield from self._visit(place / name, key, ancestors)
+                yield from self._visit(folder_path / name, key, ancestors)
 
-    def _visit(self, place: Path, key: str, ancestors: tuple[_Identity, ...]) -> Iterator[_Entry]:
-        path = self._real / place
+    def _visit(self, relative: Path, key: str, ancestors: tuple[_Identity, ...]) -> Iterator[_Entry]:
+        path = self._real / relative
         try:
             status = path.stat()
         except OSError as error:
@@ -193,7 +187,7 @@ class FolderSource:
             return
         target = Path(os.path.realpath(path)) if path.is_symlink() else path
         if not target.is_relative_to(self._real):
-            # Even of a folder the key has no slash: what was read through the link before is gone.
+            # The key has no slash even for a folder, so that documents read through the link before count as deleted.
             yield Unreadable(key, "is a link that leads out of the folder: put the file itself there")
         elif not is_folder and self._is_old(status):
             yield LeftOut(key, TOO_OLD)
@@ -209,8 +203,8 @@ class FolderSource:
         return days is not None and changed is not None and changed < self._now() - timedelta(days=days)
 
     def _open_document(self, file: _FolderFile) -> ChangedDocument | Unreadable:
-        key, place, status = file
-        read, url = partial(_read_beneath, self._real, place), self._url(key)
+        key, path, status = file
+        read = partial(_read_beneath, self._real, path)
         if reason := _explain_unread(key, status, self._largest, self._sandbox.programs):
             return Unreadable(key, reason)
         try:
@@ -220,11 +214,11 @@ class FolderSource:
         modified = _modified(status)
         digest = hashlib.sha256(content).hexdigest()
         date = "" if modified is None or file_formats.is_dated(key, content) else modified.isoformat()
-        state = f"{file_formats.make_reader_mark(key, self._sandbox.programs)}\x1f{digest}\x1f{url}\x1f{date}"
+        mark = file_formats.make_reader_mark(key, self._sandbox.programs)
         fetch = partial(self._fetch, read, key, digest, modified)
         return ChangedDocument(
             key=key,
-            fingerprint=hashlib.sha256(state.encode()).hexdigest(),
+            fingerprint=hashlib.sha256("\x1f".join((mark, digest, self._url(key), date)).encode()).hexdigest(),
             size=len(content),
             load=partial(_load, self._sandbox, fetch),
             fetch=fetch,
@@ -240,29 +234,29 @@ class FolderSource:
         return plan_reading(content, key, url=url, revision=revision, modified=modified, programs=programs)
 
     def _read_url(self, file: _FolderFile) -> str:
-        """Return the address of a file, as its front matter may have it; empty for one that cannot be read."""
+        """Return a file's address including its front matter; empty for unreadable files."""
         if _explain_unread(file.key, file.status, self._largest, self._sandbox.programs):
             return ""
         with suppress(UnreadableDocument):
-            return self._url(file.key, front_matter.read_fields(_read_beneath(self._real, file.place)))
+            return self._url(file.key, front_matter.read_fields(_read_beneath(self._real, file.path)))
         return ""
 
     def _url(self, key: str, fields: Mapping[str, Any] = EMPTY) -> str:
         return build_published_url(self._url_base, key, fields, self._site) if self._url_base or fields else ""
 
 
-def _set_aside(listed: Iterator[_Entry], left_out: list[LeftOut]) -> Iterator[_FolderFile | Unreadable]:
-    for entry in listed:
+def _collect_left_out(entries: Iterator[_Entry], left_out: list[LeftOut]) -> Iterator[_FolderFile | Unreadable]:
+    for entry in entries:
         if isinstance(entry, LeftOut):
             left_out.append(entry)
         else:
             yield entry
 
 
-def _refuse_duplicates(found: Iterator[_Entry]) -> Iterator[_Entry]:
-    """Refuse the second of two names that differ only in how their accents are composed, for they would be one key."""
+def _refuse_duplicates(entries: Iterator[_Entry]) -> Iterator[_Entry]:
+    """Make the second of two files with one key unreadable: their names differ only in composed accents."""
     seen: set[str] = set()
-    for entry in found:
+    for entry in entries:
         if isinstance(entry, LeftOut):
             yield entry
         elif entry.key in seen:
@@ -273,18 +267,18 @@ def _refuse_duplicates(found: Iterator[_Entry]) -> Iterator[_Entry]:
 
 
 def _explain_unread(key: str, status: os.stat_result, largest: int, programs: ReaderPrograms) -> str:
-    """Return why a file is not read, by its name and status; empty where it is."""
+    """Return why a file is not read, by its name and status; empty for readable files."""
     if not stat.S_ISREG(status.st_mode):
         return _IRREGULAR
     too_large = f"is larger than {largest // 2**20} MB" if status.st_size > largest else ""
     return file_formats.explain_refusal(key, programs) or too_large
 
 
-def _read_beneath(root: Path, place: Path) -> bytes:
-    """Read a regular file beneath a folder. Raises `UnreadableDocument`, also where links or pipes stand by now."""
+def _read_beneath(root: Path, path: Path) -> bytes:
+    """Read a regular file below a folder. Raises `UnreadableDocument`, also if it was replaced by a link or pipe."""
     try:
-        # Opening a pipe or a device might else wait for ever.
-        with _open_beneath(root, place, os.O_NONBLOCK) as opened, os.fdopen(opened, "rb", closefd=False) as file:
+        # O_NONBLOCK, as opening a pipe or device could otherwise block forever.
+        with _open_beneath(root, path, os.O_NONBLOCK) as opened, os.fdopen(opened, "rb", closefd=False) as file:
             if not stat.S_ISREG(os.fstat(opened).st_mode):
                 raise UnreadableDocument(_IRREGULAR)
             return file.read()
@@ -293,20 +287,17 @@ def _read_beneath(root: Path, place: Path) -> bytes:
 
 
 @contextmanager
-def _open_beneath(root: Path, place: Path, flags: int) -> Iterator[int]:
-    """Open what lies at a place beneath a folder within the block. Who puts a link on the way meanwhile gains nothing.
-
-    Raises `OSError`.
-    """
-    above = os.open(root, _FOLDER)
+def _open_beneath(root: Path, path: Path, flags: int) -> Iterator[int]:
+    """Open a path below a folder within the block, never through links that appear meanwhile. Raises `OSError`."""
+    parent = os.open(root, _FOLDER)
     try:
-        for name in place.parts[:-1]:
-            inner = os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=above)
-            os.close(above)
-            above = inner
-        opened = os.open(place.name or ".", os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | flags, dir_fd=above)
+        for name in path.parts[:-1]:
+            inner = os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=parent)
+            os.close(parent)
+            parent = inner
+        opened = os.open(path.name or ".", os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | flags, dir_fd=parent)
     finally:
-        os.close(above)
+        os.close(parent)
     try:
         yield opened
     finally:
@@ -321,20 +312,20 @@ def _modified(status: os.stat_result) -> datetime | None:
     try:
         return datetime.fromtimestamp(int(status.st_mtime), UTC)
     except (OverflowError, ValueError, OSError):
-        return None  # Archives and foreign file systems may leave a time that no calendar has
+        return None  # archives and foreign file systems may store invalid times
 
 
 def _folder_error(root: Path, error: OSError) -> FolderError:
     if isinstance(error, FileNotFoundError):
         return FolderError(f"There is no folder {root}.", hint="Check the path.")
     if isinstance(error, NotADirectoryError):
-        return FolderError(f"{root} is a file, not a folder.", hint="Give the folder that it lies in.")
+        return FolderError(f"{root} is a file, not a folder.", hint="Give the folder that contains it.")
     return FolderError(f"The folder {root} cannot be read: {_error_text(error)}.", hint="Check its permissions.")
 
 
 def _explain_error(error: OSError) -> str:
     if isinstance(error, FileNotFoundError):
-        return "is a link to nothing, or was removed meanwhile"
+        return "is a broken link, or was deleted meanwhile"
     if error.errno == errno.ELOOP:
         return "is a link that leads back to itself"
     return f"cannot be read: {_error_text(error)}"

@@ -1,8 +1,8 @@
-"""Read documents by any reader of LlamaIndex: what its `lazy_load_data` or `load_data` yields.
+"""Read the documents that any LlamaIndex reader yields in `lazy_load_data` or `load_data`.
 
-The reader is named by its import path and installed by whoever wants it; nothing of LlamaIndex is imported here.
-Documents that follow each other under one name, as the pages of a file do, are one document. Texts are read as
-Markdown, or as HTML where they begin like a web page. What a reader prints goes to stderr.
+The reader is named by its import path and installed separately; LlamaIndex is not imported here. Consecutive documents
+with one name, such as the pages of a file, are joined. Texts are parsed as Markdown, or as HTML if they begin like a
+web page. A reader's prints go to stderr.
 """
 
 import hashlib
@@ -48,30 +48,26 @@ _MARKUP = lazy_compile(r"\s*(?:<\?xml[^>]*>\s*)?<(?:!doctype\s+html|html|head|bo
 
 
 class LlamaText(NamedTuple):
-    """Hold one document of LlamaIndex's, as far as it concerns us."""
+    """The relevant fields of one LlamaIndex document."""
 
     key: str
     text: str
-    title: str  # empty where it tells none
+    title: str  # empty if unknown
     file: str
     url: str
     date: datetime | None
 
 
 def parse_document(document: Any) -> LlamaText | None:
-    """Read a document; None if it has no text."""
+    """Parse a document; None if it has no text."""
     text = getattr(document, "text", None)
     metadata = getattr(document, "metadata", None)
     if not isinstance(text, str):
         return None
-    fields = (
-        ({re.sub(r"[\s-]+", "_", str(name)).lower(): value for name, value in metadata.items()})
-        if isinstance(metadata, Mapping)
-        else {}
-    )
-    url = next(
-        (value for value in _metadata_values(fields, _ADDRESSES) if value.startswith(("http://", "https://"))), ""
-    )
+    items = metadata.items() if isinstance(metadata, Mapping) else ()
+    fields = {re.sub(r"[\s-]+", "_", str(name)).lower(): value for name, value in items}
+    addresses = _metadata_values(fields, _ADDRESSES)
+    url = next((value for value in addresses if value.startswith(("http://", "https://"))), "")
     file = next(iter(_metadata_values(fields, _FILES)), "")
     return LlamaText(
         key=_make_key(document, fields, url, text),
@@ -84,7 +80,7 @@ def parse_document(document: Any) -> LlamaText | None:
 
 
 def make_fingerprint(parts: Sequence[LlamaText]) -> str:
-    """Return what tells whether a document of these parts has changed."""
+    """Return a hash of a document's parts that changes with them."""
     first = parts[0]
     date = first.date.isoformat() if first.date else ""
     state = "\x1f".join(
@@ -103,9 +99,9 @@ def read_page(parts: Sequence[LlamaText], sandbox: Sandbox) -> Page:
 
 
 def _make_key(document: Any, fields: Mapping[str, Any], url: str, text: str) -> str:
-    given = getattr(document, "doc_id", None) or getattr(document, "id_", None)
-    if isinstance(given, str) and given.strip() and not _RANDOM_ID.fullmatch(given):
-        return given.strip().rstrip("/") or given
+    own_id = getattr(document, "doc_id", None) or getattr(document, "id_", None)
+    if isinstance(own_id, str) and own_id.strip() and not _RANDOM_ID.fullmatch(own_id):
+        return own_id.strip().rstrip("/") or own_id
     if url:
         return url.rstrip("/")
     if name := next(iter(_metadata_values(fields, _NAMES)), ""):
@@ -114,25 +110,24 @@ def _make_key(document: Any, fields: Mapping[str, Any], url: str, text: str) -> 
 
 
 def _metadata_values(fields: Mapping[str, Any], names: Sequence[str]) -> list[str]:
-    """Return what the metadata say under these names, in their order, as far as it is a text or a number."""
-    found = (fields.get(name) for name in names)
-    return [text for value in found if isinstance(value, str | int) and (text := str(value).strip())]
+    """Return the texts and numbers under these names in the metadata, in their order."""
+    values = (fields.get(name) for name in names)
+    return [text for value in values if isinstance(value, str | int) and (text := str(value).strip())]
 
 
 _SECRET = lazy_compile(r"key|token|secret|password|credential|auth", re.IGNORECASE)
 _LONGEST_MESSAGE = 200
-_INSTALL = "Install it into Footnote's own environment with pip, as docs/sources.md says, and check its name."
+_INSTALL = "Install it into Footnote's environment with pip (see docs/sources.md), and check its name."
 
 
 @dataclass(frozen=True, slots=True)
 class LlamaReader:
-    """Say which reader is used, with which options, and what it is asked."""
+    """The reader class, its options, and the arguments for loading."""
 
     path: str  # module and class, with a colon between them
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     load: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    secrets: tuple[str, ...] = field(default=(), repr=False)
-    """What of the options may stand in no message."""
+    secrets: tuple[str, ...] = field(default=(), repr=False)  # option values to redact in messages
 
 
 class LlamaIndexSource:
@@ -146,15 +141,15 @@ class LlamaIndexSource:
         self._sandbox = Sandbox()
 
     def expected(self) -> None:
-        """Nobody knows before all was read."""
+        """Return None: the count is unknown until all documents are read."""
 
     def documents(self, known: Mapping[str, str] = EMPTY, since: str = "") -> Listing:
-        """List every document, in the reader's order. Blocks. Raises `SourceUnavailable`, also in the items."""
+        """List every document, in the reader's order. Blocks. Raises `SourceUnavailable`, also during iteration."""
         del known, since
         return Listing(self._items(self._parse_documents(self._read_documents())))
 
     def one(self, address: str, known: Mapping[str, str]) -> ListedItem | None:
-        """Raise `SingleReadUnsupported`: a reader knows no single documents."""
+        """Raise `SingleReadUnsupported`: readers cannot fetch a single document."""
         del address, known
         raise SingleReadUnsupported(
             f"{self._reader.path} cannot read a single document.", hint="Read all of it: `footnote ingest all`."
@@ -165,31 +160,29 @@ class LlamaIndexSource:
         self._sandbox.stop()
 
     def _items(self, texts: Iterator[LlamaText | Unreadable]) -> Iterator[ListedItem]:
-        chosen = build_filter(self._rules, self._now())
+        is_selected = build_filter(self._rules, self._now())
         seen: dict[str, int] = {}
         with self._sandbox:
             for key, group in groupby(texts, key=lambda text: text.key):
-                together = list(group)
-                yield from (one for one in together if isinstance(one, Unreadable))
-                parts = [one for one in together if isinstance(one, LlamaText)]
-                if parts and chosen(DocumentTraits(key, changed=parts[0].date)):
+                members = list(group)
+                yield from (member for member in members if isinstance(member, Unreadable))
+                parts = [member for member in members if isinstance(member, LlamaText)]
+                if parts and is_selected(DocumentTraits(key, changed=parts[0].date)):
                     seen[key] = seen.get(key, 0) + 1
-                    name, size = (
-                        key if seen[key] == 1 else f"{key} ({seen[key]})",
-                        sum(len(part.text) for part in parts),
-                    )
+                    name = key if seen[key] == 1 else f"{key} ({seen[key]})"
+                    size = sum(len(part.text) for part in parts)
                     yield ChangedDocument(name, make_fingerprint(parts), size, partial(read_page, parts, self._sandbox))
 
     def _parse_documents(self, read: Iterator[Any]) -> Iterator[LlamaText | Unreadable]:
-        for at, document in enumerate(read, 1):
+        for number, document in enumerate(read, 1):
             text = parse_document(document)
-            yield text or Unreadable(f"document {at}", "is nothing that LlamaIndex calls a document")
+            yield text or Unreadable(f"document {number}", "is not a LlamaIndex document")
 
     def _read_documents(self) -> Iterator[Any]:
-        """Yield what the reader gives; whatever it does meanwhile is reported as a fault of this source."""
-        given = self._guard(lambda: _load_lazily(self._make_reader(), self._reader.load))
-        nothing = object()
-        while (document := self._guard(lambda: next(given, nothing))) is not nothing:
+        """Yield the reader's documents; all its errors become `SourceUnavailable`."""
+        documents = self._guard(lambda: _load_lazily(self._make_reader(), self._reader.load))
+        end = object()
+        while (document := self._guard(lambda: next(documents, end))) is not end:
             yield document
 
     def _make_reader(self) -> Any:
@@ -208,17 +201,17 @@ class LlamaIndexSource:
         if self._stopped.is_set():
             raise SourceUnavailable(f"Reading by {self._reader.path} was stopped.", hint="Run it again.")
         try:
-            # A command that prints JSON prints nothing else. All threads share one stdout, which is why it is given
-            # back between two documents.
+            # Commands with JSON output must print nothing else. All threads share stdout, so restore it between
+            # documents.
             with redirect_stdout(sys.stderr):
                 return work()
         except (SourceUnavailable, MemoryError):
             raise
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a reader may raise anything, and exit
-            # Its own message may hold what must not be told, so that it is not chained.
+            # Not chained: its own message may contain secrets.
             raise SourceUnavailable(
                 f"The reader {self._reader.path} failed: {self._redact(error)}.",
-                hint="Check options and load under its [[corpus]], and try the reader by itself.",
+                hint="Check options and load under its [[corpus]], and try the reader separately.",
             ) from None
 
     def _redact(self, error: BaseException) -> str:
@@ -231,7 +224,7 @@ class LlamaIndexSource:
 
 
 def _load_lazily(reader: Any, load: Mapping[str, Any]) -> Iterator[Any]:
-    """Ask a reader for its documents, lazily if it can; it may say that it cannot when the first is asked for."""
+    """Load documents, lazily if possible; a reader may raise `NotImplementedError` only at the first document."""
     if hasattr(reader, "lazy_load_data"):
         try:
             return _with_first(reader.lazy_load_data(**load))
@@ -240,8 +233,8 @@ def _load_lazily(reader: Any, load: Mapping[str, Any]) -> Iterator[Any]:
     return _with_first(reader.load_data(**load))
 
 
-def _with_first(given: Any) -> Iterator[Any]:
-    if given is None:
-        raise TypeError("it returned nothing at all, not even an empty list")
-    rest = iter(given)
+def _with_first(documents: Any) -> Iterator[Any]:
+    if documents is None:
+        raise TypeError("it returned None instead of a list")
+    rest = iter(documents)
     return chain(tuple(islice(rest, 1)), rest)

@@ -1,6 +1,6 @@
-"""Work out at which address a site's generator publishes a file. Pure.
+"""Derive the address at which a site generator publishes a file. Pure.
 
-The address is the base, then what the front matter says, or else the path as the generator's habits have it.
+The address is the base followed by the front matter's path, otherwise by the path that the generator derives.
 """
 
 import re
@@ -24,11 +24,11 @@ _PERMALINKS = {
 
 
 def build_published_url(base: str, key: str, fields: Mapping[str, Any], site: Site = "") -> str:
-    """Build the address of a file by its path within the folder; empty without a base and an address of its own."""
+    """Build a file's address from its path in the folder; empty without a base or an address in its front matter."""
     stated = _stated_path(base, fields, site)
     if _host(stated) or not base:
         return stated if _host(stated) else ""
-    path = stated or (_HABITS[site](key, fields) if site and _is_page(key) else _served_path(key, site))
+    path = stated or (_GENERATORS[site](key, fields) if site and _is_page(key) else _served_path(key, site))
     return f"{base.rstrip('/')}/{quote(path.lstrip('/'))}"
 
 
@@ -37,7 +37,7 @@ def _is_page(key: str) -> bool:
 
 
 def _stated_path(base: str, fields: Mapping[str, Any], site: Site) -> str:
-    """Return the path or the address that a page states of itself; one of another host is none of ours."""
+    """Return the path or address in a page's front matter; addresses of other hosts are ignored."""
     for name in ("permalink", "url"):
         stated = str(fields.get(name) or "").strip()
         if host := _host(stated):
@@ -60,19 +60,19 @@ def _host(address: str) -> str:
 
 
 def _clean(path: str) -> str:
-    """Return a path from the site's root, without steps upwards."""
+    """Return a path from the site's root, without `..`."""
     parts = [part for part in path.split("/") if part not in {"", ".", ".."}]
     return "/" + "/".join(parts) + ("/" if parts and path.endswith("/") else "")
 
 
 def _served_path(key: str, site: Site) -> str:
-    """Return the path of what is no page, and so is published as it is."""
+    """Return the path of a file that is not a page and so is published unchanged."""
     roots = {"hugo": ("content/", "static/"), "mkdocs": ("docs/",), "docusaurus": ("static/",)}.get(site, ())
     return next((key.removeprefix(root) for root in roots if key.startswith(root)), key)
 
 
 def _split(key: str, *root: str) -> tuple[list[str], str]:
-    """Return the folders of a page beneath the root that its site's pages lie in, and its name without suffix."""
+    """Return a page's folders below the root of its site's pages, and its name without suffix."""
     parts = list(PurePosixPath(key).parts)
     if tuple(parts[: len(root)]) == root:
         parts = parts[len(root) :]
@@ -114,10 +114,10 @@ def _jekyll_values(name: str, post: re.Match[str] | None, fields: Mapping[str, A
 
 
 def _names(fields: Mapping[str, Any], *names: str) -> list[str]:
-    """Return what the first of these fields that is there lists, which may be a list or words."""
-    given: Any = next((fields[name] for name in names if fields.get(name)), [])
-    listed = given if isinstance(given, list) else str(given).split()
-    return [str(one).strip().lower() for one in listed]
+    """Return the values of the first of these fields that is set, a list or words."""
+    value: Any = next((fields[name] for name in names if fields.get(name)), [])
+    values = value if isinstance(value, list) else str(value).split()
+    return [str(name).strip().lower() for name in values]
 
 
 def _hugo(key: str, fields: Mapping[str, Any]) -> str:
@@ -154,4 +154,4 @@ def _docusaurus(key: str, fields: Mapping[str, Any]) -> str:
     return _clean("/".join([root, *folders, own]))
 
 
-_HABITS = {"jekyll": _jekyll, "hugo": _hugo, "mkdocs": _mkdocs, "docusaurus": _docusaurus}
+_GENERATORS = {"jekyll": _jekyll, "hugo": _hugo, "mkdocs": _mkdocs, "docusaurus": _docusaurus}

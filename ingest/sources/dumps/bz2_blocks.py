@@ -1,7 +1,7 @@
-"""Unpack one bz2 file in several processes at once, by the marks that stand before its blocks.
+"""Unpack one bz2 file in several processes, by finding the marks that precede its blocks.
 
-A block, at most 900 kB of text, needs nothing of what stands before it. Blocks begin at any bit, with 48 bits that say
-so; chance writes the same bits once in 35 terabytes, and such a mark is passed over.
+A block of at most 900 kB of text can be unpacked alone. It begins at any bit with a mark of 48 bits; these occur by
+chance once in 35 terabytes, and such false marks are skipped.
 """
 
 import bz2
@@ -12,14 +12,14 @@ from pathlib import Path
 _BLOCK_MARK, _STREAM_END_MARK = 0x314159265359, 0x177245385090
 _MARK_BITS = 48
 _CHECKSUM_BITS = 32
-_LONGEST_BLOCK = 1_000_000  # bytes that a block takes in the file at most
+_LONGEST_BLOCK = 1_000_000  # packed bytes
 _FALSE_MARKS = 2  # within one block
 RANGE_BYTES = 2 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class UnpackedRange:
-    """What the blocks that begin in a range hold. `damage` says what is wrong with the first that cannot be read."""
+    """Content of the blocks that begin in a range. `damage` describes the first unreadable block."""
 
     content: bytes
     damage: str = ""
@@ -37,20 +37,20 @@ class BlockRange:
         with self.path.open("rb") as file:
             file.seek(self.start)
             packed = file.read(self.end - self.start + _LONGEST_BLOCK)
-        # A mark of whose bits the last ones stand beyond the end of the range begins within it all the same.
+        # Includes a mark that begins in the range and ends beyond it.
         marks = _find_marks(packed)
         within = 8 * (self.end - self.start)
         pieces: list[bytes] = []
         done = 0
-        for number, (place, mark) in enumerate(marks):
-            if place >= within:
+        for number, (position, mark) in enumerate(marks):
+            if position >= within:
                 break
-            if mark == _STREAM_END_MARK or place < done:
+            if mark == _STREAM_END_MARK or position < done:
                 continue
             later = [after for after, _ in marks[number + 1 : number + 2 + _FALSE_MARKS]]
-            content, done = _unpack_block(packed, place, later)
+            content, done = _unpack_block(packed, position, later)
             if content is None:
-                byte = self.start + place // 8
+                byte = self.start + position // 8
                 lost = "is damaged near" if later else "ends too early, at"
                 return UnpackedRange(b"".join(pieces), f"the packed data {lost} byte {byte:,} of the file")
             pieces.append(content)
@@ -63,12 +63,12 @@ def split_ranges(path: Path) -> Iterator[BlockRange]:
 
 
 def _unpack_block(packed: bytes, start: int, ends: list[int]) -> tuple[bytes | None, int]:
-    """Return what the block that begins at a bit holds, and the bit at which it ends, one of `ends`."""
+    """Return the content of the block that begins at bit `start`, and the bit where it ends, one of `ends`."""
     for end in ends:
         bits = int.from_bytes(packed[start // 8 : (end + 7) // 8]) >> (-end % 8)
         bits &= (1 << (end - start)) - 1
         checksum = (bits >> (end - start - _MARK_BITS - _CHECKSUM_BITS)) & 0xFFFFFFFF
-        # The same as a stream of its own, which ends with a mark and the checksum of its only block.
+        # Make it a complete stream, which ends with a mark and the checksum of its only block.
         bits = ((bits << _MARK_BITS | _STREAM_END_MARK) << _CHECKSUM_BITS) | checksum
         length = end - start + _MARK_BITS + _CHECKSUM_BITS
         stream = b"BZh9" + (bits << (-length % 8)).to_bytes((length + 7) // 8)
@@ -80,25 +80,25 @@ def _unpack_block(packed: bytes, start: int, ends: list[int]) -> tuple[bytes | N
 
 
 def _find_marks(packed: bytes) -> list[tuple[int, int]]:
-    """Return the bit at which each mark begins, in order, and which it is."""
-    return sorted((place, mark) for mark in (_BLOCK_MARK, _STREAM_END_MARK) for place in _find_mark(packed, mark))
+    """Return the bit where each mark begins, and the mark, in order."""
+    return sorted((bit, mark) for mark in (_BLOCK_MARK, _STREAM_END_MARK) for bit in _find_mark(packed, mark))
 
 
 def _find_mark(packed: bytes, mark: int) -> Iterator[int]:
     for shift in range(8):
-        written = (mark << (8 - shift)).to_bytes(7)  # as it stands behind so many other bits
+        written = (mark << (8 - shift)).to_bytes(7)  # shifted by so many bits
         whole = written[1:6] if shift else written[:6]
         before = 1 if shift else 0
-        at = packed.find(whole)
-        while at >= 0:
-            start = at - before
-            place = 8 * start + shift
-            if start >= 0 and _read_bits(packed, place) == mark:
-                yield place
-            at = packed.find(whole, at + 1)
+        index = packed.find(whole)
+        while index >= 0:
+            start = index - before
+            position = 8 * start + shift
+            if start >= 0 and _read_bits(packed, position) == mark:
+                yield position
+            index = packed.find(whole, index + 1)
 
 
-def _read_bits(packed: bytes, place: int) -> int:
-    start, shift = divmod(place, 8)
+def _read_bits(packed: bytes, position: int) -> int:
+    start, shift = divmod(position, 8)
     bits = int.from_bytes(packed[start : start + 7].ljust(7, b"\0"))
     return (bits >> (8 - shift)) & ((1 << _MARK_BITS) - 1)

@@ -1,4 +1,4 @@
-"""Read a dump of CirrusSearch, the search of Wikimedia's wikis: pages as plain text already, redirects included."""
+"""Read a dump of CirrusSearch, the search engine of Wikimedia's wikis: pages as plain text with their redirects."""
 
 import bz2
 import gzip
@@ -25,13 +25,13 @@ from ingest.types import (
 )
 from ingest.wikitext.wiki_site import WikiSite, describe_database, is_disambiguation
 
-CIRRUS_VERSION = "c1"  # part of every fingerprint: raised whenever this reads pages in another way
-LARGEST_LINE = 64 << 20  # bytes. A line that is longer is of no page
+CIRRUS_VERSION = "c1"  # part of every fingerprint: raise it when pages are read differently
+LARGEST_LINE = 64 << 20  # bytes; longer lines are not pages
 _DOWNLOAD_AGAIN = "Download the dump again for the rest."
 
 
 class CirrusDump:
-    """Read the pages of a dump of CirrusSearch, in one file or in several."""
+    """Read the pages of a CirrusSearch dump, in one or several files."""
 
     reference = True
 
@@ -41,14 +41,14 @@ class CirrusDump:
         self._namespaces = frozenset(namespaces)
 
     def expected(self) -> None:
-        """Return None: how many pages there are is only known at the end."""
+        """Return None: the count is unknown until the end."""
 
     def documents(self, known: Mapping[str, str] = EMPTY, since: str = "") -> Listing:
-        """List every page, in the order of the files. Raises `DumpError`, at once where a file is not there.
+        """List every page, in file order. Raises `DumpError` immediately if a file is missing.
 
-        Of a damaged file, what is known and was not met is listed as known, as nobody can tell that it is gone.
+        After a damaged file, known pages that were not found are listed as unchanged.
         """
-        del since  # a dump holds every page
+        del since  # a dump contains every page
         for path in self._paths:
             detect_compression(path)
         return Listing(self._list_items(known))
@@ -58,7 +58,7 @@ class CirrusDump:
         refuse_single(address)
 
     def stop(self) -> None:
-        """Nothing here blocks for long."""
+        """Do nothing: reading never waits."""
 
     def _list_items(self, known: Mapping[str, str]) -> Iterator[ListedItem]:
         seen: set[str] = set()
@@ -71,9 +71,8 @@ class CirrusDump:
                         yield item
             except (OSError, EOFError, zlib.error, ValueError) as error:
                 damaged = True
-                yield Unreadable(
-                    path.name, f"the file is damaged: {error}. What stands before it was read. {_DOWNLOAD_AGAIN}"
-                )
+                reason = f"the file is damaged: {error}. The pages before it were read. {_DOWNLOAD_AGAIN}"
+                yield Unreadable(path.name, reason)
         if damaged:
             yield from (list_unchanged(key, known[key]) for key in known if key not in seen)
 
@@ -84,7 +83,7 @@ class CirrusDump:
                 key = _parse_id(number, action)
                 following = next(lines, None)
                 if following is None:
-                    raise ValueError(f"line {number:,} is the last, and the page that it names is missing")
+                    raise ValueError(f"line {number:,} is the last, and its page is missing")
                 if item := self._make_item(key, *following, path):
                     yield item
 
@@ -123,26 +122,27 @@ def _read_lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
 
 
 def _parse_id(number: int, line: bytes) -> str:
-    """Return the id of the page that comes next. Raises `ValueError` if the line names none."""
+    """Return the id of the next page. Raises `ValueError` if the line contains none."""
     try:
         page_id = json.loads(line)["index"]["_id"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise ValueError(f"line {number:,} does not say which page comes next") from error
+        raise ValueError(f"line {number:,} does not name the next page") from error
     return str(page_id)
 
 
 def _list_aliases(fields: Mapping[str, Any]) -> tuple[str, ...]:
     listed = fields.get("redirect")
-    found = [one for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []
-    return tuple(sorted({str(one["title"]) for one in found if one.get("title") and one.get("namespace", 0) == 0}))
+    redirects = [entry for entry in listed if isinstance(entry, Mapping)] if isinstance(listed, list) else []
+    articles = (entry for entry in redirects if entry.get("namespace", 0) == 0)
+    return tuple(sorted({str(entry["title"]) for entry in articles if entry.get("title")}))
 
 
 def _make_page(fields: Mapping[str, Any], known: WikiSite, aliases: tuple[str, ...]) -> Page:
     title, revision = str(fields["title"]), str(fields.get("version") or "")
     blocks = _split_blocks(str(fields.get("text") or ""), str(fields.get("opening_text") or ""))
     if not blocks:
-        raise UnreadableDocument(f"“{title}”: there is no text in it")
-    used = fields.get("template")  # listed with their namespace
+        raise UnreadableDocument(f"“{title}”: it contains no text")
+    used = fields.get("template")  # titles with namespace
     templates = [f"{{{{{str(name).rpartition(':')[2]}}}}}" for name in used] if isinstance(used, list) else []
     return Page(
         title=title,
@@ -157,7 +157,7 @@ def _make_page(fields: Mapping[str, Any], known: WikiSite, aliases: tuple[str, .
 
 
 def _split_blocks(text: str, opening: str) -> tuple[Block, ...]:
-    """Return the opening of a page, and the rest of it."""
+    """Return the opening of a page, and the rest."""
     text, opening = " ".join(text.split()), " ".join(opening.split())
     parts = (opening, text[len(opening) :].strip()) if opening and text.startswith(opening) else (text,)
     return tuple(Block(part) for part in parts if part)

@@ -1,10 +1,11 @@
-"""Tell what a dump will take before it is ingested, by reading some stretches of it from beginning to end."""
+"""Estimate the cost of ingesting a dump by reading samples spread over the whole file."""
 
 import bz2
 import time
 import zlib
 from collections.abc import Iterator
 from dataclasses import astuple, dataclass, replace
+from operator import add
 from pathlib import Path
 
 from ingest.page_cleanup import load_page
@@ -21,18 +22,18 @@ from storage.database.document_versions import PackedDocument
 STRETCHES = 24
 _STRETCH_BYTES = 1 << 18  # of a packed file without an index
 _PLAIN_BYTES = 1 << 20  # of one that is not packed
-_ROW_BYTES = 800  # of a document beside its text, in the database with its indexes
-_WORD_SHARE = 0.4  # of the bytes of the terms that the index of words takes
-_STORE_SECONDS = 45e-6  # of a processor, for a passage that is stored
+_ROW_BYTES = 800  # database rows and indexes per document, without its text
+_WORD_SHARE = 0.4  # size of the word index relative to its terms
+_STORE_SECONDS = 45e-6  # processor time to store a passage
 _MOST_TEXTS = 64
-_VECTOR_SHARE = 2.2  # bytes on disk for each of a vector
-_SERVED_BYTES, _READ_BYTES = 700 << 20, 150 << 20  # of memory: a bot, and each process that reads a dump
-_KNOWN_BYTES = 60  # of memory, for what is known of an article while a dump is compared with it
+_VECTOR_SHARE = 2.2  # bytes on disk per byte of a vector
+_SERVED_BYTES, _READ_BYTES = 700 << 20, 150 << 20  # memory of the bot, and of each process that reads a dump
+_KNOWN_BYTES = 60  # memory per known article while a dump is compared
 
 
 @dataclass(frozen=True, slots=True)
 class DumpSample:
-    """What stretches of a dump hold: `read_bytes` of its `bytes`, in so many seconds of one processor."""
+    """Contents of a dump's samples: `read_bytes` of its `bytes`, with seconds of one processor."""
 
     bytes: int
     read_bytes: float = 0.0
@@ -46,7 +47,7 @@ class DumpSample:
 
 @dataclass(frozen=True, slots=True)
 class ModeEstimate:
-    """What one way of ingesting takes: hours of this machine, bytes on disk beside the dump, bytes of memory."""
+    """Cost of one mode of ingesting: hours on this machine, bytes on disk without the dump, bytes of memory."""
 
     hours: float
     disk: int
@@ -55,7 +56,7 @@ class ModeEstimate:
 
 @dataclass(frozen=True, slots=True)
 class DumpEstimate:
-    """What a dump holds, about, and what it takes to ingest it."""
+    """Approximate contents of a dump, and the cost of ingesting it."""
 
     bytes: int
     articles: int
@@ -66,10 +67,10 @@ class DumpEstimate:
 
 
 def estimate_dump(sample: DumpSample, cores: int, embed_seconds: float, dimensions: int) -> DumpEstimate:
-    """Calculate from a sample, as if all of the dump were like it; `embed_seconds` all cores take for a passage."""
+    """Extrapolate from a sample; `embed_seconds` is the time per passage on all cores."""
     times = sample.bytes / sample.read_bytes if sample.read_bytes else 0.0
     articles, passages = round(sample.articles * times), round(sample.passages * times)
-    # Unpacked twice: at first for the redirects.
+    # The dump is unpacked twice: first for the redirects.
     work = times * (2 * sample.unpack_seconds + sample.parse_seconds) + passages * _STORE_SECONDS
     disk = round(times * (sample.text_bytes + _WORD_SHARE * sample.term_bytes) + articles * _ROW_BYTES)
     memory = _SERVED_BYTES + cores * _READ_BYTES + articles * _KNOWN_BYTES
@@ -81,14 +82,14 @@ def estimate_dump(sample: DumpSample, cores: int, embed_seconds: float, dimensio
 
 
 def sample_dump(path: Path) -> tuple[DumpSample, list[str]]:
-    """Read some stretches of a dump; return what they hold, and the texts of some passages. Raises `DumpError`."""
+    """Sample a dump; return its contents, and the texts of some passages. Raises `DumpError`."""
     site = XmlExport(read_blocks(path)).site
     sample, texts = DumpSample(path.stat().st_size), list[str]()
     for taken, xml, seconds in _unpack_stretches(path):
-        found = replace(_read_stretch(xml, site, texts), read_bytes=taken, unpack_seconds=seconds)
-        sample = DumpSample(*(one + other for one, other in zip(astuple(sample), astuple(found), strict=True)))
+        stretch = replace(_read_stretch(xml, site, texts), read_bytes=taken, unpack_seconds=seconds)
+        sample = DumpSample(*map(add, astuple(sample), astuple(stretch)))
     if not sample.articles:
-        raise DumpError(f"{path} holds no articles where it was looked at.", hint="Is it a pages-articles dump?")
+        raise DumpError(f"The samples of {path} contain no articles.", hint="Is it a pages-articles dump?")
     return sample, texts
 
 
@@ -99,25 +100,25 @@ def _read_stretch(xml: bytes, site: WikiSite, texts: list[str]) -> DumpSample:
         if head and head.namespace == 0 and head.redirect is None:
             read = read_article(page, head, site)
             if isinstance(read, ReadArticle):
-                found = list_article(read, site)
+                document = list_article(read, site)
                 try:
-                    packed.append(pack_document("wikipedia", found, load_page(found)))
+                    packed.append(pack_document("wikipedia", document, load_page(document)))
                 except UnreadableDocument:
                     continue
-    firsts = (one for one in packed if one.passages and len(texts) < _MOST_TEXTS)
+    firsts = (document for document in packed if document.passages and len(texts) < _MOST_TEXTS)
     texts += [unpack_passages(first.document, first.body)[0].text for first in firsts]
     return DumpSample(
         0,
         articles=len(packed),
-        passages=sum(one.passages for one in packed),
-        text_bytes=sum(len(one.body) for one in packed),
-        term_bytes=sum(len(terms) for one in packed for terms in one.terms),
+        passages=sum(document.passages for document in packed),
+        text_bytes=sum(len(document.body) for document in packed),
+        term_bytes=sum(len(terms) for document in packed for terms in document.terms),
         parse_seconds=time.process_time() - started,
     )
 
 
 def _unpack_stretches(path: Path) -> Iterator[tuple[float, bytes, float]]:
-    """Yield whole pages, the bytes that they take in the file, and the seconds of unpacking them."""
+    """Yield whole pages, their packed bytes in the file, and the seconds to unpack them."""
     packed, size = detect_compression(path), path.stat().st_size
     for start, end in _choose_stretches(path, packed, size):
         started = time.process_time()
@@ -125,7 +126,7 @@ def _unpack_stretches(path: Path) -> Iterator[tuple[float, bytes, float]]:
         begin, close = content.find(b"<page>"), content.rfind(b"</page>") + len(b"</page>")
         if 0 <= begin < close:
             whole = content[begin:close]
-            # What stands before the first page of a dump and behind its last is no part of another page.
+            # The dump's header and end do not belong to other pages.
             share = ((close if end < size else len(content)) - (begin if start else 0)) / len(content)
             yield share * (end - start), whole, share * (time.process_time() - started)
 
@@ -138,12 +139,12 @@ def _unpack(path: Path, packed: str, start: int, end: int) -> bytes:
         if packed == "gz":
             return zlib.decompressobj(wbits=31).decompress(content)
         return bz2.decompress(content) if packed else content
-    except (OSError, ValueError, zlib.error):  # no stream of its own, or damaged
+    except (OSError, ValueError, zlib.error):  # not a separate stream, or damaged
         return BlockRange(path, start, end).unpack().content if packed == "bz2" else b""
 
 
 def _choose_stretches(path: Path, packed: str, size: int) -> list[tuple[int, int]]:
-    """Choose stretches all over a file: streams where an index tells them, the beginning where nothing else can be."""
+    """Choose samples spread over a file: streams if it has an index; only the beginning of a gz file."""
     if packed == "gz":
         return [(0, min(size, STRETCHES * _STRETCH_BYTES))]
     if packed and (index := find_index(path)):

@@ -1,4 +1,4 @@
-"""Open a dump: tell what kind of file it is, and stream its XML as UTF-8, whatever it was packed or encoded with."""
+"""Open a dump: detect its compression and encoding, and stream its XML as UTF-8."""
 
 import bz2
 import codecs
@@ -17,7 +17,7 @@ from storage.language.lazy_pattern import lazy_compile
 
 T = TypeVar("T")
 
-BLOCK_BYTES = 1 << 20  # bytes that are read, and about what is unpacked, at a time
+BLOCK_BYTES = 1 << 20  # bytes to read, and roughly to unpack, at a time
 
 _WRONG_KINDS = (
     (b"PK\x03\x04", "is a zip archive", "Unpack it first: unzip"),
@@ -28,7 +28,7 @@ _WRONG_KINDS = (
     (b"SQLite format 3", "is a database", ""),
     (b"-- M", "is an SQL dump", ""),
 )
-_DUMP_HINT = "Give a pages-articles dump of a wiki, as dumps.wikimedia.org has them: .xml, .xml.bz2 or .xml.gz."
+_DUMP_HINT = "Give a pages-articles dump of a wiki, as on dumps.wikimedia.org: .xml, .xml.bz2 or .xml.gz."
 _ENCODING = lazy_compile(rb"<\?xml[^>]*encoding=[\"']([A-Za-z0-9._-]+)[\"']")
 
 
@@ -39,25 +39,24 @@ class DumpError(SourceUnavailable):
 
 
 def refuse_single(address: str) -> NoReturn:
-    """Raise `SingleReadUnsupported`: nobody can tell where in a dump a page stands."""
+    """Raise `SingleReadUnsupported`: the position of a page in a dump is unknown."""
     raise SingleReadUnsupported(
         f"{address} cannot be read alone: its corpus comes from a dump, which is read as a whole.",
-        hint="Run `footnote ingest all` once a newer dump is there.",
+        hint="It is refreshed with the next dump, or by `footnote ingest all`.",
     )
 
 
 class DumpTruncated(Exception):
-    """The dump is damaged or ends before its end. `str()` says where; all that was read before is good."""
+    """The dump is damaged or truncated. `str()` says where; everything before was read."""
 
 
-UnpackRanges = Callable[[Iterable[BlockRange]], Iterator[UnpackedRange]]
-"""Unpacks ranges of a bz2 file, some of them at once, in order."""
+UnpackRanges = Callable[[Iterable[BlockRange]], Iterator[UnpackedRange]]  # may unpack ahead, in order
 
 
 def read_blocks(path: Path, unpack: UnpackRanges | None = None) -> Iterator[bytes]:
-    """Yield the dump's XML in UTF-8, in blocks of some megabytes, unpacked by `unpack` or in a thread of its own.
+    """Yield the dump's XML as UTF-8 in blocks of some megabytes, unpacked by `unpack` or in a separate thread.
 
-    Raises `DumpError` at the first block, and `DumpTruncated` after all blocks that could be read.
+    Raises `DumpError` at the first block, and `DumpTruncated` after all readable blocks.
     """
     with _open_dump(path) as file:
         start = file.read(16)
@@ -71,13 +70,13 @@ def read_blocks(path: Path, unpack: UnpackRanges | None = None) -> Iterator[byte
         if start.startswith(b"<"):
             yield from _decode_utf8(unpacked, path)
             return
-        # Left to the garbage collector, the thread would be joined wherever that happens to run, also in itself.
+        # Close explicitly: the garbage collector could run, and join the thread, in any thread, even in this one.
         with closing(_read_ahead(unpacked)) as ahead:
             yield from _decode_utf8(ahead, path)
 
 
 def detect_compression(path: Path) -> str:
-    """Return `bz2`, `gz` or nothing, by the file's first bytes. Raises `DumpError` if it cannot be opened."""
+    """Return `bz2`, `gz` or "" by the file's first bytes. Raises `DumpError` if it cannot be opened."""
     with _open_dump(path) as file:
         start = file.read(4)
     return "bz2" if start.startswith(b"BZh") else "gz" if start.startswith(b"\x1f\x8b") else ""
@@ -103,19 +102,19 @@ def _unpack(file: BinaryIO, start: bytes) -> Iterator[bytes]:
 
 
 def _unpack_streams(file: BinaryIO, unpacker: Callable[[], Any]) -> Iterator[bytes]:
-    """Unpack all streams of a packed file, one after the other."""
+    """Unpack all streams of a packed file in order."""
     current = unpacker()
     fresh = True
-    # A small piece of packed data can hold much: so that no block grows beyond some megabytes, pieces are small.
+    # Pieces are small, so that no unpacked block exceeds some megabytes.
     while piece := file.read(BLOCK_BYTES // 8):
         while piece:
             try:
                 data = current.decompress(piece)
             except (OSError, zlib.error) as error:
                 if fresh and file.tell() > BLOCK_BYTES // 8 and not piece.strip(b"\0"):
-                    return  # padding behind the last stream
-                place = file.tell() - len(piece)
-                raise DumpTruncated(f"the packed data is damaged near byte {place:,} of the file") from error
+                    return  # padding after the last stream
+                position = file.tell() - len(piece)
+                raise DumpTruncated(f"the packed data is damaged near byte {position:,} of the file") from error
             fresh = False
             if data:
                 yield data
@@ -135,11 +134,11 @@ def _join_ranges(ranges: Iterator[UnpackedRange]) -> Iterator[bytes]:
 
 
 def _read_ahead(items: Iterator[T]) -> Generator[T, None, None]:
-    """Yield the same, one item ahead, made in a thread of its own."""
+    """Yield the same items, prepared one ahead in a separate thread."""
     with ThreadPoolExecutor(1, thread_name_prefix="unpack") as pool:
-        coming = pool.submit(next, items, None)
-        while (item := coming.result()) is not None:
-            coming = pool.submit(next, items, None)
+        upcoming = pool.submit(next, items, None)
+        while (item := upcoming.result()) is not None:
+            upcoming = pool.submit(next, items, None)
             yield item
 
 
@@ -180,18 +179,18 @@ def _check_kind(start: bytes, path: Path) -> None:
     head = text[:4096].lower()
     if b"<mediawiki" in text[:65536] or text.startswith(b"<page>"):
         return
-    for magic, what, how in _WRONG_KINDS:
+    for magic, kind, fix in _WRONG_KINDS:
         if text.startswith(magic):
-            raise DumpError(f"{path} {what}, not an XML dump.", hint=f"{how} {path.name}" if how else _DUMP_HINT)
+            raise DumpError(f"{path} {kind}, not an XML dump.", hint=f"{fix} {path.name}" if fix else _DUMP_HINT)
     if text[:1] in (b"{", b"["):
         raise DumpError(f"{path} is JSON, not an XML dump.", hint=_DUMP_HINT)
     if b"<html" in head or b"<!doctype html" in head:
-        hint = "A download that failed often looks so: download the dump again."
+        hint = "A failed download often looks like this: download the dump again."
         raise DumpError(f"{path} is a web page, not an XML dump.", hint=hint)
     if not text:
-        raise DumpError(f"{path} holds nothing.", hint="Download it again.")
-    what = "XML, but no export of a wiki (it has no <mediawiki> element)" if text.startswith(b"<") else "no XML"
-    raise DumpError(f"{path} is {what}.", hint=_DUMP_HINT)
+        raise DumpError(f"{path} contains no text.", hint="Download it again.")
+    kind = "XML, but not a wiki's export (it has no <mediawiki> element)" if text.startswith(b"<") else "not XML"
+    raise DumpError(f"{path} is {kind}.", hint=_DUMP_HINT)
 
 
 _WRAP = 1 << 32
@@ -200,7 +199,7 @@ _MULTISTREAM_ENDING = "-multistream"
 
 @dataclass(frozen=True, slots=True)
 class DumpStream:
-    """Locate a stream of a multistream dump: its bytes in the file, end exclusive, and its pages as (id, title)."""
+    """A stream of a multistream dump: its bytes in the file, end exclusive, and its pages as (id, title)."""
 
     start: int
     end: int
@@ -219,19 +218,19 @@ def find_index(dump: Path) -> Path | None:
 
 
 def read_streams(index: Path, size: int) -> Iterator[DumpStream]:
-    """Return the streams of a dump of `size` bytes, in order. Raises `DumpError` at a line that says nothing."""
+    """Yield the streams of a dump of `size` bytes, in order. Raises `DumpError` at an invalid line."""
     try:
         with (
             bz2.open(index, "rt", encoding="utf-8") if index.suffix == ".bz2" else index.open(encoding="utf-8") as file
         ):
             yield from parse_streams(file, size)
     except (ValueError, OSError, EOFError) as error:
-        hint = "Download the index again, or remove it: without it the dump is read from beginning to end."
+        hint = "Download the index again, or remove it: the dump is then read from beginning to end."
         raise DumpError(f"The index {index} is damaged: {error}.", hint=hint) from error
 
 
 def parse_streams(lines: Iterable[str], size: int) -> Iterator[DumpStream]:
-    """Return the streams that the lines of an index tell of. Raises `ValueError`."""
+    """Yield the streams in the lines of an index. Raises `ValueError`."""
     start = -1
     pages: tuple[tuple[str, str], ...] = ()
     for offset, group in groupby(_parse_entries(lines), key=lambda entry: entry[0]):
@@ -251,7 +250,7 @@ def _parse_entries(lines: Iterable[str]) -> Iterator[tuple[int, str, str]]:
         page, colon, title = rest.partition(":")
         if not colon or not written.lstrip("-").isdigit():
             raise ValueError(f"line {number} is not offset:id:title")
-        # The least number not below the last one that is the same in 32 bits, where it was cut to them.
+        # Offsets may be truncated to 32 bits: restore the smallest value not below the previous one.
         offset = int(written)
         if offset < before:
             offset += (before - offset + _WRAP - 1) // _WRAP * _WRAP

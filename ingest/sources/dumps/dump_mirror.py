@@ -1,9 +1,9 @@
-"""Find the latest finished dump of a wiki on a mirror of Wikimedia's, download it, and read it as any dump.
+"""Find the latest finished dump of a wiki on a mirror of Wikimedia's dumps, download it, and read it.
 
-`/WIKI/` lists the dates; `/WIKI/DATE/dumpstatus.json` says what became of each job of that date, and the size and the
-checksums of its files. A dump is being written for days, and its page is there all the while. Those of CirrusSearch are
-in `/other/cirrus_search_index/DATE/index_name=WIKI_content/`, with `_SUCCESS` once all files are there; until the end
-of 2025 they were in `/other/cirrussearch/DATE/`, one file a wiki. Neither tells checksums.
+`/WIKI/` lists dates; `/WIKI/DATE/dumpstatus.json` has the state of each job with sizes and checksums of its files,
+since writing a dump takes days. Dumps of CirrusSearch are in `/other/cirrus_search_index/DATE/index_name=WIKI_content/`
+with `_SUCCESS` once complete; until the end of 2025 in `/other/cirrussearch/DATE/`, one file per wiki. They have no
+checksums.
 """
 
 import json
@@ -16,17 +16,18 @@ from datetime import date
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
+from ingest.sources.dumps.dump_file import refuse_single
 from ingest.sources.dumps.wikipedia_dump import WikipediaDump
-from ingest.types import EMPTY, Engine, ListedItem, Listing, SingleReadUnsupported, SourceUnavailable, Unreadable
+from ingest.types import EMPTY, Engine, ListedItem, Listing, SourceUnavailable, Unreadable
 from ingest.web.web_client import WebClient
 from ingest.wikitext.wikitext_parser import WIKITEXT_VERSION
 from storage.language.lazy_pattern import lazy_compile
 
 _LINKED_DAY = lazy_compile(r"""href=["']?(?:\./)?(\d{8})/?["'> ]""")
+# The best first: one file with an index, parts with indexes, one file, parts.
 _ARTICLE_JOBS = ("articlesmultistreamdumprecombine", "articlesmultistreamdump", "articlesdumprecombine", "articlesdump")
-"""Where the articles may be, the best first: whole with an index, in parts with one each, whole, in parts."""
 _DIGESTS = ("sha1", "md5")
 _HEX = lazy_compile(r"[0-9a-f]{32,64}", re.IGNORECASE)
 _FIRST_PAGE = lazy_compile(r"-p(\d+)p\d+")
@@ -42,7 +43,7 @@ class DumpFile:
 
 @dataclass(frozen=True, slots=True)
 class DumpEdition:
-    """Describe a finished dump. `day` is its date as eight digits; `dumps` are read, `indexes` lie beside them."""
+    """A finished dump. `day` is its date as eight digits; `dumps` are read, with `indexes` next to them."""
 
     day: str
     dumps: tuple[DumpFile, ...]
@@ -50,7 +51,7 @@ class DumpEdition:
 
     @property
     def files(self) -> tuple[DumpFile, ...]:
-        """Return all that is needed; the indexes first, as a dump without its index would be read another way."""
+        """Return all files, indexes first, since a dump without its index is read differently."""
         return (*self.indexes, *self.dumps)
 
 
@@ -59,10 +60,10 @@ def parse_days(listing: str) -> tuple[str, ...]:
 
 
 def find_finished(status: object, base: str, wiki: str, day: str) -> DumpEdition | str:
-    """Return the dump of a day if its articles are finished, by what its `dumpstatus.json` holds, else why not."""
+    """Return the dump of a day if its `dumpstatus.json` says that the articles are finished, otherwise the reason."""
     jobs = status.get("jobs") if isinstance(status, Mapping) else None
     if not isinstance(jobs, Mapping):
-        return "its dumpstatus.json says nothing of jobs"
+        return "its dumpstatus.json contains no jobs"
     states = [_job_state(jobs[name]) for name in _ARTICLE_JOBS if name in jobs]
     for name in _ARTICLE_JOBS:
         if _job_state(jobs.get(name)) == "done" and (edition := _parse_edition(jobs[name], base, wiki, day)):
@@ -75,22 +76,20 @@ def find_finished(status: object, base: str, wiki: str, day: str) -> DumpEdition
 def _parse_edition(job: Mapping[str, Any], base: str, wiki: str, day: str) -> DumpEdition | None:
     files = job.get("files")
     named = re.compile(rf"{re.escape(wiki)}-{day}-pages-articles[a-z0-9.-]*\.(?:xml|txt)[a-z0-9-]*\.bz2")
-    # A name becomes a path here and an address there: one that is not exactly as expected is not touched.
-    known = (
-        {name: entry for name, entry in files.items() if named.fullmatch(name)} if isinstance(files, Mapping) else {}
-    )
-    found = [_parse_file(name, entry, f"{base}/{name}") for name, entry in known.items()]
-    if not found or None in found:
+    # Names become local paths and addresses, so only exactly matching ones are used.
+    entries = {name: files[name] for name in files if named.fullmatch(name)} if isinstance(files, Mapping) else {}
+    parsed = [_parse_file(name, entry, f"{base}/{name}") for name, entry in entries.items()]
+    if not parsed or None in parsed:
         return None
-    first = {name: int(part[1]) if (part := _FIRST_PAGE.search(name)) else 0 for name in known}
-    whole = sorted((file for file in found if file), key=lambda file: (first[file.name], file.name))
-    dumps = tuple(file for file in whole if "-index" not in file.name)
-    indexes = tuple(file for file in whole if "-index" in file.name)
+    first = {name: int(part[1]) if (part := _FIRST_PAGE.search(name)) else 0 for name in entries}
+    ordered = sorted(filter(None, parsed), key=lambda file: (first[file.name], file.name))
+    dumps = tuple(file for file in ordered if "-index" not in file.name)
+    indexes = tuple(file for file in ordered if "-index" in file.name)
     return DumpEdition(day, dumps, indexes) if dumps else None
 
 
 def _parse_file(name: str, entry: object, url: str) -> DumpFile | None:
-    """Return a file; None where its size is not told, which is how one that is not there yet looks."""
+    """Parse a file; None without a size, which means that it does not exist yet."""
     if not isinstance(entry, Mapping) or not isinstance(entry.get("size"), int) or entry["size"] <= 0:
         return None
     digests = [(kind, str(entry[kind])) for kind in _DIGESTS if _HEX.fullmatch(str(entry.get(kind, "")))]
@@ -98,9 +97,9 @@ def _parse_file(name: str, entry: object, url: str) -> DumpFile | None:
 
 
 def _job_state(job: object) -> str:
-    """Translate the state of a job into our words."""
+    """Return the state of a job as users read it."""
     status = job.get("status") if isinstance(job, Mapping) else None
-    return {"done": "done", "failed": "failed", "skipped": "left out"}.get(str(status), "still being written")
+    return {"done": "done", "failed": "failed", "skipped": "skipped"}.get(str(status), "still being written")
 
 
 def _is_date(day: str) -> bool:
@@ -116,43 +115,42 @@ def format_day(day: str) -> str:
 
 
 FindEdition = Callable[[WebClient, str], DumpEdition | None]
-"""Finds the newest finished dump that is not older than a day of eight digits, which may be empty; None if there is
-none but those. Raises `SourceUnavailable`."""
+"""Finds the newest finished dump since a day of eight digits; None if all are older. Raises `SourceUnavailable`."""
 _CheckDay = Callable[[WebClient, str, str, str], DumpEdition | str]
 _OK = 200
-_LATEST_DAYS = 6  # the newest first: dumps are kept for some months, and an older one is better asked for by hand
+_LATEST_DAYS = 6  # newest dumps that are tried
 
 
 def _find_newest(
     web: WebClient, base: str, wiki: str, days: Iterable[str], check: _CheckDay, reasons: list[str]
 ) -> DumpEdition | None:
     for day in islice(days, _LATEST_DAYS):
-        found = check(web, f"{base}/{day}", wiki, day)
-        if isinstance(found, DumpEdition):
-            return found
-        reasons.append(f"{format_day(day)}: {found}")
+        edition = check(web, f"{base}/{day}", wiki, day)
+        if isinstance(edition, DumpEdition):
+            return edition
+        reasons.append(f"{format_day(day)}: {edition}")
     return None
 
 
 def make_cirrus_finder(mirror: str, wiki: str) -> FindEdition:
-    """Return what finds the newest finished CirrusSearch dump of a wiki."""
+    """Return a function that finds the newest finished CirrusSearch dump of a wiki."""
     return partial(_find_cirrus, f"{mirror.rstrip('/')}/other", wiki)
 
 
 def _find_cirrus(base: str, wiki: str, web: WebClient, since: str) -> DumpEdition | None:
     reasons: list[str] = []
-    for folder, look in (("cirrus_search_index", _find_in_parts), ("cirrussearch", _find_in_one)):
+    for folder, check in (("cirrus_search_index", _find_in_parts), ("cirrussearch", _find_in_one)):
         reply = web.get(f"{base}/{folder}/")
         listed = parse_days(reply.content.decode(errors="replace")) if reply.status == _OK else ()
         days = (day for day in listed if day >= since)
-        if found := _find_newest(web, f"{base}/{folder}", wiki, days, look, reasons):
-            return found
+        if edition := _find_newest(web, f"{base}/{folder}", wiki, days, check, reasons):
+            return edition
     if since:
         return None
     listed_reasons = "; ".join(reasons) or "it lists none"
     raise SourceUnavailable(
         f"No CirrusSearch dump of {wiki} at {base} can be used: {listed_reasons}.",
-        hint="Check the name of the wiki, or leave out `cirrus` to read its articles from wikitext.",
+        hint="Check the name of the wiki, or remove `cirrus` to read its articles from wikitext.",
     )
 
 
@@ -160,7 +158,7 @@ def _find_in_parts(web: WebClient, base: str, wiki: str, day: str) -> DumpEditio
     folder = f"{base}/index_name%3D{wiki}_content"
     reply = web.get(f"{folder}/")
     if reply.status != _OK:
-        return f"it holds no {wiki}_content"
+        return f"it contains no {wiki}_content"
     page = reply.content.decode(errors="replace")
     if not re.search(r"href=[\"']?(?:\./)?_SUCCESS", page):
         return "it is still being written"
@@ -176,18 +174,17 @@ def _find_in_one(web: WebClient, base: str, wiki: str, day: str) -> DumpEdition 
 
 
 def _with_sizes(web: WebClient, folder: str, day: str, names: list[str]) -> DumpEdition | str:
-    """Return the dump with the sizes of its files, so that free disk space can be checked first."""
+    """Return the dump with file sizes, for the check of free disk space."""
     if not names:
         return "it has no files of this wiki"
     addresses = [(name, f"{folder}/{name}") for name in names]
     files = [DumpFile(name, address, web.size(address), None) for name, address in addresses]
     unsized = [file.name for file in files if file.size is None]
-    return f"{unsized[0]} is not there" if unsized else DumpEdition(day, tuple(files))
+    return f"{unsized[0]} does not exist" if unsized else DumpEdition(day, tuple(files))
 
 
-_FIRST_GROWTH = 12
-"""Bytes of the home that a byte of a packed dump becomes, about, when it is read in for the first time."""
-_PACKED_GROWTH = 4  # the same where nothing is embedded
+_FIRST_GROWTH = 12  # bytes in the home per byte of a packed dump at the first ingest
+_PACKED_GROWTH = 4  # the same without embeddings
 _NEXT_GROWTH = 1
 
 log = logging.getLogger(__name__)
@@ -203,7 +200,7 @@ OpenDump = Callable[[tuple[Path, ...]], ReadableDump]
 
 
 def make_article_finder(mirror: str, wiki: str) -> FindEdition:
-    """Return what finds the newest dump of a wiki whose articles are finished."""
+    """Return a function that finds the newest dump of a wiki with finished articles."""
     return partial(_find_articles, mirror.rstrip("/"), wiki)
 
 
@@ -214,7 +211,7 @@ def open_wikitext_dump(
 
 
 class DumpMirror:
-    """Read the latest finished dump of one wiki. A listing of it is whole, or empty where it was read already."""
+    """Read the latest finished dump of one wiki. A listing is complete, or empty if it was already read."""
 
     reference = True
 
@@ -230,24 +227,24 @@ class DumpMirror:
         keep: int = 1,
         free: Callable[[Path], int] = lambda folder: shutil.disk_usage(folder).free,
     ) -> None:
-        """Keep dumps in `folder`, `keep` of them once one was read. Another `version` reads the same one again."""
+        """Keep the last `keep` dumps in `folder`. A new `version` reads the same dump again."""
         self._wiki, self._web, self._folder = wiki, web, folder
         self._find, self._read, self._version, self._keep, self._free = find, read, version, keep, free
         self._dump: ReadableDump | None = None
         self._corpus = ""
-        self.doing = ""  # what takes a while just now, in a few words; another thread may read it
+        self.doing = ""  # the current step, for progress; other threads may read it
 
     def expected(self) -> int | None:
         return self._dump.expected() if self._dump else None
 
     def documents(self, known: Mapping[str, str] = EMPTY, since: str = "") -> Listing:
-        """Download the latest finished dump and list what is in it; nothing if it is the one of `since`."""
-        whole = bool(known) and all(known.values())  # of what was not read to its end, nothing is known
-        read_in = since.partition("-")[0] if whole and since.endswith(f"-{self._version}") else ""
+        """Download the latest finished dump and list its pages; list nothing if it is the one of `since`."""
+        whole = bool(known) and all(known.values())  # an interrupted ingest leaves empty fingerprints
+        ingested = since.partition("-")[0] if whole and since.endswith(f"-{self._version}") else ""
         with self._web:
             self.doing = f"looks for the latest dump of {self._wiki}"
             edition = self._find(self._web, since.partition("-")[0])
-            if edition is None or edition.day == read_in:
+            if edition is None or edition.day == ingested:
                 day = edition.day if edition else since.partition("-")[0]
                 return Listing(iter(()), whole=False, mark=lambda: since, edition=format_day(day))
             first = _PACKED_GROWTH if self._corpus else _FIRST_GROWTH
@@ -262,32 +259,29 @@ class DumpMirror:
     def pack_for(self, corpus: str) -> None:
         self._corpus = corpus
 
-    def one(self, address: str, known: Mapping[str, str]) -> ListedItem | None:
+    def one(self, address: str, known: Mapping[str, str]) -> NoReturn:
         del known
-        raise SingleReadUnsupported(
-            f"{address} cannot be read alone: its corpus comes from dumps, which are read as a whole.",
-            hint="It is brought up to date with the next dump.",
-        )
+        refuse_single(address)
 
     def stop(self) -> None:
         self._web.stop()
 
     def _download(self, edition: DumpEdition, *, growth: int) -> None:
-        """Download what is not there yet, if there is room for it and for what it becomes."""
+        """Download missing files, if there is room for them and for the index."""
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             reason = (error.strerror or type(error).__name__).lower()
             hint = "Check the permissions of the home."
             raise SourceUnavailable(f"{self._folder} cannot be made: {reason}.", hint=hint) from error
-        # A file gets its name only once it is whole and was checked.
+        # A file gets its final name only once it is complete and verified.
         sizes = {file: _size(self._folder / file.name) for file in edition.files}
         missing = [file for file, size in sizes.items() if not size or (file.size is not None and size != file.size)]
-        here = sum(_size(self._folder / f"{file.name}.part") for file in missing)
+        partial_bytes = sum(_size(self._folder / f"{file.name}.part") for file in missing)
         packed = sum(file.size or 0 for file in edition.dumps)
-        needed = sum(file.size or 0 for file in missing) - here + growth * packed
+        needed = sum(file.size or 0 for file in missing) - partial_bytes + growth * packed
         if (free := self._free(self._folder)) < needed:
-            takes = f"takes about {_gigabytes(needed)} here with its index, and {_gigabytes(free)} are free"
+            takes = f"needs about {_gigabytes(needed)} with its index, and {_gigabytes(free)} are free"
             hint = "Make room, or move the home to a larger disk."
             raise SourceUnavailable(f"The dump of {self._wiki} of {format_day(edition.day)} {takes}.", hint=hint)
         for file in missing:
@@ -299,25 +293,25 @@ class DumpMirror:
         self.doing = "opens the dump"
 
     def _report_progress(self, name: str) -> Callable[[int, int | None], None]:
-        """Return what notes how far a download has come, and logs it at each tenth."""
+        """Return a function that updates the progress of a download, and logs each tenth."""
         last = 0
 
-        def tell(done: int, total: int | None) -> None:
+        def update(done: int, total: int | None) -> None:
             nonlocal last
             self.doing = f"downloads {name}, {_gigabytes(done)}" + (f" of {_gigabytes(total)}" if total else "")
             if total and (tenth := done * 10 // total) > last:
                 last = tenth
                 log.info("%s: %d%% of %s", name, tenth * 10, _gigabytes(total))
 
-        return tell
+        return update
 
     def _finish(self, edition: DumpEdition, damaged: list[str]) -> str:
-        """Remove older dumps, and return the mark; none where the dump was damaged, so that it is looked at again."""
-        mine = re.compile(rf"{re.escape(self._wiki)}[_-]\D*(\d{{8}})-.*")
-        there = [(path, found[1]) for path in self._folder.iterdir() if (found := mine.fullmatch(path.name))]
-        kept = sorted({day for _, day in there if day <= edition.day}, reverse=True)[: self._keep]
-        for path, day in there:
-            if day <= edition.day and day not in kept:
+        """Delete older dumps, and return the mark; empty after a damaged dump, so that it is read again."""
+        name = re.compile(rf"{re.escape(self._wiki)}[_-]\D*(\d{{8}})-.*")
+        files = [(path, match[1]) for path in self._folder.iterdir() if (match := name.fullmatch(path.name))]
+        newest = sorted({day for _, day in files if day <= edition.day}, reverse=True)[: self._keep]
+        for path, day in files:
+            if day <= edition.day and day not in newest:
                 path.unlink(missing_ok=True)
         return "" if damaged else f"{edition.day}-{self._version}"
 
@@ -332,11 +326,11 @@ def _find_articles(mirror: str, wiki: str, web: WebClient, since: str) -> DumpEd
     if not listed:
         raise SourceUnavailable(f"{base}/ lists no dumps.", hint="Check the address of the mirror.")
     reasons: list[str] = []
-    found = _find_newest(web, base, wiki, (day for day in listed if day >= since), _check_day, reasons)
-    if found or since:
-        return found
+    edition = _find_newest(web, base, wiki, (day for day in listed if day >= since), _check_day, reasons)
+    if edition or since:
+        return edition
     raise SourceUnavailable(
-        f"No dump of {wiki} at {mirror} can be used: {'; '.join(reasons)}.", hint="It is looked for again next time."
+        f"No dump of {wiki} at {mirror} can be used: {'; '.join(reasons)}.", hint="The next refresh looks again."
     )
 
 
@@ -347,12 +341,12 @@ def _check_day(web: WebClient, base: str, wiki: str, day: str) -> DumpEdition | 
     try:
         status = json.loads(reply.content)
     except (ValueError, RecursionError):
-        return "its dumpstatus.json is cut short or broken"
+        return "its dumpstatus.json is truncated or broken"
     return find_finished(status, base, wiki, day)
 
 
 def _note_damaged(items: Iterator[ListedItem], names: set[str], damaged: list[str]) -> Iterator[ListedItem]:
-    """Pass everything on, and note which files turned out to be damaged."""
+    """Yield all items, and add the names of damaged files to `damaged`."""
     for item in items:
         if isinstance(item, Unreadable) and item.key in names:
             damaged.append(item.key)

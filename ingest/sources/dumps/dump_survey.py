@@ -1,7 +1,7 @@
-"""What a dump holds, without its texts: its articles by stream, and the redirects that lead to them.
+"""The contents of a dump without texts: its articles by stream, and their redirects.
 
-Kept in a file, it is brought up to date with the next dump: a stream that is the same byte by byte is not unpacked
-again. Nothing in it is needed: a file that is damaged is made anew.
+Stored in a file, a survey is updated with the next dump: identical streams are not unpacked again. A damaged file is
+rebuilt, since nothing in it is essential.
 """
 
 import json
@@ -33,7 +33,7 @@ CREATE TABLE unreadable (stream INTEGER, key TEXT, reason TEXT, PRIMARY KEY (str
 
 @dataclass(frozen=True, slots=True)
 class ArticleHead:
-    """Name an article, and its revision. `reason` says why it cannot be read, where that is known already."""
+    """An article and its revision. `reason` is why it was unreadable before, if so."""
 
     key: str
     title: str
@@ -43,46 +43,46 @@ class ArticleHead:
 
 @dataclass(frozen=True, slots=True)
 class StreamContent:
-    """What a stream's pages say of themselves; redirects as (key, title, target)."""
+    """The pages of a stream; redirects as (key, title, target)."""
 
     articles: tuple[ArticleHead, ...]
     redirects: tuple[tuple[str, str, str], ...]
 
 
 class DumpSurvey:
-    """The streams of a dump by the names they have from dump to dump. One thread at a time."""
+    """The streams of a dump, by names that are stable between dumps. One thread at a time."""
 
     def __init__(self, path: Path | None = None) -> None:
-        """Keep it in a file, or, without one, in a temporary one."""
+        """Store it in a file, a temporary one without `path`."""
         self.path = path
         self._database = _open_database(path)
-        # Whoever asks only how many articles there are never goes through them, and so never closes it.
+        # A caller that only counts the articles does not iterate, so never closes it.
         weakref.finalize(self, self._database.close)
         self._redirects: bool | None = None
         self._put = 0
 
     def digest(self, name: str) -> bytes:
-        """Return the digest of what a stream of this name held; nothing if there was none."""
+        """Return the digest of the stream with this name; empty if there was none."""
         row = self._database.execute("SELECT digest FROM streams WHERE name = ?", (name,)).fetchone()
         return bytes(row[0]) if row else b""
 
     def keep(self, name: str) -> int:
-        """Note that a stream is still the same, and return how many articles it has."""
+        """Mark a stream as unchanged, and return its number of articles."""
         run = self._database.execute
         run("INSERT OR IGNORE INTO present SELECT number FROM streams WHERE name = ?", (name,))
         return int(run("SELECT articles FROM streams WHERE name = ?", (name,)).fetchone()[0])
 
     def has(self, name: str) -> bool:
-        """Tell whether a stream of this name was put or kept since this was opened."""
+        """Return whether a stream with this name was put or kept since opening."""
         query = "SELECT 1 FROM streams JOIN present USING (number) WHERE name = ?"
         return bool(self._database.execute(query, (name,)).fetchone())
 
     def put(self, name: str, digest: bytes, content: StreamContent) -> None:
-        """Record what a stream holds, in place of what one of this name held."""
+        """Store a stream's contents, replacing those under the same name."""
         run = self._database.execute
         if old := run("SELECT number FROM streams WHERE name = ?", (name,)).fetchone():
             for table, column in _TABLES:
-                run(f"DELETE FROM {table} WHERE {column} = ?", old)  # noqa: S608 - names of ours
+                run(f"DELETE FROM {table} WHERE {column} = ?", old)  # noqa: S608 - constant names
         heads = zlib.compress(
             json.dumps([[article.key, article.title, article.stamp] for article in content.articles]).encode(), 1
         )
@@ -96,16 +96,16 @@ class DumpSurvey:
             self._database.commit()
 
     def stamp(self, names: Iterable[str], digest: bytes) -> None:
-        """Set the digest of streams together: of a file that was not gone through to its end, none has one."""
+        """Set the digest of all streams of a file, once it was read to its end."""
         self._database.executemany("UPDATE streams SET digest = ? WHERE name = ?", [(digest, name) for name in names])
 
     def note_unreadable(self, name: str, key: str, reason: str) -> None:
-        """Record why an article of a stream cannot be read, as it will not be another time."""
+        """Store why an article of a stream is unreadable, so that it is not read again."""
         query = "INSERT OR REPLACE INTO unreadable SELECT number, ?, ? FROM streams WHERE name = ?"
         self._database.execute(query, (key, reason, name))
 
     def finish(self) -> None:
-        """Drop streams that are no longer there, and index what was added."""
+        """Drop streams that were neither put nor kept, and create the index."""
         run = self._database.execute
         for table, column in _TABLES:
             run(f"DELETE FROM {table} WHERE {column} NOT IN (SELECT number FROM present)")  # noqa: S608
@@ -113,7 +113,7 @@ class DumpSurvey:
         self._database.commit()
 
     def articles(self, name: str) -> tuple[ArticleHead, ...] | None:
-        """Return the articles of a stream in order; None if nothing is known of it."""
+        """Return the articles of a stream in order; None if it is unknown."""
         run = self._database.execute
         row = run("SELECT number, heads FROM streams WHERE name = ?", (name,)).fetchone()
         if row is None:
@@ -123,18 +123,18 @@ class DumpSurvey:
         return tuple(ArticleHead(key, title, stamp, reasons.get(key, "")) for key, title, stamp in heads)
 
     def find_aliases(self, titles: Iterable[str]) -> dict[str, tuple[str, ...]]:
-        """Return the titles that lead to each of these, sorted, where there are any."""
-        found: dict[str, set[str]] = {}
+        """Return the sorted titles that redirect to each of these titles; titles without any are missing."""
+        aliases: dict[str, set[str]] = {}
         leading = {title: {title} for title in titles} if self._any_redirects() else {}
         for _ in range(_REDIRECT_HOPS + 1):
             following: dict[str, set[str]] = {}
             for title, target in self._find_redirects([*leading]):
                 for root in leading[target]:
-                    if title != root and title not in found.setdefault(root, set()):
-                        found[root].add(title)
+                    if title != root and title not in aliases.setdefault(root, set()):
+                        aliases[root].add(title)
                         following.setdefault(title, set()).add(root)
             leading = following
-        return {title: tuple(sorted(aliases)) for title, aliases in found.items() if aliases}
+        return {title: tuple(sorted(names)) for title, names in aliases.items() if names}
 
     def _find_redirects(self, targets: Sequence[str]) -> Iterator[tuple[str, str]]:
         for start in range(0, len(targets), _MOST_NAMES):
@@ -153,18 +153,18 @@ class DumpSurvey:
 
     @contextmanager
     def translating_errors(self) -> Iterator[None]:
-        """Raise `DumpError` in place of the database's errors, and remove a file that is damaged."""
+        """Raise `DumpError` instead of database errors, and delete a damaged file."""
         try:
             yield
         except sqlite3.OperationalError as error:
-            hint = "Look whether the disk is full, or another process has it open; then run the command again."
-            raise DumpError(f"What is kept of the dump in {self.path} cannot be used: {error}.", hint=hint) from error
+            hint = "Check whether the disk is full or another process has it open; then run the command again."
+            raise DumpError(f"The survey of the dump in {self.path} cannot be used: {error}.", hint=hint) from error
         except sqlite3.DatabaseError as error:
             self._database.close()
             if self.path:
                 self.path.unlink(missing_ok=True)
-            hint = "It was removed, and the next run makes it again."
-            raise DumpError(f"What was kept of the last dump in {self.path} is damaged.", hint=hint) from error
+            hint = "It was deleted; the next run rebuilds it."
+            raise DumpError(f"The survey of the last dump in {self.path} is damaged.", hint=hint) from error
 
     def close(self) -> None:
         if self.path:
@@ -182,7 +182,7 @@ class DumpSurvey:
 
 
 def _open_database(path: Path | None) -> sqlite3.Connection:
-    """Open a file, made anew where it is damaged; a temporary one where it cannot be opened at all."""
+    """Open a file, rebuilding a damaged one; use a temporary one if it cannot be opened."""
     if path is not None:
         with suppress(OSError, sqlite3.OperationalError):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -198,7 +198,7 @@ def _open_database(path: Path | None) -> sqlite3.Connection:
 
 def _prepare(database: sqlite3.Connection) -> sqlite3.Connection:
     database.execute(f"PRAGMA cache_size = -{_CACHE_KB}")
-    database.execute("PRAGMA synchronous = OFF")  # cut short, it is damaged at worst, and made anew
+    database.execute("PRAGMA synchronous = OFF")  # a damaged file is rebuilt
     version = zlib.crc32(f"{_SCHEMA} {WIKITEXT_VERSION}".encode()) & 0x7FFFFFFF
     if database.execute("PRAGMA user_version").fetchone()[0] != version:
         dropped = "".join(f"DROP TABLE IF EXISTS {table};" for table, _ in _TABLES)

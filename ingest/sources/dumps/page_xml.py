@@ -1,4 +1,4 @@
-"""Cut the XML that MediaWiki exports, schemas 0.3 to 0.11, into its pages as it streams by, and read each."""
+"""Split a stream of MediaWiki's export XML, schemas 0.3 to 0.11, into pages, and parse each page."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -21,19 +21,18 @@ _REDIRECTING = lazy_compile(rb"<text[^>]*>\s*#\s*([^\s\[\]:<]{2,60})\s*+(?::\s*+
 
 @dataclass(frozen=True, slots=True)
 class PageHead:
-    """Hold what a page's head says. `redirect` is the target of a redirect, None for other pages."""
+    """The elements of a page before its text. `redirect` is the target of a redirect, None for other pages."""
 
     id: str
     title: str
     namespace: int
     revision: str
     redirect: str | None
-    stamp: str
-    """What changes when the page does: its revision, or a hash where the export has no numbers."""
+    stamp: str  # changes with the page: its revision, or a hash if the export has no revision numbers
 
     @property
     def key(self) -> str:
-        """Return its id, which outlives a change of title; its title where the export has no ids."""
+        """Return its id, which survives renaming; its title if the export has no ids."""
         return self.id or self.title
 
 
@@ -45,11 +44,11 @@ class PageText:
 
 
 def parse_site(header: bytes) -> WikiSite:
-    """Read what stands before the first page. A header that says nothing is an unknown wiki's."""
+    """Parse the header before the first page; an invalid one gives an unknown wiki."""
     start = header.find(b"<mediawiki")
     try:
-        # Nothing before the element is read: no document type, and so no entities, can be declared.
-        root = ET.fromstring(header[start:] + b"</mediawiki>") if start >= 0 else None  # noqa: S314 - as just said
+        # Parsing starts at the element, so that no document type, and no entities, can be declared.
+        root = ET.fromstring(header[start:] + b"</mediawiki>") if start >= 0 else None  # noqa: S314 - see above
     except ET.ParseError:
         root = None
     if root is None:
@@ -79,7 +78,7 @@ def _make_origin(base: str, language: str) -> str:
 
 
 def parse_head(xml: bytes, site: WikiSite) -> PageHead | None:
-    """Parse what a page's element says before its text; None if it has no title."""
+    """Parse a page's elements before its text; None if it has no title."""
     start = xml.find(b"<revision>")
     before = xml[: start if start >= 0 else len(xml)]
     named = parse_title(before)
@@ -99,17 +98,17 @@ def parse_head(xml: bytes, site: WikiSite) -> PageHead | None:
 
 
 def parse_title(xml: bytes) -> str:
-    found = _TITLE.search(xml)
-    return unescape(found[1].decode(errors="replace")).strip() if found else ""
+    title = _TITLE.search(xml)
+    return unescape(title[1].decode(errors="replace")).strip() if title else ""
 
 
 def parse_page_id(xml: bytes) -> str:
-    found = _ID.search(xml)
-    return found[1].decode() if found else ""
+    page_id = _ID.search(xml)
+    return page_id[1].decode() if page_id else ""
 
 
 def _namespace_of(title: str, site: WikiSite) -> int:
-    """Return the namespace of a title, for schemas that do not write it."""
+    """Return the namespace of a title, for schemas that omit it."""
     prefix, colon, _ = title.partition(":")
     if not colon:
         return 0
@@ -118,7 +117,7 @@ def _namespace_of(title: str, site: WikiSite) -> int:
 
 
 def _redirect_target(xml: bytes, before: bytes) -> str | None:
-    """Return the target of a redirect, None for other pages: older schemas have it in the text alone."""
+    """Return the target of a redirect, None for other pages: older schemas have it only in the text."""
     element = _REDIRECT.search(before)
     if element and element[1]:
         return unescape(element[1].decode(errors="replace"))
@@ -129,7 +128,7 @@ def _redirect_target(xml: bytes, before: bytes) -> str | None:
 
 
 def parse_text(xml: bytes) -> PageText:
-    """Parse one page's element. Never raises: what is broken is its reason."""
+    """Parse one page's element. Never raises: `reason` describes an error."""
     try:
         page = ET.fromstring(xml)  # noqa: S314 - one element of a document can declare no entities
     except ET.ParseError as error:
@@ -137,16 +136,16 @@ def parse_text(xml: bytes) -> PageText:
     revision = page.find("revision")
     if revision is None:
         return PageText(reason="the dump holds no revision of it")
-    found = revision.find("text")
+    text = revision.find("text")
     timestamp = revision.findtext("timestamp", "").strip()
-    return PageText("" if found is None else found.text or "", timestamp, _missing_reason(revision, found))
+    return PageText("" if text is None else text.text or "", timestamp, _missing_reason(revision, text))
 
 
 def _missing_reason(revision: ET.Element, text: ET.Element | None) -> str:
     model = revision.findtext("model", "wikitext").strip()
     if text is None:
         return "it has no <text> element"
-    if text.get("vast"):  # so `mediawiki_xml` says it
+    if text.get("vast"):  # set by `XmlExport`
         return "its text is longer than any page's of a wiki can be"
     if model != "wikitext":
         return f"it is not wikitext but {model}"
@@ -155,12 +154,9 @@ def _missing_reason(revision: ET.Element, text: ET.Element | None) -> str:
     return "" if (text.text or "").strip() else "its text is empty"
 
 
-LARGEST_REVISION = 64 << 20
-"""Bytes. MediaWiki refuses articles of more than two megabytes; what is so much longer has lost its end."""
-
-_COMPACT_AT = 4 << 20
-"""Bytes of a page from which on its older revisions are dropped while it is still coming."""
-_FIRST_BYTES = 1 << 16  # bytes of a page in which it says what it is, before its text
+LARGEST_REVISION = 64 << 20  # bytes; MediaWiki allows two megabytes, so a longer one has lost its end
+_COMPACT_AT = 4 << 20  # bytes of a page after which older revisions are dropped while it is read
+_FIRST_BYTES = 1 << 16  # bytes of a page that contain its elements before its text
 _PAGE_END = lazy_compile(rb"</page>|<page>")
 _HEADER_END = lazy_compile(rb"<page>|(?<=</siteinfo>)|</mediawiki>")
 _TIMESTAMP = lazy_compile(rb"<timestamp>\s*([^<]*?)\s*</timestamp>")
@@ -168,7 +164,7 @@ _TIMESTAMP = lazy_compile(rb"<timestamp>\s*([^<]*?)\s*</timestamp>")
 
 @dataclass(frozen=True, slots=True)
 class RawPage:
-    """Hold one `<page>` element, not yet parsed, and where it begins: byte, counted from 0, and line, from 1."""
+    """One unparsed `<page>` element, and where it begins: byte, counted from 0, and line, from 1."""
 
     xml: bytes
     byte: int
@@ -180,10 +176,10 @@ class RawPage:
 
 
 class XmlExport:
-    """Stream an export: its `site`, then its `pages`."""
+    """Stream an export: first its `site`, then its `pages`."""
 
     def __init__(self, blocks: Iterable[bytes]) -> None:
-        """Reads the header. Raises `DumpError` as the blocks do; a dump cut short is told by `pages`."""
+        """Read the header. Raises `DumpError` like the blocks; `pages` reports a truncated dump."""
         self._blocks = iter(blocks)
         self._buffer = bytearray()
         self._byte = 0
@@ -198,7 +194,7 @@ class XmlExport:
         self.site = parse_site(bytes(self._buffer[: end.start() if end else len(self._buffer)]))
 
     def pages(self) -> Iterator[RawPage]:
-        """Yield each page with its last revision alone. Raises `DumpTruncated` after all pages that could be read."""
+        """Yield each page with only its last revision. Raises `DumpTruncated` after all readable pages."""
         while True:
             start = self._buffer.find(b"<page>")
             if start < 0:
@@ -222,7 +218,7 @@ class XmlExport:
                 self._buffer = bytearray(_latest_revision(whole))
                 self._byte += len(whole) - len(self._buffer)
                 self._line += whole.count(b"\n") - self._buffer.count(b"\n")
-                # One revision cannot be made smaller: tried at each block, it would be copied again and again.
+                # A single revision cannot shrink: retrying at each block would copy it each time.
                 searched, compact = 0, max(_COMPACT_AT, 2 * len(self._buffer))
             if len(self._buffer) > LARGEST_REVISION:
                 return self._vast(place, byte, line)
@@ -232,7 +228,7 @@ class XmlExport:
                 raise DumpTruncated(f"{error}, within {_page_name(self._buffer)} ({place})") from error
             if not more:
                 raise DumpTruncated(f"the XML ends within {_page_name(self._buffer)} ({place})")
-        # A page that begins within a page: the first one lost its end, and is broken alone.
+        # A page that begins within a page: only the first one has lost its end.
         again = self._buffer.rfind(b"<page>", 1, end)
         end = again if again > 0 else end + len(b"</page>")
         xml = bytes(self._buffer[:end])
@@ -240,7 +236,7 @@ class XmlExport:
         return RawPage(_latest_revision(xml) if xml.count(b"<revision>") > 1 else xml, byte, line)
 
     def _vast(self, place: str, byte: int, line: int) -> RawPage:
-        """Skip a page that no memory should hold, and return what it says of itself before its text."""
+        """Skip a page that is too large for memory, and return its elements before the text."""
         start = bytes(self._buffer[:_FIRST_BYTES])
         named = _page_name(start)
         while not (end := _PAGE_END.search(self._buffer, 1)):
@@ -270,12 +266,12 @@ def _page_name(xml: bytes | bytearray) -> str:
 
 
 def _latest_revision(xml: bytes) -> bytes:
-    """Return a page, whole or cut off, with the latest of its revisions alone and what follows the last."""
+    """Return a page, complete or not, with only its latest revision and the rest after the last one."""
     head, start, rest = xml.partition(b"<revision>")
     revisions = (start + rest).split(b"</revision>")
     tail = revisions.pop()
     if not revisions:
         return xml
-    # ISO 8601 in one time zone: later is greater. What says nothing is earlier than anything.
+    # ISO 8601 in one time zone sorts by time. A missing timestamp is the earliest.
     latest = max(revisions, key=lambda xml: found[1] if (found := _TIMESTAMP.search(xml)) else b"")
     return head + latest.lstrip() + b"</revision>" + tail

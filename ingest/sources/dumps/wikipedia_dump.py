@@ -38,13 +38,13 @@ from ingest.types import EMPTY, ChangedDocument, Engine, Listing, Unreadable, li
 from ingest.wikitext.wiki_site import WikiSite
 from ingest.wikitext.wikitext_parser import WIKITEXT_VERSION
 
-_SMALL = 4 << 20  # bytes of a file below which starting processes takes longer than reading it
-_PART_PAGES = 1_000  # pages of a file without an index that are surveyed together
+_SMALL = 4 << 20  # bytes; starting processes takes longer than reading a smaller file
+_PART_PAGES = 1_000  # pages per part of a file without an index
 
 
 @dataclass(frozen=True, slots=True)
 class _SurveyedFile:
-    """A file, the names of its streams in order, and whether all of it is as it was."""
+    """A file, the names of its streams in order, and whether the whole file is unchanged."""
 
     path: Path
     index: Path | None
@@ -56,21 +56,21 @@ class _SurveyedFile:
 class _Survey:
     site: WikiSite
     articles: int
-    found: DumpSurvey
+    streams: DumpSurvey
     files: list[_SurveyedFile]
-    whole: bool  # whether it came to the end of the dump, undamaged
+    whole: bool  # whether the dump is complete and undamaged
 
     def is_known(self, fingerprint: str, stamp: str, aliases: tuple[str, ...]) -> bool:
-        """Tell whether a page is unchanged. Where a dump is not whole, redirects may be missing, and do not count."""
+        """Return whether a page is unchanged. Redirects do not count if the dump is incomplete."""
         if self.whole:
             return fingerprint == make_fingerprint(stamp, aliases)
         return fingerprint.rpartition("-")[0] == f"{stamp}-{WIKITEXT_VERSION}"
 
 
 class WikipediaDump:
-    """Read the articles of one dump: `.xml`, `.xml.bz2`, `.xml.gz`, or multistream `.bz2` with its index beside it.
+    """Read the articles of one dump: `.xml`, `.xml.bz2`, `.xml.gz`, or multistream `.bz2` with its index next to it.
 
-    The dump of a large wiki may come in several files, each a dump of its own with some of the pages.
+    The dump of a large wiki may consist of several files, each a complete dump of some pages.
     """
 
     reference = True
@@ -83,15 +83,14 @@ class WikipediaDump:
         survey: Path | None = None,
         engine: Engine | None = None,
     ) -> None:
-        """Use so many `processes` to parse pages; 0 is one for each core, or none but this one if the dump is small.
+        """Parse pages in `processes`; 0 is one per core, or only this one if the dump is small.
 
-        An `engine` parses them in place of these, and is sent the bytes of what is to be read.
-        What is found in a first pass is kept in the file `survey`, so that the next dump is not unpacked where it is
-        the same.
+        An `engine` replaces these processes, and is sent the bytes of each stream. The results of the first pass are
+        stored in the file `survey`, so that unchanged parts of the next dump are not unpacked.
         """
         self._paths = (Path(path), *more)
         self._processes = processes
-        self._kept = survey
+        self._survey_file_path = survey
         self._engine = engine
         self._corpus = ""
         self._surveyed: _Survey | None = None
@@ -101,18 +100,18 @@ class WikipediaDump:
         return XmlExport(read_blocks(self._paths[0])).site
 
     def expected(self) -> int:
-        """Count the articles. Blocks for the first pass over the dump, once. Raises `DumpError`."""
+        """Count the articles. Blocks for the first pass over the dump. Raises `DumpError`."""
         if self._articles is None:
             self._surveyed = self._survey()
             self._articles = self._surveyed.articles
         return self._articles
 
     def documents(self, known: Mapping[str, str] = EMPTY, since: str = "") -> Listing:
-        """List every article, in the order of the dump. Blocks. Raises `DumpError` at once.
+        """List every article, in the order of the dump. Blocks. Raises `DumpError` immediately.
 
-        Of a damaged dump, what is known and was not met is listed as known, as nobody can tell that it is gone.
+        After a damaged dump, known articles that were not found are listed as unchanged.
         """
-        del since  # a dump holds every page
+        del since  # a dump contains every page
         survey, self._surveyed = self._surveyed or self._survey(), None
         self._articles = survey.articles
         return Listing(self._list_documents(survey, known))
@@ -125,64 +124,60 @@ class WikipediaDump:
         refuse_single(address)
 
     def stop(self) -> None:
-        """Nothing here blocks for long."""
+        """Do nothing: the consumer ends the iteration."""
 
     def _list_documents(self, survey: _Survey, known: Mapping[str, str]) -> Iterator[ChangedDocument | Unreadable]:
-        with survey.found as found, found.translating_errors(), WorkerPool(self._count_workers()) as pool:
+        with survey.streams as streams, streams.translating_errors(), WorkerPool(self._count_workers()) as pool:
             seen = KeySet()
-            twice, whole = 0, True
+            repeated = 0
+            whole = True
             files = {path.name for path in self._paths}
             for stretch in self._read_articles(survey, known, pool):
                 for item in stretch.items:
                     if isinstance(item, Unreadable):
                         whole = whole and item.key not in files
                         if stretch.name and item.key not in files:
-                            found.note_unreadable(stretch.name, item.key, item.reason)
+                            streams.note_unreadable(stretch.name, item.key, item.reason)
                         yield item
                         continue
                     listed = _list_item(item, survey.site, known)
                     if listed.key in seen:
-                        twice += 1
+                        repeated += 1
                     else:
                         seen.add(listed.key)
                         yield listed
-            if twice:
-                reason = f"{twice:,} pages stand in the dump more than once: the first of each was taken"
+            if repeated:
+                reason = f"{repeated:,} pages appear in the dump more than once: only the first of each was read"
                 yield Unreadable(f"{self._paths[0].name} (repeated pages)", reason)
             if not whole:
-                for key in found.redirect_keys():
-                    seen.add(key)  # an article that has become a redirect is gone, as it was met
+                for key in streams.redirect_keys():
+                    seen.add(key)  # an article that became a redirect was found, so it counts as deleted
                 yield from (list_unchanged(key, known[key]) for key in known if key not in seen)
 
     def _survey(self) -> _Survey:
         site = self.site()
-        found = DumpSurvey(self._kept)
+        streams = DumpSurvey(self._survey_file_path)
         try:
-            with found.translating_errors(), WorkerPool(self._count_workers()) as pool:
-                files = [self._survey_file(path, site, found, pool) for path in self._paths]
-                found.finish()
+            with streams.translating_errors(), WorkerPool(self._count_workers()) as pool:
+                files = [self._survey_file(path, site, streams, pool) for path in self._paths]
+                streams.finish()
         except BaseException:
-            found.close()
+            streams.close()
             raise
-        return _Survey(
-            site,
-            sum(number for _, number, _ in files),
-            found,
-            [file for file, _, _ in files],
-            all(whole for _, _, whole in files),
-        )
+        articles = sum(number for _, number, _ in files)
+        return _Survey(site, articles, streams, [file for file, _, _ in files], all(whole for _, _, whole in files))
 
     def _survey_file(
-        self, path: Path, site: WikiSite, found: DumpSurvey, pool: WorkerPool
+        self, path: Path, site: WikiSite, streams: DumpSurvey, pool: WorkerPool
     ) -> tuple[_SurveyedFile, int, bool]:
-        """Survey a file; return it, how many articles it has, and whether it is undamaged, as reading will report."""
+        """Survey a file; return it, its number of articles, and whether it is undamaged."""
         index = _find_index(path)
         if index:
-            return self._survey_streams(path, index, site, found, pool)
-        return self._survey_pages(path, site, found, pool)
+            return self._survey_streams(path, index, site, streams, pool)
+        return self._survey_pages(path, site, streams, pool)
 
     def _survey_streams(
-        self, path: Path, index: Path, site: WikiSite, found: DumpSurvey, pool: WorkerPool
+        self, path: Path, index: Path, site: WikiSite, streams: DumpSurvey, pool: WorkerPool
     ) -> tuple[_SurveyedFile, int, bool]:
         names: list[str] = []
 
@@ -190,39 +185,39 @@ class WikipediaDump:
             for stream in read_streams(index, path.stat().st_size):
                 name = stream.pages[0][0]
                 names.append(name)
-                yield StreamRange(site, path, stream.start, stream.end, name), found.digest(name)
+                yield StreamRange(site, path, stream.start, stream.end, name), streams.digest(name)
 
         articles, whole, same = 0, True, True
         for number, surveyed in enumerate(pool.map(_survey_stream, list_work())):
             name = names[number]
             if surveyed.content is None and surveyed.digest:
-                articles += found.keep(name)
+                articles += streams.keep(name)
                 continue
             same = False
-            if surveyed.content is None or found.has(name):
+            if surveyed.content is None or streams.has(name):
                 whole = whole and surveyed.content is not None
-                name = names[number] = ""  # damaged, or another stream has its name: read in any case
+                name = names[number] = ""  # damaged, or a second stream with its name: always read
             if surveyed.content:
-                found.put(name or f"{path.name} {number}", surveyed.digest, surveyed.content)
+                streams.put(name or f"{path.name} {number}", surveyed.digest, surveyed.content)
                 articles += len(surveyed.content.articles)
         return _SurveyedFile(path, index, names, same), articles, whole
 
     def _survey_pages(
-        self, path: Path, site: WikiSite, found: DumpSurvey, pool: WorkerPool
+        self, path: Path, site: WikiSite, streams: DumpSurvey, pool: WorkerPool
     ) -> tuple[_SurveyedFile, int, bool]:
-        digest = _digest_file(path) if self._kept else b""
-        if digest and (names := _list_same(found, path, digest)):
-            return _SurveyedFile(path, None, names, same=True), sum(map(found.keep, names)), True
+        digest = _digest_file(path) if self._survey_file_path else b""
+        if digest and (names := _list_unchanged_parts(streams, path, digest)):
+            return _SurveyedFile(path, None, names, same=True), sum(map(streams.keep, names)), True
         names, articles = [], 0
         truncated: list[DumpTruncated] = []
         heads = (parse_head(page.xml, site) for page in _note_truncated(_read_pages(path, pool), truncated))
         while part := list(islice(heads, _PART_PAGES)):
             content = survey_heads(part, site)
             names.append(_name_part(path, len(names)))
-            found.put(names[-1], b"", content)
+            streams.put(names[-1], b"", content)
             articles += len(content.articles)
         if not truncated:
-            found.stamp(names, digest)
+            streams.stamp(names, digest)
         return _SurveyedFile(path, None, names, same=False), articles, not truncated
 
     def _read_articles(self, survey: _Survey, known: Mapping[str, str], pool: WorkerPool) -> Iterator[ReadStretch]:
@@ -237,17 +232,16 @@ class WikipediaDump:
     def _split_work(
         self, survey: _Survey, known: Mapping[str, str], failures: list[ArticleItem], pool: WorkerPool
     ) -> Iterator[StreamRange | ArticleBatch | list[ReadStretch]]:
-        """Yield what is to be read, and what is known already; where a file ends too early, that is reported."""
+        """Yield work to do and finished stretches; report files that end too early in `failures`."""
         for file in survey.files:
             if file.index:
                 for stream, name in zip(read_streams(file.index, file.path.stat().st_size), file.names, strict=True):
-                    stretch = _compare_stream(survey, name, known)
-                    place = survey.site, file.path, stream.start, stream.end, name
-                    yield (
-                        [stretch.ready]
-                        if stretch.done
-                        else StreamRange(*place, stretch.stamps, stretch.aliases, self._corpus)
-                    )
+                    compared = _compare_stream(survey, name, known)
+                    if compared.done:
+                        yield [compared.ready]
+                        continue
+                    work = StreamRange(survey.site, file.path, stream.start, stream.end, name)
+                    yield replace(work, known=compared.stamps, aliases=compared.aliases, corpus=self._corpus)
                 continue
             if file.same:
                 parts = [_compare_stream(survey, name, known) for name in file.names]
@@ -257,9 +251,9 @@ class WikipediaDump:
             truncated: list[DumpTruncated] = []
             pages = _note_truncated(_read_pages(file.path, pool), truncated)
             for batch in split_batches(pages, survey.site):
-                yield _leave_out_known(replace(batch, corpus=self._corpus), survey, known)
+                yield _skip_unchanged(replace(batch, corpus=self._corpus), survey, known)
             if truncated:
-                hint = "What stands before it was read. Download the dump again for the rest."
+                hint = "The pages before it were read. Download the dump again for the rest."
                 failures.append(Unreadable(file.path.name, f"{truncated[0]}. {hint}"))
 
     def _count_workers(self) -> int:
@@ -289,7 +283,7 @@ def _survey_stream(work: tuple[StreamRange, bytes]) -> SurveyedStream:
 
 @dataclass(frozen=True, slots=True)
 class _Compared:
-    """A stream's articles beside what is known. `ready` holds all of them if `done`, so that it need not be read."""
+    """A stream compared with the known articles. If `done`, `ready` contains all of them and it is not read."""
 
     done: bool
     ready: ReadStretch
@@ -298,8 +292,8 @@ class _Compared:
 
 
 def _compare_stream(survey: _Survey, name: str, known: Mapping[str, str]) -> _Compared:
-    articles = (survey.found.articles(name) if name else None) or ()
-    aliases = survey.found.find_aliases(article.title for article in articles)
+    articles = (survey.streams.articles(name) if name else None) or ()
+    aliases = survey.streams.find_aliases(article.title for article in articles)
     items: list[ArticleItem] = []
     stamps: dict[str, str] = {}
     for article in articles:
@@ -311,10 +305,8 @@ def _compare_stream(survey: _Survey, name: str, known: Mapping[str, str]) -> _Co
     return _Compared(bool(name) and len(items) == len(articles), ReadStretch(name, items), stamps, aliases)
 
 
-def _leave_out_known(
-    batch: ArticleBatch, survey: _Survey, known: Mapping[str, str]
-) -> ArticleBatch | list[ReadStretch]:
-    aliases = survey.found.find_aliases(head.title for _, head in batch.articles)
+def _skip_unchanged(batch: ArticleBatch, survey: _Survey, known: Mapping[str, str]) -> ArticleBatch | list[ReadStretch]:
+    aliases = survey.streams.find_aliases(head.title for _, head in batch.articles)
     same = {
         head.key
         for _, head in batch.articles
@@ -344,10 +336,10 @@ def _name_part(path: Path, part: int) -> str:
     return f"{path.name} {part}"
 
 
-def _list_same(found: DumpSurvey, path: Path, digest: bytes) -> list[str]:
-    """Return the names of the parts of a file that has the same digest; none where it has not."""
+def _list_unchanged_parts(streams: DumpSurvey, path: Path, digest: bytes) -> list[str]:
+    """Return the names of a file's parts if it has this digest; empty otherwise."""
     names: list[str] = []
-    while found.digest(name := _name_part(path, len(names))) == digest:
+    while streams.digest(name := _name_part(path, len(names))) == digest:
         names.append(name)
     return names
 

@@ -1,4 +1,4 @@
-"""Do pure work in other processes, in order, a little ahead of whoever takes the results."""
+"""Run pure functions in other processes, in order, a little ahead of the consumer."""
 
 import os
 import signal
@@ -23,43 +23,43 @@ def count_cores() -> int:
 
 
 class WorkerPool:
-    """So many processes; none but this one if it is to be the only one. They start with the first work."""
+    """A pool of `processes`, started with the first work; with one, work runs in this process."""
 
     def __init__(self, processes: int) -> None:
         self.processes = processes
         self._executor: ProcessPoolExecutor | None = None
 
     def map(self, work: Callable[[S], R], items: Iterable[S | list[R]]) -> Iterator[R]:
-        """Yield the results of `work` in the items' order; what stands in a list among the items is a result already.
+        """Yield the results of `work` in the items' order; a list among the items contains finished results.
 
-        `work` is a function of a module; no more than about twice as many items as processes are under way.
+        `work` must be picklable. At most about twice as many items as processes are in progress.
         """
         if self.processes <= 1:
             for item in items:
                 yield from item if isinstance(item, list) else [work(item)]
             return
-        under_way: deque[Future[R] | list[R]] = deque()
+        in_progress: deque[Future[R] | list[R]] = deque()
         waiting = 0
         try:
             for item in items:
-                under_way.append(item if isinstance(item, list) else self._submit(work, item))
+                in_progress.append(item if isinstance(item, list) else self._submit(work, item))
                 waiting += not isinstance(item, list)
-                while waiting > 2 * self.processes or (under_way and isinstance(under_way[0], list)):
-                    waiting -= not isinstance(under_way[0], list)
-                    yield from _results(under_way.popleft())
-            while under_way:
-                yield from _results(under_way.popleft())
+                while waiting > 2 * self.processes or (in_progress and isinstance(in_progress[0], list)):
+                    waiting -= not isinstance(in_progress[0], list)
+                    yield from _results(in_progress.popleft())
+            while in_progress:
+                yield from _results(in_progress.popleft())
         except BrokenProcessPool as error:
             hint = "The system may have run out of memory: run it again with fewer processes."
-            raise DumpError("A process that read the dump was ended from outside.", hint=hint) from error
+            raise DumpError("A process that read the dump was killed from outside.", hint=hint) from error
         finally:
-            for future in under_way:
+            for future in in_progress:
                 if isinstance(future, Future):
                     future.cancel()
 
     def _submit(self, work: Callable[[S], R], item: S) -> Future[R]:
         if self._executor is None:
-            # Threads of the caller could hold locks at a fork: processes are spawned.
+            # Spawned, since the caller's threads could hold locks at a fork.
             spawn = get_context("spawn")
             self._executor = ProcessPoolExecutor(self.processes, mp_context=spawn, initializer=_follow_parent)
         return self._executor.submit(work, item)
@@ -75,7 +75,7 @@ class WorkerPool:
 
 
 def _follow_parent() -> None:
-    """Leave Ctrl-C to the process that began this one, and end with it, also where that was killed."""
+    """Leave Ctrl-C to the parent process, and exit with it, even if it was killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_after_parent, name="parent", daemon=True).start()
 

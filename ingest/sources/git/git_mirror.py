@@ -1,6 +1,6 @@
-"""Keep a bare copy of one branch of a git repository: bring it up to date, mend it, read it without a checkout.
+"""Keep a bare mirror of one branch of a git repository: update it, repair it, read it without a checkout.
 
-Only what changed is fetched, and nothing at all where the branch stands where it stood.
+Only changes are fetched, and nothing if the branch did not move.
 """
 
 import hashlib
@@ -29,26 +29,25 @@ LINK_MODE = b"120000"
 
 
 class BranchHead(NamedTuple):
-    branch: str  # empty where its HEAD is on no branch
+    branch: str  # empty if HEAD is detached
     commit: str
 
 
 class TreeEntry(NamedTuple):
-    """Describe a file, a link or a submodule of a commit."""
+    """A file, link or submodule of a commit."""
 
-    path: bytes  # below the folder that is read
+    path: bytes  # relative to the folder that is read
     kind: str  # `file`, `link` or `submodule`
-    blob: str  # what identifies the content
+    blob: str  # id of the content
     size: int  # bytes
 
 
 class LastChange(NamedTuple):
-    """Name the commit that last changed a file on the way to the one that is read."""
+    """The last commit in the history that changed a file."""
 
     commit: str
     date: datetime
-    exact: bool = True
-    """False where the history that is here begins with it, so that the file may be older."""
+    exact: bool = True  # False for the first commit of a shallow history: the file may be older
 
 
 def parse_branch_head(output: bytes, branch: str) -> BranchHead | None:
@@ -65,18 +64,18 @@ def parse_branch_head(output: bytes, branch: str) -> BranchHead | None:
 
 def parse_tree_entries(output: bytes) -> Iterator[TreeEntry]:
     for line in output.split(b"\0"):
-        if found := _ENTRY_LINE.fullmatch(line):
-            mode, kind, blob, size, path = found.groups()
-            sort = "submodule" if kind == b"commit" else "link" if mode == LINK_MODE else "file"
-            yield TreeEntry(path, sort, blob.decode(), 0 if size == b"-" else int(size))
+        if match := _ENTRY_LINE.fullmatch(line):
+            mode, object_type, blob, size, path = match.groups()
+            kind = "submodule" if object_type == b"commit" else "link" if mode == LINK_MODE else "file"
+            yield TreeEntry(path, kind, blob.decode(), 0 if size == b"-" else int(size))
 
 
 def parse_changes(
-    output: Iterable[bytes], wanted: set[bytes], first: frozenset[str]
+    output: Iterable[bytes], paths: set[bytes], first: frozenset[str]
 ) -> Iterator[tuple[bytes, LastChange]]:
-    """Parse `git log -z --name-only --format=%x01%H %ct`, newest first, until the last change of all wanted is found.
+    """Parse `git log -z --name-only --format=%x01%H %ct`, newest first, until each of `paths` has its last change.
 
-    Of `wanted`, those that were found are taken out; `first` are the commits before which the history is not here.
+    Found paths are removed from `paths`; `first` are the oldest commits of a shallow history.
     """
     commit = LastChange("", datetime.min.replace(tzinfo=UTC))
     for part in output:
@@ -85,10 +84,10 @@ def parse_changes(
             commit = LastChange(name, _commit_date(int(header[2])), name not in first)
             continue
         path = part.removeprefix(b"\n")
-        if path in wanted:
-            wanted.discard(path)
+        if path in paths:
+            paths.discard(path)
             yield path, commit
-        if not wanted:
+        if not paths:
             return
 
 
@@ -96,15 +95,14 @@ def _commit_date(seconds: int) -> datetime:
     try:
         return datetime.fromtimestamp(seconds, UTC)
     except (OverflowError, ValueError, OSError):
-        return datetime.max.replace(tzinfo=UTC)  # a commit may claim any date; cleaning takes it out
+        return datetime.max.replace(tzinfo=UTC)  # a commit may claim any date; cleanup removes this one
 
 
 _REF = "refs/footnote/head"
 _FETCH_SECONDS = 3600.0
 _ASK_SECONDS = 90.0
 _LOCK_SECONDS = 600.0
-_WALK_SECONDS = 120.0
-"""How long the history is walked through for dates; files that changed before have none then."""
+_WALK_SECONDS = 120.0  # for finding dates in the history; files not reached have no date
 
 _REFUSED = lazy_compile(
     r"authentication failed|could not read (?:username|password)|permission denied|error: 40[13]|host key|"
@@ -120,20 +118,24 @@ _BROKEN = lazy_compile(
 
 
 class GitMirror:
-    """Mirror one branch of one repository, as of the last `update`. For one thread; `stop` may come from another."""
+    """Mirror one branch as of the last `update`. For one thread; others may call `stop`."""
 
     def __init__(
         self, remote: GitRemote, home: Path, environment: Mapping[str, str], *, branch: str, depth: int
     ) -> None:
-        """Keep mirrors in `home`; `depth` is how many commits of history are fetched, 0 for all."""
-        self._remote, self._branch, self._depth = remote, branch, depth
+        """Keep mirrors in `home`; `depth` is the number of commits to fetch, 0 for all."""
+        self._remote = remote
+        self._branch = branch
+        self._depth = depth
         name = hashlib.sha256(f"{remote.address}\n{branch}\n{depth}".encode()).hexdigest()[:16]
         self.path = home / f"{_readable_name(remote.address)}-{name}"
         self.git = GitProgram(self.path, remote, environment)
 
     def update(self) -> BranchHead:
-        """Bring it up to date, and return where the branch stands. Raises `SourceUnavailable`."""
-        git_program.refuse_old_git(self.git.run("--version", at=False, seconds=_ASK_SECONDS).decode("utf-8", "replace"))
+        """Update the mirror, and return the branch's head. Raises `SourceUnavailable`."""
+        git_program.refuse_old_git(
+            self.git.run("--version", in_mirror=False, seconds=_ASK_SECONDS).decode("utf-8", "replace")
+        )
         with self._lock():
             self._prepare()
             head = self._ask_head()
@@ -142,7 +144,7 @@ class GitMirror:
             return head
 
     def entries(self, commit: str, folder: str) -> tuple[TreeEntry, ...]:
-        """Return all that a folder of a commit holds, at any depth. Raises `SourceUnavailable` if there is none."""
+        """List a commit's folder recursively. Raises `SourceUnavailable` if there is no such folder."""
         try:
             output = self.git.run("ls-tree", "-r", "-z", "-l", "--full-tree", f"{commit}:{folder}", "--")
         except GitFailed as error:
@@ -156,7 +158,7 @@ class GitMirror:
     def changes(
         self, commit: str, paths: set[bytes], *, clock: Callable[[], float] = time.monotonic
     ) -> dict[bytes, LastChange]:
-        """Return when each of these files, by its path in the repository, was last changed, as far as history tells."""
+        """Return the last change of each of these paths in the repository, as far as the history shows it."""
         if not paths:
             return {}
         walk = ("--first-parent", "-m", "--no-renames", "--name-only", "-z", "--format=%x01%H %ct")
@@ -168,14 +170,14 @@ class GitMirror:
 
     @contextmanager
     def blobs(self) -> Iterator[Callable[[str], bytes]]:
-        """Yield what returns a blob's bytes; it raises `UnreadableDocument` or `SourceUnavailable`."""
+        """Yield a function that reads a blob; it raises `UnreadableDocument` or `SourceUnavailable`."""
         with self.git.start("cat-file", "--batch", stdin=subprocess.PIPE) as process:
             assert process.stdin is not None  # noqa: S101 - it was started with pipes
             assert process.stdout is not None  # noqa: S101
-            asked, output = process.stdin, process.stdout
+            requests, output = process.stdin, process.stdout
 
             def read(blob: str) -> bytes:
-                content = _read_blob(asked, output, blob)
+                content = _read_blob(requests, output, blob)
                 self.git.refuse_stopped()
                 return self.blob(blob) if content is None else content
 
@@ -194,20 +196,18 @@ class GitMirror:
             with FileLock(f"{self.path}.lock", timeout=_LOCK_SECONDS):
                 yield
         except Timeout as error:
-            raise SourceUnavailable(
-                f"Another process has been fetching {self._remote.shown} for a while.",
-                hint="Try again when it is done.",
-            ) from error
+            message = f"Another process has been fetching {self._remote.shown} for a while."
+            raise SourceUnavailable(message, hint="Try again when it is done.") from error
 
     def _prepare(self) -> None:
         if not self._is_repository():
             shutil.rmtree(self.path, ignore_errors=True)
             with self._explained():
-                self.git.run("init", "--quiet", "--bare", "--template=", "--", str(self.path), at=False)
-        # We are alone, so whoever made these is dead.
+                self.git.run("init", "--quiet", "--bare", "--template=", "--", str(self.path), in_mirror=False)
+        # This process holds the mirror's lock, so these are left over from killed processes.
         for lock in (*self.path.glob("*.lock"), *(self.path / "refs").rglob("*.lock")):
             lock.unlink(missing_ok=True)
-        # A folder that the settings name is trusted, whoever owns it: git reads it without running what it holds.
+        # Trust a configured folder whatever its owner: reading it runs nothing in it.
         if self._remote.protocol == "file":
             quoted = self._remote.address.replace("\\", "\\\\").replace('"', '\\"')
             lines = "".join(f'\tdirectory = "{quoted}{end}"\n' for end in ("", "/.git"))
@@ -220,13 +220,13 @@ class GitMirror:
             return False
 
     def _ask_head(self) -> BranchHead:
-        wanted = f"refs/heads/{self._branch}" if self._branch else "HEAD"
+        ref = f"refs/heads/{self._branch}" if self._branch else "HEAD"
         with self._explained():
-            output = self.git.run("ls-remote", "--symref", "--", self._remote.address, wanted, seconds=_ASK_SECONDS)
-        if found := parse_branch_head(output, self._branch):
-            return found
-        what = f"no branch {self._branch}" if self._branch else "no commits"
-        raise SourceUnavailable(f"{self._remote.shown} has {what}.", hint="Check branch under its [[corpus]].")
+            output = self.git.run("ls-remote", "--symref", "--", self._remote.address, ref, seconds=_ASK_SECONDS)
+        if head := parse_branch_head(output, self._branch):
+            return head
+        missing = f"no branch {self._branch}" if self._branch else "no commits"
+        raise SourceUnavailable(f"{self._remote.shown} has {missing}.", hint="Check branch under its [[corpus]].")
 
     def _fetch(self, head: BranchHead) -> None:
         try:
@@ -277,35 +277,35 @@ class GitMirror:
         message = str(error)
         shown = self._remote.shown
         if _REFUSED.search(message):
-            hint = "Look at token_env (https), or at the key and known hosts (ssh) of the user that Footnote runs as."
-            return SourceUnavailable(f"The server of {shown} denies us access: {_one_line(message)}.", hint=hint)
+            hint = "Check token_env (https), or the key and known hosts (ssh) of the user that runs Footnote."
+            return SourceUnavailable(f"The server of {shown} denies access: {_one_line(message)}.", hint=hint)
         if _ABSENT.search(message):
-            hint = "Check its address; a server may also say so of what we may not see."
-            return SourceUnavailable(f"There is no repository {shown} for us: {_one_line(message)}.", hint=hint)
-        hint = "Try git by hand on this machine, as the user that Footnote runs as."
+            hint = "Check its address; servers also answer this if access is denied."
+            return SourceUnavailable(f"There is no repository {shown}: {_one_line(message)}.", hint=hint)
+        hint = "Try git by hand on this machine, as the user that runs Footnote."
         return SourceUnavailable(f"{shown} cannot be fetched: {_one_line(message)}.", hint=hint)
 
 
-def _read_blob(asked: IO[bytes], output: IO[bytes], blob: str) -> bytes | None:
-    """Ask for a blob and return it; None where the process is gone or has no such blob."""
+def _read_blob(requests: IO[bytes], output: IO[bytes], blob: str) -> bytes | None:
+    """Request a blob and return it; None if the process ended or has no such blob."""
     try:
-        asked.write(f"{blob}\n".encode())
-        asked.flush()
+        requests.write(f"{blob}\n".encode())
+        requests.flush()
         header = output.readline().split()
         if len(header) != 3 or header[1] != b"blob":  # noqa: PLR2004 - id, kind and size
             return None
         content = output.read(int(header[2]))
         output.read(1)
-    except (OSError, ValueError):  # it ended, or is read from after the listing has
+    except (OSError, ValueError):  # the process ended, or its pipes were closed after the listing
         return None
     return content if len(content) == int(header[2]) else None
 
 
 def _one_line(message: str) -> str:
-    """Return the line of a complaint that says why, without git's own mark before it."""
-    lines = [line.strip() for line in message.splitlines() if line.strip()] or ["git ended without a word"]
-    why: Iterable[str] = (line for line in lines if line.startswith(("fatal:", "error:", "ERROR", "remote:")))
-    line = re.sub(r"^(?:(?:fatal|error|remote): ?)+", "", next(iter(why), lines[0]))
+    """Return the line of git's output that gives the reason, without its prefix."""
+    lines = [line.strip() for line in message.splitlines() if line.strip()] or ["git printed no reason"]
+    reasons = (line for line in lines if line.startswith(("fatal:", "error:", "ERROR", "remote:")))
+    line = re.sub(r"^(?:(?:fatal|error|remote): ?)+", "", next(reasons, lines[0]))
     return line.rstrip(".")[:200]
 
 

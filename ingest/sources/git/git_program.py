@@ -1,4 +1,4 @@
-"""Run the `git` program: nothing that it would ask, run, follow or trust by itself, and nothing left behind."""
+"""Run the `git` program without prompts, hooks, untrusted settings or leftover processes."""
 
 import os
 import re
@@ -28,39 +28,39 @@ URL_TEMPLATES = {
     "codeberg": "{repository}/src/branch/{branch}/{path}",
     "bitbucket": "{repository}/src/{branch}/{path}",
 }
-"""Where a host shows a file, by the first part of the host's name, as in `gitlab.example.com`."""
+"""Addresses of files, by the first part of the host's name, as in `gitlab.example.com`."""
 
 
 @dataclass(frozen=True, slots=True)
 class GitRemote:
-    """Say where a repository is fetched from."""
+    """The address that a repository is fetched from, and its credential."""
 
     address: str  # A URL, `user@host:path`, or the absolute path of a folder on this machine
     token: str = field(default="", repr=False)
 
     @property
     def protocol(self) -> str:
-        """Return the one protocol that is spoken, as git calls it."""
+        """Return git's name of the only protocol that is allowed."""
         if self.address.startswith("/"):
             return "file"
         return urlsplit(self.address).scheme if "://" in self.address else "ssh"
 
     @property
     def shown(self) -> str:
-        """Return the address without whatever might let somebody in."""
+        """Return the address without credentials, for messages."""
         if "://" not in self.address:
             return self.address
         parts = urlsplit(self.address)
         return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
     def redact(self, output: str) -> str:
-        """Strip the token, and what stands before `@` in addresses, from what a program said."""
+        """Remove the token, and user names and passwords in addresses, from a program's output."""
         without = output.replace(self.token, "…") if self.token else output
         return re.sub(r"(://)[^/@\s]*@", r"\1", without)
 
 
 def find_address_fault(address: str) -> str:
-    """Return what is wrong with the address of a repository; empty if nothing is."""
+    """Return why a repository's address is invalid; empty if it is valid."""
     if not address or address.startswith("-") or _CONTROL_SIGNS.search(address):
         return "must be the address of a repository"
     if "://" not in address:
@@ -70,44 +70,40 @@ def find_address_fault(address: str) -> str:
 
 def _find_url_fault(url: SplitResult) -> str:
     if url.scheme not in {"https", "http", "ssh"}:
-        return 'must begin with "https://", "http://" or "ssh://"; a folder of this machine is set as path'
+        return 'must begin with "https://", "http://" or "ssh://"; set a folder of this machine as path'
     if not url.hostname or not re.match(r"[A-Za-z0-9\[]", url.netloc.rpartition("@")[2]):
         return "must name a host"
     if url.query or url.fragment:
         return "must have nothing after ? or #"
     if url.password or (url.username and url.scheme != "ssh"):
-        return "must hold no name or password; name the variable that holds a token as token_env"
+        return "must not contain a name or password; set token_env to the variable that contains a token"
     return ""
 
 
 def may_send_token(address: str) -> bool:
-    """Tell whether a token can be sent there and read by nobody else: by https, or to this machine."""
+    """Return whether a token can be sent there safely: by https, or to this machine."""
     parts = urlsplit(address)
     return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOCAL_HOSTS)
 
 
 def is_branch(name: str) -> bool:
-    """Tell whether git would take it for the name of a branch."""
+    """Return whether git accepts it as a branch name."""
     return bool(_BRANCH.fullmatch(name))
 
 
-def choose_url_template(given: str, address: str) -> str:
-    """Return the template of the files' web addresses: what is given, else a known host's; empty if none is known."""
-    if given:
-        return given
+def choose_url_template(configured: str, address: str) -> str:
+    """Return the template of file addresses: the configured one, otherwise a known host's; empty if unknown."""
+    if configured:
+        return configured
     host, path = _host_and_path(address)
-    form = URL_TEMPLATES.get(host.split(".")[0], "")
-    return form.replace("{repository}", f"https://{host}/{path.strip('/').removesuffix('.git')}") if form else ""
+    template = URL_TEMPLATES.get(host.split(".")[0], "")
+    return template.replace("{repository}", f"https://{host}/{path.strip('/').removesuffix('.git')}")
 
 
-def build_file_url(form: str, *, path: str, within: str, branch: str, commit: str) -> str:
-    """Build the address of a file, by its `path` in the repository, or `within` the folder that is read."""
-    if not form:
-        return ""
-    if "{path}" not in form:
-        return f"{form.rstrip('/')}/{quote(within)}"
+def build_file_url(template: str, *, path: str, branch: str, commit: str) -> str:
+    """Build the address of a file from its `path` in the repository; `template` contains `{path}`."""
     values = {"path": path, "branch": branch, "commit": commit}
-    return re.sub(r"\{(path|branch|commit)\}", lambda sign: quote(values[sign[1]]), form)
+    return re.sub(r"\{(path|branch|commit)\}", lambda match: quote(values[match[1]]), template)
 
 
 def _host_and_path(address: str) -> tuple[str, str]:
@@ -120,8 +116,7 @@ def _host_and_path(address: str) -> tuple[str, str]:
     return host.rpartition("@")[2], path
 
 
-OLDEST_GIT = (2, 32)
-"""The version of git that first let the settings of its user be left aside (GIT_CONFIG_GLOBAL)."""
+OLDEST_GIT = (2, 32)  # introduced GIT_CONFIG_GLOBAL, which disables the user's settings
 
 _KEPT_VARIABLES = lazy_compile(
     r"PATH|HOME|USER|LOGNAME|TMPDIR|SSH_AUTH_SOCK|SSL_CERT_\w+|GIT_SSL_CAINFO|(?:https?|all|no)_proxy", re.IGNORECASE
@@ -134,7 +129,7 @@ _CONFIG = {
     "fetch.recurseSubmodules": "false",
     "gc.autoDetach": "false",
     "maintenance.autoDetach": "false",
-    # Whoever sends less than 1,000 bytes a second for a minute sends nothing.
+    # Below 1,000 bytes a second for a minute, the transfer counts as stalled.
     "http.lowSpeedLimit": "1000",
     "http.lowSpeedTime": "60",
 }
@@ -142,11 +137,11 @@ _BLOCK = 1 << 16
 
 
 class GitFailed(Exception):
-    """The program ended with an error. `str()` is what it said, without secrets."""
+    """The program failed. `str()` is its output without secrets."""
 
 
 class GitProgram:
-    """Run `git` in one repository of ours, for one thread; `stop` may come from another."""
+    """Run `git` in one mirror, for one thread; others may call `stop`."""
 
     def __init__(self, repository: Path, remote: GitRemote, environment: Mapping[str, str]) -> None:
         self._repository = repository
@@ -156,23 +151,23 @@ class GitProgram:
         self._stopped = threading.Event()
         self._lock = threading.Lock()
 
-    def run(self, *arguments: str, seconds: float = 600.0, at: bool = True) -> bytes:
-        """Return what git says, `at` the repository. Raises `GitFailed`, or `SourceUnavailable` after `seconds`."""
-        with self.start(*arguments, at=at, stderr=subprocess.PIPE) as process:
+    def run(self, *arguments: str, seconds: float = 600.0, in_mirror: bool = True) -> bytes:
+        """Return git's output. Raises `GitFailed`, or `SourceUnavailable` after `seconds`."""
+        with self.start(*arguments, in_mirror=in_mirror, stderr=subprocess.PIPE) as process:
             try:
-                output, complaint = process.communicate(timeout=seconds)
+                output, errors = process.communicate(timeout=seconds)
             except subprocess.TimeoutExpired as error:
                 raise SourceUnavailable(
                     f"git {arguments[0]} of {self._remote.shown} took longer than {seconds:.0f} s.",
-                    hint="Look whether its server answers; the next night tries again.",
+                    hint="Check whether its server answers; the next refresh tries again.",
                 ) from error
         self.refuse_stopped()
         if process.returncode:
-            raise GitFailed(self._remote.redact(complaint.decode("utf-8", "replace")).strip())
+            raise GitFailed(self._remote.redact(errors.decode("utf-8", "replace")).strip())
         return output
 
     def stream(self, *arguments: str) -> Generator[bytes, None, None]:
-        """Yield what git says between NUL bytes, as it says it. Closing this ends it. Raises as `run`, at the end."""
+        """Yield git's output as it comes, split at NUL bytes. Closing this ends git. Raises like `run` at the end."""
         rest = b""
         with self.start(*arguments) as process:
             assert process.stdout is not None  # noqa: S101 - it was started with a pipe
@@ -188,15 +183,15 @@ class GitProgram:
 
     @contextmanager
     def start(
-        self, *arguments: str, at: bool = True, stdin: int = subprocess.DEVNULL, stderr: int = subprocess.DEVNULL
+        self, *arguments: str, in_mirror: bool = True, stdin: int = subprocess.DEVNULL, stderr: int = subprocess.DEVNULL
     ) -> Iterator[subprocess.Popen[bytes]]:
-        """Run git within the block; whatever it started ends with it. Raises `SourceUnavailable`."""
+        """Run git within the block; its child processes end with it. Raises `SourceUnavailable`."""
         self.refuse_stopped()
-        # Named so, it is not looked for in the folders above, where another repository may be.
-        place = (f"--git-dir={self._repository}",) if at else ()
-        command = ("git", *place, *arguments)
+        # Explicit, so that git does not search parent folders, which may contain another repository.
+        git_dir = (f"--git-dir={self._repository}",) if in_mirror else ()
+        command = ("git", *git_dir, *arguments)
         try:
-            process = subprocess.Popen(  # noqa: S603 - our own words; addresses and names were checked, and follow `--`
+            process = subprocess.Popen(  # noqa: S603 - fixed arguments; addresses and names were validated, and follow `--`
                 command,
                 env=self._environment,
                 stdin=stdin,
@@ -234,13 +229,13 @@ class GitProgram:
 
 
 def parse_git_version(output: str) -> tuple[int, ...]:
-    """Return the numbers in what `git --version` says; empty where there are none."""
-    found = re.search(r"\d+(?:\.\d+)+", output)
-    return tuple(int(part) for part in found[0].split(".")) if found else ()
+    """Return the version in the output of `git --version`; empty if there is none."""
+    version = re.search(r"\d+(?:\.\d+)+", output)
+    return tuple(int(part) for part in version[0].split(".")) if version else ()
 
 
 def refuse_old_git(output: str) -> None:
-    """Raise `SourceUnavailable` if `git --version` says so of a version that cannot do what is needed."""
+    """Raise `SourceUnavailable` if the output of `git --version` names a version that is too old."""
     if parse_git_version(output)[:2] < OLDEST_GIT:
         oldest = ".".join(map(str, OLDEST_GIT))
         raise SourceUnavailable(
@@ -251,7 +246,7 @@ def refuse_old_git(output: str) -> None:
 def make_git_missing() -> SourceUnavailable:
     return SourceUnavailable(
         "The git program is not installed, and a corpus has a git repository as its source.",
-        hint="Install git (such as `apt-get install git`) for the user that Footnote runs as.",
+        hint="Install git (such as `apt-get install git`) for the user that runs Footnote.",
     )
 
 
@@ -261,14 +256,14 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
             os.killpg(process.pid, signal.SIGKILL)
 
 
-def _environment(remote: GitRemote, given: Mapping[str, str], trusted: Path) -> dict[str, str]:
-    """Return git's environment: a secret of ours, or a setting of our starter, reaches git only from here."""
+def _environment(remote: GitRemote, inherited: Mapping[str, str], trusted: Path) -> dict[str, str]:
+    """Return git's environment: other secrets and settings of this process do not reach git."""
     config = {**_CONFIG, "http.followRedirects": "false" if remote.token else "initial"}
     if remote.token:
         login = remote.token if ":" in remote.token else f"x-access-token:{remote.token}"
         config["http.extraHeader"] = f"Authorization: Basic {b64encode(login.encode()).decode()}"
-    made = {name: value for name, value in given.items() if _KEPT_VARIABLES.fullmatch(name)}
-    made |= {
+    environment = {name: value for name, value in inherited.items() if _KEPT_VARIABLES.fullmatch(name)}
+    environment |= {
         "LC_ALL": "C",
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_GLOBAL": str(trusted),
@@ -280,6 +275,6 @@ def _environment(remote: GitRemote, given: Mapping[str, str], trusted: Path) -> 
         "GIT_SSH_COMMAND": _SSH,
         "GIT_CONFIG_COUNT": str(len(config)),
     }
-    for at, (key, value) in enumerate(config.items()):
-        made |= {f"GIT_CONFIG_KEY_{at}": key, f"GIT_CONFIG_VALUE_{at}": value}
-    return made
+    for number, (key, value) in enumerate(config.items()):
+        environment |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    return environment

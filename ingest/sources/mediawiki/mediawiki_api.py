@@ -1,24 +1,22 @@
-"""Ask a wiki's api.php: queries with all their continuations, the errors that it tells in its own way, and the login.
+"""Query a wiki's api.php: continuations, API errors and login.
 
 https://www.mediawiki.org/wiki/API:Query, API:Etiquette (maxlag), API:Login and API:Assert describe it.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
 from ingest.types import SourceUnavailable
-from ingest.web.http_reply import RETRY_HINT, format_url, parse_retry_after
+from ingest.web.http_reply import RETRY_HINT, format_url, parse_json_object, parse_retry_after, refuse_repeated_query
 from ingest.web.web_client import WebClient, WebResponse
 
 ApiQuery = Mapping[str, str]
 ApiAnswer = dict[str, Any]
 
-BATCH_SIZE = 50
-"""Titles, page ids or contents in one request, for anyone: bots may have more, which would gain little."""
-_LONGEST = 4000  # characters of titles in one address, as servers take no endless ones
+BATCH_SIZE = 50  # titles, page ids or contents per request for normal users; the higher limit of bots gains little
+_LONGEST = 4000  # characters of titles in one address
 _BUSY_CODES = frozenset({"maxlag", "ratelimited", "readonly"})
 _DENIED_CODES = frozenset({"readapidenied", "permissiondenied", "mwoauth-invalid-authorization", "blocked"})
 _LAPSED_CODE = "assertuserfailed"
@@ -29,14 +27,14 @@ _LONGEST_REST = 120.0
 
 @dataclass(frozen=True, slots=True)
 class WikiLogin:
-    user: str = ""  # as Special:BotPasswords says it: `Name@robot`
+    user: str = ""  # as in Special:BotPasswords: `Name@robot`
     password: str = field(default="", repr=False)
     token: str = field(default="", repr=False)
-    credential: str = ""  # what the secret is called, such as `WIKI_PASSWORD`, for messages
+    credential: str = ""  # the secret's variable, such as `WIKI_PASSWORD`, for messages
 
     @property
     def known(self) -> bool:
-        """Tell whether there is any; then every request is made as somebody, or not at all."""
+        """Return whether there is a credential; then every request asserts a login."""
         return bool(self.user or self.token)
 
 
@@ -48,26 +46,23 @@ class MediaWikiApi:
         self._logged_in = not login.user
 
     def batches(self, query: ApiQuery) -> Iterator[ApiAnswer]:
-        """Ask until there is no more. Each answer is whole: of all its pages all that was asked for is there."""
-        going_on: Mapping[str, str] = {}
+        """Query with all continuations. Each answer has all requested properties of all its pages."""
+        continuation: Mapping[str, str] = {}
         whole: ApiAnswer = {}
         while True:
-            answer = self.ask({"action": "query", **query, **going_on})
+            answer = self.ask({"action": "query", **query, **continuation})
             _merge(whole, answer.get("query") or {})
-            further = answer.get("continue")
-            if answer.get("batchcomplete") or not further:
+            following = answer.get("continue")
+            if answer.get("batchcomplete") or not following:
                 yield whole
                 whole = {}
-            if not further:
+            if not following:
                 return
-            if further == going_on:
-                raise SourceUnavailable(
-                    f"{format_url(self._address)} repeats the same page of results.", hint=RETRY_HINT
-                )
-            going_on = {name: str(value) for name, value in further.items()}
+            refuse_repeated_query(self._address, continuation, following)
+            continuation = {name: str(value) for name, value in following.items()}
 
     def ask(self, query: ApiQuery) -> ApiAnswer:
-        tried, anew = 0, False
+        tried, logged_in_again = 0, False
         while True:
             self._log_in()
             reply = self._web.get(self._address, self._add_parameters(query), "application/json")
@@ -79,9 +74,9 @@ class MediaWikiApi:
             if code in _BUSY_CODES:
                 tried += 1
                 self._back_off(code, tried, parse_retry_after(reply.headers))
-            elif code == _LAPSED_CODE and self._login.user and not anew:
-                # A session ends when it likes; as nobody in particular we would see fewer pages, or none.
-                self._logged_in, anew = False, True
+            elif code == _LAPSED_CODE and self._login.user and not logged_in_again:
+                # The session expired; without a login fewer pages are visible.
+                self._logged_in, logged_in_again = False, True
             else:
                 raise self._make_refusal(code)
 
@@ -92,8 +87,8 @@ class MediaWikiApi:
     def _log_in(self) -> None:
         if self._logged_in:
             return
-        asked = {"action": "query", "meta": "tokens", "type": "login", "format": "json", "formatversion": "2"}
-        answer = self._parse(self._web.get(self._address, asked, "application/json"))
+        query = {"action": "query", "meta": "tokens", "type": "login", "format": "json", "formatversion": "2"}
+        answer = self._parse(self._web.get(self._address, query, "application/json"))
         token = answer.get("query", {}).get("tokens", {}).get("logintoken", "")
         form = {"action": "login", "format": "json", "formatversion": "2"}
         form |= {"lgname": self._login.user, "lgpassword": self._login.password, "lgtoken": token}
@@ -101,24 +96,21 @@ class MediaWikiApi:
         if result != "Success":
             raise SourceUnavailable(
                 f"{format_url(self._address)} denies access to {self._login.user} ({result or 'no result'}).",
-                hint=f"Check {self._login.credential or 'the password'}: Special:BotPasswords of the wiki gives it.",
+                hint=f"Check {self._login.credential or 'the password'}: the wiki's Special:BotPasswords creates it.",
             )
         self._logged_in = True
 
     def _parse(self, reply: WebResponse) -> ApiAnswer:
-        hint = "Give the address of the wiki's api.php, as its Special:Version tells."
+        hint = "Give the address of the wiki's api.php, shown on its Special:Version."
         if reply.status != 200:  # noqa: PLR2004 - HTTP's own
             raise SourceUnavailable(f"{format_url(self._address)} answers HTTP {reply.status}.", hint=hint)
-        try:
-            answer = json.loads(reply.content)
-        except (ValueError, RecursionError):
-            answer = None
-        if not isinstance(answer, dict):
-            raise SourceUnavailable(f"{format_url(self._address)} is no API of a wiki.", hint=hint)
+        answer = parse_json_object(reply.content)
+        if answer is None:
+            raise SourceUnavailable(f"{format_url(self._address)} is not a wiki's API.", hint=hint)
         return answer
 
-    def _back_off(self, code: str, tried: int, asked: float | None) -> None:
-        seconds = _REST * tried if asked is None else asked
+    def _back_off(self, code: str, tried: int, requested: float | None) -> None:
+        seconds = _REST * tried if requested is None else requested
         if tried >= _TRIES or seconds > _LONGEST_REST:
             raise SourceUnavailable(f"{format_url(self._address)} is too busy ({code}).", hint=RETRY_HINT)
         self._web.pause(seconds)
@@ -128,15 +120,15 @@ class MediaWikiApi:
         name = self._login.credential or "the credential"
         if code in _DENIED_CODES or code == _LAPSED_CODE:
             if self._login.known:
-                hint = f"Check {name}: it may have lapsed, or lack the right to read."
+                hint = f"Check {name}: it may have expired, or lack the right to read."
             else:
-                hint = "It is a private wiki: give the source a user and a password, or a token."
-            return SourceUnavailable(f"{where} does not allow us to read ({code}).", hint=hint)
-        return SourceUnavailable(f"{where} does not answer what was asked ({code}).", hint=RETRY_HINT)
+                hint = "The wiki is private: configure a user and a password, or a token."
+            return SourceUnavailable(f"{where} denies access ({code}).", hint=hint)
+        return SourceUnavailable(f"{where} failed to answer a query ({code}).", hint=RETRY_HINT)
 
 
 def _merge(whole: ApiAnswer, part: ApiAnswer) -> None:
-    """Merge what an answer says with what those before it said of the same pages."""
+    """Merge an answer into the previous ones about the same pages."""
     for name, value in part.items():
         if name != "pages":
             whole[name] = [*whole.get(name, []), *value] if isinstance(value, list) else value
@@ -155,15 +147,15 @@ def get_pages(answer: ApiAnswer) -> list[ApiAnswer]:
 
 
 def join_batches(values: Iterable[str]) -> Iterator[str]:
-    """Join titles or ids with bars, as many together as one request may hold."""
-    some: list[str] = []
+    """Join titles or ids with bars, as many per string as one request may contain."""
+    batch: list[str] = []
     length = 0
     for value in values:
         size = len(quote(value)) + 3
-        if some and (len(some) == BATCH_SIZE or length + size > _LONGEST):
-            yield "|".join(some)
-            some, length = [], 0
-        some.append(value)
+        if batch and (len(batch) == BATCH_SIZE or length + size > _LONGEST):
+            yield "|".join(batch)
+            batch, length = [], 0
+        batch.append(value)
         length += size
-    if some:
-        yield "|".join(some)
+    if batch:
+        yield "|".join(batch)

@@ -1,7 +1,7 @@
-"""Read a wiki by its API: all its pages once, then those that changed, moved, came and went.
+"""Read a wiki by its API: all its pages once, then new, changed, moved and deleted ones.
 
-The key of a page is its id, so that a moved page keeps its passages. An event of recent changes or the logs only says
-that a page is to be looked at. Now and then all pages are listed again, as what was suppressed vanishes without a word.
+The key of a page is its id, so that a moved page keeps its passages. Events in recent changes and logs only mark pages
+to check. All pages are listed again now and then, since suppressed pages leave no event.
 https://www.mediawiki.org/wiki/API:RecentChanges and API:Logevents describe the lists.
 """
 
@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from ingest.readers import value_parsers
-from ingest.sources.filters import SelectionRules, build_filter, utc_now
+from ingest.sources.filters import SelectionRules, build_filter, split_unchanged, utc_now
 from ingest.sources.mediawiki.mediawiki_api import BATCH_SIZE, MediaWikiApi, WikiLogin, get_pages, join_batches
 from ingest.sources.mediawiki.wiki_page import (
     ListedPage,
@@ -25,19 +25,18 @@ from ingest.sources.mediawiki.wiki_page import (
     parse_wiki_info,
     read_page,
 )
-from ingest.types import EMPTY, ChangedDocument, DeletedDocument, ListedItem, Listing, list_unchanged
+from ingest.types import EMPTY, ChangedDocument, DeletedDocument, ListedItem, Listing
 from ingest.web.web_client import WebClient
 from ingest.wikitext.wikitext_parser import WIKITEXT_VERSION
 
-OVERLAP = timedelta(hours=1)
-"""Looked at twice, as a change may be told late; whoever did not change costs a line of a listing."""
+OVERLAP = timedelta(hours=1)  # listed twice, since changes may appear late
+# These create, move or delete pages, or make revisions that are missing from recent changes.
 _LOG_TYPES = ("delete", "import", "merge", "move", "protect")
-"""Those that make, move or remove pages, or make revisions that recent changes do not tell."""
 
 
 @dataclass(frozen=True, slots=True)
 class WikiCheckpoint:
-    """Remember up to when a wiki was listed. It travels as text, and uses the wiki's own clock."""
+    """Until when a wiki was listed, by its own clock. Stored as text."""
 
     until: datetime
     whole: datetime  # when all pages were last listed
@@ -49,7 +48,7 @@ class WikiCheckpoint:
 
 
 def parse_checkpoint(text: str) -> WikiCheckpoint | None:
-    """Parse a checkpoint; None if it is none of ours, or of a time when pages were read differently."""
+    """Parse a checkpoint; None if it is invalid or of another reader version."""
     try:
         fields = json.loads(text)
         until, whole = value_parsers.parse_date(fields["until"]), value_parsers.parse_date(fields["whole"])
@@ -60,16 +59,15 @@ def parse_checkpoint(text: str) -> WikiCheckpoint | None:
 
 @dataclass(slots=True)
 class TouchedPages:
-    """Collect what events named: pages by id, and titles, of which only the logs' mean more than the page itself."""
+    """Pages in events, by id and title."""
 
     ids: set[int] = field(default_factory=set)
     titles: set[str] = field(default_factory=set)
-    moved: set[str] = field(default_factory=set)
-    """Titles under which there may be another page now, or none."""
+    moved: set[str] = field(default_factory=set)  # titles that may now be of another page, or of none
 
 
 def has_changes_since(api: MediaWikiApi, start: datetime) -> bool:
-    """Tell whether the wiki's recent changes reach back to a moment; they are dropped after some weeks."""
+    """Return whether the wiki's recent changes, which are kept for some weeks, reach back to `start`."""
     query = {"list": "recentchanges", "rcdir": "newer", "rclimit": "1", "rcprop": "timestamp"}
     answer = api.ask({"action": "query", **query})
     entries = (answer.get("query") or {}).get("recentchanges") or [{}]
@@ -78,21 +76,21 @@ def has_changes_since(api: MediaWikiApi, start: datetime) -> bool:
 
 
 def fetch_touched(api: MediaWikiApi, start: datetime, namespaces: tuple[int, ...]) -> TouchedPages:
-    """Return what was touched since a moment. Raises `SourceUnavailable`."""
-    found = TouchedPages()
-    # Not rctoponly: protecting a page makes a revision that is no recent change, and hides the edit below it.
+    """Return the pages touched since `start`. Raises `SourceUnavailable`."""
+    touched = TouchedPages()
+    # Not rctoponly: protecting a page creates a revision that is not a recent change but hides the edit before it.
     query = {"list": "recentchanges", "rcdir": "newer", "rctype": "edit|new", "rcprop": "ids|title", "rclimit": "max"}
     query |= {"rcstart": _format_moment(start), "rcnamespace": "|".join(map(str, namespaces))}
     for batch in api.batches(query):
         for entry in batch.get("recentchanges", ()):
-            _note_event(found, entry)
+            _add_event(touched, entry)
     for entry in _fetch_log(api, start):
-        _note_event(found, entry)
+        _add_event(touched, entry)
         params = entry.get("params") or {}
         titles = (entry.get("title"), params.get("target_title"), params.get("dest_title"))
-        found.moved |= {str(title) for title in titles if title}
-    found.titles |= found.moved
-    return found
+        touched.moved |= {str(title) for title in titles if title}
+    touched.titles |= touched.moved
+    return touched
 
 
 def _fetch_log(api: MediaWikiApi, start: datetime) -> Iterator[dict[str, Any]]:
@@ -103,11 +101,11 @@ def _fetch_log(api: MediaWikiApi, start: datetime) -> Iterator[dict[str, Any]]:
             yield from batch.get("logevents", ())
 
 
-def _note_event(found: TouchedPages, entry: dict[str, Any]) -> None:
-    # The page that a deletion was of is known by the id it had then.
-    found.ids |= {int(entry[name]) for name in ("pageid", "logpage") if entry.get(name)}
+def _add_event(touched: TouchedPages, entry: dict[str, Any]) -> None:
+    # A deletion names the page's former id.
+    touched.ids |= {int(entry[name]) for name in ("pageid", "logpage") if entry.get(name)}
     if title := entry.get("title"):
-        found.titles.add(str(title))
+        touched.titles.add(str(title))
 
 
 def _format_moment(moment: datetime) -> str:
@@ -121,7 +119,7 @@ class WikiScope:
     rules: SelectionRules = field(default_factory=SelectionRules)
     """Paths are titles, such as `Handbook/Holidays`; labels are categories."""
     login: WikiLogin = field(default_factory=WikiLogin)
-    relist_days: float = 7  # after so many days all pages are listed again, whatever the logs tell
+    relist_days: float = 7  # days until all pages are listed again
     reference: bool = False  # whether it is a work of reference, and not the team's own
 
 
@@ -132,34 +130,34 @@ class MediaWikiSource:
         self.reference = wiki.reference
         self._wiki = wiki
         self._web = web
-        self._chosen = build_filter(wiki.rules, now())
+        self._passes_rules = build_filter(wiki.rules, now())
         self._info = WikiInfo()
         self._now = now
 
     def expected(self) -> None:
-        """Nobody knows before all is listed."""
+        """Return None: the count is unknown until all pages are listed."""
 
     def documents(self, known: Mapping[str, str] = EMPTY, since: str = "") -> Listing:
-        """List every page, or what was touched since a checkpoint that the wiki's recent changes reach back to."""
+        """List every page, or the pages touched since the checkpoint if the wiki's recent changes reach back to it."""
         with self._web:
             api = self._api()
-            begun = self._fetch_info(api)
-            mark = self._check_usable(api, parse_checkpoint(since), begun) if known else None
-        reached = WikiCheckpoint(begun, mark.whole if mark else begun)
+            started = self._fetch_info(api)
+            mark = self._check_usable(api, parse_checkpoint(since), started) if known else None
+        reached = WikiCheckpoint(started, mark.whole if mark else started)
         items = self._list_changed(known, mark.until - OVERLAP) if mark else self._list_all(known)
         return Listing(items, whole=mark is None, mark=reached.to_text)
 
     def one(self, address: str, known: Mapping[str, str]) -> ListedItem | None:
-        """Return the page at an address of this wiki, of this title, or with this id. Raises `SourceUnavailable`."""
+        """Return the page with this address, title or id. Raises `SourceUnavailable`."""
         with self._web:
             api = self._api()
             if self._info == WikiInfo():
                 self._fetch_info(api)
-            wanted = find_page_query(address, known, self._info, self._wiki.api)
-            found = next(self._look_up(api, wanted), None) if wanted else None
-            if found and not found.redirect and self._is_wanted(found):
-                return next(self._fetch_pages(api, [found], EMPTY))
-            number = str(found.id) if found else (wanted or {}).get("pageids", "")
+            query = find_page_query(address, known, self._info, self._wiki.api)
+            page = next(self._look_up(api, query), None) if query else None
+            if page and self._is_selected(page):
+                return next(self._fetch_pages(api, [page], EMPTY))
+            number = str(page.id) if page else (query or {}).get("pageids", "")
             return DeletedDocument(number) if number in known else None
 
     def stop(self) -> None:
@@ -169,7 +167,7 @@ class MediaWikiSource:
         return MediaWikiApi(self._web, self._wiki.api, self._wiki.login)
 
     def _fetch_info(self, api: MediaWikiApi) -> datetime:
-        """Ask what the wiki says of itself, and what time it is there."""
+        """Fetch the wiki's site information; return its current time."""
         query = {"action": "query", "meta": "siteinfo", "siprop": "general|namespaces|namespacealiases"}
         answer = api.ask({**query, "curtimestamp": "1"})
         info = answer.get("query") or {}
@@ -187,65 +185,66 @@ class MediaWikiSource:
             for namespace in self._wiki.namespaces:
                 query = {"generator": "allpages", "gapnamespace": str(namespace), "gapfilterredir": "nonredirects"}
                 for batch in api.batches({**query, "gaplimit": "max", **self._detail_query()}):
-                    found = (parse_listed_page(page, self._info.site) for page in get_pages(batch))
-                    yield from self._fetch_pages(api, [one for one in found if one and self._is_wanted(one)], known)
+                    pages = (parse_listed_page(page, self._info.site) for page in get_pages(batch))
+                    yield from self._fetch_pages(
+                        api, [page for page in pages if page and self._is_selected(page)], known
+                    )
 
     def _list_changed(self, known: Mapping[str, str], start: datetime) -> Iterator[ListedItem]:
         with self._web:
             api = self._api()
             events = fetch_touched(api, start, self._wiki.namespaces)
             first = events.ids | {int(key) for key in find_redirected_keys(events.titles, known) if key.isdigit()}
-            led = set(events.moved)
-            for part in join_batches(map(str, sorted(first))):
-                found = {one.id: one for one in self._look_up(api, {"pageids": part})}
-                led |= {one.title for one in found.values() if one.redirect}
-                yield from self._report_pages(api, map(int, part.split("|")), found, known)
+            titles = set(events.moved)
+            for ids in join_batches(map(str, sorted(first))):
+                pages = {page.id: page for page in self._look_up(api, {"pageids": ids})}
+                titles |= {page.title for page in pages.values() if page.redirect}
+                yield from self._report_pages(api, map(int, ids.split("|")), pages, known)
             further: dict[int, ListedPage] = {}
-            for titles in join_batches(sorted(led)):
-                found = {one.id: one for one in self._look_up(api, {"titles": titles, "redirects": "1"})}
-                further |= {number: one for number, one in found.items() if number not in first}
+            for batch in join_batches(sorted(titles)):
+                pages = {page.id: page for page in self._look_up(api, {"titles": batch, "redirects": "1"})}
+                further |= {number: page for number, page in pages.items() if number not in first}
             yield from self._report_pages(api, sorted(further), further, known)
 
     def _report_pages(
-        self, api: MediaWikiApi, numbers: Iterable[int], found: Mapping[int, ListedPage], known: Mapping[str, str]
+        self, api: MediaWikiApi, numbers: Iterable[int], pages: Mapping[int, ListedPage], known: Mapping[str, str]
     ) -> Iterator[ListedItem]:
-        """Yield what became of some pages: there, or gone if we knew them."""
-        here = []
+        """Yield the selected pages; other known pages among `numbers` are deleted."""
+        selected = []
         for number in numbers:
-            one = found.get(number)
-            if one and not one.redirect and self._is_wanted(one):
-                here.append(one)
+            page = pages.get(number)
+            if page and self._is_selected(page):
+                selected.append(page)
             elif str(number) in known:
                 yield DeletedDocument(str(number))
-        yield from self._fetch_pages(api, here, known)
+        yield from self._fetch_pages(api, selected, known)
 
     def _fetch_pages(
-        self, api: MediaWikiApi, found: Sequence[ListedPage], known: Mapping[str, str]
+        self, api: MediaWikiApi, pages: Sequence[ListedPage], known: Mapping[str, str]
     ) -> Iterator[ListedItem]:
-        """Yield what is known already, then the others, fifty at a time, as their texts come."""
-        fresh = [one for one in found if known.get(one.key) != one.fingerprint]
-        for one in found:
-            if known.get(one.key) == one.fingerprint:
-                yield list_unchanged(one.key, one.fingerprint)
-        for start in range(0, len(fresh), BATCH_SIZE):
-            some = fresh[start : start + BATCH_SIZE]
-            texts = fetch_texts(api, [one.id for one in some])
-            for one in some:
-                load = partial(read_page, one, texts.pop(one.id, None), self._info.site)
-                yield ChangedDocument(one.key, one.fingerprint, one.size, load)
+        """Yield the unchanged pages, then the others, whose texts are fetched in batches."""
+        by_key = {page.key: page for page in pages}
+        unchanged, changed = split_unchanged({page.key: page.fingerprint for page in pages}, known)
+        yield from unchanged
+        for start in range(0, len(changed), BATCH_SIZE):
+            batch = [by_key[key] for key in changed[start : start + BATCH_SIZE]]
+            texts = fetch_texts(api, [page.id for page in batch])
+            for page in batch:
+                load = partial(read_page, page, texts.pop(page.id, None), self._info.site)
+                yield ChangedDocument(page.key, page.fingerprint, page.size, load)
 
-    def _look_up(self, api: MediaWikiApi, which: Mapping[str, str]) -> Iterator[ListedPage]:
-        for batch in api.batches({**which, **self._detail_query()}):
+    def _look_up(self, api: MediaWikiApi, query: Mapping[str, str]) -> Iterator[ListedPage]:
+        for batch in api.batches({**query, **self._detail_query()}):
             yield from filter(None, (parse_listed_page(page, self._info.site) for page in get_pages(batch)))
 
     def _detail_query(self) -> dict[str, str]:
-        """Return the parameters that ask for all that `parse_listed_page` reads."""
+        """Return the query parameters for the properties that `parse_listed_page` reads."""
         rules = self._wiki.rules
-        asked = {"prop": "info|revisions|redirects", "inprop": "url", "rvprop": "ids|timestamp"}
-        asked |= {"rdprop": "title", "rdlimit": "max", "rdnamespace": "|".join(map(str, self._wiki.namespaces))}
+        query = {"prop": "info|revisions|redirects", "inprop": "url", "rvprop": "ids|timestamp"}
+        query |= {"rdprop": "title", "rdlimit": "max", "rdnamespace": "|".join(map(str, self._wiki.namespaces))}
         if rules.labels or rules.without_labels:
-            asked |= {"prop": f"{asked['prop']}|categories", "cllimit": "max"}
-        return asked
+            query |= {"prop": f"{query['prop']}|categories", "cllimit": "max"}
+        return query
 
-    def _is_wanted(self, one: ListedPage) -> bool:
-        return one.namespace in self._wiki.namespaces and self._chosen(one.traits)
+    def _is_selected(self, page: ListedPage) -> bool:
+        return not page.redirect and page.namespace in self._wiki.namespaces and self._passes_rules(page.traits)

@@ -1,8 +1,7 @@
-"""Understand what a wiki's API says of itself and of its pages, fetch their texts, and read them.
+"""Parse a wiki's site information and page listings, fetch texts, and read them.
 
-A fingerprint names, by short hashes, the titles under which a page is also known: when a redirect goes, the wiki no
-longer tells where it led, and the fingerprints do. Texts are fetched as the listing goes on, fifty together, not when a
-page is loaded: a wiki that fails then ends the listing, and does not have every page fail for itself.
+A fingerprint contains short hashes of a page's aliases, because the wiki does not say where a deleted redirect led.
+Texts are fetched while listing, fifty at a time, so that a failing wiki ends the listing instead of failing every page.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -48,14 +47,14 @@ def parse_wiki_info(answer: Mapping[str, Any]) -> WikiInfo:
 
 
 def find_page_query(address: str, known: Mapping[str, str], wiki: WikiInfo, api: str) -> dict[str, str] | None:
-    """Return the query for the page at an address, of a title, or with a known id; None if it is another's."""
+    """Return the query for the page with this address, title or known id; None for other sites' addresses."""
     if address in known:
         return {"pageids": address}
     if "://" not in address:
         return _title_query(address)
     parts = urlsplit(address)
-    here = {urlsplit(api).netloc.lower(), urlsplit(wiki.site.origin).netloc.lower()}
-    parameters = parse_qs(parts.query) if parts.netloc.lower() in here else None
+    hosts = {urlsplit(api).netloc.lower(), urlsplit(wiki.site.origin).netloc.lower()}
+    parameters = parse_qs(parts.query) if parts.netloc.lower() in hosts else None
     if parameters is None:
         return None
     before, _, after = wiki.path.partition("$1")
@@ -68,18 +67,17 @@ def find_page_query(address: str, known: Mapping[str, str], wiki: WikiInfo, api:
 
 
 def _title_query(title: str) -> dict[str, str] | None:
-    # A bar would make two titles of one; none may hold any.
+    # A bar separates titles, and is invalid in a title.
     return {"titles": title, "redirects": "1"} if title.strip() and "|" not in title else None
 
 
-_MOST_ALIASES = 50
-"""Aliases that are named one by one in a fingerprint; a page with more is looked at whenever any redirect changes."""
+_MOST_ALIASES = 50  # listed in a fingerprint; a page with more is checked whenever any redirect changes
 _MANY_ALIASES = "*"
 
 
 @dataclass(frozen=True, slots=True)
 class ListedPage:
-    """Hold one page, as a wiki lists it."""
+    """One page of a wiki's listing."""
 
     id: int
     title: str
@@ -102,17 +100,17 @@ class ListedPage:
 
     @property
     def fingerprint(self) -> str:
-        """Name the revision, how we read, the title and the aliases: none of these needs the others."""
+        """Combine revision, reader version, title and aliases."""
         return f"{self.revision}-{WIKITEXT_VERSION}-{_short_hash(self.title)}-{_hash_aliases(self.aliases)}"
 
 
 def parse_listed_page(page: Mapping[str, Any], site: WikiSite) -> ListedPage | None:
-    """Parse a page of an answer to `prop=info|revisions|redirects`; None if there is no such page."""
+    """Parse a page of a `prop=info|revisions|redirects` query; None if it does not exist."""
     if page.get("missing") or page.get("invalid") or not page.get("pageid"):
         return None
     revision = (page.get("revisions") or [{}])[0]
     url = str(page.get("canonicalurl") or page.get("fullurl") or "")
-    if url.startswith("//"):  # a wiki may give its own address without saying whether it is https
+    if url.startswith("//"):  # protocol-relative
         url = f"{site.origin.partition(':')[0] or 'https'}:{url}"
     return ListedPage(
         id=int(page["pageid"]),
@@ -129,11 +127,11 @@ def parse_listed_page(page: Mapping[str, Any], site: WikiSite) -> ListedPage | N
 
 
 def find_redirected_keys(titles: Collection[str], known: Mapping[str, str]) -> Iterator[str]:
-    """Return the keys of the known pages that one of these titles led to, by their fingerprints."""
-    wanted = {_short_hash(title) for title in titles}
+    """Yield the keys of known pages with one of these titles among the aliases in their fingerprints."""
+    hashes = {_short_hash(title) for title in titles}
     for key, fingerprint in known.items():
         names = fingerprint.rpartition("-")[2]
-        if names.startswith(_MANY_ALIASES) or not wanted.isdisjoint(names.split(".")):
+        if names.startswith(_MANY_ALIASES) or not hashes.isdisjoint(names.split(".")):
             yield key
 
 
@@ -160,38 +158,37 @@ class PageRevision:
 
 
 def fetch_texts(api: MediaWikiApi, ids: Sequence[int]) -> dict[int, PageRevision]:
-    """Fetch the texts of at most fifty pages; those that are gone meanwhile are missing. Raises `SourceUnavailable`."""
-    found: dict[int, PageRevision] = {}
+    """Fetch the texts of at most fifty pages; deleted pages are missing. Raises `SourceUnavailable`."""
+    texts: dict[int, PageRevision] = {}
     for part in join_batches(map(str, ids)):
         for batch in api.batches({"pageids": part, **_TEXT_QUERY}):
-            found |= {int(page["pageid"]): _parse_revision(page) for page in get_pages(batch) if page.get("revisions")}
-    return found
+            texts |= {int(page["pageid"]): _parse_revision(page) for page in get_pages(batch) if page.get("revisions")}
+    return texts
 
 
-def read_page(one: ListedPage, found: PageRevision | None, site: WikiSite) -> Page:
+def read_page(page: ListedPage, revision: PageRevision | None, site: WikiSite) -> Page:
     """Read one page. Raises `UnreadableDocument`."""
-    if found is None or found.reason:
-        raise UnreadableDocument(found.reason if found else "was deleted while the wiki was read")
+    if revision is None or revision.reason:
+        raise UnreadableDocument(revision.reason if revision else "was deleted while the wiki was read")
+    outline = parse_wikitext(revision.text, title=page.title, language=site.language, hidden=site.hidden)
     return Page(
-        title=one.title,
-        sections=make_sections(parse_wikitext(found.text, title=one.title, language=site.language, hidden=site.hidden)),
-        url=one.url or site.url(one.title, ""),
-        revision=found.number,
-        date=value_parsers.parse_date(found.timestamp),
+        title=page.title,
+        sections=make_sections(outline),
+        url=page.url or site.url(page.title, ""),
+        revision=revision.number,
+        date=value_parsers.parse_date(revision.timestamp),
         language=site.language,
-        aliases=one.aliases,
-        disambiguation=is_disambiguation(one.title, found.text),
+        aliases=page.aliases,
+        disambiguation=is_disambiguation(page.title, revision.text),
     )
 
 
 def _parse_revision(page: dict[str, Any]) -> PageRevision:
     revision = page["revisions"][0]
-    # Before MediaWiki 1.32 the text stands in the revision itself.
+    # Before MediaWiki 1.32 the revision itself contains the text.
     slot = revision.get("slots", {}).get("main", revision)
-    text = str(slot.get("content") or "")
-    return PageRevision(
-        str(revision.get("revid", "")), str(revision.get("timestamp", "")), text, _missing_reason(slot, text)
-    )
+    text, number = str(slot.get("content") or ""), str(revision.get("revid", ""))
+    return PageRevision(number, str(revision.get("timestamp", "")), text, _missing_reason(slot, text))
 
 
 def _missing_reason(slot: dict[str, Any], text: str) -> str:

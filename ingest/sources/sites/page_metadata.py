@@ -1,4 +1,4 @@
-"""Tell what a page of the web says of itself and of how it is to be read: its kind, encoding, address, and robots."""
+"""Read a web page's metadata: format, encoding, canonical address and robots directives."""
 
 import mimetypes
 import re
@@ -18,28 +18,26 @@ _TYPES = {
     "application/vnd.openxmlformats-officedocument.presentationml.presentation": ".pptx",
     "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": ".xlsx",
 }  # fmt: skip
-_UNSAID = frozenset({"", "application/octet-stream", "binary/octet-stream", "application/x-download"})
+_UNSPECIFIC = frozenset({"", "application/octet-stream", "binary/octet-stream", "application/x-download"})
 _CHARSET = lazy_compile(r"charset\s*=\s*[\"']?([\w.-]+)", re.IGNORECASE)
 _HEAD_BYTES = 4096
-_LOGIN_WORDS = 250
-"""A page with a field for a password and fewer words than this is there to log in."""
+_LOGIN_WORDS = 250  # a page with a password field and fewer words is a login page
 _ROBOTS_NAMES = ("robots", "footnote")
 
 
 @dataclass(frozen=True, slots=True)
 class PageMetadata:
-    canonical: str = ""
-    """The address that it wants to be known by, as a whole; empty if it says none."""
+    canonical: str = ""  # absolute canonical address; empty if it states none
     noindex: bool = False
     asks_to_log_in: bool = False
 
 
 def derive_file_name(url: str, content_type: str) -> str:
-    """Return a file name whose ending says how a page is read, by what the server says, else by its address."""
+    """Return a file name whose suffix is the page's format, from the content type or else from the address."""
     path = PurePosixPath(unquote(urlsplit(url).path))
     media_type = content_type.partition(";")[0].strip().lower()
     readable = bool(path.suffix) and not file_formats.explain_refusal(path.name)
-    if media_type in _UNSAID or (media_type == "text/plain" and readable):
+    if media_type in _UNSPECIFIC or (media_type == "text/plain" and readable):
         suffix = path.suffix
     else:
         suffix = (
@@ -67,7 +65,7 @@ def parse_page_metadata(content: bytes, url: str, headers: Mapping[str, str]) ->
 
 
 def _forbids(directives: str) -> bool:
-    """Tell whether it forbids indexing. A header may name an agent first: `otherbot: noindex` is not ours."""
+    """Return whether robots directives forbid indexing. `otherbot: noindex` applies to other agents only."""
     agent, colon, words = directives.lower().rpartition(":")
     if colon and agent.strip() not in _ROBOTS_NAMES:
         return False
@@ -82,7 +80,7 @@ def join_url(url: str, href: str) -> str:
 
 
 def declare_encoding(content: bytes, content_type: str) -> bytes:
-    """Return markup that can be read without its header: one that only the header tells the encoding of, in UTF-8."""
+    """Convert markup to UTF-8 if only the content type declares its encoding."""
     charset = _CHARSET.search(content_type)
     if not charset or charset[1].lower() in {"utf-8", "utf8"} or b"charset" in content[:_HEAD_BYTES].lower():
         return content

@@ -1,7 +1,7 @@
-"""Fetch the pages of a site, and tell whether each response is the page: some sites answer anything with a smile.
+"""Fetch the pages of a site, and decide whether each response is the page: some sites answer errors with status 200.
 
-Never taken for a page: what another address answers that leads elsewhere, what asks to log in, what an address answers
-that does not exist, and what says the same as another page. A site that refuses page after page is left alone.
+Not accepted as pages: redirects to other pages, login pages, responses equal to that of an address that does not exist,
+and responses equal to another page. Reading ends after several refused pages in a row.
 """
 
 import hashlib
@@ -31,12 +31,12 @@ from ingest.web.http_reply import AccessDenied, ReadingStopped, ResponseTooLarge
 from ingest.web.web_client import WebClient, WebResponse
 from storage.language.lazy_pattern import lazy_compile
 
+# Text that changes with every request: times, dates, request ids. Other numbers may be the page's only content.
 _MOMENT_TEXT = lazy_compile(r"\d{1,2}:\d{1,2}(?::\d\d)?|\b\d{1,4}([-./])\d{1,2}\1\d{1,4}\b|\b(?=[a-f]*\d)[\da-f]{8,}\b")
-"""What differs whenever a page is asked for: clock times, dates, ids of requests. Other numbers may be all it says."""
 
 
 def make_page_signature(page: Page, url: str) -> bytes:
-    """Return what is the same for two pages that say the same, whatever of their own address they repeat, and when."""
+    """Return a hash that is equal for pages with equal text, ignoring their own addresses and times."""
     text = " ".join(block.text for section in page.sections for block in section.blocks).lower()
     for part in (url.lower(), urlsplit(url).path.lower(), *urlsplit(url).path.lower().split("/")):
         if len(part) > 1:
@@ -45,76 +45,76 @@ def make_page_signature(page: Page, url: str) -> bytes:
 
 
 _ACCEPT = "text/html, application/xhtml+xml, application/pdf;q=0.9, */*;q=0.5"
-_MOST_REFUSALS = 5  # pages in a row that may not be had before the site is left alone
+_MOST_REFUSALS = 5  # refused pages in a row before reading ends
 _GONE_STATUSES = frozenset({httpx.codes.NOT_FOUND, httpx.codes.GONE})
 _CONDITIONS = {" etag-": "If-None-Match", " modified-": "If-Modified-Since"}
 
 
 @dataclass(frozen=True, slots=True)
 class _FetchedPage:
-    found: ChangedDocument
-    likeness: bytes
+    document: ChangedDocument
+    signature: bytes
 
 
 class PageFetcher:
-    """Get the pages of one site, one after the other; the last one is only told of once the next is seen."""
+    """Fetch the pages of one site in order. A known page is reported after the next one, which it is compared with."""
 
     def __init__(
         self, web: WebClient, sandbox: Sandbox, origin: str, may_read: Callable[[str], bool], listed: Collection[str]
     ) -> None:
-        """Read the pages that `may_read` allows; `listed` are the keys of all pages of the site."""
+        """Fetch pages that `may_read` allows; `listed` are the keys of all pages of the site."""
         self._web, self._sandbox, self._origin, self._may_read, self._listed = web, sandbox, origin, may_read, listed
         self._seen: dict[bytes, str] = {}
         self._waiting: _FetchedPage | None = None
         self._refused = 0
-        self._nowhere: bytes | None = None
+        self._missing_signature: bytes | None = None
 
     def items(self, key: str, entry: SitemapEntry, known: str = "", stamp: str = "") -> Iterator[ListedItem]:
-        """Get one page, and yield what is settled by it: perhaps the page before, perhaps nothing yet.
+        """Fetch one page, and yield the items it decides: possibly the previous page, possibly nothing yet.
 
-        `known` is its fingerprint, if it was read before, `stamp` the one it has now, if that is told already.
+        `known` is its previous fingerprint, if any, `stamp` its current one, if known in advance.
         """
-        found = self._fetch(key, entry, known, stamp)
-        if isinstance(found, _FetchedPage):
-            yield from self._compare(found, is_known=bool(known))
+        fetched = self._fetch(key, entry, known, stamp)
+        if isinstance(fetched, _FetchedPage):
+            yield from self._compare(fetched, is_known=bool(known))
         else:
-            yield found
+            yield fetched
 
     def last(self) -> Iterator[ListedItem]:
         if self._waiting:
-            yield self._waiting.found
+            yield self._waiting.document
         self._waiting = None
 
-    def _compare(self, read: _FetchedPage, *, is_known: bool) -> Iterator[ListedItem]:
-        key, before = read.found.key, self._waiting
-        other = self._seen.get(read.likeness, "")
-        # A site that shows its front page at addresses that do not exist has one, unless that is new of it.
-        if (key != self._origin or is_known) and read.likeness == self._missing_page_signature():
-            yield Unreadable(key, "says what the site says at addresses that do not exist")
+    def _compare(self, page: _FetchedPage, *, is_known: bool) -> Iterator[ListedItem]:
+        key, previous = page.document.key, self._waiting
+        other = self._seen.get(page.signature, "")
+        # Some sites show their front page at missing addresses: a new front page is accepted all the same.
+        if (key != self._origin or is_known) and page.signature == self._missing_page_signature():
+            yield Unreadable(key, "equals the site's response to addresses that do not exist")
         elif not other:
             yield from self.last()
-            self._seen[read.likeness] = key
-            # What was never read replaces nothing: it need not wait for the next one.
+            self._seen[page.signature] = key
+            # A new page replaces nothing, so it need not wait for the next one.
             if is_known:
-                self._waiting = read
+                self._waiting = page
             else:
-                yield read.found
+                yield page.document
         else:
-            if before and before.likeness == read.likeness:
+            if previous and previous.signature == page.signature:
                 self._waiting = None
-                yield Unreadable(before.found.key, f"says the same as {key}, as an error or a login would")
-            yield Unreadable(key, f"says the same as {other}, as an error or a login would")
+                yield Unreadable(previous.document.key, f"has the same text as {key}, like an error or login page")
+            yield Unreadable(key, f"has the same text as {other}, like an error or login page")
 
     def _missing_page_signature(self) -> bytes:
-        """Return what the site says where there is nothing; empty where it says 404, as it should."""
-        if self._nowhere is None:
-            self._nowhere = b""
+        """Return the signature of the response to a missing address; empty if it is an error status."""
+        if self._missing_signature is None:
+            self._missing_signature = b""
             url = f"{self._origin}/{secrets.token_hex(12)}"
             reply = self._request("", url, "") if self._may_read(url) else None
             if isinstance(reply, WebResponse) and reply.status == httpx.codes.OK and reply.url == url:
                 page = _read_page(self._sandbox, reply, SitemapEntry(url), url)
-                self._nowhere = make_page_signature(page, url) if isinstance(page, Page) else b""
-        return self._nowhere
+                self._missing_signature = make_page_signature(page, url) if isinstance(page, Page) else b""
+        return self._missing_signature
 
     def _fetch(self, key: str, entry: SitemapEntry, known: str, stamp: str) -> "_FetchedPage | ListedItem":
         reply = self._request(key, entry.url, "" if stamp else known)
@@ -125,8 +125,8 @@ class PageFetcher:
         if reply.status in _GONE_STATUSES:
             return DeletedDocument(key)
         if reply.status != httpx.codes.OK:
-            led = " to a place that is not read here" if 300 <= reply.status < 400 else ""  # noqa: PLR2004 - redirects
-            return Unreadable(key, f"answers HTTP {reply.status}{led}")
+            target = " to an address that is not read" if 300 <= reply.status < 400 else ""  # noqa: PLR2004 - redirects
+            return Unreadable(key, f"answers HTTP {reply.status}{target}")
         if _normalize_url(entry.url) != _normalize_url(reply.url):
             return self._explain_redirect(key, reply.url)
         return self._accept(key, entry, reply, known, stamp)
@@ -142,7 +142,7 @@ class PageFetcher:
         url = entry.url
         if canonical := resolve_page_url(self._origin, metadata.canonical):
             better = make_page_key(canonical)
-            # A site that calls all its pages the front page is mistaken.
+            # Ignore canonical links of all pages to the front page.
             if better != key and better in self._listed and better != self._origin:
                 return DeletedDocument(key)
             url = canonical if better != self._origin else url
@@ -157,11 +157,11 @@ class PageFetcher:
         )
 
     def _explain_redirect(self, key: str, url: str) -> ListedItem:
-        """Return what it means that a page leads to another: moved, if that is listed; else perhaps a login."""
+        """Interpret a redirect: the page moved if the target is listed; otherwise it may be a login."""
         target = make_page_key(resolve_page_url(self._origin, url))
         if target in self._listed and target != self._origin:
             return DeletedDocument(key)
-        return Unreadable(key, f"leads to {urlsplit(url).path}, which is another page")
+        return Unreadable(key, f"redirects to {urlsplit(url).path}, which is another page")
 
     def _request(self, key: str, url: str, known: str) -> WebResponse | Unreadable:
         headers = {
@@ -184,8 +184,8 @@ class PageFetcher:
             self._refused += 1
             if self._refused >= _MOST_REFUSALS:
                 raise
-            what = "denies us access" if isinstance(error, AccessDenied) else "cannot be had now"
-            return Unreadable(key, f"{what}: {error}")
+            failure = "denies access" if isinstance(error, AccessDenied) else "cannot be fetched now"
+            return Unreadable(key, f"{failure}: {error}")
         self._refused = 0
         return reply
 
@@ -206,7 +206,7 @@ def _make_fingerprint(reply: WebResponse) -> str:
 
 
 def _read_page(sandbox: Sandbox, reply: WebResponse, entry: SitemapEntry, url: str) -> Page | str:
-    """Read a response; return why it cannot be read otherwise."""
+    """Read a response; return the reason if it cannot be read."""
     kind = reply.headers.get("content-type", "")
     name = derive_file_name(entry.url, kind)
     content = declare_encoding(reply.content, kind) if name.endswith(".html") else reply.content

@@ -1,11 +1,8 @@
-"""Read a web site by its sitemap: the pages that it lists, as documents of their kind.
+"""Read the pages that a web site's sitemap lists.
 
-What changed is told by `lastmod`, else by the server (ETag, Last-Modified), else by the content. Robots.txt and
-`noindex` are obeyed, nothing but the site itself is read, and a page that says it is better known by the address of
-another listed page is left to that one.
-
-A site may be broken and answer each page with an error or a login, in the best of manners: such responses are never
-taken for pages (`site_page`), and what was read before is kept.
+Changes are detected by `lastmod`, else by ETag or Last-Modified, else by content. Robots.txt and `noindex` are
+respected, other sites are not read, and a page whose canonical address is another listed page is skipped. Error and
+login pages with status 200 are never accepted (`site_page`): previously read pages remain.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -30,13 +27,12 @@ from ingest.sources.sites.sitemap import (
 from ingest.types import EMPTY, DeletedDocument, ListedItem, Listing, Unreadable, list_unchanged
 from ingest.web.web_client import WebClient
 
-_SETTLED_AFTER = timedelta(days=2)
-"""A date without a time that is younger may be of a page that changes again on the same day."""
+_SETTLED_AFTER = timedelta(days=2)  # a page with a newer date without time may change again on that day
 
 
 @dataclass(frozen=True, slots=True)
 class SiteScope:
-    """Say what of a site is read: its address or its sitemap's, and rules by the path of pages."""
+    """The part of a site to read: its address or its sitemap's, and rules for paths of pages."""
 
     url: str
     rules: SelectionRules = field(default_factory=SelectionRules)
@@ -47,34 +43,34 @@ class SiteSource:
 
     def __init__(
         self,
-        wanted: SiteScope,
+        scope: SiteScope,
         web: WebClient,
         *,
         now: Callable[[], datetime] = utc_now,
         sandbox: Sandbox | None = None,
     ) -> None:
-        self._wanted, self._web, self._now = wanted, web, now
-        self._origin = get_origin(wanted.url)
+        self._scope, self._web, self._now = scope, web, now
+        self._origin = get_origin(scope.url)
         self._listed_site: tuple[SitePages, PageFetcher] | None = None
         self._sandbox = sandbox or Sandbox()
 
     def expected(self) -> int:
-        """Count the pages that are listed: reads the sitemaps. Blocks. Raises `SourceUnavailable`."""
+        """Read the sitemaps and count their pages. Blocks. Raises `SourceUnavailable`."""
         with self._web:
             self._listed_site = self._list_site()
         return len(self._listed_site[0].pages)
 
     def documents(self, known: Mapping[str, str] = EMPTY, since: str = "") -> Listing:
-        """List every page that is wanted, and what is known where one of several sitemaps cannot be read. Blocks."""
+        """List every selected page; also all known pages if a sitemap is unreadable. Blocks."""
         del since  # a sitemap lists all pages
         if self._listed_site is None:
             self.expected()
-        looked, self._listed_site = self._listed_site, None
-        assert looked is not None  # noqa: S101 - expected() made it
-        return Listing(self._list_items(*looked, known))
+        listed, self._listed_site = self._listed_site, None
+        assert listed is not None  # noqa: S101 - set by expected()
+        return Listing(self._list_items(*listed, known))
 
     def one(self, address: str, known: Mapping[str, str]) -> ListedItem | None:
-        """Get the page of an address now, listed or not. Blocks. Raises `SourceUnavailable`."""
+        """Fetch the current page at an address, listed or not. Blocks. Raises `SourceUnavailable`."""
         url = resolve_page_url(self._origin, address if address != self._origin else f"{address}/")
         if not url:
             return None
@@ -84,9 +80,9 @@ class SiteSource:
         with self._web, self._sandbox:
             may_read = fetch_robots(self._web, self._origin).allows
             if not may_read(url):
-                return DeletedDocument(key) if key in known else Unreadable(key, "robots.txt asks us not to read it")
+                return DeletedDocument(key) if key in known else Unreadable(key, "robots.txt disallows it")
             item = self._fetch_one(key, url, may_read, known)
-            # A key does not tell whether its page's address ends in a slash, and some servers know it only so.
+            # A key has no final slash, and some servers require it.
             if isinstance(item, DeletedDocument) and not urlsplit(url).query:
                 item = self._fetch_one(key, url.rstrip("/") if url.endswith("/") else url + "/", may_read, known)
         return None if isinstance(item, DeletedDocument) and key not in known else item
@@ -98,17 +94,17 @@ class SiteSource:
     def _fetch_one(
         self, key: str, url: str, may_read: Callable[[str], bool], known: Mapping[str, str]
     ) -> ListedItem | None:
-        answers = PageFetcher(self._web, self._sandbox, self._origin, may_read, frozenset(known))
-        return next(chain(answers.items(key, SitemapEntry(url)), answers.last()), None)
+        fetcher = PageFetcher(self._web, self._sandbox, self._origin, may_read, frozenset(known))
+        return next(chain(fetcher.items(key, SitemapEntry(url)), fetcher.last()), None)
 
     def _list_site(self) -> tuple[SitePages, PageFetcher]:
         robots = fetch_robots(self._web, self._origin)
         chosen = self._build_filter()
-        site = list_pages(self._web, self._wanted.url, robots, lambda entry: chosen(entry) and robots.allows(entry.url))
+        site = list_pages(self._web, self._scope.url, robots, lambda entry: chosen(entry) and robots.allows(entry.url))
         return site, PageFetcher(self._web, self._sandbox, self._origin, robots.allows, frozenset(site.pages))
 
     def _build_filter(self) -> Callable[[SitemapEntry], bool]:
-        by_rules = build_filter(self._wanted.rules, self._now())
+        by_rules = build_filter(self._scope.rules, self._now())
 
         def chosen(entry: SitemapEntry) -> bool:
             path = unquote(entry.url[len(self._origin) :].partition("?")[0]).strip("/")
@@ -116,7 +112,7 @@ class SiteSource:
 
         return chosen
 
-    def _list_items(self, site: SitePages, answers: PageFetcher, known: Mapping[str, str]) -> Iterator[ListedItem]:
+    def _list_items(self, site: SitePages, fetcher: PageFetcher, known: Mapping[str, str]) -> Iterator[ListedItem]:
         with self._web, self._sandbox:
             yield from (Unreadable(make_page_key(url), reason) for url, reason in site.unread)
             for key, entry in site.pages.items():
@@ -124,13 +120,13 @@ class SiteSource:
                 if stamp and before == stamp:
                     yield list_unchanged(key, stamp)
                 else:
-                    yield from answers.items(key, entry, before, stamp)
-            yield from answers.last()
+                    yield from fetcher.items(key, entry, before, stamp)
+            yield from fetcher.last()
             if site.unread:
                 yield from (list_unchanged(key, known[key]) for key in known if key not in site.pages)
 
     def _known_change(self, entry: SitemapEntry) -> str:
-        """Return the fingerprint of a page whose last change is told well enough; else nothing."""
+        """Return a fingerprint from `lastmod` if that is precise enough; otherwise empty."""
         age = self._now() - entry.changed if entry.changed else timedelta()
         if entry.changed is None or age < (timedelta() if entry.exact else _SETTLED_AFTER):
             return ""

@@ -1,8 +1,8 @@
 """List the pages of a site by its sitemaps, as far as its robots.txt allows.
 
-Sitemaps are XML as sitemaps.org has it, packed or not, or plain text with an address a line. They come from strangers:
-what they unpack to is bounded, one that declares a document type is refused unread, and only addresses of the site
-itself count, whatever a sitemap says. Robots.txt (RFC 9309) is read by protego.
+Sitemaps are XML by sitemaps.org, compressed or not, or plain text with one address per line. They are untrusted: their
+unpacked size is limited, document types are refused, and addresses of other sites are ignored. Robots.txt (RFC 9309) is
+parsed by protego.
 """
 
 import re
@@ -23,14 +23,14 @@ from ingest.web.web_client import WebClient, WebResponse
 from storage.language.lazy_pattern import lazy_compile
 
 ROBOTS_AGENT = "footnote"
-LARGEST_ROBOTS = 512 << 10  # bytes that are looked at; the RFC asks for 500 kibibytes at least
+LARGEST_ROBOTS = 512 << 10  # bytes that are parsed; the RFC requires at least 500 KiB
 
 
 _VERSION_OF_AGENT = lazy_compile(r"^([^\S\n]*user-agent[^\S\n]*:[^/#\n]*)/[^#\n]*", re.IGNORECASE | re.MULTILINE)
 
 
 class RobotsRules:
-    """Apply a robots.txt, however odd. Agents may be named in it with a version, as in `Footnote/2`."""
+    """Apply a robots.txt, valid or not. Its agents may have a version, as in `Footnote/2`."""
 
     def __init__(self, content: bytes = b"") -> None:
         text = content[:LARGEST_ROBOTS].decode("utf-8-sig", "replace")
@@ -56,7 +56,7 @@ _TEXT_LINE = lazy_compile(r"https?://\S+")
 
 @dataclass(frozen=True, slots=True)
 class SitemapEntry:
-    """Hold a page, or another sitemap. `changed` has a time zone; `exact` tells whether the time of day was said."""
+    """A page or another sitemap. `changed` has a time zone; `exact` is whether it states the time of day."""
 
     url: str
     changed: datetime | None = None
@@ -70,24 +70,24 @@ class SitemapFile:
 
 
 def parse_sitemap(content: bytes) -> SitemapFile:
-    """Read a sitemap. Raises `ValueError` with a plain reason where it is none."""
+    """Parse a sitemap. Raises `ValueError` with a plain reason if it is invalid."""
     content = _unpack(content) if content.startswith(b"\x1f\x8b") else content
     if not content.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<") and b"\0" not in content[:64]:
         return _parse_lines(content)
     try:
         root = value_parsers.parse_xml(content)
     except ValueError as error:
-        raise ValueError("is no XML") from error
+        raise ValueError("is not XML") from error
     if root.getroottree().docinfo.internalDTD is not None:
-        raise ValueError("declares a document type, which no sitemap needs")
-    found = tuple(_parse_entry(element) for element in root.iterchildren("{*}url", "{*}sitemap"))
-    if len(found) > MOST_ENTRIES:
+        raise ValueError("declares a document type, which sitemaps do not need")
+    entries = tuple(_parse_entry(element) for element in root.iterchildren("{*}url", "{*}sitemap"))
+    if len(entries) > MOST_ENTRIES:
         raise ValueError(f"has more than {MOST_ENTRIES:,} entries")
-    named = str(root.tag).rpartition("}")[2]
-    if named not in {"urlset", "sitemapindex"}:
-        raise ValueError("is no sitemap")
-    there = tuple(entry for entry in found if entry.url)
-    return SitemapFile(pages=there) if named == "urlset" else SitemapFile(sitemaps=there)
+    tag = str(root.tag).rpartition("}")[2]
+    if tag not in {"urlset", "sitemapindex"}:
+        raise ValueError("is not a sitemap")
+    entries = tuple(entry for entry in entries if entry.url)
+    return SitemapFile(pages=entries) if tag == "urlset" else SitemapFile(sitemaps=entries)
 
 
 def _unpack(content: bytes) -> bytes:
@@ -99,14 +99,14 @@ def _unpack(content: bytes) -> bytes:
     if len(plain) > LARGEST_SITEMAP:
         raise ValueError(f"unpacks to more than {LARGEST_SITEMAP >> 20} MB")
     if not unpacker.eof:
-        raise ValueError("is cut short")
+        raise ValueError("is truncated")
     return plain
 
 
 def _parse_lines(content: bytes) -> SitemapFile:
     lines = [line.strip() for line in content.decode("utf-8-sig", "replace").splitlines() if line.strip()]
     if not lines or len(lines) > MOST_ENTRIES or not all(_TEXT_LINE.fullmatch(line) for line in lines):
-        raise ValueError("is no sitemap")
+        raise ValueError("is not a sitemap")
     return SitemapFile(pages=tuple(SitemapEntry(line) for line in lines))
 
 
@@ -137,72 +137,71 @@ _SITEMAP_ENDINGS = (".xml", ".gz", ".txt")
 @dataclass(frozen=True, slots=True)
 class SitePages:
     pages: dict[str, SitemapEntry]
-    unread: tuple[tuple[str, str], ...]
-    """Sitemaps that could not be read, with reasons: what they list is not known to be gone."""
+    unread: tuple[tuple[str, str], ...]  # unreadable sitemaps with reasons; their pages do not count as deleted
 
 
 def get_origin(url: str) -> str:
-    """Return the beginning of an address, up to its path."""
+    """Return scheme and host of an address."""
     parts = urlsplit(url)
     return urlunsplit((parts.scheme, parts.netloc, "", "", ""))
 
 
 def resolve_page_url(origin: str, url: str) -> str:
-    """Return the address of a page of a site, without fragment, asked for as the site itself is; empty for others'."""
+    """Return a page's address with the site's scheme and host, without fragment; empty for other sites."""
     if url.startswith(origin + "/"):
         return url.partition("#")[0]
     try:
-        mine, parts = urlsplit(origin), urlsplit(url)
+        site, parts = urlsplit(origin), urlsplit(url)
     except ValueError:
         return ""
-    if parts.scheme not in {"http", "https"} or mine.netloc.lower() != parts.netloc.lower():
+    if parts.scheme not in {"http", "https"} or site.netloc.lower() != parts.netloc.lower():
         return ""
     return origin + urlunsplit(("", "", parts.path or "/", parts.query, ""))
 
 
 def make_page_key(address: str) -> str:
-    """Return the key of a page: its address without the slash at its end, which the keys of folders have."""
+    """Return a page's key: its address without the final slash, which marks keys of folders."""
     return address.rstrip("/")
 
 
 def fetch_robots(web: WebClient, origin: str) -> RobotsRules:
-    """Ask for robots.txt, and rest between requests as it says; none allows all. Raises `SourceUnavailable`."""
+    """Fetch robots.txt and apply its crawl delay; a missing one allows everything. Raises `SourceUnavailable`."""
     try:
         reply = web.get(f"{origin}/robots.txt")
     except (AccessDenied, ResponseTooLarge):
         return RobotsRules()
     kind = reply.headers.get("content-type", "text/plain").partition(";")[0].strip().lower()
-    found = RobotsRules(reply.content) if reply.status == httpx.codes.OK and kind != "text/html" else RobotsRules()
-    web.slow_down(min(found.delay, _LONGEST_DELAY))
-    return found
+    rules = RobotsRules(reply.content) if reply.status == httpx.codes.OK and kind != "text/html" else RobotsRules()
+    web.slow_down(min(rules.delay, _LONGEST_DELAY))
+    return rules
 
 
-def list_pages(web: WebClient, url: str, robots: RobotsRules, wanted: Callable[[SitemapEntry], bool]) -> SitePages:
-    """Go through the sitemaps of a site, or the one at `url`. Raises `SourceUnavailable` if none can be read."""
+def list_pages(web: WebClient, url: str, robots: RobotsRules, is_selected: Callable[[SitemapEntry], bool]) -> SitePages:
+    """Read the sitemaps of a site, or the one at `url`. Raises `SourceUnavailable` if all are unreadable."""
     origin = get_origin(url)
-    left = deque(_first_sitemaps(url, origin, robots))
-    asked: set[str] = set(left)
+    pending = deque(_first_sitemaps(url, origin, robots))
+    requested: set[str] = set(pending)
     pages: dict[str, SitemapEntry] = {}
     unread: list[tuple[str, str]] = []
     read = 0
-    while left:
-        address = left.popleft()
+    while pending:
+        address = pending.popleft()
         try:
-            found = _fetch_sitemap(web, origin, address)
+            sitemap = _fetch_sitemap(web, origin, address)
         except ValueError as error:
             unread.append((address, f"the sitemap {error}"))
             continue
         read += 1
-        for entry in found.sitemaps:
-            there = resolve_page_url(origin, entry.url)
-            if there and there not in asked and len(asked) < MOST_FILES:
-                asked.add(there)
-                left.append(there)
-        for entry in found.pages:
-            there = resolve_page_url(origin, entry.url)
-            page = entry if there == entry.url else replace(entry, url=there)
-            if there and len(pages) < MOST_PAGES and wanted(page):
-                pages.setdefault(make_page_key(there), page)
+        for entry in sitemap.sitemaps:
+            target = resolve_page_url(origin, entry.url)
+            if target and target not in requested and len(requested) < MOST_FILES:
+                requested.add(target)
+                pending.append(target)
+        for entry in sitemap.pages:
+            target = resolve_page_url(origin, entry.url)
+            page = entry if target == entry.url else replace(entry, url=target)
+            if target and len(pages) < MOST_PAGES and is_selected(page):
+                pages.setdefault(make_page_key(target), page)
     if not read:
         address, reason = unread[0]
         hint = "Give the address of its sitemap, such as https://docs.example.com/sitemap.xml."
@@ -218,7 +217,7 @@ def _first_sitemaps(url: str, origin: str, robots: RobotsRules) -> list[str]:
 
 
 def _fetch_sitemap(web: WebClient, origin: str, address: str) -> SitemapFile:
-    """Get one sitemap. Raises `ValueError` with a reason; `SourceUnavailable` where the site does not answer."""
+    """Fetch one sitemap. Raises `ValueError` with a reason, or `SourceUnavailable` if the site does not answer."""
     try:
         reply: WebResponse = web.get(address, follow=lambda target: bool(resolve_page_url(origin, target)))
     except AccessDenied as error:
@@ -226,7 +225,7 @@ def _fetch_sitemap(web: WebClient, origin: str, address: str) -> SitemapFile:
     except ResponseTooLarge as error:
         raise ValueError("is too large") from error
     if target := reply.headers.get("location", ""):
-        raise ValueError(f"leads to another site, {format_url(urljoin(address, target))}")
+        raise ValueError(f"redirects to another site, {format_url(urljoin(address, target))}")
     if reply.status != httpx.codes.OK:
         raise ValueError(f"answers HTTP {reply.status}")
     return parse_sitemap(reply.content)

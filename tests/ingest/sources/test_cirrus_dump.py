@@ -96,8 +96,8 @@ def test_a_file_that_ends_too_early_keeps_what_is_known(tmp_path, pack):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"<html>Please log in</html>\n", "line 1 does not say which page comes next"),
-        (b'{"title": "Ada"}\n{}\n', "line 1 does not say which page comes next"),
+        (b"<html>Please log in</html>\n", "line 1 does not name the next page"),
+        (b'{"title": "Ada"}\n{}\n', "line 1 does not name the next page"),
         (b'{"index": {"_id": "1"}}\n{"title": "A\n', "line 2 of a.json is broken"),
         (b'{"index": {"_id": "1"}}\n' + b"[" * 200_000 + b"\n", "line 2 of a.json is broken"),
         (b'{"index": {"_id": "1"}}\n{"namespace": 0}\n', "the page has no title"),

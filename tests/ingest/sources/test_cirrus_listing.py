@@ -80,4 +80,4 @@ def test_where_there_is_none_it_says_why(mirror, source):
     mirror.files["/other/cirrus_search_index/20261025/index_name=enwiki_content/_SUCCESS"] = b""
     with pytest.raises(SourceUnavailable) as raised:
         source.documents()
-    assert "2026-11-01: it is still being written; 2026-10-25: it holds no simplewiki_content" in str(raised.value)
+    assert "2026-11-01: it is still being written; 2026-10-25: it contains no simplewiki_content" in str(raised.value)

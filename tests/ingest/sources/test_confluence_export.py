@@ -252,12 +252,12 @@ class TestHostile:
         text.write_text("hello")
         self.fails(text, "not a zip archive")
         text.write_bytes(handbook.read_bytes()[:-200])
-        self.fails(text, "cut short")
+        self.fails(text, "truncated")
         self.fails(packed(tmp_path / "empty.zip", None), "is not an export of Confluence")
         nested = packed(tmp_path / "nested.zip", None, **{"export.zip": handbook.read_bytes()})
         with pytest.raises(SourceUnavailable) as caught:
             read(nested)
-        assert "a zip in a zip" in caught.value.hint
+        assert "a zip within this zip" in caught.value.hint
         self.fails(packed(tmp_path / "x.zip", "<html><p>Hi</p></html>"), "begins with <html>")
         self.fails(packed(tmp_path / "y.zip", xml(*HANDBOOK)[:-90]), "its XML is broken")
 

@@ -88,10 +88,10 @@ def test_damage_is_placed(tmp_path):
         (b"PK\x03\x04...", "is a zip archive"),
         (b"-- MySQL dump 10.19", "is an SQL dump"),
         (b"7z\xbc\xaf\x27\x1c..", "is a 7z archive"),
-        (b"# Notes\n", "is no XML"),
-        (b"<rss></rss>", "no export of a wiki"),
+        (b"# Notes\n", "is not XML"),
+        (b"<rss></rss>", "not a wiki's export"),
         (gzip.compress(b"{}", mtime=0), "is JSON"),
-        (bz2.compress(b""), "holds nothing"),
+        (bz2.compress(b""), "contains no text"),
     ],
 )
 def test_what_is_no_dump_is_named(tmp_path, content, said):

@@ -211,7 +211,7 @@ def test_where_none_can_be_used_each_reason_is_told(mirror, world):
     mirror.status(WIKI, "20261101", b"{")
     mirror.publish(WIKI, "20261001", packed(about("poet")), status="in-progress")
     told = world.refused()
-    assert "2026-11-01: its dumpstatus.json is cut short or broken; 2026-10-01: its articles are still being" in told
+    assert "2026-11-01: its dumpstatus.json is truncated or broken; 2026-10-01: its articles are still being" in told
 
 
 @pytest.mark.parametrize(
@@ -282,7 +282,7 @@ def test_it_looks_at_the_disk_first(mirror, world):
     """Nothing is downloaded where it, or what it becomes, has no room; an update needs less than the first time."""
     told = world.refused(free=5_000)
     assert "0.0 MB are free" in told
-    assert "The dump of simplewiki of 2026-11-01 takes about 0.1 MB here with its index" in told
+    assert "The dump of simplewiki of 2026-11-01 needs about 0.1 MB with its index" in told
     assert not [path for path in world.server.paths() if path.endswith(".bz2")]
 
     size = sum(len(content) for name, content in mirror.files.items() if "20261101" in name and "dumpst" not in name)

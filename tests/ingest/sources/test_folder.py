@@ -139,7 +139,7 @@ def test_touching_a_document_that_tells_its_date_changes_nothing(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "reason"), [(lambda p: p.write_text("New"), "changed while it was read"), (Path.unlink, "removed")]
+    ("change", "reason"), [(lambda p: p.write_text("New"), "changed while it was read"), (Path.unlink, "deleted")]
 )
 def test_a_document_that_changes_meanwhile_is_not_read(tmp_path, change, reason):
     """Its fingerprint would be that of another text."""
@@ -162,7 +162,7 @@ def test_what_cannot_be_read_is_listed_with_its_reason(tmp_path):
     assert {document.key: document.reason for document in found if isinstance(document, Unreadable)} == {
         "a.png": "pictures are not read",
         "c.bin": "programs are not read",
-        "d.md": "is a link to nothing, or was removed meanwhile",
+        "d.md": "is a broken link, or was deleted meanwhile",
         "e.md": "is not a regular file",
         "f.md": "is larger than 1 MB",
     }

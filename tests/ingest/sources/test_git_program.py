@@ -111,14 +111,13 @@ def test_where_hosts_show_files(address, expected):
     """Those that are known; of others nothing is guessed."""
     form = choose_url_template("", address)
 
-    assert build_file_url(form, path="a b/c.md", within="c.md", branch="main", commit="") == expected
+    assert build_file_url(form, path="a b/c.md", branch="main", commit="") == expected
 
 
 def test_templates_of_one_s_own():
     """With signs, or to be followed by the path below the folder."""
-    said = {"path": "docs/{branch}.md", "within": "{branch}.md", "branch": "b#1", "commit": "c" * 40}
+    template = choose_url_template("https://x.org/{branch}/{commit}/{path}", "")
 
-    assert build_file_url(choose_url_template("https://x.org/{branch}/{commit}/{path}", ""), **said) == (
-        f"https://x.org/b%231/{'c' * 40}/docs/%7Bbranch%7D.md"
-    )
-    assert build_file_url("https://x.org/", **said) == "https://x.org/%7Bbranch%7D.md"
+    url = build_file_url(template, path="docs/{branch}.md", branch="b#1", commit="c" * 40)
+
+    assert url == f"https://x.org/b%231/{'c' * 40}/docs/%7Bbranch%7D.md"

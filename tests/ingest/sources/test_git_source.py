@@ -203,8 +203,8 @@ def test_links_and_submodules_are_not_followed(tmp_path, team):
     found = listed(source(tmp_path, team, rules=SelectionRules(include=("*.md",))))
 
     assert {key: item.reason for key, item in found.items() if isinstance(item, Unreadable)} == {
-        "b.md": "is a symbolic link, which may lead anywhere: name the file itself",
-        "module.md": "is a submodule: give its repository a corpus of its own",
+        "b.md": "is a symbolic link, which may lead anywhere: include the file itself",
+        "module.md": "is a submodule: add its repository as a separate corpus",
     }
     assert isinstance(found["a.md"], ChangedDocument)
 
@@ -283,7 +283,7 @@ def test_a_token_lets_us_in_and_is_written_nowhere(tmp_path, team):
         assert list(listed(GitSource(mirror, RepositoryScope()))) == ["a.md"]
         wanted = base64.b64encode(f"x-access-token:{token}".encode()).decode()
         assert seen[-1]["Authorization"] == f"Basic {wanted}"
-        with pytest.raises(SourceUnavailable, match="denies us access") as told:
+        with pytest.raises(SourceUnavailable, match="denies access") as told:
             list(
                 GitSource(mirrored(tmp_path, f"{address}/.git", token=f"{token}-wrong"), RepositoryScope()).documents()
             )

@@ -125,7 +125,7 @@ def test_what_it_prints_is_kept_from_stdout(capsys):
     [
         ("tests.nowhere:Reader", {}, "There is no reader tests.nowhere:Reader: ModuleNotFoundError"),
         (f"{HERE}:Reader", {}, f"{HERE} has no reader Reader"),
-        (f"{HERE}:Nothing", {}, "returned nothing at all"),
+        (f"{HERE}:Nothing", {}, "returned None"),
         (f"{HERE}:Exits", {}, "SystemExit: no credentials"),
         (f"{HERE}:Unfit", {"api_key": "s3cret"}, "ValueError: the key … is wrong"),
         (f"{HERE}:Lazy", {}, "missing 1 required positional argument: 'count'"),

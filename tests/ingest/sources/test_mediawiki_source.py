@@ -211,7 +211,7 @@ def test_a_page_deleted_while_the_wiki_is_read_is_said_to_be():
 
 class TestLettingIn:
     def test_a_private_wiki_says_what_to_do(self):
-        with pytest.raises(SourceUnavailable, match=r"does not allow us to read \(readapidenied\)") as caught:
+        with pytest.raises(SourceUnavailable, match=r"denies access \(readapidenied\)") as caught:
             source(handbook(user="Ann@bot", password="s3")).documents({})
         assert "give the source a user and a password" in caught.value.hint
 
@@ -281,10 +281,10 @@ class TestPatience:
         [
             (mediawiki.busy("maxlag", "5"), r"is too busy \(maxlag\)"),
             (mediawiki.busy("maxlag", "4000"), r"is too busy \(maxlag\)"),
-            (mediawiki.busy("internal_api_error_DBQueryError"), "does not answer what was asked"),
+            (mediawiki.busy("internal_api_error_DBQueryError"), "failed to answer a query"),
             (Answer(404, b"gone"), "answers HTTP 404"),
-            (Answer(200, b"<!doctype html>"), "is no API of a wiki"),
-            (Answer(200, b"[1]"), "is no API of a wiki"),
+            (Answer(200, b"<!doctype html>"), "is not a wiki's API"),
+            (Answer(200, b"[1]"), "is not a wiki's API"),
             (Answer(500, b""), "answers HTTP 500"),
         ],
     )

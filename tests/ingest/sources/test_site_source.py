@@ -169,7 +169,7 @@ def test_only_the_site_itself_is_read(world):
         visit = world.visit()
         assert list(visit.read) == ["/news"]
         assert visit.pages["/news"].url == world.origin + "/news"
-        assert visit.unread == {"/away": "answers HTTP 302 to a place that is not read here"}
+        assert visit.unread == {"/away": "answers HTTP 302 to an address that is not read"}
         assert other.requests == []
 
 
@@ -234,14 +234,14 @@ BOMB = (
             Answer(301, b"", {"Location": "https://www.example.com/s.xml"}),
             "another site, https://www.example.com/s.xml",
         ),
-        (Answer(200, html("Log in", "Please log in."), HTML), "is no"),
-        (Answer(200, b""), "is no sitemap"),
-        (Answer(200, b"<urlset><url>"), "is no XML"),
-        (Answer(200, b"<rss/>"), "is no sitemap"),
-        (Answer(200, BOMB), "is no XML|document type"),
+        (Answer(200, html("Log in", "Please log in."), HTML), "is not"),
+        (Answer(200, b""), "is not a sitemap"),
+        (Answer(200, b"<urlset><url>"), "is not XML"),
+        (Answer(200, b"<rss/>"), "is not a sitemap"),
+        (Answer(200, BOMB), "is not XML|document type"),
         (Answer(200, b'<!DOCTYPE x SYSTEM "file:///etc/passwd"><urlset/>'), "document type"),
         (Answer(200, gzip.compress(bytes(80 << 20))), "unpacks to more than 64 MB"),
-        (Answer(200, gzip.compress(b"<urlset/>")[:-5]), "is cut short"),
+        (Answer(200, gzip.compress(b"<urlset/>")[:-5]), "is truncated"),
         (Answer(500), "answers HTTP 500"),
     ],
 )
@@ -309,8 +309,8 @@ def test_a_page_that_moved(world):
     assert visit.gone == ["/old"]
     assert visit.read["/Docs/B"] == "Page B."
     assert visit.unread == {
-        "/odd": "leads to /unlisted, which is another page",
-        "/home": "leads to /, which is another page",
+        "/odd": "redirects to /unlisted, which is another page",
+        "/home": "redirects to /, which is another page",
     }
 
 
@@ -374,7 +374,7 @@ def test_a_single_page_that_is_not_there_is_told_also_where_the_site_smiles(worl
     world.site.listed = ["/", "/news", "/lost"]
     visit = world.visit()
     assert list(visit.read) == ["/", "/news"]
-    assert visit.unread == {"/lost": "says what the site says at addresses that do not exist"}
+    assert visit.unread == {"/lost": "equals the site's response to addresses that do not exist"}
 
 
 def test_two_pages_that_say_the_same_are_one(world):
@@ -383,7 +383,7 @@ def test_two_pages_that_say_the_same_are_one(world):
     world.site.page("/y", "Same", "The same words.")
     visit = world.visit()
     assert "/x" in visit.read
-    assert visit.unread == {"/y": f"says the same as {world.origin}/x, as an error or a login would"}
+    assert visit.unread == {"/y": f"has the same text as {world.origin}/x, like an error or login page"}
 
 
 def test_pages_that_differ_in_a_number_alone_are_pages_each(world):
@@ -413,8 +413,8 @@ def test_single_pages_that_cannot_be_had_are_told(world):
     world.site.pages["/teapot"] = Answer(418)
     visit = world.visit(largest=1 << 20)
     assert list(visit.read) == ["/docs/leave.html"]
-    assert visit.unread["/"].startswith("denies us access")
-    assert visit.unread["/docs/travel"].startswith("cannot be had now")
+    assert visit.unread["/"].startswith("denies access")
+    assert visit.unread["/docs/travel"].startswith("cannot be fetched now")
     assert "is larger than 1 MB" in visit.unread["/news"]
     assert visit.unread["/teapot"] == "answers HTTP 418"
 

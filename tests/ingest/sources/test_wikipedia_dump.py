@@ -219,7 +219,7 @@ def test_a_page_that_stands_twice_is_taken_once(tmp_path):
 
     assert list(pages) == ["1", "4"]
     assert failures == [
-        ("dump.xml (repeated pages)", "2 pages stand in the dump more than once: the first of each was taken")
+        ("dump.xml (repeated pages)", "2 pages appear in the dump more than once: only the first of each was read")
     ]
 
 
@@ -230,7 +230,7 @@ def test_a_page_that_stands_twice_is_taken_once(tmp_path):
         (page(9, "Cy", "x").replace("text", "texts"), "“Cy”: it has no <text> element (line 3, byte"),
         (page(9, "Cy", ""), "“Cy”: its text is empty (line 3, byte"),
         (page(9, "Cy", "a & b"), "“Cy”: its XML is broken"),
-        (page(9, "Cy", "== Notes ==\n{{stub}}"), "“Cy”: there is no text in it but headings, templates and links"),
+        (page(9, "Cy", "== Notes ==\n{{stub}}"), "“Cy”: it contains no text except headings, templates and links"),
     ],
 )
 def test_a_page_that_cannot_be_read_says_why_and_where(tmp_path, bad, reason):
