@@ -158,11 +158,11 @@ PANELS: Mapping[str, Mapping[str, CommandEntry]] = MappingProxyType({
             ("footnote erase --person slack:T1/U1", "footnote erase --older-than 365d --why Policy --yes"),
         ),
         "examples": CommandEntry(
-            "example_commands:examples_app",
+            "audit.example_commands:examples_app",
             "Choose which answers a model is shown as worked examples (by the system in-context).",
         ),
         "answers": CommandEntry(
-            "example_commands:answers_app",
+            "audit.example_commands:answers_app",
             "Pin answers to their questions: the same question gets the pinned answer first, while its citations hold.",
         ),
     },

@@ -1,1 +1,1 @@
-"""The commands of `footnote audit`."""
+"""The commands that read, prove and erase the record, and choose recorded answers as examples."""
