@@ -31,10 +31,10 @@ def test_choice_weights_recover_a_known_law() -> None:
         right[np.argmax(features @ law + RANDOM.gumbel(size=6))] = True
         choices.append(CandidateChoice(features, right))
 
-    found = fit_choice(choices)
+    weights = fit_choice(choices)
 
-    assert found[0] / -found[1] == pytest.approx(3, rel=0.25)
-    assert abs(found[2]) < 0.2
+    assert weights[0] / -weights[1] == pytest.approx(3, rel=0.25)
+    assert abs(weights[2]) < 0.2
 
 
 def test_logistic_regression_recovers_a_known_law() -> None:

@@ -22,7 +22,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(home: Path, line: str) -> Result:
-    arguments = [one.strip("'") for one in re.findall(r"'[^']*'|\S+", line)]
+    arguments = [argument.strip("'") for argument in re.findall(r"'[^']*'|\S+", line)]
     return CliRunner().invoke(app, arguments, obj=CliState(), prog_name="footnote", env={"FOOTNOTE_HOME": str(home)})
 
 
@@ -35,9 +35,9 @@ def test_guide_output_is_printed(home: Path, line: str) -> None:
     guide = GUIDE.read_text(encoding="utf-8")
     shown = guide.partition(f"    $ footnote {line}\n")[2]
     lines = re.match(r"(?:    (?!\$ ).*\n|\n(?=    (?!\$ )))*", shown)
-    expected = [one.removeprefix("    ").rstrip() for one in lines[0].splitlines()] if lines else []
+    expected = [expected_line.removeprefix("    ").rstrip() for expected_line in lines[0].splitlines()] if lines else []
     printed = run(home, line).stdout.splitlines()
 
     left = iter(printed)
     assert expected
-    assert all(one in left for one in expected if one != "..."), "\n".join(printed)
+    assert all(expected_line in left for expected_line in expected if expected_line != "..."), "\n".join(printed)

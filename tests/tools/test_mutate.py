@@ -47,7 +47,7 @@ def test_sample_is_repeatable_and_does_not_overlap(repo: Path) -> None:
     chosen = sample(repo, 1, 10)
     assert chosen == sample(repo, 1, 10)
     assert len(sample(repo, 1, 2)) == 2
-    assert all(one.end <= two.start for one, two in pairwise(chosen))
+    assert all(first.end <= second.start for first, second in pairwise(chosen))
 
 
 def test_same_places_are_found_in_a_moved_function(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""Fitting the policy: a sign that tells when evidence is worth its price is learned, on turns that were not seen."""
+"""The policy learns which feature shows that more evidence is worth its price."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from tools.training.policy_weights import PRICE, RecordedTurn, acquires, cross_v
 
 
 def recorded(place: int) -> RecordedTurn:
-    """Return a turn: of every fourth the answer lies beyond what is read, and it can be seen."""
+    """Return a turn; in every fourth, a feature shows that the answer is beyond the passages read."""
     lacks = place % 4 == 0
     signs = PolicySigns(0.5, float(lacks), 0.01 * (place % 7), 0.1, 0.0, 0.0, 0.0)
     return RecordedTurn(f"talk {place // 3}", signs, float(not lacks), 1.0)
@@ -15,11 +15,11 @@ def recorded(place: int) -> RecordedTurn:
 
 def test_learned_policy_earns_the_best_reward() -> None:
     turns = [recorded(place) for place in range(120)]
-    found = cross_validate(turns)
+    report = cross_validate(turns)
 
-    assert found["never"] == {"utility": 0.75, "calls": 0.0, "reward": 0.75}
-    assert found["always"] == {"utility": 1.0, "calls": 1.0, "reward": 1 - PRICE}
-    assert found["learned"] == found["best possible"] == {"utility": 1.0, "calls": 0.25, "reward": 1 - PRICE / 4}
+    assert report["never"] == {"utility": 0.75, "calls": 0.0, "reward": 0.75}
+    assert report["always"] == {"utility": 1.0, "calls": 1.0, "reward": 1 - PRICE}
+    assert report["learned"] == report["best possible"] == {"utility": 1.0, "calls": 0.25, "reward": 1 - PRICE / 4}
 
 
 def test_fit_is_deterministic_and_decides_by_its_weights() -> None:

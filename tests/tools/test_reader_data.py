@@ -1,4 +1,4 @@
-"""What the answer reader learns from: which tokens answer, and what is read beside them."""
+"""Training data of the answer reader: answer tokens and their passages."""
 
 import random
 from typing import Any
@@ -29,12 +29,12 @@ def read() -> tuple[list[ReaderQuestion], list[ReadPassage]]:
         return tokenizer.encode(text, add_special_tokens=False)
 
     context, passages = " ".join(FACTS), list[ReadPassage]()
-    asked = [
+    questions = [
         {"question": f"When was gate {number} opened?", "answers": [_answer(context, str(1900 + number))]}
         for number in range(len(FACTS))
     ]
     unknown = {"question": "When was gate 7 closed?", "answers": [], "is_impossible": True}
-    articles = [{"title": "Gates_of_Norhaven", "paragraphs": [{"context": context, "qas": [*asked, unknown]}]}]
+    articles = [{"title": "Gates_of_Norhaven", "paragraphs": [{"context": context, "qas": [*questions, unknown]}]}]
     return list(read_squad_questions(articles, passages, tokenize)), passages
 
 
@@ -50,8 +50,8 @@ def test_answer_tokens_are_found_in_their_passage_only(read: Any) -> None:
     for question in answered:
         ((number, tokens),) = question.gold.items()
         spans = [passages[number].offsets[token] for token in tokens]
-        said = passages[number].text[min(start for start, _ in spans) : max(end for _, end in spans)]
-        assert said == question.answers[0]
+        answer = passages[number].text[min(start for start, _ in spans) : max(end for _, end in spans)]
+        assert answer == question.answers[0]
     assert not unknown.gold
     assert set(unknown.own) == set(range(len(passages)))
 

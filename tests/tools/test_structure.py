@@ -33,7 +33,7 @@ def test_lines_and_modules_are_counted_by_room(repo: Path, capsys: pytest.Captur
 def test_crowded_folders_and_repeated_names_are_listed(repo: Path, capsys: pytest.CaptureFixture) -> None:
     print_folders(repo)
     print_names(repo)
-    said = capsys.readouterr().out
-    assert said.count("crowded") == 1
-    assert "gerunds: 5" in said
-    assert "public class names used more than once: 1  Answer 5" in said
+    printed = capsys.readouterr().out
+    assert printed.count("crowded") == 1
+    assert "gerunds: 5" in printed
+    assert "public class names used more than once: 1  Answer 5" in printed

@@ -1,4 +1,4 @@
-"""Training the support check: what is drawn, what is held out, and what is written."""
+"""Training of the support check: samples, held-out claims and the weights file."""
 
 import json
 from pathlib import Path
@@ -49,7 +49,7 @@ async def test_training_features_match_the_gate(examples: ClaimFeatures) -> None
 
 
 async def test_figures_are_those_of_the_scores(examples: ClaimFeatures) -> None:
-    """Scores that tell all apart give accuracies of 1, and a gate that loses nothing and catches all."""
+    """Perfect scores: accuracies of 1, and a gate that loses nothing and catches everything."""
     perfect = np.where(examples.supported, 0.9, 0.1)
     levels = {"loose": 0.05, "normal": 0.5}
     measured = report_training(examples, HeldOutScores(perfect, perfect), levels)
@@ -72,7 +72,10 @@ def test_the_scorer_survives_its_file() -> None:
 
 def test_missing_scikit_learn_is_reported(tmp_path: Path) -> None:
     file = tmp_path / "claims.jsonl"
-    rows = [{"claim": one.claim, "evidence": [PASSAGE], "label": one.label.value, "group": one.group} for one in CLAIMS]
+    rows = [
+        {"claim": claim.claim, "evidence": [PASSAGE], "label": claim.label.value, "group": claim.group}
+        for claim in CLAIMS
+    ]
     file.write_text("\n".join(map(json.dumps, rows)))
     try:
         import sklearn  # noqa: F401

@@ -29,7 +29,7 @@ def test_schema_description_omits_class_names() -> None:
 
 def test_differences_are_printed_and_counted(capsys: pytest.CaptureFixture) -> None:
     assert compare("help", {"ask": "one", "gone": "x"}, {"ask": "two", "new": "x"}) == 3
-    said = capsys.readouterr().out
-    assert "- gone" in said
-    assert "+ new" in said
-    assert "    -one\n    +two" in said
+    printed = capsys.readouterr().out
+    assert "- gone" in printed
+    assert "+ new" in printed
+    assert "    -one\n    +two" in printed

@@ -1,4 +1,4 @@
-"""Asking, reporting and calibrating over a handbook that is written here."""
+"""Asking, reporting and calibrating over a small corpus."""
 
 import asyncio
 from collections.abc import Mapping
@@ -72,20 +72,20 @@ async def test_left_out_documents_are_not_found(zoo: tuple[list[ExamOutcome], li
 
 
 async def test_report_counts_answers_and_abstentions(zoo: tuple[list[ExamOutcome], list[ExamOutcome]]) -> None:
-    found = report_answers(ExamRun(EXAM, *zoo))
+    report = report_answers(ExamRun(EXAM, *zoo))
 
-    assert (found["answerable"], found["unanswerable"]) == (10, 10)
-    assert found["if it never abstained"]["right in the first sentence"] == 1.0
-    assert found["verbatim"] == 1.0
-    assert found["both sides shown, in order"] is None
-    assert found["caught at false abstentions of"]["0.05"] == 1.0
+    assert (report["answerable"], report["unanswerable"]) == (10, 10)
+    assert report["if it never abstained"]["right in the first sentence"] == 1.0
+    assert report["verbatim"] == 1.0
+    assert report["both sides shown, in order"] is None
+    assert report["caught at false abstentions of"]["0.05"] == 1.0
 
 
 async def test_report_of_no_questions_is_empty() -> None:
-    found = report_answers(ExamRun(replace(EXAM, questions=()), [], []))
+    report = report_answers(ExamRun(replace(EXAM, questions=()), [], []))
 
-    assert found["if it never abstained"]["right in the reply"] is None
-    assert found["caught at false abstentions of"] == {}
+    assert report["if it never abstained"]["right in the reply"] is None
+    assert report["caught at false abstentions of"] == {}
 
 
 async def test_conversations_carry_their_earlier_questions(tmp_path: Path) -> None:
@@ -127,29 +127,31 @@ def examples(outcomes: list[ExamOutcome], without: list[ExamOutcome]) -> list[Ex
 async def test_calibration_weighs_every_feature_and_sign(
     zoo: tuple[list[ExamOutcome], list[ExamOutcome]],
 ) -> None:
-    found = fit_regimes(examples(*zoo), abstain=0.1)
+    regimes = fit_regimes(examples(*zoo), abstain=0.1)
 
-    assert found == fit_regimes(examples(*zoo), abstain=0.1)
-    assert set(found.scores["trusted"]) == set(CandidateFeatures.__dataclass_fields__)
-    assert set(found.judges["trusted"].weights) == set(AnswerFeatures.__dataclass_fields__)
+    assert regimes == fit_regimes(examples(*zoo), abstain=0.1)
+    assert set(regimes.scores["trusted"]) == set(CandidateFeatures.__dataclass_fields__)
+    assert set(regimes.judges["trusted"].weights) == set(AnswerFeatures.__dataclass_fields__)
 
 
 async def test_calibration_abstains_from_the_requested_share(zoo: tuple[list[ExamOutcome], list[ExamOutcome]]) -> None:
-    found = fit_regimes(examples(*zoo), abstain=0.2)
+    regimes = fit_regimes(examples(*zoo), abstain=0.2)
 
-    again = [rescore(example, found.scores["trusted"]) for example in examples(*zoo)]
-    seen = [one.outcome.considered for one in again if one.answerable]
+    rescored = [rescore(example, regimes.scores["trusted"]) for example in examples(*zoo)]
+    answerable = [example.outcome.considered for example in rescored if example.answerable]
     chances = [
-        predict_probability(extract_answer_features(one.question, one.hits, one.ranked), found.judges["trusted"])
-        for one in seen
+        predict_probability(
+            extract_answer_features(example.question, example.hits, example.ranked), regimes.judges["trusted"]
+        )
+        for example in answerable
     ]
     assert sum(chance < 0.5 for chance in chances) == pytest.approx(2, abs=1)
 
 
 async def test_crossvalidation_reports_by_exam(zoo: tuple[list[ExamOutcome], list[ExamOutcome]]) -> None:
     """Shares between 0 and 1, of questions that were not fitted to."""
-    found = cross_validate(examples(*zoo), abstain=0.1)
+    report = cross_validate(examples(*zoo), abstain=0.1)
 
-    assert set(found) == {"zoo"}
-    assert set(found["zoo"]) == {"right first", "right in three", "falsely abstained", "unanswerable caught"}
-    assert found["zoo"]["right first"] == 1.0
+    assert set(report) == {"zoo"}
+    assert set(report["zoo"]) == {"right first", "right in three", "falsely abstained", "unanswerable caught"}
+    assert report["zoo"]["right first"] == 1.0

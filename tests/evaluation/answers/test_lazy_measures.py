@@ -1,4 +1,4 @@
-"""What lazy corpora lose and how long their searches take is measured on what is really searched."""
+"""Recall and search times of lazy corpora."""
 
 import asyncio
 import json
@@ -21,7 +21,7 @@ def test_lazy_commands_report_recall_and_times(tmp_path: Path) -> None:
     file.write_text(json.dumps({"name": "tiny", "language": "en", "texts": texts, "questions": [question]}))
 
     shown = CliRunner().invoke(app, ["lazy", str(file), "--json"])
-    (found,) = json.loads(shown.stdout)["sets"]
+    (recall,) = json.loads(shown.stdout)["sets"]
 
     async def fill() -> None:
         source = build_set_source(read_set(file).texts, "en")
@@ -32,6 +32,6 @@ def test_lazy_commands_report_recall_and_times(tmp_path: Path) -> None:
     timed = CliRunner().invoke(app, ["speed", "lazy", str(tmp_path / "home"), "--questions", "2", "--json"])
     report = json.loads(timed.stdout)
 
-    assert {one["R@1"] for one in found["depths"].values()} == {1.0}
+    assert {depth["R@1"] for depth in recall["depths"].values()} == {1.0}
     assert (report["passages"], report["kept"]) == (2, 1)
     assert report["cold"]["p95_ms"] > 0

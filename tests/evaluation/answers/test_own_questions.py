@@ -1,4 +1,4 @@
-"""A file of a team's own questions: made, kept as people edited it, asked; and what follows from the figures."""
+"""A file of a team's own questions: making, editing and asking them, and the advice from the figures."""
 
 import json
 import re
@@ -37,9 +37,9 @@ HOW = OwnQuestion("How is it kept?", (), "handbook", "pier.md", "Pier")
 NOBODY = OwnQuestion("Who painted it?", answerable=False)
 
 
-def run(home: Path, *said: str) -> Result:
+def run(home: Path, *arguments: str) -> Result:
     (home / "footnote.toml").write_text(f'home = "{home}"\n', encoding="utf-8")
-    return CliRunner().invoke(app, ["--config", str(home / "footnote.toml"), "evaluate", "mine", *said])
+    return CliRunner().invoke(app, ["--config", str(home / "footnote.toml"), "evaluate", "mine", *arguments])
 
 
 def test_questions_are_made_asked_and_keep_edits(handbook: Path, tmp_path: Path) -> None:
@@ -48,36 +48,36 @@ def test_questions_are_made_asked_and_keep_edits(handbook: Path, tmp_path: Path)
     assert made.exit_code == 0, made.output
     questions = read_questions(file)
     assert len(questions) == 8
-    assert sum(not one.answerable for one in questions) == 2
+    assert sum(not question.answerable for question in questions) == 2
     assert all(question.document and question.passage for question in questions if question.answerable)
 
-    bad, *kept = questions
+    bad, *others = questions
     own = OwnQuestion("Who minds the bell?")
-    write_questions(file, [OwnQuestion(bad.question, use=False), *kept, own])
+    write_questions(file, [OwnQuestion(bad.question, use=False), *others, own])
     assert run(home, str(file), "--count", "10", "--more", "--no-ask", "--seed", "3").exit_code == 0
     more = read_questions(file)
-    assert more[:9] == (OwnQuestion(bad.question, use=False), *kept, own)
-    assert len({one.id for one in more}) == len(more) == 11
+    assert more[:9] == (OwnQuestion(bad.question, use=False), *others, own)
+    assert len({question.id for question in more}) == len(more) == 11
 
     write_questions(file, more[1:5])
-    asked = run(home, str(file), "--all", "--json")
-    assert "not asked: augmenter" in asked.stderr
-    figures = json.loads(asked.stdout)["systems"]
+    result = run(home, str(file), "--all", "--json")
+    assert "not asked: augmenter" in result.stderr
+    figures = json.loads(result.stdout)["systems"]
     assert [(figure["system"], figure["questions"], figure["failed"]) for figure in figures] == [("extractive", 4, 0)]
     assert figures[0]["right"]["value"] >= 0.5
     assert read_questions(file) == more[1:5]
 
 
 @pytest.mark.parametrize(
-    ("damaged", "told"),
+    ("damaged", "message"),
     [
         ("{", "not JSON"),
         ("[]", "no list"),
         ('{"questions": [{}]}', "empty"),
         ('{"questions": [{"question": "Who?"}, {"question": " "}]}', "empty"),
         *(
-            (f'{{"questions": [{{"question": "Who?", {field}}}]}}', told)
-            for field, told in (
+            (f'{{"questions": [{{"question": "Who?", {field}}}]}}', message)
+            for field, message in (
                 ('"answerable": "no"', '"answerable" must be true or false'),
                 ('"use": "false"', '"use" must be true or false'),
                 ('"answer": 14', '"answer" must be a string or a list'),
@@ -89,11 +89,11 @@ def test_questions_are_made_asked_and_keep_edits(handbook: Path, tmp_path: Path)
         ),
     ],
 )
-def test_damaged_file_is_refused_unchanged(damaged: str, told: str, tmp_path: Path) -> None:
+def test_damaged_file_is_refused_unchanged(damaged: str, message: str, tmp_path: Path) -> None:
     file = tmp_path / "questions.json"
     file.write_text(damaged, encoding="utf-8")
 
-    with pytest.raises(EvaluationError, match=f"cannot be read: .*{told}"):
+    with pytest.raises(EvaluationError, match=f"cannot be read: .*{message}"):
         read_questions(file)
     assert file.read_text(encoding="utf-8") == damaged
     file.write_text('{"questions": [{"question": "Who?"}, {"question": "Who?", "use": 1}]}', encoding="utf-8")
@@ -112,8 +112,8 @@ def test_edits_in_the_question_file_are_kept(tmp_path: Path) -> None:
     write_questions(file, [question, PIER])
 
     assert question.answer == ("14 days",)
-    said = json.loads(file.read_text("utf-8"))
-    assert (said["owner"], said["questions"][0]["note"], said["questions"][0]["answer"]) == (
+    written = json.loads(file.read_text("utf-8"))
+    assert (written["owner"], written["questions"][0]["note"], written["questions"][0]["answer"]) == (
         "Ann",
         ["ask Ann"],
         ["14 days"],
@@ -150,19 +150,19 @@ def test_figures_lead_to_a_recommended_setting() -> None:
     good = [*[outcome(PIER, "answered", right=True)] * 14, outcome(NOBODY, "abstained", right=True)]
     poor = [*[outcome(PIER, "answered", right=False)] * 12, *[outcome(PIER, "abstained", right=False)] * 2]
     poor.append(outcome(NOBODY, "answered", right=False))
-    found = {"extractive": poor, "augmenter:policy=always,examples=3": good}
+    outcomes = {"extractive": poor, "augmenter:policy=always,examples=3": good}
 
-    figures = summarise(found, 1)
+    figures = summarise(outcomes, 1)
     named = ("right", "wrong", "abstained_wrongly", "abstained_rightly")
     assert [[figure[name]["value"] for name in named] for figure in figures] == [
         [0.0, pytest.approx(12 / 14), pytest.approx(2 / 14), 0.0],
         [1.0, 0.0, 0.0, 1.0],
     ]
-    advice = advise(found, 1)
+    advice = advise(outcomes, 1)
     assert 'system = "augmenter"\n    [limits]\n    policy = "always"\n    examples = 3' in advice
     assert "that may be chance" in advise({"extractive": good, "wikichat": good}, 1)
     assert advise({"extractive": good}, 1) == ""
-    shown = render_outcomes(found, 1, wrong=True)
+    shown = render_outcomes(outcomes, 1, wrong=True)
     assert "extractive: How long is the pier?\n    expected: 90 metres\n    answered: It is long." in shown
     assert "expected: nothing answers it" in shown
     assert MADE_ARE_FOUND not in shown
@@ -187,14 +187,14 @@ SENTENCE = Evidence(
     ],
 )
 def test_model_questions_need_an_answer_in_the_passage(reply: str, made: list[Any]) -> None:
-    found = own_questions_format([SENTENCE]).from_text(reply)
+    questions = own_questions_format([SENTENCE]).from_text(reply)
 
-    assert [(one.question, one.answer) for one in found] == made
-    assert [one.answerable for one in found] == [bool(answer) for _, answer in made]
+    assert [(question.question, question.answer) for question in questions] == made
+    assert [question.answerable for question in questions] == [bool(answer) for _, answer in made]
 
 
 class Examiner:
-    """A model that asks of each passage for its first words, and for something that no page has."""
+    """A model that makes questions about the first words of each passage, and one that nothing answers."""
 
     def __init__(self, patience: int = 1000) -> None:
         self.calls, self.patience = 0, patience
@@ -222,25 +222,32 @@ class Examiner:
 
 
 async def test_model_makes_questions_and_few_near_misses(handbook: Path, tmp_path: Path) -> None:
-    told = list[tuple[int, int]]()
+    progress = list[tuple[int, int]]()
     async with open_home(copy_home(handbook, tmp_path)) as home:
         making = QuestionMaking(
-            home, ["handbook"], 1, Examiner(), datetime(2026, 1, 1, tzinfo=UTC), lambda *at: told.append(at)
+            home, ["handbook"], 1, Examiner(), datetime(2026, 1, 1, tzinfo=UTC), lambda *at: progress.append(at)
         )
-        made = await making.make(20)
+        questions = await making.make(20)
         assert [variant.label for variant in choose_variants(home, (), every=True)] == ["extractive"]
-        lost = [replace(PIER, corpus="handbok"), PIER, replace(PIER, use=False), OwnQuestion("Who minds the bell?")]
-        assert [line.rpartition(": ")[2] for line in await find_misplaced(home, lost, ["handbook"])] == [
+        misplaced = [
+            replace(PIER, corpus="handbok"),
+            PIER,
+            replace(PIER, use=False),
+            OwnQuestion("Who minds the bell?"),
+        ]
+        assert [line.rpartition(": ")[2] for line in await find_misplaced(home, misplaced, ["handbook"])] == [
             "no corpus “handbok” is asked",
             "there is no document “pier.md”",
         ]
         with pytest.raises(EvaluationError, match="needs a model"):
             choose_variants(home, ["wikichat"], every=True)
 
-    kinds = Counter(one.kind for one in made)
+    kinds = Counter(question.kind for question in questions)
     assert kinds == {"model": 16, "model: near miss": 2, "absent": 2}
-    assert all(one.document and one.answer[0] in one.passage for one in made if one.answerable)
-    assert told[-1] == (18, 18)
+    assert all(
+        question.document and question.answer[0] in question.passage for question in questions if question.answerable
+    )
+    assert progress[-1] == (18, 18)
 
 
 @pytest.mark.parametrize(("patience", "least"), [(9, 1), (0, 0)])
@@ -253,12 +260,12 @@ async def test_questions_made_before_an_outage_are_kept(
             with pytest.raises(ModelUnavailable):
                 await making.make(20)
             return
-        made = await making.make(20)
-    assert least <= sum(one.kind == "model" for one in made) <= patience
+        questions = await making.make(20)
+    assert least <= sum(question.kind == "model" for question in questions) <= patience
 
 
 def test_reply_without_the_format_is_unreadable() -> None:
     with pytest.raises(UnreadableReply):
         own_questions_format([SENTENCE]).from_text("Here are some questions you might ask.")
     rows = {"questions": [{"question": "How long?", "answer": "90 metres", "sentence": 1}], "unanswered": ""}
-    assert [one.question for one in own_questions_format([SENTENCE]).from_json(rows)] == ["How long?"]
+    assert [question.question for question in own_questions_format([SENTENCE]).from_json(rows)] == ["How long?"]

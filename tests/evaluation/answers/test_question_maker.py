@@ -1,4 +1,4 @@
-"""Questions made by rule: what is asked of which sentence, heading and row, and of which nothing is."""
+"""Questions made by rule from sentences, headings and table rows."""
 
 from dataclasses import replace
 from random import Random
@@ -44,7 +44,9 @@ HarbourLog is a notebook in which skippers write. | What is HarbourLog? |
 @pytest.mark.parametrize("row", STATEMENTS.strip().splitlines())
 def test_statement_becomes_a_question_for_its_value(row: str) -> None:
     sentence, question, answer = (part.strip() for part in row.split("|"))
-    made = [(one.text, " & ".join(one.answer)) for one in ask_sentence(sentence, Prose.read(sentence))]
+    made = [
+        (candidate.text, " & ".join(candidate.answer)) for candidate in ask_sentence(sentence, Prose.read(sentence))
+    ]
 
     assert made == [(question, answer)]
 
@@ -70,7 +72,7 @@ def test_context_dependent_sentence_yields_no_question(sentence: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("heading", "asked"),
+    ("heading", "question"),
     [
         ("How to moor a boat", "How do I moor a boat?"),
         ("How we choose new boats", "How do we choose new boats?"),
@@ -94,13 +96,13 @@ def test_context_dependent_sentence_yields_no_question(sentence: str) -> None:
         ("Why?", ""),
     ],
 )
-def test_heading_becomes_a_question(heading: str, asked: str) -> None:
-    assert ask_heading(heading) == asked
+def test_heading_becomes_a_question(heading: str, question: str) -> None:
+    assert ask_heading(heading) == question
 
 
 def test_heading_question_is_self_contained_and_answered_by_its_section() -> None:
     answered = "The crane may be used by whoever has a licence of the yard. The licence is shown at the gate each time."
-    told = [
+    passages = [
         passage(answered, "Who may use the crane?"),
         passage(answered + " The crane is moved by the steps below:", "How to move the crane", position=3),
         passage(f"{answered} Follow the steps below. Take care.", "How to paint the crane", position=4),
@@ -108,11 +110,11 @@ def test_heading_question_is_self_contained_and_answered_by_its_section() -> Non
         passage("See the other page about the crane and its licences. " * 2, "How to use a crane"),
     ]
 
-    assert [(one.text, one.answer, one.passage) for one in make_questions(told, PAGE)] == [
+    assert [(question.text, question.answer, question.passage) for question in make_questions(passages, PAGE)] == [
         ("Harbour ferry: who may use the crane?", (), "p0")
     ]
     named = [passage(answered.replace("crane", "Goliath"), "Who may use the Goliath?")]
-    assert [one.text for one in make_questions(named, PAGE)] == ["Who may use the Goliath?"]
+    assert [question.text for question in make_questions(named, PAGE)] == ["Who may use the Goliath?"]
     inner = [passage(answered, "Cranes › Who may use the crane?")]
     assert [question.text for question in make_questions(inner, PAGE)] == [
         "Harbour ferry, Cranes: who may use the crane?"
@@ -183,21 +185,21 @@ def test_page_title_is_added_once_without_the_answer(title: str, section: str, t
 
 def test_table_row_with_a_unique_value_becomes_a_question() -> None:
     rows = "Office: Cobh; Address: 3 Hawser Lane\nOffice: Bergen; Address: Pier 4\nOffice: Hull; Address: Pier 4"
-    told = "Office: Cobh; The company pays: 9 percent\nVersion: 1.0; Date: 2026-01-01\nJob: Cook; Crew: see above"
-    told = f"{told}\nFlag: Red; Use: Storm; Fire"
+    unasked = "Office: Cobh; The company pays: 9 percent\nVersion: 1.0; Date: 2026-01-01\nJob: Cook; Crew: see above"
+    unasked = f"{unasked}\nFlag: Red; Use: Storm; Fire"
 
     assert [(row.text, row.answer) for row in ask_rows(rows)] == [
         ("What is the address of the office “Cobh”?", ("3 Hawser Lane",))
     ]
-    assert list(ask_rows(told)) == []
+    assert list(ask_rows(unasked)) == []
 
 
 def test_duplicate_facts_are_not_asked_and_kinds_alternate() -> None:
-    one = MadeQuestion("How long is the pier?", ("90",), "count", "It is.", "p", "a.md")
-    twice = [one, MadeQuestion("How deep is it?", ("9",), "count", "Deep.", "q", "a.md")]
-    twice.append(MadeQuestion("Ferry: how deep is it?", ("9",), "count", "Deep.", "r", "b.md"))
+    first = MadeQuestion("How long is the pier?", ("90",), "count", "It is.", "p", "a.md")
+    questions = [first, MadeQuestion("How deep is it?", ("9",), "count", "Deep.", "q", "a.md")]
+    questions.append(MadeQuestion("Ferry: how deep is it?", ("9",), "count", "Deep.", "r", "b.md"))
     rows = [MadeQuestion(f"What is the cost of “{n}”?", (f"{n}",), "table", f"{n}", f"t{n}", "c.md") for n in range(9)]
-    made = [*order_questions([*rows, *twice], Random(1))]
+    made = [*order_questions([*rows, *questions], Random(1))]
 
-    assert made[0] == one
+    assert made[0] == first
     assert [made.kind for made in made] == ["count", "table", "table"]

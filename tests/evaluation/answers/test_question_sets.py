@@ -52,8 +52,8 @@ def test_conversation_becomes_a_question_a_turn(tmp_path: Path) -> None:
 
 def test_question_set_includes_its_texts(tmp_path: Path) -> None:
     answers = [{"text": "25 days"}, {"text": "twenty-five"}]
-    asked = {"id": "q", "question": "How many days?", "answers": answers}
-    article = {"title": "Leave", "paragraphs": [{"context": "Everyone has 25 days.", "qas": [asked]}]}
+    row = {"id": "q", "question": "How many days?", "answers": answers}
+    article = {"title": "Leave", "paragraphs": [{"context": "Everyone has 25 days.", "qas": [row]}]}
 
     exam = read_exam(written(tmp_path / "xquad.en.json", {"data": [article]}))
 

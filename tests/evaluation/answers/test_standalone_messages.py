@@ -1,4 +1,4 @@
-"""Which messages stand alone by published conversations, and how many of those the rule takes."""
+"""Labels of published conversations, and the rule for self-contained messages."""
 
 import json
 from pathlib import Path
@@ -32,12 +32,14 @@ def test_published_messages_have_labels(tmp_path: Path) -> None:
     labels = json.loads(LABELS.read_text(encoding="utf-8"))
     dialogue, task = (next(key for key in labels if ("_" in key) == under) for under in (True, False))
     inscit = {dialogue: {"turns": [{"context": [ASKED[0]]}, {"context": [ASKED[0], "Two.", ASKED[1]]}]}}
-    said = [{"text": ASKED[0]}, {"text": "Two."}, {"text": ASKED[1]}]
+    messages = [{"text": ASKED[0]}, {"text": "Two."}, {"text": ASKED[1]}]
     mtrag = {
-        "tasks": [{"task_id": f"{task}<::>{turn}", "Turn": str(turn), "input": said[: 2 * turn - 1]} for turn in (1, 2)]
+        "tasks": [
+            {"task_id": f"{task}<::>{turn}", "Turn": str(turn), "input": messages[: 2 * turn - 1]} for turn in (1, 2)
+        ]
     }
-    for name, found, key in (("inscit", inscit, dialogue), ("mtrag", mtrag, task)):
-        (path := tmp_path / name).write_text(json.dumps(found), encoding="utf-8")
-        messages = read_messages(path)
-        assert [message.standalone for message in messages] == [True, labels[key][1] == "1"]
-        assert [turn.speaker for turn in messages[1].talk.turns] == ["user", "bot", "user"]
+    for name, labelled, key in (("inscit", inscit, dialogue), ("mtrag", mtrag, task)):
+        (path := tmp_path / name).write_text(json.dumps(labelled), encoding="utf-8")
+        read = read_messages(path)
+        assert [message.standalone for message in read] == [True, labels[key][1] == "1"]
+        assert [turn.speaker for turn in read[1].talk.turns] == ["user", "bot", "user"]

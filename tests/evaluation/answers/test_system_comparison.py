@@ -29,24 +29,24 @@ SPOKEN = SystemReply("wikichat", "answered", frozenset(KNOWN.true), 1, {KNOWN.fa
 
 def test_falsified_statement_differs_in_one_number() -> None:
     vain = replace(POSED, text="Who painted it?", answers=())
-    found = choose_conversations([POSED, vain], ["It rains.", "The pier is 90 metres long."], 5)
+    chosen = choose_conversations([POSED, vain], ["It rains.", "The pier is 90 metres long."], 5)
 
-    assert found[0] == KNOWN
-    assert (found[1].posed, found[1].true) == (vain, ())
+    assert chosen[0] == KNOWN
+    assert (chosen[1].posed, chosen[1].true) == (vain, ())
 
 
 def test_differences_between_systems_are_listed() -> None:
     other = SystemReply("wikichat-fast", "answered", frozenset(KNOWN.false), 2, {KNOWN.false[0]: Verdict.SUPPORTS}, 7)
-    told = ComparedReplies(KNOWN, (SPOKEN, other), UncheckedReply(" ".join(KNOWN.false), 9, 9))
+    compared = ComparedReplies(KNOWN, (SPOKEN, other), UncheckedReply(" ".join(KNOWN.false), 9, 9))
 
-    assert [difference.split(":")[0] for difference in told.differences] == [
+    assert [difference.split(":")[0] for difference in compared.differences] == [
         "only wikichat says",
         "only wikichat-fast says",
         "REFUTES and SUPPORTS",
         "wikichat withholds 1, wikichat-fast 2",
     ]
-    assert told.lies == KNOWN.false
-    table = render_comparison([told])
+    assert compared.lies == KNOWN.false
+    table = render_comparison([compared])
     assert "| wikichat | 1 | 0 | 1 | 1 | 0 | 1 | 9.0 |" in table
     assert "| model alone, unchecked | 1 | 0 |  | 0 | 1 | 0 | 1.0 |" in table
     assert "0 of 1 conversations are alike; 1 false statements said" in table
@@ -56,24 +56,33 @@ def test_differences_between_systems_are_listed() -> None:
 async def test_no_system_says_false_statements_and_the_model_alone_says_all(handbook: Path, tmp_path: Path) -> None:
     home = copy_home(handbook, tmp_path)
     names = ("wikichat", "wikichat-fast", *({*SYSTEMS} - {"wikichat", "wikichat-fast"}))
-    told = await compare_systems(read_exam(EXAMPLE_QUESTIONS), 4, names, home, alone=True)
+    compared = await compare_systems(read_exam(EXAMPLE_QUESTIONS), 4, names, home, alone=True)
 
-    assert [replace(one, replies=one.replies[:2]).differences for one in told] == [()] * 4
-    assert [one.lies for one in told] == [()] * 4
-    assert {reply.system for one in told for reply in one.replies if reply.status == "answered"} == {*SYSTEMS}
-    assert sum(one.replies[0].withheld for one in told) > 2
-    assert all(text in one.alone.unchecked for one in told if one.alone for text in one.known.false)
+    assert [replace(conversation, replies=conversation.replies[:2]).differences for conversation in compared] == [
+        ()
+    ] * 4
+    assert [conversation.lies for conversation in compared] == [()] * 4
+    assert {
+        reply.system for conversation in compared for reply in conversation.replies if reply.status == "answered"
+    } == {*SYSTEMS}
+    assert sum(conversation.replies[0].withheld for conversation in compared) > 2
+    assert all(
+        text in conversation.alone.unchecked
+        for conversation in compared
+        if conversation.alone
+        for text in conversation.known.false
+    )
 
 
 def test_model_alone_is_not_a_registered_system(tmp_path: Path) -> None:
     (tmp_path / "footnote.toml").write_text(f'home = "{tmp_path}"\nsystem = "model-alone"\n', encoding="utf-8")
-    told = [
+    results = [
         CliRunner().invoke(app, ["--config", str(tmp_path / "footnote.toml"), "ask", *named, "Who?"])
         for named in ([], ["--system", NAME])
     ]
 
     assert not {"model-alone", "model_alone", NAME} & {*SYSTEMS}
-    assert [one.exit_code for one in told] == [1, 1]
-    assert all("There is no system “model" in one.output for one in told)
-    unchecked, said = ({field.name for field in fields(kind)} for kind in (UncheckedReply, Answer))
-    assert not unchecked & said
+    assert [result.exit_code for result in results] == [1, 1]
+    assert all("There is no system “model" in result.output for result in results)
+    unchecked, answer = ({field.name for field in fields(kind)} for kind in (UncheckedReply, Answer))
+    assert not unchecked & answer

@@ -158,10 +158,10 @@ ARTICLE = ("Geese fly south.\nDucks stay at home.",)
     ],
 )
 def test_rows_of_each_form_become_claims(tmp_path: Path, source: str, rows: list[Any], claims: list[Any]) -> None:
-    found = read_claims(write(tmp_path / "plain.jsonl", *rows))
+    read = read_claims(write(tmp_path / "plain.jsonl", *rows))
 
-    assert [(claim.claim, claim.evidence, claim.label) for claim in found] == claims
-    assert {claim.source for claim in found} == {source}
+    assert [(claim.claim, claim.evidence, claim.label) for claim in read] == claims
+    assert {claim.source for claim in read} == {source}
 
 
 def test_plain_form_reads_its_optional_fields(tmp_path: Path) -> None:

@@ -38,12 +38,12 @@ def test_balanced_accuracy_is_the_mean_of_both_kinds() -> None:
 
 @pytest.mark.parametrize("supported", [[True, True], [False, False]])
 def test_one_kind_of_claims_has_no_balance(supported: list[bool]) -> None:
-    one = ScoredClaims(np.array([0.1, 0.9]), np.array(supported))
+    source = ScoredClaims(np.array([0.1, 0.9]), np.array(supported))
 
-    assert balanced_accuracy(np.array([True, False]), one.supported) is None
-    assert roc_auc(one) is None
-    assert measure_threshold(one, 0.5) is None
-    assert cross_validate_accuracy(one, ["a", "b"]) is None
+    assert balanced_accuracy(np.array([True, False]), source.supported) is None
+    assert roc_auc(source) is None
+    assert measure_threshold(source, 0.5) is None
+    assert cross_validate_accuracy(source, ["a", "b"]) is None
 
 
 @given(scores, scores)
@@ -56,10 +56,10 @@ def test_area_is_the_share_of_ordered_pairs(kept: list[float], others: list[floa
 @given(scores, scores, st.floats(0, 0.99))
 def test_the_next_threshold_would_lose_more(kept: list[float], others: list[float], share: float) -> None:
     source = scored(kept, others)
-    found = find_threshold_losing([source], share)
-    higher = [value for value in kept if value > found]
+    threshold = find_threshold_losing([source], share)
+    higher = [value for value in kept if value > threshold]
 
-    assert np.mean(source.kept < found) <= share + 1e-9
+    assert np.mean(source.kept < threshold) <= share + 1e-9
     assert not higher or np.mean(source.kept < min(higher)) > share - 1e-9
 
 
@@ -89,8 +89,8 @@ def test_folds_keep_groups_whole() -> None:
 
 
 def test_confusion_counts_verdicts_by_label() -> None:
-    found = count_confusions([SUPPORTS, SUPPORTS, REFUTES], [SUPPORTS, UNKNOWN, REFUTES])
+    confusion = count_confusions([SUPPORTS, SUPPORTS, REFUTES], [SUPPORTS, UNKNOWN, REFUTES])
 
-    assert found["SUPPORTS"] == {"SUPPORTS": 1, "REFUTES": 0, "NOT ENOUGH INFO": 1}
-    assert found["REFUTES"] == {"SUPPORTS": 0, "REFUTES": 1, "NOT ENOUGH INFO": 0}
-    assert sum(found["NOT ENOUGH INFO"].values()) == 0
+    assert confusion["SUPPORTS"] == {"SUPPORTS": 1, "REFUTES": 0, "NOT ENOUGH INFO": 1}
+    assert confusion["REFUTES"] == {"SUPPORTS": 0, "REFUTES": 1, "NOT ENOUGH INFO": 0}
+    assert sum(confusion["NOT ENOUGH INFO"].values()) == 0

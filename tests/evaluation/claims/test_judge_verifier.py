@@ -25,13 +25,13 @@ async def test_judge_verdicts_are_read_and_unreadable_replies_are_undecided():
             return "Reasoning: Said.\nSentences: 1\nVerdict: SUPPORTS"
         return "Reasoning: Not said.\nSentences: -\nVerdict: NOT ENOUGH INFO" if "red" in claim else "Hm."
 
-    found = await judge_by_model(CLAIMS, ScriptedLLM("m", write), 2)
-    assert [(one.claim, one.judged.verdict) for one in found] == [
+    judged = await judge_by_model(CLAIMS, ScriptedLLM("m", write), 2)
+    assert [(claim.claim, claim.judged.verdict) for claim in judged] == [
         (CLAIMS[0], Verdict.SUPPORTS),
         (CLAIMS[1], Verdict.NOT_ENOUGH_INFO),
         (CLAIMS[2], Verdict.NOT_ENOUGH_INFO),
     ]
-    assert found[2].judged.reasons[0].startswith("UnreadableReply")
+    assert judged[2].judged.reasons[0].startswith("UnreadableReply")
     assert "From: Pier" in prompts[0]
 
 

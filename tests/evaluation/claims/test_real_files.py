@@ -1,4 +1,4 @@
-"""The readers over the published sets, where they lie beside the project."""
+"""The readers over the published sets, if these are present."""
 
 import os
 from collections import Counter
@@ -30,26 +30,26 @@ def test_every_published_row_is_read(name: str) -> None:
         pytest.skip(f"no {name} in {DATA}")
     source, count = ROWS[name]
 
-    found = read_claims(DATA / name)
+    claims = read_claims(DATA / name)
 
-    assert {claim.source for claim in found} == {source}
-    assert len(found) == count
-    assert len({claim.id for claim in found}) == count
-    assert all(claim.claim and claim.evidence and all(claim.evidence) for claim in found)
-    assert {claim.supported for claim in found} == {True, False}
+    assert {claim.source for claim in claims} == {source}
+    assert len(claims) == count
+    assert len({claim.id for claim in claims}) == count
+    assert all(claim.claim and claim.evidence and all(claim.evidence) for claim in claims)
+    assert {claim.supported for claim in claims} == {True, False}
 
 
 def test_passages_of_long_pages_are_few_and_short() -> None:
-    found = [claim for claim in read_all([DATA]) if claim.source in {"wice", "qags"}]
+    claims = [claim for claim in read_all([DATA]) if claim.source in {"wice", "qags"}]
 
-    assert max(len(claim.evidence) for claim in found) <= MOST_PASSAGES
-    long = [passage for claim in found for passage in claim.evidence if len(passage.split()) > CHUNK_WORDS]
+    assert max(len(claim.evidence) for claim in claims) <= MOST_PASSAGES
+    long = [passage for claim in claims for passage in claim.evidence if len(passage.split()) > CHUNK_WORDS]
     assert all(len(passage.split("\n")) == 1 for passage in long)
 
 
 def test_published_folder_has_no_duplicates() -> None:
-    found = read_all([DATA])
+    claims = read_all([DATA])
 
-    counted = Counter((claim.source, claim.claim, claim.evidence) for claim in found)
+    counted = Counter((claim.source, claim.claim, claim.evidence) for claim in claims)
     assert max(counted.values()) == 1
-    assert Counter(claim.group.partition(": ")[0] for claim in found).keys() == {claim.family for claim in found}
+    assert Counter(claim.group.partition(": ")[0] for claim in claims).keys() == {claim.family for claim in claims}

@@ -35,16 +35,15 @@ async def test_majority_returns_the_most_frequent_label() -> None:
 async def test_overlap_is_the_share_of_terms_found_in_any_passage() -> None:
     judge = open_overlap([])
 
-    found = await judge("The geese fly south.", ["A goose? Geese!", "It flies."])
+    judged = await judge("The geese fly south.", ["A goose? Geese!", "It flies."])
 
-    assert found.score == pytest.approx(2 / 3)
-    assert found.verdict is None
-    assert "south" in found.reasons[0]
+    assert judged.score == pytest.approx(2 / 3)
+    assert judged.verdict is None
+    assert "south" in judged.reasons[0]
     assert (await judge("It is.", ["It is."])).score == 0.0
 
 
 async def test_likeness_is_the_cosine_of_the_best_sentence() -> None:
-    """And 0 without evidence."""
     judge = build_similarity_verifier(WordEmbedder())
 
     best = await judge("geese fly south", ["Ducks stay. Geese fly south. Who knows?"])

@@ -55,13 +55,13 @@ async def test_cache_ignores_random_delimiters(open_model, asked, one, other, sa
 
 
 async def test_other_settings_schema_or_length_miss_the_cache(open_model, asked):
-    for model, one in (
+    for model, variant in (
         (open_model(), call("a")),
         (open_model("b"), call("a")),
         (open_model(), call("a", max_tokens=9)),
         (open_model(), call("a", schema={"type": "object"})),
     ):
-        await model.complete(one, BudgetMeter())
+        await model.complete(variant, BudgetMeter())
     assert len(asked) == 4
 
 
@@ -70,7 +70,7 @@ async def test_damaged_files_and_closed_streams_are_not_reused(open_model, asked
     assert not isinstance(await anext(stream), ModelReply)
     await stream.aclose()
     await open_model().complete(call("a"), BudgetMeter())
-    (kept,) = tmp_path.rglob("*.json")
-    kept.write_text('{"text": ')
+    (stored,) = tmp_path.rglob("*.json")
+    stored.write_text('{"text": ')
     await open_model().complete(call("a"), BudgetMeter())
     assert len(asked) == 3

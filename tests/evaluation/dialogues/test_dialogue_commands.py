@@ -24,7 +24,7 @@ def run(handbook, tmp_path):
 
 
 def test_command_holds_judges_and_reports_and_sheets_follow(run, tmp_path):
-    asked = [
+    arguments = [
         "dialogues",
         "--system",
         "extractive",
@@ -36,7 +36,7 @@ def test_command_holds_judges_and_reports_and_sheets_follow(run, tmp_path):
         "--out",
         str(tmp_path / "run"),
     ]
-    done = run(*asked)
+    done = run(*arguments)
     assert done.exit_code == 0, done.output
     assert "stands in for a model: the judge" in done.stderr
     assert {file.name for file in (tmp_path / "run").iterdir()} >= {"run.json", "report.html", "judgements.jsonl"}
@@ -47,8 +47,8 @@ def test_command_holds_judges_and_reports_and_sheets_follow(run, tmp_path):
         writer = csv.DictWriter(file, rows[0])
         writer.writeheader()
         writer.writerows(rows)
-    told = json.loads(run("agreement", str(tmp_path / "run"), str(tmp_path / "anna.csv"), "--json").stdout)
-    assert [(one["column"], one["rows"]) for one in told["agreement"]] == [("verdict", len(rows))]
+    report = json.loads(run("agreement", str(tmp_path / "run"), str(tmp_path / "anna.csv"), "--json").stdout)
+    assert [(column["column"], column["rows"]) for column in report["agreement"]] == [("verdict", len(rows))]
     empty = run("agreement", str(tmp_path / "run"), str(tmp_path / "run" / "sheet-turns.csv"))
     assert empty.exit_code == 1
     assert "Nothing is filled in in sheet-turns" in empty.stderr
@@ -59,26 +59,26 @@ def test_command_holds_judges_and_reports_and_sheets_follow(run, tmp_path):
     assert lacking.exit_code == 1
     assert "1 of 2 turns were not held" in lacking.stderr
     assert "The run is not whole" in (tmp_path / "run" / "report.md").read_text()
-    expected = json.loads(run(*asked, "--estimate", "--json").stdout)["expected"]
+    expected = json.loads(run(*arguments, "--estimate", "--json").stdout)["expected"]
     assert expected["calls"] == round(expected["calls"], 4)
     (tmp_path / "run" / "run.json").rename(tmp_path / "kept.json")
-    lost = run(*asked)
+    lost = run(*arguments)
     assert lost.exit_code == 1
     assert "whose run.json is missing" in lost.stderr
     (tmp_path / "kept.json").rename(tmp_path / "run" / "run.json")
-    assert run(*asked).exit_code == 0
+    assert run(*arguments).exit_code == 0
     assert len(lines.read_text().splitlines()) == 2
 
 
 def test_expensive_run_asks_for_confirmation(run, tmp_path):
     model = '[model]\nname = "m"\nbase_url = "http://127.0.0.1:9"\n[model.prices.m]\nprompt = 1000\ncompletion = 1000\n'
-    asked = ["dialogues", "--count", "1", "--turns", "1", "--out", str(tmp_path / "run")]
-    told = run(*asked, "--estimate", more=model)
-    assert told.exit_code == 0
-    assert "it costs" in told.stderr
-    stood_in = run(*asked, "--user", "stand-in", "--judge", "stand-in", more=model.replace("= 1000", "= 100000"))
+    arguments = ["dialogues", "--count", "1", "--turns", "1", "--out", str(tmp_path / "run")]
+    estimate = run(*arguments, "--estimate", more=model)
+    assert estimate.exit_code == 0
+    assert "it costs" in estimate.stderr
+    stood_in = run(*arguments, "--user", "stand-in", "--judge", "stand-in", more=model.replace("= 1000", "= 100000"))
     assert "That is more than [evaluation] ask_above" in stood_in.stderr, stood_in.stderr
-    refused = run(*asked, more=model)
+    refused = run(*arguments, more=model)
     assert refused.exit_code == 1
     assert "Nothing was changed" in refused.stderr, refused.stderr
     assert not (tmp_path / "run").exists()

@@ -1,4 +1,4 @@
-"""Dialogues are held and judged over a real home, with stand-ins for models; a run that was cut short goes on."""
+"""Dialogues over a real home with stand-ins for models, and the continuation of interrupted runs."""
 
 import asyncio
 import json
@@ -48,29 +48,29 @@ async def manifest(app):
     return await build_manifest(app, OPTIONS)
 
 
-def open_run(app, manifest, path, write=None, held=None):
-    """Return a run; `write` is what the model of systems replies with, in the place of rules."""
+def open_run(app, manifest, path, write=None, log=None):
+    """Return a run whose models reply by rules, or with what `write` returns."""
 
     def open_model(dialogue, user):
         return ScriptedLLM("m", write) if write else open_scripted(dialogue.topic, user)
 
     app = order_searches(app, manifest)
-    told = [] if held is None else held
-    return DialogueRun(app, RunFolder(path), manifest, open_model, open_scripted_user(), told.append, 2)
+    turns = [] if log is None else log
+    return DialogueRun(app, RunFolder(path), manifest, open_model, open_scripted_user(), turns.append, 2)
 
 
 def read_plain(path):
-    """Return a run's lines in the order of their dialogues, but for times and what judged claims were held against.
+    """Return a run's lines by dialogue, without times and the evidence of claims.
 
-    Of passages that score alike, Chroma's approximate search may bring another on a busy machine.
+    Chroma's approximate search may choose differently among passages with equal scores.
     """
     files = [path / name for name in ("dialogues.jsonl", "judgements.jsonl")]
     lines = [json.loads(line) for file in files for line in file.read_text().splitlines()]
-    kept = [{key: value for key, value in line.items() if key not in {*TIMES, "from_cache"}} for line in lines]
-    for one in kept:
-        claims = [{key: claim[key] for key in ("text", "verdict")} for claim in one.get("claims", ())]
-        one["claims"] = claims
-    return sorted(kept, key=lambda one: (one["id"], one["turn"], "user" in one))
+    plain = [{key: value for key, value in line.items() if key not in {*TIMES, "from_cache"}} for line in lines]
+    for record in plain:
+        claims = [{key: claim[key] for key in ("text", "verdict")} for claim in record.get("claims", ())]
+        record["claims"] = claims
+    return sorted(plain, key=lambda record: (record["id"], record["turn"], "user" in record))
 
 
 async def judge_all(app, manifest, path):
@@ -81,20 +81,20 @@ async def test_interrupted_run_equals_an_uninterrupted_one(app, manifest, tmp_pa
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     for path in (whole, cut):
         RunFolder(path).write_manifest(manifest)
-    held = []
-    await open_run(app, manifest, whole, held=held).hold()
+    turns = []
+    await open_run(app, manifest, whole, log=turns).hold()
     await judge_all(app, manifest, whole)
-    assert len(held) == 4
+    assert len(turns) == 4
     dialogues = RunFolder(whole).read_dialogues()
-    assert {one.system: {turn.status for turn in one.turns} for one in dialogues} == {
+    assert {dialogue.system: {turn.status for turn in dialogue.turns} for dialogue in dialogues} == {
         "retrieve-then-generate": {"answered"},
         "model-alone": {"unchecked"},
     }
-    asked = next(dialogue for dialogue in dialogues if dialogue.system == "retrieve-then-generate").turns[0]
-    assert asked.calls
-    assert asked.knowledge
-    assert asked.withheld == 1  # the false statement
-    assert asked.first_sentence_seconds
+    first_turn = next(dialogue for dialogue in dialogues if dialogue.system == "retrieve-then-generate").turns[0]
+    assert first_turn.calls
+    assert first_turn.knowledge
+    assert first_turn.withheld == 1  # the false statement
+    assert first_turn.first_sentence_seconds
 
     seen, enough = [], asyncio.Event()
     run = open_run(app, manifest, cut)
@@ -130,13 +130,13 @@ async def test_topics_are_seeded_and_of_every_kind(app, tmp_path):
     chosen = await choose_topics(app.manifest, [survey], 6, 1)
     assert chosen == await choose_topics(app.manifest, [survey], 6, 1)
     assert chosen != await choose_topics(app.manifest, [survey], 6, 2)
-    assert len({one.document for one in chosen}) == 6
-    assert {one.kind for one in chosen} >= {TopicKind.HEAD, TopicKind.TAIL}
+    assert len({topic.document for topic in chosen}) == 6
+    assert {topic.kind for topic in chosen} >= {TopicKind.HEAD, TopicKind.TAIL}
     (tmp_path / "topics").write_text(
         f'# ours\n{chosen[0].title.upper()}\n{{"title": "Tides", "first_sentence": "They turn."}}\n'
     )
-    given = await read_topics(tmp_path / "topics", app.manifest, [survey])
-    assert [(one.first_sentence, one.document, one.kind) for one in given] == [
+    own = await read_topics(tmp_path / "topics", app.manifest, [survey])
+    assert [(topic.first_sentence, topic.document, topic.kind) for topic in own] == [
         (chosen[0].first_sentence, chosen[0].document, TopicKind.GIVEN),
         ("They turn.", "", TopicKind.GIVEN),
     ]
@@ -170,10 +170,10 @@ async def test_run_names_its_stand_ins_checks_its_options_and_is_estimated(app, 
     free = expect_run(manifest, {})
     assert (free.cost, free.unpriced) == (0, ())
     mixed = replace(manifest, models=("dear", "local"))
-    asked = expect_run(mixed, {"dear": Price(1.0, 2.0)})
-    assert asked.cost > 0
-    assert asked.unpriced == ("local",)
-    assert "at least" in describe_expectation(asked, 4)
+    estimate = expect_run(mixed, {"dear": Price(1.0, 2.0)})
+    assert estimate.cost > 0
+    assert estimate.unpriced == ("local",)
+    assert "at least" in describe_expectation(estimate, 4)
 
 
 async def test_models_are_warmed_up_before_the_first_turn(app, manifest, tmp_path):
@@ -181,7 +181,7 @@ async def test_models_are_warmed_up_before_the_first_turn(app, manifest, tmp_pat
 
     async def check(sentence, evidence, *, asked=()):
         log.append("check")
-        assert sentence not in evidence[0].text  # what is quoted is not read
+        assert sentence not in evidence[0].text  # warming up quotes nothing
         return await app.supports(sentence, evidence, asked=asked)
 
     run = open_run(replace(app, supports=check), replace(manifest, systems=("model-alone",), turns=1), tmp_path)
@@ -210,7 +210,7 @@ def test_variant_is_parsed_with_its_limits():
 
 
 @pytest.mark.parametrize(
-    ("reply", "said"),
+    ("reply", "message"),
     [
         ("What is it?", "What is it?"),
         ("User: What is it?\n\nChatbot: It is a pier.", "What is it?"),
@@ -218,8 +218,8 @@ def test_variant_is_parsed_with_its_limits():
         ('Why "old"?', 'Why "old"?'),
     ],
 )
-def test_user_message_is_parsed_without_wrapping(reply, said):
-    assert parse_message(reply) == said
+def test_user_message_is_parsed_without_wrapping(reply, message):
+    assert parse_message(reply) == message
 
 
 @pytest.mark.parametrize("reply", ["", "User: ", "a" * (MAX_MESSAGE + 1)])

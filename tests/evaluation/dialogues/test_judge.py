@@ -58,7 +58,7 @@ async def judge(turn, judged=None, hits=(HIT,), earlier=()):
 
 
 def reply(*sentences, status="answered"):
-    text = " ".join(f"{said} {''.join(f'[{number}]' for number in cited)}".strip() for said, cited in sentences)
+    text = " ".join(f"{sentence} {''.join(f'[{number}]' for number in cited)}".strip() for sentence, cited in sentences)
     return DialogueTurn("How long?", text, status, tuple(RepliedSentence(*each) for each in sentences), PASSAGES)
 
 
@@ -85,8 +85,8 @@ async def test_each_claim_is_compared_with_five_passages():
     ],
 )
 async def test_citation_is_needed_if_the_others_do_not_support_the_sentence(cited, supported, needed):
-    said = "The pier is 90 metres long." if 2 not in cited else "The pier is 90 metres old."
-    judged, _ = await judge(reply((said, cited)))
+    sentence = "The pier is 90 metres long." if 2 not in cited else "The pier is 90 metres old."
+    judged, _ = await judge(reply((sentence, cited)))
     assert judged.citations == CitationCounts(1, supported, len(cited), needed)
 
 

@@ -23,14 +23,14 @@ def test_sheet_rows_are_random_and_hide_system_and_verdict():
     assert (len(claims), len(turns)) == (3, 2)
     assert (claims, turns) == draw_rows([DIALOGUE], JUDGED, 3, seed=1)
     page = render_sheet(claims, turns)
-    for told in (str(claims), str(turns), page):
-        assert "secret-system" not in told
-        assert "Hidden reason" not in told
+    for shown in (str(claims), str(turns), page):
+        assert "secret-system" not in shown
+        assert "Hidden reason" not in shown
     assert all(row["verdict"] == "" for row in claims)
     assert "How &lt;old&gt;?" in page
     assert "How <old>" not in page
     assert "How <old>?\nChatbot: Very." in next(row for row in turns if row["user"] == "=Why?")["before"]
-    assert not any(one in page for one in ("src=", "http", "@import"))
+    assert not any(tag in page for tag in ("src=", "http", "@import"))
 
 
 def write_sheet(path, rows):
@@ -56,8 +56,8 @@ def test_filled_sheet_is_compared_with_the_judge(tmp_path):
         (name_row(key), "relevant"): 4,
         (name_row((DIALOGUE.id, 2)), "relevant"): 2,
     }
-    found = {one.column: one for one in measure_agreement({JUDGE: judge, "anna": anna})}
-    assert {name: (one.rows, one.alike, one.kappa) for name, one in found.items()} == {
+    agreement = {column.column: column for column in measure_agreement({JUDGE: judge, "anna": anna})}
+    assert {name: (column.rows, column.alike, column.kappa) for name, column in agreement.items()} == {
         "verdict": (2, 1, 0.0),
         "relevant": (2, 1, pytest.approx(1 / 3)),
     }

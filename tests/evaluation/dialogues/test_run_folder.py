@@ -1,4 +1,4 @@
-"""Runs are kept a turn at a time: what was killed loses no more than the turn it was at."""
+"""Runs are stored turn by turn: a killed run loses at most its current turn."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -43,9 +43,9 @@ def test_dialogues_are_read_in_a_fixed_order(folder, tmp_path):
     other = RunFolder(tmp_path / "other")
     other.path.mkdir()
     dialogues = (DIALOGUE, replace(DIALOGUE, id="fast/m/2"), replace(DIALOGUE, id="alone/m/1"))
-    for one, another in zip(dialogues, reversed(dialogues), strict=True):
-        folder.append_turn(one, TURN)
-        other.append_turn(another, TURN)
+    for first, second in zip(dialogues, reversed(dialogues), strict=True):
+        folder.append_turn(first, TURN)
+        other.append_turn(second, TURN)
     assert folder.read_dialogues() == other.read_dialogues()
 
 
@@ -97,9 +97,9 @@ def test_every_unreadable_line_is_named(folder):
 
 def test_unreadable_manifest_is_reported_with_a_hint(folder):
     (folder.path / "run.json").write_text("{")
-    with pytest.raises(EvaluationError, match=r"run.json cannot be read") as told:
+    with pytest.raises(EvaluationError, match=r"run.json cannot be read") as error:
         folder.read_manifest()
-    assert "copy" in told.value.hint
+    assert "copy" in error.value.hint
 
 
 def test_folder_without_a_run_is_refused(tmp_path):

@@ -1,4 +1,4 @@
-"""A student's replies beside its teacher's."""
+"""A student's replies compared with its teacher's."""
 
 from dataclasses import replace
 
@@ -22,7 +22,7 @@ class Student:
     """Replies in order, or fails."""
 
     def __init__(self, replies):
-        self.replies = dict(zip((one.input for one in LESSONS), replies, strict=True))
+        self.replies = dict(zip((lesson.input for lesson in LESSONS), replies, strict=True))
 
     async def complete(self, call, spent):
         spent.calls += 1
@@ -34,22 +34,22 @@ class Student:
 
 
 async def test_identical_student_agrees_everywhere():
-    replies = await ask_all(LESSONS, Student([one.output for one in LESSONS]), at_once=2)
+    replies = await ask_all(LESSONS, Student([lesson.output for lesson in LESSONS]), at_once=2)
     *stages, every = summarise(replies)
-    assert [one["template"] for one in stages] == ["answer", "generate", "query", "verify"]
+    assert [stage["template"] for stage in stages] == ["answer", "generate", "query", "verify"]
     assert {stage["agrees"] for stage in stages} == {1.0, None}
     assert (every["format_kept"], every["agrees"], every["words_in_common"]) == (1.0, 1.0, 1.0)
     assert (every["reply_tokens"], every["seconds"], every["no_reply"]) == (10, 0.5, 0)
 
 
 async def test_broken_format_wrong_verdict_and_missing_reply_are_counted_apart():
-    said = ["Sentences: 2\nVerdict: SUPPORTS", "Let me think.", None, "Something else."]
-    found = {one["template"]: one for one in summarise(await ask_all(LESSONS, Student(said), at_once=1))}
-    assert (found["verify"]["format_kept"], found["verify"]["agrees"]) == (1.0, 0.0)
-    assert (found["query"]["format_kept"], found["query"]["agrees"]) == (0.0, 0.0)
-    assert (found["answer"]["no_reply"], found["answer"]["format_kept"]) == (1, 0.0)
-    assert found["generate"]["agrees"] is None
-    assert found["all"]["agrees"] == 0.0
+    replies = ["Sentences: 2\nVerdict: SUPPORTS", "Let me think.", None, "Something else."]
+    summary = {stage["template"]: stage for stage in summarise(await ask_all(LESSONS, Student(replies), at_once=1))}
+    assert (summary["verify"]["format_kept"], summary["verify"]["agrees"]) == (1.0, 0.0)
+    assert (summary["query"]["format_kept"], summary["query"]["agrees"]) == (0.0, 0.0)
+    assert (summary["answer"]["no_reply"], summary["answer"]["format_kept"]) == (1, 0.0)
+    assert summary["generate"]["agrees"] is None
+    assert summary["all"]["agrees"] == 0.0
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What a student is taught: the teacher's replies in the student's form, and nothing of who asked."""
+"""Lessons for a student: the teacher's replies in the student's format, without identities."""
 
 import json
 from datetime import UTC, datetime
@@ -61,8 +61,8 @@ def step(template: str, reply: str, **facts: object) -> dict[str, object]:
     }  # fmt: skip
 
 
-def recorded(*steps: dict[str, object], said: tuple[str, ...] = (), cites: str = "ferry.md", **about: object):
-    """A turn as the record has it."""
+def record_turn(*steps: dict[str, object], sentences: tuple[str, ...] = (), cites: str = "ferry.md", **about: object):
+    """Return a turn as it is read from the record."""
     opened = {
         "asker": {"kind": about.pop("kind", "channel")},
         "question": about.pop("question", "When does it leave?"),
@@ -70,25 +70,25 @@ def recorded(*steps: dict[str, object], said: tuple[str, ...] = (), cites: str =
     }
     closed = {
         "status": "answered",
-        "sentences": [{"text": text} for text in said],
+        "sentences": [{"text": text} for text in sentences],
         "citations": [{"corpus": "handbook", "document": cites}] if cites else [],
     }
     summary = TurnSummary(**{**{name: getattr(SUMMARY, name) for name in TurnSummary.__slots__}, **about})
-    found = {"query": "ferry", "hits": [["p1", 1.0, "handbook", "ferry.md"]]}
+    search = {"query": "ferry", "hits": [["p1", 1.0, "handbook", "ferry.md"]]}
     bodies = (
         (EntryKind.TURN_OPENED, opened),
-        *((EntryKind.STEP, one) for one in (found, *steps)),
+        *((EntryKind.STEP, call) for call in (search, *steps)),
         (EntryKind.TURN_CLOSED, closed),
     )
     return read_turn(summary, [LogEntry(summary.turn_id, kind, body, NOW) for kind, body in bodies])
 
 
-def taught(turn: RecordedTurn) -> list[Lesson | LeftOut]:
+def list_lessons(turn: RecordedTurn) -> list[Lesson | LeftOut]:
     return list(make_lessons(turn, PASSAGES))
 
 
-def only(turn: RecordedTurn) -> Lesson:
-    (lesson,) = taught(turn)
+def single_lesson(turn: RecordedTurn) -> Lesson:
+    (lesson,) = list_lessons(turn)
     assert isinstance(lesson, Lesson), lesson
     return lesson
 
@@ -116,7 +116,7 @@ VERIFIED = {"talk": 1, "sentences": [FIRST, SECOND]}
     ],
 )  # fmt: skip
 def test_lesson_output_has_the_student_format_without_reasoning(call, output):
-    lesson = only(recorded(call))
+    lesson = single_lesson(record_turn(call))
     assert lesson.output == output
     assert "for example" not in lesson.input.casefold()
 
@@ -127,7 +127,7 @@ def test_refined_draft_is_one_lesson_without_withheld_sentences():
         step("feedback", "Relevant: Good. 50/100", talk=1, draft="…"),
         step("refine", "The ferry leaves at nine [1]. It is blue [2].", talk=1, draft="…"),
     )
-    lesson = only(recorded(*steps, said=("The ferry leaves at nine.",)))
+    lesson = single_lesson(record_turn(*steps, sentences=("The ferry leaves at nine.",)))
     assert (lesson.template, lesson.output) == ("answer", "The ferry leaves at nine [1].")
     assert "Tickets cost 12 euros." in lesson.input
     assert lesson.quoted == {("handbook", "ferry.md")}
@@ -148,20 +148,22 @@ def test_refined_draft_is_one_lesson_without_withheld_sentences():
     ],
 )
 def test_unusable_calls_are_skipped_with_a_reason(call, reason):
-    (left,) = taught(recorded(call))
+    (left,) = list_lessons(record_turn(call))
     assert isinstance(left, LeftOut)
     assert reason in left.reason
 
 
 def test_earlier_turns_are_restored_in_order():
-    lesson = only(recorded(step("query", "Search: no", talk=3, reading=""), earlier=["Hello?", "Good morning."]))
+    lesson = single_lesson(
+        record_turn(step("query", "Search: no", talk=3, reading=""), earlier=["Hello?", "Good morning."])
+    )
     assert lesson.input.index("User: Hello?") < lesson.input.index("Good morning.") < lesson.input.index("When does it")
-    (left,) = taught(recorded(step("query", "Search: no", talk=2, reading=""), earlier=["Hello?"]))
+    (left,) = list_lessons(record_turn(step("query", "Search: no", talk=2, reading=""), earlier=["Hello?"]))
     assert "the speakers of" in left.reason
 
 
 def test_erased_and_unclosed_turns_are_skipped():
-    assert recorded(erased=True) is None
+    assert record_turn(erased=True) is None
     assert read_turn(SUMMARY, []) is None
 
 
@@ -182,29 +184,29 @@ CONSENT = DistillationSettings(places=("slack:T1/C1", "slack:T1/U7"), corpora=("
     ],
 )
 def test_turns_without_consent_are_refused(about, refusal):
-    assert find_refusal(recorded(**about), CONSENT) == refusal
-    assert find_refusal(recorded(**about), DistillationSettings())
+    assert find_refusal(record_turn(**about), CONSENT) == refusal
+    assert find_refusal(record_turn(**about), DistillationSettings())
     elsewhere = DistillationSettings(places=CONSENT.places, corpora=("encyclopedia",))
-    assert find_refusal(recorded(**about), elsewhere)
+    assert find_refusal(record_turn(**about), elsewhere)
 
 
 @given(st.lists(st.tuples(st.integers(0, 12), st.integers(0, 6)), max_size=40), st.integers(0, 3))
 def test_documents_and_conversations_stay_in_one_split(asked, seed):
     turns = [
-        recorded(cites=f"{page}.md", question=f"question {talk}", turn_id=f"t{place}")
+        record_turn(cites=f"{page}.md", question=f"question {talk}", turn_id=f"t{place}")
         for place, (page, talk) in enumerate(asked)
     ]
     splits = split_by_topic(turns, seed)
     assert splits == split_by_topic(turns, seed)
     assert set(splits.values()) <= SPLITS.keys()
     for key in (lambda turn: turn.cited, lambda turn: turn.question):
-        for one in turns:
-            same = {splits[other.summary.turn_id] for other in turns if key(other) == key(one)}
+        for turn in turns:
+            same = {splits[other.summary.turn_id] for other in turns if key(other) == key(turn)}
             assert len(same) == 1
 
 
 def test_splits_have_their_parts():
-    turns = [recorded(cites=f"{place}.md", question=f"q{place}", turn_id=f"t{place}") for place in range(100)]
+    turns = [record_turn(cites=f"{place}.md", question=f"q{place}", turn_id=f"t{place}") for place in range(100)]
     sizes = [list(split_by_topic(turns, 1).values()).count(name) for name in SPLITS]
     assert sizes == [80, 10, 10]
 
@@ -228,14 +230,14 @@ NAMED = build_name_pattern(("Ada Lovelace", "harbour-watch"), ("U0123ABCD", "T1"
 )
 def test_identities_are_replaced_by_placeholders(text, clean):
     lesson = Lesson("t", "generate", "generate", "", text, text, {}, frozenset())
-    told = remove_identities(lesson, NAMED)
+    cleaned = remove_identities(lesson, NAMED)
     clean = clean or "Call PHONE_1, PHONE_2 or PHONE_3; EMAIL_1, EMAIL_2"
-    assert (told.input, told.output) == (clean, clean)
-    assert not list(find_identities(told.input, NAMED))
+    assert (cleaned.input, cleaned.output) == (clean, clean)
+    assert not list(find_identities(cleaned.input, NAMED))
 
 
 @pytest.mark.parametrize(
-    ("said", "names"),
+    ("message", "names"),
     [
         ("I am Ada Lovelace. When does it leave?", {"Ada Lovelace"}),
         ("My name is Bartholomew; may I go?", {"Bartholomew"}),
@@ -243,11 +245,11 @@ def test_identities_are_replaced_by_placeholders(text, clean):
         ("I am German, and this is London.", set()),
     ],
 )
-def test_self_introductions_are_detected(said, names):
-    assert find_own_names([said]) == names
-    lesson = Lesson("t", "query", "query", "", said, "", {}, frozenset())
-    told = remove_identities(lesson, build_name_pattern(find_own_names([said]), ()))
-    assert not any(name in told.input for name in names)
+def test_self_introductions_are_detected(message, names):
+    assert find_own_names([message]) == names
+    lesson = Lesson("t", "query", "query", "", message, "", {}, frozenset())
+    cleaned = remove_identities(lesson, build_name_pattern(find_own_names([message]), ()))
+    assert not any(name in cleaned.input for name in names)
 
 
 async def test_exported_lessons_of_real_turns_are_readable(handbook: Path, tmp_path: Path):
@@ -255,18 +257,26 @@ async def test_exported_lessons_of_real_turns_are_readable(handbook: Path, tmp_p
     await compare_systems(read_exam(EXAMPLE_QUESTIONS), 2, ("wikichat", "wikichat-fast"), home)
     with open_record_database(Settings(home=home)) as database:
         consent = DistillationSettings(places=("terminal",), corpora=("handbook",))
-        made = await collect_export(build_records(database), consent, 0)
-    manifest = write_export(made, tmp_path / "lessons", {})
+        export = await collect_export(build_records(database), consent, 0)
+    manifest = write_export(export, tmp_path / "lessons", {})
 
     assert json.loads((tmp_path / "lessons" / MANIFEST).read_text("utf-8")) == manifest
     assert manifest["turns"] == 4
-    again = {split: read_lessons(tmp_path / "lessons" / f"{split}.jsonl") for split in SPLITS}
-    every = [lesson for lessons in again.values() for lesson in lessons]
-    assert {one.template for one in every} >= {"query", "claims", "generate", "split", "verify", "verdicts", "answer"}
-    for lesson in every:
+    read = {split: read_lessons(tmp_path / "lessons" / f"{split}.jsonl") for split in SPLITS}
+    exported = [lesson for lessons in read.values() for lesson in lessons]
+    assert {lesson.template for lesson in exported} >= {
+        "query",
+        "claims",
+        "generate",
+        "split",
+        "verify",
+        "verdicts",
+        "answer",
+    }
+    for lesson in exported:
         read_lesson(lesson)
-    assert {split: len(lessons) for split, lessons in again.items()} == {
-        split: about["lessons"] for split, about in manifest["files"].items()
+    assert {split: len(lessons) for split, lessons in read.items()} == {
+        split: file["lessons"] for split, file in manifest["files"].items()
     }
 
 

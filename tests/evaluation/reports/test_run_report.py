@@ -47,11 +47,11 @@ def write_run(path: Path, good: tuple[JudgedTurn, ...], alone: tuple[JudgedTurn,
     folder = RunFolder(path)
     folder.write_manifest(MANIFEST)
     for system, judgements in (("good", good), ("model-alone", alone)):
-        for topic, found in zip(TOPICS, judgements, strict=True):
+        for topic, grades in zip(TOPICS, judgements, strict=True):
             talk = Dialogue(f"{system}-{topic.title}", topic, system, "m", "u")
             abstained = replace(TURN, status="abstained", reply="I do not know.", passages=(), claims=())
-            folder.append_turn(talk, abstained if found.abstained else TURN)
-            folder.append_judgement((talk.id, 1), found)
+            folder.append_turn(talk, abstained if grades.abstained else TURN)
+            folder.append_judgement((talk.id, 1), grades)
     return folder
 
 
@@ -70,17 +70,17 @@ def test_figures_by_hand(run: RunFolder):
     good = select(dialogues, Arm("good", "m"))
 
     def value(what):
-        found = measure(good, what)
-        return None if found is None else round(found.interval.value, 4)
+        measured = measure(good, what)
+        return None if measured is None else round(measured.interval.value, 4)
 
     assert value(FACTUAL) == 0.75  # 3 of 4 claims
     assert value(TEMPORAL) == 1.0
-    assert [value(one) for one in ABSTENTION] == [round(1 / 3, 4), 1.0, None]
-    assert [value(one) for one in ORIGINS] == [3.0, round(4 / 3, 4), 0.5]
-    assert [value(one) for one in CITATIONS[:2]] == [0.75, 0.75]
+    assert [value(cost) for cost in ABSTENTION] == [round(1 / 3, 4), 1.0, None]
+    assert [value(cost) for cost in ORIGINS] == [3.0, round(4 / 3, 4), 0.5]
+    assert [value(cost) for cost in CITATIONS[:2]] == [0.75, 0.75]
     # "it is 90 metres long" and "pier is 90 metres long": 4 of 5 words each
     assert value(CITATIONS[2]) == 0.8
-    costs = {one.name: value(one) for one in COSTS}
+    costs = {cost.name: value(cost) for cost in COSTS}
     assert costs["turn_cost"] == 0.02
     assert costs["claim_cost"] == 0.015  # three turns' cost over four claims
     assert costs["claim_seconds"] == 1.5
@@ -90,11 +90,11 @@ def test_figures_by_hand(run: RunFolder):
 def test_cached_turns_have_a_cost_but_no_seconds(tmp_path: Path):
     folder = RunFolder(tmp_path)
     folder.append_turn(Dialogue("d", TOPICS[0], "good", "m", "u"), replace(TURN, from_cache=2))
-    (one,) = join_judgements(folder.read_dialogues(), {})
-    found = {what.name: measure((one,), what) for what in MEASURES}
-    assert found["turn_seconds"] is None
-    assert found["turn_cost"].interval.value == 0.02
-    assert found["factual"] is None
+    (dialogue,) = join_judgements(folder.read_dialogues(), {})
+    measured = {what.name: measure((dialogue,), what) for what in MEASURES}
+    assert measured["turn_seconds"] is None
+    assert measured["turn_cost"].interval.value == 0.02
+    assert measured["factual"] is None
 
 
 def test_report_has_the_papers_tables_and_names_stand_ins(run: RunFolder):
@@ -174,7 +174,7 @@ def test_plot_has_its_values_as_text():
 
 
 def test_report_compares_refined_replies_with_drafts(tmp_path: Path) -> None:
-    """As table 15: grades of the reply less those of the draft; nothing where nothing was refined."""
+    """As in table 15: grades of the reply minus those of the draft; none without refinement."""
     plain = (judged(S), judged(S), judged(S))
     refined = (judged(S, draft_scores={"relevant": 2, "temporally_correct": 0}), *plain[1:])
     write_report(write_run(tmp_path / "refined", refined, plain))

@@ -55,28 +55,28 @@ def test_one_dialogue_has_no_spread():
 def test_paired_systems_are_tested_as_scipy_does():
     from scipy import stats
 
-    found = compare_paired(FIRST, SECOND)
-    assert found.difference == pytest.approx(1.1 / 8)
-    assert found.t_test == pytest.approx(stats.ttest_rel(FIRST, SECOND).pvalue)
+    comparison = compare_paired(FIRST, SECOND)
+    assert comparison.difference == pytest.approx(1.1 / 8)
+    assert comparison.t_test == pytest.approx(stats.ttest_rel(FIRST, SECOND).pvalue)
     # All 2^8 ways to flip the signs: by hand, those that are at least as far from 0.
     differences = np.subtract(FIRST, SECOND)
     signs = 1 - 2 * ((np.arange(256)[:, None] >> np.arange(8)) & 1)
     means = (signs * differences).mean(axis=1)
     expected = (np.abs(means) >= abs(differences.mean()) - 1e-12).mean()
-    assert found.randomised == pytest.approx(expected, abs=0.01)
+    assert comparison.randomised == pytest.approx(expected, abs=0.01)
 
 
 @pytest.mark.parametrize(("first", "second"), [([], []), ([1.0], [0.5]), ([1.0, 1.0], [1.0, 1.0])])
 def test_untestable_pairs_have_no_p_value(first, second):
-    found = compare_paired(first, second)
-    assert (found.t_test, found.randomised) == (None, None)
+    comparison = compare_paired(first, second)
+    assert (comparison.t_test, comparison.randomised) == (None, None)
 
 
 def test_constant_lead_is_significant():
-    found = compare_paired([1.0] * 15, [0.0] * 15)
-    assert found.t_test is None
-    assert found.randomised is not None
-    assert found.randomised < 0.001
+    comparison = compare_paired([1.0] * 15, [0.0] * 15)
+    assert comparison.t_test is None
+    assert comparison.randomised is not None
+    assert comparison.randomised < 0.001
 
 
 def test_paired_test_needs_equal_lengths():
@@ -109,7 +109,7 @@ def test_missing_library_is_named():
 
 @pytest.mark.parametrize(("parts", "low", "high"), [([1.0] * 39, 0.910, 1.0), ([0.0] * 39, 0.0, 0.090)])
 def test_extreme_proportion_has_a_wilson_interval(parts, low, high):
-    found = estimate_share(parts, [1.0] * 39, proportion=True)
-    assert (found.low, found.high) == (pytest.approx(low, abs=0.001), pytest.approx(high, abs=0.001))
+    estimate = estimate_share(parts, [1.0] * 39, proportion=True)
+    assert (estimate.low, estimate.high) == (pytest.approx(low, abs=0.001), pytest.approx(high, abs=0.001))
     plain = estimate_share(parts, [1.0] * 39)
     assert plain.low == plain.high

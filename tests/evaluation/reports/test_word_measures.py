@@ -34,19 +34,19 @@ def test_repeated_words_count_by_the_smaller_number():
 
 
 def test_scores_of_several_replies():
-    found = score_words([(REFERENCE, REFERENCE), ("We open at nine on Monday.", "We open at nine on Monday.")])
-    assert found is not None
-    assert (found.f1, found.rouge_l) == (1.0, 1.0)
-    assert (found.bleu4, found.chrf) == (pytest.approx(1.0), pytest.approx(1.0))
-    assert found.words == 5
+    scores = score_words([(REFERENCE, REFERENCE), ("We open at nine on Monday.", "We open at nine on Monday.")])
+    assert scores is not None
+    assert (scores.f1, scores.rouge_l) == (1.0, 1.0)
+    assert (scores.bleu4, scores.chrf) == (pytest.approx(1.0), pytest.approx(1.0))
+    assert scores.words == 5
     assert score_words([]) is None
 
 
 def test_bleu_by_hand():
     # Six and five tokens; of its 1- to 4-grams 5/6, 3/5, 2/4, 1/3 are in the reference, which is shorter: no penalty.
-    found = score_words([("one two three four ten five", "one two three four five")])
-    assert found is not None
-    assert found.bleu4 == pytest.approx((5 / 6 * 3 / 5 * 2 / 4 * 1 / 3) ** 0.25, abs=1e-4)
+    scores = score_words([("one two three four ten five", "one two three four five")])
+    assert scores is not None
+    assert scores.bleu4 == pytest.approx((5 / 6 * 3 / 5 * 2 / 4 * 1 / 3) ** 0.25, abs=1e-4)
 
 
 @given(st.text(max_size=40), st.text(max_size=40))

@@ -1,4 +1,4 @@
-"""The simulated model's replies: read by the very parsers of the pipeline, in both formats, and as long as is set."""
+"""The simulated model's replies, read by the parsers of the pipeline, in both formats and their set lengths."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -35,7 +35,7 @@ from tests.pipeline.world import NOW, hit
 TALK = Conversation((Turn("user", "Where is the bell of the quay?"), Turn("bot", "Here."), Turn("user", "Since when?")))
 HITS = (hit("The bell was cast in 1887. It hangs on the quay."), hit("The quay is long.", key="q.md", title="Quay"))
 SENTENCES = collect_sentences(HITS)
-NOTES = tuple(SourcedFinding(one.text, (one,)) for one in SENTENCES)
+NOTES = tuple(SourcedFinding(sentence.text, (sentence,)) for sentence in SENTENCES)
 DRAFT = "The bell was cast in 1887 [1]. It hangs on the quay [2]. The quay is long and made of old stone [3]."
 FEEDBACK_OF_IT = feedback_format().from_text(
     "\n".join(f"{name}: So so. 50/100" for name in ("relevant", "natural", "non-repetitive", "temporally correct"))
@@ -81,7 +81,7 @@ SPLITTERS: Mapping[str, Callable[[], ReplySplitter[Any]]] = {
 }
 
 
-def asked(template: str, *, schema: bool = False) -> dict[str, Any]:
+def build_request(template: str, *, schema: bool = False) -> dict[str, Any]:
     prompt = render_prompt(template, FACTS[template], PromptMode(structured=schema), NOW, Random(1))
     body = {
         "model": "any",
@@ -92,13 +92,13 @@ def asked(template: str, *, schema: bool = False) -> dict[str, Any]:
     return body | {"response_format": {"type": "json_schema", "json_schema": {"schema": FORMS[template].schema}}}
 
 
-def replied(template: str, simulated: SimulatedModel = SIMULATED, *, schema: bool = False) -> SimulatedReply:
-    return build_reply(asked(template, schema=schema), simulated)
+def reply_to(template: str, simulated: SimulatedModel = SIMULATED, *, schema: bool = False) -> SimulatedReply:
+    return build_reply(build_request(template, schema=schema), simulated)
 
 
 @pytest.mark.parametrize("template", FACTS)
 def test_every_prompt_is_recognised(template: str) -> None:
-    assert detect_kind(asked(template)) == KINDS.get(template, template)
+    assert detect_kind(build_request(template)) == KINDS.get(template, template)
 
 
 def test_every_call_of_a_system_has_sample_facts() -> None:
@@ -108,17 +108,17 @@ def test_every_call_of_a_system_has_sample_facts() -> None:
 @pytest.mark.parametrize("schema", [False, True])
 @pytest.mark.parametrize("template", FORMS)
 def test_replies_are_parsed_as_text_and_json(template: str, schema: bool) -> None:  # noqa: FBT001 - a parameter of the test
-    form, text = FORMS[template], replied(template, schema=schema).text
+    form, text = FORMS[template], reply_to(template, schema=schema).text
 
-    found = form.from_json(json.loads(text)) if schema else form.from_text(text)
+    parsed = form.from_json(json.loads(text)) if schema else form.from_text(text)
 
-    assert found == form.from_text(replied(template).text)
-    assert found
+    assert parsed == form.from_text(reply_to(template).text)
+    assert parsed
 
 
 @pytest.mark.parametrize("template", SPLITTERS)
 def test_streamed_replies_are_parsed_piecewise(template: str) -> None:
-    splitter, reply = SPLITTERS[template](), replied(template)
+    splitter, reply = SPLITTERS[template](), reply_to(template)
 
     early = [value for piece in reply.pieces() for value in splitter.feed(piece)]
 
@@ -127,18 +127,18 @@ def test_streamed_replies_are_parsed_piecewise(template: str) -> None:
 
 
 def test_simulated_replies_follow_the_prompt() -> None:
-    claims = claims_format().from_text(replied("claims").text)
-    verdict = FORMS["verify"].from_text(replied("verify").text)
+    claims = claims_format().from_text(reply_to("claims").text)
+    verdict = FORMS["verify"].from_text(reply_to("verify").text)
 
-    assert query_format().from_text(replied("query").text).text == "Since"
-    assert [one.text for one in FORMS["bullets"].from_text(replied("bullets").text)] == [
+    assert query_format().from_text(reply_to("query").text).text == "Since"
+    assert [item.text for item in FORMS["bullets"].from_text(reply_to("bullets").text)] == [
         "The bell was cast in 1887.", "It hangs on the quay.", "The quay is long."
     ]  # fmt: skip
     assert verdict.verdict is Verdict.SUPPORTS
-    assert len({one.text for one in claims}) == 3
+    assert len({item.text for item in claims}) == 3
     assert all(any(sign.isdigit() for sign in claim.text) for claim in claims)
-    assert replied("refine").text == DRAFT
-    assert replied("draft").text.startswith(
+    assert reply_to("refine").text == DRAFT
+    assert reply_to("draft").text.startswith(
         "The bell was cast in 1887, and that is so [1]. It hangs on the quay, and that is so [2]."
     )
 
@@ -146,7 +146,7 @@ def test_simulated_replies_follow_the_prompt() -> None:
 @pytest.mark.parametrize("template", FACTS)
 def test_reply_has_the_set_number_of_tokens(template: str) -> None:
     items = {"claims": 3, "split": 3, "verdicts": 2, "bullets": 2}.get(template, 1)
-    reply = replied(template)
+    reply = reply_to(template)
 
     pieces = list(reply.pieces())
 
@@ -155,7 +155,7 @@ def test_reply_has_the_set_number_of_tokens(template: str) -> None:
 
 
 def test_each_item_of_a_reply_has_its_own_tokens() -> None:
-    splitter, reply = ClaimSplitter(), replied("claims", SimulatedModel(lengths={"split": ReplyLength(30, items=4)}))
+    splitter, reply = ClaimSplitter(), reply_to("claims", SimulatedModel(lengths={"split": ReplyLength(30, items=4)}))
     come = [sum(len(splitter.feed(piece)) for piece in list(reply.pieces())[at : at + 30]) for at in range(0, 120, 30)]
 
     assert come == [1, 1, 1, 0]

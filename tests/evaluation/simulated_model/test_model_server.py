@@ -1,4 +1,4 @@
-"""The simulated server over HTTP: strict, at its pace by a fake clock, failing as configured."""
+"""The simulated server over HTTP: strict parsing, its pace by a fake clock, configured failures."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Replaying what a model played by hand once replied, and what is said of it today."""
+"""Replays of replies that were once written by hand, and their known faults."""
 
 import json
 from pathlib import Path
@@ -40,10 +40,10 @@ def test_reply_takes_words_and_numbers_from_its_prompt() -> None:
 
 def test_reworded_note_is_found_by_its_words() -> None:
     changed = NOTES.replace(LINE, "Four brothers built the pier.")
-    said = f"It rains. The brothers built it {CITED}."
+    reply = f"It rains. The brothers built it {CITED}."
 
-    assert restore_reply(said, changed, nearest=True) == "It rains. The brothers built it [2]."
-    assert restore_reply(said, "[1] It rains.", nearest=True) == "It rains. The brothers built it ."
+    assert restore_reply(reply, changed, nearest=True) == "It rains. The brothers built it [2]."
+    assert restore_reply(reply, "[1] It rains.", nearest=True) == "It rains. The brothers built it ."
 
 
 def test_bullets_and_verdicts_follow_the_lines_of_the_prompt() -> None:
@@ -63,8 +63,8 @@ def test_bullets_and_verdicts_follow_the_lines_of_the_prompt() -> None:
     assert (say["draft"](NOTES), say["draft"]("[1] It rains.")) == ("Four did [2].", "NOTHING")
     assert say["summarise"](SENTENCES) == "- Four brothers built the pier. [2]"
     assert say["summarise"]("1: It rains.") == "None"
-    asked = f"{SENTENCES}Claim 1: {claim}\nClaim 2: {seen}\nClaim 3: It is red."
-    assert say["verify"](asked).splitlines() == [
+    prompt = f"{SENTENCES}Claim 1: {claim}\nClaim 2: {seen}\nClaim 3: It is red."
+    assert say["verify"](prompt).splitlines() == [
         "1. REFUTES [2] So it is.",
         "2. SUPPORTS [2] So it is.",
         "3. NOT ENOUGH INFO So it is.",
@@ -108,10 +108,10 @@ async def test_transcripts_have_no_new_faults(path: Path, handbook: Path, tmp_pa
     except UnreadableSet as error:
         pytest.skip(str(error))
     copy_home(handbook, tmp_path / path.stem)
-    found = count_faults(await replay_file(path, tmp_path))
-    kept = _kept_faults(path)
+    faults = count_faults(await replay_file(path, tmp_path))
+    known = _kept_faults(path)
 
-    assert {name: number for name, number in found.items() if number > kept[name]} == {}
+    assert {name: number for name, number in faults.items() if number > known[name]} == {}
 
 
 def _kept_faults(path: Path) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""What tells whether a document was ever seen half, and what changes a dump: they must notice, and do what they say."""
+"""Half-indexed documents are noticed, and dumps are changed as announced."""
 
 from dataclasses import replace
 from random import Random
@@ -22,7 +22,7 @@ def hits(number, version):
     """Return what a search finds of a document in one version."""
     made = build_station_page(number, version)
     document = Document("stations", f"{number}", made.title, revision=made.revision)
-    return [Hit(one, document, 1.0) for one in split_page("stations", f"{number}", made)]
+    return [Hit(passage, document, 1.0) for passage in split_page("stations", f"{number}", made)]
 
 
 def citation(hit):
