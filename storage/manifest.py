@@ -157,7 +157,7 @@ class Manifest:
         state = self._state()
         known = self._memory.recall(state, numbers, named)
         found = {number: one for number, one in known.items() if number in numbers or number <= followed}
-        there = {(one.document.corpus, one.document.key) for one in found.values()}
+        there = {(version.document.corpus, version.document.key) for version in found.values()}
         unread, unnamed = set(numbers).difference(found), set(named).difference(there)
         if unread or unnamed:
             read = await self.database.read(partial(self._fetch_visible, followed, unread, unnamed, within))

@@ -152,11 +152,11 @@ class PassageStore:
         An interruption loses nothing: uncommitted documents keep their old fingerprint, so the next refresh reads them
         again. Returns the conflicts, and raises, as `Manifest.commit` does.
         """
-        modes = {one.name: one.dense for one in await self.manifest.catalogue()}
+        modes = {info.name: info.dense for info in await self.manifest.catalogue()}
         embedded = [change for change in changes if modes.get(change.corpus) is not DenseMode.OFF]
         touched = [change for change in embedded if change.add or change.drop]
         eager = [change for change in touched if modes.get(change.corpus, DenseMode.EAGER) is DenseMode.EAGER]
-        fresh = [(change.document, one) for change in eager if change.document for one in change.add]
+        fresh = [(change.document, passage) for change in eager if change.document for passage in change.add]
         # This takes most of the time, so it runs outside the lock.
         vectors = await self._embed(fresh)
         async with self._writing:
@@ -168,7 +168,7 @@ class PassageStore:
             commit = await self.manifest.commit(packed, lease)
             await self._follow()
             gone = [change for change in touched if (change.corpus, change.key) not in commit.conflicts]
-            await self._drop([(change.corpus, one) for change in gone for one in change.drop], modes)
+            await self._drop([(change.corpus, id_) for change in gone for id_ in change.drop], modes)
             await self._settle(set(names) - commit.conflicts)
             if left := commit.conflicts & set(names):
                 await self._mend(sorted(left))
@@ -181,13 +181,16 @@ class PassageStore:
 
         For corpora that are not embedded eagerly.
         """
-        changes = [VersionChange(corpus, one.document.key, one.document, one.passages, one.body) for one in documents]
+        changes = [
+            VersionChange(corpus, packed.document.key, packed.document, packed.passages, packed.body)
+            for packed in documents
+        ]
         async with self._writing:
             commit = await self.manifest.commit(changes, lease)
             ready = {
-                number: IndexedVersion(number, corpus, one.document.language, one.terms)
-                for one in documents
-                if (number := commit.numbers.get((corpus, one.document.key)))
+                number: IndexedVersion(number, corpus, packed.document.language, packed.terms)
+                for packed in documents
+                if (number := commit.numbers.get((corpus, packed.document.key)))
             }
             await self._follow(ready)
             await self._settle(())
@@ -212,9 +215,8 @@ class PassageStore:
         To compare the index with the manifest: it reads both whole.
         """
         places = await self.threads.read.run(self.lexical.places)
-        versions = {
-            version.number: version for version in await self.manifest.versions({number for number, _ in places})
-        }
+        found = await self.manifest.versions({number for number, _ in places})
+        versions = {version.number: version for version in found}
         held: dict[str, str] = {}
         for number, position in places:
             passages = versions[number].passages if number in versions else ()
@@ -237,7 +239,7 @@ class PassageStore:
 
     async def check(self) -> None:
         """Raise `IndexStale` where an index is incomplete, or was made with another embedder or version."""
-        lazy = [one.name for one in await self.manifest.catalogue() if one.dense is DenseMode.LAZY]
+        lazy = [info.name for info in await self.manifest.catalogue() if info.dense is DenseMode.LAZY]
         for name in lazy if isinstance(self.dense.place, Path) else ():  # on a server others may be using it
             await self.threads.write.run(self.dense.drop_foreign, name)  # what it keeps can be made again
         for attempt in range(SEARCH_ATTEMPTS):
@@ -287,7 +289,7 @@ class PassageStore:
             corpora = await self.manifest.corpora()
             total = sum(corpus.passages for corpus in corpora)
             done, kept = 0, corpora if vectors else ()
-            for unknown in sorted(set(self.dense.corpora()) - {one.name for one in corpora}) if vectors else ():
+            for unknown in sorted(set(self.dense.corpora()) - {info.name for info in corpora}) if vectors else ():
                 await self.threads.write.run(self.dense.remove, unknown)
             for corpus in kept:
                 done += await self._rebuild_vectors(corpus, partial(_tell_sum, progress, done, total))
@@ -324,7 +326,7 @@ class PassageStore:
                 return
             versions = await self.manifest.versions([number for number in lag.added if number not in ready])
             read = await self.threads.think.run(
-                lambda found: {one.number: index_version(one) for one in found}, versions
+                lambda found: {version.number: index_version(version) for version in found}, versions
             )
             added = [found for number in lag.added if (found := ready.get(number) or read.get(number))]
             await self.threads.write.run(self.lexical.follow, added, lag.retired, lag.upto)
@@ -337,13 +339,13 @@ class PassageStore:
         """Make the dense index hold exactly the current passages of these documents."""
         if not names:
             return
-        modes = {one.name: one.dense for one in await self.manifest.catalogue()}
+        modes = {info.name: info.dense for info in await self.manifest.catalogue()}
         for corpus, key in names:
             held = await self.threads.write.run(self.dense.held, corpus, key)
             stored = (await self.manifest.stored(corpus, [key])).get(key)
-            there = {one.id: one for one in stored.passages} if stored else {}
+            there = {passage.id: passage for passage in stored.passages} if stored else {}
             gone = [one for one, content in held.items() if one not in there or there[one].hash != content]
-            await self._drop([(corpus, one) for one in gone], modes)
+            await self._drop([(corpus, id_) for id_ in gone], modes)
             if stored and modes.get(corpus) is DenseMode.EAGER:
                 lacking = [
                     (stored.document, passage) for passage in stored.passages if held.get(passage.id) != passage.hash

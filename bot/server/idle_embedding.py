@@ -45,12 +45,12 @@ class IdleEmbedding:
     async def work(self) -> bool:
         """Embed until a question comes; return whether all is done."""
         manifest = self.passages.manifest
-        lazy = [one.name for one in await manifest.catalogue() if one.dense is DenseMode.LAZY]
+        lazy = [info.name for info in await manifest.catalogue() if info.dense is DenseMode.LAZY]
         if not lazy:
             return True
         record = RecordSearch(manifest.database)
         cited = [document for name in lazy for document in await record.cited_documents(name, limit=MOST_DOCUMENTS)]
-        if not await self._embed([(one.corpus, one.document) for one in cited]):
+        if not await self._embed([(citation.corpus, citation.document) for citation in cited]):
             return False
         return await self._embed(await self._find_linked(lazy))
 

@@ -143,7 +143,7 @@ class VersionMemory:
         with self._lock:
             if state is None or state != self._state:
                 return {}
-            last = (self._standing[one] for one in named if one in self._standing)
+            last = (self._standing[document] for document in named if document in self._standing)
             known = {number: self._versions[number] for number in self._read.intersection(numbers).union(last)}
             for number in known:
                 self._versions.move_to_end(number)

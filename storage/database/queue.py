@@ -321,7 +321,7 @@ def _update_progress(
         shown = [{"position": position, "message": message} for position, message in enumerate(posted)]
         if shown:
             place = {"ticket": ticket, "channel": kept.channel}
-            connection.execute(_POST, [place | one for one in shown])
+            connection.execute(_POST, [place | message for message in shown])
 
 
 def fetch_questions(connection: Connection, query: Select[Any]) -> tuple[QueuedQuestion, ...]:

@@ -208,7 +208,7 @@ def restore_backup(file: Path, home: Path, progress: Progress) -> BackupManifest
         before = home / RESTORED_SETTINGS
         if len(manifest.parts) > 1 and before.exists():
             raise HomeUnusable(f"{before} is already there.", hint="Move it away first. Nothing was changed.")
-        _require_room(home, sum(one.bytes for one in manifest.parts))
+        _require_room(home, sum(part.bytes for part in manifest.parts))
         with TemporaryDirectory(dir=home, prefix=".restoring-") as folder:
             with _explain_damage(file), tarfile.open(file) as archive:
                 _read_manifest(archive, file)
@@ -251,7 +251,7 @@ def _read_manifest(archive: tarfile.TarFile, file: Path) -> BackupManifest:
     if read["format"] > FORMAT or read["schema"] > REVISION:
         hint = "Install that version or a newer one, and restore it there."
         raise BackupUnusable(f"{file} was made by a newer Footnote ({read['version']}).", hint=hint)
-    parts = tuple(BackupPart(**one) for one in read["parts"] if one["name"] in {DATABASE, SETTINGS})
+    parts = tuple(BackupPart(**part) for part in read["parts"] if part["name"] in {DATABASE, SETTINGS})
     if DATABASE not in {part.name for part in parts}:
         raise _damaged(file)
     return BackupManifest(

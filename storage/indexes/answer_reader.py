@@ -72,7 +72,7 @@ class AnswerReader:
     def read(self, question: str, evidence: Sequence[Evidence]) -> tuple[float, ...]:
         """Return how likely each sentence answers, as the logarithm of its odds against no answer. Blocks, one core."""
         asked = self._tokens(question)[0][:MOST_QUESTION]
-        passages = {one.passage.id: one for one in evidence}
+        passages = {item.passage.id: item for item in evidence}
         parts = [(key, part) for key, one in passages.items() for part in self._parts(asked, one)]
         parts.sort(key=lambda part: len(part[1].row))
         scores = dict.fromkeys(range(len(evidence)), UNREAD)

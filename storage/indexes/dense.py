@@ -235,5 +235,5 @@ def read_fitting(collection: Any, passages: Sequence[Passage]) -> dict[str, Vect
 
 
 def write_vectors(collection: Any, passages: Sequence[Passage], vectors: Vectors) -> None:
-    metadatas = [{"hash": one.hash, "document": one.document} for one in passages]
+    metadatas = [{"hash": passage.hash, "document": passage.document} for passage in passages]
     collection.upsert(ids=[passage.id for passage in passages], embeddings=vectors, metadatas=metadatas)

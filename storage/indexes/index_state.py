@@ -82,8 +82,8 @@ def _count_indexed(home: Path, chroma: ChromaLocation) -> int:
 def list_stale_reasons(
     dense: DenseIndex, lexical: LexicalIndex, corpora: Sequence[CorpusInfo], *, most: float = CHECKED_BYTES
 ) -> tuple[str, ...]:
-    wanted = {one.name: one.passages if one.dense is DenseMode.EAGER else 0 for one in corpora}
-    embedded = [one.name for one in corpora if one.dense is not DenseMode.OFF]
+    wanted = {corpus.name: corpus.passages if corpus.dense is DenseMode.EAGER else 0 for corpus in corpora}
+    embedded = [corpus.name for corpus in corpora if corpus.dense is not DenseMode.OFF]
     reasons = [dense.stale(name, wanted[name]) for name in embedded]
     expected = sum(corpus.passages for corpus in corpora)
     return tuple(filter(None, (*reasons, lexical.stale(expected, most=most))))

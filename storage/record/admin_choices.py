@@ -62,8 +62,8 @@ class ApprovedExamples:
 
     async def answers(self) -> tuple[ApprovedExample, ...]:
         """Return the answers that are pinned, the newest first, but those that were taken back since."""
-        pinned = [one for one in await self._read() if _ANSWER in one.body]
-        return tuple(replace(one, body=one.body[_ANSWER]) for one in pinned)
+        pinned = [row for row in await self._read() if _ANSWER in row.body]
+        return tuple(replace(row, body=row.body[_ANSWER]) for row in pinned)
 
     async def _read(self) -> tuple[ApprovedExample, ...]:
         if not await self.database.read_kept(select(examples.c.turn_id).limit(1), [examples]):

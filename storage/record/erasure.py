@@ -62,7 +62,7 @@ class ErasurePlan:
 
     @property
     def messages(self) -> int:
-        return sum(one.own + len(one.beside) for one in self.standing)
+        return sum(messages.own + len(messages.beside) for messages in self.standing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ class RecordErasure:
         about: dict[str, Any] = {"what": target.what, "why": why, "by": by}
         about |= {"before": target.before} if target.before else {}
         wish = {"by": by, "why": why or "its words were erased"}
-        wishes = {one.ticket: wish | {"messages": one.beside} for one in plan.standing}
+        wishes = {messages.ticket: wish | {"messages": messages.beside} for messages in plan.standing}
         blank = partial(_blank_questions, tickets=plan.tickets, wishes=wishes)
         await self.database.write(blank, WritePriority.BATCH)
         for numbers in split_chunks(plan.entries):

@@ -26,7 +26,7 @@ def group_questions(asked: Sequence[T], text: Callable[[T], str]) -> tuple[Quest
 
     The largest group comes first; of equal ones, the one that was given first.
     """
-    listed = [_list_terms(text(one)) for one in asked]
+    listed = [_list_terms(text(question)) for question in asked]
     weights = _weigh_terms(listed)
     groups: list[list[T]] = []
     heads: list[dict[str, float]] = []

@@ -152,7 +152,7 @@ class RecordSearch:
 
         def group(connection: Connection) -> tuple[QuestionGroup[TurnSummary], ...]:
             found = _find_turns(connection, wanted)
-            return group_questions([one for one in found if not one.erased], lambda turn: turn.question)
+            return group_questions([summary for summary in found if not summary.erased], lambda turn: turn.question)
 
         return await self.database.read(group)  # in a thread: thousands of questions take a while to group
 
@@ -171,7 +171,7 @@ class RecordSearch:
     ) -> tuple[Figures, ...]:
         """Return figures step by step; days, weeks and months begin in the time zone of `since`."""
         steps = tuple(list_steps(since, until, step))
-        return await self.database.read(lambda connection: tuple(_measure(connection, wanted, *one) for one in steps))
+        return await self.database.read(lambda connection: tuple(_measure(connection, wanted, *step) for step in steps))
 
     async def first(self) -> datetime | None:
         """Return when the first turn was opened."""

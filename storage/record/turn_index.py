@@ -203,7 +203,7 @@ def _index_closings(connection: Connection, chosen: IndexedRows) -> None:
 
 def _describe_end(turn: _IndexedTurn, body: Mapping[str, Any], row: EntryRow) -> dict[str, Any]:
     usage = _object(body.get("usage"))
-    verdicts = [_text(one.get("verdict")) for one in _objects(body.get("claims"))]
+    verdicts = [_text(claim.get("verdict")) for claim in _objects(body.get("claims"))]
     return {
         "number": turn.seq,
         "status": _text(body.get("status")) if row["body"] else ERASED,
@@ -239,7 +239,8 @@ def _index_documents(connection: Connection, closed: Mapping[int, Mapping[str, A
 
 def _list_documents(named: Any, key: str) -> dict[DocumentId, str]:
     """Return the documents that are named, with their titles."""
-    return {(_text(one.get("corpus")), _text(one.get(key))): _text(one.get("title")) for one in _objects(named)}
+    rows = _objects(named)
+    return {(_text(row.get("corpus")), _text(row.get(key))): _text(row.get("title")) for row in rows}
 
 
 def _note_titles(connection: Connection, titles: Mapping[DocumentId, str]) -> None:
@@ -311,7 +312,7 @@ def _object(value: Any) -> Mapping[str, Any]:
 
 
 def _objects(value: Any) -> list[Mapping[str, Any]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def _text(value: Any) -> str:

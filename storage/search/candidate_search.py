@@ -119,7 +119,7 @@ class CandidateSearch:
         for _ in range(SEARCH_ATTEMPTS):
             catalogue = await self.manifest.catalogue()
             modes = {corpus.name: corpus.dense for corpus in catalogue}
-            own, *reference = groups = group_corpora(corpora, {one.name for one in catalogue if one.reference})
+            own, *reference = groups = group_corpora(corpora, {corpus.name for corpus in catalogue if corpus.reference})
             embedded = [[name for name in group if modes.get(name) is not DenseMode.OFF] for group in groups]
             near, (worded, followed) = await asyncio.gather(
                 self._near(text, embedded, k), self._worded(text, groups, k)

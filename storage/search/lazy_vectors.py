@@ -244,7 +244,7 @@ class LazyVectors:
         for passages in _by_corpus(one for _, one in rows):
             for start in range(0, len(passages), WRITTEN_AT_ONCE):
                 part = passages[start : start + WRITTEN_AT_ONCE]
-                vectors = np.stack([self._fresh[_name(one)] for one in part])
+                vectors = np.stack([self._fresh[_name(passage)] for passage in part])
                 await self.write_pool.run(self.dense.upsert, part, vectors)
 
     async def _forget_removed(self, refs: Sequence[PassageRef]) -> None:
@@ -287,7 +287,7 @@ class LazyVectors:
             log.warning("counting uses of vectors failed: %s", error)
 
     async def _lazy(self) -> list[str]:
-        return [one.name for one in await self.manifest.catalogue() if one.dense is DenseMode.LAZY]
+        return [corpus.name for corpus in await self.manifest.catalogue() if corpus.dense is DenseMode.LAZY]
 
     async def _count(self, corpus: str) -> int:
         return await self.read_pool.run(self.dense.count, corpus)

@@ -138,7 +138,7 @@ def _conclude(work: "asyncio.Task[BaseModel]") -> CallToolResult:
         case None:
             return _build_result(work.result())
         case ValidationError():
-            return _fail("; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()))
+            return _fail("; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()))
         case Exception() if isinstance(error, ReportableError):
             return _fail(explain_error(error).line())
     log.error("a call over MCP failed", exc_info=error)

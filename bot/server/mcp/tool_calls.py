@@ -74,7 +74,7 @@ class ToolCall:
         return results.build_verdict(await self.service.check(asked, self.report), given.claim)
 
     async def search(self, given: SearchArguments) -> results.PassagesResult:
-        query, readable = validate_query(given.query), [one.name for one in await self._list_readable()]
+        query, readable = validate_query(given.query), [info.name for info in await self._list_readable()]
         for name in given.corpora:
             if name not in readable:
                 known = ", ".join(readable) or "none"
@@ -87,8 +87,8 @@ class ToolCall:
 
     async def _list_readable(self) -> Sequence[CorpusInfo]:
         there, readers = await self.service.corpora(), self.settings.visible_to
-        names = select_readable({one.name: readers.get(one.name, ()) for one in there}, self.asker)
-        return [one for one in there if one.name in names]
+        names = select_readable({info.name: readers.get(info.name, ()) for info in there}, self.asker)
+        return [info for info in there if info.name in names]
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,7 +144,7 @@ def render_result(result: BaseModel, random: Random) -> str:
             quoted = (result.text, "", *_list_sources(result.citations))
             return _quote_lines(f"{result.status.value}, answer {result.answer_id}.", quoted, random)
         case AnswerResult():
-            pages = [_place(one) for one in result.nearest]
+            pages = [_place(page) for page in result.nearest]
             near = " These pages come nearest." if pages else ""
             return _quote_lines(f"{result.status.value}, answer {result.answer_id}. {result.text}{near}", pages, random)
         case VerdictResult():

@@ -164,28 +164,31 @@ def describe_state(state: ServerState) -> Iterator[Metric]:
         yield GaugeMetricFamily(f"{PREFIX}_disk_free_bytes", "What is free on the home's disk.", value=state.free)
     corpora = state.corpora
     yield _gauge(
-        "corpus_documents", "Documents that can be found.", ["corpus"], ((one.name, one.documents) for one in corpora)
+        "corpus_documents",
+        "Documents that can be found.",
+        ["corpus"],
+        ((info.name, info.documents) for info in corpora),
     )
     yield _gauge(
-        "corpus_passages", "Passages that can be found.", ["corpus"], ((one.name, one.passages) for one in corpora)
+        "corpus_passages", "Passages that can be found.", ["corpus"], ((info.name, info.passages) for info in corpora)
     )
     yield _gauge(
         "corpus_unreadable_documents",
         "Documents that the last refresh could not read.",
         ["corpus"],
-        ((one.name, one.failures) for one in corpora),
+        ((info.name, info.failures) for info in corpora),
     )
     yield _gauge(
         "corpus_last_success_timestamp_seconds",
         "When a refresh last ran to its end.",
         ["corpus"],
-        ((one.name, one.refreshed.timestamp()) for one in corpora if one.refreshed),
+        ((info.name, info.refreshed.timestamp()) for info in corpora if info.refreshed),
     )
     yield _counter(
         "refreshes",
         "Refreshes on record that ended, of all servers.",
         ["corpus", "state"],
-        (((one.corpus, one.state), one.runs) for one in state.runs),
+        (((total.corpus, total.state), total.runs) for total in state.runs),
     )
     done = [(run.corpus, name, number) for run in state.runs for name, number in run.done.items()]
     for unit in ("documents", "passages"):
@@ -223,7 +226,7 @@ def _gauge(name: str, text: str, labels: list[str], values: Iterable[tuple[str, 
 def _counter(name: str, text: str, labels: list[str], values: Iterable[tuple[tuple[str, str], float]]) -> Metric:
     family = CounterMetricFamily(f"{PREFIX}_{name}", text, labels=labels)
     for key, number in values:
-        family.add_metric([str(one) for one in key], number)
+        family.add_metric([str(part) for part in key], number)
     return family
 
 

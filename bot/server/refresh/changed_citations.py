@@ -56,16 +56,16 @@ async def _still_holds(
     the other.
     """
     citations = [cited[number] for number in sentence.citations if number in cited]
-    standing = tuple(found for one in citations if (found := _find_standing(one, pages)))
+    standing = tuple(found for citation in citations if (found := _find_standing(citation, pages)))
     gone = [citation for citation in citations if not _find_standing(citation, pages)]
-    places = [_find_places(sentence.text, one, pages) for one in gone]
+    places = [_find_places(sentence.text, citation, pages) for citation in gone]
     stood = [
         [await supports(_select_likest(sentence.text, one.quote), (place,)) for place in there if one.quote]
         for one, there in zip(gone, places, strict=True)
     ]
-    if all(any(one.holds for one in found) for found in stood):
+    if all(any(support.holds for support in found) for found in stood):
         return True
-    if len(citations) > 1 and any(found and all(one.contradicted for one in found) for found in stood):
+    if len(citations) > 1 and any(found and all(support.contradicted for support in found) for found in stood):
         return False
     chosen = product(*(there for there in places if there))
     tries = (evidence for one in chosen if (evidence := (*standing, *one)))
@@ -80,7 +80,7 @@ def _find_standing(citation: Citation, pages: Pages) -> Evidence | None:
     if document is None:
         return None
     wanted = _join_space(citation.passage_text)
-    same = next((one for one in passages if wanted and wanted in _join_space(one.text)), None)
+    same = next((passage for passage in passages if wanted and wanted in _join_space(passage.text)), None)
     quoted = find_verbatim_passage(citation.quote, passages)
     found = same or next((passage for passage in passages if quoted and passage.id == quoted), None)
     return _build_evidence(found, document) if found else None

@@ -54,7 +54,7 @@ class _Told:
     @property
     def known(self) -> frozenset[str]:
         """The sentences that were found before."""
-        return frozenset(one["text"] for body in self._bodies for one in body.get("lost", ()))
+        return frozenset(sentence["text"] for body in self._bodies for sentence in body.get("lost", ()))
 
     @property
     def lost(self) -> list[Mapping[str, str]]:
@@ -107,7 +107,7 @@ class CitationRecheck:
         return any(run.state is RunState.RUNNING and self.clock() - run.seen < _RUN_STANDS for run in runs)
 
     async def _check(self, since: datetime) -> None:
-        there = {one.name: one.generation for one in await self.app.manifest.catalogue()}
+        there = {info.name: info.generation for info in await self.app.manifest.catalogue()}
         moved = [name for name, generation in there.items() if self._generations.get(name) != generation]
         if not moved:
             return
@@ -268,7 +268,7 @@ def _render_digest(turns: Sequence[_Told], here: frozenset[str], most: int) -> I
         record, lost = turn.record, turn.lost
         where = record.place.channel_id if record.place.channel else record.asker.platform
         day = f", {record.at:%Y-%m-%d}" if record.at else ""
-        titles = sorted({f"“{one['title']}”" for one in lost if one["corpus"] in here})
+        titles = sorted({f"“{page['title']}”" for page in lost if page["corpus"] in here})
         pages = ", ".join(titles or sorted({one["corpus"] for one in lost}))
         yield sanitize_line(f"• {record.turn_id}{day}, {where}: {format_count(len(lost), 'statement')} ({pages})")
     if len(turns) > most:

@@ -48,7 +48,7 @@ class SeveralDocuments(Exception):
 
     def __init__(self, address: str, found: Sequence[DocumentRef]) -> None:
         super().__init__(f"“{address}” names {len(found)} documents.")
-        some = "; ".join(_name_document(one) for one in found[: 2 * MAX_SIMILAR])
+        some = "; ".join(_name_document(document) for document in found[: 2 * MAX_SIMILAR])
         more = f", and {len(found) - 2 * MAX_SIMILAR} more" if len(found) > 2 * MAX_SIMILAR else ""
         self.hint = f"Say which, by its key or address, or with --corpus: {some}{more}."
 
@@ -91,16 +91,16 @@ async def reread_document(
         Exception: Why the only source that may have it cannot be asked.
     """
     forgotten = await app.manifest.find_forgotten(address)
-    if pages := [one for one in forgotten if is_web_corpus(one.corpus)]:
+    if pages := [document for document in forgotten if is_web_corpus(document.corpus)]:
         for page in pages:
             await app.manifest.remember(page.corpus, [page.key])
         return tuple(RefreshReport(page.corpus, added=1) for page in pages)  # it is read when an engine names it
     named = (*forgotten, *await app.manifest.find(address))
-    called = {(one.corpus, one.key): one for one in named}
-    known = [one for one in select_documents(tuple(called.values()), address) if one.corpus in sources]
-    if len(known) > len({one.corpus for one in known}):
+    called = {(document.corpus, document.key): document for document in named}
+    known = [document for document in select_documents(tuple(called.values()), address) if document.corpus in sources]
+    if len(known) > len({document.corpus for document in known}):
         raise SeveralDocuments(address, known)
-    names = {one.corpus: one.key for one in known} or dict.fromkeys(sources, address)
+    names = {document.corpus: document.key for document in known} or dict.fromkeys(sources, address)
     reports, failures = list[RefreshReport](), list[Exception]()
     for corpus, name in names.items():
         try:
@@ -122,8 +122,8 @@ async def reread_document(
 
 def select_documents(found: Sequence[DocumentRef], address: str, corpus: str = "") -> tuple[DocumentRef, ...]:
     """Return the documents of the corpus; if any of them have this key, only those."""
-    matching = tuple(one for one in found if not corpus or one.corpus == corpus)
-    return tuple(one for one in matching if one.key == address.strip()) or matching
+    matching = tuple(document for document in found if not corpus or document.corpus == corpus)
+    return tuple(document for document in matching if document.key == address.strip()) or matching
 
 
 async def _build_unknown_error(
@@ -139,7 +139,8 @@ async def _build_unknown_error(
     where = f"No document of {looked} is" if sources is None else f"No source of {looked} has"
     away = find_similar(address, await app.manifest.all_forgotten(), names)
     found = await _search_similar(app, address, names)
-    near = [*(f"{_name_document(one)}, which was forgotten" for one in away), *map(_name_document, found)][:MAX_SIMILAR]
+    near = [*(f"{_name_document(document)}, which was forgotten" for document in away), *map(_name_document, found)]
+    near = near[:MAX_SIMILAR]
     hint = f"Near it: {'; '.join(near)}." if near else "Give its address, its key, or its exact title."
     return NoSuchDocument(f"{where} “{address}”.", hint=hint)
 

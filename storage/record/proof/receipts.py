@@ -117,7 +117,7 @@ def _build(connection: Connection, turn_id: str) -> str:
 
 
 def _prove_entry(row: Row[*tuple[Any, ...]], place: int, size: int, tree: LeafTree) -> dict[str, Any]:
-    proof = [one.hex() for one in prove_inclusion(place, size, tree.read).hashes]
+    proof = [digest.hex() for digest in prove_inclusion(place, size, tree.read).hashes]
     return {**show_entry(row), "place": place, "proof": proof}
 
 

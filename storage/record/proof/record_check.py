@@ -219,7 +219,7 @@ class _RecordChecker:
         for name in ("sentences", "citations"):
             self.counts[name] += len(body.get(name) or ())
         if not turn.erased:
-            yield from (one.what for one in verify_turn([LogEntry(turn_id, EntryKind.TURN_CLOSED, body)]))
+            yield from (finding.what for finding in verify_turn([LogEntry(turn_id, EntryKind.TURN_CLOSED, body)]))
             for citation in body.get("citations") or ():
                 if citation.get("passage_id") not in turn.found:
                     yield f"citation {citation.get('number')} is of a passage that its turn did not find"
@@ -252,9 +252,9 @@ class _RecordChecker:
                 fault = "it stands where that of another size should"
             covered = covered if fault or not isinstance(size, int) else max(covered, size)
             about += [f"checkpoint {size}: {fault}"] if fault else []
-        for one in against:
-            keys = [*self.keys, *one.keys]
-            if (fault := compare_head(one.note, keys, tree)) and not self._was_lost(one.note, keys):
+        for kept_head in against:
+            keys = [*self.keys, *kept_head.keys]
+            if (fault := compare_head(kept_head.note, keys, tree)) and not self._was_lost(kept_head.note, keys):
                 about.append(f"the checkpoint that was kept elsewhere: {fault}")
         findings = (*self.findings, *(AuditFinding(RECORD, what) for what in about))
         size = len(self.leaves)
@@ -277,7 +277,9 @@ class _RecordChecker:
             head = open_checkpoint(note, keys)
         except NoteInvalid:
             return False
-        return any(one.common < head.size <= one.before and head.at <= one.at for one in self.restored)
+        return any(
+            restored.common < head.size <= restored.before and head.at <= restored.at for restored in self.restored
+        )
 
     def _check_numbers(self, last_given: int) -> Iterator[str]:
         for gap in self.gaps:
