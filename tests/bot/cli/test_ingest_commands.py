@@ -120,7 +120,7 @@ def test_a_dry_run_lists_what_would_be_read_and_why_not(tmp_path: Path) -> None:
 
     assert listed["read"] == ["a.md"]
     assert {one["path"] for one in listed["left_out"]} == {"b.png", "d.md", "package-lock.json", ".git"}
-    assert shown.index("d.md: is a link to nothing") < shown.index("b.png: pictures are not read")
+    assert shown.index("d.md: is a broken link") < shown.index("b.png: pictures are not read")
     assert "package-lock.json: lock files and lists of packages" in shown
     assert not services.sources
 
