@@ -91,7 +91,7 @@ async def test_nightly_refreshes_of_a_web_site(tmp_path):
             f"/rules/{number}", f"Rule {number}", f"Door {'abcdefghij'[number % 10] * (number // 10 + 1)} is shut."
         )
     with serve(site) as server, opened(tmp_path) as store:
-        world = test_site_source.World(site, server)
+        world = test_site_source.SiteWorld(site, server)
         assert await run(store, world.source()) == (60, 0, 0, 0, 0)
         assert await run(store, world.source()) == (0, 0, 60, 0, 0)
 

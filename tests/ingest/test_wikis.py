@@ -43,7 +43,7 @@ async def test_mediawiki_refreshes_follow_every_change(tmp_path):
 
         wiki.tick(hours=3)
         wiki.edit("Lunch", "Lunch is served at one.")
-        wiki.edit("Parking", "Cars stand behind the house.")
+        wiki.edit("Parking", "Cars stand behind the office.")
         wiki.delete("Vault")
         assert await run(store, wiki_source(wiki)) == (1, 1, 1, 1, 0)
         assert (await found(store, "when is lunch"))[0] == ("Lunch", "Lunch is served at one.")
@@ -96,33 +96,33 @@ async def test_interrupted_wiki_run_keeps_its_pages_and_continues(tmp_path):
 
 
 async def test_confluence_refreshes_follow_every_change(tmp_path):
-    house = confluence.Confluence(cloud=True)
-    house.write("1", "Home", "<p>Welcome, all of you.</p>")
-    house.write("2", "Pay", "<p>Pay day is the 25th.</p>", parent="1")
-    house.write("3", "Bonus", "<p>The bonus is ten per cent.</p>", parent="2")
+    fake = confluence.Confluence(cloud=True)
+    fake.write("1", "Home", "<p>Welcome, all of you.</p>")
+    fake.write("2", "Pay", "<p>Pay day is the 25th.</p>", parent="1")
+    fake.write("3", "Bonus", "<p>The bonus is ten per cent.</p>", parent="2")
     with opened(tmp_path) as store:
-        assert await run(store, confluence_source(house)) == (3, 0, 0, 0, 0)
-        house.write("1", "Home", "<p>Welcome back.</p>")
-        house.faults = [Answer(429, b"", {"Retry-After": "2"})]
-        assert await run(store, confluence_source(house)) == (0, 1, 2, 0, 0)
+        assert await run(store, confluence_source(fake)) == (3, 0, 0, 0, 0)
+        fake.write("1", "Home", "<p>Welcome back.</p>")
+        fake.faults = [Answer(429, b"", {"Retry-After": "2"})]
+        assert await run(store, confluence_source(fake)) == (0, 1, 2, 0, 0)
 
-        house.contents["2"].readers = ("group:board",)
-        assert await run(store, confluence_source(house)) == (0, 0, 1, 2, 0)
+        fake.contents["2"].readers = ("group:board",)
+        assert await run(store, confluence_source(fake)) == (0, 0, 1, 2, 0)
         assert await found(store, "pay day and bonus") == [("Home", "Welcome back.")]
 
 
 async def test_restricted_pages_are_removed_at_any_number(tmp_path):
     """The limit on mass removal does not apply."""
-    house = confluence.Confluence(most=50)
-    house.write("1", "Home", "<p>Welcome, all of you.</p>")
-    house.write("2", "Board", "<p>Minutes of the board.</p>", parent="1")
+    fake = confluence.Confluence(most=50)
+    fake.write("1", "Home", "<p>Welcome, all of you.</p>")
+    fake.write("2", "Board", "<p>Minutes of the board.</p>", parent="1")
     for number in range(100, 160):
-        house.write(str(number), f"Minutes {number}", f"<p>Minutes of meeting {number}.</p>", parent="2")
+        fake.write(str(number), f"Minutes {number}", f"<p>Minutes of meeting {number}.</p>", parent="2")
     with opened(tmp_path) as store:
-        await run(store, confluence_source(house))
-        house.contents["2"].readers = ("group:board",)
+        await run(store, confluence_source(fake))
+        fake.contents["2"].readers = ("group:board",)
 
-        assert await run(store, confluence_source(house)) == (0, 0, 1, 61, 0)
+        assert await run(store, confluence_source(fake)) == (0, 0, 1, 61, 0)
 
 
 async def test_second_export_updates_the_first(tmp_path):

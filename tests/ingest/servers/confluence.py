@@ -95,16 +95,16 @@ class Confluence:
         self.paths.append(request.path)
         path = unquote(parts.path)
         host = request.headers["host"]
-        if host.partition(":")[0] not in {"house.test", "127.0.0.1"}:
+        if host.partition(":")[0] not in {"confluence.test", "127.0.0.1"}:
             return self._media(host, path, request)
         if not path.startswith(self.context + "/"):
             return _json({"message": "no such page"}, 404)
         inside = self._inside(request)
         if not inside and not self.cloud:
             return Answer(401, b"<html>Basic Authentication Failure</html>")
-        asked = dict(parse_qsl(parts.query, keep_blank_values=True))
+        query = dict(parse_qsl(parts.query, keep_blank_values=True))
         try:
-            return self._route(path.removeprefix(self.context), asked, inside=inside)
+            return self._route(path.removeprefix(self.context), query, inside=inside)
         except Refused as error:
             self.rejected.append(f"{error}: {request.path}")
             return _json({"statusCode": 400, "message": str(error)}, 400)
@@ -117,47 +117,51 @@ class Confluence:
         return Answer(200, self.contents[path.rpartition("/")[2]].body.encode())
 
     def _inside(self, request: Request) -> bool:
-        said = request.headers.get("authorization", "")
+        fields = request.headers.get("authorization", "")
         if self.cloud:
-            return said == "Basic " + base64.b64encode(f"ann@acme.test:{self.password}".encode()).decode()
-        return said == f"Bearer {self.password}"
+            return fields == "Basic " + base64.b64encode(f"ann@acme.test:{self.password}".encode()).decode()
+        return fields == f"Bearer {self.password}"
 
-    def _route(self, path: str, asked: dict[str, str], *, inside: bool) -> Answer:
+    def _route(self, path: str, query: dict[str, str], *, inside: bool) -> Answer:
         if path == "/rest/api/user/current":
             return _json({"type": "known", "displayName": "Bot"} if inside else {"type": "anonymous"})
         if path == "/rest/api/content/search":
-            return self._search(asked, inside=inside)
-        if found := re.fullmatch(r"/rest/api/content/([\w]+)/restriction/byOperation/read", path):
-            return self._restriction(found[1], asked)
-        return self._cloud(path, asked, inside=inside) if self.cloud else self._data_center(path, asked)
+            return self._search(query, inside=inside)
+        if match := re.fullmatch(r"/rest/api/content/([\w]+)/restriction/byOperation/read", path):
+            return self._restriction(match[1], query)
+        return self._cloud(path, query, inside=inside) if self.cloud else self._data_center(path, query)
 
-    def _cloud(self, path: str, asked: dict[str, str], *, inside: bool) -> Answer:
-        if inside and (found := re.fullmatch(r"/rest/api/content/(\w+)/child/attachment/(\w+)/download", path)):
-            kept = self.contents[found[2]].container == found[1]
-            return Answer(302, b"", {"Location": f"{self.media or CLOUD_MEDIA}/{found[2]}"}) if kept else _json({}, 404)
+    def _cloud(self, path: str, query: dict[str, str], *, inside: bool) -> Answer:
+        if inside and (match := re.fullmatch(r"/rest/api/content/(\w+)/child/attachment/(\w+)/download", path)):
+            attached = self.contents[match[2]].container == match[1]
+            return (
+                Answer(302, b"", {"Location": f"{self.media or CLOUD_MEDIA}/{match[2]}"})
+                if attached
+                else _json({}, 404)
+            )
         if path != "/api/v2/spaces":
             return _json({"message": "This endpoint has been removed."}, 410)
-        _only(asked, {"keys"})
-        keys = set(asked["keys"].split(",")) & self.spaces if inside else set()
+        _only(query, {"keys"})
+        keys = set(query["keys"].split(",")) & self.spaces if inside else set()
         return _json({"results": [{"id": "9", "key": key} for key in keys], "_links": {}})
 
-    def _data_center(self, path: str, asked: dict[str, str]) -> Answer:
+    def _data_center(self, path: str, query: dict[str, str]) -> Answer:
         if path == "/rest/api/content":
-            return self._list(asked)
+            return self._list(query)
         if path.startswith("/rest/api/space/"):
             return _json({"key": path[16:]}) if path[16:] in self.spaces else _json({"message": "No space"}, 404)
-        if found := re.fullmatch(r"/rest/api/content/(\w+)", path):
-            _only(asked, {"expand"})
-            page = self.contents.get(found[1])
-            return _json(self._shown(page, asked)) if page and self._visible(page) else _json({}, 404)
-        if found := re.fullmatch(r"/download/attachments/(\w+)/.*", path):
+        if match := re.fullmatch(r"/rest/api/content/(\w+)", path):
+            _only(query, {"expand"})
+            page = self.contents.get(match[1])
+            return _json(self._shown(page, query)) if page and self._visible(page) else _json({}, 404)
+        if match := re.fullmatch(r"/download/attachments/(\w+)/.*", path):
             if self.media:
-                return Answer(302, b"", {"Location": f"{self.media}/{found[1]}"})
-            return Answer(200, self.contents[found[1]].body.encode(), {"Content-Type": "application/octet-stream"})
+                return Answer(302, b"", {"Location": f"{self.media}/{match[1]}"})
+            return Answer(200, self.contents[match[1]].body.encode(), {"Content-Type": "application/octet-stream"})
         return _json({"message": "null for uri"}, 404)
 
-    def _restriction(self, number: str, asked: dict[str, str]) -> Answer:
-        if asked != {"expand": "restrictions.user,restrictions.group"}:
+    def _restriction(self, number: str, query: dict[str, str]) -> Answer:
+        if query != {"expand": "restrictions.user,restrictions.group"}:
             raise Refused("expand")
         page = self.contents.get(number)
         return _json(_restricted(page)) if page and self._visible(page) else _json({}, 404)
@@ -165,79 +169,79 @@ class Confluence:
     def _visible(self, page: Content) -> bool:
         return page.id not in self.hidden and page.space in self.spaces
 
-    def _list(self, asked: dict[str, str]) -> Answer:
+    def _list(self, query: dict[str, str]) -> Answer:
         """By offset, from the database."""
-        _only(asked, {"type", "status", "limit", "expand", "spaceKey", "start"})
-        if asked.get("status") not in {"current", "trashed", "draft"} or asked.get("type") not in {"page", "blogpost"}:
+        _only(query, {"type", "status", "limit", "expand", "spaceKey", "start"})
+        if query.get("status") not in {"current", "trashed", "draft"} or query.get("type") not in {"page", "blogpost"}:
             raise Refused("status or type")
-        found = [
+        match = [
             page for page in self.contents.values()
-            if page.status == asked["status"] and page.kind == asked["type"] and self._visible(page)
-            and asked.get("spaceKey", page.space) == page.space
+            if page.status == query["status"] and page.kind == query["type"] and self._visible(page)
+            and query.get("spaceKey", page.space) == page.space
         ]  # fmt: skip
-        start = int(asked.get("start", 0))
-        most = self._most(asked)
-        links = {"base": "http://house.test/confluence", "context": self.context}
-        if start + most < len(found):
-            further = "&".join(f"{name}={value}" for name, value in {**asked, "start": str(start + most)}.items())
+        start = int(query.get("start", 0))
+        most = self._most(query)
+        links = {"base": "http://confluence.test/confluence", "context": self.context}
+        if start + most < len(match):
+            further = "&".join(f"{name}={value}" for name, value in {**query, "start": str(start + most)}.items())
             links["next"] = f"/rest/api/content?{further}"
-        return _json({"results": [self._shown(page, asked) for page in found[start : start + most]], "_links": links})
+        return _json({"results": [self._shown(page, query) for page in match[start : start + most]], "_links": links})
 
-    def _search(self, asked: dict[str, str], *, inside: bool) -> Answer:
+    def _search(self, query: dict[str, str], *, inside: bool) -> Answer:
         start = 0
-        if "cursor" in asked:
-            if asked["cursor"] not in self._cursors:
+        if "cursor" in query:
+            if query["cursor"] not in self._cursors:
                 raise Refused("cursor")
-            asked, start = self._cursors[asked["cursor"]]
-        _only(asked, {"cql", "limit", "expand"} | ({"cqlcontext"} if self.cloud else {"start"}))
-        statuses = json.loads(asked.get("cqlcontext", '{"contentStatuses": ["current"]}'))["contentStatuses"]
-        found = [
+            query, start = self._cursors[query["cursor"]]
+        _only(query, {"cql", "limit", "expand"} | ({"cqlcontext"} if self.cloud else {"start"}))
+        statuses = json.loads(query.get("cqlcontext", '{"contentStatuses": ["current"]}'))["contentStatuses"]
+        match = [
             page for page in self.contents.values()
             if inside and self._visible(page) and page.id not in self.unindexed and page.status in statuses
-            and _matches(page, asked["cql"])
+            and _matches(page, query["cql"])
         ]  # fmt: skip
-        start = int(asked.get("start", start))
-        most = self._most(asked)
+        start = int(query.get("start", start))
+        most = self._most(query)
         links = {"base": "https://elsewhere.test/wiki", "context": self.context}
-        if start + most < len(found) and self.cloud:
+        if start + most < len(match) and self.cloud:
             cursor = f"c{len(self._cursors)}"
             links["next"] = f"/rest/api/content/search?next=true&cursor={cursor}"
-            self._cursors[cursor] = (asked, start + most)
-        elif start + most < len(found):
-            further = "&".join(f"{name}={value}" for name, value in {**asked, "start": str(start + most)}.items())
+            self._cursors[cursor] = (query, start + most)
+        elif start + most < len(match):
+            further = "&".join(f"{name}={value}" for name, value in {**query, "start": str(start + most)}.items())
             links["next"] = f"{self.context}/rest/api/content/search?{further}"
-        return _json({"results": [self._shown(page, asked) for page in found[start : start + most]], "_links": links})
+        return _json({"results": [self._shown(page, query) for page in match[start : start + most]], "_links": links})
 
-    def _most(self, asked: dict[str, str]) -> int:
-        limit = int(asked.get("limit", 25))
-        if not 0 < limit <= (50 if "body" in asked.get("expand", "") else 200):
+    def _most(self, query: dict[str, str]) -> int:
+        limit = int(query.get("limit", 25))
+        if not 0 < limit <= (50 if "body" in query.get("expand", "") else 200):
             raise Refused("limit")
         return min(limit, self.most)
 
-    def _shown(self, page: Content, asked: dict[str, str]) -> dict[str, Any]:
-        wanted = set(asked.get("expand", "").split(",")) - {""}
+    def _shown(self, page: Content, query: dict[str, str]) -> dict[str, Any]:
+        wanted = set(query.get("expand", "").split(",")) - {""}
         if unknown := wanted - DETAILS:
             raise Refused(f"expand {unknown}")
-        said: dict[str, Any] = {"id": page.id, "type": page.kind, "status": page.status, "title": page.title}
+        fields: dict[str, Any] = {"id": page.id, "type": page.kind, "status": page.status, "title": page.title}
         webui = f"/spaces/{page.space}/pages/{page.id}" if self.cloud else f"/pages/viewpage.action?pageId={page.id}"
-        said["_links"] = {"webui": webui}
+        fields["_links"] = {"webui": webui}
         if page.kind == "attachment":
-            said["_links"]["download"] = f"/download/attachments/{page.id}/{page.title}?version={page.version}"
-            said["extensions"] = {"fileSize": len(page.body)}
-        said["version"] = {
+            fields["_links"]["download"] = f"/download/attachments/{page.id}/{page.title}?version={page.version}"
+            fields["extensions"] = {"fileSize": len(page.body)}
+        fields["version"] = {
             "number": page.version, "when": page.when.isoformat(),
             "by": {"type": "known", "accountId": "5b:1", "displayName": "Ann Lee"},
         }  # fmt: skip
-        said["space"] = {"key": page.space}
-        said["ancestors"] = [{"id": one, "type": "page"} for one in self._above(page)]
-        said["metadata"] = {"labels": {"results": [{"prefix": "global", "name": name} for name in page.labels]}}
-        said["restrictions"] = {"read": _restricted(page)}
-        said["container"] = {"id": page.container}
-        said["body"] = {"storage": {"value": page.body, "representation": "storage"}}
+        fields["space"] = {"key": page.space}
+        fields["ancestors"] = [{"id": one, "type": "page"} for one in self._above(page)]
+        fields["metadata"] = {"labels": {"results": [{"prefix": "global", "name": name} for name in page.labels]}}
+        fields["restrictions"] = {"read": _restricted(page)}
+        fields["container"] = {"id": page.container}
+        fields["body"] = {"storage": {"value": page.body, "representation": "storage"}}
         if "body.storage" in wanted:
             self.fetched.append(page.id)
         firsts = {name.partition(".")[0] for name in wanted} | {"id", "type", "status", "title", "_links", "extensions"}
-        return {name: value for name, value in said.items() if name in firsts}
+        return {name: value for name, value in fields.items() if name in firsts}
 
     def _above(self, page: Content) -> list[str]:
         line: list[str] = []
@@ -253,21 +257,21 @@ class Refused(Exception):
     """`str()` says what was wrong."""
 
 
-def _only(asked: dict[str, str], allowed: set[str]) -> None:
-    if unknown := set(asked) - allowed:
+def _only(query: dict[str, str], allowed: set[str]) -> None:
+    if unknown := set(query) - allowed:
         raise Refused(f"unknown {sorted(unknown)}")
 
 
 def _matches(page: Content, cql: str) -> bool:
-    if found := re.fullmatch(r"id in \((\w+(?:,\w+)*)\)", cql):
-        ids = found[1].split(",")
+    if match := re.fullmatch(r"id in \((\w+(?:,\w+)*)\)", cql):
+        ids = match[1].split(",")
         if len(ids) > 50 or len(ids) != len(set(ids)):
             raise Refused("ids")
         return page.id in ids
-    found = re.fullmatch(r'type = (page|blogpost|attachment)(?: and space = "(\w+)")?', cql)
-    if not found:
+    match = re.fullmatch(r'type = (page|blogpost|attachment)(?: and space = "(\w+)")?', cql)
+    if not match:
         raise Refused("cql")
-    return page.kind == found[1] and found[2] in {None, page.space}
+    return page.kind == match[1] and match[2] in {None, page.space}
 
 
 def _restricted(page: Content) -> dict[str, Any]:

@@ -23,10 +23,10 @@ def served(root: Path, *, login: str = "", redirect: str = ""):
 
         def _answer(self) -> None:
             seen.append(dict(self.headers))
-            wanted = "Basic " + base64.b64encode(login.encode()).decode()
+            authorization = "Basic " + base64.b64encode(login.encode()).decode()
             if redirect:
                 self._say(301, {"Location": redirect + self.path})
-            elif login and self.headers.get("Authorization") != wanted:
+            elif login and self.headers.get("Authorization") != authorization:
                 self._say(401, {"WWW-Authenticate": 'Basic realm="git"'})
             else:
                 self._run()
@@ -56,8 +56,8 @@ def served(root: Path, *, login: str = "", redirect: str = ""):
                 "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", ""),
                 "GIT_PROTOCOL": self.headers.get("Git-Protocol", ""),
             }
-            said = subprocess.run(["git", "http-backend"], env=variables, input=body, capture_output=True, check=True)
-            head, _, content = said.stdout.partition(b"\r\n\r\n")
+            result = subprocess.run(["git", "http-backend"], env=variables, input=body, capture_output=True, check=True)
+            head, _, content = result.stdout.partition(b"\r\n\r\n")
             headers = dict(line.split(": ", 1) for line in head.decode().split("\r\n"))
             self.send_response(int(headers.pop("Status", "200").split()[0]))
             for name, value in headers.items():

@@ -88,15 +88,15 @@ class Wiki:
         return page
 
     def move(self, title: str, new: str, *, redirect: bool = True) -> bool:
-        page, there = self.titled(title), self.titled(new)
-        if page is None or title == new or (there and there.target != title):
+        page, target = self.titled(title), self.titled(new)
+        if page is None or title == new or (target and target.target != title):
             return False
-        if there:
-            del self.pages[there.id]
-            self._log(there, "delete", "delete_redir")
+        if target:
+            del self.pages[target.id]
+            self._log(target, "delete", "delete_redir")
         page.title, page.namespace = new, _namespace(new)
         self._revised(page)
-        self._log(page, "move", "move_redir" if there else "move", title=title, params={"target_title": new})
+        self._log(page, "move", "move_redir" if target else "move", title=title, params={"target_title": new})
         if redirect:
             self._revised(left := self._page(title))
             left.text = f"#REDIRECT [[{new}]]"
@@ -133,17 +133,17 @@ class Wiki:
 
     def answer(self, request: Request) -> Answer:
         parts = urlsplit(request.path)
-        said = dict(parse_qsl((parts.query + "&" + request.form.decode()).strip("&"), keep_blank_values=True))
+        fields = dict(parse_qsl((parts.query + "&" + request.form.decode()).strip("&"), keep_blank_values=True))
         if parts.path != "/w/api.php":
             return Answer(404, b"<!doctype html><title>Not found</title>")
-        self.before(said)
-        if self.faults and said.get("action") == "query" and said.get("meta") != "tokens":
+        self.before(fields)
+        if self.faults and fields.get("action") == "query" and fields.get("meta") != "tokens":
             return self.faults.pop(0)
-        self.requests.append(said)
+        self.requests.append(fields)
         try:
-            body, headers = asked(self, said, request)
+            body, headers = asked(self, fields, request)
         except Refused as error:
-            self.rejected.append(f"{error}: {said}")
+            self.rejected.append(f"{error}: {fields}")
             body, headers = {"error": {"code": str(error), "info": "No."}}, {}
         return Answer(200, json.dumps(body).encode(), {"Content-Type": "application/json", **headers})
 
@@ -157,12 +157,12 @@ class Wiki:
         page.revision, page.changed = self._last, self.now
 
     def _entry(self, page: Page, **more: Any) -> dict[str, Any]:
-        said = {"at": self.now, "ns": page.namespace, "title": page.title, "pageid": page.id}
-        return {**said, **more}
+        fields = {"at": self.now, "ns": page.namespace, "title": page.title, "pageid": page.id}
+        return {**fields, **more}
 
     def _log(self, page: Page, kind: str, action: str, **more: Any) -> None:
-        said = {"pageid": 0 if kind == "delete" else page.id, "logpage": page.id, "params": {}, **more}
-        self.logs.append(self._entry(page, type=kind, action=action, **said))
+        fields = {"pageid": 0 if kind == "delete" else page.id, "logpage": page.id, "params": {}, **more}
+        self.logs.append(self._entry(page, type=kind, action=action, **fields))
 
 
 def _namespace(title: str) -> int:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from tests.ingest.servers.mediawiki import Page, Wiki
     from tests.ingest.servers.web import Request
 
-Said = dict[str, str]
+Query = dict[str, str]
 Body = tuple[dict[str, Any], dict[str, str]]
 
 _ALWAYS = {"action", "format", "formatversion", "maxlag", "assert", "continue", "curtimestamp"}
@@ -32,34 +32,34 @@ class Refused(Exception):
     """`str()` is MediaWiki's code for what was wrong."""
 
 
-def asked(wiki: Wiki, said: Said, request: Request) -> Body:
-    if said.get("formatversion") != "2" or said.get("format") != "json":
+def asked(wiki: Wiki, query: Query, request: Request) -> Body:
+    if query.get("formatversion") != "2" or query.get("format") != "json":
         raise Refused("badformat")
-    if said.get("action") == "login":
-        return _login(wiki, said, request)
-    if said.get("action") != "query" or request.form:
+    if query.get("action") == "login":
+        return _login(wiki, query, request)
+    if query.get("action") != "query" or request.form:
         raise Refused("badvalue")
-    modules, props = _checked(wiki, said)
+    modules, props = _checked(wiki, query)
     if "tokens" in modules:
         return {"batchcomplete": True, "query": {"tokens": {"logintoken": "token+\\"}}}, {}
-    if said.get("maxlag") is None:
+    if query.get("maxlag") is None:
         raise Refused("maxlag-missing")
-    _check_reader(wiki, said, request)
-    return _answer(wiki, said, modules, props), {}
+    _check_reader(wiki, query, request)
+    return _answer(wiki, query, modules, props), {}
 
 
-def _checked(wiki: Wiki, said: Said) -> tuple[list[str], list[str]]:
+def _checked(wiki: Wiki, query: Query) -> tuple[list[str], list[str]]:
     """The modules and properties that are asked for, once every parameter is one that they know."""
-    modules = [said[name] for name in ("meta", "list", "generator") if name in said]
-    props = said["prop"].split("|") if "prop" in said else []
+    modules = [query[name] for name in ("meta", "list", "generator") if name in query]
+    props = query["prop"].split("|") if "prop" in query else []
     allowed = _ALWAYS | {"meta", "list", "generator", "prop", "titles", "pageids", "redirects"}
     for module in (*modules, *props):
         if module not in _MODULES:
             raise Refused("badvalue")
         allowed |= _MODULES[module]
-    if unknown := set(said) - allowed:
+    if unknown := set(query) - allowed:
         raise Refused(f"unrecognizedparams-{sorted(unknown)}")
-    for name, value in said.items():
+    for name, value in query.items():
         if name.endswith("limit") and value != "max" and not 0 < int(value) <= 500:
             raise Refused("toohigh")
         if name.endswith("continue") and value not in wiki.tokens:
@@ -67,42 +67,42 @@ def _checked(wiki: Wiki, said: Said) -> tuple[list[str], list[str]]:
     return modules, props
 
 
-def _login(wiki: Wiki, said: Said, request: Request) -> Body:
+def _login(wiki: Wiki, query: Query, request: Request) -> Body:
     if not request.form or "lgpassword" in request.path:
         raise Refused("mustpostparams")
-    if said.get("lgtoken") != "token+\\":
+    if query.get("lgtoken") != "token+\\":
         return {"login": {"result": "WrongToken"}}, {}
-    if (said.get("lgname"), said.get("lgpassword")) != (wiki.user, wiki.password):
+    if (query.get("lgname"), query.get("lgpassword")) != (wiki.user, wiki.password):
         return {"login": {"result": "Failed", "reason": "Incorrect username or password entered."}}, {}
     session = f"s{len(wiki.sessions)}"
     wiki.sessions.add(session)
     return {"login": {"result": "Success", "lgusername": wiki.user}}, {"Set-Cookie": f"session={session}; path=/"}
 
 
-def _check_reader(wiki: Wiki, said: Said, request: Request) -> None:
+def _check_reader(wiki: Wiki, query: Query, request: Request) -> None:
     cookie = request.headers.get("cookie", "").partition("session=")[2].partition(";")[0]
     inside = cookie in wiki.sessions or (
         bool(wiki.bearer) and request.headers.get("authorization") == f"Bearer {wiki.bearer}"
     )
-    if said.get("assert") == "user" and not inside:
+    if query.get("assert") == "user" and not inside:
         raise Refused("assertuserfailed")
     if (wiki.user or wiki.bearer) and not inside:
         raise Refused("readapidenied")
-    if inside and said.get("assert") != "user":
+    if inside and query.get("assert") != "user":
         raise Refused("assert-missing")
 
 
-def _answer(wiki: Wiki, said: Said, modules: Sequence[str], props: Sequence[str]) -> dict[str, Any]:
+def _answer(wiki: Wiki, query: Query, modules: Sequence[str], props: Sequence[str]) -> dict[str, Any]:
     body: dict[str, Any] = {"batchcomplete": True, "query": {}}
-    if "curtimestamp" in said:
+    if "curtimestamp" in query:
         body["curtimestamp"] = _stamp(wiki.now)
     if "siteinfo" in modules:
         body["query"] = _siteinfo()
     for name, prefix, entries in (("recentchanges", "rc", wiki.changes), ("logevents", "le", wiki.logs)):
         if name in modules:
-            _events(wiki, said, prefix, entries, body)
-    if "allpages" in modules or "titles" in said or "pageids" in said:
-        _pages(wiki, said, props, body)
+            _events(wiki, query, prefix, entries, body)
+    if "allpages" in modules or "titles" in query or "pageids" in query:
+        _pages(wiki, query, props, body)
     return body
 
 
@@ -116,50 +116,50 @@ def _siteinfo() -> dict[str, Any]:
     return {"general": general, "namespaces": named, "namespacealiases": [{"id": 4, "alias": "P"}]}
 
 
-def _events(wiki: Wiki, said: Said, prefix: str, entries: Sequence[dict[str, Any]], body: dict[str, Any]) -> None:
-    if said.get(f"{prefix}dir") != "newer":
+def _events(wiki: Wiki, query: Query, prefix: str, entries: Sequence[dict[str, Any]], body: dict[str, Any]) -> None:
+    if query.get(f"{prefix}dir") != "newer":
         raise Refused("invalid-dir")
-    if "letype" in said and "|" in said["letype"]:
+    if "letype" in query and "|" in query["letype"]:
         raise Refused("multival_letype")
-    start = datetime.fromisoformat(said[f"{prefix}start"]) if f"{prefix}start" in said else None
-    kinds = set(said.get(f"{prefix}type", "").split("|")) - {""}
-    spaces = set(said.get("rcnamespace", "").split("|")) - {""}
-    found = [
+    start = datetime.fromisoformat(query[f"{prefix}start"]) if f"{prefix}start" in query else None
+    kinds = set(query.get(f"{prefix}type", "").split("|")) - {""}
+    spaces = set(query.get("rcnamespace", "").split("|")) - {""}
+    events = [
         entry
         for entry in entries
         if (start is None or entry["at"] >= start)
         and (not kinds or entry["type"] in kinds)
         and (not spaces or str(entry["ns"]) in spaces)
     ]
-    limit = said.get(f"{prefix}limit", "10")
+    limit = query.get(f"{prefix}limit", "10")
     most = min(wiki.most, 500 if limit == "max" else int(limit))
-    offset = int(said.get(f"{prefix}continue", "0|0").rpartition("|")[2])
+    offset = int(query.get(f"{prefix}continue", "0|0").rpartition("|")[2])
     name = "recentchanges" if prefix == "rc" else "logevents"
-    shown = [{**entry, "timestamp": _stamp(entry["at"])} for entry in found[offset : offset + most]]
+    shown = [{**entry, "timestamp": _stamp(entry["at"])} for entry in events[offset : offset + most]]
     body["query"][name] = [{key: value for key, value in entry.items() if key != "at"} for entry in shown]
-    if offset + most < len(found):
+    if offset + most < len(events):
         body["continue"] = _token(wiki, {f"{prefix}continue": f"20261101|{offset + most}", "continue": "-||"})
 
 
-def _pages(wiki: Wiki, said: Said, props: Sequence[str], body: dict[str, Any]) -> None:
-    chosen, following = _chosen(wiki, said, body)
+def _pages(wiki: Wiki, query: Query, props: Sequence[str], body: dict[str, Any]) -> None:
+    chosen, following = _chosen(wiki, query, body)
     pages = [_shown(page) for page in chosen]
     body["query"]["pages"] = pages
     going_on: dict[str, str] = {}
-    contents = "content" in said.get("rvprop", "")
+    contents = "content" in query.get("rvprop", "")
     if contents and len(pages) > 50:
         raise Refused("toomanyvalues")
     for prop, prefix in (("revisions", "rv"), ("redirects", "rd"), ("categories", "cl")):
         if prop not in props:
             continue
-        items = [(at, item) for at, page in enumerate(chosen) for item in _items(wiki, said, prop, page)]
+        items = [(at, item) for at, page in enumerate(chosen) for item in _items(wiki, query, prop, page)]
         most = wiki.contents if contents and prop == "revisions" else wiki.most
         most = len(items) if prop == "revisions" and not contents else most
         # What was told with an earlier answer is not told again.
-        fresh = "continue" not in said or said["continue"].startswith("gapcontinue")
-        if not fresh and f"{prefix}continue" not in said:
+        fresh = "continue" not in query or query["continue"].startswith("gapcontinue")
+        if not fresh and f"{prefix}continue" not in query:
             continue
-        offset = int(said.get(f"{prefix}continue", "0|0").rpartition("|")[2])
+        offset = int(query.get(f"{prefix}continue", "0|0").rpartition("|")[2])
         for at, item in items[offset : offset + most]:
             pages[at].setdefault(prop, []).append(item)
             if contents and prop == "revisions":
@@ -168,31 +168,31 @@ def _pages(wiki: Wiki, said: Said, props: Sequence[str], body: dict[str, Any]) -
             going_on[f"{prefix}continue"] = f"{prop}|{offset + most}"
     if going_on:
         del body["batchcomplete"]
-        here = {"gapcontinue": said["gapcontinue"]} if "gapcontinue" in said else {}
+        here = {"gapcontinue": query["gapcontinue"]} if "gapcontinue" in query else {}
         body["continue"] = _token(wiki, {**here, **going_on, "continue": "||"})
     elif following:
         body["continue"] = _token(wiki, {"gapcontinue": following, "continue": "gapcontinue||"})
 
 
-def _chosen(wiki: Wiki, said: Said, body: dict[str, Any]) -> tuple[list[Any], str]:
+def _chosen(wiki: Wiki, query: Query, body: dict[str, Any]) -> tuple[list[Any], str]:
     """The pages that were asked for, in the API's order, and where to go on."""
-    if "generator" in said:
-        if said.get("gapfilterredir") != "nonredirects":
+    if "generator" in query:
+        if query.get("gapfilterredir") != "nonredirects":
             raise Refused("fake-only-nonredirects")
-        found = [page for page in wiki.pages.values() if str(page.namespace) == said["gapnamespace"]]
-        found = sorted((page for page in found if page.target is None), key=lambda page: page.title)
-        start = said.get("gapcontinue", "")
-        found = [page for page in found if page.title >= start]
-        return found[: wiki.most], found[wiki.most].title if len(found) > wiki.most else ""
-    names = (said.get("pageids") or said["titles"]).split("|")
+        pages = [page for page in wiki.pages.values() if str(page.namespace) == query["gapnamespace"]]
+        pages = sorted((page for page in pages if page.target is None), key=lambda page: page.title)
+        start = query.get("gapcontinue", "")
+        pages = [page for page in pages if page.title >= start]
+        return pages[: wiki.most], pages[wiki.most].title if len(pages) > wiki.most else ""
+    names = (query.get("pageids") or query["titles"]).split("|")
     if len(names) > 50 or len(set(names)) != len(names):
         raise Refused("toomanyvalues")
-    if "pageids" in said:
+    if "pageids" in query:
         return [wiki.pages.get(int(name)) or {"pageid": int(name), "missing": True} for name in names], ""
     led: dict[Any, Any] = {}
     for name in names:
         title, hops = name, 0
-        while (page := wiki.titled(title)) and page.target is not None and "redirects" in said and hops < 5:
+        while (page := wiki.titled(title)) and page.target is not None and "redirects" in query and hops < 5:
             body["query"].setdefault("redirects", []).append({"from": title, "to": page.target})
             title, hops = page.target, hops + 1
         led[page.id if page else title] = page or {"ns": 0, "title": title, "missing": True}
@@ -202,26 +202,26 @@ def _chosen(wiki: Wiki, said: Said, body: dict[str, Any]) -> tuple[list[Any], st
 def _shown(page: Page | Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(page, dict):
         return dict(page)
-    said = {
+    fields = {
         "pageid": page.id, "ns": page.namespace, "title": page.title, "lastrevid": page.revision,
         "length": len(page.text), "fullurl": f"http://wiki.test/wiki/{page.title.replace(' ', '_')}",
         "canonicalurl": f"http://wiki.test/wiki/{page.title.replace(' ', '_')}",
     }  # fmt: skip
-    return {**said, "redirect": True} if page.target is not None else said
+    return {**fields, "redirect": True} if page.target is not None else fields
 
 
-def _items(wiki: Wiki, said: Said, prop: str, page: Any) -> list[dict[str, Any]]:
+def _items(wiki: Wiki, query: Query, prop: str, page: Any) -> list[dict[str, Any]]:
     if isinstance(page, dict):
         return []
     if prop == "categories":
         return [{"ns": 14, "title": f"Category:{name}"} for name in page.categories]
     if prop == "redirects":
-        spaces = said["rdnamespace"].split("|")
+        spaces = query["rdnamespace"].split("|")
         leading = [other for other in wiki.pages.values() if other.target == page.title]
         return [{"title": other.title} for other in leading if str(other.namespace) in spaces]
     revision: dict[str, Any] = {"revid": page.revision, "timestamp": _stamp(page.changed)}
-    if "content" in said["rvprop"]:
-        if said.get("rvslots") != "main":
+    if "content" in query["rvprop"]:
+        if query.get("rvslots") != "main":
             raise Refused("slots-missing")
         revision["slots"] = {"main": {"contentmodel": wiki.model, "content": page.text}}
     return [revision]

@@ -12,8 +12,8 @@ SPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 
 def html(title: str, *paragraphs: str, head: str = "", lang: str = "en") -> bytes:
     """Write a page of HTML."""
-    said = "".join(f"<p>{text}</p>" for text in paragraphs)
-    body = f"<nav>Home</nav><main><h1>{title}</h1>{said}</main>"
+    body = "".join(f"<p>{text}</p>" for text in paragraphs)
+    body = f"<nav>Home</nav><main><h1>{title}</h1>{body}</main>"
     return f"<html lang='{lang}'><head><title>{title}</title>{head}</head><body>{body}</body></html>".encode()
 
 
@@ -43,21 +43,21 @@ class FakeSite:
             return Answer(200, self.robots.encode(), {"Content-Type": "text/plain"}) if self.robots else Answer(404)
         if path.startswith(("/sitemap", "/parts")):
             return self.pages.get(path) or (self._sitemap() if path == "/sitemap.xml" else Answer(404))
-        found = self.pages.get(path, Answer(404, html("Not found", "There is nothing here."), HTML))
-        return (self.everything and self.everything(request)) or _unless_known(request, found)
+        answer = self.pages.get(path, Answer(404, html("Not found", "There is nothing here."), HTML))
+        return (self.everything and self.everything(request)) or _unless_known(request, answer)
 
     def _sitemap(self) -> Answer:
         paths = [path for path in self.pages if not path.startswith(("/sitemap", "/parts"))]
         return Answer(200, sitemap(self.origin, self.listed if self.listed is not None else paths, self.dates), XML)
 
 
-def _unless_known(request: Request, found: Answer) -> Answer:
+def _unless_known(request: Request, answer: Answer) -> Answer:
     """Answer 304 to whoever has it already."""
-    etag, modified = found.headers.get("ETag"), found.headers.get("Last-Modified")
+    etag, modified = answer.headers.get("ETag"), answer.headers.get("Last-Modified")
     known = (etag and request.headers.get("if-none-match") == etag) or (
         modified and request.headers.get("if-modified-since") == modified
     )
-    return Answer(304, b"", {"ETag": etag} if etag else {}) if known else found
+    return Answer(304, b"", {"ETag": etag} if etag else {}) if known else answer
 
 
 def sitemap(origin: str, paths: list[str], dates: dict[str, str] | None = None) -> bytes:

@@ -72,7 +72,9 @@ class _Handler(BaseHTTPRequestHandler):
     def setup(self) -> None:
         super().setup()
         with self.server.lock:
-            self.server.open = {one for one in self.server.open if not _is_left(one)} | {self.connection}
+            self.server.open = {connection_ for connection_ in self.server.open if not _is_left(connection_)} | {
+                self.connection
+            }
             self.server.most_open = max(self.server.most_open, len(self.server.open))
 
     def finish(self) -> None:
@@ -148,17 +150,17 @@ def ranged(request: Request, content: bytes, *, etag: str = "", modified: str = 
         headers["ETag"] = etag
     if modified:
         headers["Last-Modified"] = modified
-    wanted = request.headers.get("range")
+    range_header = request.headers.get("range")
     condition = request.headers.get("if-range")
-    if not wanted or (condition is not None and condition not in (etag, modified)):
+    if not range_header or (condition is not None and condition not in (etag, modified)):
         return Answer(200, content, headers, sent)
-    first, _, last = wanted.removeprefix("bytes=").partition("-")
+    first, _, last = range_header.removeprefix("bytes=").partition("-")
     start, end = int(first), int(last) + 1 if last else len(content)
     if start >= len(content):
         return Answer(416, b"", {**headers, "Content-Range": f"bytes */{len(content)}"})
     part = content[start:end]
-    said = f"bytes {start}-{start + len(part) - 1}/{len(content)}"
-    return Answer(206, part, {**headers, "Content-Range": said}, sent)
+    content_range = f"bytes {start}-{start + len(part) - 1}/{len(content)}"
+    return Answer(206, part, {**headers, "Content-Range": content_range}, sent)
 
 
 def transport(script: Script) -> httpx.MockTransport:

@@ -16,8 +16,8 @@ def prop(name, value):
     return f'<property name="{name}"><![CDATA[{plain}]]></property>'
 
 
-def entity(kind, number, **said):
-    inside = "\n".join(prop(name, value) for name, value in said.items())
+def entity(kind, number, **properties):
+    inside = "\n".join(prop(name, value) for name, value in properties.items())
     return (
         f'<object class="{kind}" package="com.atlassian.confluence">\n<id name="id">{number}</id>\n{inside}\n</object>'
     )
@@ -26,10 +26,10 @@ def entity(kind, number, **said):
 def page(number, title, body, *, parent=None, version=1, space=1, kind="Page", **more):
     """A page and its body, the body first."""
     above = {"parent": ("Page", parent)} if parent else {}
-    said = {"contentStatus": "current", "lastModificationDate": f"2026-10-{version:02} 08:00:00.000", **more}
+    properties = {"contentStatus": "current", "lastModificationDate": f"2026-10-{version:02} 08:00:00.000", **more}
     return "\n".join([
         entity("BodyContent", f"9{number}", body=body, content=(kind, number), bodyType=2),
-        entity(kind, number, title=title, version=version, space=("Space", space), **above, **said),
+        entity(kind, number, title=title, version=version, space=("Space", space), **above, **properties),
     ])  # fmt: skip
 
 
@@ -60,10 +60,10 @@ def xml(*objects, before=""):
 
 
 def packed(path: Path, entities, **files):
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as there:
-        there.writestr("exportDescriptor.properties", DESCRIPTOR)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("exportDescriptor.properties", DESCRIPTOR)
         if entities is not None:
-            there.writestr("entities.xml", entities)
+            archive.writestr("entities.xml", entities)
         for name, content in files.items():
-            there.writestr(name, content)
+            archive.writestr(name, content)
     return path

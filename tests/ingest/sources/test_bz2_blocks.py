@@ -22,8 +22,10 @@ def unpacked(path, *borders):
     """Unpack a file by ranges between these bytes."""
     size = path.stat().st_size
     ends = sorted({min(border, size) for border in borders} | {0, size})
-    found = [BlockRange(path, start, end).unpack() for start, end in pairwise(ends)]
-    return b"".join(one.content for one in found), [one.damage for one in found if one.damage]
+    ranges = [BlockRange(path, start, end).unpack() for start, end in pairwise(ends)]
+    return b"".join(unpacked.content for unpacked in ranges), [
+        unpacked.damage for unpacked in ranges if unpacked.damage
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -36,13 +38,11 @@ def packed(tmp_path_factory):
 
 @settings(max_examples=sample(15))
 @given(st.lists(st.integers(0, 400_000), max_size=5))
-def test_it_is_the_same_whatever_the_ranges(packed, borders):
-    """A block belongs to the range in which it begins."""
+def test_content_does_not_depend_on_range_size(packed, borders):
     assert unpacked(packed, *borders) == (XML, [])
 
 
-def test_what_stands_before_the_damage_is_unpacked(packed, tmp_path):
-    """And it is told where that is."""
+def test_blocks_before_damage_are_unpacked(packed, tmp_path):
     content = bytearray(packed.read_bytes())
     content[len(content) // 2] ^= 0xFF
     broken, cut = tmp_path / "broken.bz2", tmp_path / "cut.bz2"
@@ -57,8 +57,7 @@ def test_what_stands_before_the_damage_is_unpacked(packed, tmp_path):
         assert XML.startswith(b"".join(read))
 
 
-def test_pages_are_the_same(packed):
-    """With the site that the header tells."""
+def test_pages_do_not_depend_on_range_size(packed):
     with WorkerPool(1) as pool:
         apart = XmlExport(read_blocks(packed, lambda ranges: pool.map(BlockRange.unpack, ranges)))
         whole = XmlExport(read_blocks(packed))

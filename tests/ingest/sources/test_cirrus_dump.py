@@ -39,8 +39,7 @@ def loaded(source, known=None):
 
 
 @pytest.mark.parametrize(("ending", "pack"), [("", bytes), (".gz", gzip.compress), (".bz2", bz2.compress)])
-def test_pages_come_with_all_that_is_known_of_them(tmp_path, ending, pack):
-    """Titles that redirect are aliases; the opening is a paragraph of its own; other namespaces are left out."""
+def test_cirrus_pages_have_aliases_and_metadata(tmp_path, ending, pack):
     first, second = tmp_path / f"a.json{ending}", tmp_path / f"b.json{ending}"
     first.write_bytes(pack(lines(("1", ADA), ("2", {**ADA, "namespace": 10}))))
     second.write_bytes(pack(lines((3, {**ADA, "title": "Ada", "template": ["Template:Disambiguation"]}), ("1", ADA))))
@@ -58,7 +57,7 @@ def test_pages_come_with_all_that_is_known_of_them(tmp_path, ending, pack):
     assert [pages[key].disambiguation for key in pages] == [False, True]
 
 
-def test_namespaces_are_chosen(tmp_path):
+def test_namespaces_are_selected(tmp_path):
     path = tmp_path / "a.json"
     path.write_bytes(lines(("1", ADA), ("2", {**ADA, "namespace": 4})))
     assert list(loaded(CirrusDump(path, namespaces=(4,)))[0]) == ["2"]
@@ -76,8 +75,7 @@ def test_fingerprints_change_with_revision_and_aliases(tmp_path, change):
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress])
-def test_a_file_that_ends_too_early_keeps_what_is_known(tmp_path, pack):
-    """What stood before is read, a line says where it ended, and what was not met is not gone."""
+def test_truncated_file_keeps_known_pages(tmp_path, pack):
     whole = pack(lines(("1", ADA), ("2", {**ADA, "text": "x" * 9_999})))
     path = tmp_path / "a.json"
     path.write_bytes(
@@ -85,12 +83,12 @@ def test_a_file_that_ends_too_early_keeps_what_is_known(tmp_path, pack):
     )
     items = list(CirrusDump(path).documents({"2": "known", "9": "known"}))
 
-    told = [item for item in items if isinstance(item, Unreadable)]
-    assert [item.key for item in told if "the file is damaged" in item.reason] == ["a.json"]
-    kept = [item for item in items if not isinstance(item, Unreadable) and item.fingerprint == "known"]
-    assert [item.key for item in kept] == ["2", "9"]
+    failures = [item for item in items if isinstance(item, Unreadable)]
+    assert [item.key for item in failures if "the file is damaged" in item.reason] == ["a.json"]
+    unchanged = [item for item in items if not isinstance(item, Unreadable) and item.fingerprint == "known"]
+    assert [item.key for item in unchanged] == ["2", "9"]
     with pytest.raises(UnreadableDocument):
-        kept[0].load()
+        unchanged[0].load()
 
 
 @pytest.mark.parametrize(
@@ -103,7 +101,7 @@ def test_a_file_that_ends_too_early_keeps_what_is_known(tmp_path, pack):
         (b'{"index": {"_id": "1"}}\n{"namespace": 0}\n', "the page has no title"),
     ],
 )
-def test_what_is_broken_is_told_with_its_place(tmp_path, content, said):
+def test_damage_is_reported_with_its_position(tmp_path, content, said):
     path = tmp_path / "a.json"
     path.write_bytes(content)
     _, failures = loaded(CirrusDump(path))
@@ -111,7 +109,7 @@ def test_what_is_broken_is_told_with_its_place(tmp_path, content, said):
     assert said in failures[0][1]
 
 
-def test_a_page_without_text_is_unreadable(tmp_path):
+def test_page_without_text_is_unreadable(tmp_path):
     path = tmp_path / "a.json"
     path.write_bytes(lines(("1", {**ADA, "text": " ", "opening_text": None})))
     (item,) = CirrusDump(path).documents()
@@ -119,7 +117,7 @@ def test_a_page_without_text_is_unreadable(tmp_path):
         item.load()
 
 
-def test_a_file_that_is_not_there_is_told_at_once(tmp_path):
+def test_missing_file_is_reported_immediately(tmp_path):
     with pytest.raises(DumpError, match="There is no file"):
         CirrusDump(tmp_path / "none.json").documents()
     with pytest.raises(SingleReadUnsupported, match="read as a whole"):
@@ -137,7 +135,7 @@ def test_a_file_that_is_not_there_is_told_at_once(tmp_path):
         ("wikidatawiki", "wikidatawiki", "https://www.wikidata.org", ""),
     ],
 )
-def test_wikis_go_by_the_names_of_their_databases(written, name, origin, language):
+def test_database_names_identify_wikis(written, name, origin, language):
     assert resolve_database(written) == name
     assert (describe_database(name).origin, describe_database(name).language) == (origin, language)
 

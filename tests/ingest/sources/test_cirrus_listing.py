@@ -49,8 +49,7 @@ def titles(listing):
     return [item.load().title for item in listing.items]
 
 
-def test_the_newest_finished_one_is_read(mirror, source, tmp_path):
-    """All its parts; one that lacks its mark of success is passed over; the old one is removed once it was read."""
+def test_newest_finished_dump_is_read(mirror, source, tmp_path):
     parts(mirror, "20261101", lines(("1", ADA)), lines(("2", {**ADA, "title": "Bob"})))
     parts(mirror, "20261108", lines(("3", ADA)), finished=False)
     listing = source.documents()
@@ -67,13 +66,13 @@ def test_the_newest_finished_one_is_read(mirror, source, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["simplewiki_content-20261115-00000.json.bz2"]
 
 
-def test_the_old_place_is_looked_at_too(mirror, source):
+def test_former_folder_is_searched_too(mirror, source):
     name = "simplewiki-20251229-cirrussearch-content.json.gz"
     mirror.files[f"/other/cirrussearch/20251229/{name}"] = gzip.compress(lines(("1", ADA)))
     assert titles(source.documents()) == ["Ada Lovelace"]
 
 
-def test_where_there_is_none_it_says_why(mirror, source):
+def test_missing_dump_is_reported_with_reasons(mirror, source):
     with pytest.raises(SourceUnavailable, match="it lists none"):
         source.documents()
     parts(mirror, "20261101", lines(("1", ADA)), finished=False)

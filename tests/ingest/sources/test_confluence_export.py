@@ -31,12 +31,12 @@ HANDBOOK = (
 )
 
 
-def source(path, **said):
-    return ConfluenceExport(ExportScope(Path(path), **said))
+def source(path, **options):
+    return ConfluenceExport(ExportScope(Path(path), **options))
 
 
-def read(path, **said):
-    return Mirror().sync(source(path, **said))
+def read(path, **options):
+    return Mirror().sync(source(path, **options))
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def handbook(tmp_path):
     return packed(tmp_path / "export.zip", xml(*HANDBOOK))
 
 
-def test_current_pages_are_read_and_neither_versions_drafts_comments_nor_what_is_restricted(handbook):
+def test_only_current_unrestricted_pages_are_read(handbook):
     mirror = read(handbook, base="https://wiki.acme.test/")
 
     assert mirror.titles() == ["Holidays", "Home", "Illness"]
@@ -54,11 +54,11 @@ def test_current_pages_are_read_and_neither_versions_drafts_comments_nor_what_is
     assert mirror.failures == {}
 
 
-def test_settings_let_in_a_group(handbook):
+def test_allowed_group_reads_restricted_pages(handbook):
     assert read(handbook, allowed=("group:Board",)).titles() == ["Bonus", "Holidays", "Home", "Illness", "Pay"]
 
 
-def test_restricting_who_edits_restricts_no_reader(tmp_path):
+def test_edit_restrictions_do_not_restrict_readers(tmp_path):
     path = packed(
         tmp_path / "e.zip", xml(space(), restricted(10, user="ann", kind="Edit"), page(10, "Home", "<p>Hi.</p>"))
     )
@@ -66,8 +66,7 @@ def test_restricting_who_edits_restricts_no_reader(tmp_path):
     assert read(path).titles() == ["Home"]
 
 
-def test_a_restriction_to_someone_by_key_is_one_to_whoever_has_that_key(tmp_path):
-    """Newer exports name people by keys, which others tell the names of, before or after."""
+def test_user_keys_in_restrictions_and_mentions_are_resolved(tmp_path):
     path = packed(tmp_path / "e.zip", xml(
         entity("ContentPermissionSet", 50, type="View", owningContent=("Page", 10)),
         entity("ContentPermission", 60, type="View", userSubject=("ConfluenceUserImpl", "ff80"),
@@ -81,14 +80,14 @@ def test_a_restriction_to_someone_by_key_is_one_to_whoever_has_that_key(tmp_path
     assert read(path, allowed=("user:ann",)).says("Home") == "Ask @Ann Lee."
 
 
-def test_a_set_that_names_nobody_lets_nobody_in(tmp_path):
+def test_empty_restriction_admits_no_readers(tmp_path):
     lone = entity("ContentPermissionSet", 50, type="View", owningContent=("Page", 10))
     path = packed(tmp_path / "e.zip", xml(space(), lone, page(10, "Home", "<p>Hi.</p>")))
 
     assert read(path, allowed=("user:", "group:")).titles() == []
 
 
-def test_a_space_that_only_single_people_may_view_is_private(tmp_path):
+def test_space_of_single_users_is_private(tmp_path):
     path = packed(tmp_path / "e.zip", xml(
         space(1, "HR"), page(10, "Home", "<p>Hi.</p>"),
         space(2, "ANN", group=None, user="ann"), page(30, "Diary", "<p>Dear me.</p>", space=2),
@@ -99,14 +98,14 @@ def test_a_space_that_only_single_people_may_view_is_private(tmp_path):
     assert read(path, allowed=("user:ann",)).titles() == ["Diary", "Home", "Open"]
 
 
-def test_rules_choose_by_path_label_and_status(handbook):
+def test_rules_select_by_path_and_label(handbook):
     assert read(handbook, rules=SelectionRules(include=("HR/Home/**",))).titles() == ["Holidays", "Home", "Illness"]
     assert read(handbook, rules=SelectionRules(exclude=("Illness",))).titles() == ["Holidays", "Home"]
     assert read(handbook, rules=SelectionRules(labels=("Leave",))).titles() == ["Holidays"]
     assert read(handbook, rules=SelectionRules(labels=("favourite",))).titles() == []
 
 
-def test_blog_posts_and_attachments_by_setting(tmp_path):
+def test_blog_posts_and_attachments_are_optional(tmp_path):
     files = {"attachments/10/70/2": "# Rota\n\nAnn on Mondays.", "attachments/10/70/1": "# Rota\n\nNobody."}
     path = packed(tmp_path / "e.zip", xml(
         *HANDBOOK, page(50, "We moved", "<p>Third floor.</p>", kind="BlogPost"),
@@ -125,7 +124,7 @@ def test_blog_posts_and_attachments_by_setting(tmp_path):
     assert "Rota" not in read(path).titles()
 
 
-def test_the_next_export_is_read_only_where_it_differs(tmp_path, handbook):
+def test_next_export_reads_only_changed_pages(tmp_path, handbook):
     mirror = read(handbook)
     later = packed(tmp_path / "later.zip", xml(
         space(), page(10, "Home", "<p>Welcome, all of you.</p>"),
@@ -139,7 +138,7 @@ def test_the_next_export_is_read_only_where_it_differs(tmp_path, handbook):
     assert mirror.sync(source(later)).loaded == []
 
 
-def test_a_file_that_was_read_whole_is_not_opened_again_until_it_is_another(tmp_path, handbook):
+def test_unchanged_export_file_is_not_read_again(tmp_path, handbook):
     mirror = read(handbook)
     assert mirror.mark
     whole = handbook.read_bytes()
@@ -151,7 +150,7 @@ def test_a_file_that_was_read_whole_is_not_opened_again_until_it_is_another(tmp_
     assert read(packed(tmp_path / "e.zip", xml(space(), page(10, "Empty", "")))).mark == ""
 
 
-def test_old_wiki_markup_empty_pages_and_pages_without_a_body_have_their_reason(tmp_path):
+def test_pages_without_text_have_reasons(tmp_path):
     path = packed(tmp_path / "e.zip", xml(
         space(), page(10, "Empty", "<p>&nbsp;</p>"),
         entity("Page", 11, title="Bare", version=1, space=("Space", 1)),
@@ -164,25 +163,25 @@ def test_old_wiki_markup_empty_pages_and_pages_without_a_body_have_their_reason(
     assert "Thirty days." in mirror.says("Old")
 
 
-def test_control_characters_of_a_database_are_no_reason_to_stop(tmp_path):
+def test_control_characters_are_tolerated(tmp_path):
     path = packed(tmp_path / "e.zip", xml(space(), page(10, "Home", "<p>Tab\x0bled \x00text.</p>")))
 
     assert read(path).says("Home") == "Tab led text."
 
 
-def test_one_page_is_had_by_id_or_address(handbook):
+def test_single_page_is_read_by_id_or_address(handbook):
     export = source(handbook, base="https://wiki.acme.test")
 
     for name in ("12", "https://wiki.acme.test/pages/viewpage.action?pageId=12"):
-        found = export.one(name, {})
-        assert isinstance(found, ChangedDocument)
-        assert found.load().title == "Illness"
+        item = export.one(name, {})
+        assert isinstance(item, ChangedDocument)
+        assert item.load().title == "Illness"
     assert export.one("13", {"13": "x"}) == DeletedDocument("13")
     assert export.one("https://other.test/pages/viewpage.action?pageId=12", {}) is None
     assert export.one("99", {}) is None
 
 
-def test_it_can_be_stopped(handbook):
+def test_stop_ends_the_listing(handbook):
     export = source(handbook)
     export.stop()
 
@@ -218,7 +217,7 @@ class TestHtml:
         }
         return packed(tmp_path / "html.zip", None, **files)
 
-    def test_pages_are_read_without_what_surrounds_them(self, export):
+    def test_html_pages_are_read_without_navigation(self, export):
         mirror = read(export, base="https://wiki.acme.test")
 
         assert mirror.titles() == ["Home", "Loose ends", "Sick leave"]
@@ -228,10 +227,10 @@ class TestHtml:
         assert (page.date.year, page.date.month, page.date.day) == (2026, 10, 14)
         assert (page.sections[0].path, mirror.failures) == (("Notes",), {})
 
-    def test_the_index_gives_the_paths_that_rules_choose_by(self, export):
+    def test_index_provides_paths_for_rules(self, export):
         assert read(export, rules=SelectionRules(include=("HR/Home/**",))).titles() == ["Home", "Sick leave"]
 
-    def test_unchanged_pages_are_not_read_again(self, export):
+    def test_unchanged_pages_keep_their_fingerprints(self, export):
         mirror = read(export)
 
         assert mirror.sync(source(export)).loaded == []
@@ -240,13 +239,13 @@ class TestHtml:
 class TestHostile:
     """Whatever is handed to us is one line, and memory stays what it was."""
 
-    def fails(self, path, said):
-        with pytest.raises(SourceUnavailable, match=said) as caught:
+    def fails(self, path, options):
+        with pytest.raises(SourceUnavailable, match=options) as caught:
             read(path)
         assert caught.value.hint
         assert "\n" not in str(caught.value)
 
-    def test_what_is_no_export(self, tmp_path, handbook):
+    def test_invalid_exports_are_rejected(self, tmp_path, handbook):
         self.fails(tmp_path / "nowhere.zip", "There is no file")
         text = tmp_path / "text.zip"
         text.write_text("hello")
@@ -261,7 +260,7 @@ class TestHostile:
         self.fails(packed(tmp_path / "x.zip", "<html><p>Hi</p></html>"), "begins with <html>")
         self.fails(packed(tmp_path / "y.zip", xml(*HANDBOOK)[:-90]), "its XML is broken")
 
-    def test_one_that_is_damaged_within(self, tmp_path, handbook):
+    def test_damaged_entry_is_reported(self, tmp_path, handbook):
         content = bytearray(handbook.read_bytes())
         at = content.index(b"entities.xml") + 200
         content[at : at + 40] = os.urandom(40)
@@ -269,7 +268,7 @@ class TestHostile:
 
         self.fails(path, "entities.xml cannot be unpacked|its XML is broken")
 
-    def test_one_with_a_password(self, handbook):
+    def test_encrypted_archive_is_rejected(self, handbook):
         content = bytearray(handbook.read_bytes())
         for header, at in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
             place = content.index(header)
@@ -281,15 +280,15 @@ class TestHostile:
     @pytest.mark.parametrize(
         "declared", ['<!DOCTYPE h [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]>', "<!DOCTYPE h SYSTEM 'x'>"]
     )
-    def test_entities_that_multiply(self, tmp_path, declared):
+    def test_xml_entities_are_refused(self, tmp_path, declared):
         self.fails(packed(tmp_path / "b.zip", xml(page(10, "Home", "x"), before=declared)), "declares a document type")
 
-    def test_a_bomb_is_left_alone(self, tmp_path):
+    def test_decompression_bomb_is_skipped(self, tmp_path):
         path = packed(tmp_path / "b.zip", xml(*HANDBOOK, "<!--" + " " * 20_000_000 + "-->"))
 
         self.fails(path, "would unpack to .* times its size")
 
-    def test_names_that_lead_out_and_links_are_told_and_the_rest_is_read(self, tmp_path):
+    def test_escaping_names_and_links_are_skipped(self, tmp_path):
         path = packed(tmp_path / "n.zip", xml(*HANDBOOK), **{"../../evil.md": "x", "/etc/passwd": "x", "a\\..\\b": "x"})
         with zipfile.ZipFile(path, "a") as there:
             link = zipfile.ZipInfo("attachments/10/70/1")
@@ -303,7 +302,7 @@ class TestHostile:
         assert sorted(mirror.failures.values()) == ["it is a link", *["its name leads out of the archive"] * 3]
         assert not list(tmp_path.parent.glob("**/evil.md"))
 
-    def test_a_page_without_end_is_told_and_the_rest_is_read(self, tmp_path):
+    def test_oversized_page_is_unreadable_and_others_are_read(self, tmp_path):
         words = "".join(f"<p>Word {number} of a long page.</p>" for number in range(520_000))
         path = packed(tmp_path / "long.zip", xml(page(99, "Long", words), *HANDBOOK))
 
@@ -312,7 +311,7 @@ class TestHostile:
         assert mirror.failures == {"99": "is longer than the largest page that is read"}
         assert mirror.titles() == ["Holidays", "Home", "Illness"]
 
-    def test_pages_above_each_other_in_a_circle_are_read_once(self, tmp_path):
+    def test_circular_ancestors_are_read_once(self, tmp_path):
         path = packed(tmp_path / "c.zip", xml(
             space(), page(10, "A", "<p>A.</p>", parent=11), page(11, "B", "<p>B.</p>", parent=10)
         ))  # fmt: skip
@@ -320,8 +319,7 @@ class TestHostile:
         assert read(path).titles() == ["A", "B"]
 
     @pytest.mark.parametrize(("deep", "pages"), [(1_000, 4), (20_000, 3)])
-    def test_elements_within_elements_without_end(self, tmp_path, deep, pages):
-        """Beyond what the parser follows the page holds no text; the others do."""
+    def test_deeply_nested_elements_do_not_fail_the_others(self, tmp_path, deep, pages):
         path = packed(tmp_path / "deep.zip", xml(page(99, "Deep", "<div>" * deep + "Bottom."), *HANDBOOK))
 
         assert len(read(path).pages) == pages
@@ -332,8 +330,7 @@ DATA = Path(os.environ.get("FOOTNOTE_DATA", "")) / "corporate_docs"
 
 @pytest.mark.skipif(not (DATA / "confluence-5.9.zip").is_file(), reason="FOOTNOTE_DATA has no exports of Confluence")
 @pytest.mark.parametrize(("name", "pages"), [("confluence-4.3.2.xml.zip", 2), ("confluence-5.9.zip", 11)])
-def test_real_exports_are_read_to_their_end(name, pages):
-    """Of the older one a restricted page, the page below it and a private space are left out."""
+def test_real_exports_are_read_completely(name, pages):
     mirror = read(DATA / name, attachments=True)
 
     assert sum(not key.startswith("att") for key in mirror.known) == pages

@@ -36,16 +36,14 @@ XML = dump(page(1, "Ada", "Größe &amp; Ruhm. " * 100))
         "both",
     ],
 )
-def test_it_comes_as_utf8(tmp_path, content):
-    """Packed or not, in one stream or several."""
+def test_blocks_are_utf_8(tmp_path, content):
     path = tmp_path / "dump"
     path.write_bytes(content)
 
     assert b"".join(read_blocks(path)) == XML
 
 
-def test_a_declared_encoding_is_obeyed(tmp_path):
-    """Old exports were in Latin-1."""
+def test_declared_encoding_is_decoded(tmp_path):
     path = tmp_path / "dump"
     path.write_bytes(b'<?xml version="1.0" encoding="ISO-8859-1"?>' + XML.decode().encode("latin-1"))
 
@@ -53,8 +51,7 @@ def test_a_declared_encoding_is_obeyed(tmp_path):
 
 
 @pytest.mark.parametrize("pack", [bz2.compress, gzip.compress])
-def test_what_was_packed_before_the_cut_comes_first(tmp_path, pack):
-    """Then it says where the file ends."""
+def test_content_before_truncation_is_yielded(tmp_path, pack):
     xml = dump(*(page(number, f"Page {number}", f"{number * 7919} " * 300) for number in range(3000)))
     packed = pack(xml)
     path = tmp_path / "dump"
@@ -67,8 +64,7 @@ def test_what_was_packed_before_the_cut_comes_first(tmp_path, pack):
     assert sum(map(len, read)) > len(xml) // 3
 
 
-def test_damage_is_placed(tmp_path):
-    """In the packed file, since that is what can be looked at."""
+def test_damage_is_located_in_the_packed_file(tmp_path):
     packed = bytearray(bz2.compress(dump(*(page(n, f"Page {n}", f"{n * 7919} " * 300) for n in range(3000)))))
     packed[len(packed) // 2] ^= 0xFF
     path = tmp_path / "dump.bz2"
@@ -94,8 +90,7 @@ def test_damage_is_placed(tmp_path):
         (bz2.compress(b""), "contains no text"),
     ],
 )
-def test_what_is_no_dump_is_named(tmp_path, content, said):
-    """In one line, with what to do."""
+def test_wrong_files_are_rejected_with_a_hint(tmp_path, content, said):
     path = tmp_path / "dump"
     path.write_bytes(content)
 
@@ -104,8 +99,7 @@ def test_what_is_no_dump_is_named(tmp_path, content, said):
     assert failure.value.hint
 
 
-def test_what_is_not_there_is_named(tmp_path):
-    """No file, or a folder."""
+def test_missing_file_and_folder_are_rejected(tmp_path):
     with pytest.raises(DumpError, match="There is no file"):
         list(read_blocks(tmp_path / "none"))
     with pytest.raises(DumpError, match="is a folder"):

@@ -36,10 +36,10 @@ def about(word):
 @pytest.fixture
 def mirror():
     """Return a mirror with two finished dumps."""
-    there = FakeMirror()
-    there.publish(WIKI, "20261001", packed(about("poet")))
-    there.publish(WIKI, "20261101", packed(about("mathematician")))
-    return there
+    fake_mirror = FakeMirror()
+    fake_mirror.publish(WIKI, "20261001", packed(about("poet")))
+    fake_mirror.publish(WIKI, "20261101", packed(about("mathematician")))
+    return fake_mirror
 
 
 class World:
@@ -53,8 +53,8 @@ class World:
         self.known = {}
         self.edition = ""
 
-    def source(self, *, keep=1, free=10**12, told=AGENT):
-        web = WebClient(RequestPolicy(told, gap=0.5, tries=4), wait=self._wait, clock=lambda: 0.0)
+    def source(self, *, keep=1, free=10**12, agent=AGENT):
+        web = WebClient(RequestPolicy(agent, gap=0.5, tries=4), wait=self._wait, clock=lambda: 0.0)
         find = make_article_finder(self.server.url + "/", WIKI)
         return DumpMirror(WIKI, web, self.folder / "dumps", find=find, keep=keep, free=lambda _: free)
 
@@ -66,20 +66,20 @@ class World:
         """Read in what there is, as a refresh does; return the first words of each page that changed."""
         source = self.source(**changes)
         listing = source.documents(self.known, self.mark)
-        said = []
+        titles = []
         for item in listing.items:
             if self.known.get(item.key) != item.fingerprint:
-                said.append(item.load().sections[0].blocks[0].text.partition(".")[0])
+                titles.append(item.load().sections[0].blocks[0].text.partition(".")[0])
                 self.known[item.key] = item.fingerprint
         self.mark, self.edition = listing.mark(), listing.edition
-        return said
+        return titles
 
     def refused(self, **changes):
         with pytest.raises(SourceUnavailable) as raised:
             self.night(**changes)
-        told = f"{raised.value} {raised.value.hint}"
-        assert "\n" not in told
-        return told
+        message = f"{raised.value} {raised.value.hint}"
+        assert "\n" not in message
+        return message
 
     def files(self):
         return sorted(path.name for path in (self.folder / "dumps").glob("*"))
@@ -94,24 +94,22 @@ def world(mirror, tmp_path):
 LATEST = ["Ada was a mathematician"]
 
 
-def test_the_latest_dump_is_read_and_not_again(mirror, world):
-    """A second night asks for the dates alone, and what the latest of them is; a new dump is read, the old removed."""
+def test_latest_dump_is_read_once(mirror, world):
     assert world.night() == LATEST
     assert (world.edition, world.mark.partition("-")[0]) == ("2026-11-01", "20261101")
     assert world.files() == [f"simplewiki-20261101-{name}" for name in (INDEX, PLAIN)]
 
-    asked = len(world.server.requests)
+    requests = len(world.server.requests)
     assert world.night() == []
     assert world.edition == "2026-11-01"
-    assert world.server.paths()[asked:] == ["/simplewiki/", "/simplewiki/20261101/dumpstatus.json"]
+    assert world.server.paths()[requests:] == ["/simplewiki/", "/simplewiki/20261101/dumpstatus.json"]
 
     mirror.publish(WIKI, "20261120", packed(about("countess")))
     assert world.night() == ["Ada was a countess"]
     assert world.files() == [f"simplewiki-20261120-{name}" for name in (INDEX, PLAIN)]
 
 
-def test_old_dumps_go_only_once_the_new_one_was_read_in(mirror, world):
-    """As many are kept as settings say; while a new one is on its way, the old one stays."""
+def test_old_dumps_are_deleted_after_the_new_one_is_read(mirror, world):
     world.night(keep=2)
     mirror.publish(WIKI, "20261120", packed(about("countess")))
     listing = world.source(keep=1).documents(world.known, world.mark)
@@ -128,8 +126,7 @@ def test_old_dumps_go_only_once_the_new_one_was_read_in(mirror, world):
     assert world.night(keep=0) == []
 
 
-def test_it_is_polite(mirror, world):
-    """One connection, a gap between requests, an agent that says how it can be reached; Retry-After is obeyed."""
+def test_requests_are_serial_paced_and_identified(mirror, world):
     mirror.fault(PLAIN, says(503, Retry_After="17"), says(429, Retry_After="3"))
     assert world.night() == LATEST
     assert world.server.most_open == 1
@@ -138,13 +135,12 @@ def test_it_is_polite(mirror, world):
     assert world.waits.count(0.5) == len(world.server.requests) - 1
 
 
-def test_an_agent_without_contact_is_let_in_nowhere(world):
-    assert "denies us access (HTTP 403)" in world.refused(told="python-httpx/0.28")
+def test_agent_without_contact_is_denied(world):
+    assert "denies us access (HTTP 403)" in world.refused(agent="python-httpx/0.28")
 
 
 @pytest.mark.parametrize("status", ["in-progress", "waiting", "failed", "skipped", "", None])
-def test_a_dump_that_is_not_finished_is_passed_over(mirror, world, status):
-    """The one before it is read, and the next night finds the new one finished."""
+def test_unfinished_dump_is_skipped(mirror, world, status):
     mirror.publish(WIKI, "20261120", packed(about("countess")), status=status)
     assert world.night() == LATEST
     assert world.night() == []
@@ -175,15 +171,13 @@ def _status(jobs):
         ),
     ],
 )
-def test_a_status_that_says_nothing_is_passed_over(mirror, world, content):
-    """Cut short, odd, or of files that are not there yet: the dump before it is read."""
+def test_invalid_status_is_skipped(mirror, world, content):
     mirror.status(WIKI, "20261120", content)
     assert world.night() == LATEST
     assert world.edition == "2026-11-01"
 
 
-def test_no_older_dump_takes_the_place_of_a_newer_one(mirror, world):
-    """Where the status of the dump that was read in breaks later, nothing is read."""
+def test_older_dump_never_replaces_a_newer_one(mirror, world):
     world.night()
     mirror.status(WIKI, "20261101", b"{")
     assert world.night() == []
@@ -192,8 +186,7 @@ def test_no_older_dump_takes_the_place_of_a_newer_one(mirror, world):
     assert world.mark.startswith("20261101")
 
 
-def test_a_download_tells_how_far_it_has_come(mirror, world):
-    """In words, for whoever waits: heard where it rests between two tries."""
+def test_download_progress_is_reported(mirror, world):
     mirror.fault("20261101-" + PLAIN, resets(2_000))
     heard = []
     web = WebClient(
@@ -207,11 +200,11 @@ def test_a_download_tells_how_far_it_has_come(mirror, world):
     assert f"downloads simplewiki-20261101-{PLAIN}, 0.0 MB of 0.0 MB" in heard
 
 
-def test_where_none_can_be_used_each_reason_is_told(mirror, world):
+def test_unusable_dumps_are_reported_with_reasons(mirror, world):
     mirror.status(WIKI, "20261101", b"{")
     mirror.publish(WIKI, "20261001", packed(about("poet")), status="in-progress")
-    told = world.refused()
-    assert "2026-11-01: its dumpstatus.json is truncated or broken; 2026-10-01: its articles are still being" in told
+    message = world.refused()
+    assert "2026-11-01: its dumpstatus.json is truncated or broken; 2026-10-01: its articles are still being" in message
 
 
 @pytest.mark.parametrize(
@@ -228,20 +221,19 @@ def test_where_none_can_be_used_each_reason_is_told(mirror, world):
     ids=["resets", "half a file", "wrong bytes", "ignores ranges", "errors", "404 once", "fine"],
 )
 @pytest.mark.parametrize("ending", [PLAIN, INDEX])
-def test_what_goes_wrong_on_the_way_is_gone_through(mirror, world, faults, ending):
-    """The right dump is read in: in the first night, or the next after one line said why not."""
+def test_transient_faults_are_retried(mirror, world, faults, ending):
     mirror.fault("20261101-" + ending, *faults)
     try:
-        said = world.night()
+        titles = world.night()
     except SourceUnavailable as error:
         assert "HTTP 404" in str(error)  # noqa: PT017 - either may happen
         assert world.known == {}
-        said = world.night()
-    assert said == LATEST
+        titles = world.night()
+    assert titles == LATEST
 
 
 @pytest.mark.parametrize(
-    ("path", "fault", "said"),
+    ("path", "fault", "message"),
     [
         ("/simplewiki/", says(404), "/simplewiki/ answers HTTP 404. Check the name of the wiki"),
         ("/simplewiki/", says(200), "lists no dumps"),
@@ -253,36 +245,33 @@ def test_what_goes_wrong_on_the_way_is_gone_through(mirror, world, faults, endin
         ("20261101-" + PLAIN, resets(0), "broke off"),
     ],
 )
-def test_what_goes_on_going_wrong_is_one_line(mirror, world, path, fault, said):
-    """And yesterday's dump, its mark and its file are as they were."""
+def test_permanent_faults_are_reported_in_one_line(mirror, world, path, fault, message):
     mirror.fault(path, *[fault] * 20)
-    assert said in world.refused()
+    assert message in world.refused()
     assert (world.known, world.mark) == ({}, "")
 
 
-def test_a_file_that_changed_between_two_ranges_is_asked_for_anew(mirror, world):
-    """The mirror put up another file under the same name, and says so in its status."""
+def test_file_changed_between_ranges_is_downloaded_again(mirror, world):
     mirror.fault("20261101-" + PLAIN, *[resets(600)] * 4)
     world.refused()
     mirror.publish(WIKI, "20261101", packed(about("translator")))
     assert world.night() == ["Ada was a translator"]
 
 
-def test_an_interrupted_download_goes_on_the_next_night(mirror, world):
+def test_interrupted_download_resumes(mirror, world):
     mirror.fault("20261101-" + PLAIN, resets(4_000), says(500), says(500), says(500))
     world.refused()
     left = (world.folder / "dumps" / f"simplewiki-20261101-{PLAIN}.part").stat().st_size
     assert left > 0
-    asked = len(world.server.requests)
+    requests = len(world.server.requests)
     assert world.night() == LATEST
-    assert [r.headers["range"] for r in world.server.requests[asked:] if "range" in r.headers] == [f"bytes={left}-"]
+    assert [r.headers["range"] for r in world.server.requests[requests:] if "range" in r.headers] == [f"bytes={left}-"]
 
 
-def test_it_looks_at_the_disk_first(mirror, world):
-    """Nothing is downloaded where it, or what it becomes, has no room; an update needs less than the first time."""
-    told = world.refused(free=5_000)
-    assert "0.0 MB are free" in told
-    assert "The dump of simplewiki of 2026-11-01 needs about 0.1 MB with its index" in told
+def test_free_disk_space_is_checked_first(mirror, world):
+    message = world.refused(free=5_000)
+    assert "0.0 MB are free" in message
+    assert "The dump of simplewiki of 2026-11-01 needs about 0.1 MB with its index" in message
     assert not [path for path in world.server.paths() if path.endswith(".bz2")]
 
     size = sum(len(content) for name, content in mirror.files.items() if "20261101" in name and "dumpst" not in name)
@@ -292,27 +281,25 @@ def test_it_looks_at_the_disk_first(mirror, world):
     assert world.night(free=size * 8) == ["Ada was a countess"]
 
 
-def test_another_way_of_reading_reads_the_same_dump_again_without_another_download(world):
+def test_new_reader_version_reads_the_dump_again(world):
     world.night()
     world.mark = "20261101-older"
-    asked = len(world.server.requests)
+    requests = len(world.server.requests)
     world.known = {"1": "changed"}
     assert world.night() == LATEST
-    assert not [path for path in world.server.paths()[asked:] if path.endswith(".bz2")]
+    assert not [path for path in world.server.paths()[requests:] if path.endswith(".bz2")]
 
 
-def test_what_was_not_read_to_its_end_is_read_again(world):
-    """A document whose fingerprint is empty was cut short while it was written: the dump is gone through again."""
+def test_partly_read_dump_is_read_again(world):
     world.night()
-    asked = len(world.server.requests)
+    requests = len(world.server.requests)
     world.known["1"] = ""
     assert world.night() == LATEST
-    assert not [path for path in world.server.paths()[asked:] if path.endswith(".bz2")]
+    assert not [path for path in world.server.paths()[requests:] if path.endswith(".bz2")]
 
 
 @pytest.mark.parametrize("index", [True, False])
-def test_a_large_wiki_comes_in_parts(mirror, world, index):
-    """One that was put together again is preferred; until then the parts are read together."""
+def test_large_wiki_is_read_in_parts(mirror, world, index):
     parts = {}
     for number, text in ((2, page(7, "Bob", "#REDIRECT [[Ada]]", redirect="Ada")), (10, about("pioneer"))):
         files = packed(text)
@@ -326,14 +313,13 @@ def test_a_large_wiki_comes_in_parts(mirror, world, index):
     assert len([name for name in world.files() if name.startswith("simplewiki-20261120")]) == (4 if index else 2)
 
 
-def test_without_multistream_the_plain_dump_is_read(mirror, world):
+def test_plain_dump_is_read_without_multistream(mirror, world):
     content = bz2.compress(dump(about("logician")))
     mirror.publish(WIKI, "20261120", {"pages-articles.xml.bz2": content}, job="articlesdump")
     assert world.night() == ["Ada was a logician"]
 
 
-def test_a_damaged_dump_is_looked_at_again(mirror, world):
-    """It fits its checksum, and cannot be unpacked to its end: what was read is kept, and there is no mark."""
+def test_damaged_dump_is_read_again(mirror, world):
     content = bz2.compress(dump(about("logician")))[:-30]
     mirror.publish(WIKI, "20261120", {"pages-articles.xml.bz2": content}, job="articlesdump")
     listing = world.source().documents({}, "")
@@ -341,7 +327,7 @@ def test_a_damaged_dump_is_looked_at_again(mirror, world):
     assert listing.mark() == ""
 
 
-def test_pages_cannot_be_had_one_by_one(world):
+def test_single_pages_are_refused(world):
     source = world.source()
     assert source.expected() is None
     with pytest.raises(SingleReadUnsupported, match="read as a whole"):
@@ -350,7 +336,7 @@ def test_pages_cannot_be_had_one_by_one(world):
     assert source.expected() == 1
 
 
-def test_a_stop_ends_it(world):
+def test_stop_ends_the_listing(world):
     source = world.source()
     source.stop()
     with pytest.raises(SourceUnavailable, match="stopped"):

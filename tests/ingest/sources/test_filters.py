@@ -37,8 +37,7 @@ NOW = datetime(2026, 11, 22, tzinfo=UTC)
         (SelectionRules(newest_days=1), DocumentTraits("no date"), None),
     ],
 )
-def test_what_is_wanted(rules, wanted, unwanted):
-    """All rules must hold; what is below an excluded folder is excluded; what has no date is young."""
+def test_rules_combine(rules, wanted, unwanted):
     chosen = build_filter(rules, NOW)
 
     assert chosen(wanted)
@@ -65,15 +64,13 @@ def test_what_is_wanted(rules, wanted, unwanted):
         ("a.md", ("*.txt",), "include does not name it"),
     ],
 )
-def test_what_nobody_would_call_a_document_is_left_out(path, include, reason):
-    """Unless `include` names it as the list does."""
+def test_default_ignore_list_applies_unless_included(path, include, reason):
     rules = SelectionRules(include or ("**/*",), ignore=DEFAULT_IGNORE)
 
     assert build_explainer(rules, NOW)(DocumentTraits(path)) == reason
 
 
-def test_a_list_of_ones_own_takes_the_place_of_the_default():
-    """As a setting."""
+def test_configured_ignore_list_replaces_the_default():
     explain = build_explainer(SelectionRules(ignore=("*.tmp.md",)), NOW)
 
     assert (explain(DocumentTraits("a.tmp.md")), explain(DocumentTraits("yarn.lock"))) == ("ignore names it", "")

@@ -24,8 +24,7 @@ from ingest.sources.git.git_program import (
         ("host.example:x/y", "ssh"),
     ],
 )
-def test_addresses_that_are_taken(address, protocol):
-    """As hosts show them for copying."""
+def test_valid_addresses_are_accepted(address, protocol):
     assert not find_address_fault(address)
     assert GitRemote(address).protocol == protocol
 
@@ -52,14 +51,12 @@ def test_addresses_that_are_taken(address, protocol):
         "transport::address",
     ],
 )
-def test_addresses_that_are_refused(address):
-    """What git would take for an option, a program to run, or a secret to keep on disk."""
+def test_unsafe_addresses_are_rejected(address):
     assert find_address_fault(address)
 
 
 @given(st.text())
-def test_no_address_is_an_option_or_a_program(address):
-    """Whatever stands in the settings."""
+def test_accepted_addresses_are_never_options_or_programs(address):
     if not find_address_fault(address):
         assert not address.startswith("-")
         assert "::" not in address.split("/")[0]
@@ -67,19 +64,16 @@ def test_no_address_is_an_option_or_a_program(address):
 
 
 @pytest.mark.parametrize("name", ["main", "drafts/2", "release-1.0", "ümlaut"])
-def test_names_of_branches(name):
-    """As git takes them."""
+def test_branch_names_are_accepted(name):
     assert is_branch(name)
 
 
 @pytest.mark.parametrize("name", ["-x", "", "a..b", "a b", "a:b", "a^", "a*", "a.lock", "/a", "a/", "a\n", "x@{1}"])
-def test_names_of_no_branches(name):
-    """What would be an option, or another part of what git is to fetch."""
+def test_invalid_branch_names_are_rejected(name):
     assert not is_branch(name)
 
 
-def test_where_a_token_is_sent():
-    """Only where nobody else reads it."""
+def test_tokens_are_sent_over_safe_connections_only():
     assert may_send_token("https://example.com/x")
     assert may_send_token("http://127.0.0.1:3000/x")
     assert not may_send_token("http://example.com/x")
@@ -87,8 +81,7 @@ def test_where_a_token_is_sent():
     assert not may_send_token("")
 
 
-def test_secrets_are_not_shown():
-    """Whatever git says with them in it."""
+def test_secrets_are_redacted():
     remote = GitRemote("https://me:pass@example.com/x?y=z", token="s3cret")
 
     assert remote.shown == "https://example.com/x"
@@ -107,15 +100,13 @@ def test_secrets_are_not_shown():
         ("/srv/repositories/r", ""),
     ],
 )
-def test_where_hosts_show_files(address, expected):
-    """Those that are known; of others nothing is guessed."""
+def test_known_hosts_have_file_addresses(address, expected):
     form = choose_url_template("", address)
 
     assert build_file_url(form, path="a b/c.md", branch="main", commit="") == expected
 
 
-def test_templates_of_one_s_own():
-    """With signs, or to be followed by the path below the folder."""
+def test_configured_template_is_filled():
     template = choose_url_template("https://x.org/{branch}/{commit}/{path}", "")
 
     url = build_file_url(template, path="docs/{branch}.md", branch="b#1", commit="c" * 40)

@@ -31,14 +31,14 @@ def mirrored(tmp_path, address, *, branch="", depth=0, token="", environment=os.
     return GitMirror(GitRemote(str(address), token), tmp_path / "home", environment, branch=branch, depth=depth)
 
 
-def source(tmp_path, team, *, branch="", depth=0, now=lambda: datetime.now(UTC), **wanted):
+def source(tmp_path, team, *, branch="", depth=0, now=lambda: datetime.now(UTC), **credentials):
     """Return a team's repository as a source, opened anew."""
-    return GitSource(mirrored(tmp_path, team.path, branch=branch, depth=depth), RepositoryScope(**wanted), now=now)
+    return GitSource(mirrored(tmp_path, team.path, branch=branch, depth=depth), RepositoryScope(**credentials), now=now)
 
 
-def listed(there, known=None):
+def listed(git_source, known=None):
     """Return the items by their keys."""
-    return {item.key: item for item in there.documents(known or {})}
+    return {item.key: item for item in git_source.documents(known or {})}
 
 
 def day(number):
@@ -46,14 +46,13 @@ def day(number):
     return datetime.fromtimestamp(MIDNIGHT + number * A_DAY, UTC)
 
 
-def test_files_are_read_without_a_checkout(tmp_path, team):
-    """Each with the day and the commit of its last change, and an address."""
+def test_files_have_date_commit_and_address(tmp_path, team):
     first = team.commit(a_md="# A\n\nText.", docs__b_md="# B\n\nMore.")
     second = team.commit(docs__b_md="# B\n\nOther.")
-    there = source(tmp_path, team, template="https://x.org/{branch}/{commit}/{path}")
+    git_source = source(tmp_path, team, template="https://x.org/{branch}/{commit}/{path}")
 
-    assert there.expected() == 2
-    listing = there.documents()
+    assert git_source.expected() == 2
+    listing = git_source.documents()
     pages = {item.key: item.load() for item in listing}
 
     assert listing.whole
@@ -66,8 +65,7 @@ def test_files_are_read_without_a_checkout(tmp_path, team):
     assert not list((tmp_path / "home").rglob("*.md"))
 
 
-def test_only_what_changed_has_another_fingerprint(tmp_path, team):
-    """A file under another name is one that is gone, and one that is new; one that went back is known again."""
+def test_only_changed_files_get_new_fingerprints(tmp_path, team):
     team.commit(a_md="A.", b_md="B.", c_md="C.")
     known = {key: item.fingerprint for key, item in listed(source(tmp_path, team)).items()}
     team.commit(b_md="Other.")
@@ -83,8 +81,7 @@ def test_only_what_changed_has_another_fingerprint(tmp_path, team):
     assert listed(source(tmp_path, team))["b.md"].fingerprint == known["b.md"]
 
 
-def test_a_rewritten_branch_is_read_as_it_stands(tmp_path, team):
-    """Whatever became of the commit that was read before."""
+def test_rewritten_branch_is_read(tmp_path, team):
     team.commit(a_md="A.", b_md="B.")
     known = {key: item.fingerprint for key, item in listed(source(tmp_path, team)).items()}
     team.commit("--amend", a_md="Another.", b_md=None, c_md="C.")
@@ -98,28 +95,26 @@ def test_a_rewritten_branch_is_read_as_it_stands(tmp_path, team):
     assert now["c.md"].load().date == day(2)
 
 
-def test_a_branch_and_a_folder(tmp_path, team):
-    """Keys are within the folder; addresses name the branch, and the path in the repository."""
+def test_branch_and_folder_are_selected(tmp_path, team):
     team.commit(handbook__x__a_md="A.", other_md="O.")
     team.git("checkout", "--quiet", "-b", "drafts/2")
     team.commit(handbook__x__b_md="B.")
 
-    there = source(tmp_path, team, branch="drafts/2", folder="handbook", template="https://x.org/{branch}/{path}")
+    git_source = source(tmp_path, team, branch="drafts/2", folder="handbook", template="https://x.org/{branch}/{path}")
     main = source(tmp_path, team, branch="main", folder="/handbook/", template="https://docs.x.org")
 
-    assert {key: item.load().url for key, item in listed(there).items()} == {
+    assert {key: item.load().url for key, item in listed(git_source).items()} == {
         "x/a.md": "https://x.org/drafts/2/handbook/x/a.md",
         "x/b.md": "https://x.org/drafts/2/handbook/x/b.md",
     }
     assert {key: item.load().url for key, item in listed(main).items()} == {"x/a.md": "https://docs.x.org/x/a.md"}
     for wrong, message in (({"branch": "nowhere"}, "no branch nowhere"), ({"folder": "nowhere"}, "no folder nowhere")):
-        with pytest.raises(SourceUnavailable, match=message) as told:
+        with pytest.raises(SourceUnavailable, match=message) as error:
             source(tmp_path, team, **wrong).documents()
-        assert told.value.hint
+        assert error.value.hint
 
 
-def test_what_is_merged_is_dated_by_its_merge(tmp_path, team):
-    """On the day on which it became what the branch says."""
+def test_merged_files_have_the_date_of_the_merge(tmp_path, team):
     team.commit(a_md="A.")
     team.git("checkout", "--quiet", "-b", "aside")
     team.commit(b_md="B.")
@@ -133,38 +128,35 @@ def test_what_is_merged_is_dated_by_its_merge(tmp_path, team):
     assert dates == {"a.md": day(3), "b.md": day(4)}
 
 
-def test_a_page_is_cited_and_found_where_its_site_publishes_it(tmp_path, team):
-    """Its front matter goes before its generator's habits."""
+def test_page_is_found_by_its_published_address(tmp_path, team):
     team.commit(content__leave_md="A.", content__pay_md="---\nurl: /salary/\n---\nB.")
-    there = source(tmp_path, team, template="https://x.org", site="hugo")
+    git_source = source(tmp_path, team, template="https://x.org", site="hugo")
 
-    assert [item.load().url for item in there.documents()] == ["https://x.org/leave/", "https://x.org/salary/"]
-    assert there.one("https://x.org/salary/", {}).key == "content/pay.md"
-    assert there.one("https://x.org/leave/", {}).key == "content/leave.md"
-    assert there.one("https://x.org/none/", {}) is None
+    assert [item.load().url for item in git_source.documents()] == ["https://x.org/leave/", "https://x.org/salary/"]
+    assert git_source.one("https://x.org/salary/", {}).key == "content/pay.md"
+    assert git_source.one("https://x.org/leave/", {}).key == "content/leave.md"
+    assert git_source.one("https://x.org/none/", {}) is None
 
 
-def test_the_rules_of_folders_hold(tmp_path, team):
-    """What is no document is left out; what cannot be read is told."""
+def test_folder_rules_apply_to_repositories(tmp_path, team):
     team.commit(a_md="A.", node_modules__c_md="C.", drafts__d_md="D.", e_png="E", f_md="F" * 2000)
     lfs = "version https://git-lfs.github.com/spec/v1\noid sha256:" + "0" * 64 + "\nsize 5\n"
     team.commit(g_md=lfs, **{".github__b_md": "B."})
 
-    found = listed(
+    files = listed(
         source(tmp_path, team, rules=SelectionRules(exclude=("drafts",), ignore=DEFAULT_IGNORE), largest=1000)
     )
 
-    assert sorted(found) == ["a.md", "e.png", "f.md", "g.md"]
-    assert {key: item.reason for key, item in found.items() if isinstance(item, Unreadable)} == {
+    assert sorted(files) == ["a.md", "e.png", "f.md", "g.md"]
+    assert {key: item.reason for key, item in files.items() if isinstance(item, Unreadable)} == {
         "e.png": "pictures are not read",
         "f.md": "is larger than 0 MB",
     }
     with pytest.raises(UnreadableDocument, match="Git LFS"):
-        found["g.md"].load()
+        files["g.md"].load()
 
 
-def test_by_age(tmp_path, team):
-    """By the last change of each file; one that is old tomorrow is gone tomorrow."""
+def test_files_are_selected_by_last_change(tmp_path, team):
     team.commit(a_md="A.", b_md="B.")
     team.commit(c_md="C.")
     team.commit(a_md="Other.")
@@ -178,17 +170,16 @@ def test_by_age(tmp_path, team):
     assert keys(day(3), depth=1) == ["a.md", "b.md", "c.md"]
 
 
-def test_a_short_history_tells_no_date_that_it_does_not_know(tmp_path, team):
-    """All that lies before its first commit looks as if that had made it."""
+def test_shallow_history_gives_no_inexact_dates(tmp_path, team):
     team.commit(a_md="A.")
     team.commit(b_md="B.")
     team.commit(c_md="C.")
 
-    found = listed(GitSource(mirrored(tmp_path, f"{team.path}/.git", depth=2), RepositoryScope()))
+    files = listed(GitSource(mirrored(tmp_path, f"{team.path}/.git", depth=2), RepositoryScope()))
 
     shallow = (next((tmp_path / "home").glob("*/shallow"))).read_text().split()
     assert len(shallow) == 1
-    assert {key: item.load().date for key, item in found.items()} == {"a.md": None, "b.md": None, "c.md": day(3)}
+    assert {key: item.load().date for key, item in files.items()} == {"a.md": None, "b.md": None, "c.md": day(3)}
 
 
 def test_links_and_submodules_are_not_followed(tmp_path, team):
@@ -200,17 +191,16 @@ def test_links_and_submodules_are_not_followed(tmp_path, team):
     team.git("add", "b.md", "c")
     team.git("commit", "--quiet", "--message=Links")
 
-    found = listed(source(tmp_path, team, rules=SelectionRules(include=("*.md",))))
+    files = listed(source(tmp_path, team, rules=SelectionRules(include=("*.md",))))
 
-    assert {key: item.reason for key, item in found.items() if isinstance(item, Unreadable)} == {
+    assert {key: item.reason for key, item in files.items() if isinstance(item, Unreadable)} == {
         "b.md": "is a symbolic link, which may lead anywhere: include the file itself",
         "module.md": "is a submodule: add its repository as a separate corpus",
     }
-    assert isinstance(found["a.md"], ChangedDocument)
+    assert isinstance(files["a.md"], ChangedDocument)
 
 
-def test_names_that_are_no_text_and_paths_that_lead_out(tmp_path, team):
-    """A tree may hold what no checkout would take: its files are read, and nothing is written anywhere."""
+def test_undecodable_names_and_escaping_paths_are_harmless(tmp_path, team):
     blob = team.git("hash-object", "-w", "--stdin", content=b"Text.")
     inner = team.git("mktree", "-z", content=f"100644 blob {blob}\tx.md\0".encode())
     names = [b"caf\xe9.md", b"line\nbreak.md", b"-rf.md", "Bu\u0308ro.md".encode(), "Büro.md".encode()]
@@ -221,29 +211,27 @@ def test_names_that_are_no_text_and_paths_that_lead_out(tmp_path, team):
 
     items = list(source(tmp_path, team).documents())
 
-    found = [item.key for item in items if isinstance(item, ChangedDocument)]
-    assert sorted(found) == ["-rf.md", "Büro.md", "caf\ufffd.md", "line\nbreak.md"]
+    files = [item.key for item in items if isinstance(item, ChangedDocument)]
+    assert sorted(files) == ["-rf.md", "Büro.md", "caf\ufffd.md", "line\nbreak.md"]
     assert [item.key for item in items if isinstance(item, Unreadable)] == ["Büro.md"]
     assert all(item.load().title for item in items if isinstance(item, ChangedDocument))
 
 
-def test_one_document(tmp_path, team):
-    """By its address or its path, as it stands now."""
+def test_single_document_is_read_by_address_or_path(tmp_path, team):
     commit = team.commit(a_md="A.", b_md="B.")
-    there = source(tmp_path, team, template="https://x.org/{commit}/{path}")
+    git_source = source(tmp_path, team, template="https://x.org/{commit}/{path}")
 
-    by_path, by_address = there.one("a.md", {}), there.one(f"https://x.org/{commit}/a.md", {})
+    by_path, by_address = git_source.one("a.md", {}), git_source.one(f"https://x.org/{commit}/a.md", {})
 
     assert (by_path.key, by_address.key) == ("a.md", "a.md")
     assert by_path.load().date == day(1)
-    assert by_path.fingerprint == listed(there)["a.md"].fingerprint
+    assert by_path.fingerprint == listed(git_source)["a.md"].fingerprint
     team.commit(a_md=None)
-    assert there.one("a.md", {"a.md": "known"}) == DeletedDocument("a.md")
-    assert there.one("a.md", {}) is None
+    assert git_source.one("a.md", {"a.md": "known"}) == DeletedDocument("a.md")
+    assert git_source.one("a.md", {}) is None
 
 
-def test_a_mirror_that_is_broken_is_made_again(tmp_path, team):
-    """As is one whose making, or whose fetching, was killed."""
+def test_broken_mirror_is_rebuilt(tmp_path, team):
     team.commit(a_md="A.")
     listed(source(tmp_path, team))
     (mirror,) = (path for path in (tmp_path / "home").iterdir() if path.is_dir())
@@ -262,8 +250,7 @@ def test_a_mirror_that_is_broken_is_made_again(tmp_path, team):
         assert item.load().sections[0].blocks[0].text == f"After {team.day - 1}."
 
 
-def test_nothing_is_fetched_where_nothing_changed(tmp_path, team):
-    """The server is asked once where the branch stands."""
+def test_unchanged_branch_is_not_fetched(tmp_path, team):
     team.commit(a_md="A.")
     bare = team.path / ".git"
     with served(bare.parent) as (address, seen):
@@ -274,28 +261,26 @@ def test_nothing_is_fetched_where_nothing_changed(tmp_path, team):
     assert len(seen) - before == 2  # its capabilities, and its branches
 
 
-def test_a_token_lets_us_in_and_is_written_nowhere(tmp_path, team):
-    """Neither in the mirror, nor in what a process is started with, nor in any message."""
+def test_token_grants_access_and_is_never_written(tmp_path, team):
     token = "s3cret-t0ken-0123456789"
     team.commit(a_md="A.")
     with served(team.path, login=f"x-access-token:{token}") as (address, seen):
         mirror = mirrored(tmp_path, f"{address}/.git", token=token)
         assert list(listed(GitSource(mirror, RepositoryScope()))) == ["a.md"]
-        wanted = base64.b64encode(f"x-access-token:{token}".encode()).decode()
-        assert seen[-1]["Authorization"] == f"Basic {wanted}"
-        with pytest.raises(SourceUnavailable, match="denies access") as told:
+        credentials = base64.b64encode(f"x-access-token:{token}".encode()).decode()
+        assert seen[-1]["Authorization"] == f"Basic {credentials}"
+        with pytest.raises(SourceUnavailable, match="denies access") as error:
             list(
                 GitSource(mirrored(tmp_path, f"{address}/.git", token=f"{token}-wrong"), RepositoryScope()).documents()
             )
 
-    kept = b"".join(path.read_bytes() for path in (tmp_path / "home").rglob("*") if path.is_file())
-    assert token.encode() not in kept
-    assert wanted.encode() not in kept
-    assert token not in f"{told.value} {told.value.hint} {mirror.git._remote!r}"
+    written = b"".join(path.read_bytes() for path in (tmp_path / "home").rglob("*") if path.is_file())
+    assert token.encode() not in written
+    assert credentials.encode() not in written
+    assert token not in f"{error.value} {error.value.hint} {mirror.git._remote!r}"
 
 
-def test_a_token_follows_no_redirect(tmp_path, team):
-    """Its server may send it to another one's."""
+def test_token_is_not_sent_to_redirect_targets(tmp_path, team):
     team.commit(a_md="A.")
     with served(team.path) as (other, taken), served(team.path, redirect=other) as (address, _):
         with pytest.raises(SourceUnavailable, match="cannot be fetched"):
@@ -305,8 +290,7 @@ def test_a_token_follows_no_redirect(tmp_path, team):
         assert all("Authorization" not in headers for headers in taken)
 
 
-def test_git_sees_no_settings_and_runs_no_hooks(tmp_path, team):
-    """Neither its user's, nor the machine's, nor those of whoever started us."""
+def test_git_ignores_settings_and_hooks(tmp_path, team):
     team.commit(a_md="A.")
     hooks, trace = tmp_path / "hooks", tmp_path / "ran"
     hooks.mkdir()
@@ -334,8 +318,7 @@ def test_git_sees_no_settings_and_runs_no_hooks(tmp_path, team):
     assert not trace.exists()
 
 
-def test_a_folder_of_another_user_can_be_read(tmp_path, team):
-    """The settings name it; git by itself would not trust it."""
+def test_repository_of_another_user_is_readable(tmp_path, team):
     if os.geteuid():
         pytest.skip("only root can give files to somebody else")
     team.commit(a_md="A.")
@@ -348,20 +331,18 @@ def test_a_folder_of_another_user_can_be_read(tmp_path, team):
 @pytest.mark.parametrize(
     ("environment", "message"), [({"PATH": "/nowhere"}, "git program is not installed"), ({}, "There is no repository")]
 )
-def test_what_is_missing_is_told_plainly(tmp_path, environment, message):
-    """The program, or the repository."""
-    there = GitSource(
+def test_missing_program_or_repository_is_reported(tmp_path, environment, message):
+    git_source = GitSource(
         mirrored(tmp_path, "/nowhere/at/all", environment={**os.environ, **environment}), RepositoryScope()
     )
 
-    with pytest.raises(SourceUnavailable, match=message) as told:
-        there.documents()
-    assert "\n" not in str(told.value)
-    assert told.value.hint
+    with pytest.raises(SourceUnavailable, match=message) as error:
+        git_source.documents()
+    assert "\n" not in str(error.value)
+    assert error.value.hint
 
 
-def test_a_git_that_is_too_old_is_told(tmp_path):
-    """It could not be kept from its user's settings."""
+def test_old_git_is_rejected(tmp_path):
     old = tmp_path / "bin/git"
     old.parent.mkdir()
     old.write_text("#!/bin/sh\necho git version 2.30.2\n")
@@ -371,23 +352,21 @@ def test_a_git_that_is_too_old_is_told(tmp_path):
         GitSource(mirrored(tmp_path, "/x", environment={"PATH": str(old.parent)}), RepositoryScope()).documents()
 
 
-def test_stopping_ends_what_git_does(tmp_path, team):
-    """And nothing begins after it."""
+def test_stop_ends_running_git(tmp_path, team):
     team.commit(a_md="A.", b_md="B.")
-    there = source(tmp_path, team)
-    items = there.documents().items
+    git_source = source(tmp_path, team)
+    items = git_source.documents().items
     next(items)
 
-    there.stop()
+    git_source.stop()
 
     with pytest.raises(SourceUnavailable, match="was stopped"):
         [item.load() for item in items]
     with pytest.raises(SourceUnavailable, match="was stopped"):
-        there.documents()
+        git_source.documents()
 
 
-def test_two_readers_of_one_mirror_wait_for_each_other(tmp_path, team):
-    """Their fetching would hinder each other."""
+def test_readers_of_one_mirror_wait_for_each_other(tmp_path, team):
     team.commit(a_md="A.")
     one, other = source(tmp_path, team), source(tmp_path, team)
 

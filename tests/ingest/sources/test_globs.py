@@ -31,12 +31,10 @@ from ingest.sources import filters
         ("a.b+c.md", "a.b+c.md", True),
     ],
 )
-def test_a_pattern_fits(pattern, path, fits):
-    """As in a shell with `**`, in upper or lower case."""
+def test_matching_patterns(pattern, path, fits):
     assert filters.compile_globs([pattern])(path) is fits
 
 
-def test_no_pattern_fits_nothing():
-    """Empty patterns are none."""
+def test_empty_patterns_match_nothing():
     assert not filters.compile_globs([])("a.md")
     assert not filters.compile_globs([""])("a.md")

@@ -9,19 +9,17 @@ from tests.ingest.sources.dumps import HEADER, page
 SITE = parse_site(HEADER.encode())
 
 
-def test_a_head_is_told_without_parsing():
-    """Entities in the title are characters."""
-    found = parse_head(page(7, "R&amp;D", "x").encode(), SITE)
+def test_head_is_read_without_xml_parsing():
+    parsed = parse_head(page(7, "R&amp;D", "x").encode(), SITE)
 
-    assert (found.id, found.key, found.title, found.namespace, found.revision) == ("7", "7", "R&D", 0, "700")
-    assert found.redirect is None
+    assert (parsed.id, parsed.key, parsed.title, parsed.namespace, parsed.revision) == ("7", "7", "R&D", 0, "700")
+    assert parsed.redirect is None
 
 
 @pytest.mark.parametrize(
     ("title", "namespace"), [("Ada", 0), ("Talk:Ada", 1), ("Category:Ada", 14), ("Star Trek: Voyager", 0)]
 )
-def test_without_a_namespace_the_title_says_it(title, namespace):
-    """As in schemas before 0.6."""
+def test_namespace_falls_back_to_the_title(title, namespace):
     assert parse_head(page(1, title, "x", ns=None).encode(), SITE).namespace == namespace
 
 
@@ -40,19 +38,16 @@ def test_without_a_namespace_the_title_says_it(title, namespace):
         (page(1, "A", "Text. #REDIRECT [[Ada]]"), None),
     ],
 )
-def test_redirects_of_all_schemas(xml, target):
-    """By element, or by the words of many languages."""
+def test_redirects_of_all_schemas_are_found(xml, target):
     assert parse_head(xml.encode(), SITE).redirect == target
 
 
-def test_titles_are_as_the_wiki_stores_them():
-    """First letter, underscores, sections, spaces."""
+def test_titles_are_normalized():
     assert SITE.title("ada_lovelace  x#Life") == "Ada lovelace x"
     assert WikiSite(first_letter=False).title("ada") == "ada"
 
 
-def test_addresses_pin_the_revision():
-    """In the wiki's own address; none if it is not known."""
+def test_addresses_name_the_revision():
     assert SITE.url("C++ (Sprache)", "12") == "https://en.wikipedia.org/w/index.php?title=C%2B%2B_(Sprache)&oldid=12"
     assert SITE.url("Ada", "") == "https://en.wikipedia.org/wiki/Ada"
     assert WikiSite().url("Ada", "12") == ""
@@ -70,28 +65,24 @@ def test_addresses_pin_the_revision():
         ("<page><title>A</title></page>", "no revision"),
     ],
 )
-def test_a_page_without_text_says_why(xml, reason):
-    """Plainly."""
+def test_page_without_text_has_a_reason(xml, reason):
     assert reason in parse_text(xml.encode()).reason
 
 
 def test_text_and_date_are_read():
-    """Entities once, no more."""
-    found = parse_text(page(1, "A", "a &lt;b&gt; &amp;nbsp;").encode())
+    parsed = parse_text(page(1, "A", "a &lt;b&gt; &amp;nbsp;").encode())
 
-    assert (found.wikitext, found.timestamp, found.reason) == ("a <b> &nbsp;", "2016-04-22T10:19:33Z", "")
+    assert (parsed.wikitext, parsed.timestamp, parsed.reason) == ("a <b> &nbsp;", "2016-04-22T10:19:33Z", "")
 
 
-def test_a_page_without_a_title_has_a_number():
-    """So that it can be named."""
+def test_page_without_title_has_an_id():
     xml = page(13, "", "x").replace("<title></title>", "").encode()
 
     assert parse_head(xml, SITE) is None
     assert parse_page_id(xml) == "13"
 
 
-def test_without_numbers_a_hash_tells_when_a_page_changes():
-    """And the title is its key."""
+def test_missing_revision_numbers_are_replaced_by_a_hash():
     bare = "<page><title>Ada</title><revision><text>{}</text></revision></page>"
     one, other = (parse_head(bare.format(said).encode(), SITE) for said in ("x", "y"))
 
@@ -99,8 +90,7 @@ def test_without_numbers_a_hash_tells_when_a_page_changes():
     assert one.stamp != other.stamp
 
 
-def test_a_header_that_is_broken_is_an_unknown_wikis():
-    """Reading goes on."""
+def test_broken_header_gives_an_unknown_wiki():
     assert parse_site(b"<mediawiki><siteinfo>") == WikiSite()
     assert (
         parse_site(b'<mediawiki xml:lang="de"></mediawiki>'.removesuffix(b"</mediawiki>")).origin

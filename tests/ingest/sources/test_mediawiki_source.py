@@ -31,16 +31,16 @@ class Rests:
         return False
 
 
-def source(wiki, *, rests=None, web_headers=None, **said):
-    line = WebClient(
+def source(wiki, *, rests=None, web_headers=None, **options):
+    web_client = WebClient(
         MANNERS, transport=web.transport(wiki.answer), wait=rests or Rests(),
         headers=web_headers or {}, clock=lambda: 0.0,
     )  # fmt: skip
-    return MediaWikiSource(replace(WikiScope(API), **said), line, now=lambda: wiki.now)
+    return MediaWikiSource(replace(WikiScope(API), **options), web_client, now=lambda: wiki.now)
 
 
-def handbook(**said):
-    wiki = mediawiki.Wiki(**said)
+def make_handbook(**options):
+    wiki = mediawiki.Wiki(**options)
     for title, text in (
         ("Holidays", "Everyone has '''thirty''' days of leave."),
         ("Illness", "Call before nine.\n\n== Doctors ==\nA note is due on day three."),
@@ -56,9 +56,8 @@ def handbook(**said):
     return wiki
 
 
-def test_all_pages_come_once_with_their_aliases_and_nothing_is_refused():
-    """Three entries an answer: listings, aliases and texts all come in several."""
-    wiki = handbook()
+def test_pages_are_listed_once_with_aliases():
+    wiki = make_handbook()
 
     mirror = Mirror().sync(source(wiki))
 
@@ -75,8 +74,8 @@ def test_all_pages_come_once_with_their_aliases_and_nothing_is_refused():
     assert sorted(wiki.fetched) == sorted(int(key) for key in mirror.pages)
 
 
-def test_an_unchanged_wiki_is_not_fetched_again_neither_by_changes_nor_by_a_whole_listing():
-    wiki = handbook()
+def test_unchanged_wiki_is_not_fetched_again():
+    wiki = make_handbook()
     mirror = Mirror().sync(source(wiki))
     before = list(wiki.fetched)
 
@@ -89,7 +88,7 @@ def test_an_unchanged_wiki_is_not_fetched_again_neither_by_changes_nor_by_a_whol
     assert wiki.fetched == before
 
 
-def test_texts_are_fetched_fifty_together():
+def test_texts_are_fetched_in_batches():
     wiki = mediawiki.Wiki(most=500, contents=50)
     for number in range(120):
         wiki.edit(f"Page {number:03}", f"Text number {number}.")
@@ -97,18 +96,18 @@ def test_texts_are_fetched_fifty_together():
     mirror = Mirror().sync(source(wiki))
 
     assert len(mirror.pages) == 120
-    assert sum("content" in said.get("rvprop", "") for said in wiki.requests) == 3
+    assert sum("content" in query.get("rvprop", "") for query in wiki.requests) == 3
 
 
-def test_what_was_edited_made_moved_deleted_and_restored_is_all_that_is_told():
-    wiki = handbook()
+def test_changes_since_the_mark_are_listed():
+    wiki = make_handbook()
     wiki.edit("Attic", "Old things.")
     wiki.delete("Attic")
     mirror = Mirror().sync(source(wiki))
     moved = str(wiki.titled("Lunch").id)
     wiki.tick(hours=3)
     wiki.edit("Illness", "Call before eight.")
-    wiki.edit("Parking", "Park behind the house.")
+    wiki.edit("Parking", "Park behind the office.")
     wiki.move("Lunch", "Meals")
     wiki.delete("Vault")
     wiki.restore("Attic")
@@ -124,9 +123,8 @@ def test_what_was_edited_made_moved_deleted_and_restored_is_all_that_is_told():
 
 
 @pytest.mark.parametrize("days", [4, 8])
-def test_a_mark_older_than_the_wikis_memory_or_than_a_week_lists_all(days):
-    """Recent changes were dropped, or logs may have kept something to themselves."""
-    wiki = handbook()
+def test_old_mark_lists_all_pages(days):
+    wiki = make_handbook()
     mirror = Mirror().sync(source(wiki))
     wiki.tick(hours=24 * days)
     wiki.edit("Lunch", "Lunch is served at one.")
@@ -141,24 +139,24 @@ def test_a_mark_older_than_the_wikis_memory_or_than_a_week_lists_all(days):
 @pytest.mark.parametrize(
     "mark", ["", "{}", "nonsense", '{"until": 3}', '{"until": "2031-01-01", "whole": "2031-01-01"}']
 )
-def test_a_mark_that_makes_no_sense_lists_all(mark):
-    wiki = handbook()
+def test_invalid_mark_lists_all_pages(mark):
+    wiki = make_handbook()
     mirror = Mirror().sync(source(wiki))
     mirror.mark = mark
 
     assert mirror.sync(source(wiki)).whole
 
 
-def test_a_mark_of_another_way_of_reading_lists_all():
-    wiki = handbook()
+def test_mark_of_another_reader_version_lists_all_pages():
+    wiki = make_handbook()
     mirror = Mirror().sync(source(wiki))
     mirror.mark = mirror.mark.replace('"reader": "', '"reader": "0.')
 
     assert mirror.sync(source(wiki)).whole
 
 
-def test_rules_choose_by_title_category_and_age_and_what_no_longer_fits_is_gone():
-    wiki = handbook()
+def test_rules_select_by_title_category_and_age():
+    wiki = make_handbook()
     wiki.edit("Minutes/May", "We met.", "Public")
     wiki.edit("Minutes/June", "We met again.", "Public", "Draft")
     rules = SelectionRules(include=("Minutes/**",), labels=("public",), without_labels=("draft",), newest_days=30)
@@ -174,8 +172,8 @@ def test_rules_choose_by_title_category_and_age_and_what_no_longer_fits_is_gone(
     assert not mirror.whole
 
 
-def test_namespaces_are_chosen_and_moving_out_of_them_is_leaving():
-    wiki = handbook()
+def test_page_moved_out_of_the_namespaces_is_deleted():
+    wiki = make_handbook()
     mirror = Mirror().sync(source(wiki, namespaces=(0, 12)))
     assert "Help:Editing" in mirror.titles()
 
@@ -186,19 +184,19 @@ def test_namespaces_are_chosen_and_moving_out_of_them_is_leaving():
     assert not mirror.whole
 
 
-def test_what_is_no_wikitext_hidden_or_empty_has_its_reason():
-    wiki = handbook(model="javascript")
+def test_pages_of_other_content_models_are_unreadable():
+    wiki = make_handbook(model="javascript")
     mirror = Mirror().sync(source(wiki))
 
     assert set(mirror.failures.values()) == {"it is not wikitext but javascript"}
     assert mirror.pages == {}
 
 
-def test_a_page_deleted_while_the_wiki_is_read_is_said_to_be():
-    wiki = handbook()
+def test_page_deleted_meanwhile_is_unreadable():
+    wiki = make_handbook()
 
-    def before(said):
-        if "content" in said.get("rvprop", ""):
+    def before(query):
+        if "content" in query.get("rvprop", ""):
             wiki.delete("Lunch")
 
     wiki.before = before
@@ -210,21 +208,21 @@ def test_a_page_deleted_while_the_wiki_is_read_is_said_to_be():
 
 
 class TestLettingIn:
-    def test_a_private_wiki_says_what_to_do(self):
+    def test_private_wiki_is_reported_with_a_hint(self):
         with pytest.raises(SourceUnavailable, match=r"denies access \(readapidenied\)") as caught:
-            source(handbook(user="Ann@bot", password="s3")).documents({})
-        assert "give the source a user and a password" in caught.value.hint
+            source(make_handbook(user="Ann@bot", password="s3")).documents({})
+        assert "configure a user and a password" in caught.value.hint
 
-    def test_a_bot_password_lets_in_and_every_request_is_made_as_somebody(self):
-        wiki = handbook(user="Ann@bot", password="s3")
+    def test_bot_password_logs_in_and_is_asserted(self):
+        wiki = make_handbook(user="Ann@bot", password="s3")
 
         mirror = Mirror().sync(source(wiki, login=WikiLogin("Ann@bot", "s3", credential="WIKI_PASSWORD")))
 
         assert len(mirror.pages) == 5
         assert wiki.rejected == []
 
-    def test_a_wrong_password_is_one_line_that_does_not_tell_it(self):
-        wiki = handbook(user="Ann@bot", password="s3")
+    def test_wrong_password_is_reported_without_it(self):
+        wiki = make_handbook(user="Ann@bot", password="s3")
         login = WikiLogin("Ann@bot", "wrong-one", credential="WIKI_PASSWORD")
 
         with pytest.raises(SourceUnavailable, match=r"denies access to Ann@bot \(Failed\)") as caught:
@@ -232,23 +230,22 @@ class TestLettingIn:
         assert "WIKI_PASSWORD" in caught.value.hint
         assert "wrong-one" not in f"{caught.value}{caught.value.hint}{login}"
 
-    def test_a_token_is_sent_and_asserted(self):
-        wiki = handbook(bearer="t0k3n")
+    def test_token_is_sent_and_asserted(self):
+        wiki = make_handbook(bearer="t0k3n")
         login = WikiLogin(token="t0k3n", credential="WIKI_TOKEN")
 
         mirror = Mirror().sync(source(wiki, login=login, web_headers={"Authorization": "Bearer t0k3n"}))
 
         assert len(mirror.pages) == 5
 
-    def test_a_session_that_lapses_never_looks_like_deleted_pages(self):
-        """It logs in again; where that is refused, nothing is gone."""
-        wiki = handbook(user="Ann@bot", password="s3")
+    def test_expired_session_deletes_no_pages(self):
+        wiki = make_handbook(user="Ann@bot", password="s3")
         login = WikiLogin("Ann@bot", "s3")
         mirror = Mirror().sync(source(wiki, login=login))
         lapsing = iter(range(100))
 
-        def before(said):
-            if said.get("list") == "logevents" and next(lapsing) in {1, 3}:
+        def before(query):
+            if query.get("list") == "logevents" and next(lapsing) in {1, 3}:
                 wiki.sessions.clear()
 
         wiki.before = before
@@ -256,7 +253,7 @@ class TestLettingIn:
         mirror.sync(source(wiki, login=login))
         assert (len(mirror.pages), mirror.gone) == (5, [])
 
-        wiki.before = lambda said: wiki.sessions.clear() if said.get("generator") else None
+        wiki.before = lambda query: wiki.sessions.clear() if query.get("generator") else None
         mirror.mark = ""
         with pytest.raises(SourceUnavailable, match="assertuserfailed"):
             mirror.sync(source(wiki, login=login))
@@ -264,8 +261,8 @@ class TestLettingIn:
 
 
 class TestPatience:
-    def test_a_wiki_that_lags_or_throttles_is_waited_for_as_it_asks(self):
-        wiki, rests = handbook(), Rests()
+    def test_busy_wiki_is_retried_after_the_requested_time(self):
+        wiki, rests = make_handbook(), Rests()
         wiki.faults = [
             mediawiki.busy("maxlag", "7"), mediawiki.busy("ratelimited"), Answer(503, b"", {"Retry-After": "9"}),
             Answer(429, b"", {"Retry-After": "11"}), mediawiki.busy("readonly", "3"),
@@ -277,7 +274,7 @@ class TestPatience:
         assert rests.seconds == [7, 10, 9, 11, 3]
 
     @pytest.mark.parametrize(
-        ("fault", "said"),
+        ("fault", "message"),
         [
             (mediawiki.busy("maxlag", "5"), r"is too busy \(maxlag\)"),
             (mediawiki.busy("maxlag", "4000"), r"is too busy \(maxlag\)"),
@@ -288,17 +285,17 @@ class TestPatience:
             (Answer(500, b""), "answers HTTP 500"),
         ],
     )
-    def test_a_wiki_that_fails_is_one_line(self, fault, said):
-        wiki = handbook()
+    def test_failing_wiki_is_reported_in_one_line(self, fault, message):
+        wiki = make_handbook()
         wiki.faults = [fault] * 30
 
-        with pytest.raises(SourceUnavailable, match=said) as caught:
+        with pytest.raises(SourceUnavailable, match=message) as caught:
             source(wiki).documents({})
         assert "?" not in str(caught.value)
         assert caught.value.hint
 
-    def test_it_can_be_stopped_while_it_waits(self):
-        wiki = handbook()
+    def test_stop_ends_waiting(self):
+        wiki = make_handbook()
         wiki.faults = [mediawiki.busy("maxlag", "5")]
         stopped = source(wiki)
         stopped.stop()
@@ -315,24 +312,24 @@ class TestOne:
             "http://wiki.test/w/index.php?title=Holidays&oldid=3", "http://wiki.test/w/index.php?curid=1", "1",
         ],
     )  # fmt: skip
-    def test_a_page_is_had_by_address_title_alias_or_id(self, address):
-        wiki = handbook()
+    def test_page_is_read_by_address_title_alias_or_id(self, address):
+        wiki = make_handbook()
         address = "Holidays" if address == "holidays" else address
 
-        found = source(wiki).one(address, {"1": "old"})
+        item = source(wiki).one(address, {"1": "old"})
 
-        assert isinstance(found, ChangedDocument)
-        assert (found.key, found.load().title) == ("1", "Holidays")
+        assert isinstance(item, ChangedDocument)
+        assert (item.key, item.load().title) == ("1", "Holidays")
         assert wiki.rejected == []
 
-    def test_its_fingerprint_is_that_of_a_listing(self):
-        wiki = handbook()
+    def test_single_page_has_the_listed_fingerprint(self):
+        wiki = make_handbook()
         mirror = Mirror().sync(source(wiki))
 
         assert source(wiki).one("Holidays", mirror.known).fingerprint == mirror.known["1"]
 
-    def test_what_was_deleted_is_gone_and_what_is_elsewhere_is_nothing_of_ours(self):
-        wiki = handbook()
+    def test_deleted_page_is_reported_and_foreign_address_is_not(self):
+        wiki = make_handbook()
         wiki.delete("Holidays")
 
         assert source(wiki).one("1", {"1": "old"}) == DeletedDocument("1")
@@ -341,7 +338,7 @@ class TestOne:
 
 
 TITLES = st.sampled_from(["A", "B", "C", "D", "E", "Help:A"])
-DEEDS = st.one_of(
+EVENTS = st.one_of(
     st.tuples(st.just("edit"), TITLES, st.sampled_from(["One.", "Two.", "#REDIRECT [[A]]", "#REDIRECT [[B]]"])),
     st.tuples(st.just("move"), TITLES, TITLES, st.booleans()),
     st.tuples(st.just("delete"), TITLES),
@@ -351,8 +348,8 @@ DEEDS = st.one_of(
 )
 
 
-def do(wiki, deed):
-    match deed:
+def apply_event(wiki, event):
+    match event:
         case ("edit", title, text):
             wiki.edit(title, text)
         case ("move", title, new, redirect):
@@ -366,20 +363,20 @@ def do(wiki, deed):
 
 
 @settings(max_examples=sample(40), deadline=None)
-@given(st.lists(DEEDS, max_size=25))
-def test_whatever_happens_the_index_becomes_what_a_fresh_one_would_be(deeds):
+@given(st.lists(EVENTS, max_size=25))
+def test_refreshes_equal_a_new_listing(events):
     wiki = mediawiki.Wiki()
     for title, text in (("A", "One."), ("B", "#REDIRECT [[A]]"), ("C", "#REDIRECT [[B]]"), ("D", "Two.")):
         wiki.edit(title, text)
     wiki.tick(hours=2)
     mirror = Mirror().sync(source(wiki))
-    for deed in [*deeds, ("sync",)]:
+    for event in [*events, ("sync",)]:
         wiki.tick(hours=0.4)
-        if deed == ("sync",):
+        if event == ("sync",):
             wiki.tick(hours=1.5)
             mirror.sync(source(wiki))
             fresh = Mirror().sync(source(wiki))
             assert (mirror.known, mirror.pages) == (fresh.known, fresh.pages)
         else:
-            do(wiki, deed)
+            apply_event(wiki, event)
     assert wiki.rejected == []

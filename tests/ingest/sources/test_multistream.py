@@ -14,8 +14,7 @@ DATA = Path(os.environ.get("FOOTNOTE_DATA", Path(__file__).parents[4] / "shared"
 SAMPLE = DATA / "wikipedia_dumps" / "multistream-index-sample.txt"
 
 
-def test_lines_of_one_offset_are_one_stream():
-    """It ends where the next begins; titles may hold colons."""
+def test_lines_with_one_offset_form_a_stream():
     lines = ["499:10:A\n", "499:12:B: C\n", "900:13:D\n"]
 
     assert list(parse_streams(lines, 1000)) == [
@@ -25,28 +24,26 @@ def test_lines_of_one_offset_are_one_stream():
 
 
 @given(st.lists(st.integers(1, 2**31 - 1), min_size=1, max_size=20))
-def test_offsets_cut_to_32_bits_are_made_whole(steps):
-    """As long as no stream is longer than two gibibytes."""
+def test_offsets_truncated_to_32_bits_are_restored(steps):
     offsets = [sum(steps[: end + 1]) for end in range(len(steps))]
     cut = [(offset + 2**31) % 2**32 - 2**31 for offset in offsets]
 
-    found = list(parse_streams((f"{offset}:1:A" for offset in cut), offsets[-1] + 1))
+    streams = list(parse_streams((f"{offset}:1:A" for offset in cut), offsets[-1] + 1))
 
-    assert [stream.start for stream in found] == offsets
+    assert [stream.start for stream in streams] == offsets
 
 
 @pytest.mark.skipif(not SAMPLE.exists(), reason="FOOTNOTE_DATA can name the folder of data sets")
 def test_real_lines_with_negative_offsets():
     """The third stream of the sample begins above 2 GiB."""
-    found = list(parse_streams(SAMPLE.read_text(encoding="utf-8").splitlines(), 2**32))
+    streams = list(parse_streams(SAMPLE.read_text(encoding="utf-8").splitlines(), 2**32))
 
-    assert [stream.start for stream in found] == [499, 2147418907, 2**32 - 2147469295]
-    assert [len(stream.pages) for stream in found] == [10, 6, 4]
+    assert [stream.start for stream in streams] == [499, 2147418907, 2**32 - 2147469295]
+    assert [len(stream.pages) for stream in streams] == [10, 6, 4]
 
 
 @pytest.mark.parametrize("packed", [True, False])
-def test_the_index_is_found_beside_its_dump(tmp_path, packed):
-    """Packed or not; a part of a dump has its own."""
+def test_index_is_found_next_to_its_dump(tmp_path, packed):
     dump = tmp_path / "enwiki-x-pages-articles-multistream3.xml-p1p9.bz2"
     index = tmp_path / f"enwiki-x-pages-articles-multistream-index3.txt-p1p9{'.bz2' if packed else ''}"
     index.write_bytes(bz2.compress(b"5:1:A\n") if packed else b"5:1:A\n")
@@ -56,8 +53,7 @@ def test_the_index_is_found_beside_its_dump(tmp_path, packed):
     assert find_index(tmp_path / "other.xml.bz2") is None
 
 
-def test_a_damaged_index_is_said_to_be(tmp_path):
-    """With what to do."""
+def test_damaged_index_is_reported_with_a_hint(tmp_path):
     index = tmp_path / "index.txt"
     index.write_text("5:1:A\nnonsense\n")
 

@@ -17,19 +17,17 @@ def pages(xml, size=50):
 
 
 @given(st.integers(1, 400))
-def test_pages_are_whole_whatever_the_blocks(size):
-    """And know their place."""
+def test_pages_do_not_depend_on_block_size(size):
     xml = dump(page(1, "Ada", "One."), page(2, "Bob", "Two."))
 
-    found = pages(xml, size)
+    parsed = pages(xml, size)
 
-    assert [parse_text(each.xml).wikitext for each in found] == ["One.", "Two."]
-    assert [xml[each.byte :].startswith(each.xml) for each in found] == [True, True]
-    assert [each.line for each in found] == [xml[: each.byte].count(b"\n") + 1 for each in found]
+    assert [parse_text(each.xml).wikitext for each in parsed] == ["One.", "Two."]
+    assert [xml[each.byte :].startswith(each.xml) for each in parsed] == [True, True]
+    assert [each.line for each in parsed] == [xml[: each.byte].count(b"\n") + 1 for each in parsed]
 
 
-def test_the_header_is_read():
-    """Wiki, language, address and namespaces."""
+def test_header_is_parsed():
     site = XmlExport([dump()]).site
 
     assert (site.name, site.language, site.origin) == ("enwiki", "en", "https://en.wikipedia.org")
@@ -37,31 +35,27 @@ def test_the_header_is_read():
     assert site.hidden == {"file", "category"}
 
 
-def test_an_export_without_a_header_is_read():
-    """Some tools write pages alone."""
+def test_export_without_header_is_read():
     export = XmlExport([page(1, "Ada", "One.").encode(), END.encode()])
 
     assert export.site.origin == ""
     assert len(list(export.pages())) == 1
 
 
-def test_of_a_full_history_the_last_revision_is_taken():
-    """By its date, wherever it stands."""
+def test_last_revision_of_a_full_history_is_read():
     revisions = "".join(
         f"<revision><id>{year}</id><timestamp>{year}-01-01T00:00:00Z</timestamp><text>In {year}.</text></revision>"
         for year in (2001, 2005, 2003)
     )
     xml = f"<page><title>Ada</title><ns>0</ns><id>1</id>{revisions}</page>"
 
-    (found,) = pages((HEADER + xml + END).encode())
+    (parsed,) = pages((HEADER + xml + END).encode())
 
-    assert parse_text(found.xml).wikitext == "In 2005."
-    assert parse_head(found.xml, XmlExport([dump()]).site).revision == "2005"
+    assert parse_text(parsed.xml).wikitext == "In 2005."
+    assert parse_head(parsed.xml, XmlExport([dump()]).site).revision == "2005"
 
 
-def test_a_history_longer_than_memory_allows_is_read_as_it_comes():
-    """Sixty megabytes of revisions in a third of that."""
-
+def test_long_history_is_read_within_bounded_memory():
     def blocks():
         yield (HEADER + "<page><title>Ada</title><ns>0</ns><id>1</id>\n").encode()
         for number in range(600):
@@ -76,39 +70,36 @@ def test_a_history_longer_than_memory_allows_is_read_as_it_comes():
         yield END.encode()
 
     tracemalloc.start()
-    found = list(XmlExport(blocks()).pages())
+    parsed = list(XmlExport(blocks()).pages())
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
 
-    assert [parse_head(each.xml, XmlExport([dump()]).site).revision for each in found] == ["599", "200"]
-    assert found[1].line == 605
+    assert [parse_head(each.xml, XmlExport([dump()]).site).revision for each in parsed] == ["599", "200"]
+    assert parsed[1].line == 605
     assert peak < 40_000_000
 
 
-def test_a_page_that_lost_its_end_costs_itself_alone():
-    """The next one begins within it."""
+def test_page_without_end_loses_only_itself():
     broken = page(2, "Bob", "Two.").replace("</page>", "")
 
-    found = pages(dump(page(1, "Ada", "One."), broken, page(3, "Cy", "Three.")))
+    parsed = pages(dump(page(1, "Ada", "One."), broken, page(3, "Cy", "Three.")))
 
-    assert [parse_text(each.xml).wikitext for each in found] == ["One.", "", "Three."]
-    assert "its XML is broken" in parse_text(found[1].xml).reason
+    assert [parse_text(each.xml).wikitext for each in parsed] == ["One.", "", "Three."]
+    assert "its XML is broken" in parse_text(parsed[1].xml).reason
 
 
 @pytest.mark.parametrize("cut", [0.5, 0.9])
-def test_an_export_cut_in_a_page_gives_the_pages_before(cut):
-    """And says in which page it ends."""
+def test_export_truncated_in_a_page_yields_the_pages_before(cut):
     second = page(2, "Bob", "Two. " * 50)
     xml = dump(page(1, "Ada", "One."))[: -len(END)] + second[: int(len(second) * cut)].encode()
-    found = []
+    parsed = []
 
     with pytest.raises(DumpTruncated, match=r"within the page “Bob” \(line 7, byte [\d,]+ of the XML\)"):
-        found.extend(XmlExport([xml]).pages())
-    assert len(found) == 1
+        parsed.extend(XmlExport([xml]).pages())
+    assert len(parsed) == 1
 
 
-def test_an_export_cut_between_pages_is_told_by_its_missing_end():
-    """Or half a Wikipedia would pass for the whole."""
+def test_export_truncated_between_pages_is_detected():
     with pytest.raises(DumpTruncated, match="ends without </mediawiki>"):
         pages(dump(page(1, "Ada", "One."), end=""))
 
@@ -122,18 +113,16 @@ def vast(end):
 
 
 @pytest.mark.parametrize("end", [b"</text></revision></page>", b""])
-def test_a_page_of_seventy_megabytes_costs_itself_alone(end):
-    """It is never held whole, and what comes after it is read, whether it has an end or not."""
-    found = list(XmlExport(vast(end)).pages())
+def test_oversized_page_loses_only_itself(end):
+    parsed = list(XmlExport(vast(end)).pages())
 
-    assert [parse_text(each.xml).wikitext for each in found] == ["One.", "", "Two."]
-    assert "longer than any" in parse_text(found[1].xml).reason
-    assert parse_head(found[1].xml, XmlExport([dump()]).site).key == "7"
-    assert len(found[1].xml) < 1_000
+    assert [parse_text(each.xml).wikitext for each in parsed] == ["One.", "", "Two."]
+    assert "longer than any" in parse_text(parsed[1].xml).reason
+    assert parse_head(parsed[1].xml, XmlExport([dump()]).site).key == "7"
+    assert len(parsed[1].xml) < 1_000
 
 
-def test_a_vast_page_within_which_the_export_ends_is_told():
-    """With what it is called."""
+def test_export_truncated_in_an_oversized_page_is_reported():
     blocks = [*vast(b"")][:-1]
 
     with pytest.raises(DumpTruncated, match=r"the page “Vast” .* does not end"):

@@ -51,20 +51,17 @@ BASE = "https://x.org/handbook"
         ("docusaurus", "static/a.pdf", {}, "a.pdf"),
     ],
 )
-def test_a_page_is_cited_where_it_is_published(site, key, fields, path):
-    """By its front matter, else by its generator's habits."""
+def test_address_follows_front_matter_or_generator(site, key, fields, path):
     assert build_published_url(BASE, key, fields, site) == f"{BASE}/{path}"
 
 
-def test_without_a_base_only_a_whole_permalink_is_an_address():
-    """A path alone leads nowhere."""
+def test_without_base_only_absolute_permalinks_are_used():
     assert build_published_url("", "a.md", {"permalink": "https://y.org/a"}) == "https://y.org/a"
     assert build_published_url("", "a.md", {"permalink": "/a", "url": "https://y.org/a"}) == ""
     assert build_published_url(BASE, "a.md", {"permalink": "https://x.org/a"}) == "https://x.org/a"
 
 
 def test_front_matter_is_read_in_yaml_and_toml():
-    """And nothing else is."""
     assert read_fields(b"---\r\npermalink: /a/\r\n---\r\nText")["permalink"] == "/a/"
     assert read_fields(b'+++\nslug = "b"\n+++\nText') == {"slug": "b"}
     assert read_fields(b"Text\n---\na: b\n---") == {}
@@ -78,8 +75,7 @@ def test_front_matter_is_read_in_yaml_and_toml():
         st.one_of(st.text(max_size=20), st.integers(), st.lists(st.text(max_size=5), max_size=2), st.none()),
     ),
 )
-def test_whatever_is_stated_stays_on_the_site(site, key, fields):
-    """No address leaves the base, nor climbs above it."""
+def test_addresses_never_leave_the_base(site, key, fields):
     key = key.strip("/") or "a"
     made = build_published_url(BASE, f"{key}.md", fields, site)
 

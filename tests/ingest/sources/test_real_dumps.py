@@ -46,7 +46,6 @@ def read(path):
     ],
 )
 def test_every_article_is_read(name, number, language):
-    """In any language, with its revision and date; languages are those that the headers claim."""
     pages, failures = read(DATA / name)
 
     assert (len(pages), failures) == (number, [])
@@ -63,8 +62,7 @@ def test_every_article_is_read(name, number, language):
         ("zhwiki-2018-broken-4.xml", "13", "its text is empty"),
     ],
 )
-def test_what_has_no_article_says_why_and_where(name, key, said):
-    """Line and byte."""
+def test_pages_without_text_are_reported_with_their_position(name, key, said):
     pages, [(failed, reason)] = read(DATA / name)
 
     assert (pages, failed) == ({}, key)
@@ -72,8 +70,7 @@ def test_what_has_no_article_says_why_and_where(name, key, said):
     assert re.search(r"line [\d,]+, byte [\d,]+ of the XML", reason)
 
 
-def test_a_whole_small_wikipedia():
-    """Latgalian: nine hundred articles, its redirects, its pages that tell apart."""
+def test_small_wikipedia_is_read_completely():
     pages, failures = read(DATA / "ltgwiki-2017-full.xml")
 
     assert (len(pages), len(failures)) == (902, 1)
@@ -81,8 +78,7 @@ def test_a_whole_small_wikipedia():
     assert sum(page.disambiguation for page in pages.values()) > 5
 
 
-def test_a_dump_cut_in_mid_page_keeps_what_stood_before(tmp_path):
-    """Sixty of a hundred articles, and a line that says where it ends."""
+def test_truncated_dump_keeps_the_pages_before(tmp_path):
     cut = tmp_path / "cut.xml.bz2"
     cut.write_bytes((DATA / "enwiki-2016-shortened.xml.bz2").read_bytes()[:1_000_000])
     pages, [(key, reason)] = read(cut)
@@ -92,8 +88,7 @@ def test_a_dump_cut_in_mid_page_keeps_what_stood_before(tmp_path):
     assert "within the page “Alkali metal” (line 24,207" in reason
 
 
-def test_fewer_than_one_passage_in_a_thousand_has_markup_or_holes():
-    """Over all dumps."""
+def test_passages_rarely_contain_markup_or_gaps():
     texts = [
         passage.text
         for path in sorted(DATA.glob("*.xml*"))
@@ -106,8 +101,7 @@ def test_fewer_than_one_passage_in_a_thousand_has_markup_or_holes():
     assert len(bad) < len(texts) / 1000
 
 
-def test_the_same_in_utf_16_and_utf_8(tmp_path):
-    """An encoding is no content."""
+def test_utf_16_dump_reads_like_utf_8(tmp_path):
     packed = DATA / "bgwiki-utf16.xml.bz2"
     plain = tmp_path / "bgwiki.xml"
     plain.write_bytes(bz2.decompress(packed.read_bytes()).decode("utf-16").encode())

@@ -11,19 +11,16 @@ def surveyed(*redirects):
     return survey
 
 
-def test_titles_that_lead_to_a_page():
-    """Sorted, each once."""
+def test_aliases_are_sorted_and_unique():
     with surveyed(("B", "Ada"), ("A", "Ada"), ("A", "Ada"), ("C", "Bob")) as survey:
         assert survey.find_aliases(["Ada", "Nobody", "Bob"]) == {"Ada": ("A", "B"), "Bob": ("C",)}
 
 
-def test_redirects_to_redirects_lead_to_the_page():
-    """Over some hops; a circle leads nowhere and does no harm."""
+def test_chained_redirects_are_followed_and_circles_ignored():
     with surveyed(("A", "B"), ("B", "C"), ("C", "Ada"), ("X", "Y"), ("Y", "X"), ("Z", "Z")) as survey:
         assert survey.find_aliases(["Ada", "Y", "Z"]) == {"Ada": ("A", "B", "C"), "Y": ("X",)}
 
 
-def test_none_at_all():
-    """A dump may have none."""
+def test_survey_without_redirects_has_no_aliases():
     with surveyed() as survey:
         assert survey.find_aliases(["Ada"]) == {}

@@ -14,7 +14,7 @@ def allowed(text, *paths):
     return [rules.allows(SITE + path) for path in paths]
 
 
-def test_the_longest_rule_holds_and_of_two_the_one_that_allows():
+def test_longest_rule_wins_and_allow_breaks_ties():
     text = "User-agent: *\nDisallow: /docs\nAllow: /docs/public\nDisallow: /same\nAllow: /same"
     assert allowed(text, "/", "/docs", "/docs/a", "/docs/public/a", "/same") == [True, False, False, True, True]
 
@@ -35,8 +35,7 @@ def test_the_longest_rule_holds_and_of_two_the_one_that_allows():
         ("/" + "*a" * 3_000, "/" + "a" * 2_999 + "b" * 5_000, False),
     ],
 )
-def test_stars_and_ends(pattern, path, fits):
-    """Also where a pattern would take for ever in the way of regular expressions."""
+def test_wildcards_and_end_marks_match_quickly(pattern, path, fits):
     assert allowed(f"User-agent: *\nDisallow: {pattern}", path) == [not fits]
 
 
@@ -56,22 +55,22 @@ def test_stars_and_ends(pattern, path, fits):
         ("User-agent: *\n\nSitemap: https://x/s.xml\n\nDisallow: /", False),
     ],
 )
-def test_the_group_that_names_us_holds_else_that_of_all(text, reads):
+def test_own_group_takes_precedence(text, reads):
     assert allowed(text, "/a") == [reads]
 
 
-def test_delays_and_sitemaps_are_told():
-    found = RobotsRules(
+def test_delay_and_sitemaps_are_parsed():
+    rules = RobotsRules(
         b"Sitemap: https://a/1.xml\nUser-agent: *\nCrawl-delay: 2.5\nCrawl-delay: soon\nsitemap:https://a/2.xml"
     )
-    assert (found.delay, found.sitemaps) == (2.5, ("https://a/1.xml", "https://a/2.xml"))
+    assert (rules.delay, rules.sitemaps) == (2.5, ("https://a/1.xml", "https://a/2.xml"))
 
 
-def test_of_a_large_file_the_beginning_is_read():
+def test_only_the_beginning_of_a_large_file_is_parsed():
     text = b"User-agent: *\nDisallow: /a\n" + b"#" * LARGEST_ROBOTS + b"\nDisallow: /b\n"
     assert [RobotsRules(text).allows(SITE + path) for path in ("/a", "/b")] == [False, True]
 
 
 @given(st.binary(max_size=300), st.text(max_size=30))
-def test_nothing_is_too_odd(content, path):
+def test_arbitrary_content_is_accepted(content, path):
     RobotsRules(b"User-agent: *\n" + content).allows(f"{SITE}/{path}")

@@ -45,7 +45,7 @@ class Visit:
         self.read[path] = " ".join(block.text for section in page.sections for block in section.blocks)
 
 
-class World:
+class SiteWorld:
     def __init__(self, site, server):
         self.site, self.server = site, server
         self.origin = site.origin = server.url
@@ -64,7 +64,7 @@ class World:
         source = self.source(*arguments, **keywords)
         return Visit(self.origin, source.documents(self.known).items, self.known)
 
-    def asked(self):
+    def requested(self):
         """The pages that were asked for since this was called last."""
         paths = [path for path in self.server.paths() if not path.startswith(("/robots", "/sitemap", "/parts"))]
         self.server.requests.clear()
@@ -73,22 +73,21 @@ class World:
 
 @pytest.fixture
 def site():
-    there = FakeSite()
-    there.page("/", "Front", "Welcome to the handbook of Halden.")
-    there.page("/docs/leave.html", "Leave", "Leave is 30 days.", date="2026-10-01")
-    there.page("/docs/travel/", "Travel", "The allowance is 45 euros.", ETag='"t1"')
-    there.page("/news", "News", "We moved to Kaistraße.", Last_Modified="Sun, 01 Nov 2026 10:00:00 GMT")
-    return there
+    fake_site = FakeSite()
+    fake_site.page("/", "Front", "Welcome to the handbook of Halden.")
+    fake_site.page("/docs/leave.html", "Leave", "Leave is 30 days.", date="2026-10-01")
+    fake_site.page("/docs/travel/", "Travel", "The allowance is 45 euros.", ETag='"t1"')
+    fake_site.page("/news", "News", "We moved to Kaistraße.", Last_Modified="Sun, 01 Nov 2026 10:00:00 GMT")
+    return fake_site
 
 
 @pytest.fixture
 def world(site):
     with serve(site) as server:
-        yield World(site, server)
+        yield SiteWorld(site, server)
 
 
-def test_pages_are_read_with_all_that_is_known_of_them(world):
-    """Their title, sections, language, address and date; keys have no slash at their end, which would be a folder."""
+def test_pages_are_read_with_metadata(world):
     visit = world.visit()
     assert visit.read == {
         "/": "Welcome to the handbook of Halden.",
@@ -103,19 +102,18 @@ def test_pages_are_read_with_all_that_is_known_of_them(world):
     assert visit.pages["/docs/travel"].url == world.origin + "/docs/travel/"
 
 
-def test_what_did_not_change_is_not_read_again(world):
-    """By lastmod it is not even asked for; by ETag and Last-Modified it is not sent; by content it is not parsed."""
+def test_unchanged_pages_keep_their_fingerprints(world):
     world.visit()
-    world.asked()
+    world.requested()
     again = world.visit()
     assert (again.read, again.unread, again.gone) == ({}, {}, [])
     assert again.same == ["/", "/docs/leave.html", "/docs/travel", "/news"]
     conditions = [set(r.headers) & {"if-none-match", "if-modified-since"} for r in world.server.requests]
-    assert world.asked() == ["/", "/docs/travel/", "/news"]
+    assert world.requested() == ["/", "/docs/travel/", "/news"]
     assert conditions[-2:] == [{"if-none-match"}, {"if-modified-since"}]
 
 
-def test_what_changed_is_read(world):
+def test_changed_pages_are_read(world):
     world.visit()
     world.site.page("/", "Front", "Welcome anew.")
     world.site.page("/docs/leave.html", "Leave", "Leave is 31 days.", date="2026-11-02")
@@ -125,7 +123,7 @@ def test_what_changed_is_read(world):
 
 
 @pytest.mark.parametrize(
-    ("date", "asked"),
+    ("date", "requested"),
     [
         ("2026-11-10T11:59:00Z", False),
         ("2026-11-09", True),
@@ -135,16 +133,15 @@ def test_what_changed_is_read(world):
         ("0001-01-01T00:00:00+14:00", True),
     ],
 )
-def test_a_date_of_today_may_still_change(world, date, asked):
-    """A date without a time is only believed once it is two days old; one that has not come yet is not."""
+def test_recent_or_future_dates_are_checked_again(world, date, requested):
     world.site.dates["/news"] = date
     world.visit()
-    world.asked()
+    world.requested()
     world.visit()
-    assert ("/news" in world.asked()) is asked
+    assert ("/news" in world.requested()) is requested
 
 
-def test_pages_that_are_gone_are_told(world):
+def test_removed_pages_are_listed_as_deleted(world):
     world.visit()
     world.site.pages["/"] = Answer(410)
     world.site.pages["/docs/travel/"] = Answer(404, html("Not found", "Nothing."), HTML)
@@ -153,8 +150,7 @@ def test_pages_that_are_gone_are_told(world):
     assert visit.unread == {}
 
 
-def test_only_the_site_itself_is_read(world):
-    """Whatever its sitemap, its redirects or its canonical links say."""
+def test_other_sites_are_never_read(world):
     with serve(lambda _: Answer(200, html("Other", "Elsewhere."), HTML)) as other:
         world.site.listed = [
             other.url + "/a",
@@ -173,19 +169,17 @@ def test_only_the_site_itself_is_read(world):
         assert other.requests == []
 
 
-def test_robots_txt_is_obeyed(world):
-    """Disallowed pages are not asked for, also after a redirect, and the delay is kept."""
+def test_robots_txt_rules_and_delay_are_respected(world):
     world.site.robots = "User-agent: *\nDisallow: /docs/\nAllow: /docs/travel\nDisallow: /secret\nCrawl-delay: 3"
     world.site.pages["/news"] = Answer(301, b"", {"Location": "/secret"})
     world.site.page("/secret", "Secret", "Nobody may know.")
     visit = world.visit()
     assert list(visit.read) == ["/", "/docs/travel"]
-    assert "/secret" not in world.asked()
+    assert "/secret" not in world.requested()
     assert set(world.waits) == {3.0}
 
 
-def test_our_own_group_and_its_sitemaps_hold(world):
-    """Robots.txt names the sitemaps of a site whose front page is given; those of other hosts are not read."""
+def test_own_robots_group_and_named_sitemaps_apply(world):
     world.site.robots = (
         "User-agent: *\nDisallow: /\n\nUser-agent: Footnote\nDisallow: /news\n\n"
         f"Sitemap: {world.origin}/parts/all.xml\nSitemap: http://127.0.0.2:9/other.xml\n"
@@ -194,8 +188,7 @@ def test_our_own_group_and_its_sitemaps_hold(world):
     assert list(world.visit("/").read) == ["/docs/leave.html"]
 
 
-def test_sitemaps_of_sitemaps_and_packed_ones(world):
-    """Indexes may name each other; each is read once; one that names another host is left alone."""
+def test_nested_and_compressed_sitemaps_are_read_once(world):
     first, second = f"{world.origin}/parts/1.xml.gz", f"{world.origin}/parts/2.txt"
     index = sitemap_index(first, second, f"{world.origin}/sitemap.xml", "http://127.0.0.2:9/x.xml")
     world.site.pages["/sitemap.xml"] = Answer(200, index, XML)
@@ -205,8 +198,7 @@ def test_sitemaps_of_sitemaps_and_packed_ones(world):
     assert len([path for path in world.server.paths() if path.startswith(("/sitemap", "/parts"))]) == 3
 
 
-def test_a_part_that_cannot_be_read_takes_nothing_away(world):
-    """What is known and was not listed counts as listed, and the part is told of."""
+def test_unreadable_sitemap_part_deletes_nothing(world):
     world.visit()
     world.site.pages["/sitemap.xml"] = Answer(
         200, sitemap_index(f"{world.origin}/parts/1.xml", f"{world.origin}/parts/2.xml"), XML
@@ -245,16 +237,14 @@ BOMB = (
         (Answer(500), "answers HTTP 500"),
     ],
 )
-def test_what_is_no_sitemap_is_told_in_one_line(world, answer, said):
-    """And nothing is listed, so that nothing is removed."""
+def test_invalid_sitemap_is_rejected_in_one_line(world, answer, said):
     world.site.pages["/sitemap.xml"] = answer
     with pytest.raises(SourceUnavailable, match=said) as raised:
         world.source().documents(world.known)
     assert "\n" not in str(raised.value)
 
 
-def test_a_large_sitemap(world):
-    """60,000 pages are listed and counted; unchanged, none of them is asked for."""
+def test_large_unchanged_sitemap_requests_no_pages(world):
     paths = [f"/p/{number}" for number in range(60_000)]
     world.site.pages["/sitemap.xml"] = Answer(
         200, sitemap(world.origin, paths, dict.fromkeys(paths, "2026-01-01")), XML
@@ -264,10 +254,10 @@ def test_a_large_sitemap(world):
     world.known = {f"{world.origin}{path}": f"2026-01-01T00:00:00+00:00 lastmod-{READER_VERSION}" for path in paths}
     items = list(source.documents(world.known))
     assert {item.fingerprint for item in items} == {f"2026-01-01T00:00:00+00:00 lastmod-{READER_VERSION}"}
-    assert world.asked() == []
+    assert world.requested() == []
 
 
-def test_pages_are_chosen_by_path_and_age(world):
+def test_pages_are_selected_by_path_and_age(world):
     assert list(world.visit(rules=SelectionRules(include=("docs/**",), exclude=("**/travel",))).read) == [
         "/docs/leave.html"
     ]
@@ -275,8 +265,8 @@ def test_pages_are_chosen_by_path_and_age(world):
     assert "/docs/leave.html" not in world.visit(rules=SelectionRules(newest_days=20)).read
 
 
-def test_noindex_is_honoured(world):
-    """In the page, in a header, for all or for us; what it says to others is not ours. What was read is removed."""
+def test_noindex_pages_are_deleted(world):
+    """Directives in the page or a header count; those for other agents do not."""
     world.visit()
     world.site.page("/", "Front", "Welcome.", head="<meta name='ROBOTS' content='noindex, follow'>")
     world.site.page("/news", "News", "Other news.", X_Robots_Tag="footnote: noindex", Last_Modified="x")
@@ -286,8 +276,7 @@ def test_noindex_is_honoured(world):
     assert list(visit.read) == ["/docs/travel"]
 
 
-def test_a_page_that_is_better_known_by_another_address_is_left_to_it(world):
-    """If that is listed; else it is cited by it. A site that calls all its pages the front page is not believed."""
+def test_canonical_address_of_a_listed_page_wins(world):
     world.site.page("/a", "A", "One page.", head="<link rel='canonical' href='/news?'>")
     world.site.page("/b", "B", "Another page.", head="<link rel='canonical' href='/docs/b'>")
     world.site.page("/c", "C", "A third page.", head=f"<link rel='canonical' href='{world.origin}/'>")
@@ -297,8 +286,7 @@ def test_a_page_that_is_better_known_by_another_address_is_left_to_it(world):
     assert visit.pages["/c"].url == world.origin + "/c"
 
 
-def test_a_page_that_moved(world):
-    """To a listed page: it is gone. By a slash, its case or an index alone: it is the page. Elsewhere: told."""
+def test_redirects_to_listed_pages_delete_the_old_address(world):
     moved = {"/old": "/news", "/Docs/B": "/docs/b/", "/odd": "/unlisted", "/home": "/"}
     for path, target in moved.items():
         world.site.pages[path] = Answer(301, b"", {"Location": target})
@@ -330,7 +318,7 @@ def _with_password(request):
     return Answer(200, html("Log in", f"Please log in to see {request.path}", field), HTML)
 
 
-def _smiles(request):
+def _answer_oops(request):
     return Answer(200, html("Oops", f"We could not find {request.path} at 12:{len(request.path)}."), HTML)
 
 
@@ -340,9 +328,8 @@ def _same_for_listed(request):
     return Answer(200, html("Maintenance", f"We are back soon. Request {hash(request.path)}"), HTML)
 
 
-@pytest.mark.parametrize("broken", [_redirects, _redirects_home, _with_password, _smiles, _same_for_listed])
-def test_a_site_that_answers_all_pages_alike_replaces_none(world, broken):
-    """A login, an error in the best of manners: no page becomes that, and none is gone."""
+@pytest.mark.parametrize("broken", [_redirects, _redirects_home, _with_password, _answer_oops, _same_for_listed])
+def test_uniform_responses_replace_no_page(world, broken):
     for path, text in (("/docs/leave.html", "Leave is 30 days."), ("/a", "About apples."), ("/b", "About bees.")):
         world.site.page(path, path, text, date="2026-10-01")
     world.visit()
@@ -358,8 +345,7 @@ def test_a_site_that_answers_all_pages_alike_replaces_none(world, broken):
     assert {"/a", "/b"} <= set(world.visit().read)
 
 
-def test_a_single_page_that_asks_to_log_in_is_told(world):
-    """A field for a password and next to no words; a manual about passwords is a page."""
+def test_login_page_is_unreadable(world):
     field = "<form><input type='password'></form>"
     world.site.page("/in", "Log in", "Please log in.", field)
     world.site.page("/manual", "Passwords", "A password is long. " * 90, field)
@@ -368,17 +354,15 @@ def test_a_single_page_that_asks_to_log_in_is_told(world):
     assert "/manual" in visit.read
 
 
-def test_a_single_page_that_is_not_there_is_told_also_where_the_site_smiles(world):
-    """What it answers at an address that cannot exist is nobody's page."""
-    world.site.everything = lambda request: _smiles(request) if request.path not in world.site.pages else None
+def test_missing_page_is_detected_despite_status_200(world):
+    world.site.everything = lambda request: _answer_oops(request) if request.path not in world.site.pages else None
     world.site.listed = ["/", "/news", "/lost"]
     visit = world.visit()
     assert list(visit.read) == ["/", "/news"]
     assert visit.unread == {"/lost": "equals the site's response to addresses that do not exist"}
 
 
-def test_two_pages_that_say_the_same_are_one(world):
-    """The first is read, the second told of."""
+def test_second_page_with_equal_text_is_unreadable(world):
     world.site.page("/x", "Same", "The same words.")
     world.site.page("/y", "Same", "The same words.")
     visit = world.visit()
@@ -386,8 +370,7 @@ def test_two_pages_that_say_the_same_are_one(world):
     assert visit.unread == {"/y": f"has the same text as {world.origin}/x, like an error or login page"}
 
 
-def test_pages_that_differ_in_a_number_alone_are_pages_each(world):
-    """As those of a list of prices do."""
+def test_pages_differing_in_numbers_are_distinct(world):
     for lot in (7, 8, 12):
         world.site.page(f"/lot-{lot}", "Berths", f"The fee of berth {lot} is {lot * 10} euros.")
     visit = world.visit()
@@ -395,18 +378,17 @@ def test_pages_that_differ_in_a_number_alone_are_pages_each(world):
     assert visit.unread == {}
 
 
-@pytest.mark.parametrize(("answer", "asked"), [(Answer(403), 5), (Answer(503), 10)])
-def test_a_site_that_refuses_page_after_page_is_left_alone(world, answer, asked):
+@pytest.mark.parametrize(("answer", "requested"), [(Answer(403), 5), (Answer(503), 10)])
+def test_repeated_refusals_end_the_listing(world, answer, requested):
     for number in range(20):
         world.site.page(f"/more/{number}", "More", f"Page {number}.")
     world.site.everything = lambda _: answer
     with pytest.raises(SourceUnavailable):
         world.visit()
-    assert len(world.asked()) == asked
+    assert len(world.requested()) == requested
 
 
-def test_single_pages_that_cannot_be_had_are_told(world):
-    """Refused, broken or too large: the others are read."""
+def test_single_failures_are_unreadable_and_others_are_read(world):
     world.site.pages["/"] = Answer(403)
     world.site.pages["/docs/travel/"] = Answer(500)
     world.site.pages["/news"] = Answer(200, bytes(3 << 20), HTML)
@@ -419,8 +401,7 @@ def test_single_pages_that_cannot_be_had_are_told(world):
     assert visit.unread["/teapot"] == "answers HTTP 418"
 
 
-def test_other_kinds_are_read_by_what_the_server_says(world):
-    """Text, Markdown and tables; pictures are not read; what is broken is told."""
+def test_formats_follow_the_content_type(world):
     kinds = {
         "/notes": (b"# Notes\n\nWritten in Markdown.", "text/markdown"),
         "/guide.md": (b"# Guide\n\nServed as text.", "text/plain; charset=utf-8"),
@@ -443,8 +424,7 @@ def test_other_kinds_are_read_by_what_the_server_says(world):
     assert visit.unread["/thing"] == ".x-odd files are not read"
 
 
-def test_one_page_can_be_had_at_once(world):
-    """By its address however written, listed or not; what is gone, forbidden, left out or another site's is told."""
+def test_single_page_is_fetched_by_address(world):
     world.visit()
     world.site.page("/new", "New", "Not yet listed.")
     world.site.listed = []
@@ -463,8 +443,7 @@ def test_one_page_can_be_had_at_once(world):
     assert source.one(f"{world.origin}/docs/travel", world.known) == DeletedDocument(f"{world.origin}/docs/travel")
 
 
-def test_it_is_polite(world):
-    """One connection, one agent with a contact, a gap between all requests, Retry-After obeyed."""
+def test_requests_are_serial_paced_and_identified(world):
     left = [Answer(503, headers={"Retry-After": "9"})]
     world.site.everything = lambda request: left.pop() if left and request.path == "/news" else None
     visit = world.visit(gap=0.5)
@@ -474,7 +453,7 @@ def test_it_is_polite(world):
     assert (world.waits.count(0.5), world.waits.count(9.0)) == (len(world.server.requests) - 1, 1)
 
 
-def test_a_stop_ends_it(world):
+def test_stop_ends_the_listing(world):
     source = world.source()
     items = iter(source.documents())
     next(items)

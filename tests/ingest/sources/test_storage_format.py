@@ -14,8 +14,8 @@ def texts(markup, users=None):
 
 
 def macro(name, inside, **parameters):
-    said = "".join(f'<ac:parameter ac:name="{key}">{value}</ac:parameter>' for key, value in parameters.items())
-    return f'<ac:structured-macro ac:name="{name}" ac:macro-id="7f">{said}{inside}</ac:structured-macro>'
+    written = "".join(f'<ac:parameter ac:name="{key}">{value}</ac:parameter>' for key, value in parameters.items())
+    return f'<ac:structured-macro ac:name="{name}" ac:macro-id="7f">{written}{inside}</ac:structured-macro>'
 
 
 def rich(inside):
@@ -27,8 +27,8 @@ def verbatim(text):
 
 
 @pytest.mark.parametrize("end", ["]]>", "]] >"])
-def test_code_is_code_letter_by_letter(end):
-    """Within an export, which is CDATA itself, the end of CDATA has a space in it."""
+def test_code_is_kept_verbatim(end):
+    """Inside an export's CDATA, the end of CDATA contains a space."""
     body = f"<ac:plain-text-body><![CDATA[if a < b && c:\n    <b>x</b>{end}</ac:plain-text-body>"
 
     title, code = read_storage_format(macro("code", body, title="Check", language="python"))
@@ -38,23 +38,23 @@ def test_code_is_code_letter_by_letter(end):
 
 
 @pytest.mark.parametrize("name", ["info", "panel", "expand", "warning"])
-def test_panels_say_their_title_and_their_text(name):
+def test_panels_keep_title_and_text(name):
     assert texts(macro(name, rich("<p>Ask first.</p>"), title="Mind", icon="false")) == ["Mind", "Ask first."]
 
 
-def test_a_macro_nobody_knows_keeps_its_text_and_never_its_parameters():
+def test_unknown_macro_keeps_text_without_parameters():
     markup = macro("acme-box", rich(f"<p>Text {macro('inner', '', secret='p4ss')}stays.</p>"), colour="red", title="t")
 
     assert texts(markup) == ["Text stays."]
 
 
-def test_macros_of_before_version_five_are_read_alike():
+def test_old_macro_elements_are_read_like_new_ones():
     markup = '<ac:macro ac:name="anchor"><ac:default-parameter>top</ac:default-parameter></ac:macro><p>Text.</p>'
 
     assert texts(markup) == ["Text."]
 
 
-def test_links_say_their_text_else_what_they_lead_to():
+def test_links_show_text_or_target():
     markup = (
         '<p><ac:link><ri:page ri:content-title="Holidays" ri:space-key="HR" /></ac:link>, '
         '<ac:link><ri:page ri:content-title="X" /><ac:plain-text-link-body><![CDATA[Sick <leave>]]>'
@@ -66,15 +66,14 @@ def test_links_say_their_text_else_what_they_lead_to():
     assert texts(markup) == ["Holidays, Sick <leave>, Pay, form.pdf"]
 
 
-def test_macros_that_print_nothing_here_leave_a_mark():
-    """An issue is named by its key; what another macro would print is not known; an anchor prints nothing."""
+def test_unrendered_macros_leave_a_gap():
     macro = '<ac:structured-macro ac:name="{}"><ac:parameter ac:name="{}">X-1</ac:parameter></ac:structured-macro>'
     jira, roster, anchor = macro.format("jira", "key"), macro.format("roster", "team"), macro.format("anchor", "")
 
     assert texts(f"<p>Fixed in {jira} by {roster}.{anchor}</p>{roster}<p>End.</p>") == ["Fixed in X-1 by […].", "End."]
 
 
-def test_people_are_named_where_their_names_are_known():
+def test_mentions_show_known_names():
     markup = (
         '<p>Ask <ac:link><ri:user ri:account-id="5b:1" /></ac:link> or <ac:link><ri:user ri:userkey="ff80" />'
         '</ac:link> or <ac:link><ri:user ri:username="jane" /></ac:link>.</p>'
@@ -83,7 +82,7 @@ def test_people_are_named_where_their_names_are_known():
     assert texts(markup, {"5b:1": "Ann Lee"}) == ["Ask @Ann Lee or […] or @jane."]
 
 
-def test_tasks_are_a_list_with_their_state():
+def test_tasks_become_a_list_with_state():
     markup = (
         "<ac:task-list><ac:task><ac:task-id>1</ac:task-id><ac:task-status>complete</ac:task-status>"
         "<ac:task-body><span>Sign</span></ac:task-body></ac:task><ac:task><ac:task-id>2</ac:task-id>"
@@ -111,13 +110,13 @@ def test_tables_layouts_and_headings_are_read():
     )
 
 
-def test_pictures_say_their_alternative_text():
+def test_pictures_show_alternative_text():
     assert texts('<p><ac:image ac:alt="The two floors"><ri:attachment ri:filename="a.png" /></ac:image></p>') == [
         "The two floors"
     ]
 
 
-def test_an_included_page_is_named_and_its_text_is_left_to_itself():
+def test_included_page_is_named_without_its_text():
     including = '<ac:link><ri:page ri:content-title="Expenses" /></ac:link>'
 
     assert texts(f"<p>Before.</p>{macro('include', '', **{'': including})}<p>After.</p>") == [
@@ -135,7 +134,7 @@ def test_an_included_page_is_named_and_its_text_is_left_to_itself():
         "",
     ],
 )
-def test_what_is_not_for_people_is_left_out(markup):
+def test_silent_macros_are_skipped(markup):
     assert read_storage_format(markup) == ()
 
 
@@ -154,5 +153,5 @@ PIECES = st.sampled_from([
 
 
 @given(st.lists(PIECES, max_size=25))
-def test_whatever_is_broken_never_raises(pieces):
+def test_broken_markup_never_raises(pieces):
     read_storage_format("".join(pieces))

@@ -33,8 +33,7 @@ def loaded(items):
     return pages, [(item.key, item.reason) for item in items if isinstance(item, Unreadable)]
 
 
-def test_articles_come_with_all_that_is_known_of_them(tmp_path):
-    """Redirects are aliases of their target, wherever they stand; other namespaces are left out."""
+def test_articles_have_aliases_and_metadata(tmp_path):
     source = written(tmp_path, dump(*PAGES))
     pages, failures = loaded(source.documents())
 
@@ -47,8 +46,7 @@ def test_articles_come_with_all_that_is_known_of_them(tmp_path):
     assert [pages[key].disambiguation for key in pages] == [False, True]
 
 
-def test_it_says_how_many_there_will_be(tmp_path):
-    """Before the first is parsed, and again if asked again."""
+def test_expected_count_is_available_before_parsing(tmp_path):
     source = written(tmp_path, dump(*PAGES))
 
     assert (source.expected(), source.expected()) == (2, 2)
@@ -56,8 +54,7 @@ def test_it_says_how_many_there_will_be(tmp_path):
     assert len(list(source.documents())) == 2
 
 
-def test_what_is_known_is_not_parsed(tmp_path):
-    """Fingerprints are the same from day to day; a page that changed has a new one."""
+def test_known_articles_are_not_parsed(tmp_path):
     first = {item.key: item.fingerprint for item in written(tmp_path, dump(*PAGES)).documents()}
     changed = dump(PAGES[0].replace("<id>100</id>", "<id>101</id>"), *PAGES[1:])
     items = {item.key: item for item in written(tmp_path, changed).documents(first)}
@@ -69,8 +66,7 @@ def test_what_is_known_is_not_parsed(tmp_path):
         items["4"].load()
 
 
-def test_a_new_redirect_changes_its_target(tmp_path):
-    """Nobody edited the article, but it is known by one more name."""
+def test_new_redirect_changes_its_target(tmp_path):
     first = {item.key: item.fingerprint for item in written(tmp_path, dump(*PAGES)).documents()}
     more = dump(*PAGES, page(6, "Lady Ada", "#REDIRECT [[Ada]]", redirect="Ada"))
     second = {item.key: item for item in written(tmp_path, more).documents(first)}
@@ -80,8 +76,7 @@ def test_a_new_redirect_changes_its_target(tmp_path):
 
 
 @pytest.mark.parametrize("processes", [1, 2])
-def test_pages_come_in_order_from_any_number_of_processes(tmp_path, processes):
-    """And are the same."""
+def test_order_does_not_depend_on_process_count(tmp_path, processes):
     pages = [page(number, f"Page {number}", f"Text {number}. " * 400) for number in range(1, 300)]
     path = tmp_path / "dump.xml"
     path.write_bytes(dump(*pages))
@@ -91,8 +86,7 @@ def test_pages_come_in_order_from_any_number_of_processes(tmp_path, processes):
     assert items[41].load().sections[0].blocks[0].text.startswith("Text 42. Text 42.")
 
 
-def test_an_abandoned_reading_leaves_no_processes(tmp_path):
-    """A refresh may fail halfway."""
+def test_abandoned_listing_leaves_no_processes(tmp_path):
     path = tmp_path / "dump.xml"
     path.write_bytes(dump(*(page(number, f"Page {number}", f"Text {number}. " * 400) for number in range(1, 1000))))
     items = WikipediaDump(path, processes=2).documents().items
@@ -116,8 +110,7 @@ def multistream(tmp_path, *, index=True):
 
 
 @pytest.mark.parametrize("index", [True, False])
-def test_a_multistream_dump_says_the_same_with_its_index_and_without(tmp_path, index):
-    """With it, streams are read apart."""
+def test_multistream_dump_reads_the_same_without_index(tmp_path, index):
     source = WikipediaDump(multistream(tmp_path, index=index))
     pages, failures = loaded(source.documents())
 
@@ -128,20 +121,19 @@ def test_a_multistream_dump_says_the_same_with_its_index_and_without(tmp_path, i
 
 @pytest.mark.parametrize("index", [True, False])
 @pytest.mark.parametrize("corpus", ["", "wiki"])
-def test_processes_without_the_file_read_the_same(tmp_path, index, corpus):
+def test_remote_processes_read_the_same(tmp_path, index, corpus):
     path, engine = multistream(tmp_path, index=index), PicklingEngine(lacks=tmp_path)
     plain, far = WikipediaDump(path), WikipediaDump(path, engine=engine)
     plain.pack_for(corpus)
     far.pack_for(corpus)
 
-    found = [[(item, corpus or item.load()) for item in source.documents()] for source in (plain, far)]
+    listings = [[(item, corpus or item.load()) for item in source.documents()] for source in (plain, far)]
 
-    assert repr(found[1]) == repr(found[0])
+    assert repr(listings[1]) == repr(listings[0])
     assert engine.sent
 
 
-def test_what_is_known_of_a_multistream_dump_is_not_parsed(tmp_path):
-    """Nor is what an index tells of it trusted more than the revision."""
+def test_known_multistream_articles_are_not_parsed(tmp_path):
     source = WikipediaDump(multistream(tmp_path))
     known = {item.key: item.fingerprint for item in source.documents()}
     items = {item.key: item for item in source.documents(known | {"1": "99-old-0"})}
@@ -152,8 +144,7 @@ def test_what_is_known_of_a_multistream_dump_is_not_parsed(tmp_path):
         items["4"].load()
 
 
-def test_a_damaged_stream_of_a_multistream_dump_costs_itself_alone(tmp_path):
-    """It says where it is."""
+def test_damaged_stream_is_reported_and_others_are_read(tmp_path):
     path = multistream(tmp_path)
     content = bytearray(path.read_bytes())
     content[len(bz2.compress(HEADER.encode())) + 30] ^= 0xFF
@@ -165,8 +156,7 @@ def test_a_damaged_stream_of_a_multistream_dump_costs_itself_alone(tmp_path):
     assert "damaged or missing" in failures[0][1]
 
 
-def test_of_a_dump_cut_short_all_that_is_known_stays(tmp_path):
-    """Nobody can tell that what stood behind the cut is gone."""
+def test_truncated_dump_keeps_known_articles(tmp_path):
     whole = dump(*PAGES)
     known = {item.key: item.fingerprint for item in written(tmp_path, whole).documents()}
     items = list(written(tmp_path, whole[: whole.index(b"Bob is a")]).documents(known))
@@ -177,8 +167,7 @@ def test_of_a_dump_cut_short_all_that_is_known_stays(tmp_path):
     assert items[2].fingerprint == known["4"]
 
 
-def test_of_a_dump_cut_short_an_article_that_became_a_redirect_is_gone(tmp_path):
-    """It was met, and is no article any more."""
+def test_truncated_dump_deletes_articles_that_became_redirects(tmp_path):
     known = {item.key: item.fingerprint for item in written(tmp_path, dump(*PAGES)).documents()}
     moved = dump(page(1, "Ada", "#REDIRECT [[Bob]]", redirect="Bob"), *PAGES[1:])
     items = list(written(tmp_path, moved[: moved.index(b"Bob is a")]).documents(known))
@@ -186,8 +175,7 @@ def test_of_a_dump_cut_short_an_article_that_became_a_redirect_is_gone(tmp_path)
     assert [item.key for item in items] == ["dump.xml", "4"]
 
 
-def test_of_a_dump_cut_short_before_a_redirect_its_target_stays_as_it_is_known(tmp_path):
-    """A title that is not there any more must not be forgotten for that."""
+def test_truncated_dump_keeps_targets_of_missing_redirects(tmp_path):
     whole = dump(*PAGES)
     known = {item.key: item.fingerprint for item in written(tmp_path, whole).documents()}
     items = written(tmp_path, whole[: whole.index(b"<title>Robert")]).documents(known)
@@ -195,8 +183,7 @@ def test_of_a_dump_cut_short_before_a_redirect_its_target_stays_as_it_is_known(t
     assert {item.key: item.fingerprint for item in items if isinstance(item, ChangedDocument)} == known
 
 
-def test_of_a_damaged_stream_s_redirects_the_targets_stay_as_they_are_known(tmp_path):
-    """In other streams, which are read."""
+def test_damaged_stream_keeps_targets_of_its_redirects(tmp_path):
     path = tmp_path / "enwiki-multistream.xml.bz2"
     parts = [bz2.compress(part.encode()) for part in (HEADER, PAGES[0], PAGES[1] + PAGES[3], END)]
     first, second = len(parts[0]), len(parts[0]) + len(parts[1])
@@ -213,8 +200,7 @@ def test_of_a_damaged_stream_s_redirects_the_targets_stay_as_they_are_known(tmp_
     assert {item.key: item.fingerprint for item in items if isinstance(item, ChangedDocument)} == known
 
 
-def test_a_page_that_stands_twice_is_taken_once(tmp_path):
-    """Dumps that are put together may repeat themselves; the repetition is said in one line."""
+def test_repeated_page_is_read_once_and_reported(tmp_path):
     pages, failures = loaded(written(tmp_path, dump(*PAGES, *PAGES)).documents())
 
     assert list(pages) == ["1", "4"]
@@ -233,8 +219,7 @@ def test_a_page_that_stands_twice_is_taken_once(tmp_path):
         (page(9, "Cy", "== Notes ==\n{{stub}}"), "“Cy”: it contains no text except headings, templates and links"),
     ],
 )
-def test_a_page_that_cannot_be_read_says_why_and_where(tmp_path, bad, reason):
-    """And the others are read."""
+def test_unreadable_page_is_reported_with_its_position(tmp_path, bad, reason):
     pages, failures = loaded(written(tmp_path, dump(bad, PAGES[0])).documents())
 
     assert list(pages) == ["1"]
@@ -242,8 +227,7 @@ def test_a_page_that_cannot_be_read_says_why_and_where(tmp_path, bad, reason):
     assert failures[0][1].startswith(reason)
 
 
-def test_what_is_no_dump_is_said_at_once(tmp_path):
-    """Before anything is asked of it."""
+def test_invalid_dump_is_reported_immediately(tmp_path):
     with pytest.raises(DumpError):
         WikipediaDump(tmp_path / "none.xml").documents()
     with pytest.raises(DumpError):
@@ -251,8 +235,7 @@ def test_what_is_no_dump_is_said_at_once(tmp_path):
 
 
 @pytest.mark.parametrize("indexed", [False, True])
-def test_a_dump_in_several_files_is_one(tmp_path, indexed):
-    """A redirect may stand in another file than its target; each file has its own index, or none."""
+def test_several_files_form_one_dump(tmp_path, indexed):
     paths = []
     for number, pages in enumerate((PAGES[:1], PAGES[1:4], PAGES[4:]), 1):
         before, body, after = (bz2.compress(part.encode()) for part in (HEADER, "".join(pages), END))
@@ -271,55 +254,50 @@ def test_a_dump_in_several_files_is_one(tmp_path, indexed):
 
 
 @pytest.mark.parametrize("index", [True, False])
-def test_an_unchanged_dump_is_not_unpacked_again(tmp_path, index):
-    """What it holds is kept from the last time; what could not be read is said again."""
-    path, kept = multistream(tmp_path, index=index), tmp_path / "home" / "survey"
-    known = {item.key: item.fingerprint for item in WikipediaDump(path, survey=kept).documents()}
-    source = WikipediaDump(path, survey=kept)
+def test_unchanged_dump_is_not_unpacked_again(tmp_path, index):
+    path, survey_path = multistream(tmp_path, index=index), tmp_path / "home" / "survey"
+    known = {item.key: item.fingerprint for item in WikipediaDump(path, survey=survey_path).documents()}
+    source = WikipediaDump(path, survey=survey_path)
 
     assert source.expected() == 2
     path.write_bytes(bz2.compress(HEADER.encode()).ljust(path.stat().st_size, b"\0"))
     assert {item.key: item.fingerprint for item in source.documents(known)} == known
 
 
-def test_of_a_changed_dump_only_changed_streams_are_read(tmp_path):
-    """Those whose articles are known by another name, too; redirects of the others are kept."""
-    path, kept = multistream(tmp_path), tmp_path / "survey"
-    known = {item.key: item.fingerprint for item in WikipediaDump(path, survey=kept).documents()}
+def test_only_changed_streams_are_read(tmp_path):
+    path, survey_path = multistream(tmp_path), tmp_path / "survey"
+    known = {item.key: item.fingerprint for item in WikipediaDump(path, survey=survey_path).documents()}
     more = page(6, "The Countess", "#REDIRECT [[Ada]]", redirect="Ada")
     last = bz2.compress((PAGES[2] + PAGES[3] + PAGES[4] + more).encode())
     begins = len(bz2.compress(HEADER.encode())) + len(bz2.compress((PAGES[0] + PAGES[1]).encode()))
     path.write_bytes(path.read_bytes()[:begins] + last + bz2.compress(END.encode()))
-    items = {item.key: item for item in WikipediaDump(path, survey=kept).documents(known)}
+    items = {item.key: item for item in WikipediaDump(path, survey=survey_path).documents(known)}
 
     assert items["1"].load().aliases == ("Countess", "The Countess")
     assert items["4"].fingerprint == known["4"]
 
 
 @pytest.mark.parametrize("content", [b"no database", b"SQLite format 3\0" + b"x" * 4096])
-def test_a_damaged_survey_is_made_anew(tmp_path, content):
-    """Nothing in it is needed."""
-    path, kept = multistream(tmp_path), tmp_path / "survey"
-    kept.write_bytes(content)
+def test_damaged_survey_is_rebuilt(tmp_path, content):
+    path, survey_path = multistream(tmp_path), tmp_path / "survey"
+    survey_path.write_bytes(content)
 
-    assert WikipediaDump(path, survey=kept).expected() == 2
+    assert WikipediaDump(path, survey=survey_path).expected() == 2
 
 
-def test_a_survey_that_is_damaged_later_is_removed(tmp_path):
-    """The run ends in one line, and the next one makes it again."""
-    path, kept = multistream(tmp_path), tmp_path / "survey"
-    known = {item.key: item.fingerprint for item in WikipediaDump(path, survey=kept).documents()}
-    content = bytearray(kept.read_bytes())
+def test_survey_damaged_while_reading_is_deleted(tmp_path):
+    path, survey_path = multistream(tmp_path), tmp_path / "survey"
+    known = {item.key: item.fingerprint for item in WikipediaDump(path, survey=survey_path).documents()}
+    content = bytearray(survey_path.read_bytes())
     content[4096:] = b"x" * len(content[4096:])
-    kept.write_bytes(content)
+    survey_path.write_bytes(content)
 
     with pytest.raises(DumpError, match="is damaged"):
-        list(WikipediaDump(path, survey=kept).documents(known))
-    assert {item.key: item.fingerprint for item in WikipediaDump(path, survey=kept).documents()} == known
+        list(WikipediaDump(path, survey=survey_path).documents(known))
+    assert {item.key: item.fingerprint for item in WikipediaDump(path, survey=survey_path).documents()} == known
 
 
-def test_a_survey_that_cannot_be_kept_is_no_fault(tmp_path):
-    """Its folder is a file: the dump is read as if nobody wanted to keep it."""
+def test_unwritable_survey_is_tolerated(tmp_path):
     path = multistream(tmp_path)
 
     assert WikipediaDump(path, survey=path / "survey").expected() == 2

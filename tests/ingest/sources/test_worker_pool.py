@@ -23,8 +23,7 @@ def work_on(sender) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="only Linux waits for a process that is not its child")
-def test_workers_of_a_process_that_was_killed_end():
-    """Else each kill would leave some that nobody knows, with all that they have in memory."""
+def test_workers_exit_when_their_parent_is_killed():
     processes = multiprocessing.get_context("spawn")
     ours, theirs = processes.Pipe()
     parent = processes.Process(target=work_on, args=(theirs,))
