@@ -165,8 +165,11 @@ def _extract_features(
 ) -> Iterator[CandidateFeatures]:
     best = max((candidate.hit.score for candidate in found), default=0.0)
     farthest = find_farthest(found)
-    passages = {one.rank: measure_share(question, collect_passage_terms(one.hit, question.language)) for one in found}
-    known = [(one.rank, frozenset(content_terms(one.text, question.language))) for one in found]
+    passages = {
+        candidate.rank: measure_share(question, collect_passage_terms(candidate.hit, question.language))
+        for candidate in found
+    }
+    known = [(candidate.rank, frozenset(content_terms(candidate.text, question.language))) for candidate in found]
     nothing = (-1, frozenset[str]())
     quantity = bool(question.measures) or question.kind is AnswerType.NUMBER
     broad = quantity or question.yes_or_no
@@ -309,8 +312,8 @@ def weigh_topic(question: ScoredQuestion, hits: Sequence[Hit]) -> FoundTopic:
     cosines = sorted((hit.dense for hit in hits if hit.dense), reverse=True) or [0.0]
     topical = question.trust if question.regime == "trusted" else 0.0
     tenth = min(max(cosines[:10][-1], low), high) if len(hits) >= FEW_HITS else (low + high) / 2
-    said = frozenset[str]().union(*(collect_passage_terms(hit, question.language) for hit in hits))
-    return FoundTopic(topical * cosines[0], topical * tenth, 1 - measure_share(question, said))
+    terms_of_hits = frozenset[str]().union(*(collect_passage_terms(hit, question.language) for hit in hits))
+    return FoundTopic(topical * cosines[0], topical * tenth, 1 - measure_share(question, terms_of_hits))
 
 
 def extract_answer_features(
@@ -331,7 +334,7 @@ def extract_answer_features(
         rarest=_measure_rarest(question, best),
         reader=best.features.reader,
         specifics=_count_specifics(question, best),
-        ahead=best.score - math.fsum(one.score for one in ranked[:COMPARED_HITS]) / len(ranked[:COMPARED_HITS]),
+        ahead=best.score - math.fsum(scored.score for scored in ranked[:COMPARED_HITS]) / len(ranked[:COMPARED_HITS]),
     )
 
 
@@ -378,13 +381,13 @@ def load_answer_model(regime: str) -> AnswerModel:
 @lru_cache(maxsize=256)
 def _list_specifics(text: str, language: str) -> frozenset[str]:
     first, *rest = words(text) or [""]
-    wanted = find_capitalized_names(" ".join(rest)) + [
+    specific = find_capitalized_names(" ".join(rest)) + [
         word for word in [first, *rest] if is_number(word) and word[:1].isdigit()
     ]
-    return frozenset(term for word in wanted for term in content_terms(word, language))
+    return frozenset(term for word in specific for term in content_terms(word, language))
 
 
 def _count_specifics(question: ScoredQuestion, best: ScoredCandidate) -> float:
     terms = _list_specifics(question.text, question.language)
-    found = collect_passage_terms(best.candidate.hit, question.language)
-    return len(terms & found) / len(terms) if terms else 1.0
+    known = collect_passage_terms(best.candidate.hit, question.language)
+    return len(terms & known) / len(terms) if terms else 1.0

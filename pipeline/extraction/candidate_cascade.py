@@ -60,18 +60,18 @@ def list_readable(question: ScoredQuestion, ranked: Sequence[ScoredCandidate], r
     """
     weight, best = load_weights(question.regime)["reader"], ranked[:RERANKED]
     line = max((best[place].score + weight * said for place, said in read.items()), default=-math.inf)
-    wanted = (
+    unread = (
         one.candidate.rank
         for place, one in enumerate(best)
         if place not in read and one.score + weight * READER_GAIN > line
     )
-    rank = next(wanted, None)
+    rank = next(unread, None)
     return [place for place, one in enumerate(best) if one.candidate.rank == rank]
 
 
 def is_hopeless(question: ScoredQuestion, rated: Sequence[ScoredCandidate], *, compared: bool = True) -> bool:
     """Return whether no candidate would be likely to answer whatever a reader said of it, or a comparison showed."""
-    best = max((one.chance for one in rated[:COMPARED_CANDIDATES]), default=0.0)
+    best = max((candidate.chance for candidate in rated[:COMPARED_CANDIDATES]), default=0.0)
     return question.regime == "trusted" and best < (READABLE_CHANCE if compared else COMPARABLE_CHANCE)
 
 

@@ -153,8 +153,8 @@ class AnswerType(StrEnum):
 def classify_question(question: str) -> AnswerType | None:
     """Return the kind of thing that a question asks for first; None if it asks for no such thing."""
     text = _space_caseless(question)
-    found = [(match.start(), kind) for kind in AnswerType if (match := _compile_questions(kind).search(text))]
-    return min(found)[1] if found else None
+    asked_kinds = [(match.start(), kind) for kind in AnswerType if (match := _compile_questions(kind).search(text))]
+    return min(asked_kinds)[1] if asked_kinds else None
 
 
 def has_answer_type(sentence: str, kind: AnswerType, question: str) -> bool:
@@ -172,10 +172,10 @@ def has_answer_type(sentence: str, kind: AnswerType, question: str) -> bool:
 def has_count(sentence: str, question: str, language: str) -> bool:
     """Return whether a sentence gives a number of what "how many ..." asks for: "25 paid days" of "how many days"."""
     unit = _find_counted_term(question, language)
-    said = words(sentence) if unit else []
+    tokens = words(sentence) if unit else []
     return any(
-        is_number(word) and unit in content_terms(" ".join(said[place + 1 : place + 3]), language)
-        for place, word in enumerate(said)
+        is_number(word) and unit in content_terms(" ".join(tokens[place + 1 : place + 3]), language)
+        for place, word in enumerate(tokens)
     )
 
 
@@ -197,14 +197,14 @@ def find_measures(question: str) -> frozenset[str]:
 
 def has_measure(sentence: str, measures: frozenset[str]) -> bool:
     """Return whether a sentence gives a quantity that measures one of these, or says that nothing is paid."""
-    found = {unit.measures for number in find_numbers(tokenize(sentence)) for unit in number.units}
-    return not measures.isdisjoint(found) or ("money" in measures and has_listed_word(sentence, "paid"))
+    measured = {unit.measures for number in find_numbers(tokenize(sentence)) for unit in number.units}
+    return not measures.isdisjoint(measured) or ("money" in measures and has_listed_word(sentence, "paid"))
 
 
 def is_unpriced(sentence: str, question: str) -> bool:
     """Return whether a sentence counts something else where a question asks for money: places, of a parking fee."""
-    asked = find_measures(question) == {"money"}
-    return asked and not has_measure(sentence, frozenset({"money", "share"})) and any(map(is_number, words(sentence)))
+    priced = find_measures(question) == {"money"}
+    return priced and not has_measure(sentence, frozenset({"money", "share"})) and any(map(is_number, words(sentence)))
 
 
 def asks_yes_or_no(question: str) -> bool:
@@ -214,8 +214,8 @@ def asks_yes_or_no(question: str) -> bool:
 
 def has_listed_word(text: str, key: str, *, known: str = "") -> bool:
     """Return whether a text has a word of a list that `known` has not."""
-    found = _compile_list(key).intersection(_fold_words(text))
-    return bool(found.difference(_fold_words(known)) if found and known else found)
+    listed = _compile_list(key).intersection(_fold_words(text))
+    return bool(listed.difference(_fold_words(known)) if listed and known else listed)
 
 
 def is_conditional(text: str) -> bool:
@@ -227,10 +227,10 @@ def find_synonyms(text: str, language: str) -> Mapping[str, frozenset[str]]:
     """Return the terms that may stand in a passage for a term of the text, by that term."""
     if language not in {"", "en"}:
         return {}
-    said = f" {_space_caseless(text)} "
+    padded = f" {_space_caseless(text)} "
     found: dict[str, frozenset[str]] = {}
     for phrase, group in _load_thesaurus():
-        if f" {phrase} " in said:
+        if f" {phrase} " in padded:
             for term in content_terms(phrase, language):
                 found[term] = found.get(term, frozenset()) | group - {term}
     return found

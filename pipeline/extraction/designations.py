@@ -48,27 +48,27 @@ def is_about_others(candidate: Candidate, question: str) -> bool:
     others, they do so only if they name the one that is asked for, and no other.
     """
     language, passage = candidate.hit.document.language, candidate.hit.passage
-    asked = _find_asked(question, language)
-    if not asked or _find_counted(question) & _find_counted(candidate.text):
+    designated = _find_asked(question, language)
+    if not designated or _find_counted(question) & _find_counted(candidate.text):
         return False
-    ordinary = any(map(is_ordinary_word, frozenset().union(*asked.values())))
+    ordinary = any(map(is_ordinary_word, frozenset().union(*designated.values())))
     named = _find_designations(candidate.text, language, ordinary)
     if passage.kind is PassageKind.TABLE:
         named = _merge(named, _find_in_cells(candidate.text, language))
     above = [
-        _find_designations(one, language, ordinary)
-        for one in (candidate.lead, passage.section, candidate.hit.document.title)
+        _find_designations(text, language, ordinary)
+        for text in (candidate.lead, passage.section, candidate.hit.document.title)
     ]
-    said = frozenset(map(fold_spelling, words(candidate.text)))
+    folded = frozenset(map(fold_spelling, words(candidate.text)))
     return any(
         _names_others(kind, marks, named, above)
-        for kind, marks in asked.items()
-        if said.isdisjoint(mark for mark in marks if len(mark) > 1 and not mark.isdigit())
+        for kind, marks in designated.items()
+        if folded.isdisjoint(mark for mark in marks if len(mark) > 1 and not mark.isdigit())
     )
 
 
 def _names_others(kind: str, marks: frozenset[str], named: Designations, above: Sequence[Designations]) -> bool:
-    nearest = next((one[kind] for one in above if kind in one), frozenset[str]())
+    nearest = next((names[kind] for names in above if kind in names), frozenset[str]())
     if kind in named:
         return marks.isdisjoint(named[kind]) and not (nearest and nearest <= marks)
     return bool(nearest) and marks.isdisjoint(nearest)
@@ -144,8 +144,8 @@ def _find_in_cells(text: str, language: str) -> Designations:
 
 def _find_kind(word: str, language: str) -> str:
     """Return the term of a word that may say what kind of thing something is; "" of others, such as months."""
-    found = () if is_date(fold_spelling(word)) or is_unit(word.lower()) else content_terms(word, language)
-    return found[0] if len(found) == 1 else ""
+    stems = () if is_date(fold_spelling(word)) or is_unit(word.lower()) else content_terms(word, language)
+    return stems[0] if len(stems) == 1 else ""
 
 
 def _merge(one: Designations, other: Designations) -> Designations:

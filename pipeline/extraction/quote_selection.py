@@ -118,15 +118,15 @@ def select_quotes(
         return ()
     shape = widen_steps if asks_for_steps(question) else partial(narrow_rows, asked=content_terms(question, language))
     close = [
-        replace(one, candidate=shape(drop_asked(one.candidate)))
-        for one in ranked[:COMPARED_CANDIDATES]
-        if one.score >= ranked[0].score - CLOSE_SCORE
+        replace(candidate_, candidate=shape(drop_asked(candidate_.candidate)))
+        for candidate_ in ranked[:COMPARED_CANDIDATES]
+        if candidate_.score >= ranked[0].score - CLOSE_SCORE
     ]
-    best, *others = [one.candidate for one in close]
+    best, *others = [scored.candidate for scored in close]
     good = [
-        one.candidate
-        for one in close[1:]
-        if one.chance >= _least_chance(one.candidate, best) and not _is_other_row(one, close[0])
+        scored.candidate
+        for scored in close[1:]
+        if scored.chance >= _least_chance(scored.candidate, best) and not _is_other_row(scored, close[0])
     ]
     opening = sorted(
         [best, *_find_rivals(best, others, language)],
@@ -136,7 +136,7 @@ def select_quotes(
     disputed = tuple(opening) if len(opening) > 1 else ()
     opening += _find_additions(opening, parts, limit, language) if len(opening) == 1 else []
     rest = _find_additions(opening, good, max(0, limit - len(opening)), language)
-    said = [*opening, *sorted(rest, key=lambda one: (_document_of(one) != _document_of(best), _order_key(one)))]
+    quoted = [*opening, *sorted(rest, key=lambda quote: (_document_of(quote) != _document_of(best), _order_key(quote)))]
     return tuple(
         CitedSentence(
             text=write_rows(one.text, one.hit.passage.kind),
@@ -146,7 +146,7 @@ def select_quotes(
             else _describe_place(one, before, language),
             paragraph=before is not None and (one in disputed or "\n" in f"{before.text}{one.text}"),
         )
-        for before, one in zip([None, *said], said, strict=False)
+        for before, one in zip([None, *quoted], quoted, strict=False)
     )
 
 
@@ -155,11 +155,11 @@ def _find_rivals(best: Candidate, others: Sequence[Candidate], language: str) ->
 
     Half of a disagreement would pass for the truth.
     """
-    said = parse_statement(best.text, language)
+    statement = parse_statement(best.text, language)
     rivals: dict[tuple[str, str], Candidate] = {}
     for other in others:
         document = _document_of(other)
-        if document != _document_of(best) and is_contradiction(said, parse_statement(other.text, language)):
+        if document != _document_of(best) and is_contradiction(statement, parse_statement(other.text, language)):
             rivals.setdefault(document, other)
     return list(rivals.values())
 
@@ -168,13 +168,13 @@ def _find_additions(
     opening: Sequence[Candidate], others: Sequence[Candidate], limit: int, language: str
 ) -> list[Candidate]:
     """Return the best of the others that neither overlap nor repeat what is said already."""
-    kept = list(opening)
+    chosen = list(opening)
     for other in others:
-        if len(kept) == len(opening) + limit:
+        if len(chosen) == len(opening) + limit:
             break
-        if not any(_is_overlapping(other, one) or _is_repeated(other, one, language) for one in kept):
-            kept.append(other)
-    return kept[len(opening) :]
+        if not any(_is_overlapping(other, quote) or _is_repeated(other, quote, language) for quote in chosen):
+            chosen.append(other)
+    return chosen[len(opening) :]
 
 
 def _least_chance(candidate: Candidate, best: Candidate) -> float:

@@ -175,30 +175,30 @@ def can_be_reckoned(
     numbers that were `asked` about among them; or one number times one of the sentence. Of a number that takes
     another's place (`changed`) only the last is tried.
     """
-    wanted = number.values[0]
-    asked = [one for one in asked if one.values[0] != wanted]
-    given = [*[one for one in facts.numbers if not one.ordinal][:_MOST_RECKONED], *asked]
-    factors = [one.values[0] for one in (*sentence.numbers, *asked) if one is not number and one.values[0] > 1]
-    if any(one.values[0] * factor == wanted for one in given for factor in factors):
+    value = number.values[0]
+    asked = [other for other in asked if other.values[0] != value]
+    stated = [*[other for other in facts.numbers if not other.ordinal][:_MOST_RECKONED], *asked]
+    factors = [other.values[0] for other in (*sentence.numbers, *asked) if other is not number and other.values[0] > 1]
+    if any(other.values[0] * factor == value for other in stated for factor in factors):
         return True
     if changed or number.ordinal:
         return False
-    if any(_is_converted(one, number) for one in given) or _is_part_of_sum(number, sentence.numbers, given):
+    if any(_is_converted(other, number) for other in stated) or _is_part_of_sum(number, sentence.numbers, stated):
         return True
     known = [date.year for part in facts.everything for date in part.dates if date.year]
-    known += [int(one.values[0]) for one in given if not one.units and _is_year(one.values[0])]
+    known += [int(other.values[0]) for other in stated if not other.units and _is_year(other.values[0])]
     between = {abs(one - other) + more for one, other in combinations(known[:_MOST_RECKONED], 2) for more in (0, -1)}
-    alike = [(one.values[0], two.values[0]) for one, two in combinations(given, 2) if one.units == two.units]
+    alike = [(one.values[0], two.values[0]) for one, two in combinations(stated, 2) if one.units == two.units]
     sums = {round(value, 6) for one, two in alike for value in (one + two, abs(one - two))}
-    shares = {one.values[0] / two.values[0] for one, two in permutations(given, 2) if two.values[0]}
+    shares = {one.values[0] / two.values[0] for one, two in permutations(stated, 2) if two.values[0]}
     years, timed = _count_years(number), sentence.text.at(number.last) == "times"
-    counts = not number.units and not timed and wanted <= _DOZEN and wanted == int(wanted)
+    counts = not number.units and not timed and value <= _DOZEN and value == int(value)
     return (
         counts
-        or wanted in sums
-        or (wanted >= 1 and any(abs(span - wanted * years) < years / 2 for span in between))
-        or (timed and wanted in shares)
-        or (any(unit.name == "%" for unit in number.units) and wanted in {round(100 * share) for share in shares})
+        or value in sums
+        or (value >= 1 and any(abs(span - value * years) < years / 2 for span in between))
+        or (timed and value in shares)
+        or (any(unit.name == "%" for unit in number.units) and value in {round(100 * share) for share in shares})
     )
 
 
@@ -207,18 +207,23 @@ def _is_converted(known: Number, number: Number) -> bool:
     if not known.units or not number.units or is_same_unit(known.units, number.units):
         return False
     converted = convert_amount(known.values[0], known.units, number.units)
-    return any(abs(one - number.values[0]) <= _ROUGHLY * one for one in converted)
+    return any(abs(amount - number.values[0]) <= _ROUGHLY * amount for amount in converted)
 
 
 def _is_part_of_sum(number: Number, said: Sequence[Number], given: Sequence[Number]) -> bool:
     """Return whether a quantity is two of the passages together, or part of one: 90 minutes are an hour and 30."""
     amounts, others = (
-        [amount for one in listed if one.units for amount in convert_amount(one.values[0], one.units, number.units)]
-        for listed in (given, [one for one in said if one is not number])
+        [
+            amount
+            for entry in listed
+            if entry.units
+            for amount in convert_amount(entry.values[0], entry.units, number.units)
+        ]
+        for listed in (given, [other for other in said if other is not number])
     )
-    wanted = number.values[0]
+    value = number.values[0]
     sums = {round(one + two, 6) for one, two in combinations(amounts, 2)}
-    return bool(number.units) and (wanted in sums or any(round(wanted + other, 6) in amounts for other in others))
+    return bool(number.units) and (value in sums or any(round(value + other, 6) in amounts for other in others))
 
 
 def _is_year(value: float) -> bool:
@@ -240,7 +245,7 @@ def is_name_ordinal(facts: PassageFacts, number: Number, sentence: ParsedSentenc
     named = sentence.text.at(place) if place in sentence.capitals else ""
     if not number.ordinal or not named:
         return False
-    said = [(one, at) for one in facts.sentences for at, low in enumerate(one.text.low) if low == named]
+    said = [(part, at) for part in facts.sentences for at, low in enumerate(part.text.low) if low == named]
     return bool(said) and not any(
         known.first - 3 <= at <= known.last + 2 for one, at in said for known in one.numbers if known.ordinal
     )
@@ -307,10 +312,10 @@ def is_own_name(name: ProperName, sentence: ParsedSentence, own: Iterable[str]) 
     An ordinary word that begins the sentence may be the first of it.
     """
     lead = sentence.text.low[0] if name.first == 1 and 0 in sentence.capitals else ""
-    said = "".join(filter(str.isalnum, "".join(name.parts)))
-    split = ("".join(char if char.isalnum() else " " for char in one.casefold()).split() for one in own)
+    joined = "".join(filter(str.isalnum, "".join(name.parts)))
+    split = ("".join(char if char.isalnum() else " " for char in own_name.casefold()).split() for own_name in own)
     return any(
-        words and (not {said, lead + said}.isdisjoint([*words, "".join(words)]) or set(name.parts) <= set(words))
+        words and (not {joined, lead + joined}.isdisjoint([*words, "".join(words)]) or set(name.parts) <= set(words))
         for words in split
     )
 
@@ -378,7 +383,7 @@ def _lacks_only_given_names(facts: PassageFacts, name: ProperName, missing: Iter
     nicknames = load_name_tables().nicknames
     known = {form for word in given for form in nicknames.get(word, {word})}
     return all(
-        word in known or (len(word) == 1 and any(one.startswith(word) for one in name.parts))
+        word in known or (len(word) == 1 and any(part_of_name.startswith(word) for part_of_name in name.parts))
         for part in facts.everything
         for word in _find_words_before(part, surname)
     )

@@ -206,7 +206,7 @@ def _find_all_days(source: ParsedSentence, instead: str) -> str:
     for day in days:
         joined = bool(runs) and 0 < day.first - runs[-1][-1].last <= _LONGEST_JOINT
         runs = [*runs[:-1], [*runs[-1], day]] if joined else [*runs, [day]]
-    within = next((run for run in runs if any(one.said == instead for one in run)), None)
+    within = next((run for run in runs if any(day.said == instead for day in run)), None)
     return source.text.said(within[0].first, within[-1].last) if within else instead
 
 
@@ -223,26 +223,26 @@ def _check_number(
     if compared:
         yield _build_finding(FindingKind.NUMBER, number.said, "" if compared[0] else compared[1], found=True)
         return
-    found = not claim or has_number(facts, number)
-    found = found or is_name_ordinal(facts, number, sentence) or is_list_count(number, sentence)
-    instead = _find_other_value(alignment, facts, number, found=found)
-    if any(one.said == instead and is_reached(one, number) for one in facts.numbers):
+    is_found = not claim or has_number(facts, number)
+    is_found = is_found or is_name_ordinal(facts, number, sentence) or is_list_count(number, sentence)
+    instead = _find_other_value(alignment, facts, number, found=is_found)
+    if any(other.said == instead and is_reached(other, number) for other in facts.numbers):
         instead = ""
-    if found and instead and alignment and _is_said_elsewhere(number, alignment, facts):
+    if is_found and instead and alignment and _is_said_elsewhere(number, alignment, facts):
         instead = ""
     replaced = bool(instead) or (alignment is not None and alignment.is_near_copy)
-    other = _find_other_unit(number, facts, alignment) if found and number.units else ""
-    other = other or (find_other_rate(alignment, number) if alignment and found else "")
+    other = _find_other_unit(number, facts, alignment) if is_found and number.units else ""
+    other = other or (find_other_rate(alignment, number) if alignment and is_found else "")
     if other and not instead:
         yield _build_contradiction(FindingKind.UNIT, number.said, other)
-    elif facts.passages and not found and can_be_reckoned(number, sentence, facts, asked, changed=replaced):
+    elif facts.passages and not is_found and can_be_reckoned(number, sentence, facts, asked, changed=replaced):
         yield RuleFinding(FindingKind.NUMBER, number.said, FindingOutcome.DISPUTED, instead)
     elif facts.passages and not (
-        found or replaced or number.units or _is_comparable(number, sentence, facts, alignment)
+        is_found or replaced or number.units or _is_comparable(number, sentence, facts, alignment)
     ):
         yield RuleFinding(FindingKind.NUMBER, number.said, FindingOutcome.DISPUTED, grave=True)
     elif claim or instead:
-        yield _build_finding(FindingKind.NUMBER, number.said, instead, found=found)
+        yield _build_finding(FindingKind.NUMBER, number.said, instead, found=is_found)
 
 
 def _is_comparable(number: Number, sentence: ParsedSentence, facts: PassageFacts, alignment: Alignment | None) -> bool:
@@ -253,8 +253,8 @@ def _is_comparable(number: Number, sentence: ParsedSentence, facts: PassageFacts
     if alignment and alignment.coverage_without(number.first, number.last) >= _MOSTLY_SAID:
         return True
     counted = "" if number.units or number.last == len(sentence.text) else sentence.stems[number.last]
-    given = ((source, one) for source in facts.sentences for one in source.numbers)
-    return bool(counted) and any(source.stems[one.last : one.last + 1] == (counted,) for source, one in given)
+    counts = ((source, other) for source in facts.sentences for other in source.numbers)
+    return bool(counted) and any(source.stems[one.last : one.last + 1] == (counted,) for source, one in counts)
 
 
 def _find_other_value(alignment: Alignment | None, facts: PassageFacts, said: Number | Date, *, found: bool) -> str:
@@ -267,17 +267,17 @@ def _find_other_value(alignment: Alignment | None, facts: PassageFacts, said: Nu
 def _find_other_unit(number: Number, facts: PassageFacts, alignment: Alignment | None) -> str:
     """Return the quantity that the source says instead, or all passages do, if they give this number other units."""
     instead = find_other_unit(alignment, number) if alignment else ""
-    same = [one for one in facts.numbers if not one.ordinal and not set(one.values).isdisjoint(number.values)]
-    if instead or not same or any(not one.units or is_same_unit(one.units, number.units) for one in same):
+    same = [other for other in facts.numbers if not other.ordinal and not set(other.values).isdisjoint(number.values)]
+    if instead or not same or any(not other.units or is_same_unit(other.units, number.units) for other in same):
         return instead
-    kin = [one for one in same if is_same_dimension(one.units, number.units)]
-    return kin[0].said if kin and not any(is_equal_quantity(one, number) for one in facts.numbers) else ""
+    kin = [other for other in same if is_same_dimension(other.units, number.units)]
+    return kin[0].said if kin and not any(is_equal_quantity(other, number) for other in facts.numbers) else ""
 
 
 def _check_date(date: Date, facts: PassageFacts, alignment: Alignment | None) -> Iterator[RuleFinding]:
-    found = has_date(facts, date)
-    instead = _find_other_value(alignment, facts, date, found=found)
-    yield _build_finding(FindingKind.DATE, date.said, instead, found=found)
+    is_found = has_date(facts, date)
+    instead = _find_other_value(alignment, facts, date, found=is_found)
+    yield _build_finding(FindingKind.DATE, date.said, instead, found=is_found)
 
 
 def _check_name(
@@ -287,22 +287,22 @@ def _check_name(
 
     It may also be theirs who write of themselves as "we".
     """
-    found = has_name(facts, name) or is_own_name(name, sentence, own)
-    instead = find_other_name(alignment, name, elsewhere=found) if alignment else ""
+    is_found = has_name(facts, name) or is_own_name(name, sentence, own)
+    instead = find_other_name(alignment, name, elsewhere=is_found) if alignment else ""
     meant = ""
-    if alignment and name.sure and not found and not instead:
+    if alignment and name.sure and not is_found and not instead:
         within = next(part.sentences for part in facts.passages if alignment.source in part.sentences)
         meant = find_referring_word(alignment, name, within[: within.index(alignment.source)])
     if meant and not facts.context.words:
         yield RuleFinding(FindingKind.NAME, name.said, FindingOutcome.UNNAMED, meant)
     elif meant and is_pronoun(meant):
         yield RuleFinding(FindingKind.NAME, name.said, FindingOutcome.DISPUTED, meant)
-    elif name.sure and not found and not instead and (speaker := find_speaker(facts, name, sentence)):
+    elif name.sure and not is_found and not instead and (speaker := find_speaker(facts, name, sentence)):
         yield RuleFinding(FindingKind.NAME, name.said, FindingOutcome.DISPUTED, speaker)
-    elif found and instead and alignment and is_described_by(alignment.source, name.said, instead):
+    elif is_found and instead and alignment and is_described_by(alignment.source, name.said, instead):
         yield RuleFinding(FindingKind.NAME, name.said, FindingOutcome.DISPUTED, instead)
     elif name.sure or instead:
-        yield _build_finding(FindingKind.NAME, name.said, instead, found=found)
+        yield _build_finding(FindingKind.NAME, name.said, instead, found=is_found)
 
 
 def _check_denials(alignment: Alignment) -> Iterator[RuleFinding]:
@@ -319,10 +319,10 @@ def _check_denials(alignment: Alignment) -> Iterator[RuleFinding]:
 
 
 def _check_permission(facts: PassageFacts, alignment: Alignment) -> Iterator[RuleFinding]:
-    found = find_permission_conflict(alignment, facts.sentences)
-    if found:
-        outcome = FindingOutcome.CONTRADICTED if found[2] else FindingOutcome.DISPUTED
-        yield RuleFinding(FindingKind.NEGATION, found[0], outcome, found[1], grave=True)
+    conflict = find_permission_conflict(alignment, facts.sentences)
+    if conflict:
+        outcome = FindingOutcome.CONTRADICTED if conflict[2] else FindingOutcome.DISPUTED
+        yield RuleFinding(FindingKind.NEGATION, conflict[0], outcome, conflict[1], grave=True)
 
 
 def _check_misplaced(facts: PassageFacts, alignment: Alignment) -> Iterator[RuleFinding]:
@@ -342,10 +342,10 @@ def _check_misplaced(facts: PassageFacts, alignment: Alignment) -> Iterator[Rule
 
 def _is_said_elsewhere(number: Number, alignment: Alignment, facts: PassageFacts) -> bool:
     """Return whether another passage sentence says all of a sentence, but for what the page's name says."""
-    said = alignment.sentence.content - facts.context.stems
+    content = alignment.sentence.content - facts.context.stems
     others = (sentence for sentence in facts.sentences if sentence is not alignment.source)
     return any(
-        said <= other.content and any(is_same_number(number, given) for given in other.numbers) for other in others
+        content <= other.content and any(is_same_number(number, given) for given in other.numbers) for other in others
     )
 
 
@@ -368,7 +368,7 @@ def _excuse_asked(
 def _is_asked(said: _Said, question: PassageFacts) -> bool:
     if isinstance(said, Number):
         same = (number for number in question.numbers if is_same_number(number, said))
-        return any(is_same_unit(one.units, said.units) or not (one.units and said.units) for one in same)
+        return any(is_same_unit(number.units, said.units) or not (number.units and said.units) for number in same)
     return has_date(question, said) if isinstance(said, Date) else has_name(question, said)
 
 
@@ -382,8 +382,8 @@ def _check_wording(
 
 
 def _check_misreadings(alignment: Alignment, question: PassageFacts | None) -> Iterator[RuleFinding]:
-    asked = [value for sentence in question.sentences for value in sentence.values] if question else ()
-    for doubt in find_misreadings(alignment, asked):
+    values = [value for sentence in question.sentences for value in sentence.values] if question else ()
+    for doubt in find_misreadings(alignment, values):
         yield RuleFinding(FindingKind.WORDING, doubt.said, FindingOutcome.CHANGED, doubt.instead, grave=True)
 
 

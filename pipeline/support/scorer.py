@@ -79,14 +79,14 @@ def measure_overlap(sentence: str, passages: Sequence[Sequence[str]]) -> Mapping
     Lengths are no features: they gave away the set that a labelled claim was from, and scores on sets not seen in
     training were the worse for it.
     """
-    said = [one for passage in passages for one in passage]
-    wanted, everything = find_content(sentence), frozenset[str]().union(*map(find_content, said))
-    running, source = _find_terms(sentence), [_find_terms(one) for one in said if wanted & find_content(one)]
-    source_text = " ".join(said)
+    sentences = [text for passage in passages for text in passage]
+    wanted, everything = find_content(sentence), frozenset[str]().union(*map(find_content, sentences))
+    running, source = _find_terms(sentence), [_find_terms(text) for text in sentences if wanted & find_content(text)]
+    source_text = " ".join(sentences)
     hedged, hedges = bool(_HEDGE.search(sentence)), bool(_HEDGE.search(source_text))
     return {
         "overlap": _measure_share(wanted, everything),
-        "overlap_best": max((_measure_share(wanted, find_content(one)) for one in said), default=0.0),
+        "overlap_best": max((_measure_share(wanted, find_content(text)) for text in sentences), default=0.0),
         "novel": float(len(wanted - everything)),
         "pairs": _measure_shared_runs(running, source, 2),
         "triples": _measure_shared_runs(running, source, 3),
@@ -103,7 +103,7 @@ def select_closest(sentence: str, passages: Sequence[Sequence[str]]) -> tuple[st
 
     Each is chosen for what it adds to those before it; at a tie for what it shares at all, then the earlier one.
     """
-    left = [one for passage in passages for one in passage]
+    left = [text for passage in passages for text in passage]
     wanted, chosen, room = find_content(sentence), list[str](), MOST_WORDS
     missing = wanted
 
@@ -137,8 +137,8 @@ def _measure_share(wanted: Collection[str], found: frozenset[str]) -> float:
 
 def _measure_shared_runs(running: Sequence[str], source: Sequence[Sequence[str]], length: int) -> float:
     """Return the share of the runs of so many words that stand in a sentence of the source too."""
-    wanted = _find_runs(running, length)
-    return len(wanted & set().union(*(_find_runs(one, length) for one in source))) / len(wanted) if wanted else 0.0
+    runs = _find_runs(running, length)
+    return len(runs & set().union(*(_find_runs(words, length) for words in source))) / len(runs) if runs else 0.0
 
 
 def _find_runs(running: Sequence[str], length: int) -> set[tuple[str, ...]]:
@@ -147,7 +147,7 @@ def _find_runs(running: Sequence[str], length: int) -> set[tuple[str, ...]]:
 
 def measure_alignment(sentence: TokenEmbeddings, source: Sequence[TokenEmbeddings]) -> Mapping[str, float]:
     """Return the features by name. `source` are the sentences of the passages that were read; none gives all zeros."""
-    source = [one for one in source if len(one.ids)]
+    source = [tokens for tokens in source if len(tokens.ids)]
     if not len(sentence.ids) or not source:
         return dict.fromkeys(ALIGNMENT_NAMES, 0.0)
     content = sentence.ids >= FIRST_WORD
@@ -155,10 +155,10 @@ def measure_alignment(sentence: TokenEmbeddings, source: Sequence[TokenEmbedding
     best: list[Floats] = []
     features: dict[str, float] = {}
     for place, height in enumerate(HEIGHTS):
-        cosines = [sentence.layers[place] @ one.layers[place].T for one in source]
+        cosines = [sentence.layers[place] @ tokens.layers[place].T for tokens in source]
         best.append(np.concatenate(cosines, axis=1).max(axis=1))
-        found = _measure_height(cosines, best[-1], _weigh_tokens(sentence.ids), content, FAR[place])
-        features.update({f"{name}_{height}": value for name, value in found.items()})
+        measured = _measure_height(cosines, best[-1], _weigh_tokens(sentence.ids), content, FAR[place])
+        features.update({f"{name}_{height}": value for name, value in measured.items()})
     features.update(_measure_unmatched(best, content))
     features.update(_measure_whole(sentence, source, content, best))
     return features
@@ -208,7 +208,7 @@ def _measure_whole(
     sentence: TokenEmbeddings, source: Sequence[TokenEmbeddings], content: NDArray[np.bool_], best: Sequence[Floats]
 ) -> dict[str, float]:
     """Return how alike the whole sentence is to the nearest one, and which of its tokens lead away from that."""
-    cosines = np.array([float(one.mean @ sentence.mean) for one in source])
+    cosines = np.array([float(tokens.mean @ sentence.mean) for tokens in source])
     nearest = source[int(cosines.argmax())].mean
     towards = sentence.layers[-1] @ nearest
     ordered = np.sort(towards[content])
@@ -251,8 +251,8 @@ def extract_features(
 
     `passages` are the sentences of each passage it cites, `source` the tokens of those of them that are closest to it.
     """
-    told = (one for one in found if one.outcome is not FindingOutcome.ASKED)
-    counts = Counter((one.kind, one.because.kind) for one in told)
+    counted_findings = (finding for finding in found if finding.outcome is not FindingOutcome.ASKED)
+    counts = Counter((finding.kind, finding.because.kind) for finding in counted_findings)
     counted = {
         f"{kind}_{outcome}": min(MOST_COUNTED, float(counts[kind, outcome])) for kind, outcome in product(*COUNTED)
     }
@@ -301,8 +301,8 @@ def load_scorer() -> Scorer:
 def parse_scorer(kept: Mapping[str, Any]) -> Scorer:
     """Build a scorer from the values that the training writes."""
     members = tuple(
-        ScorerMember(np.array(one["inner"]), np.array(one["inner_bias"]), np.array(one["outer"]), one["outer_bias"])
-        for one in kept["members"]
+        ScorerMember(np.array(raw["inner"]), np.array(raw["inner_bias"]), np.array(raw["outer"]), raw["outer_bias"])
+        for raw in kept["members"]
     )
     means, deviations = np.array(kept["means"]), np.array(kept["deviations"])
     return Scorer(tuple(kept["names"]), means, deviations, members, kept["thresholds"])

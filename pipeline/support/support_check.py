@@ -104,16 +104,16 @@ class SupportChecker:
             return Support(0.0, holds=False, reasons=(unread,), because=(VerdictReason("unreadable"),))
         verbatim = find_verbatim_passage(sentence, passages) or _find_nearly_verbatim(sentence, passages)
         if verbatim:
-            said = (f"stands verbatim in passage {verbatim}",)
-            return Support(1.0, holds=True, verbatim=True, reasons=said, because=(VerdictReason("verbatim"),))
+            reasons = (f"stands verbatim in passage {verbatim}",)
+            return Support(1.0, holds=True, verbatim=True, reasons=reasons, because=(VerdictReason("verbatim"),))
         if len(set(content_terms(sentence))) < MIN_CONTENT_WORDS:
             little = ("it says too little to be supported by anything",)
             return Support(0.0, holds=False, reasons=little, because=(VerdictReason("says_little"),))
-        found = await analyse_sentence(sentence, evidence, self.read, names=self.names, asked=asked)
+        analysis = await analyse_sentence(sentence, evidence, self.read, names=self.names, asked=asked)
         levels, loose = self.scorer.thresholds, self.strictness == "loose"
         sure = levels["normal" if loose else "strict"]
-        found = replace(found, found=drop_wording(found.found), strange=False) if loose else found
-        return decide_support(found, self.scorer.score(found.features), levels[self.strictness], sure=sure)
+        analysis = replace(analysis, found=drop_wording(analysis.found), strange=False) if loose else analysis
+        return decide_support(analysis, self.scorer.score(analysis.features), levels[self.strictness], sure=sure)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,13 +130,15 @@ class SentenceAnalysis:
     @property
     def against(self) -> tuple[RuleFinding, ...]:
         """Return what decides by itself: what is missing or contradicted, but no name that may be meant by "she"."""
-        return tuple(one for one in self.found if one.outcome in {FindingOutcome.ABSENT, FindingOutcome.CONTRADICTED})
+        return tuple(
+            rule for rule in self.found if rule.outcome in {FindingOutcome.ABSENT, FindingOutcome.CONTRADICTED}
+        )
 
     @property
     def in_doubt(self) -> tuple[RuleFinding, ...]:
         """Return what decides nothing by itself, but lets nothing be sure."""
         doubts = {FindingOutcome.UNNAMED, FindingOutcome.ASKED, FindingOutcome.DISPUTED, FindingOutcome.CHANGED}
-        return tuple(one for one in self.found if one.outcome in doubts)
+        return tuple(rule for rule in self.found if rule.outcome in doubts)
 
     @property
     def grave(self) -> bool:
@@ -145,8 +147,8 @@ class SentenceAnalysis:
         That would take a yes or no away: there only what denies or bounds otherwise weighs so much.
         """
         if not self.answers:
-            return self.strange or any(one.grave for one in self.in_doubt)
-        return any(one.grave for one in self.in_doubt if one.outcome is FindingOutcome.DISPUTED)
+            return self.strange or any(rule.grave for rule in self.in_doubt)
+        return any(rule.grave for rule in self.in_doubt if rule.outcome is FindingOutcome.DISPUTED)
 
 
 async def analyse_sentence(
@@ -162,14 +164,14 @@ async def analyse_sentence(
     `names` count as said, besides the titles and other names of the passages' pages, and the names of their corpora.
     """
     passages = tuple({piece.passage.id: piece.passage for piece in evidence}.values())
-    pages = ((one.document.title, *one.document.aliases, one.passage.section) for one in evidence)
-    own = tuple(dict.fromkeys(one.document.corpus for one in evidence))
+    pages = ((piece.document.title, *piece.document.aliases, piece.passage.section) for piece in evidence)
+    own = tuple(dict.fromkeys(piece.document.corpus for piece in evidence))
     context = (*dict.fromkeys(name for page in pages for name in page if name), *names)
     found = check_rules(sentence, [passage.text for passage in passages], context=context, asked=asked, own=own)
-    said = [[passage.text[start:end] for start, end in find_quotable_spans(passage)] for passage in passages]
-    nearest = select_closest(sentence, said)
+    sentences = [[passage.text[start:end] for start, end in find_quotable_spans(passage)] for passage in passages]
+    nearest = select_closest(sentence, sentences)
     states, *source = await read([sentence, *nearest])
-    features = extract_features(sentence, said, states=states, source=source, found=found)
+    features = extract_features(sentence, sentences, states=states, source=source, found=found)
     unsaid = _find_unsaid(sentence, (*context, *asked, *(passage.text for passage in passages)))
     closest = nearest[0] if nearest else ""
     # What is said in another language has no word of the passage's.
@@ -181,50 +183,50 @@ _ANSWER = lazy_compile(r"\s*(?:yes|no)\b(?!\s*\w)", re.IGNORECASE)
 
 
 def _is_strange(unsaid: Sequence[str], features: Mapping[str, float]) -> bool:
-    told = [word for word in unsaid if not any(map(str.isdigit, word)) and word.lower() not in {"yes", "no"}]
-    return bool(told) and features["new_least_top"] < _FAR and features["overlap_best"] >= _HALF_SAID
+    new_words = [word for word in unsaid if not any(map(str.isdigit, word)) and word.lower() not in {"yes", "no"}]
+    return bool(new_words) and features["new_least_top"] < _FAR and features["overlap_best"] >= _HALF_SAID
 
 
 def _find_unsaid(sentence: str, texts: Sequence[str]) -> tuple[str, ...]:
-    said = frozenset[str]().union(*map(find_content, texts))
-    return tuple(word for word in dict.fromkeys(content_words(sentence)) if said.isdisjoint(content_terms(word)))
+    known = frozenset[str]().union(*map(find_content, texts))
+    return tuple(word for word in dict.fromkeys(content_words(sentence)) if known.isdisjoint(content_terms(word)))
 
 
 def drop_wording(found: Sequence[RuleFinding]) -> tuple[RuleFinding, ...]:
-    return tuple(one for one in found if one.outcome is not FindingOutcome.CHANGED)
+    return tuple(rule for rule in found if rule.outcome is not FindingOutcome.CHANGED)
 
 
 def decide_support(examined: SentenceAnalysis, score: float, threshold: float, *, sure: float) -> Support:
     """Combine the rules' findings with the score: below `threshold` it fails, below `sure` it holds in doubt. Pure."""
-    said = (examined.nearest,) if examined.nearest else ()
-    nearest = tuple(f"nearest is “{one}”" for one in said)
+    quoted = (examined.nearest,) if examined.nearest else ()
+    nearest = tuple(f"nearest is “{quote}”" for quote in quoted)
     against = examined.against
     if against:
-        contradicted = any(one.outcome is FindingOutcome.CONTRADICTED and not one.elsewhere for one in against)
-        why = tuple(dict.fromkeys(one.because for one in against))
+        contradicted = any(rule.outcome is FindingOutcome.CONTRADICTED and not rule.elsewhere for rule in against)
+        why = tuple(dict.fromkeys(rule.because for rule in against))
         return Support(score, holds=False, reasons=_list_reasons(against), contradicted=contradicted, because=why)
     doubts = examined.in_doubt
     grave = examined.grave
-    disputed = [one for one in doubts if one.outcome is FindingOutcome.DISPUTED]
+    disputed = [doubt for doubt in doubts if doubt.outcome is FindingOutcome.DISPUTED]
     if disputed:
-        why = tuple(dict.fromkeys(one.because for one in disputed))
+        why = tuple(dict.fromkeys(doubt.because for doubt in disputed))
         reasons = _list_reasons(disputed)
         return Support(score, holds=False, appealable=True, reasons=reasons, better_quoted=grave, because=why)
     if score < threshold:
         words = ", ".join(f"“{word}”" for word in examined.unsaid[:MOST_UNSAID])
         reason = f"the passages do not say so: none has {words}" if words else "the passages do not say so"
-        why = (VerdictReason("not_said"), *(VerdictReason("nearest", (one,)) for one in said))
+        why = (VerdictReason("not_said"), *(VerdictReason("nearest", (quote,)) for quote in quoted))
         reasons = (reason, *nearest)
         return Support(score, holds=False, reasons=reasons, appealable=True, better_quoted=grave, because=why)
     reasons = (*_list_reasons(examined.found), *nearest)
-    so = VerdictReason("said", said) if said else VerdictReason("so")
-    altered = tuple(dict.fromkeys(one.because for one in doubts if one.binding))
+    so = VerdictReason("said", quoted) if quoted else VerdictReason("so")
+    altered = tuple(dict.fromkeys(doubt.because for doubt in doubts if doubt.binding))
     replaced = [doubt for doubt in doubts if _is_replaced(doubt, examined.nearest)]
     copied = _explain_copy(replaced, examined) if replaced else ()
-    held = Support(
+    support = Support(
         score, holds=True, reasons=reasons, altered=bool(altered), better_quoted=grave, replaced=bool(replaced)
     )
-    return replace(held, doubtful=bool(doubts) or score < sure, because=altered or copied or (so,))
+    return replace(support, doubtful=bool(doubts) or score < sure, because=altered or copied or (so,))
 
 
 def _is_replaced(one: RuleFinding, source: str) -> bool:
@@ -236,17 +238,19 @@ def _is_replaced(one: RuleFinding, source: str) -> bool:
 def _explain_copy(doubts: Sequence[RuleFinding], examined: SentenceAnalysis) -> tuple[VerdictReason, ...]:
     """Return what a copy has in another's place, or what no passage has a word of; and the sentence it repeats."""
     plain = [doubt for doubt in doubts if doubt.instead or doubt.said in examined.unsaid]
-    why = tuple(dict.fromkeys(one.because for one in plain)) or (VerdictReason("not_said"),)
-    return (*why, *(VerdictReason("nearest", (one,)) for one in (examined.nearest,) if one))
+    why = tuple(dict.fromkeys(doubt.because for doubt in plain)) or (VerdictReason("not_said"),)
+    return (*why, *(VerdictReason("nearest", (quote,)) for quote in (examined.nearest,) if quote))
 
 
 async def check_verbatim(sentence: str, evidence: Sequence[Evidence], *, asked: Sequence[str] = ()) -> Support:
     """Support only what stands word for word: the check of those who only quote."""
     del asked
-    found = find_verbatim_passage(sentence, [piece.passage for piece in evidence])
-    reason = f"stands verbatim in passage {found}" if found else "does not stand verbatim in the passages it cites"
-    because = VerdictReason("verbatim" if found else "not_verbatim")
-    return Support(float(bool(found)), holds=bool(found), verbatim=bool(found), reasons=(reason,), because=(because,))
+    passage = find_verbatim_passage(sentence, [piece.passage for piece in evidence])
+    reason = f"stands verbatim in passage {passage}" if passage else "does not stand verbatim in the passages it cites"
+    because = VerdictReason("verbatim" if passage else "not_verbatim")
+    return Support(
+        float(bool(passage)), holds=bool(passage), verbatim=bool(passage), reasons=(reason,), because=(because,)
+    )
 
 
 def find_verbatim_passage(sentence: str, passages: Sequence[Passage]) -> str:
@@ -255,13 +259,13 @@ def find_verbatim_passage(sentence: str, passages: Sequence[Passage]) -> str:
     It may begin with the mark of a list's item, and a table's rows may be written as prose. A stretch cut out of a
     sentence is none: "the office closes early" is no quotation of "Nobody knows whether the office closes early".
     """
-    wanted = _normalise_space(sentence)
-    mark = _LIST_MARK.match(wanted)
-    for passage in passages if wanted else ():
-        stands = wanted in _normalise_space(passage.text)
+    normalised = _normalise_space(sentence)
+    mark = _LIST_MARK.match(normalised)
+    for passage in passages if normalised else ():
+        stands = normalised in _normalise_space(passage.text)
         if not stands and passage.kind is not PassageKind.TABLE:
             continue
-        if _is_run(wanted, passage) or (mark and stands and _is_run(wanted[mark.end() :], passage)):
+        if _is_run(normalised, passage) or (mark and stands and _is_run(normalised[mark.end() :], passage)):
             return passage.id
     return ""
 
@@ -271,11 +275,11 @@ def _find_nearly_verbatim(sentence: str, passages: Sequence[Passage]) -> str:
 
     A connective that leads the sentence, or one of the passage's, adds nothing.
     """
-    wanted = _list_plain_words(sentence)
-    if len(wanted) < MIN_CONTENT_WORDS:
+    plain = _list_plain_words(sentence)
+    if len(plain) < MIN_CONTENT_WORDS:
         return ""
     return next(
-        (passage.id for passage in passages if _may_have_words(passage.text, wanted) and _has_run(passage, wanted)), ""
+        (passage.id for passage in passages if _may_have_words(passage.text, plain) and _has_run(passage, plain)), ""
     )
 
 
@@ -336,9 +340,9 @@ def _find_unreadable(sentence: str, passages: Sequence[Passage]) -> str:
 
 def _list_reasons(found: Sequence[RuleFinding]) -> tuple[str, ...]:
     """Say what was missed, one reason each, and what was found in a single one."""
-    missed = (one.reason for one in found if one.outcome is not FindingOutcome.FOUND)
-    said = ", ".join(dict.fromkeys(f"“{one.said}”" for one in found if one.outcome is FindingOutcome.FOUND))
-    return tuple(dict.fromkeys((*missed, *([f"the passages say {said}"] if said else []))))
+    missed = (rule.reason for rule in found if rule.outcome is not FindingOutcome.FOUND)
+    quotes = ", ".join(dict.fromkeys(f"“{rule.said}”" for rule in found if rule.outcome is FindingOutcome.FOUND))
+    return tuple(dict.fromkeys((*missed, *([f"the passages say {quotes}"] if quotes else []))))
 
 
 def _is_run(wanted: str, passage: Passage) -> bool:

@@ -45,8 +45,8 @@ def implies_date(source: Date, claim: Date) -> bool:
     """Return whether what `source` says makes `claim` true: it is as precise or more so, and agrees."""
     if claim.weekday is not None and claim.weekday != source.weekday:
         return False
-    wanted, given = claim.reach, source.reach
-    if wanted and not (given and wanted[0] <= given[0] and given[1] <= wanted[1]):
+    claimed, stated = claim.reach, source.reach
+    if claimed and not (stated and claimed[0] <= stated[0] and stated[1] <= claimed[1]):
         return False
     orders = [(source.month, source.day)]
     if source.numeric or claim.numeric:
@@ -249,14 +249,14 @@ def _parse_numeric_date(text: Tokens, place: int, _known: Calendar) -> list[Date
         numbers = [*parts[::2]]
         if not all(map(text.glued, range(place + 1, last))) or not all(map(str.isdecimal, numbers)):
             return []
-    said = text.said(place, last)
+    written = text.said(place, last)
     if len(numbers[0]) == 4:
         year, month, day = map(int, numbers)
-        return [Date(said, place, last, year, month, day)] if _is_day(month, day) else []
+        return [Date(written, place, last, year, month, day)] if _is_day(month, day) else []
     day, month, year = map(int, numbers)
     if len(numbers[2]) != 4 or not (_is_day(month, day) or _is_day(day, month)):
         return []
-    return [Date(said, place, last, year, month, day, numeric=True)]
+    return [Date(written, place, last, year, month, day, numeric=True)]
 
 
 def _is_day(month: int, day: int) -> bool:

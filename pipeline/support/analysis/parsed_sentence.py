@@ -95,7 +95,7 @@ def parse_sentence(text: str, language: str) -> ParsedSentence:
             ]
         ),
         places={key: place for place, key in enumerate(stems) if key},
-        valued=frozenset([place for one in (*dates, *numbers) for place in one.places]),
+        valued=frozenset([place for value in (*dates, *numbers) for place in value.places]),
         is_row=_is_row(tokens.text),
     )
 
@@ -108,7 +108,7 @@ def parse_passage(text: str, language: str = "") -> ParsedPassage:
 @lru_cache(maxsize=1024)
 def _parse_passage_in(text: str, language: str) -> ParsedPassage:
     read = tuple(parse_sentence(text[start:end], language) for start, end in _find_sentence_spans(text))
-    capitals = {(one.text.words[place], one.text.low[place]) for one in read for place in one.capitals}
+    capitals = {(part.text.words[place], part.text.low[place]) for part in read for place in part.capitals}
     return ParsedPassage(
         sentences=read,
         words=frozenset(map(strip_possessive, {low for sentence in read for low in sentence.text.low})),
@@ -144,8 +144,8 @@ def detect_language(text: str) -> str:
 
 def choose_language(text: str, passages: Iterable[ParsedPassage]) -> str:
     """Return the language of a sentence about passages: theirs, unless it has more function words of another."""
-    said = tokenize(text)
-    low = [low for word, low in zip(said.words, said.low, strict=True) if len(word) > 1 or not word.isupper()]
+    tokens = tokenize(text)
+    low = [low for word, low in zip(tokens.words, tokens.low, strict=True) if len(word) > 1 or not word.isupper()]
     languages = [sentence.language for passage in passages for sentence in passage.sentences[:1]]
     return max(
         [*filter(None, languages), detect_language(text)],
@@ -191,8 +191,8 @@ def find_clauses(sentence: ParsedSentence) -> Clauses:
 
 def find_exception(sentence: ParsedSentence) -> tuple[int, int] | None:
     """Return the first stretch that is excepted from what stands before it; None where there is none."""
-    found = sorted(_find_stretches(sentence, "exceptions"))
-    return next((stretch for stretch in found if stretch[0] > 1 + sentence.text.words[0][0].isupper()), None)
+    stretches = sorted(_find_stretches(sentence, "exceptions"))
+    return next((stretch for stretch in stretches if stretch[0] > 1 + sentence.text.words[0][0].isupper()), None)
 
 
 def collect_clause_stems(sentence: ParsedSentence, first: int, last: int) -> frozenset[str]:
@@ -208,15 +208,15 @@ def collect_clause_stems(sentence: ParsedSentence, first: int, last: int) -> fro
 
 def _find_stretches(sentence: ParsedSentence, kind: str) -> list[tuple[int, int]]:
     """Return what follows each opening phrase of a kind, up to the next mark or relative word."""
-    low, found = sentence.text.low, []
+    low, stretches = sentence.text.low, []
     for phrase in _load_openers(sentence.language).get(kind, ()):
         for at, word in enumerate(low):
             start = at + len(phrase)
             if word == phrase[0] and low[at:start] == phrase:
                 last = min(len(low), start + _LONGEST_STRETCH)
-                ends = (one for one in range(start, last) if low[one] in _RELATIVE_WORDS or _is_end(low[one]))
-                found.append((start, next(ends, last)))
-    return found
+                ends = (place for place in range(start, last) if low[place] in _RELATIVE_WORDS or _is_end(low[place]))
+                stretches.append((start, next(ends, last)))
+    return stretches
 
 
 def _is_end(low: str) -> bool:

@@ -182,9 +182,9 @@ def find_aliases(name: str) -> frozenset[str]:
 @lru_cache(maxsize=16_384)
 def find_spellings(word: str) -> frozenset[str]:
     """Return the words that may stand for a word of a name: other forms, a country's people, short given names."""
-    found = {word, word.replace(".", ""), f"{word}s", word.rpartition("'")[2]}
-    found |= {alias for alias in find_aliases(word) if " " not in alias}
-    return frozenset(found | load_name_tables().nicknames.get(word, frozenset()))
+    spellings = {word, word.replace(".", ""), f"{word}s", word.rpartition("'")[2]}
+    spellings |= {alias for alias in find_aliases(word) if " " not in alias}
+    return frozenset(spellings | load_name_tables().nicknames.get(word, frozenset()))
 
 
 @lru_cache(maxsize=16_384)

@@ -226,9 +226,9 @@ def find_units_at(text: Tokens, first: int, last: int) -> tuple[Units, int]:
         return _find_units_named(country + text.low[first - 1]) or _find_units_named(text.low[first - 1]), last
     at = last + (text.at(last) == "-")
     for size in range(_LONGEST_UNIT, 0, -1):
-        found = _find_units_named(" ".join(text.low[at : at + size])) if at + size <= len(text) else ()
-        if found:
-            return found, at + size
+        units = _find_units_named(" ".join(text.low[at : at + size])) if at + size <= len(text) else ()
+        if units:
+            return units, at + size
     return (), last
 
 
@@ -262,8 +262,8 @@ def is_equal_quantity(one: Number, other: Number) -> bool:
         if unit.measures == kin.measures and unit.name == kin.name and first == second:
             return True
         if unit.measures == kin.measures and unit.name != kin.name:
-            here, there = unit.to_base(first), kin.to_base(second)
-            if here is not None and there is not None and abs(here - there) <= _TOLERANCE * max(abs(here), abs(there)):
+            left, right = unit.to_base(first), kin.to_base(second)
+            if left is not None and right is not None and abs(left - right) <= _TOLERANCE * max(abs(left), abs(right)):
                 return True
     return False
 

@@ -29,11 +29,11 @@ CellRow = tuple[TableCell, ...]
 
 @lru_cache(maxsize=2048)
 def parse_cells(row: ParsedSentence) -> CellRow:
-    found = []
+    cells = []
     for label, said in _CELL.findall(row.text.text):
         items = filter(None, (part.strip() for part in said.split(", ")))
-        found.append(TableCell(label, said.strip(), tuple(parse_sentence(item, row.language) for item in items)))
-    return tuple(found)
+        cells.append(TableCell(label, said.strip(), tuple(parse_sentence(item, row.language) for item in items)))
+    return tuple(cells)
 
 
 @lru_cache(maxsize=2048)
@@ -53,14 +53,14 @@ def write_row(row: str) -> str:
     A line that is no row of labelled cells, such as one that introduces a table, stays as it is.
     """
     cells = [_LABELLED.fullmatch(part) for part in row.split("; ")]
-    found = [(cell[1], cell[2].strip()) for cell in cells if cell]
-    (key, named), *rest = found or [("", "")]
-    if not rest or len(found) < len(cells) or ": " in named or not (_WORD.search(key) and _WORD.search(named)):
+    labelled = [(cell[1], cell[2].strip()) for cell in cells if cell]
+    (key, named), *rest = labelled or [("", "")]
+    if not rest or len(labelled) < len(cells) or ": " in named or not (_WORD.search(key) and _WORD.search(named)):
         return row
     lower = all(_is_plain(label.split()[0].lower()) for label, _ in rest)
-    said = [_write_cell(label[:1].lower() + label[1:] if lower else label, value) for label, value in rest]
+    written = [_write_cell(label[:1].lower() + label[1:] if lower else label, value) for label, value in rest]
     name = f"{key} {named}" if len(named) == 1 or named.isdecimal() or _AMOUNT.match(named) else named
-    return f"{name}{' –' if any(': ' in one for one in said) else ':'} " + _join(said)
+    return f"{name}{' –' if any(': ' in one for one in written) else ':'} " + _join(written)
 
 
 def _is_plain(word: str) -> bool:
@@ -75,4 +75,4 @@ def _write_cell(label: str, value: str) -> str:
 
 
 def _join(said: list[str]) -> str:
-    return ("; " if any("," in one for one in said) else ", ").join(said)
+    return ("; " if any("," in text for text in said) else ", ").join(said)

@@ -118,8 +118,8 @@ def find_stem(word: str, language: str) -> str:
     """Return what the forms of a word share; the word itself where the language has no stemmer."""
     if language in {"en", ""} and word in _load_irregular_forms():
         return _load_irregular_forms()[word]
-    found = terms(word, language)
-    return found[0] if len(found) == 1 else word
+    stems = terms(word, language)
+    return stems[0] if len(stems) == 1 else word
 
 
 @cache

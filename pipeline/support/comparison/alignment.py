@@ -157,7 +157,7 @@ def is_same_subject(alignment: Alignment, facts: PassageFacts, said: str, instea
     sentence: a spare part is not what it is for. A row of a table must have the key that the sentence has.
     """
     ours, source = alignment.sentence, alignment.source
-    place, rows = _find_phrase(source, instead), [one for one in facts.sentences if one.is_row]
+    place, rows = _find_phrase(source, instead), [row for row in facts.sentences if row.is_row]
     holding = [row for row in rows if _find_phrase(row, instead)]
     if source.is_row or (holding and not place):
         return any(
@@ -204,15 +204,17 @@ def is_attribute_name(sentence: ParsedSentence, name: ProperName) -> bool:
 
 def _covers_rest(ours: ParsedSentence, said: str, sources: Sequence[ParsedSentence]) -> bool:
     """Return whether other sentences have all that a sentence says, but `said` and words that say little."""
-    known = frozenset[str]().union(*(one.content for one in sources))
-    words = frozenset[str]().union(*(find_name_forms(strip_possessive(low)) for one in sources for low in one.text.low))
+    known = frozenset[str]().union(*(part.content for part in sources))
+    words = frozenset[str]().union(
+        *(find_name_forms(strip_possessive(low)) for part in sources for low in part.text.low)
+    )
     free = _list_stems(said, ours.language) | load_general_words(ours.language)
     left = {at for at, stem in enumerate(ours.stems) if stem in ours.content and stem not in known | free}
     if any(at not in ours.valued and strip_possessive(ours.text.low[at]) not in words for at in left):
         return False
-    given: list[TokenSpan] = [value for one in sources for value in one.values]
+    known_values: list[TokenSpan] = [value for source in sources for value in source.values]
     values: list[TokenSpan] = [value for value in ours.values if not left.isdisjoint(value.places)]
-    return all(any(is_same_value(one, value) for one in given) for value in values)
+    return all(any(is_same_value(known_value, value) for known_value in known_values) for value in values)
 
 
 def _narrows(alignment: Alignment, facts: PassageFacts, place: range, said: str) -> bool:
@@ -236,7 +238,7 @@ def _narrows(alignment: Alignment, facts: PassageFacts, place: range, said: str)
     opening = first  # "the Trust" is short for "the Tolliver & Ebb Trust"
     while opening and {opening, opening - 1} <= joined:
         opening -= 1
-    titled = frozenset[str]().union(*(one.content for one in facts.context.sentences)) & ours.content
+    titled = frozenset[str]().union(*(part.content for part in facts.context.sentences)) & ours.content
     if len(titled.intersection(theirs.stems[first : first + 2])) > 1:
         opening = max(opening - 1, 0)
     names = theirs.capitals.difference(at + 1 for at in theirs.capitals)  # the first word of each
@@ -258,9 +260,9 @@ def _has_row_key(ours: ParsedSentence, row: ParsedSentence) -> bool:
     stop = row.text.low.index(";")
     start = row.text.low.index(":") + 1
     words = {at for at in range(start, stop) if row.stems[at] in row.content and at not in row.valued}
-    values: list[TokenSpan] = [one for one in row.values if start <= one.first < stop]
+    values: list[TokenSpan] = [value for value in row.values if start <= value.first < stop]
     return all(row.stems[at] in ours.content for at in words) and all(
-        any(is_same_value(value, one) for one in ours.values) for value in values
+        any(is_same_value(value, other) for other in ours.values) for value in values
     )
 
 
@@ -272,10 +274,10 @@ def _has_row_label(
     Where no label tells, it must be the row's only number of that kind.
     """
     label = _find_label(row, instead)
-    if label and (label <= ours.content or any(_find_label(one, said) == label for one in rows)):
+    if label and (label <= ours.content or any(_find_label(other, said) == label for other in rows)):
         return True
     place = _find_phrase(row, instead) or range(0)
-    inside = [one for one in row.numbers if one.first in place]
+    inside = [number for number in row.numbers if number.first in place]
     kin = [number for number in row.numbers if any(is_same_dimension(number.units, other.units) for other in inside)]
     return bool(inside) and kin == inside
 

@@ -60,7 +60,7 @@ def find_other_unit(alignment: Alignment, number: Number) -> str:
     within = [given for given in alignment.source.numbers if start <= given.first and given.last <= end]
     same = [given for given in within if given.values[0] == number.values[0] and given.units]
     close = alignment.coverage_without(number.first, number.last) >= LEAST_COVERAGE_ELSEWHERE
-    return same[0].said if same and close and all(_is_other_unit(one.units, number.units) for one in same) else ""
+    return same[0].said if same and close and all(_is_other_unit(other.units, number.units) for other in same) else ""
 
 
 def _is_other_unit(given: Units, said: Units) -> bool:
@@ -78,10 +78,10 @@ def compare_number(alignment: Alignment, facts: PassageFacts, number: Number) ->
         ours.text.low[max(0, number.first - 3) : number.first]
     ):
         return None
-    sources = [one for one in (theirs, facts.find_follower(theirs)) if one]
-    kin = [one for source in sources for one in source.numbers if _is_same_kind(source, one, ours, number)]
-    inside = {is_within_bound(number, one) for one in kin}
-    exact = all(one.bound is Bound.EXACTLY for one in kin)
+    sources = [source for source in (theirs, facts.find_follower(theirs)) if source]
+    kin = [other for source in sources for other in source.numbers if _is_same_kind(source, other, ours, number)]
+    inside = {is_within_bound(number, other) for other in kin}
+    exact = all(other.bound is Bound.EXACTLY for other in kin)
     return (inside.pop(), kin[0].said) if exact and len(inside) == 1 else None
 
 
@@ -95,12 +95,12 @@ def _is_same_kind(theirs: ParsedSentence, one: Number, ours: ParsedSentence, oth
 
 def find_other_rate(alignment: Alignment, number: Number) -> str:
     """Return the rate that the source has where the sentence says the same amount of another period; else nothing."""
-    said = _find_period(alignment.sentence, number)
-    if not said or alignment.coverage_without(number.first, number.last + 2) < LEAST_COVERAGE:
+    period = _find_period(alignment.sentence, number)
+    if not period or alignment.coverage_without(number.first, number.last + 2) < LEAST_COVERAGE:
         return ""
     numbers = alignment.source.numbers
-    same = [one for one in numbers if is_same_number(one, number) and is_same_unit(one.units, number.units)]
-    if not same or not all(_is_other_unit(_find_period(alignment.source, one), said) for one in same):
+    same = [other for other in numbers if is_same_number(other, number) and is_same_unit(other.units, number.units)]
+    if not same or not all(_is_other_unit(_find_period(alignment.source, other), period) for other in same):
         return ""
     return alignment.source.text.said(same[0].first, same[0].last + 2)
 
@@ -125,13 +125,13 @@ def find_other_name(alignment: Alignment, name: ProperName, *, elsewhere: bool) 
         return ""
     if not theirs.content.isdisjoint(ours.stems[name.first : name.last]) and not may_change_roles(alignment):
         return ""
-    given = _find_name_words(alignment, name, place)
-    words = [strip_possessive(theirs.text.low[at]) for at in given]
-    if not given or _is_abbreviation(name.parts, words) or _is_abbreviation(words, name.parts):
+    place_words = _find_name_words(alignment, name, place)
+    words = [strip_possessive(theirs.text.low[at]) for at in place_words]
+    if not place_words or _is_abbreviation(name.parts, words) or _is_abbreviation(words, name.parts):
         return ""
     new = any(not any(_is_same_word(word, other) for other in words) for word in name.parts)
     old = any(not any(_is_same_word(word, other) for other in name.parts) for word in words)
-    return theirs.text.said(given[0], given[-1] + 1) if new and old else ""
+    return theirs.text.said(place_words[0], place_words[-1] + 1) if new and old else ""
 
 
 def _find_name_words(alignment: Alignment, name: ProperName, place: Gap) -> list[int]:
@@ -140,11 +140,11 @@ def _find_name_words(alignment: Alignment, name: ProperName, place: Gap) -> list
     One people in the place of another is enough, whatever else stands there: "a French film", "a 1980 Danish film".
     """
     ours, theirs = alignment.sentence, alignment.source
-    there = _find_substance(theirs, *place.given)
-    given = [at for at in there if at in theirs.capitals]
-    peoples = [at for at in given if is_demonym(theirs.text.low[at])] if is_demonym(name.parts[-1]) else []
+    substance = _find_substance(theirs, *place.given)
+    capitalised = [at for at in substance if at in theirs.capitals]
+    peoples = [at for at in capitalised if is_demonym(theirs.text.low[at])] if is_demonym(name.parts[-1]) else []
     more = [at for at in _find_substance(ours, *place.said) if at not in name.places and at not in ours.capitals]
-    return peoples or ([] if more or given != there else given)
+    return peoples or ([] if more or capitalised != substance else capitalised)
 
 
 def _is_list(alignment: Alignment, place: Gap) -> bool:
@@ -200,32 +200,32 @@ def _list_values(sentence: ParsedSentence, kind: Value) -> Sequence[Value]:
 def find_other_value(alignment: Alignment, said: Value, *, elsewhere: bool) -> str:
     """Return the number or date that the source has in another's place; empty where it has none, or one that agrees."""
     ours, theirs = alignment.sentence, alignment.source
-    given = _list_values(theirs, said)
+    values = _list_values(theirs, said)
     place = None if elsewhere and theirs.is_row else _find_place(alignment, said, elsewhere=elsewhere)
     if place is None or (elsewhere and not place.tight) or not _is_anchored(alignment, said):
         return ""
     start, end = place.given
-    there = [one for one in given if start <= one.first and one.last <= end]
-    if not there or not all(_are_conflicting(one, said) for one in there):
+    within = [value for value in values if start <= value.first and value.last <= end]
+    if not within or not all(_are_conflicting(value, said) for value in within):
         return ""
     more = set(_find_substance(ours, *place.said)) - {*said.places}
-    more_given = set(_find_substance(theirs, start, end)) - {*there[0].places}
-    if (more or more_given) and not all(_are_conflicting(one, said) for one in given):
+    more_given = set(_find_substance(theirs, start, end)) - {*within[0].places}
+    if (more or more_given) and not all(_are_conflicting(value, said) for value in values):
         return ""
-    near = there[0].first - start <= _NEAR or end - there[-1].last <= _NEAR
-    return there[0].said if near and not _is_said_apart(alignment, said, given, there[0]) else ""
+    near = within[0].first - start <= _NEAR or end - within[-1].last <= _NEAR
+    return within[0].said if near and not _is_said_apart(alignment, said, values, within[0]) else ""
 
 
 def find_only_value(alignment: Alignment, said: Value) -> str:
     """Return the one value of a source that has all else that a sentence says, in any order, where it is another."""
     ours, theirs = alignment.sentence, alignment.source
-    given = _list_values(theirs, said)
+    values = _list_values(theirs, said)
     own = _list_values(ours, said)
-    alone = len(given) == len(own) == 1 and not theirs.is_row and _are_conflicting(given[0], said)
+    alone = len(values) == len(own) == 1 and not theirs.is_row and _are_conflicting(values[0], said)
     if not alone or alignment.coverage_without(said.first, said.last) < 1:
         return ""
     denied = find_negation_scopes(ours).reached or find_negation_scopes(theirs).reached
-    return "" if denied else given[0].said
+    return "" if denied else values[0].said
 
 
 def _is_said_apart(alignment: Alignment, said: TokenSpan, given: Sequence[TokenSpan], other: TokenSpan) -> bool:
@@ -236,10 +236,10 @@ def _is_said_apart(alignment: Alignment, said: TokenSpan, given: Sequence[TokenS
     ours, theirs = alignment.sentence, alignment.source
     if any(is_same_value(other, value) for value in ours.values):
         return False
-    same = [one for one in given if is_same_value(one, said)]
-    shared = ours.content & theirs.content - {theirs.stems[at] for one in same for at in one.places}
+    same = [value for value in given if is_same_value(value, said)]
+    shared = ours.content & theirs.content - {theirs.stems[at] for value in same for at in value.places}
     with_other = shared & collect_clause_stems(theirs, other.first, other.last)
-    return any(shared & collect_clause_stems(theirs, one.first, one.last) - with_other for one in same)
+    return any(shared & collect_clause_stems(theirs, value.first, value.last) - with_other for value in same)
 
 
 def _is_anchored(alignment: Alignment, said: TokenSpan) -> bool:
@@ -309,11 +309,11 @@ def find_other_cell(ours: ParsedSentence, facts: PassageFacts, said: Number) -> 
         return ""
     key, cells = about[0]
     numbers = {cell: [number for item in cell.items for number in item.numbers] for cell in (key, *cells)}
-    kin = [cell for cell in cells if any(_may_be_compared(one, said) for one in numbers[cell])]
+    kin = [cell for cell in cells if any(_may_be_compared(number, said) for number in numbers[cell])]
     labelled = [cell for cell in kin if cell.label and parse_sentence(cell.label, "en").content <= ours.content]
-    found = labelled or (kin if said.units else [])
-    other = len(found) == 1 and all(_are_conflicting(one, said) for one in numbers[found[0]])
-    return "" if not other or any(_is_same_quantity(one, said) for one in numbers[key]) else found[0].said
+    candidates = labelled or (kin if said.units else [])
+    other = len(candidates) == 1 and all(_are_conflicting(number, said) for number in numbers[candidates[0]])
+    return "" if not other or any(_is_same_quantity(number, said) for number in numbers[key]) else candidates[0].said
 
 
 def _may_be_compared(one: Number, other: Number) -> bool:
@@ -329,7 +329,7 @@ def find_row_mix(alignment: Alignment, facts: PassageFacts) -> tuple[str, str] |
     if not alignment.source.is_row or find_negation_scopes(sentence).reached:
         return None
     labels = [cell.label for cell in parse_cells(alignment.source)]
-    rows = [one for one in facts.sentences if one.is_row and [cell.label for cell in parse_cells(one)] == labels]
+    rows = [row for row in facts.sentences if row.is_row and [cell.label for cell in parse_cells(row)] == labels]
     known = frozenset().union(*(row.content for row in rows))
     if len(sentence.content & known) < LEAST_COVERAGE * len(sentence.content):
         return None
@@ -388,7 +388,7 @@ def _has_item(sentence: ParsedSentence, item: ParsedSentence) -> bool:
     words = [at for at in range(len(item.text)) if at not in item.valued and item.stems[at] in item.content]
     if not words and not item.dates and not any(number.units or ":" in number.said for number in item.numbers):
         return False
-    if not all(any(_is_same_quantity(one, other) for other in sentence.numbers) for one in item.numbers):
+    if not all(any(_is_same_quantity(number, other) for other in sentence.numbers) for number in item.numbers):
         return False
     if not all(any(implies_date(date, other) for other in sentence.dates) for date in item.dates):
         return False

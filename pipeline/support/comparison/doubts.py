@@ -58,9 +58,9 @@ def find_doubts(alignment: Alignment, facts: PassageFacts, allowed: frozenset[st
         *_find_other_directions(ours, theirs),
         *_find_other_rates(ours, theirs),
     )
-    turned = (*_find_changed_bindings(alignment), *(one._replace(sure=one.sure and near) for one in turned))
+    turned = (*_find_changed_bindings(alignment), *(doubt._replace(sure=doubt.sure and near) for doubt in turned))
     grave = alignment.coverage >= _HALF_SAID
-    yield from _mark_miscopied((one._replace(grave=grave and one.binding) for one in turned), allowed, where=near)
+    yield from _mark_miscopied((doubt._replace(grave=grave and doubt.binding) for doubt in turned), allowed, where=near)
     yield from _mark_miscopied(_find_dropped_condition(alignment), allowed, where=near)
     yield from _mark_miscopied(_find_added_end(alignment, facts, allowed), allowed, where=half)
     if (near or alignment.coverage >= _ALL_SAID) and may_change_roles(alignment):
@@ -72,11 +72,11 @@ def find_doubts(alignment: Alignment, facts: PassageFacts, allowed: frozenset[st
 
 def _mark_miscopied(found: Iterable[Doubt], allowed: frozenset[str], *, where: bool) -> Iterator[Doubt]:
     """Yield doubts, those where the rest is copied marked; the asker's own words are no mistake in copying."""
-    for one in found:
-        terms = content_terms(one.said)
+    for doubt in found:
+        terms = content_terms(doubt.said)
         asked = bool(terms) and allowed.issuperset(terms)
         miscopied = where and not asked
-        yield one._replace(miscopied=miscopied, grave=miscopied or (one.grave and not asked))
+        yield doubt._replace(miscopied=miscopied, grave=miscopied or (doubt.grave and not asked))
 
 
 def _is_answer(sentence: ParsedSentence, place: int) -> bool:
@@ -90,9 +90,9 @@ def _find_added_bounds(alignment: Alignment, facts: PassageFacts) -> Iterator[Do
     """
     ours, theirs = alignment.sentence, alignment.source
     most = len(ours.content & theirs.content)
-    related = [one for one in facts.sentences if 2 * len(ours.content & one.content) >= max(most, 2)]
+    related = [source for source in facts.sentences if 2 * len(ours.content & source.content) >= max(most, 2)]
     known = {name for sentence in related for _, name, _ in find_binding_words(sentence)}
-    excepting = any(find_clauses(one).hedged or find_clauses(one).limited for one in related)
+    excepting = any(find_clauses(source).hedged or find_clauses(source).limited for source in related)
     denied = min(find_negation_scopes(ours).reached, default=len(ours.text))
     for kind, name, (first, last) in find_binding_words(ours):
         before = ours.text.at(first - 1)
@@ -110,17 +110,17 @@ def _find_changed_bindings(alignment: Alignment) -> Iterator[Doubt]:
     Surely in the same words or before the same word. "Should" says "must" more mildly; "must not" is "may not".
     """
     ours, theirs = alignment.sentence, alignment.source
-    given = find_binding_words(theirs)
+    bound = find_binding_words(theirs)
     plain = not (find_negation_scopes(ours).reached or find_negation_scopes(theirs).reached)
     for kind, name, place in find_binding_words(ours):
-        others = [(other, said) for known, other, said in given if known == kind and other != name]
-        if kind in {"modal", "frequency"} and others and not any(one[:2] == (kind, name) for one in given):
-            other, there = others[0]
+        others = [(other, said) for known, other, said in bound if known == kind and other != name]
+        if kind in {"modal", "frequency"} and others and not any(entry[:2] == (kind, name) for entry in bound):
+            other, span = others[0]
             next_word = _find_next(ours, place[1])
-            same = kind == "modal" and bool(next_word) and next_word == _find_next(theirs, there[1])
+            same = kind == "modal" and bool(next_word) and next_word == _find_next(theirs, span[1])
             modal = same and plain and (name, other) != ("should", "must")
             sure = modal if kind == "modal" else alignment.is_near_copy
-            yield Doubt(ours.text.said(*place), theirs.text.said(*there), binding=True, sure=sure)
+            yield Doubt(ours.text.said(*place), theirs.text.said(*span), binding=True, sure=sure)
 
 
 def _find_next(sentence: ParsedSentence, place: int) -> str:
@@ -130,15 +130,15 @@ def _find_next(sentence: ParsedSentence, place: int) -> str:
 
 def _find_other_extremes(ours: ParsedSentence, theirs: ParsedSentence) -> Iterator[Doubt]:
     """Yield "most densely" where the source has "least densely"."""
-    here, there = (
+    own, others = (
         {low: at for at, low in enumerate(read.text.low) if low in _EXTREMES and read.text.at(at - 1) != "at"}
         for read in (ours, theirs)
     )
-    for low, other in product(here, there):
-        if low not in there and ours.stems[here[low] + 1 :][:1] == theirs.stems[there[other] + 1 :][:1]:
+    for low, other in product(own, others):
+        if low not in others and ours.stems[own[low] + 1 :][:1] == theirs.stems[others[other] + 1 :][:1]:
             yield Doubt(
-                ours.text.said(here[low], here[low] + 2),
-                theirs.text.said(there[other], there[other] + 2),
+                ours.text.said(own[low], own[low] + 2),
+                theirs.text.said(others[other], others[other] + 2),
                 binding=True,
                 sure=True,
             )
@@ -147,11 +147,11 @@ def _find_other_extremes(ours: ParsedSentence, theirs: ParsedSentence) -> Iterat
 def _find_changed_joins(alignment: Alignment) -> Iterator[Doubt]:
     """Yield "and" where the source has "or" between the same words, or the other way round."""
     ours, theirs = alignment.sentence, alignment.source
-    here, there = _locate_joins(ours), _locate_joins(theirs)
+    own, others = _locate_joins(ours), _locate_joins(theirs)
     for (one, other), (two, another) in pairwise(alignment.pairs):
-        said = {here[at]: at for at in range(one + 1, two) if at in here}
-        given = {there[at]: at for at in range(other + 1, another) if at in there}
-        if said and given and said.keys().isdisjoint(given) and max(two - one, another - other) <= _FEW_BETWEEN:
+        left = {own[at]: at for at in range(one + 1, two) if at in own}
+        right = {others[at]: at for at in range(other + 1, another) if at in others}
+        if left and right and left.keys().isdisjoint(right) and max(two - one, another - other) <= _FEW_BETWEEN:
             yield Doubt(ours.text.said(one, two + 1), theirs.text.said(other, another + 1), binding=True, sure=True)
 
 
@@ -166,7 +166,7 @@ def _find_other_limits(ours: ParsedSentence, theirs: ParsedSentence) -> Iterator
     for said in ours.numbers:
         same = [number for number in theirs.numbers if _is_same_amount(number, said) and not number.ordinal]
         limited = said.bound in {Bound.OVER, Bound.UNDER} and not said.ordinal
-        if same and limited and all(one.bound is not said.bound for one in same):
+        if same and limited and all(number.bound is not said.bound for number in same):
             behind = theirs.text.low[same[0].last : same[0].last + _LEAD]  # "seven people at most"
             binding = not theirs.is_row and _LIMITS.isdisjoint(behind)
             turned = {Bound.OVER, Bound.UNDER} == {said.bound, same[0].bound}
@@ -184,9 +184,9 @@ def _find_other_directions(ours: ParsedSentence, theirs: ParsedSentence) -> Iter
     """
     for said in (*ours.dates, *ours.numbers):
         same = [value for value in theirs.values if is_same_value(value, said)]
-        here, there = _find_direction(ours, said.first), [_find_direction(theirs, one.first) for one in same]
-        others = [(one, name) for one, name in zip(same, there, strict=True) if name and name != here]
-        if here and others and here not in there:
+        own, leads = _find_direction(ours, said.first), [_find_direction(theirs, value.first) for value in same]
+        others = [(one, name) for one, name in zip(same, leads, strict=True) if name and name != own]
+        if own and others and own not in leads:
             vague = isinstance(said, Number) and not (said.units or said.ordinal or said.halves)
             binding = not theirs.is_row and not vague
             yield Doubt(_quote_lead(ours, said), _quote_lead(theirs, others[0][0]), binding, binding)
@@ -195,8 +195,8 @@ def _find_other_directions(ours: ParsedSentence, theirs: ParsedSentence) -> Iter
 def _find_other_rates(ours: ParsedSentence, theirs: ParsedSentence) -> Iterator[Doubt]:
     """Yield "140 euros a month" where the source has "140 euros a night"."""
     for said, given in product(ours.numbers, theirs.numbers):
-        here, there = ours.text.at(said.last), theirs.text.at(given.last)
-        if said.units and is_same_number(given, said) and here in PER_WORDS and there in PER_WORDS:
+        word, known = ours.text.at(said.last), theirs.text.at(given.last)
+        if said.units and is_same_number(given, said) and word in PER_WORDS and known in PER_WORDS:
             one, other = said.last + 1, given.last + 1
             if ours.stems[one : one + 1] != theirs.stems[other : other + 1]:
                 sure = theirs.content.isdisjoint(ours.stems[one : one + 1])
@@ -255,10 +255,10 @@ def _find_added_end(alignment: Alignment, facts: PassageFacts, allowed: frozense
     """Yield the end of a sentence of which no passage has a word: ", tax included"; surely a condition or a reason."""
     ours, wording = alignment.sentence, _load_wording(alignment.sentence.language)
     joins = wording.joins
-    said = [at for at in range(len(ours.text)) if ours.stems[at] in ours.content and ours.text.low[at] not in joins]
+    places = [at for at in range(len(ours.text)) if ours.stems[at] in ours.content and ours.text.low[at] not in joins]
     matched = {place for place, _ in alignment.pairs}
-    last = max((at for at in said if at in matched), default=-1)
-    end = [at for at in said if at > last]
+    last = max((at for at in places if at in matched), default=-1)
+    end = [at for at in places if at > last]
     known = allowed.union(*(part.stems for part in facts.everything))
     if end and alignment.coverage >= _HALF_SAID and not any(ours.stems[at] in known or at in ours.valued for at in end):
         lead = next((at for at in range(last + 1, end[0]) if ours.text.low[at] in wording.leads), 0)
@@ -294,16 +294,16 @@ def _find_edits(alignment: Alignment, facts: PassageFacts, allowed: frozenset[st
     directions, joins = wording.directions.keys(), wording.joins
     known = theirs.content | directions | facts.context.stems | allowed
     for gap in alignment.gaps:
-        there = theirs.text.said(*gap.given).rstrip(" .") if gap.given[0] < gap.given[1] else ""
+        their_text = theirs.text.said(*gap.given).rstrip(" .") if gap.given[0] < gap.given[1] else ""
         for place in range(*gap.said):
             stem = ours.stems[place]
             low = ours.text.low[place]
             same = place in settled | binding or low in joins or low.endswith("n't") or _is_answer(ours, place)
             named = _is_respelled(ours, place, theirs) or _is_part_of_name(ours, place, facts)
             if not same and stem in ours.content - known and not named:
-                yield Doubt(ours.text.words[place], there)
+                yield Doubt(ours.text.words[place], their_text)
     for value in (*ours.dates, *ours.numbers):
-        if value.first not in binding and not any(is_same_value(one, value) for one in theirs.values):
+        if value.first not in binding and not any(is_same_value(known, value) for known in theirs.values):
             yield Doubt(value.said)
     here = {name for _, name, _ in find_binding_words(ours)}
     ends = [place for _, place in alignment.pairs]

@@ -83,9 +83,9 @@ def _find_other_values(ours: ParsedSentence, theirs: ParsedSentence, asked: Sequ
         *(date for date in theirs.dates if theirs.text.at(date.first - 1) != "("),
     )
     for value in ours.values:
-        if not any(is_same_value(one, value) or is_same_value(value, one) for one in (*given, *asked)):
+        if not any(is_same_value(known, value) or is_same_value(value, known) for known in (*given, *asked)):
             for other in given:
-                if _is_kin(other, theirs, value, ours) and not any(is_same_value(other, one) for one in ours.values):
+                if _is_kin(other, theirs, value, ours) and not any(is_same_value(other, own) for own in ours.values):
                     yield Doubt(value.said, other.said)
                     break
 
@@ -101,11 +101,11 @@ def _find_values_of_other_clauses(ours: ParsedSentence, theirs: ParsedSentence) 
     """Yield a value of one clause of the source that is said with words that only a rival value's clause has."""
     clauses = _split_clauses(theirs)
     for value in ours.values:
-        own = [_find_clause(clauses, one) for one in theirs.values if is_same_value(one, value)]
+        own = [_find_clause(clauses, given) for given in theirs.values if is_same_value(given, value)]
         if len(own) != 1:
             continue
         words, numerals = theirs.stems_in(*own[0]), {theirs.stems[at] for at in theirs.valued}
-        rivals = (one for one in theirs.values if not any(is_same_value(one, other) for other in ours.values))
+        rivals = (given for given in theirs.values if not any(is_same_value(given, other) for other in ours.values))
         for rival in rivals:
             others = theirs.stems_in(*_find_clause(clauses, rival))
             alone = words - others - numerals
@@ -145,9 +145,9 @@ def _find_other_subject(ours: ParsedSentence, theirs: ParsedSentence) -> Iterato
     subject, known = names[0], {strip_possessive(low) for low in ours.text.low}
     places = [at for at in theirs.capitals if strip_possessive(theirs.text.low[at]) in subject.parts]
     clauses = _split_clauses(theirs)
-    own = [one for one in clauses if any(one[0] <= at < one[1] for at in places)]
-    told = ours.content.difference(ours.stems[subject.first : subject.last])
-    within = frozenset[str]().union(*(theirs.stems_in(*one) for one in own)) & told
+    own = [clause_span for clause_span in clauses if any(clause_span[0] <= at < clause_span[1] for at in places)]
+    rest = ours.content.difference(ours.stems[subject.first : subject.last])
+    within = frozenset[str]().union(*(theirs.stems_in(*clause_span) for clause_span in own)) & rest
     for clause in clauses if own else ():
         others = [
             name
@@ -160,16 +160,16 @@ def _find_other_subject(ours: ParsedSentence, theirs: ParsedSentence) -> Iterato
             and known.isdisjoint(name.parts)
             and not all(map(is_demonym, name.parts))
         ]
-        if clause not in own and others and len((theirs.stems_in(*clause) & told) - within) > len(within):
+        if clause not in own and others and len((theirs.stems_in(*clause) & rest) - within) > len(within):
             yield Doubt(subject.said, others[0].said)
 
 
 def _find_other_agents(ours: ParsedSentence, theirs: ParsedSentence) -> Iterator[Doubt]:
     """Yield a verb that only one of both has in the passive, where the other does not lead to it by the same agent."""
-    here, there = _find_agents(ours), _find_agents(theirs)
-    if len(here) == len(there):
+    our_agents, their_agents = _find_agents(ours), _find_agents(theirs)
+    if len(our_agents) == len(their_agents):
         return
-    passive, active = (theirs, ours) if len(there) > len(here) else (ours, theirs)
+    passive, active = (theirs, ours) if len(their_agents) > len(our_agents) else (ours, theirs)
     for by, verb, agent in _find_agents(passive):
         at = active.places.get(passive.stems[verb], len(active.text))
         led = agent.intersection(active.stems[:at])
@@ -184,11 +184,11 @@ def _find_first(sentence: ParsedSentence, start: int, stems: frozenset[str]) -> 
 
 def _find_agents(sentence: ParsedSentence) -> list[tuple[int, int, frozenset[str]]]:
     """Return each "by" of a passive, its verb, and the stems of the agent."""
-    low, found = sentence.text.low, []
+    low, agents = sentence.text.low, []
     for by in (at for at, word in enumerate(low) if word == "by"):
         near = range(by - 1, max(-1, by - _BEFORE_BY), -1)
         verb = next((at for at in near if sentence.stems[at] in sentence.content), None)
         agent = sentence.stems_in(by + 1, by + 1 + _AGENT)
         if verb is not None and agent and not _BEING.isdisjoint(low[max(0, by - _BEFORE_BY) : by]):
-            found.append((by, verb, agent))
-    return found
+            agents.append((by, verb, agent))
+    return agents

@@ -85,7 +85,7 @@ def _find_denied(alignment: Alignment) -> PolarityDifference | None:
     for place, reached in denying.reached.items():
         if _is_bound(ours, place) and "than" not in theirs.text.low:
             continue
-        matched = [(one, forward[one]) for one in reached if one in forward]
+        matched = [(at, forward[at]) for at in reached if at in forward]
         apart = excepted or any((one in here.hedged) != (other in there.hedged) for one, other in matched)
         first = matched[0][1] if matched and not apart and len(matched) == len(reached) else None
         if first is None or denying.denies(reached[0]) == denied.denies(first):
@@ -98,18 +98,18 @@ def _find_denied(alignment: Alignment) -> PolarityDifference | None:
 def _find_dropped(alignment: Alignment) -> PolarityDifference | None:
     """Return a negation of the source that the sentence has not."""
     ours, theirs = alignment.sentence, alignment.source
-    here, there = find_clauses(ours), find_clauses(theirs)
+    our_clauses, their_clauses = find_clauses(ours), find_clauses(theirs)
     backward = {other: place for place, other in alignment.pairs}
-    if here.inverts(there) or _is_from_exception(alignment):
+    if our_clauses.inverts(their_clauses) or _is_from_exception(alignment):
         return None
     denying = find_negation_scopes(theirs)
     for place, reached in denying.reached.items():
-        said = backward.get(reached[0]) if reached else None
-        if said is None or (_is_bound(theirs, place) and "than" not in ours.text.low):
+        matched = backward.get(reached[0]) if reached else None
+        if matched is None or (_is_bound(theirs, place) and "than" not in ours.text.low):
             continue
-        same = (reached[0] in there.hedged) == (said in here.hedged)
-        if same and find_negation_scopes(ours).denies(said) != denying.denies(reached[0]):
-            return PolarityDifference(_quote(ours, said), _quote(theirs, place, reached[0]))
+        same = (reached[0] in their_clauses.hedged) == (matched in our_clauses.hedged)
+        if same and find_negation_scopes(ours).denies(matched) != denying.denies(reached[0]):
+            return PolarityDifference(_quote(ours, matched), _quote(theirs, place, reached[0]))
     return None
 
 
@@ -125,27 +125,27 @@ def _find_reordered(alignment: Alignment, place: int, reached: tuple[int, ...]) 
     """
     ours, theirs = alignment.sentence, alignment.source
     here, there, low = find_clauses(ours), find_clauses(theirs), ours.text.low[place]
-    found = [theirs.places[ours.stems[at]] for at in reached if ours.stems[at] in theirs.places]
+    places = [theirs.places[ours.stems[at]] for at in reached if ours.stems[at] in theirs.places]
     new = [at for at in reached if ours.stems[at] not in theirs.places]
     if low not in _PLAIN and not low.endswith("n't"):
         return None
-    if len(found) < max(_FEWEST, 2 * len(new)) or reached[0] in new or alignment.coverage < _NEARLY_ALL:
+    if len(places) < max(_FEWEST, 2 * len(new)) or reached[0] in new or alignment.coverage < _NEARLY_ALL:
         return None
     numbered = {at for number in ours.numbers for at in number.places}
     if here.hedged or here.limited or not (ours.capitals | numbered).isdisjoint(new):
         return None
     if {number.bound for number in ours.numbers} != {number.bound for number in theirs.numbers}:
         return None
-    set_apart = _is_from_exception(alignment) or not there.hedged.isdisjoint(found)
-    return None if set_apart and found[0] < max(there.hedged) else found[0]
+    set_apart = _is_from_exception(alignment) or not there.hedged.isdisjoint(places)
+    return None if set_apart and places[0] < max(there.hedged) else places[0]
 
 
 def _is_from_exception(alignment: Alignment) -> bool:
     """Return whether a sentence has a word of substance that the source has only in an exception or a condition."""
     ours, theirs = alignment.sentence, alignment.source
-    here, there = find_clauses(ours), find_clauses(theirs)
-    hedged = there.excepted | there.conditional
-    if here.excepted or here.conditional:
+    our_clauses, their_clauses = find_clauses(ours), find_clauses(theirs)
+    hedged = their_clauses.excepted | their_clauses.conditional
+    if our_clauses.excepted or our_clauses.conditional:
         return False
     plain = {theirs.stems[at] for at in range(len(theirs.text)) if at not in hedged}
     return any(theirs.stems[at] in ours.content and theirs.stems[at] not in plain for at in hedged)
@@ -281,10 +281,10 @@ def find_permission_conflict(alignment: Alignment, sources: Iterable[ParsedSente
     What they deny of another subject supports nothing. English only.
     """
     ours, theirs = alignment.sentence, alignment.source
-    said = _find_permissions(ours)
-    if ours.language not in {"en", ""} or len(said) != 1:
+    permissions = _find_permissions(ours)
+    if ours.language not in {"en", ""} or len(permissions) != 1:
         return None
-    own, given = said[0], _find_permissions(theirs)
+    own, rivals = permissions[0], _find_permissions(theirs)
     kin = [
         (permission, source is theirs)
         for source in sources
@@ -296,10 +296,10 @@ def find_permission_conflict(alignment: Alignment, sources: Iterable[ParsedSente
     if kin:
         other, nearest = kin[0]
         same = other.subject == own.subject and other.action <= own.action | _ENTERING and own.verb <= other.action
-        return own.said, other.said, same and nearest and len(given) == 1 and not (own.limited or other.limited)
+        return own.said, other.said, same and nearest and len(rivals) == 1 and not (own.limited or other.limited)
     others = [
         one
-        for one in given
+        for one in rivals
         if alignment.is_near_copy and one.is_related(own) and own.subject and one.subject and not one.permits
     ]
     return (own.said, others[0].said, False) if others else None
@@ -308,8 +308,8 @@ def find_permission_conflict(alignment: Alignment, sources: Iterable[ParsedSente
 @lru_cache(maxsize=4096)
 def _find_permissions(sentence: ParsedSentence) -> tuple[_Permission, ...]:
     breaks = (at for at, word in enumerate(sentence.text.low) if word in _CLAUSE_BREAKS)
-    found = (_read_permission(sentence, *clause) for clause in sentence.split_at(breaks))
-    return tuple(one for one in found if one)
+    permissions = (_read_permission(sentence, *clause) for clause in sentence.split_at(breaks))
+    return tuple(permission for permission in permissions if permission)
 
 
 def _read_permission(sentence: ParsedSentence, first: int, end: int) -> _Permission | None:

@@ -82,8 +82,8 @@ def _find_exchanged(alignment: Alignment, facts: PassageFacts, start: int, end: 
             instead = next((one for _, one in right if _is_same_measure(ours, number, (theirs, one))), None)
             if instead:
                 return number.said, instead.said
-            said = ours.text.said(number.first, max(number.last, number.first + 2))
-            return None if named else (said, theirs.text.said(start - 1, end))
+            quoted = ours.text.said(number.first, max(number.last, number.first + 2))
+            return None if named else (quoted, theirs.text.said(start - 1, end))
     return None
 
 
@@ -92,13 +92,13 @@ def _find_included(alignment: Alignment, start: int, end: int) -> tuple[str, str
     ours, theirs = alignment.sentence, alignment.source
     rule = theirs.stems_in(0, start - 1)
     head, tail = theirs.stems_in(start, end) - rule, theirs.stems_in(end, len(theirs.text)) - rule
-    said = ours.content - head - _INCLUDING
+    content = ours.content - head - _INCLUDING
     numbers = [number for number in theirs.numbers if number.last < start]
-    if not head or not head <= ours.content or said & tail:
+    if not head or not head <= ours.content or content & tail:
         return None
     if find_clauses(ours).limited or find_negation_scopes(theirs).reached:
         return None
-    if (numbers and not _has_any(ours, numbers)) or len(said & rule) < max(2, _ALMOST_ALL * len(said)):
+    if (numbers and not _has_any(ours, numbers)) or len(content & rule) < max(2, _ALMOST_ALL * len(content)):
         return None
     at = next(at for at in range(len(ours.text)) if ours.stems[at] in head)
     return ours.text.said(at, at + 1), theirs.text.said(start - 1, end)
@@ -109,7 +109,7 @@ def _has_any(ours: ParsedSentence, numbers: Iterable[Number]) -> bool:
 
 
 def _is_among(ours: ParsedSentence, number: Number, known: Sequence[SaidNumber]) -> bool:
-    return any(is_same_number(one[1], number) and _is_same_measure(ours, number, one) for one in known)
+    return any(is_same_number(other[1], number) and _is_same_measure(ours, number, other) for other in known)
 
 
 def _is_same_measure(ours: ParsedSentence, said: Number, known: SaidNumber) -> bool:
@@ -117,14 +117,14 @@ def _is_same_measure(ours: ParsedSentence, said: Number, known: SaidNumber) -> b
 
     A number that ends its clause has the unit that was said before: "it lasts six months, theirs lasts three".
     """
-    theirs, given = known
-    if said.units and not given.units:
-        return is_mark(theirs.text.at(given.last))
-    if said.units or given.units:
-        return is_same_unit(said.units, given.units)
-    if said.last >= len(ours.text) or given.last >= len(theirs.text):
+    theirs, other = known
+    if said.units and not other.units:
+        return is_mark(theirs.text.at(other.last))
+    if said.units or other.units:
+        return is_same_unit(said.units, other.units)
+    if said.last >= len(ours.text) or other.last >= len(theirs.text):
         return False
-    return bool(ours.stems[said.last]) and ours.stems[said.last] == theirs.stems[given.last]
+    return bool(ours.stems[said.last]) and ours.stems[said.last] == theirs.stems[other.last]
 
 
 def _find_dropped_count(alignment: Alignment) -> tuple[str, str] | None:
@@ -158,26 +158,26 @@ def find_value_swap(alignment: Alignment) -> tuple[SwapValue, str] | None:
         return None
     for values, given in ((ours.dates, theirs.dates), (ours.numbers, theirs.numbers)):
         if len(values) == 1 and len(given) > 1:
-            found = _find_elsewhere(ours, values[0], _find_parallel_clauses(theirs, given, values[0]))
-            if found:
-                return values[0], found.said
+            instead = _find_elsewhere(ours, values[0], _find_parallel_clauses(theirs, given, values[0]))
+            if instead:
+                return values[0], instead.said
     return None
 
 
 def _find_elsewhere(ours: ParsedSentence, said: SwapValue, listed: Sequence[_ValueClause]) -> SwapValue | None:
-    own = [one for one in listed if is_same_value(one.value, said)]
+    own = [clause for clause in listed if is_same_value(clause.value, said)]
     if len(own) != 1:
         return None
     known = _find_distinct_words(own[0], listed)
     hit = ours.content.intersection(known)
     if not known or not hit <= set(known[:1]) or hit == set(known):
         return None
-    others = [(one.value, _find_distinct_words(one, listed)) for one in listed if one is not own[0]]
+    others = [(clause.value, _find_distinct_words(clause, listed)) for clause in listed if clause is not own[0]]
     return next((value for value, words in others if words and ours.content.issuperset(words)), None)
 
 
 def _find_distinct_words(clause: _ValueClause, listed: Sequence[_ValueClause]) -> list[str]:
-    others = {key for one in listed if one is not clause for key in one.words}
+    others = {key for other in listed if other is not clause for key in other.words}
     return [key for key in clause.words if key not in others]
 
 
@@ -185,13 +185,13 @@ def _find_parallel_clauses(theirs: ParsedSentence, given: Sequence[SwapValue], s
     """Return the clauses of a sentence that have one value of the kind that is asked about."""
     valued = theirs.valued
     joins = (at for at, word in enumerate(theirs.text.low) if word in _CLAUSE_JOINS and at not in valued)
-    found = []
+    clauses = []
     for start, end in theirs.split_at(joins):
-        within = [one for one in given if start <= one.first < end and _is_same_kind(one, said)]
+        within = [value for value in given if start <= value.first < end and _is_same_kind(value, said)]
         if len(within) == 1:
             words = [theirs.stems[at] for at in range(start, end) if at not in valued]
-            found.append(_ValueClause(within[0], tuple(dict.fromkeys(key for key in words if key in theirs.content))))
-    return found
+            clauses.append(_ValueClause(within[0], tuple(dict.fromkeys(key for key in words if key in theirs.content))))
+    return clauses
 
 
 def _is_same_kind(one: SwapValue, said: SwapValue) -> bool:
@@ -220,7 +220,7 @@ def _find_turned(ours: ParsedSentence, one: ProperName, two: ProperName, theirs:
     between = _collect_between(ours, one.last, two.first)
     leads = (_find_lead(ours, one.first), _find_lead(ours, two.first))
     led = leads[0] != leads[1] and "" not in leads and _BOTH_WAYS.isdisjoint(leads)
-    found = None
+    span = None
     for there, here in product(_find_places(theirs, one), _find_places(theirs, two)):
         first, second = sorted((there, here))
         if first == second:
@@ -229,8 +229,8 @@ def _find_turned(ours: ParsedSentence, one: ProperName, two: ProperName, theirs:
         if same or (led and leads == (_find_lead(theirs, first[0]), _find_lead(theirs, second[0]))):
             if first == there:
                 return None
-            found = (first[0], second[1])
-    return found
+            span = (first[0], second[1])
+    return span
 
 
 def _find_lead(sentence: ParsedSentence, place: int) -> str:
@@ -304,7 +304,7 @@ def find_misdescription(alignment: Alignment) -> tuple[str, str] | None:
 
 def _find_descriptions(sentence: ParsedSentence) -> list[tuple[ProperName, frozenset[str], str]]:
     """Return each name with the words of substance that stand behind it between commas, and all of that as text."""
-    found = []
+    descriptions = []
     low = sentence.text.low
     for name in find_names(sentence)[:_MOST_NAMES]:
         start = name.last + 1
@@ -313,5 +313,5 @@ def _find_descriptions(sentence: ParsedSentence) -> list[tuple[ProperName, froze
         end = next((at for at in range(start, len(low)) if low[at] in {",", ";", "."}), len(low))
         words = sentence.stems_in(start + 1, end)
         if words and end - start <= _MOST_BETWEEN:
-            found.append((name, words, sentence.text.said(name.first, end)))
-    return found
+            descriptions.append((name, words, sentence.text.said(name.first, end)))
+    return descriptions
