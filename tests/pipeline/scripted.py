@@ -75,7 +75,7 @@ class ScriptedLLM:
     async def _say(self, call: ModelCall, spent: BudgetMeter) -> ModelReply:
         spent.calls += 1
         name = line_name(call)
-        place = sum(line_name(one) == name for one in self.calls)
+        place = sum(line_name(earlier) == name for earlier in self.calls)
         self.calls.append(call)
         await asyncio.sleep(0)
         if name in self.waits:
@@ -88,8 +88,8 @@ class ScriptedLLM:
             raise line
         if isinstance(line, ModelReply):
             return line
-        said = line if isinstance(line, str) else line(call)
-        return ModelReply(said, "scripted", prompt_tokens=100, completion_tokens=10)
+        text = line if isinstance(line, str) else line(call)
+        return ModelReply(text, "scripted", prompt_tokens=100, completion_tokens=10)
 
 
 def line_name(call: ModelCall) -> str:

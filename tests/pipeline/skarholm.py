@@ -81,9 +81,9 @@ def by_source(**lines: str) -> Callable[[ModelCall], str]:
     def line(call: ModelCall) -> str:
         shown = re.findall(r"^From: (.*)\n(\d+): ", turn_of(call), re.MULTILINE)
         said = (
-            re.sub(r"\[(\d+)\]$", lambda mark, at=int(first): f"[{int(mark[1]) + at - 1}]", said, flags=re.MULTILINE)
+            re.sub(r"\[(\d+)\]$", lambda mark, at=int(first): f"[{int(mark[1]) + at - 1}]", bullets, flags=re.MULTILINE)
             for place, first in shown
-            for title, said in lines.items()
+            for title, bullets in lines.items()
             if place.startswith(title.replace("_", " ") + " (")
         )
         return "\n".join(said) or "None"
@@ -102,8 +102,8 @@ def staged(
     talk: Conversation | str, script: Script, limits: Limits | None = None, *, system: System, **options
 ) -> tuple[Stage, ScriptedLLM]:
     llm = ScriptedLLM(lines(script, system), **options)
-    asked = question(talk) if isinstance(talk, str) else talk
-    stage = Stage(SHELF, asked, limits or Limits(), llm, reads_alike)
+    conversation = question(talk) if isinstance(talk, str) else talk
+    stage = Stage(SHELF, conversation, limits or Limits(), llm, reads_alike)
     stage.kit = replace(stage.kit, quote=lambda _: False)  # what is quoted meanwhile is tested by itself
     return stage, llm
 
@@ -117,8 +117,8 @@ async def run(
     talk: Conversation | str, script: Script, limits: Limits | None = None, *, system: System, **options
 ) -> tuple[Outcome, ScriptedLLM]:
     stage, llm = staged(talk, script, limits, system=system, **options)
-    asked = question(talk) if isinstance(talk, str) else talk
-    return stage.finish(await system(asked, stage.kit)), llm
+    conversation = question(talk) if isinstance(talk, str) else talk
+    return stage.finish(await system(conversation, stage.kit)), llm
 
 
 async def until(happens: Callable[[], bool]) -> None:

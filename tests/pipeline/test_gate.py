@@ -34,8 +34,8 @@ def events() -> list[Event]:
 
 @pytest.fixture
 def gate(events: list[Event]) -> Gate:
-    found = {one.passage.id: one for one in (OFFICE, LEAVE)}
-    return Gate(found=found, supports=check_verbatim, tell=events.append)
+    hits = {source.passage.id: source for source in (OFFICE, LEAVE)}
+    return Gate(found=hits, supports=check_verbatim, tell=events.append)
 
 
 OPENS = evidence(OFFICE, "The office opens at nine.")
@@ -92,7 +92,7 @@ async def test_a_supported_sentence_passes(gate: Gate, events: list[Event]) -> N
     answer = gate.answer(Status.ANSWERED)
     assert passed
     assert [event.sentence.citations for event in events if isinstance(event, SentencePassed)] == [(1,)]
-    assert [(one.text, one.citations, one.note) for one in answer.sentences] == [
+    assert [(sentence.text, sentence.citations, sentence.note) for sentence in answer.sentences] == [
         ("It closes at six.", (1,), "Office › Hours")
     ]
     assert [(citation.title, citation.url, citation.quote) for citation in answer.citations] == [
@@ -157,8 +157,8 @@ class TestJudgement:
             return opinion
 
         self.verified = 0
-        found = {OFFICE.passage.id: OFFICE}
-        return Gate(found=found, supports=checks, tell=lambda _: None, verify=verify, asked=asked)
+        hits = {OFFICE.passage.id: OFFICE}
+        return Gate(found=hits, supports=checks, tell=lambda _: None, verify=verify, asked=asked)
 
     def opinion(self, verdict: Verdict) -> CheckedClaim:
         return CheckedClaim(Claim(self.SENTENCE.text, "retrieved"), verdict, ("office.md#0",), "Sentence 1 tells.")
@@ -232,7 +232,7 @@ async def test_checked_claims_are_kept_whatever_becomes_of_the_turn(gate: Gate) 
 
     answered, abstained = (gate.answer(status, claims=[claim]) for status in (Status.ANSWERED, Status.ABSTAINED))
 
-    assert [one.verdict for one in answered.claims] == [Verdict.REFUTES, Verdict.SUPPORTS]
+    assert [claim.verdict for claim in answered.claims] == [Verdict.REFUTES, Verdict.SUPPORTS]
     assert (abstained.claims, abstained.sentences) == ((claim,), ())
 
 

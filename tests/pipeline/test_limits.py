@@ -29,6 +29,6 @@ def test_more_effort_is_never_less_of_anything_and_what_is_none_or_one_stays_so(
 
     assert normal == limits
     for name in (*COUNTS, "refine"):
-        least, usual, most = (getattr(one, name) for one in (quick, normal, thorough))
+        least, usual, most = (getattr(limits, name) for limits in (quick, normal, thorough))
         assert least <= usual <= most
         assert name == "refine" or (least > 0) == (usual > 0) == (most > 0)

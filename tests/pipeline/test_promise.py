@@ -34,7 +34,7 @@ async def test_unsupported_sentence_never_leaves(reply: str, texts: list[str], f
     are numbered densely, in order.
     """
     hits = [hit(text, key=f"{place}.md") for place, text in enumerate(texts)]
-    found = {one.passage.id: one for one in hits[: len(hits) - foreign]}
+    by_id = {source.passage.id: source for source in hits[: len(hits) - foreign]}
     checked: dict[tuple[str, tuple[str, ...]], Support] = {}
 
     async def supports(sentence: str, evidence: Sequence[Evidence], *, asked: Sequence[str] = ()) -> Support:
@@ -42,24 +42,25 @@ async def test_unsupported_sentence_never_leaves(reply: str, texts: list[str], f
         checked[sentence, tuple(piece.passage.id for piece in evidence)] = support
         return support
 
-    gate = Gate(found=found, supports=supports, tell=lambda _: None)
-    offered = [[_whole(one)] for one in hits]
+    gate = Gate(found=by_id, supports=supports, tell=lambda _: None)
+    offered = [[_whole(source)] for source in hits]
     replied = [
-        cited_sentences.cite_sentence(one, offered) for one in cited_sentences.split_sentences(reply, len(offered))
+        cited_sentences.cite_sentence(marked, offered)
+        for marked in cited_sentences.split_sentences(reply, len(offered))
     ]
-    through = [one for one in replied if await gate.say(one)]
+    through = [sentence for sentence in replied if await gate.say(sentence)]
     answer = gate.answer(Status.ANSWERED)
 
-    assert [one.text for one in answer.sentences] == [one.text for one in through]
+    assert [sentence.text for sentence in answer.sentences] == [sentence.text for sentence in through]
     assert len(through) + answer.withheld == len(replied)
-    for one in through:
-        cited = tuple(piece.passage.id for piece in one.evidence)
-        assert checked[one.text, cited].holds
-        assert set(cited) <= set(found)
-    numbers = [number for one in answer.sentences for number in one.citations]
+    for passed in through:
+        cited = tuple(piece.passage.id for piece in passed.evidence)
+        assert checked[passed.text, cited].holds
+        assert set(cited) <= set(by_id)
+    numbers = [number for sentence in answer.sentences for number in sentence.citations]
     assert list(dict.fromkeys(numbers)) == list(range(1, len(answer.citations) + 1))
     assert [citation.number for citation in answer.citations] == list(range(1, len(answer.citations) + 1))
-    assert {citation.passage_id for citation in answer.citations} <= set(found)
+    assert {citation.passage_id for citation in answer.citations} <= set(by_id)
 
 
 async def test_supported_sentence_leaves() -> None:
@@ -71,11 +72,11 @@ async def test_supported_sentence_leaves() -> None:
 - Whales sing.
 - Ingrid founded the mill in 1921.[1]"""
     gate = Gate(found={mill.passage.id: mill}, supports=SupportChecker(read), tell=lambda _: None)
-    for one in cited_sentences.split_sentences(reply, 1):
-        await gate.say(cited_sentences.cite_sentence(one, [[_whole(mill)]]))
+    for marked in cited_sentences.split_sentences(reply, 1):
+        await gate.say(cited_sentences.cite_sentence(marked, [[_whole(mill)]]))
 
-    said = [sentence.text for sentence in gate.answer(Status.ANSWERED).sentences]
-    assert said == ["And it closed in 1987, after a fire.", "Ingrid founded the mill in 1921."]
+    texts = [sentence.text for sentence in gate.answer(Status.ANSWERED).sentences]
+    assert texts == ["And it closed in 1987, after a fire.", "Ingrid founded the mill in 1921."]
 
 
 def _whole(one: Hit) -> Evidence:

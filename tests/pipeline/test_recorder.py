@@ -56,7 +56,7 @@ async def test_the_nearest_pages_are_different_pages() -> None:
 
     await recorder.search(SearchQuery("leave booked calendar"), 5)
 
-    assert [one.passage.id for one in recorder.nearest(2)] == ["leave.md#1", "sick.md#0"]
+    assert [source.passage.id for source in recorder.nearest(2)] == ["leave.md#1", "sick.md#0"]
 
 
 async def test_a_failed_search_is_noted_and_raised() -> None:

@@ -54,12 +54,12 @@ class Shelf:
     async def search(self, query: SearchQuery, k: int) -> tuple[Hit, ...]:
         """Return the hits that share a word with the query."""
         self.queries.append(query.text)
-        found = [
-            Hit(one.passage, one.document, score=20 * alike, dense=alike, lexical=10 * alike)
-            for one in self.hits
-            if (alike := _alike(query.text, f"{one.document.title} {one.passage.section} {one.passage.text}"))
+        hits = [
+            Hit(source.passage, source.document, score=20 * alike, dense=alike, lexical=10 * alike)
+            for source in self.hits
+            if (alike := _alike(query.text, f"{source.document.title} {source.passage.section} {source.passage.text}"))
         ]
-        return tuple(sorted(found, key=lambda one: -one.score)[:k])
+        return tuple(sorted(hits, key=lambda one: -one.score)[:k])
 
     async def compare(self, text: str, others: Sequence[str]) -> tuple[float, ...]:
         """Return the share of words that texts have in common."""
@@ -110,10 +110,10 @@ class Stage:
     ) -> None:
         self.events: list[Event] = []
         self.recorder = Recorder(shelf.search, tell=self.events.append, engine=web.search if web else None)
-        random, asked, ask = Random(1), None, kit.ask_unconfigured
+        random, prompter, ask = Random(1), None, kit.ask_unconfigured
         self.demos = TurnDemos(partial(_load, pool), shelf.compare)
         if llm:
-            asked = Prompter(
+            prompter = Prompter(
                 llm,
                 BudgetMeter(),
                 note=self.recorder.note,
@@ -123,8 +123,8 @@ class Stage:
                 tone=tone,
                 demos=lambda: self.demos.shown,
             )
-            ask = asked.ask
-        verify = SentenceJudge(asked.stream, talk, student=limits.student, gather=0) if asked else None
+            ask = prompter.ask
+        verify = SentenceJudge(prompter.stream, talk, student=limits.student, gather=0) if prompter else None
         self.gate = Gate(
             found=self.recorder.found,
             supports=supports,
@@ -134,9 +134,9 @@ class Stage:
         )
         self.kit = Kit(
             ask=ask,
-            stream=asked.stream if asked else kit.stream_unconfigured,
+            stream=prompter.stream if prompter else kit.stream_unconfigured,
             search=self.recorder.search,
-            corpora=len({one.passage.corpus for one in shelf.hits}),
+            corpora=len({source.passage.corpus for source in shelf.hits}),
             engine=self.recorder.engine,
             compare=shelf.compare,
             demos=self.demos,
@@ -168,10 +168,10 @@ async def reads_alike(sentence: str, evidence: Sequence[Evidence], *, asked: Seq
     verbatim = await check_verbatim(sentence, evidence)
     if verbatim.holds:
         return verbatim
-    said = " ".join(f"{piece.passage.section} {piece.passage.text}" for piece in evidence)
-    if set(re.findall(r"\d+", sentence)) - set(re.findall(r"\d+", " ".join((said, *asked)))):
+    text = " ".join(f"{piece.passage.section} {piece.passage.text}" for piece in evidence)
+    if set(re.findall(r"\d+", sentence)) - set(re.findall(r"\d+", " ".join((text, *asked)))):
         return Support(0.0, holds=False, reasons=("a number is not in its passages",))
-    alike = _alike(sentence, said)
+    alike = _alike(sentence, text)
     holds = alike >= 0.6
     return Support(alike, holds=holds, reasons=(f"{alike:.2f} alike",), appealable=not holds)
 

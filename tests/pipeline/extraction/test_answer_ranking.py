@@ -30,14 +30,14 @@ HITS = (LEAVE, OFFICE)
 
 def thought(text: str, borrowed: str = "", language: str = "en") -> tuple[ScoredQuestion, list[ScoredCandidate]]:
     question = weigh_question(text, borrowed, language, HITS)
-    found = find_candidates(HITS)
-    ranked = score_candidates(question, found, [0.5] * len(found))
+    candidates = find_candidates(HITS)
+    ranked = score_candidates(question, candidates, [0.5] * len(candidates))
     return question, sorted(ranked, key=lambda one: -one.score)
 
 
 def features(text: str, sentence: str, **more: str) -> CandidateFeatures:
     _, ranked = thought(text, **more)
-    return next(one.features for one in ranked if one.candidate.text.startswith(sentence))
+    return next(scored.features for scored in ranked if scored.candidate.text.startswith(sentence))
 
 
 def test_terms_weigh_by_how_rare_they_are_among_the_passages() -> None:
@@ -54,9 +54,9 @@ def test_borrowed_terms_weigh_less() -> None:
 
 
 def test_a_term_of_the_sentence_before_is_known() -> None:
-    found = features("leave", "It can be taken")
+    measured = features("leave", "It can be taken")
 
-    assert (found.terms, found.terms_before, found.passage_terms) == (0.0, 1.0, 1.0)
+    assert (measured.terms, measured.terms_before, measured.passage_terms) == (0.0, 1.0, 1.0)
 
 
 def test_another_passage_is_no_sentence_before() -> None:
@@ -68,9 +68,9 @@ def test_another_passage_is_no_sentence_before() -> None:
     [("How many days of leave?", -1.0, 0.0), ("Who takes leave?", 0.0, -1.0), ("What is leave?", 0.0, 0.0)],
 )
 def test_a_sentence_offers_what_is_asked_for_or_not(question: str, amount: float, name: float) -> None:
-    found = features(question, "It can be taken")
+    measured = features(question, "It can be taken")
 
-    assert (found.amount, found.name) == (amount, name)
+    assert (measured.amount, measured.name) == (amount, name)
 
 
 @pytest.mark.parametrize(
@@ -97,18 +97,23 @@ def test_a_sentence_offers_what_is_asked_for_or_not(question: str, amount: float
 )
 def test_answer_kind_of_a_sentence_is_detected(question: str, text: str, name: str, value: float) -> None:
     hit = replace(OFFICE, passage=replace(OFFICE.passage, text=text))
-    asked = weigh_question(question, "", "en", [hit])
-    (found,) = score_candidates(asked, find_candidates([hit]), [0.0])
+    weighed = weigh_question(question, "", "en", [hit])
+    (found,) = score_candidates(weighed, find_candidates([hit]), [0.0])
 
     assert getattr(found.features, name) == value
 
 
 def test_position_in_passage_and_page_is_a_feature() -> None:
     second = replace(LEAVE, passage=replace(LEAVE.passage, id="leave.md#1", position=1))
-    asked = weigh_question("leave", "", "en", HITS)
-    found = score_candidates(asked, find_candidates([LEAVE, second]), [0.0] * 4)
+    weighed = weigh_question("leave", "", "en", HITS)
+    scored = score_candidates(weighed, find_candidates([LEAVE, second]), [0.0] * 4)
 
-    assert [(one.features.opening, one.features.first) for one in found] == [(1, 1), (0.5, 1), (1, 0.5), (0.5, 0.5)]
+    assert [(candidate.features.opening, candidate.features.first) for candidate in scored] == [
+        (1, 1),
+        (0.5, 1),
+        (1, 0.5),
+        (0.5, 0.5),
+    ]
 
 
 def test_a_word_that_says_little_weighs_less() -> None:
@@ -118,16 +123,19 @@ def test_a_word_that_says_little_weighs_less() -> None:
 
 
 def test_a_synonym_counts_less_than_the_word() -> None:
-    asked = weigh_question("How many days off?", "", "en", HITS)
+    weighed = weigh_question("How many days off?", "", "en", HITS)
 
-    assert answer_ranking.measure_match("day", frozenset({"day"}), asked.synonyms) == 1.0
-    assert answer_ranking.measure_match("day", frozenset({"leav"}), asked.synonyms) == answer_ranking.SYNONYM
-    assert answer_ranking.measure_match("day", frozenset({"cat"}), asked.synonyms) == 0.0
+    assert answer_ranking.measure_match("day", frozenset({"day"}), weighed.synonyms) == 1.0
+    assert answer_ranking.measure_match("day", frozenset({"leav"}), weighed.synonyms) == answer_ranking.SYNONYM
+    assert answer_ranking.measure_match("day", frozenset({"cat"}), weighed.synonyms) == 0.0
 
 
 def test_cosines_count_as_far_as_the_embedder_knows_the_language() -> None:
     """Wholly in English, a little in German, not at all in Chinese."""
-    trusts = [weigh_question(*one, HITS) for one in (("leave", "", "en"), ("Urlaub", "", "de"), ("年假", "", "zh"))]
+    trusts = [
+        weigh_question(*arguments, HITS)
+        for arguments in (("leave", "", "en"), ("Urlaub", "", "de"), ("年假", "", "zh"))
+    ]
 
     assert [(trust.trust, trust.regime) for trust in trusts] == [
         (1.0, "trusted"),
@@ -141,7 +149,7 @@ def test_reader_scores_are_features_of_read_candidates() -> None:
 
     read = rerank_candidates(question, ranked, {0: -3.0, 1: 2.0})
 
-    assert sorted(one.features.reader for one in read) == [-3.0, -3.0, 2.0]
+    assert sorted(scored.features.reader for scored in read) == [-3.0, -3.0, 2.0]
     assert rerank_candidates(question, ranked, {}) == tuple(ranked)
 
 
@@ -174,12 +182,12 @@ def test_a_passage_is_read_only_if_that_may_change_the_best(said: float, then: l
 
 
 def test_compared_candidates_are_scored_as_if_always_compared() -> None:
-    question, found = weigh_question("Which leave?", "", "en", HITS), find_candidates(HITS)
-    scored = score_candidates(question, found, candidate_cascade.estimate_cosines(found))
+    question, candidates = weigh_question("Which leave?", "", "en", HITS), find_candidates(HITS)
+    scored = score_candidates(question, candidates, candidate_cascade.estimate_cosines(candidates))
 
     compared = candidate_cascade.set_cosines(question, scored, {1: 0.7})
 
-    assert compared == [scored[0], score_candidates(question, found, [0.7] * 3)[1], scored[2]]
+    assert compared == [scored[0], score_candidates(question, candidates, [0.7] * 3)[1], scored[2]]
 
 
 def test_features_of_the_best_raise_the_chance() -> None:
@@ -222,7 +230,7 @@ def test_no_candidate_has_no_chance() -> None:
 def test_share_of_question_names_in_passage_is_a_feature(question: str, share: float) -> None:
     """A question about Bruges is not answered by a page about Ghent."""
     reading, ranked = thought(question)
-    office = [one for one in ranked if one.candidate.hit is OFFICE]
+    office = [scored for scored in ranked if scored.candidate.hit is OFFICE]
 
     assert extract_answer_features(reading, HITS, office).specifics == share
 

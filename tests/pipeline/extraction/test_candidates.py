@@ -15,11 +15,11 @@ def texts(*lines: str, kind: PassageKind = PassageKind.PROSE) -> list[str]:
 
 
 def test_sentences_are_candidates() -> None:
-    found = find_candidates(
+    candidates = find_candidates(
         [hit("The office opens at nine. It closes at six."), hit("Dogs are welcome here, too.", key="2")]
     )
 
-    assert [(one.rank, one.text, one.span) for one in found] == [
+    assert [(candidate.rank, candidate.text, candidate.span) for candidate in candidates] == [
         (0, "The office opens at nine.", (0, 25)),
         (0, "It closes at six.", (26, 43)),
         (1, "Dogs are welcome here, too.", (0, 27)),
@@ -27,9 +27,9 @@ def test_sentences_are_candidates() -> None:
 
 
 def test_an_announced_list_is_a_candidate_with_its_items_and_each_item_is_one() -> None:
-    found = find_candidates([hit("Bring with you:\n\n- your badge\n- your laptop\n\nThe door is never locked.")])
+    candidates = find_candidates([hit("Bring with you:\n\n- your badge\n- your laptop\n\nThe door is never locked.")])
 
-    assert [(one.text, one.lead) for one in found] == [
+    assert [(candidate.text, candidate.lead) for candidate in candidates] == [
         ("Bring with you:\n\n- your badge\n- your laptop", ""),
         ("your badge", "Bring with you:"),
         ("your laptop", "Bring with you:"),
@@ -73,16 +73,16 @@ def test_code_is_offered_only_where_nothing_else_was_found() -> None:
     """A line of code is a poor answer, but better than none."""
     code = hit("make install", key="code", kind=PassageKind.CODE)
 
-    assert [one.text for one in find_candidates([code, hit("Install it first, with make.")])] == [
+    assert [candidate.text for candidate in find_candidates([code, hit("Install it first, with make.")])] == [
         "Install it first, with make."
     ]
     assert [candidate.text for candidate in find_candidates([code])] == ["make install"]
 
 
 def test_candidate_context_includes_its_headings() -> None:
-    found = find_candidates([hit("Bring:\n- a badge", title="Office", section="First day › Morning")])
+    candidates = find_candidates([hit("Bring:\n- a badge", title="Office", section="First day › Morning")])
 
-    assert found[1].context == "Office\nFirst day › Morning\nBring:\na badge"
+    assert candidates[1].context == "Office\nFirst day › Morning\nBring:\na badge"
 
 
 pieces = st.lists(

@@ -15,9 +15,12 @@ NOTHING = CandidateFeatures(*[0.0] * len(CandidateFeatures.__dataclass_fields__)
 
 def ranked(hits: Sequence[Hit], *best: str) -> list[ScoredCandidate]:
     """Score the candidates of hits: those named in order, a little apart, the others far behind."""
-    found = find_candidates(hits)
+    candidates = find_candidates(hits)
     scores = {text: 10 - 0.1 * place for place, text in enumerate(best)}
-    made = [ScoredCandidate(one, NOTHING, scores.get(one.text, 10 - CLOSE_SCORE - 1)) for one in found]
+    made = [
+        ScoredCandidate(candidate, NOTHING, scores.get(candidate.text, 10 - CLOSE_SCORE - 1))
+        for candidate in candidates
+    ]
     return sorted(made, key=lambda one: -one.score)
 
 
@@ -57,8 +60,8 @@ def test_low_scores_are_not_quoted() -> None:
 def test_each_further_sentence_has_a_bar_of_its_own() -> None:
     other = hit("Five minutes later he joined him.", key="other.md")
     scored = ranked([PAGE, other], "Then comes that line.", "Five minutes later he joined him.", "It ends here.")
-    unsure = [replace(one, chance=(SAME_PAGE_CHANCE + OTHER_PAGE_CHANCE) / 2) for one in scored]
-    poor = [replace(one, chance=SAME_PAGE_CHANCE / 2) for one in scored]
+    unsure = [replace(candidate, chance=(SAME_PAGE_CHANCE + OTHER_PAGE_CHANCE) / 2) for candidate in scored]
+    poor = [replace(candidate, chance=SAME_PAGE_CHANCE / 2) for candidate in scored]
 
     assert said(scored) == ["Then comes that line.", "It ends here.", "Five minutes later he joined him."]
     assert said(unsure) == ["Then comes that line.", "It ends here."]
@@ -79,10 +82,10 @@ def test_requested_table_row_is_quoted() -> None:
     best = [ScoredCandidate(find_candidates([rows])[0], NOTHING, 1.0)]
     whole = "These are the fares:\nVik: price 4 crowns\nLundey: price 9 crowns"
 
-    assert [one.text for one in select_quotes(best, 1, "en", question="What is the fare to Vik?")] == [
+    assert [quote.text for quote in select_quotes(best, 1, "en", question="What is the fare to Vik?")] == [
         "Vik: price 4 crowns"
     ]
-    assert [one.text for one in select_quotes(best, 1, "en", question="What is the fare?")] == [whole]
+    assert [quote.text for quote in select_quotes(best, 1, "en", question="What is the fare?")] == [whole]
     assert [quote.text for quote in select_quotes(best, 1, "en", question="Fares of Vik and Lundey?")] == [whole]
 
 
@@ -96,7 +99,7 @@ def test_question_in_a_passage_is_skipped_for_its_answer() -> None:
 
 def test_further_parts_of_a_question_come_after_the_first() -> None:
     scored = ranked([PAGE], "Then comes that line.")
-    (last,) = (one.candidate for one in scored if one.candidate.text == "It ends here.")
+    (last,) = (candidate.candidate for candidate in scored if candidate.candidate.text == "It ends here.")
     sentences = select_quotes(scored, 3, "en", [last, scored[0].candidate])
 
     assert [sentence.text for sentence in sentences] == ["Then comes that line.", "It ends here."]

@@ -39,11 +39,11 @@ def test_saying_more_or_something_else_is_none(one: str, other: str) -> None:
 
 
 def test_the_same_words_are_a_repetition() -> None:
-    said = parse_statement("You get 25 days of leave")
+    statement = parse_statement("You get 25 days of leave")
 
-    assert is_repetition(said, parse_statement("You get 25 days of leave."))
-    assert not is_repetition(said, parse_statement("You get 26 days of leave."))
-    assert not is_repetition(said, parse_statement("You do not get 25 days of leave."))
+    assert is_repetition(statement, parse_statement("You get 25 days of leave."))
+    assert not is_repetition(statement, parse_statement("You get 26 days of leave."))
+    assert not is_repetition(statement, parse_statement("You do not get 25 days of leave."))
 
 
 @given(st.text(max_size=100), st.text(max_size=100))

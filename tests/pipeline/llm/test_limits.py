@@ -123,7 +123,7 @@ async def test_closing_a_stream_closes_its_connection_at_once() -> None:
         await parts.aclose()
         await ask.server.until(lambda server: server.counts.left == 1 and server.counts.open == 0)
         assert 0 < ask.spent.tokens < 100
-        assert [(one.text, one.estimated) for one in cut] == [("In ", True)]
+        assert [(reply.text, reply.estimated) for reply in cut] == [("In ", True)]
         assert cut[0].prompt_tokens + cut[0].completion_tokens == ask.spent.tokens
         ask.server.script = lambda _: GOOD
         assert (await ask.complete()).text == "In the Alps."
@@ -154,14 +154,14 @@ async def test_lost_tries_count_toward_turn_tokens(
     recorder = Recorder(Shelf([]).search, tell=lambda _: None)
     async with asking(in_turn(*answers) if isinstance(answers, tuple) else answers, retries=1) as ask:
         ask.spent.deadline = time.monotonic() + 0.1 if ended == "late" else None
-        asked = Prompter(ask.model, ask.spent, note=recorder.note, now=NOW, random=Random(1))
+        prompter = Prompter(ask.model, ask.spent, note=recorder.note, now=NOW, random=Random(1))
         facts = {"talk": question("Where is Lake Constance?"), "reading": "", "stage": "draft"}
 
         async def call() -> None:
             if streamed:
-                _ = [piece async for piece in asked.stream("query", DraftSplitter(1), **facts)]
+                _ = [piece async for piece in prompter.stream("query", DraftSplitter(1), **facts)]
             else:
-                await asked.ask("query", replace(query_format(), schema=None), **facts)
+                await prompter.ask("query", replace(query_format(), schema=None), **facts)
 
         calling = asyncio.create_task(call())
         if ended == "stopped":
@@ -216,13 +216,13 @@ async def test_eighty_turns_at_once_hold_the_limit_and_little_memory() -> None:
     async with asking(lambda _: Reply("In the Alps, by three countries."), max_concurrency=16) as ask:
         spent = [BudgetMeter() for _ in range(80)]
         tracemalloc.start()
-        await asyncio.gather(*(_drained(ask, one) for one in spent))
+        await asyncio.gather(*(_drained(ask, meter) for meter in spent))
         ask.server.requests.clear()
         left, most = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert ask.server.counts.busiest == 16
         assert ask.server.counts.open <= 16
-        assert all(one.calls == 1 and one.tokens > 0 for one in spent)
+        assert all(meter.calls == 1 and meter.tokens > 0 for meter in spent)
     assert (left < 1_500_000, most < 6_000_000) == (True, True)
 
 

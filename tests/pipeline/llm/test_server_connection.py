@@ -154,8 +154,8 @@ def test_address_credentials_are_redacted() -> None:
 
 
 def test_other_text_is_not_redacted() -> None:
-    said = "Unsupported value: 'max_tokens' is too large: 5000; risk-averse key results, task-oriented"
-    assert redact_text(said, []) == said
+    text = "Unsupported value: 'max_tokens' is too large: 5000; risk-averse key results, task-oriented"
+    assert redact_text(text, []) == text
 
 
 def test_a_servers_message_is_found_in_its_many_forms() -> None:

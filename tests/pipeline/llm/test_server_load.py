@@ -65,9 +65,9 @@ def test_it_is_lowered_after_some_calls_and_recovers_once_calls_are_well(sample:
     assert pressure
     assert pressure.because == because
     clock.pass_calls(WELL, 60, 0.1)
-    held = clock.decide()  # less than a minute after it was lowered
-    assert held
-    assert held.because == because
+    still = clock.decide()  # less than a minute after it was lowered
+    assert still
+    assert still.because == because
     clock.pass_calls(WELL, 10, 6.0)
     assert clock.decide() is None
 
@@ -78,9 +78,9 @@ def test_figures_are_those_of_the_calls() -> None:
     pressure = clock.decide()
 
     assert pressure
-    told = pressure.figures
-    assert (told.waited, told.first_token, told.tokens_a_second) == pytest.approx((1, 2, 20))
-    assert (told.call_seconds, told.refused) == pytest.approx((9, 0.25))
+    figures = pressure.figures
+    assert (figures.waited, figures.first_token, figures.tokens_a_second) == pytest.approx((1, 2, 20))
+    assert (figures.call_seconds, figures.refused) == pytest.approx((9, 0.25))
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_effort_does_not_flap_and_recovers(calls: list[tuple[CallSample, float]]
 
 async def test_call_sample_measures_the_server_not_the_reader() -> None:
     """Refused once, and then two seconds to the first sign."""
-    clock, told = Clock(), list[CallSample]()
+    clock, samples = Clock(), list[CallSample]()
     answers = in_turn(answer_error(429, "Busy."), Reply("On the Rhine."))
 
     def script(request):
@@ -148,12 +148,12 @@ async def test_call_sample_measures_the_server_not_the_reader() -> None:
 
     async with serve(script) as server:
         settings = settings_for(server)
-        async with open_model(settings, clock=lambda: clock.now, sleep=sleep, observe=told.append) as model:
+        async with open_model(settings, clock=lambda: clock.now, sleep=sleep, observe=samples.append) as model:
             async for _ in model.stream(CALL, BudgetMeter()):
                 clock.now += 50
             await model.complete(CALL, BudgetMeter())
 
-    streamed, whole = told
+    streamed, whole = samples
     assert 2 < streamed.waited < 3
     assert (streamed.first, streamed.reading, streamed.tries, streamed.refused) == (2, 0, 2, 1)
     assert streamed.tokens > 0
@@ -161,7 +161,7 @@ async def test_call_sample_measures_the_server_not_the_reader() -> None:
 
 
 async def test_silent_failure_reports_its_wait() -> None:
-    clock, told = Clock(), list[CallSample]()
+    clock, samples = Clock(), list[CallSample]()
 
     def script(_):
         clock.now += 30
@@ -169,9 +169,9 @@ async def test_silent_failure_reports_its_wait() -> None:
 
     async with serve(script) as server:
         settings = settings_for(server, retries=0)
-        async with open_model(settings, clock=lambda: clock.now, observe=told.append) as model:
+        async with open_model(settings, clock=lambda: clock.now, observe=samples.append) as model:
             with pytest.raises(ModelUnavailable):
                 async for _ in model.stream(CALL, BudgetMeter()):
                     pass
 
-    assert told == [CallSample(0.0, 30.0, silent=True, refused=1)]
+    assert samples == [CallSample(0.0, 30.0, silent=True, refused=1)]

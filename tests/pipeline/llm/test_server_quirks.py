@@ -175,8 +175,8 @@ async def test_a_schema_offered_again_by_another_model_is_sent() -> None:
 
 
 def _meaning(status: int, body: str, *, streamed: bool = True, quirks: ServerQuirks | None = None) -> object:
-    asked = compose_request(SCHEMA_CALL, SETTINGS, quirks or ServerQuirks(), streamed=streamed)
-    return interpret_refusal(ServerRefusal(status, body.encode()), asked, SETTINGS)
+    request = compose_request(SCHEMA_CALL, SETTINGS, quirks or ServerQuirks(), streamed=streamed)
+    return interpret_refusal(ServerRefusal(status, body.encode()), request, SETTINGS)
 
 
 @pytest.mark.parametrize(

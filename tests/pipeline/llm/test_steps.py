@@ -89,8 +89,8 @@ def test_half_a_surrogate_pair_never_reaches_what_is_read_or_sent(text: str, sen
     got.add({"choices": [{"message": {"content": text}}]})
     got.end()
     call = ModelCall("x", (ChatMessage("user", text),))
-    asked = compose_request(call, ModelSettings("m"), QuirkMemory().of("m"), streamed=False)
-    assert (got.text, asked.arguments["messages"][0]["content"]) == (sent, sent)
+    request = compose_request(call, ModelSettings("m"), QuirkMemory().of("m"), streamed=False)
+    assert (got.text, request.arguments["messages"][0]["content"]) == (sent, sent)
 
 
 @given(st.text(st.characters(categories=["Cs", "Lu", "So"])))
@@ -140,5 +140,5 @@ JSON = st.recursive(
 @given(JSON, st.booleans())
 def test_any_json_is_taken_for_what_it_is_worth(value: object, streamed: bool) -> None:  # noqa: FBT001 - hypothesis gives it
     got = ReplyAccumulator(hold=not streamed, streamed=streamed)
-    said = got.add(value) + got.add({"choices": [value]}) + got.add({"choices": [{"message": value}]}) + got.end()
-    assert said == got.text
+    text = got.add(value) + got.add({"choices": [value]}) + got.add({"choices": [{"message": value}]}) + got.end()
+    assert text == got.text

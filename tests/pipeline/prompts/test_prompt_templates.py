@@ -131,7 +131,7 @@ def test_prefix_is_the_same_every_day(template: str, manner: PromptMode) -> None
 def test_a_turn_says_what_day_it_is(template: str) -> None:
     assert turn(template).splitlines()[0] == "Today is Sunday, 1 March 2026."
     worked = render_prefix(template, PromptMode())[1::2]
-    assert {one.text.splitlines()[0] for one in worked} <= {f"Today is {spell_date(EXAMPLE_DAY)}."}
+    assert {message.text.splitlines()[0] for message in worked} <= {f"Today is {spell_date(EXAMPLE_DAY)}."}
     assert "Bergen marathon 2024" in "".join(message.text for message in render_prefix("query", PromptMode()))
 
 
@@ -167,7 +167,7 @@ def test_examples_are_read_alike_in_both_formats(template: str) -> None:
         render_prefix(template, PromptMode(structured=structured))[2::2] for structured in (False, True)
     )
     file, key = ("refine", "feedback") if template == "feedback" else (template, "reply")
-    facts = [one.facts for one in load_examples(TEMPLATE_FOLDER / f"{file}.json", EXAMPLE_DAY, key)]
+    facts = [example_.facts for example_ in load_examples(TEMPLATE_FOLDER / f"{file}.json", EXAMPLE_DAY, key)]
 
     for text, as_json, known in zip(in_text, in_json, facts, strict=True):
         form = _form(template, known)
@@ -282,8 +282,8 @@ def test_numbered_sentences_follow_their_source() -> None:
 
 def _hostile(text: str) -> dict[str, Mapping[str, Any]]:
     """Return the facts of every template with a text in every place that comes from outside."""
-    found = hit(text, title=text, section=text)
-    sentences = collect_sentences([found])
+    source = hit(text, title=text, section=text)
+    sentences = collect_sentences([source])
     talk = Conversation((Turn("user", text), Turn("bot", text), Turn("user", text)))
     feedback = replace(FEEDBACK_OF_IT, points=tuple(replace(point, remark=text) for point in FEEDBACK_OF_IT.points))
     finding = SourcedFinding(text, sentences)

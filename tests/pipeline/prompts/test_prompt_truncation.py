@@ -18,13 +18,13 @@ def shrunk(load: PromptLoad | None) -> list[dict[str, Any]]:
     """Return what is left after each step, told briefly."""
     steps = []
     while load := truncate_load(load):
-        told: dict[str, Any] = {"examples": load.examples}
+        step: dict[str, Any] = {"examples": load.examples}
         for name, value in load.facts.items():
             if isinstance(value, Conversation):
-                told[name] = [turn.text for turn in value.turns]
+                step[name] = [turn.text for turn in value.turns]
             elif isinstance(value, tuple):
-                told[name] = [one.text for one in value]
-        steps.append(told)
+                step[name] = [piece.text for piece in value]
+        steps.append(step)
     return steps
 
 
@@ -44,7 +44,7 @@ def test_the_oldest_turns_go_first_then_the_last_passages_then_the_examples() ->
 
 def test_findings_go_by_their_passages() -> None:
     """Those of the last passage at once."""
-    findings = tuple(SourcedFinding(one.text, (one,)) for one in SENTENCES)
+    findings = tuple(SourcedFinding(sentence.text, (sentence,)) for sentence in SENTENCES)
 
     assert [step["findings"] for step in shrunk(PromptLoad({"findings": findings}))] == [
         ["One.", "Two.", "Three."],

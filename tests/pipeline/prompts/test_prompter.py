@@ -33,8 +33,8 @@ def prompter(lines: Line | list[Line], **options: Any) -> tuple[Prompter, Script
     return Prompter(llm, BudgetMeter(), note=recorder.note, now=NOW, random=Random(1)), llm, recorder
 
 
-async def ask(asked: Prompter, talk: Conversation = TALK) -> SearchQuery | None:
-    return await asked.ask("query", query_format(), stage="stage", talk=talk, reading="")
+async def ask(caller: Prompter, talk: Conversation = TALK) -> SearchQuery | None:
+    return await caller.ask("query", query_format(), stage="stage", talk=talk, reading="")
 
 
 def facts(recorder: Recorder) -> list[dict[str, Any]]:
@@ -46,9 +46,9 @@ async def test_a_call_is_noted_with_all_that_came_of_it() -> None:
         "Sentences: 1\nVerdict: SUPPORTS", "tiny-1", reasoning="hm", prompt_tokens=900, completion_tokens=9,
         cached_tokens=700, cost=0.25, attempts=2,
     )  # fmt: skip
-    asked, _, recorder = prompter(reply)
+    caller, _, recorder = prompter(reply)
 
-    found = await asked.ask(
+    verification = await caller.ask(
         "verify",
         verification_format(3, reasoned=True),
         stage="stage",
@@ -58,7 +58,7 @@ async def test_a_call_is_noted_with_all_that_came_of_it() -> None:
     )
 
     (step,) = recorder.steps
-    assert found.verdict is Verdict.SUPPORTS
+    assert verification.verdict is Verdict.SUPPORTS
     assert step == Step(
         "stage",
         {
@@ -87,19 +87,19 @@ async def test_a_call_is_noted_with_all_that_came_of_it() -> None:
 
 
 async def test_a_server_that_keeps_a_schema_is_given_one() -> None:
-    asked, llm, recorder = prompter(
+    caller, llm, recorder = prompter(
         'Sure:\n```json\n{"search": true, "query": "bell", "time": "1887"}\n```', schemas=True
     )
 
-    assert await ask(asked) == SearchQuery("bell", 1887)
+    assert await ask(caller) == SearchQuery("bell", 1887)
     assert llm.calls[0].schema == query_format().schema
     assert facts(recorder)[0]["format"] == "schema"
 
 
 async def test_a_server_that_keeps_none_after_all_is_asked_for_text() -> None:
-    asked, llm, recorder = prompter(READABLE, schemas=True, keeps=False)
+    caller, llm, recorder = prompter(READABLE, schemas=True, keeps=False)
 
-    assert await ask(asked) == SearchQuery("bell")
+    assert await ask(caller) == SearchQuery("bell")
     assert [call.schema is None for call in llm.calls] == [False, True]
     assert "JSON" not in llm.calls[1].messages[0].text
     assert [fact.get("error", "")[:16] for fact in facts(recorder)] == ["SchemaNotOffered", ""]
@@ -112,20 +112,20 @@ async def test_a_call_that_the_budget_refuses_is_on_record_and_does_not_count(
 ) -> None:
     recorder = Recorder(Shelf([]).search, tell=lambda _: None)
     llm, spent = ScriptedLLM({"stage": BudgetExceeded("used up")}), BudgetMeter(deadline=deadline)
-    asked = Prompter(llm, spent, note=recorder.note, now=NOW, random=Random(1))
+    caller = Prompter(llm, spent, note=recorder.note, now=NOW, random=Random(1))
 
     with pytest.raises(BudgetExceeded):
-        await ask(asked)
+        await ask(caller)
     with pytest.raises(BudgetExceeded):
-        await anext(asked.stream("query", DraftSplitter(1), stage="stage", talk=TALK, reading=""))
+        await anext(caller.stream("query", DraftSplitter(1), stage="stage", talk=TALK, reading=""))
     assert [fact["error"] for fact in facts(recorder)] == ["BudgetExceeded: used up"] * 2
     assert recorder.usage.llm_calls == 2 * counted
 
 
 async def test_a_reply_that_cannot_be_read_is_asked_for_once_more() -> None:
-    asked, llm, recorder = prompter(["Well, let me see.", READABLE])
+    caller, llm, recorder = prompter(["Well, let me see.", READABLE])
 
-    assert await ask(asked) == SearchQuery("bell")
+    assert await ask(caller) == SearchQuery("bell")
     first, again = (call.messages for call in llm.calls)
     assert again[: len(first)] == first
     assert [(message.role, message.text[:40]) for message in again[len(first) :]] == [
@@ -139,10 +139,10 @@ async def test_a_reply_that_cannot_be_read_is_asked_for_once_more() -> None:
 @pytest.mark.parametrize("reply", ["", "   ", "Hm.", "x" * 200_000, "{" * 5_000, '{"search": tru'])
 @pytest.mark.parametrize("schemas", [False, True])
 async def test_a_reply_that_cannot_be_read_twice_is_an_error(reply: str, schemas: bool) -> None:  # noqa: FBT001 - cases
-    asked, llm, _ = prompter(reply, schemas=schemas)
+    caller, llm, _ = prompter(reply, schemas=schemas)
 
     with pytest.raises(UnreadableReply, match=r"“stage” could not be read, twice"):
-        await ask(asked)
+        await ask(caller)
 
     assert len(llm.calls) == 2
     assert len(llm.calls[1].messages[-2].text) < 10_000
@@ -150,9 +150,9 @@ async def test_a_reply_that_cannot_be_read_twice_is_an_error(reply: str, schemas
 
 async def test_cut_reply_is_retried_with_a_request_for_brevity() -> None:
     """Otherwise the second one would be cut as well."""
-    asked, llm, _ = prompter([ModelReply("Well", "tiny-1", finish="length"), READABLE])
+    caller, llm, _ = prompter([ModelReply("Well", "tiny-1", finish="length"), READABLE])
 
-    await ask(asked)
+    await ask(caller)
 
     assert "be briefer" in llm.calls[1].messages[-1].text
 
@@ -167,9 +167,9 @@ def _fits(characters: int) -> Callable[[ModelCall], str]:
 
 
 async def test_a_prompt_that_is_too_long_loses_its_oldest_turns() -> None:
-    asked, llm, recorder = prompter([PromptTooLong("no"), READABLE])
+    caller, llm, recorder = prompter([PromptTooLong("no"), READABLE])
 
-    await ask(asked)
+    await ask(caller)
 
     assert "question 0" not in llm.calls[1].messages[-1].text
     assert "question 1" not in llm.calls[1].messages[-1].text
@@ -178,18 +178,18 @@ async def test_a_prompt_that_is_too_long_loses_its_oldest_turns() -> None:
 
 
 async def test_then_the_examples_go() -> None:
-    asked, llm, _ = prompter(_fits(2_200))
+    caller, llm, _ = prompter(_fits(2_200))
 
-    assert await ask(asked) == SearchQuery("bell")
+    assert await ask(caller) == SearchQuery("bell")
     assert len(llm.calls[-1].messages) == 2
 
 
 async def test_a_prompt_that_cannot_be_made_smaller_is_an_error() -> None:
     """After so many tries as there were things to leave out."""
-    asked, llm, _ = prompter(PromptTooLong("no"))
+    caller, llm, _ = prompter(PromptTooLong("no"))
 
     with pytest.raises(PromptTooLong):
-        await ask(asked)
+        await ask(caller)
 
     assert len(llm.calls) == 5
 
@@ -198,17 +198,17 @@ async def test_a_prompt_that_cannot_be_made_smaller_is_an_error() -> None:
     "error", [ModelUnavailable("away"), BudgetExceeded("spent"), SchemaNotOffered("odd"), KeyError("x")]
 )
 async def test_all_other_errors_pass_and_are_noted(error: Exception) -> None:
-    asked, _, recorder = prompter(error)
+    caller, _, recorder = prompter(error)
 
     with pytest.raises(type(error)):
-        await ask(asked)
+        await ask(caller)
 
     assert facts(recorder)[0]["error"].startswith(f"{type(error).__name__}: ")
 
 
 async def test_a_call_that_is_cancelled_is_noted() -> None:
-    asked, _, recorder = prompter(READABLE, waits={"stage": asyncio.Event()})
-    task = asyncio.create_task(ask(asked))
+    caller, _, recorder = prompter(READABLE, waits={"stage": asyncio.Event()})
+    task = asyncio.create_task(ask(caller))
     await asyncio.sleep(0)
     task.cancel()
 
@@ -223,10 +223,10 @@ async def test_repeated_quotes_of_a_turn_are_identical() -> None:
     fences = set()
     for seed in (1, 2):
         llm = ScriptedLLM({"verify": "Reasoning: So.\nSentences: 1\nVerdict: SUPPORTS"})
-        asked = Prompter(llm, BudgetMeter(), note=lambda *_: None, now=NOW, random=Random(seed))
+        caller = Prompter(llm, BudgetMeter(), note=lambda *_: None, now=NOW, random=Random(seed))
         for claim in ("One.", "Two."):
             form = verification_format(1, reasoned=True)
-            await asked.ask("verify", form, stage="verify", talk=TALK, sentences=SENTENCES, claim=claim)
+            await caller.ask("verify", form, stage="verify", talk=TALK, sentences=SENTENCES, claim=claim)
         one, other = (call.messages[-1].text.partition("Claim")[0] for call in llm.calls)
         assert one == other
         fences.add(one)
@@ -236,9 +236,9 @@ async def test_repeated_quotes_of_a_turn_are_identical() -> None:
 async def test_a_student_is_shown_no_examples() -> None:
     """The instruction and the turn."""
     llm = ScriptedLLM({"stage": READABLE})
-    asked = Prompter(llm, BudgetMeter(), note=lambda *_: None, now=NOW, random=Random(1), student=True)
+    caller = Prompter(llm, BudgetMeter(), note=lambda *_: None, now=NOW, random=Random(1), student=True)
 
-    await ask(asked)
+    await ask(caller)
 
     assert [message.role for message in llm.calls[0].messages] == ["system", "user"]
 
@@ -248,42 +248,42 @@ class TestStreams:
 
     FINDINGS = (SourcedFinding("The bell was cast in 1887.", SENTENCES[:1]),)
 
-    def stream(self, asked: Prompter) -> Any:
+    def stream(self, caller: Prompter) -> Any:
         talk = Conversation((Turn("user", "When?"),))
-        return asked.stream(
+        return caller.stream(
             "draft", DraftSplitter(1), stage="stage", talk=talk, findings=self.FINDINGS, language="English"
         )
 
     async def test_values_come_as_they_are_certain(self) -> None:
-        asked, _, recorder = prompter("The bell was cast in 1887 [1]. It rings.")
+        caller, _, recorder = prompter("The bell was cast in 1887 [1]. It rings.")
 
-        said = [(one.text, one.numbers) async for one in self.stream(asked)]
+        sentences = [(sentence.text, sentence.numbers) async for sentence in self.stream(caller)]
 
-        assert said == [("The bell was cast in 1887.", (1,)), ("It rings.", ())]
+        assert sentences == [("The bell was cast in 1887.", (1,)), ("It rings.", ())]
         assert facts(recorder)[0]["reply"] == "The bell was cast in 1887 [1]. It rings."
         assert recorder.usage.prompt_tokens == 100
 
     async def test_a_server_that_gives_all_at_once_will_do(self) -> None:
         """Pieces are a courtesy."""
-        asked, _, _ = prompter("The bell was cast in 1887 [1].", size=10_000)
+        caller, _, _ = prompter("The bell was cast in 1887 [1].", size=10_000)
 
-        assert len([one async for one in self.stream(asked)]) == 1
+        assert len([sentence async for sentence in self.stream(caller)]) == 1
 
     async def test_a_reply_that_is_no_draft_is_asked_for_once_more(self) -> None:
-        asked, llm, _ = prompter(["It was cast in 1887.", "The bell was cast in 1887 [1]."])
+        caller, llm, _ = prompter(["It was cast in 1887.", "The bell was cast in 1887 [1]."])
 
-        assert [one.text async for one in self.stream(asked)] == ["The bell was cast in 1887."]
+        assert [sentence.text async for sentence in self.stream(caller)] == ["The bell was cast in 1887."]
         assert llm.calls[1].messages[-2].text == "It was cast in 1887."
 
     async def test_a_prompt_that_is_too_long_is_cut(self) -> None:
-        asked, llm, _ = prompter([PromptTooLong("no"), "The bell was cast in 1887 [1]."])
+        caller, llm, _ = prompter([PromptTooLong("no"), "The bell was cast in 1887 [1]."])
 
-        assert len([one async for one in self.stream(asked)]) == 1
+        assert len([sentence async for sentence in self.stream(caller)]) == 1
         assert len(llm.calls[1].messages) == 2
 
     async def test_closing_the_stream_ends_the_call(self) -> None:
-        asked, llm, recorder = prompter("The bell was cast in 1887 [1]. " * 50)
-        stream = self.stream(asked)
+        caller, llm, recorder = prompter("The bell was cast in 1887 [1]. " * 50)
+        stream = self.stream(caller)
         await anext(stream)
 
         await stream.aclose()
@@ -294,9 +294,9 @@ class TestStreams:
         assert facts(recorder)[0]["reply"].startswith("The bell was cast in 1887 [1].")
 
     async def test_an_error_on_the_way_passes(self) -> None:
-        asked, _, recorder = prompter(ModelUnavailable("away"))
+        caller, _, recorder = prompter(ModelUnavailable("away"))
 
         with pytest.raises(ModelUnavailable):
-            [one async for one in self.stream(asked)]
+            [sentence async for sentence in self.stream(caller)]
 
         assert facts(recorder)[0]["error"] == "ModelUnavailable: away"

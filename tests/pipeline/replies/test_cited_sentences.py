@@ -136,10 +136,10 @@ def test_a_mark_that_is_a_part_of_its_sentence_does_not_just_go(reply: str, expe
 def test_a_sentence_that_lost_a_part_is_given_no_evidence(reply: str, expected: list[str]) -> None:
     offered = [collect_sentences([hit("It is.")])] * 3
 
-    found = split_sentences(reply, 3)
+    sentences = split_sentences(reply, 3)
 
-    assert [one.text for one in found if one.maimed] == expected
-    assert all(bool(cite_sentence(one, offered).evidence) is not one.maimed for one in found)
+    assert [sentence.text for sentence in sentences if sentence.maimed] == expected
+    assert all(bool(cite_sentence(sentence, offered).evidence) is not sentence.maimed for sentence in sentences)
 
 
 @pytest.mark.parametrize(("reply", "expected"), SPLIT)
@@ -231,8 +231,8 @@ REPLIES = st.one_of(st.lists(PIECES, max_size=80).map("".join), st.text(max_size
 def streamed(reply: str, cuts: list[int]) -> tuple[MarkedSentence, ...]:
     splitter = SentenceSplitter(3)
     places = sorted({0, len(reply), *(cut % (len(reply) + 1) for cut in cuts)})
-    given = [marked for start, end in pairwise(places) for marked in splitter.feed(reply[start:end])]
-    return (*given, *splitter.close())
+    sentences = [marked for start, end in pairwise(places) for marked in splitter.feed(reply[start:end])]
+    return (*sentences, *splitter.close())
 
 
 @given(REPLIES, st.lists(st.integers(0, 3_000), max_size=30))
@@ -250,9 +250,9 @@ def test_one_character_at_a_time_is_the_whole_reply(reply: str) -> None:
 def test_a_sentence_is_given_out_while_the_reply_grows() -> None:
     splitter = SentenceSplitter(3)
 
-    given = splitter.feed("It opened in May [1]. It was painted green by the town, and later red by a guest, ")
+    sentences = splitter.feed("It opened in May [1]. It was painted green by the town, and later red by a guest, ")
 
-    assert given == (MarkedSentence("It opened in May.", (1,), paragraph=False),)
+    assert sentences == (MarkedSentence("It opened in May.", (1,), paragraph=False),)
 
 
 @given(REPLIES, st.integers(0, 12))

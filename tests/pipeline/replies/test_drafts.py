@@ -38,8 +38,8 @@ TELLING = (
 
 def draft(text: str, size: int = 9) -> list[MarkedSentence]:
     splitter = DraftSplitter(3)
-    given = [one for at in range(0, len(text), size) for one in splitter.feed(text[at : at + size])]
-    return [*given, *splitter.close()]
+    sentences = [sentence for at in range(0, len(text), size) for sentence in splitter.feed(text[at : at + size])]
+    return [*sentences, *splitter.close()]
 
 
 @pytest.mark.parametrize("text", [*SILENT, *UNKNOWN])
@@ -56,7 +56,7 @@ def test_prose_that_there_is_nothing_is_no_list(text: str) -> None:
 
 @pytest.mark.parametrize("text", SILENT)
 def test_sentence_about_the_notes_is_dropped(text: str) -> None:
-    assert [one.text for one in draft(f"{text[:-1]} [2]{text[-1]} The pier is made of oak [1].")] == [
+    assert [sentence.text for sentence in draft(f"{text[:-1]} [2]{text[-1]} The pier is made of oak [1].")] == [
         "The pier is made of oak."
     ]
 
@@ -69,9 +69,9 @@ def test_sentence_from_the_notes_is_yielded(text: str) -> None:
 
 def test_a_sentence_without_a_mark_borrows_those_of_the_next() -> None:
     """At the beginning and between; the last has no next one."""
-    found = draft("The pier is old. It is made of oak [2]. It was lost. That was in 1953 [1][3]. So it goes.")
+    sentences = draft("The pier is old. It is made of oak [2]. It was lost. That was in 1953 [1][3]. So it goes.")
 
-    assert [(one.text, one.numbers, one.borrowed) for one in found] == [
+    assert [(sentence.text, sentence.numbers, sentence.borrowed) for sentence in sentences] == [
         ("The pier is old.", (2,), True),
         ("It is made of oak.", (2,), False),
         ("It was lost.", (1, 3), True),
@@ -98,7 +98,7 @@ def test_a_draft_as_it_arrives_is_that_of_the_whole(pieces: list[str], size: int
         return
 
     assert draft(text, size) == whole
-    marked = [bool(one.numbers) for one in whole]
+    marked = [bool(sentence.numbers) for sentence in whole]
     assert marked == sorted(marked, reverse=True)
 
 

@@ -26,13 +26,13 @@ def test_numbers_are_dense_and_in_order_of_appearance(reply: list[CitedSentence]
     """Reading from the top, each new footnote is one more than the greatest so far."""
     answered, citations = number_footnotes(reply)
 
-    first_seen = list(dict.fromkeys(n for one in answered for n in one.citations))
+    first_seen = list(dict.fromkeys(n for sentence in answered for n in sentence.citations))
     assert [citation.number for citation in citations] == list(range(1, len(citations) + 1))
     assert sorted(first_seen) == list(range(1, len(citations) + 1))
     highest = 0
-    for one in answered:
-        assert max(one.citations) <= highest + len(one.citations)
-        highest = max(highest, *one.citations)
+    for sentence in answered:
+        assert max(sentence.citations) <= highest + len(sentence.citations)
+        highest = max(highest, *sentence.citations)
 
 
 @given(sentences)

@@ -192,9 +192,9 @@ class TestBullets:
 
     def test_numbers_may_come_as_strings(self) -> None:
         """Small models do that; true and 1.5 are no numbers of sentences."""
-        found = {"bullets": [{"text": "It rings.", "sentences": ["1", "[2]", 9, 0, -1, True, 1.5, None, 2]}]}
+        data = {"bullets": [{"text": "It rings.", "sentences": ["1", "[2]", 9, 0, -1, True, 1.5, None, 2]}]}
 
-        assert bullets_format(5).from_json(found) == (Bullet("It rings.", (1, 2)),)
+        assert bullets_format(5).from_json(data) == (Bullet("It rings.", (1, 2)),)
 
 
 class TestClaims:
@@ -334,6 +334,6 @@ class TestFeedback:
 
     def test_scores_stay_in_their_range(self) -> None:
         point = {"remark": "Wow!", "score": 900}
-        found = dict.fromkeys(("relevant", "natural", "non_repetitive", "temporally_correct"), point)
+        data = dict.fromkeys(("relevant", "natural", "non_repetitive", "temporally_correct"), point)
 
-        assert feedback_format().from_json(found).good
+        assert feedback_format().from_json(data).good

@@ -65,10 +65,10 @@ def test_a_claim_is_there_as_soon_as_its_line_has_ended_in_its_time() -> None:
 @pytest.mark.parametrize("size", [7, 100_000])
 def test_a_list_of_claims_without_an_end_is_read_as_far_as_one_has_use_for(size: int) -> None:
     splitter, text = ClaimSplitter(), "".join(f"- It has {number} windows. | none\n" for number in range(1_000))
-    found = [*(one for piece in cut(text, size) for one in splitter.feed(piece)), *splitter.close()]
+    claims = [*(claim for piece in cut(text, size) for claim in splitter.feed(piece)), *splitter.close()]
 
-    assert [one.text for one in found] == [f"It has {number} windows." for number in range(len(found))]
-    assert 200 < len(found) < 300
+    assert [claim.text for claim in claims] == [f"It has {number} windows." for number in range(len(claims))]
+    assert 200 < len(claims) < 300
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_verdicts_are_read(text: str, claims: int, verdicts: dict, size: int) ->
 )
 @pytest.mark.parametrize("size", [1, 5, 1_000])
 def test_a_verdict_that_is_taken_back_in_one_breath_is_none(text: str, size: int) -> None:
-    assert {one.found.verdict for one in ruled(text, 1, size)} == {N}
+    assert {ruling.found.verdict for ruling in ruled(text, 1, size)} == {N}
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_a_verdict_counts_before_its_reason_is_written() -> None:
     (ruling,) = splitter.feed(" Sentence 2")[:1] or splitter.feed(" says")
     assert (ruling.found.verdict, ruling.found.sentences, ruling.whole) == (S, (2, 3), False)
     assert splitter.feed(" says it of") == ()
-    assert [one.found.reasoning for one in splitter.close()] == ["Sentence 2 says it of"]
+    assert [ruling.found.reasoning for ruling in splitter.close()] == ["Sentence 2 says it of"]
 
 
 @example(text="1. SUPPORTS [2, 3] Both say so.\nSupport for it, none? [1]", claims=1, size=1)
@@ -167,13 +167,13 @@ def test_verdicts_never_change_by_how_a_reply_is_cut(text: str, claims: int, siz
         return
 
     assert sorted(map(_told, rulings)) == sorted(map(_told, ruled(text, claims, 10_000)))
-    for number in {one.claim for one in rulings}:
+    for number in {ruling.claim for ruling in rulings}:
         assert [ruling.whole for ruling in rulings if ruling.claim == number] == [False, True]
 
 
 def ruled(text: str, claims: int, size: int) -> list[ClaimRuling]:
     splitter = VerdictSplitter(claims, 5)
-    return [*(one for piece in cut(text, size) for one in splitter.feed(piece)), *splitter.close()]
+    return [*(ruling for piece in cut(text, size) for ruling in splitter.feed(piece)), *splitter.close()]
 
 
 def _told(one: ClaimRuling) -> tuple[int, bool, str, tuple[int, ...], str]:

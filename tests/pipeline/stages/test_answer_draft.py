@@ -53,7 +53,7 @@ def test_repeated_sentence_is_not_said_again() -> None:
 
 async def refined(sentences_before: int) -> list[MarkedSentence | str]:
     """Return the sentences of a refinement whose server goes away after some, and the error if one is raised."""
-    talk, said = question("When was the bell cast?"), list[MarkedSentence | str]()
+    talk, sentences = question("When was the bell cast?"), list[MarkedSentence | str]()
     kit = Stage(Shelf([]), talk, Limits(), ScriptedLLM({"refine": POOR}), reads_alike).kit
 
     async def stream(*_: object, **__: object) -> AsyncIterator[Any]:
@@ -63,10 +63,10 @@ async def refined(sentences_before: int) -> list[MarkedSentence | str]:
 
     try:
         async for sentence in stream_refinement(TurnContext(talk), [DRAFTED], (), replace(kit, stream=stream)):
-            said.append(sentence)
+            sentences.append(sentence)
     except ModelUnavailable as error:
-        said.append(str(error))
-    return said
+        sentences.append(str(error))
+    return sentences
 
 
 async def test_a_refinement_that_breaks_off_half_way_is_an_error() -> None:
@@ -150,8 +150,8 @@ async def test_a_changed_copy_is_quoted_at_once(note: str, *, borrowed: bool) ->
     )
 
     async def stream(*_: object, **__: object) -> AsyncIterator[Any]:
-        for one in next(drafts):
-            yield one
+        for sentence in next(drafts):
+            yield sentence
 
     findings = (SourcedFinding(note, (cast,)), SourcedFinding(hangs.text, (hangs,)))
     assert await say_draft(TurnContext(talk), findings, replace(stage.kit, stream=stream))

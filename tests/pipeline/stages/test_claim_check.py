@@ -66,11 +66,11 @@ async def check(
     ],
 )
 def test_single_and_joint_support_decide_the_verdict(alone, together, verdict, reasoning):
-    found = decide_verdict([held(support) for support in alone], held(together))
+    judgement = decide_verdict([held(support) for support in alone], held(together))
 
-    assert (found.verdict, found.reasoning) == (verdict, reasoning)
-    assert bool(found.evidence) == (verdict is not Verdict.NOT_ENOUGH_INFO)
-    assert found.evidence or found.nearest
+    assert (judgement.verdict, judgement.reasoning) == (verdict, reasoning)
+    assert bool(judgement.evidence) == (verdict is not Verdict.NOT_ENOUGH_INFO)
+    assert judgement.evidence or judgement.nearest
 
 
 @pytest.mark.parametrize(
@@ -92,20 +92,20 @@ def test_single_and_joint_support_decide_the_verdict(alone, together, verdict, r
 )
 def test_a_passage_that_says_more_of_a_claim_outdoes_one_that_seems_to_say_it(alone, verdict):
     """Born in 1819, says no page; but one about that year has all the names."""
-    found = decide_verdict([held(support, coverage=coverage) for support, coverage in alone], held(HOLDS))
+    judgement = decide_verdict([held(support, coverage=coverage) for support, coverage in alone], held(HOLDS))
 
-    assert found.verdict is verdict
+    assert judgement.verdict is verdict
 
 
 def test_a_passage_that_differs_from_a_supported_claim_is_named_and_shown():
     prices = hit("Tickets are sold at the pier. A ticket costs 38 euros.", key="prices.md", title="Prices")
     other = Support(0.2, holds=False, reasons=("says “45 euros”; the passage says “38 euros”",), contradicted=True)
 
-    found = decide_verdict([held(HOLDS), PassageSupport(other, collect_sentences([prices]))], held(HOLDS))
+    judgement = decide_verdict([held(HOLDS), PassageSupport(other, collect_sentences([prices]))], held(HOLDS))
 
-    assert "a passage of “Prices” differs: says “45 euros”" in found.reasoning
-    assert [one.text for one in found.evidence][-1] == "A ticket costs 38 euros."
-    assert found.evidence[0].document.title == "Skarholm light"
+    assert "a passage of “Prices” differs: says “45 euros”" in judgement.reasoning
+    assert [piece.text for piece in judgement.evidence][-1] == "A ticket costs 38 euros."
+    assert judgement.evidence[0].document.title == "Skarholm light"
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def test_hybrid_scores_are_brought_to_one_scale() -> None:
 @given(st.lists(st.floats(-1e6, 1e6), max_size=8))
 def test_a_scale_keeps_the_order_and_ends_at_0_and_1(scores: list[float]) -> None:
     scaled = rescale(scores)
-    assert all(0 <= one <= 1 for one in scaled)
+    assert all(0 <= score <= 1 for score in scaled)
     assert all(
         a <= b for x, a in zip(scores, scaled, strict=True) for y, b in zip(scores, scaled, strict=True) if x < y
     )
@@ -71,16 +71,16 @@ def test_diversity_is_weighed_against_relevance() -> None:
 )
 async def test_the_best_comes_first_and_then_what_differs_from_the_last(relevance: float, chosen: list[str]) -> None:
     ranked = [RankedDemo(demo("a"), 0.9), RankedDemo(demo("b"), 0.8), RankedDemo(demo("c"), 0.5)]
-    assert [one.id for one in await choose_diverse(ranked, 3, relevance, lookup)] == chosen
-    assert [one.id for one in await choose_diverse(ranked, 2, relevance, lookup)] == chosen[:2]
+    assert [demo.id for demo in await choose_diverse(ranked, 3, relevance, lookup)] == chosen
+    assert [demo.id for demo in await choose_diverse(ranked, 2, relevance, lookup)] == chosen[:2]
     assert await choose_diverse(ranked, 0, relevance, lookup) == await choose_diverse([], 3, relevance, lookup) == ()
 
 
 async def test_pinned_examples_come_first() -> None:
     pool = (demo("a"), demo("b"), demo("c", pinned=True))
     ranked = await rank_demos("ask", pool, 2, lookup)
-    assert [(one.demo.id, one.score) for one in ranked] == [("c", 1.0), ("a", 0.5)]
-    assert [one.id for one in await choose_diverse(ranked, 3, 1.0, lookup)] == ["c", "a"]
+    assert [(candidate.demo.id, candidate.score) for candidate in ranked] == [("c", 1.0), ("a", 0.5)]
+    assert [demo.id for demo in await choose_diverse(ranked, 3, 1.0, lookup)] == ["c", "a"]
 
 
 async def test_of_a_large_pool_only_the_nearest_by_words_are_compared_by_meaning() -> None:
@@ -96,7 +96,7 @@ async def test_of_a_large_pool_only_the_nearest_by_words_are_compared_by_meaning
     assert len(compared) == MAX_COMPARED
     assert "pier" in compared
     assert not {"dock", "quay"} & set(compared)
-    assert [one.demo.id for one in ranked] == ["pier", "harbour 0", "harbour 1"]
+    assert [candidate.demo.id for candidate in ranked] == ["pier", "harbour 0", "harbour 1"]
 
 
 async def test_a_turn_loads_its_pool_once_and_only_when_it_is_asked_for() -> None:
@@ -108,7 +108,7 @@ async def test_a_turn_loads_its_pool_once_and_only_when_it_is_asked_for() -> Non
 
     demos = TurnDemos(load, lookup)
     assert not loads
-    assert [one.demo.id for one in await demos("ask", 1)] == ["a"]
+    assert [candidate.demo.id for candidate in await demos("ask", 1)] == ["a"]
     assert await demos("ask", 0) == ()
     assert len(loads) == 1
 

@@ -34,7 +34,7 @@ def finding(found, text: str = "") -> SourcedFinding:
 def test_sentences_are_shown_once_a_passage() -> None:
     sentences = collect_sentences([PIER, *collect_sentences([PIER]), OLD])
 
-    assert [one.text for one in sentences] == ["The pier is made of oak.", "It is long.", OLD.passage.text]
+    assert [sentence.text for sentence in sentences] == ["The pier is made of oak.", "It is long.", OLD.passage.text]
     assert all(sentence.passage.text[slice(*sentence.span)] == sentence.text for sentence in sentences)
 
 
@@ -57,7 +57,9 @@ ROOMS = hit(
 def test_a_sentence_is_judged_by_what_can_tell(statement: str, cited: list[int], shown: list[int]) -> None:
     sentences = collect_sentences([ROOMS])
 
-    assert select_context(statement, [sentences[place] for place in cited]) == tuple(sentences[one] for one in shown)
+    assert select_context(statement, [sentences[place] for place in cited]) == tuple(
+        sentences[place] for place in shown
+    )
 
 
 def test_rows_of_a_table_are_shown_all() -> None:
@@ -163,7 +165,7 @@ FARES = hit(
 
 
 def quoted(*findings: SourcedFinding) -> list[str]:
-    return [one.text for one in findings]
+    return [finding.text for finding in findings]
 
 
 def test_a_sentence_that_begins_with_a_pronoun_is_bound_with_the_one_that_names() -> None:
@@ -191,12 +193,12 @@ def answers(**verdict: bool):
 
 async def test_resolved_pronoun_survives_a_doubt() -> None:
     she = collect_sentences([HAGEN])[1:2]
-    said = "Oda Hagen built the yard."
+    statement = "Oda Hagen built the yard."
 
-    (kept,) = await bind_finding(said, she, answers(appealable=True))
-    assert (kept.text, kept.evidence[0].text) == (said, "Oda Hagen comes from Bergen. She built the yard.")
-    assert quoted(*await bind_finding(said, she, answers())) == [kept.evidence[0].text]
-    assert quoted(*await bind_finding(said, collect_sentences([PIER])[:1], answers(appealable=True))) == [
+    (kept,) = await bind_finding(statement, she, answers(appealable=True))
+    assert (kept.text, kept.evidence[0].text) == (statement, "Oda Hagen comes from Bergen. She built the yard.")
+    assert quoted(*await bind_finding(statement, she, answers())) == [kept.evidence[0].text]
+    assert quoted(*await bind_finding(statement, collect_sentences([PIER])[:1], answers(appealable=True))) == [
         "The pier is made of oak."
     ]
 
@@ -205,10 +207,10 @@ async def test_a_changed_copy_is_no_finding_but_its_sentence_is() -> None:
     (pier,) = collect_sentences([PIER])[:1]
 
     for checked in (False, True):
-        found = await bind_finding(
+        findings = await bind_finding(
             "The pier is made of old oak.", [pier], answers(holds=True, better_quoted=True), checked=checked
         )
-        assert quoted(*found) == [pier.text]
+        assert quoted(*findings) == [pier.text]
 
 
 async def test_a_statement_that_names_nobody_is_no_finding() -> None:
@@ -248,8 +250,8 @@ def test_an_item_is_quoted_with_what_leads_its_list_in() -> None:
     lead, kettles, note = collect_sentences([DESK])
     quote = DESK.passage.text.partition("\n")[0]
 
-    assert [one.text for one in bind_subjects([kettles])] == [quote] == quoted(*quote_evidence([kettles]))
-    assert [one.text for one in bind_subjects([kettles, lead])] == [quote]
+    assert [piece.text for piece in bind_subjects([kettles])] == [quote] == quoted(*quote_evidence([kettles]))
+    assert [piece.text for piece in bind_subjects([kettles, lead])] == [quote]
     assert [subject.text for subject in bind_subjects([note])] == [note.text]
     assert quoted(*quote_evidence(collect_sentences([TRIPS])[2:])) == [
         "Next year there are two trips: in spring, in autumn"

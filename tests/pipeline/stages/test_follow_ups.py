@@ -135,10 +135,10 @@ def test_any_conversation_can_be_resolved(texts: list[str], language: str) -> No
     ],
 )
 def test_a_question_for_two_things_has_two_parts(text: str, parts: list[str]) -> None:
-    found = split_question(ResolvedQuestion(text))
+    questions = split_question(ResolvedQuestion(text))
 
-    assert [one.text for one in found] == parts
-    assert all(bool(one.borrowed) == (len(parts) > 1) for one in found)
+    assert [part.text for part in questions] == parts
+    assert all(bool(part.borrowed) == (len(parts) > 1) for part in questions)
 
 
 @pytest.mark.parametrize(

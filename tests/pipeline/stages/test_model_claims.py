@@ -19,8 +19,8 @@ SAID = "The pier of Skarholm is made of oak."
 SUPPORTED = "Reasoning: Sentence 1 says so.\nSentences: 1\nVerdict: SUPPORTS"
 
 
-async def told(reply: str) -> CheckedClaim:
-    """Return what is told of a claim that is held against two pages, when the model replies so."""
+async def verify_with(reply: str) -> CheckedClaim:
+    """Return a claim checked against two pages by a model that replies so."""
     talk = question("What is the pier of Skarholm made of?")
     shelf = Shelf([hit(SAID, key="pier.md"), hit("The pier of Skarholm has a kiosk.", key="kiosk.md")])
     stage = Stage(shelf, talk, Limits(), ScriptedLLM({"verify": reply}), reads_alike)
@@ -49,14 +49,14 @@ async def test_a_number_that_the_evidence_lacks_is_not_passed_on() -> None:
 @pytest.mark.parametrize("verdict", [Verdict.SUPPORTS, Verdict.REFUTES])
 async def test_verdict_cites_passages_of_its_sentences(verdict: Verdict) -> None:
     """The others were looked at, and are kept as that."""
-    checked = await told(f"Reasoning: So it says.\nSentences: 1\nVerdict: {verdict}")
+    checked = await verify_with(f"Reasoning: So it says.\nSentences: 1\nVerdict: {verdict}")
 
     assert (len(checked.evidence), len(checked.looked_at)) == (1, 1)
     assert set(checked.evidence).isdisjoint(checked.looked_at)
 
 
 async def test_undecided_verdict_cites_nothing() -> None:
-    checked = await told("Reasoning: No sentence says so.\nSentences: 1\nVerdict: NOT ENOUGH INFO")
+    checked = await verify_with("Reasoning: No sentence says so.\nSentences: 1\nVerdict: NOT ENOUGH INFO")
 
     assert (checked.evidence, len(checked.looked_at)) == ((), 2)
 

@@ -21,9 +21,9 @@ async def test_of_one_passage_no_more_than_the_first_statements_are_taken() -> N
         Shelf([]), question("Which boats lie there?"), Limits(), ScriptedLLM({"summarise": bullets}), reads_alike
     )
 
-    found = await summarise_passages(SearchQuery("boats in the harbour"), [hit(" ".join(COUNTED))], stage.kit)
+    findings = await summarise_passages(SearchQuery("boats in the harbour"), [hit(" ".join(COUNTED))], stage.kit)
 
-    assert [finding.text for finding in found] == COUNTED[:MAX_BULLETS]
+    assert [finding.text for finding in findings] == COUNTED[:MAX_BULLETS]
 
 
 async def test_two_queries_find_the_pages_of_both() -> None:
@@ -39,9 +39,9 @@ async def test_two_queries_find_the_pages_of_both() -> None:
 
     for text in ("ferry costs | pier made of oak | Zebras", "ferry costs | the ferry costs"):
         hits = await retrieve_for_query(TurnContext(talk), SearchQuery(text), stage.kit)
-        first = [one.document.key for one in hits][:2]
+        first = [source.document.key for source in hits][:2]
         assert first == (["fare.md", "pier.md"] if "oak" in text else ["fare.md", "time.md"])
-        assert len(hits) == len({one.passage.id for one in hits})
+        assert len(hits) == len({source.passage.id for source in hits})
     assert not [query for query in shelf.queries if "|" in query or "Zebras" in query]
 
 
@@ -85,7 +85,7 @@ async def test_the_place_of_copies_is_taken_by_what_comes_next() -> None:
 
     hits = await retrieve_for_query(TurnContext(talk), SearchQuery("warm meal eight noon"), stage.kit)
 
-    assert {one.document.key for one in hits} == {"0.md", "fare4.md", "fare5.md"}
+    assert {source.document.key for source in hits} == {"0.md", "fare4.md", "fare5.md"}
 
 
 async def test_question_hits_are_read_next_to_query_hits() -> None:
@@ -96,14 +96,14 @@ async def test_question_hits_are_read_next_to_query_hits() -> None:
             hit("An intern gets a phone, and no stipend.", key="intern.md"),
         ]
     )
-    asked = question("Does an intern get the stipend?")
-    stage = Stage(shelf, asked, Limits(), None, reads_alike)
-    context = await prepare_context(asked, stage.kit)
+    talk = question("Does an intern get the stipend?")
+    stage = Stage(shelf, talk, Limits(), None, reads_alike)
+    context = await prepare_context(talk, stage.kit)
     query = SearchQuery("stipend health")
 
     hits = await retrieve_for_query(context, query, stage.kit)
-    assert [one.document.key for one in hits] == ["stipend0.md", "intern.md", "stipend1.md"]
+    assert [source.document.key for source in hits] == ["stipend0.md", "intern.md", "stipend1.md"]
 
     later = question("And what does it cost?", Turn("user", "Does an intern get the stipend?"))
     left = await retrieve_for_query(replace(context, talk=later), query, stage.kit)
-    assert "intern.md" not in [one.document.key for one in left]
+    assert "intern.md" not in [source.document.key for source in left]

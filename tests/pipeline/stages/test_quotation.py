@@ -39,9 +39,9 @@ async def quoted(text: str, *, compare=None, shelf=SHELF) -> list[str]:
             await asyncio.sleep(0.001)
             if any(isinstance(event, PageQuoted) for event in stage.events):
                 break
-    told = [event.evidence for event in stage.events if isinstance(event, PageQuoted)]
-    assert shown == told
-    return [evidence.text for evidence in told]
+    events = [event.evidence for event in stage.events if isinstance(event, PageQuoted)]
+    assert shown == events
+    return [evidence.text for evidence in events]
 
 
 async def test_the_sentence_that_answers_is_quoted() -> None:
@@ -65,9 +65,9 @@ async def test_of_pages_that_disagree_the_newer_is_quoted() -> None:
 )
 async def test_only_self_contained_sentences_are_quoted_early(text: str, kind: PassageKind, *, expected: bool) -> None:
     place = hit(text, kind=kind, title="The ferry to Ghent", key="ferry.md")
-    asked = "What does the ferry to Ghent cost?"
+    question_text = "What does the ferry to Ghent cost?"
 
-    assert await quoted(asked, shelf=Shelf([place])) == ([text] if expected else [])
+    assert await quoted(question_text, shelf=Shelf([place])) == ([text] if expected else [])
 
 
 async def test_a_poor_match_is_not_quoted() -> None:
@@ -81,9 +81,9 @@ async def test_passages_are_ordered_by_their_best_sentences() -> None:
 
     near = hit("Leave, days of leave, everyone and days: an index of our pages.", key="index.md", title="Index")
     says = hit("Everyone has 25 days of leave.", key="leave.md", title="Leave")
-    asked = question("How many days of leave has everyone?")
-    kit = replace(Stage(Shelf([near, says]), asked, Limits(), None, check_verbatim).kit, compare=never, rerank=never)
-    assert await order_passages(asked, (near, says), kit) == (says, near)
+    talk = question("How many days of leave has everyone?")
+    kit = replace(Stage(Shelf([near, says]), talk, Limits(), None, check_verbatim).kit, compare=never, rerank=never)
+    assert await order_passages(talk, (near, says), kit) == (says, near)
 
 
 async def test_a_fault_in_quoting_ends_nothing() -> None:
@@ -109,10 +109,10 @@ async def test_quoting_ends_with_the_block() -> None:
     ("text", "read"), [("How many days of leave has everyone?", True), ("Which zebra swims in Lake Victoria?", False)]
 )
 async def test_a_corpus_that_is_not_likely_to_answer_is_not_read(text: str, *, read: bool) -> None:
-    asked = list[str]()
+    compared = list[str]()
 
     async def rerank(query: str, sentences: Sequence[Evidence]) -> tuple[float, ...]:
-        asked.append(query)
+        compared.append(query)
         return (0.0,) * len(sentences)
 
     talk = question(text)
@@ -120,4 +120,4 @@ async def test_a_corpus_that_is_not_likely_to_answer_is_not_read(text: str, *, r
     hits = await stage.kit.search(SearchQuery(text), 10)
     await rank_quotes(talk, hits, 10, replace(stage.kit, rerank=rerank))
 
-    assert asked == [text] * read
+    assert compared == [text] * read

@@ -16,14 +16,14 @@ PIER = hit("The pier is made of oak.", key="pier.md", title="Pier")
 
 
 def notebook(spoken: str, *hits: Hit) -> SentenceAnnotator:
-    findings = [SourcedFinding(one.passage.text, collect_sentences([one])) for one in hits]
+    findings = [SourcedFinding(source.passage.text, collect_sentences([source])) for source in hits]
     return SentenceAnnotator(TurnContext(question("Why?"), spoken), findings)
 
 
 def annotate(book: SentenceAnnotator, *numbers: int) -> str:
     sentence = book.annotate(MarkedSentence("It is so.", numbers, paragraph=False))
     book.note_named(sentence)
-    assert not sentence.evidence or any(footnotes.is_own_note(sentence.note, one) for one in sentence.evidence)
+    assert not sentence.evidence or any(footnotes.is_own_note(sentence.note, piece) for piece in sentence.evidence)
     return sentence.note
 
 

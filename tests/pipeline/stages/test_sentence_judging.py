@@ -62,10 +62,10 @@ async def test_a_pronoun_is_judged_with_the_sentence_before_it() -> None:
     sooner = asyncio.create_task(judge(first, BELL, coming=lambda: Coming.NEVER, before="Yes.", place=0))
     await asyncio.gather(later, sooner)
 
-    told = llm.asked("verify")
-    assert f"Claim 1: {first}\nBefore claim 2" in told
-    assert f"mean: {first}\nClaim 2: {second}" in told
-    assert "Before claim 1" not in told
+    prompt = llm.asked("verify")
+    assert f"Claim 1: {first}\nBefore claim 2" in prompt
+    assert f"mean: {first}\nClaim 2: {second}" in prompt
+    assert "Before claim 1" not in prompt
 
 
 async def test_why_a_sentence_is_not_supported_is_waited_for() -> None:
@@ -132,12 +132,12 @@ async def test_only_what_can_tell_is_shown() -> None:
     page = collect_sentences([hit("Bells ring at ten. Dogs may come. The pier closes. Fog lifts.", key="x.md")])
     judge, llm, _ = judged_by("1. SUPPORTS [2]\n2. SUPPORTS [2]")
 
-    asked = [
+    judgements = [
         ask(judge, "It rings ten times.", page[:1], lambda: Coming.NEVER),
         ask(judge, "The pier shuts.", page[2:3], lambda: Coming.NEVER),
     ]
 
-    assert [one and one.evidence for one in await asyncio.gather(*asked)] == [("x.md#0",)] * 2
+    assert [claim and claim.evidence for claim in await asyncio.gather(*judgements)] == [("x.md#0",)] * 2
     assert "1: Bells ring at ten.\n2: Dogs may come.\n3: The pier closes.\n===" in llm.asked("verify")
 
 

@@ -37,7 +37,7 @@ def claims(outcome):
 def test_statements_are_extracted_and_the_rest_is_skipped(text, expected):
     """Greetings, questions and interjections state nothing."""
     assert tuple(statement.removeprefix("- ") for statement in extract_statements(text)) == tuple(
-        one.removeprefix("- ") for one in expected
+        item.removeprefix("- ") for item in expected
     )
 
 
@@ -54,9 +54,9 @@ async def test_each_statement_has_its_verdict_and_its_evidence_in_order():
         "Skarholm lighthouse was built in 1887. Kangaroos sleep standing. The pier of Skarholm is made of oak."
     )
 
-    found = [(claim.claim.text, claim.claim.origin, claim.verdict) for claim in claims(outcome)]
-    assert [origin for _, origin, _ in found] == ["user"] * 3
-    assert [verdict for *_, verdict in found] == [Verdict.SUPPORTS, Verdict.NOT_ENOUGH_INFO, Verdict.SUPPORTS]
+    verdicts = [(claim.claim.text, claim.claim.origin, claim.verdict) for claim in claims(outcome)]
+    assert [origin for _, origin, _ in verdicts] == ["user"] * 3
+    assert [verdict for *_, verdict in verdicts] == [Verdict.SUPPORTS, Verdict.NOT_ENOUGH_INFO, Verdict.SUPPORTS]
     assert claims(outcome)[2].evidence == (PIER.passage.id,)
     assert outcome.answer.status is Status.ANSWERED
     assert {citation.quote for citation in outcome.answer.citations} >= {"The pier of Skarholm is made of oak."}

@@ -19,7 +19,7 @@ def dated(key: str, days_old: int | None, text: str = "Fares.", **options: str) 
 
 
 def keys(hits: tuple[Hit, ...]) -> list[str]:
-    return [one.document.key for one in hits]
+    return [source.document.key for source in hits]
 
 
 def test_without_a_time_relevance_decides() -> None:
@@ -68,10 +68,10 @@ async def test_a_time_does_not_displace_the_best_hit(time: object) -> None:
     others = [dated(str(age), age, text=f"Ferry timetable of 2016, page {age}.") for age in range(20)]
     stage = Stage(Shelf([best, *others]), question("fares"), Limits(), None, reads_alike)
 
-    found = await retrieve_passages(SearchQuery("ferry to Skarholm costs", time), 2, stage.kit)
+    hits = await retrieve_passages(SearchQuery("ferry to Skarholm costs", time), 2, stage.kit)
 
-    assert keys(found)[1] == "best"
-    assert len(found) == 2
+    assert keys(hits)[1] == "best"
+    assert len(hits) == 2
 
 
 @given(ages=st.lists(st.none() | st.integers(0, 9_000)), time=st.sampled_from([None, "recent", 2016]))

@@ -14,8 +14,8 @@ HOUSE = (
 
 
 def doubts(sentence: str, passage: str = HOUSE, asked: tuple[str, ...] = ()) -> list[str]:
-    told = check_rules(sentence, [passage], asked=asked)
-    return [one.reason for one in told if one.outcome is not FindingOutcome.FOUND]
+    findings = check_rules(sentence, [passage], asked=asked)
+    return [rule.reason for rule in findings if rule.outcome is not FindingOutcome.FOUND]
 
 
 def against(sentence: str, passage: str, asked: str = "") -> list[str]:
@@ -104,9 +104,9 @@ def test_copies_and_paraphrases_are_not_doubtful(sentence: str) -> None:
 
 def test_a_row_is_retold_in_any_order() -> None:
     row = "Role: Night warden; Name: Ida Lund; House: Mill; Ask about: Lost keys"
-    told = check_rules("Ida Lund is the night warden, so ask her about lost keys.", [row])
+    findings = check_rules("Ida Lund is the night warden, so ask her about lost keys.", [row])
 
-    assert not any(one.miscopied for one in told)
+    assert not any(rule.miscopied for rule in findings)
 
 
 def test_the_askers_words_in_a_copy_are_no_change() -> None:

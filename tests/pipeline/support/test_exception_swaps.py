@@ -12,8 +12,8 @@ ROOMS = (
 
 def contradicted(sentence: str, passage: str = ROOMS, context: tuple[str, ...] = ()) -> list[str]:
     """Return the reasons of all contradictions."""
-    told = check_rules(sentence, [passage], context=context)
-    return [one.reason for one in told if one.outcome is FindingOutcome.CONTRADICTED]
+    findings = check_rules(sentence, [passage], context=context)
+    return [rule.reason for rule in findings if rule.outcome is FindingOutcome.CONTRADICTED]
 
 
 @pytest.mark.parametrize(

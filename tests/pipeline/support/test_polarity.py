@@ -9,8 +9,8 @@ DENIALS = {FindingKind.NEGATION, FindingKind.COMPARATIVE}
 
 
 def denied(sentence: str, passage: str) -> list[FindingKind]:
-    told = check_rules(sentence, [passage])
-    return [one.kind for one in told if one.kind in DENIALS and one.outcome in AGAINST]
+    findings = check_rules(sentence, [passage])
+    return [rule.kind for rule in findings if rule.kind in DENIALS and rule.outcome in AGAINST]
 
 
 @pytest.mark.parametrize(
@@ -110,10 +110,10 @@ def test_denial_reason_quotes_the_passage() -> None:
     ],
 )
 def test_permission_contradicts_its_denial(sentence: str, passage: str, outcome: FindingOutcome) -> None:
-    found = {finding.outcome for finding in check_rules(sentence, [passage]) if finding.kind is FindingKind.NEGATION}
+    outcomes = {finding.outcome for finding in check_rules(sentence, [passage]) if finding.kind is FindingKind.NEGATION}
 
-    assert outcome in found
-    assert (FindingOutcome.CONTRADICTED in found) == (outcome is FindingOutcome.CONTRADICTED)
+    assert outcome in outcomes
+    assert (FindingOutcome.CONTRADICTED in outcomes) == (outcome is FindingOutcome.CONTRADICTED)
 
 
 @pytest.mark.parametrize(

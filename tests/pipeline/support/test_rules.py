@@ -17,13 +17,13 @@ UNION = (
 )
 
 
-def found(
+def find_faults(
     sentence: str, *passages: str, kind: FindingKind | None = None, context: tuple[str, ...] = ()
 ) -> list[RuleFinding]:
     """Return what is not found, of one kind or of any but doubtful wording."""
-    told = check_rules(sentence, passages or (GLASS,), context=context)
-    missed = [one for one in told if one.outcome not in {FindingOutcome.FOUND, FindingOutcome.CHANGED}]
-    return [one for one in missed if kind in {None, one.kind}]
+    findings = check_rules(sentence, passages or (GLASS,), context=context)
+    missed = [rule for rule in findings if rule.outcome not in {FindingOutcome.FOUND, FindingOutcome.CHANGED}]
+    return [rule for rule in missed if kind in {None, rule.kind}]
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def found(
     ],
 )
 def test_other_spellings_are_found(sentence: str) -> None:
-    assert not found(sentence)
+    assert not find_faults(sentence)
 
 
 @pytest.mark.parametrize(
@@ -60,9 +60,9 @@ def test_other_spellings_are_found(sentence: str) -> None:
     ],
 )
 def test_unstated_facts_are_absent(sentence: str, kind: FindingKind, said: str) -> None:
-    missing = found(sentence, kind=kind)
+    missing = find_faults(sentence, kind=kind)
 
-    assert [(one.said, one.outcome) for one in missing] == [(said, FindingOutcome.ABSENT)]
+    assert [(rule.said, rule.outcome) for rule in missing] == [(said, FindingOutcome.ABSENT)]
     assert missing[0].reason == f"no passage mentions “{said}”"
 
 
@@ -76,7 +76,7 @@ def test_unstated_facts_are_absent(sentence: str, kind: FindingKind, said: str) 
     ],
 )
 def test_weekday_reason_quotes_the_whole_list(days: str, instead: str) -> None:
-    (wrong,) = found("The kiln is fired on Mondays.", f"The kiln is fired on {days}.", kind=FindingKind.DATE)
+    (wrong,) = find_faults("The kiln is fired on Mondays.", f"The kiln is fired on {days}.", kind=FindingKind.DATE)
 
     assert wrong.reason == f"says “Mondays”; the passage says “{instead}”"
 
@@ -110,7 +110,9 @@ def test_weekday_reason_quotes_the_whole_list(days: str, instead: str) -> None:
 def test_another_value_in_the_same_place_contradicts(
     sentence: str, kind: FindingKind | None, reason: str | None
 ) -> None:
-    reasons = [(one.kind, one.reason) for one in found(sentence) if one.outcome is FindingOutcome.CONTRADICTED]
+    reasons = [
+        (rule.kind, rule.reason) for rule in find_faults(sentence) if rule.outcome is FindingOutcome.CONTRADICTED
+    ]
 
     assert reasons == ([(kind, reason)] if kind else [])
 
@@ -127,7 +129,7 @@ def test_another_value_in_the_same_place_contradicts(
     ],
 )
 def test_subject_and_object_are_distinguished(sentence: str, contradicted: bool) -> None:  # noqa: FBT001 - a table's column
-    assert any(one.outcome is FindingOutcome.CONTRADICTED for one in found(sentence, UNION)) is contradicted
+    assert any(rule.outcome is FindingOutcome.CONTRADICTED for rule in find_faults(sentence, UNION)) is contradicted
 
 
 DEFEATED = "Erik Vold defeated in 1987 the young potter Anna Berg."
@@ -151,24 +153,28 @@ def test_a_description_or_date_between_names_hides_no_exchange(
     sentence: str,
     contradicted: bool,  # noqa: FBT001 - a table's column
 ) -> None:
-    assert any(one.outcome is FindingOutcome.CONTRADICTED for one in found(sentence, passage)) is contradicted
+    assert any(rule.outcome is FindingOutcome.CONTRADICTED for rule in find_faults(sentence, passage)) is contradicted
 
 
 def test_a_day_and_a_month_of_another_date_do_not_make_a_date() -> None:
     """The passage has 3 May, 12 June, 1951 and 2003, but never 3 May 2003."""
-    assert [one.said for one in found("Mara Lindqvist died on 3 May 2003.", kind=FindingKind.DATE)] == ["3 May 2003"]
+    assert [rule.said for rule in find_faults("Mara Lindqvist died on 3 May 2003.", kind=FindingKind.DATE)] == [
+        "3 May 2003"
+    ]
 
 
 def test_year_may_be_apart_from_its_day() -> None:
-    assert not found("The ferry sank on 4 August 1921.", "In 1921 there were two ferries. On August 4 the ferry sank.")
+    assert not find_faults(
+        "The ferry sank on 4 August 1921.", "In 1921 there were two ferries. On August 4 the ferry sank."
+    )
 
 
 def test_context_of_a_passage_counts() -> None:
     passage = "She opened a second workshop in 1990."
 
-    assert [one.outcome for one in found("Lindqvist opened a workshop.", passage)] == [FindingOutcome.UNNAMED]
-    assert not found("Lindqvist opened a workshop.", passage, context=("Mara Lindqvist", "Life › Early years"))
-    assert [one.outcome for one in found("Vold opened a workshop.", passage, context=("Mara Lindqvist",))] == [
+    assert [rule.outcome for rule in find_faults("Lindqvist opened a workshop.", passage)] == [FindingOutcome.UNNAMED]
+    assert not find_faults("Lindqvist opened a workshop.", passage, context=("Mara Lindqvist", "Life › Early years"))
+    assert [rule.outcome for rule in find_faults("Vold opened a workshop.", passage, context=("Mara Lindqvist",))] == [
         FindingOutcome.DISPUTED
     ]
 
@@ -179,17 +185,17 @@ def test_numbers_are_sought_in_matching_sentences_not_titles() -> None:
         "Guild of Vold has the second highest share of Rove members after Iden."
     )
 
-    assert not found("Around 95% of the members of Vold are potters.", passage, context=("Vold",))
+    assert not find_faults("Around 95% of the members of Vold are potters.", passage, context=("Vold",))
 
 
 def test_pronoun_refers_only_to_the_name_before_it() -> None:
     passage = "Mara Lindqvist was a glazier. She opened a workshop."
 
-    assert [one.outcome for one in found("Vold opened a workshop.", passage)] == [FindingOutcome.ABSENT]
+    assert [rule.outcome for rule in find_faults("Vold opened a workshop.", passage)] == [FindingOutcome.ABSENT]
 
 
 def test_several_passages_support_together() -> None:
-    assert not found("Mara Lindqvist met Erik Vold in 1987.", GLASS, UNION)
+    assert not find_faults("Mara Lindqvist met Erik Vold in 1987.", GLASS, UNION)
 
 
 @pytest.mark.parametrize(
@@ -210,7 +216,7 @@ def test_several_passages_support_together() -> None:
     ],
 )
 def test_numbers_and_dates_are_found_in_other_languages(sentence: str, passage: str, absent: list[str]) -> None:
-    assert [one.said for one in found(sentence, passage)] == absent
+    assert [rule.said for rule in find_faults(sentence, passage)] == absent
 
 
 @pytest.mark.parametrize(
@@ -254,7 +260,7 @@ def test_a_sentence_takes_a_millisecond() -> None:
     ],
 )
 def test_a_value_that_its_own_clause_says_is_not_contradicted_by_another(sentence: str, passage: str) -> None:
-    assert not found(sentence, passage)
+    assert not find_faults(sentence, passage)
 
 
 @pytest.mark.parametrize(
@@ -264,21 +270,21 @@ def test_a_value_that_its_own_clause_says_is_not_contradicted_by_another(sentenc
 def test_a_value_of_another_clause_is_still_contradicted(sentence: str) -> None:
     passage = "A berth may cost up to 60 crowns a night, except in Vik and Lundey, where the limit is 90 crowns."
 
-    assert found(sentence, passage, kind=FindingKind.NUMBER, context=("Drum",))
+    assert find_faults(sentence, passage, kind=FindingKind.NUMBER, context=("Drum",))
 
 
 @pytest.mark.parametrize("rate", ["a week", "per week", "every hour"])
 def test_the_same_amount_of_another_period_is_contradicted(rate: str) -> None:
     passage = "The allowance on business trips is 45 euros a day."
 
-    (one,) = found(f"The allowance on business trips is 45 euros {rate}.", passage)
+    (one,) = find_faults(f"The allowance on business trips is 45 euros {rate}.", passage)
 
     assert (one.kind, one.outcome, one.instead) == (FindingKind.UNIT, FindingOutcome.CONTRADICTED, "45 euros a day")
 
 
 @pytest.mark.parametrize("rate", ["per day", "each day", "", "/day", "a trip"])
 def test_the_same_period_or_none_is_not_contradicted(rate: str) -> None:
-    assert not found(
+    assert not find_faults(
         f"The allowance on business trips is 45 euros {rate}.", "The allowance on business trips is 45 euros a day."
     )
 
@@ -286,20 +292,22 @@ def test_the_same_period_or_none_is_not_contradicted(rate: str) -> None:
 def test_passage_subject_is_not_missing() -> None:
     passage = "Everyone has 27 days of leave, except in Vik, where the harbour agreement gives 30 days."
 
-    (one,) = found("Vik has no harbour agreement.", passage)
+    (one,) = find_faults("Vik has no harbour agreement.", passage)
 
     assert (one.kind, one.said, one.instead) == (
         FindingKind.NEGATION,
         "has no harbour agreement",
         "the harbour agreement",
     )
-    assert not found("Vik has no harbour master.", passage, kind=FindingKind.NEGATION)
-    assert not found("Vik has no agreement.", "Vik has no agreement, and the agreement of Drum counts for nothing.")
+    assert not find_faults("Vik has no harbour master.", passage, kind=FindingKind.NEGATION)
+    assert not find_faults(
+        "Vik has no agreement.", "Vik has no agreement, and the agreement of Drum counts for nothing."
+    )
 
 
 @pytest.mark.parametrize("sentence", ["Its lamps were shown in 1,350 shops.", "Its people met four times."])
 def test_a_number_of_what_no_passage_counts_is_disputed(sentence: str) -> None:
-    assert [one.outcome for one in found(sentence)] == [FindingOutcome.DISPUTED]
+    assert [rule.outcome for rule in find_faults(sentence)] == [FindingOutcome.DISPUTED]
 
 
 FERRY = (
@@ -318,27 +326,29 @@ FERRY = (
     ],
 )
 def test_derivable_numbers_are_disputed(sentence: str, said: str) -> None:
-    missed = {one.said: one.outcome for one in found(sentence, FERRY)}
+    missed = {rule.said: rule.outcome for rule in find_faults(sentence, FERRY)}
     assert missed[said] is FindingOutcome.DISPUTED
     assert FindingOutcome.ABSENT not in missed.values()
 
 
 def test_half_an_hour_is_thirty_minutes() -> None:
-    assert not found("Be at the quay half an hour before.", "Be at the quay thirty minutes before.")
+    assert not find_faults("Be at the quay half an hour before.", "Be at the quay thirty minutes before.")
 
 
 def test_ruler_name_needs_no_country() -> None:
     source = "The pier is named after Ragna, the eldest sister of Sunniva, Queen of Vik, and Torvald, Prince Bailiff."
-    told = found("The pier is named after Ragna, the eldest sister of Queen Sunniva and Prince Torvald.", source)
-    outcomes = {one.said: one.outcome for one in told if one.kind is FindingKind.NAME}
+    findings = find_faults(
+        "The pier is named after Ragna, the eldest sister of Queen Sunniva and Prince Torvald.", source
+    )
+    outcomes = {rule.said: rule.outcome for rule in findings if rule.kind is FindingKind.NAME}
     assert outcomes == dict.fromkeys(("Sunniva", "Torvald"), FindingOutcome.DISPUTED)
-    told = found("The pier is named after Sunniva, the eldest sister of Ragna.", source)
-    assert FindingOutcome.CONTRADICTED in {one.outcome for one in told}
+    findings = find_faults("The pier is named after Sunniva, the eldest sister of Ragna.", source)
+    assert FindingOutcome.CONTRADICTED in {rule.outcome for rule in findings}
 
 
 def test_the_number_of_a_step_is_no_quantity() -> None:
     step = "2. Sorting: a member of the harbour crew sorts the mail. This takes place within 3 working days."
-    told = found("A member of the harbour crew sorts the mail within 3 weeks.", step)
-    assert not [one for one in told if one.instead == "2"]
-    told = found("A member of the harbour crew sorts the mail within 2 days.", step)
-    assert any(one.outcome is not FindingOutcome.FOUND and one.said == "2 days" for one in told)
+    findings = find_faults("A member of the harbour crew sorts the mail within 3 weeks.", step)
+    assert not [rule for rule in findings if rule.instead == "2"]
+    findings = find_faults("A member of the harbour crew sorts the mail within 2 days.", step)
+    assert any(rule.outcome is not FindingOutcome.FOUND and rule.said == "2 days" for rule in findings)

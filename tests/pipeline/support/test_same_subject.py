@@ -19,8 +19,8 @@ LEVELS = "- Grade 8: 4% matched\n- Grade 9: 6% matched"
 
 
 def refutes(claim: str, *passages: str, titles: tuple[str, ...] = ("Pumps",)) -> bool:
-    told = check_rules(claim, passages, context=titles)
-    return any(one.outcome is FindingOutcome.CONTRADICTED and not one.elsewhere for one in told)
+    findings = check_rules(claim, passages, context=titles)
+    return any(rule.outcome is FindingOutcome.CONTRADICTED and not rule.elsewhere for rule in findings)
 
 
 def misses(claim: str, *passages: str) -> list[str]:
@@ -109,9 +109,11 @@ def test_a_page_is_about_what_its_title_says() -> None:
 
 
 def test_the_least_is_not_the_most() -> None:
-    told = check_rules("Vik is the most densely populated island.", ["Vik is the least densely populated island."])
+    findings = check_rules("Vik is the most densely populated island.", ["Vik is the least densely populated island."])
 
-    assert any(one.binding for one in told) or any(one.outcome is FindingOutcome.CONTRADICTED for one in told)
+    assert any(rule.binding for rule in findings) or any(
+        rule.outcome is FindingOutcome.CONTRADICTED for rule in findings
+    )
 
 
 def test_letters_distinguish_things_and_articles_do_not() -> None:

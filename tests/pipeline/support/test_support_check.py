@@ -118,19 +118,19 @@ async def test_a_detail_that_is_not_there_decides_by_itself(read: EmbedTokens, s
 
 
 async def test_repeated_check_is_cached(read: EmbedTokens) -> None:
-    asked = list[Sequence[str]]()
+    calls = list[Sequence[str]]()
 
     async def count(texts: Sequence[str]) -> Sequence[TokenStates]:
-        asked.append(texts)
+        calls.append(texts)
         return [*await read(texts)]
 
     check, sentence = SupportChecker(count), "Ingrid Solberg founded the mill in 1931."
     first = await check(sentence, evidence(MILL))
     assert await check(sentence, list(evidence(MILL))) is first
-    assert len(asked) == 1
+    assert len(calls) == 1
     await check(sentence, evidence(MILL, OFFICE))
     await check(sentence, evidence(MILL), asked=["Was it founded in 1931?"])
-    assert len(asked) == 3
+    assert len(calls) == 3
 
 
 async def test_contradiction_differs_from_absence(read: EmbedTokens) -> None:
@@ -203,10 +203,12 @@ LEAVE = hit("Whoever takes over 80 hours of unpaid leave needs the approval of t
 
 async def test_question_words_may_be_repeated(read: EmbedTokens) -> None:
     sentence = "For 100 hours of unpaid leave you need the approval of your manager."
-    asked = await SupportChecker(read)(sentence, evidence(LEAVE), asked=("May I take 100 hours of unpaid leave?",))
+    with_question = await SupportChecker(read)(
+        sentence, evidence(LEAVE), asked=("May I take 100 hours of unpaid leave?",)
+    )
     unasked = await SupportChecker(read)(sentence, evidence(LEAVE))
 
-    assert (asked.holds, asked.doubtful) == (True, True)
+    assert (with_question.holds, with_question.doubtful) == (True, True)
     assert (unasked.holds, unasked.appealable) == (False, False)
 
 
@@ -298,10 +300,10 @@ async def test_stricter_levels_ask_for_more(read: EmbedTokens) -> None:
 
     assert 0 < thresholds["loose"] < thresholds["normal"] < thresholds["strict"] < 1
     sentence = "The mill gave work to 340 people of the valley."
-    held = [
+    holding = [
         (await SupportChecker(read, level)(sentence, evidence(MILL))).holds for level in ("loose", "normal", "strict")
     ]
-    assert held == sorted(held, reverse=True)
+    assert holding == sorted(holding, reverse=True)
 
 
 async def test_unreadable_sentences_are_refused_before_anything_is_read() -> None:

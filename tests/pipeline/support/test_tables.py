@@ -22,8 +22,8 @@ FARES = (
 
 def against(sentence: str, *passages: str) -> list[str]:
     """Return the reasons that speak against a sentence."""
-    told = check_rules(sentence, passages)
-    return [one.reason for one in told if one.outcome in {FindingOutcome.ABSENT, FindingOutcome.CONTRADICTED}]
+    findings = check_rules(sentence, passages)
+    return [rule.reason for rule in findings if rule.outcome in {FindingOutcome.ABSENT, FindingOutcome.CONTRADICTED}]
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,9 @@ def test_an_ordinal_is_no_quantity_of_another_row() -> None:
     rows = "Gale: Storm; First answer: 15 minutes\nGale: Swell; First answer: 1 hour"
 
     assert against("The first answer to a Storm comes within 15 minutes.", rows) == []
-    assert not any("1 hour" in one for one in against("The first answer to a Storm comes within 30 minutes.", rows))
+    assert not any(
+        "1 hour" in reason for reason in against("The first answer to a Storm comes within 30 minutes.", rows)
+    )
 
 
 def test_prose_over_two_cells_is_supported() -> None:

@@ -22,9 +22,9 @@ class WordStates:
 
 def states(text: str) -> WordStates:
     """Return the states of one text."""
-    found = [word.lower() for word in words(text)]
-    ids = np.array([2_000 + crc32(word.encode()) % 20_000 for word in found], np.int32)
-    rows = np.array([_direction(word) for word in found], np.float32).reshape(len(found), WIDTH)
+    lowered = [word.lower() for word in words(text)]
+    ids = np.array([2_000 + crc32(word.encode()) % 20_000 for word in lowered], np.int32)
+    rows = np.array([_direction(word) for word in lowered], np.float32).reshape(len(lowered), WIDTH)
     total = rows.sum(axis=0)
     return WordStates(ids, (rows, rows, rows), total / max(1e-9, float(np.linalg.norm(total))))
 

@@ -106,7 +106,7 @@ def test_unknown_system_error_lists_the_systems() -> None:
 
 def test_the_guide_names_functions_that_there_are() -> None:
     used = (turn_context, passage_retrieval, findings, answer_draft)
-    modules = {one.__name__.rpartition(".")[2]: one for one in used}
+    modules = {module.__name__.rpartition(".")[2]: module for module in used}
     named = re.findall(r"^\| `(?:draft\.)?(\w+)\.(\w+)\(", GUIDE, re.MULTILINE)
     stages = [(module, function) for module, function in named if module in modules]
 

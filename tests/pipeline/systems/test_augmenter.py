@@ -35,8 +35,8 @@ POOR = "Supported: Note 1 has no world cups. 30/100\nComplete: It is. 95/100"
 
 def noted(call: ModelCall, words: str) -> str:
     """Return the number of the note that has some words."""
-    found = re.search(rf"^\[(\d+)\] .*{words}", call.messages[-1].text, re.MULTILINE)
-    return found[1] if found else "9"
+    mark = re.search(rf"^\[(\d+)\] .*{words}", call.messages[-1].text, re.MULTILINE)
+    return mark[1] if mark else "9"
 
 
 def verify(call: ModelCall) -> str:
@@ -57,9 +57,9 @@ async def run(
     script: Script, talk: Conversation | str = ASKED, *, supports: Supports = reads_alike, **limits
 ) -> tuple[Outcome, ScriptedLLM]:
     llm = ScriptedLLM({"query": LOOK_UP, "verify": verify, **script})
-    asked = question(talk) if isinstance(talk, str) else talk
-    stage = Stage(SHELF, asked, Limits(**{"policy": "always", **limits}), llm, supports)
-    return stage.finish(await augmenter.answer(asked, stage.kit)), llm
+    conversation = question(talk) if isinstance(talk, str) else talk
+    stage = Stage(SHELF, conversation, Limits(**{"policy": "always", **limits}), llm, supports)
+    return stage.finish(await augmenter.answer(conversation, stage.kit)), llm
 
 
 async def test_the_worked_example() -> None:

@@ -36,7 +36,7 @@ async def test_unanswerable_question_is_abstained() -> None:
     outcome = await run(answer, question("Who painted the Mona Lisa in the office?"), SHELF)
 
     assert outcome.answer.status is Status.ABSTAINED
-    assert {one.document.title for one in outcome.answer.nearest} == {"Office in Ghent", "Office in Bergen"}
+    assert {source.document.title for source in outcome.answer.nearest} == {"Office in Ghent", "Office in Bergen"}
 
 
 async def test_no_hits_lead_to_abstention() -> None:
@@ -141,18 +141,18 @@ async def test_a_second_corpus_changes_no_verdict_on_the_first(text: str) -> Non
     beside = Stage(both, question(text), Limits(), None, check_verbatim)
     before = await consider(question(text), alone.kit)
     after = await consider(question(text), beside.kit)
-    chances = {one.candidate.text: one.chance for one in after.ranked}
+    chances = {ranked.candidate.text: ranked.chance for ranked in after.ranked}
 
     assert before.ranked
     assert both.queries == [text]
-    assert [chances[one.candidate.text] for one in before.ranked] == [one.chance for one in before.ranked]
+    assert [chances[ranked.candidate.text] for ranked in before.ranked] == [ranked.chance for ranked in before.ranked]
 
 
 async def test_a_language_that_no_page_is_in_is_a_mistake() -> None:
     """A short question is easily taken for another language; its words are read as those of the pages."""
-    asked = Conversation((Turn("user", "How many days of leave has everyone?", language="fr"),))
+    talk = Conversation((Turn("user", "How many days of leave has everyone?", language="fr"),))
 
-    outcome = await run(answer, asked, SHELF)
+    outcome = await run(answer, talk, SHELF)
 
     assert answered(outcome)[0] == "Everyone has 25 days of leave."
 
@@ -179,9 +179,9 @@ async def test_words_of_another_language_that_look_alike_answer_nothing() -> Non
     english = hit("Tage Urlaub haben wir viele, said the ladder.", key="ladders.md", title="Ladders")
     german = hit("Im Urlaub ist das Lager zu.", key="lager.md", title="Lager")
     german = replace(german, document=replace(german.document, language="de"))
-    asked = Conversation((Turn("user", "Wie viele Tage Urlaub haben wir?", language="de"),))
+    talk = Conversation((Turn("user", "Wie viele Tage Urlaub haben wir?", language="de"),))
 
-    outcome = await run(answer, asked, Shelf([english, german]))
+    outcome = await run(answer, talk, Shelf([english, german]))
 
     assert [step.stage for step in outcome.recorder.steps] == ["search"]
     assert "ladder" not in " ".join(sentence.text for sentence in outcome.answer.sentences)
@@ -206,9 +206,9 @@ async def test_a_follow_up_with_a_word_of_its_own_leaves_the_old_topic(texts: li
     earlier = [Turn("user", text) for text in ["What is the meal allowance on business trips?", *texts[:-1]]]
 
     talk = question(texts[-1], *earlier)
-    found = await consider(talk, Stage(Shelf([MEALS, HOTELS, DOGS]), talk, Limits(), None, check_verbatim).kit)
+    quotes = await consider(talk, Stage(Shelf([MEALS, HOTELS, DOGS]), talk, Limits(), None, check_verbatim).kit)
 
-    assert [one.text for one in found.select(3)] == [expected.passage.text]
+    assert [quote.text for quote in quotes.select(3)] == [expected.passage.text]
 
 
 PUMPS = "\n".join(

@@ -43,8 +43,8 @@ async def ask(llm: ScriptedLLM, **more: object) -> Outcome:
 
 def shown(call: ModelCall) -> list[str]:
     """Return which examples stand before a call, in their order."""
-    said = [message.text for message in call.messages[:-1]]
-    return [one.id for text in said for one in POOL if f"User: {one.turns[-1][1]}\n" in text]
+    texts = [message.text for message in call.messages[:-1]]
+    return [demo.id for text in texts for demo in POOL if f"User: {demo.turns[-1][1]}\n" in text]
 
 
 async def test_a_player_is_described_by_the_knowledge_after_examples_of_the_kind() -> None:
@@ -59,7 +59,7 @@ async def test_a_player_is_described_by_the_knowledge_after_examples_of_the_kind
     assert "stranger" not in shown(draft)
     example, reply, turn = draft.messages[-3:]
     assert (example.role, reply.role, turn.role) == ("user", "assistant", "user")
-    assert reply.text == next(one.answer for one in POOL if one.id == shown(draft)[-1])
+    assert reply.text == next(demo.answer for demo in POOL if demo.id == shown(draft)[-1])
     assert "[1] Milo Karst plays for Ostrava. (from: Milo Karst)" in turn.text
     assert "User: I like football.\nChatbot: Which club do you follow?\nUser: Do you know Milo Karst?" in turn.text
     steps = [step.facts for step in outcome.recorder.steps if "demos" in step.facts]
@@ -73,7 +73,7 @@ async def test_a_model_that_errs_without_examples_is_right_after_them() -> None:
     }
     bare = await ask(ScriptedLLM({**SCRIPT, **lines}), limits=Limits(examples=0))
     assert not any("goalkeeper" in sentence for sentence in answered(bare))
-    assert [one.text for one in bare.gate.withheld] == ["Milo Karst is a goalkeeper."]
+    assert [sentence.text for sentence in bare.gate.withheld] == ["Milo Karst is a goalkeeper."]
     taught = await ask(ScriptedLLM({**SCRIPT, **lines}))
     assert answered(taught) == ["Milo Karst is a midfielder."]
     assert not taught.gate.withheld

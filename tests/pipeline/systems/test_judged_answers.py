@@ -79,16 +79,16 @@ async def test_note_replaces_a_sentence_the_model_rejects(run: Run, first: str, 
     )
 
     assert answered(outcome) == said
-    assert outcome.answer.withheld == len([one for one in (first, second) if "nly" in one])
+    assert outcome.answer.withheld == len([sentence for sentence in (first, second) if "nly" in sentence])
 
 
 async def test_asker_statements_may_be_repeated(run: Run) -> None:
-    said = "For 20 crowns you get the ferry to Skarholm, as it costs 15 crowns."
+    sentence = "For 20 crowns you get the ferry to Skarholm, as it costs 15 crowns."
     limits = Limits(looked_up=6, refine=False, query="always")
-    script = {**ABOUT_BOTH, "draft": f"{said[:-1]} [2].", "verify": refusing()}
+    script = {**ABOUT_BOTH, "draft": f"{sentence[:-1]} [2].", "verify": refusing()}
     outcome, llm = await run("Are 20 crowns enough for the ferry to Skarholm?", script, limits)
 
-    assert answered(outcome) == [said]
+    assert answered(outcome) == [sentence]
     assert "User: Are 20 crowns enough" in turn_of(llm.of("verify")[-1])
     outcome, _ = await run("Are my crowns enough for the ferry to Skarholm?", script, limits)
     assert answered(outcome) == [NOTES[0]]

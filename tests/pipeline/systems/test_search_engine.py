@@ -24,9 +24,9 @@ ASKED = "Mine are Carniolans. Do they swarm a lot?"
 
 
 def web_page(text: str, key: str, position: int = 0) -> Hit:
-    found = hit(text, key=f"https://bees.example/{key}", title=key.title(), position=position)
-    passage, document = replace(found.passage, corpus="web:searxng"), replace(found.document, corpus="web:searxng")
-    return replace(found, passage=passage, document=document)
+    page = hit(text, key=f"https://bees.example/{key}", title=key.title(), position=position)
+    passage, document = replace(page.passage, corpus="web:searxng"), replace(page.document, corpus="web:searxng")
+    return replace(page, passage=passage, document=document)
 
 
 PAGES = (
@@ -72,7 +72,7 @@ async def test_the_dialogue_makes_the_query_and_all_pages_are_in_one_prompt() ->
     assert all(turn.text in llm.asked("query") for turn in TALK)
     assert (web.queries, web.counts) == (["Carniolan bees swarming"], (5,))
     assert handbook.queries == []  # nothing of the conversation is looked up elsewhere
-    assert all(one.passage.text.split(".")[0] in llm.asked("draft") for one in PAGES)
+    assert all(page.passage.text.split(".")[0] in llm.asked("draft") for page in PAGES)
     assert "Carniolan honey bees tend to swarm when they are crowded." in answered(outcome)
     assert {citation.corpus for citation in outcome.answer.citations} == {"web:searxng"}
 

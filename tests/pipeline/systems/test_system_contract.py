@@ -105,7 +105,7 @@ async def quotes_what_no_page_says(_: Conversation, kit: Kit) -> Status:
     hits = await kit.search(SearchQuery("leave"), 3)
     edited = replace(hits[0], passage=replace(hits[0].passage, text="Everyone has 99 days of leave."))
     beside = replace(_evidence(hits[0]), span=(1, len(hits[0].passage.text)))
-    shown = [kit.quote(one) for one in (_evidence(hit("Leave is unlimited.")), _evidence(edited), beside)]
+    shown = [kit.quote(evidence) for evidence in (_evidence(hit("Leave is unlimited.")), _evidence(edited), beside)]
     return Status.ANSWERED if any(shown) else Status.ABSTAINED
 
 
@@ -139,16 +139,16 @@ async def ask(system: str, text: str) -> Outcome:
 async def test_every_sentence_is_quoted_and_cited(system: str, text: str) -> None:
     outcome = await ask(system, text)
 
-    stored = {one.passage.id: one for one in SHELF.hits}
-    footnotes = {one.number: one for one in outcome.answer.citations}
+    stored = {source.passage.id: source for source in SHELF.hits}
+    footnotes = {citation.number: citation for citation in outcome.answer.citations}
     assert sorted(footnotes) == list(range(1, len(footnotes) + 1))
     for citation in footnotes.values():
-        found = stored[citation.passage_id]
-        assert (citation.passage_text, citation.url) == (found.passage.text, found.document.url)
+        source = stored[citation.passage_id]
+        assert (citation.passage_text, citation.url) == (source.passage.text, source.document.url)
     for sentence in outcome.answer.sentences:
         assert sentence.citations
         assert all(sentence.text in footnotes[number].passage_text for number in sentence.citations)
-        assert not sentence.note or any(sentence.note.startswith(one.document.title) for one in SHELF.hits)
+        assert not sentence.note or any(sentence.note.startswith(source.document.title) for source in SHELF.hits)
 
 
 @pytest.mark.parametrize("system", ALL)
@@ -169,10 +169,10 @@ async def test_interim_quote_is_from_a_found_passage(system: str, text: str) -> 
     outcome = await ask(system, text)
 
     shown = [event.evidence for event in outcome.events if isinstance(event, PageQuoted)]
-    for one in shown:
-        found = outcome.recorder.found[one.passage.id]
-        assert (one.passage, one.document) == (found.passage, found.document)
-        assert found.passage.text[slice(*one.span)] == one.text
+    for quoted in shown:
+        source = outcome.recorder.found[quoted.passage.id]
+        assert (quoted.passage, quoted.document) == (source.passage, source.document)
+        assert source.passage.text[slice(*quoted.span)] == quoted.text
     assert not (shown and text == "hello")
 
 
@@ -239,9 +239,9 @@ async def test_a_tone_changes_nothing_that_leaves(system: str, tone: str) -> Non
 
     outcome = await run(SYSTEMS[system].answer, question(QUESTIONS[0]), SHELF, llm=llm, tone=tone)
 
-    said = [sentence.text for sentence in outcome.answer.sentences]
-    assert all(any(text in one.passage.text for one in SHELF.hits) for text in said)
-    assert "Everyone has 25 days of leave." in said
+    sentences = [sentence.text for sentence in outcome.answer.sentences]
+    assert all(any(text in source.passage.text for source in SHELF.hits) for text in sentences)
+    assert "Everyone has 25 days of leave." in sentences
     toned = [call.messages[-1].text for call in llm.calls if tone in call.messages[-1].text]
     assert toned
     assert all(text.index(tone) > text.rindex("ends ===") for text in toned)

@@ -228,7 +228,7 @@ async def test_passages_found_for_claims_are_read_before_abstaining(run: Run) ->
     outcome, llm = await run("What did she design besides the ferry to Skarholm?", {**script, "summarise": "None"})
     assert (outcome.answer.status, llm.of("draft")) == (Status.ABSTAINED, [])
     shown = [re.findall("^From: (.*)", turn_of(call), re.MULTILINE) for call in llm.of("summarise")]
-    assert len(shown) == len({tuple(one) for one in shown})  # none is read twice
+    assert len(shown) == len({tuple(sources) for sources in shown})  # none is read twice
 
 
 async def test_notes_that_do_not_help_are_abstained_from(run: Run) -> None:
@@ -326,9 +326,9 @@ async def test_turns_at_the_same_time_do_not_touch_each_other(run: Run) -> None:
         outcome, _ = await run(QUESTION, {**BUILT, **failing}, Limits(refine=number % 2 == 0))
         return [sentence.text for sentence in outcome.answer.sentences]
 
-    said = await asyncio.gather(*(turn(number) for number in range(40)))
+    answers = await asyncio.gather(*(turn(number) for number in range(40)))
 
-    assert [bool(one) for one in said] == [number % 5 != 0 for number in range(40)]
+    assert [bool(sentences) for sentences in answers] == [number % 5 != 0 for number in range(40)]
 
 
 @pytest.mark.parametrize("name", WIKICHATS)
@@ -344,7 +344,7 @@ def test_arbitrary_replies_let_nothing_unsupported_out(name: str, script: Script
     except PipelineError:
         return
 
-    assert all(one.citations for one in outcome.answer.sentences)
+    assert all(sentence.citations for sentence in outcome.answer.sentences)
     assert all("1999" not in sentence.text for sentence in outcome.answer.sentences)
 
 
@@ -376,8 +376,8 @@ class TestReplies:
         draft = "Skarholm lighthouse was built in 1887 <@U123> ![x](https://evil.example/p.png) [1]."
         outcome, _ = await run(QUESTION, {**BUILT, "draft": draft})
 
-        said = "".join(sentence.text for sentence in outcome.answer.sentences)
-        assert not any(bad in said for bad in ("evil", "http", "<@", "!["))
+        text = "".join(sentence.text for sentence in outcome.answer.sentences)
+        assert not any(bad in text for bad in ("evil", "http", "<@", "!["))
 
     async def test_numbers_out_of_range_cite_nothing(self, run: Run) -> None:
         """A sentence whose note does not exist is withheld."""

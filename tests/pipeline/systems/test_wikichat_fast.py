@@ -83,8 +83,8 @@ async def test_the_passages_of_the_best_sentences_are_read(looked_up: int, *, ne
     await wikichat_fast.answer(question(QUESTION), stage.kit)
 
     read = [turn_of(call) for call in llm.of("summarise")]
-    assert (len(read), any("an index" in one for one in read)) == (looked_up, nearest)
-    assert any("1887" in one for one in read)
+    assert (len(read), any("an index" in prompt for prompt in read)) == (looked_up, nearest)
+    assert any("1887" in prompt for prompt in read)
 
 
 TOLD = (Turn("user", "Who designed the lighthouse?"), Turn("bot", "Oda Hagen did."))
@@ -102,16 +102,16 @@ async def test_query_is_written_only_for_dependent_questions(text: str, earlier:
 
 async def test_written_query_finds_what_the_question_misses() -> None:
     script = {**BUILT, "query": "Search: yes\nQuery: lighthouse northern point keeper 1887\nTime: none"}
-    asked = "How expensive is Skarholm pier oak?"
-    outcome, llm = await run(asked, script, Limits(looked_up=1))
+    text = "How expensive is Skarholm pier oak?"
+    outcome, llm = await run(text, script, Limits(looked_up=1))
 
     assert answered(outcome) == ["Skarholm lighthouse was built in 1887."]
     assert [stage for stage in (call.stage for call in llm.calls) if stage in {"query", "summarise"}] == [
         "summarise", "query", "summarise",
     ]  # fmt: skip
-    silent, llm = await run(asked, {**script, "query": f"Search: yes\nQuery: {asked}"}, Limits(looked_up=1))
+    silent, llm = await run(text, {**script, "query": f"Search: yes\nQuery: {text}"}, Limits(looked_up=1))
     assert (silent.answer.status, len(llm.of("summarise"))) == (Status.ABSTAINED, 1)
-    chatted, llm = await run(asked, {**script, "query": "Search: no"}, Limits(looked_up=1))
+    chatted, llm = await run(text, {**script, "query": "Search: no"}, Limits(looked_up=1))
     assert (chatted.answer.status, len(llm.of("query"))) == (Status.CHATTED, 1)
 
 
@@ -277,7 +277,7 @@ async def test_a_new_draft_is_continued_by_what_was_written_behind_it() -> None:
     written.set()
     outcome = stage.finish(await turn)
     assert ended
-    assert ["1999" in one for one in behind()] == [True, False]
+    assert ["1999" in prompt for prompt in behind()] == [True, False]
     assert answered(outcome) == [BUILT_LINE, HAGEN]
 
 

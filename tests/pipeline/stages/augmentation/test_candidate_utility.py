@@ -59,7 +59,7 @@ async def test_utility_is_knowledge_f1_times_the_share_that_the_gate_lets_out(
     hits = (hit("The bell was cast in 1887."), hit("The oak pier was lost.", key="pier.md"))
     stage = Stage(Shelf(hits), question("bell and oak pier"), Limits(policy="never"), None, reads_alike)
     memory = open_memory(await prepare_context(question("bell and oak pier"), stage.kit), 2)
-    order = [1 + [note.text for note in memory.evidence].index(one.passage.text) for one in hits]
+    order = [1 + [note.text for note in memory.evidence].index(source.passage.text) for source in hits]
     written = tuple(replace(sentence, numbers=(order[sentence.numbers[0] - 1],)) for sentence in sentences)
     rated = await rate(replace(memory, candidates=(Candidate(written, memory.evidence),)), stage.kit)
 

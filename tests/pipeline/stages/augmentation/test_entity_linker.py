@@ -12,8 +12,8 @@ from tests.pipeline.world import Shelf, Stage, hit
 
 
 def page(title: str, text: str, *aliases: str, disambiguation: bool = False, position: int = 0) -> Hit:
-    found = hit(text, key=f"{title}.md", title=title, position=position)
-    return replace(found, document=replace(found.document, aliases=aliases, disambiguation=disambiguation))
+    result = hit(text, key=f"{title}.md", title=title, position=position)
+    return replace(result, document=replace(result.document, aliases=aliases, disambiguation=disambiguation))
 
 
 PLANET = page("Mercury (planet)", "Mercury (planet) goes round the sun in 88 days.")
@@ -48,12 +48,12 @@ def test_the_beginning_of_a_page_describes_it() -> None:
 
 
 async def test_linking_searches_for_each_name_and_leaves_out_what_nothing_bears() -> None:
-    asked = Conversation((Turn("user", "Mercury?"),))
+    talk = Conversation((Turn("user", "Mercury?"),))
     shelf = Shelf((PLANET, BANK))
-    stage = Stage(shelf, asked, Limits(), None, None)
+    stage = Stage(shelf, talk, Limits(), None, None)
     linked = await link_entities([("Mercury", "the sun"), ("Oda Hagen", "by Oda Hagen")], stage.kit)
 
-    assert [(one.name, one.hit.document.title) for one in linked] == [("Mercury", "Mercury (planet)")]
+    assert [(entity.name, entity.hit.document.title) for entity in linked] == [("Mercury", "Mercury (planet)")]
     assert sorted(shelf.queries) == ["Mercury", "Oda Hagen"]
     assert set(stage.recorder.found) == {PLANET.passage.id}
 

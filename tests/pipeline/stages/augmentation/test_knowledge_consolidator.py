@@ -52,17 +52,17 @@ def test_pruned_chains_repeat_nothing_and_keep_to_their_budget() -> None:
 
 @given(st.lists(st.floats(-1, 2), min_size=4, max_size=4), st.integers(0, 3), st.integers(0, 200))
 def test_pruning_holds_its_bounds_for_any_scores(scores: list[float], passages: int, characters: int) -> None:
-    kept = [link for chain in prune_chains((EvidenceChain((GROUND,)), EvidenceChain((KEPT,)), *HOPS), scores, passages,
+    links = [link for chain in prune_chains((EvidenceChain((GROUND,)), EvidenceChain((KEPT,)), *HOPS), scores, passages,
                                           characters) for link in chain.links]  # fmt: skip
-    assert len(kept) == len(set(kept))
-    assert len({one.passage.id for one in kept}) <= passages
-    assert sum(len(one.text) for one in kept) <= characters
+    assert len(links) == len(set(links))
+    assert len({link.passage.id for link in links}) <= passages
+    assert sum(len(link.text) for link in links) <= characters
 
 
 async def test_the_beginning_of_a_page_is_linked_though_another_part_of_it_was_found() -> None:
     beginning = hit("A grinder of the north.", key="lind.md", title="Tove Lind")
-    found = hit("Tove Lind ground the first lens.", key="lind.md", title="Tove Lind", position=4)
-    stage = Stage(Shelf((FOUND, found, beginning)), question("?"), Limits(looked_up=2), None, None)
+    later = hit("Tove Lind ground the first lens.", key="lind.md", title="Tove Lind", position=4)
+    stage = Stage(Shelf((FOUND, later, beginning)), question("?"), Limits(looked_up=2), None, None)
     context = TurnContext(question("Who ground the lens?"), search_query="Who ground the lens?", nearest=(FOUND,))
     memory = replace(open_memory(context, 1), lacking=SearchQuery("lens ground"))
 

@@ -87,18 +87,20 @@ DAYS = st.dates(date(1000, 1, 1), date(2099, 12, 31))
 
 @given(DAYS, st.sampled_from(WRITINGS), st.sampled_from(WRITINGS))
 def test_a_date_is_found_however_it_is_written(day, one, other) -> None:
-    told = check_rules(f"The bridge fell on {other(day)}.", [f"On {one(day)} the old bridge fell into the river."])
+    findings = check_rules(f"The bridge fell on {other(day)}.", [f"On {one(day)} the old bridge fell into the river."])
 
-    assert {finding.outcome for finding in told if finding.kind is FindingKind.DATE} == {FindingOutcome.FOUND}
+    assert {finding.outcome for finding in findings if finding.kind is FindingKind.DATE} == {FindingOutcome.FOUND}
 
 
 @given(DAYS, DAYS, st.sampled_from(WRITINGS[:8]), st.sampled_from(WRITINGS[:8]))
 def test_another_date_is_not_found(day, another, one, other) -> None:
     if day == another:
         return
-    told = check_rules(f"The bridge fell on {other(another)}.", [f"On {one(day)} the old bridge fell into the river."])
+    findings = check_rules(
+        f"The bridge fell on {other(another)}.", [f"On {one(day)} the old bridge fell into the river."]
+    )
 
-    assert FindingOutcome.FOUND not in {finding.outcome for finding in told}
+    assert FindingOutcome.FOUND not in {finding.outcome for finding in findings}
 
 
 @pytest.mark.parametrize(
@@ -125,7 +127,7 @@ def test_another_date_is_not_found(day, another, one, other) -> None:
     ],
 )
 def test_dates_are_parsed_as_precisely_as_written(text: str, said: list[tuple[int | None, ...]]) -> None:
-    assert [(one.year, one.month, one.day) for one in find_dates(tokenize(text))] == said
+    assert [(date.year, date.month, date.day) for date in find_dates(tokenize(text))] == said
 
 
 @pytest.mark.parametrize(
@@ -145,7 +147,7 @@ def test_dates_are_parsed_as_precisely_as_written(text: str, said: list[tuple[in
     ],
 )
 def test_decades_and_centuries_are_stretches_of_years(text: str, years: tuple[int, int]) -> None:
-    assert [one.years for one in find_dates(tokenize(text))] == [years]
+    assert [date.years for date in find_dates(tokenize(text))] == [years]
 
 
 @pytest.mark.parametrize(
@@ -188,7 +190,7 @@ def test_a_date_bears_out_what_is_no_more_precise(source: str, claim: str, cover
     ],
 )
 def test_may_is_a_month_by_its_capital_and_days_have_words(text: str, said: list[str]) -> None:
-    assert [one.said for one in find_dates(tokenize(text)) if one.day] == said
+    assert [date.said for date in find_dates(tokenize(text)) if date.day] == said
 
 
 @pytest.mark.parametrize("text", ["The cable is 1500km long.", "It grew by 1500% since.", "It cost $1500 then."])

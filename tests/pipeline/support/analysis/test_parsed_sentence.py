@@ -52,7 +52,7 @@ def test_sentence_without_the_exception_is_denied(sentence: str, passage: str) -
 
 def test_stretches_end_at_a_mark_or_a_relative_word() -> None:
     reading = parse_sentence("It sails daily, except in March, where ice lies, unless the ice melts.", "en")
-    found = find_clauses(reading)
+    clauses = find_clauses(reading)
 
-    assert [reading.text.low[at] for at in sorted(found.excepted)] == ["in", "march", "the", "ice", "melts"]
-    assert [reading.text.low[at] for at in sorted(found.conditional)] == ["the", "ice", "melts"]
+    assert [reading.text.low[at] for at in sorted(clauses.excepted)] == ["in", "march", "the", "ice", "melts"]
+    assert [reading.text.low[at] for at in sorted(clauses.conditional)] == ["the", "ice", "melts"]

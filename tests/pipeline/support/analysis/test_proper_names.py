@@ -62,11 +62,11 @@ def test_german_nouns_are_no_names() -> None:
     ],
 )
 def test_a_name_is_found_in_another_form(said: str, given: str) -> None:
-    told = check_rules(
+    findings = check_rules(
         f"The book tells of {said} at length.", [f"It was a book which was all about {given} and the sea."]
     )
 
-    assert {one.outcome for one in told if one.kind is not FindingKind.WORDING} == {FindingOutcome.FOUND}
+    assert {rule.outcome for rule in findings if rule.kind is not FindingKind.WORDING} == {FindingOutcome.FOUND}
 
 
 @pytest.mark.parametrize(
@@ -84,11 +84,11 @@ def test_a_name_is_found_in_another_form(said: str, given: str) -> None:
     ],
 )
 def test_a_name_is_not_found_in_one_like_it(said: str, given: str) -> None:
-    told = check_rules(
+    findings = check_rules(
         f"The book tells of {said} at length.", [f"It was a book which was all about {given} and the sea."]
     )
 
-    assert FindingOutcome.FOUND not in {one.outcome for one in told if one.kind is FindingKind.NAME}
+    assert FindingOutcome.FOUND not in {rule.outcome for rule in findings if rule.kind is FindingKind.NAME}
 
 
 @pytest.mark.parametrize(

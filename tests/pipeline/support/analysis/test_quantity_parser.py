@@ -91,9 +91,9 @@ def test_another_number_is_not_found(number, another, one, other) -> None:
     if number in {another, another * 1000, another / 1000} or {number, another} & {*range(1000, 2101)}:
         return
     passage = f"Once upon a time {one(number)} lamps stood in the yard of the mill."
-    told = check_rules(f"There were {other(another)} lamps in the yard.", [passage])
+    findings = check_rules(f"There were {other(another)} lamps in the yard.", [passage])
 
-    assert [finding.outcome for finding in told if finding.kind in {FindingKind.NUMBER, FindingKind.DATE}] != [
+    assert [finding.outcome for finding in findings if finding.kind in {FindingKind.NUMBER, FindingKind.DATE}] != [
         FindingOutcome.FOUND
     ]
 
@@ -188,9 +188,9 @@ def test_the_words_before_a_number_bound_it(text: str, bound: Bound) -> None:
     ],
 )
 def test_a_rough_number_is_found_where_the_exact_one_bears_it_out(said: str, given: str, found: bool) -> None:  # noqa: FBT001
-    told = check_rules(f"The mill had {said} sheep.", [f"In the yard of the mill stood {given} sheep."])
+    findings = check_rules(f"The mill had {said} sheep.", [f"In the yard of the mill stood {given} sheep."])
 
-    assert ({finding.outcome for finding in told} == {FindingOutcome.FOUND}) is found
+    assert ({finding.outcome for finding in findings} == {FindingOutcome.FOUND}) is found
 
 
 @pytest.mark.parametrize(
@@ -215,20 +215,22 @@ def test_a_rough_number_is_found_where_the_exact_one_bears_it_out(said: str, giv
 )
 def test_a_quantity_is_found_in_another_unit_only_if_it_is_the_same(said: str, given: str, found: bool) -> None:  # noqa: FBT001
     """Within 2%; a passage that gives no unit leaves it open."""
-    told = check_rules(
+    findings = check_rules(
         f"At the mill it was {said}, people say.", [f"In the old days {given} were usual in that country."]
     )
 
-    assert ({finding.outcome for finding in told} == {FindingOutcome.FOUND}) is found
+    assert ({finding.outcome for finding in findings} == {FindingOutcome.FOUND}) is found
 
 
 def test_a_king_need_not_be_numbered_where_there_is_one_only() -> None:
     passage = "King Halvard lost the battle of the two rivers."
 
-    told = [rule for rule in check_rules("Halvard III lost the battle.", [passage]) if rule.kind is FindingKind.NUMBER]
-    assert {one.outcome for one in told} == {FindingOutcome.FOUND}
-    told = check_rules("Halvard III lost the battle.", [passage.replace("Halvard", "Halvard IV")])
-    assert FindingOutcome.FOUND not in {one.outcome for one in told if one.kind is FindingKind.NUMBER}
+    findings = [
+        rule for rule in check_rules("Halvard III lost the battle.", [passage]) if rule.kind is FindingKind.NUMBER
+    ]
+    assert {rule.outcome for rule in findings} == {FindingOutcome.FOUND}
+    findings = check_rules("Halvard III lost the battle.", [passage.replace("Halvard", "Halvard IV")])
+    assert FindingOutcome.FOUND not in {rule.outcome for rule in findings if rule.kind is FindingKind.NUMBER}
 
 
 @pytest.mark.parametrize(
@@ -250,7 +252,7 @@ def test_a_unit_of_two_words_belongs_to_its_number() -> None:
 
 
 def test_number_also_given_without_unit_is_not_a_conversion() -> None:
-    told = check_rules("Visitors walk 5 km.", ["The lake has a shore of 5 miles.", "There were 5 boats."])
-    assert [finding.outcome for finding in told if finding.kind is FindingKind.UNIT] == []
-    told = check_rules("Visitors walk 5 km.", ["The lake has a shore of 5 miles."])
-    assert [finding.instead for finding in told if finding.kind is FindingKind.UNIT] == ["5 miles"]
+    findings = check_rules("Visitors walk 5 km.", ["The lake has a shore of 5 miles.", "There were 5 boats."])
+    assert [finding.outcome for finding in findings if finding.kind is FindingKind.UNIT] == []
+    findings = check_rules("Visitors walk 5 km.", ["The lake has a shore of 5 miles."])
+    assert [finding.instead for finding in findings if finding.kind is FindingKind.UNIT] == ["5 miles"]
