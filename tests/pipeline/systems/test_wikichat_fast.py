@@ -5,6 +5,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -38,11 +39,17 @@ def supporting(call: ModelCall) -> str:
     return "\n".join(f"{number}. SUPPORTS [1] The first sentence says so." for number in numbers)
 
 
+BUILT_LINE = "Skarholm lighthouse was built in 1887."
+HAGEN = "Oda Hagen designed the lighthouse of Skarholm."
+OAK = "The pier of Skarholm is made of oak."
+CLAIMING = {**BUILT, "split": THREE, "verify": supporting}
+
+
 async def test_a_turn_takes_three_rounds() -> None:
     """Claims and the query go out at once; verification and summaries wait for these alone; the draft for summaries."""
     names = ("query", "generate", "summarise", "verify", "draft", "continuation")
     waits = {stage: asyncio.Event() for stage in names}
-    stage, llm = stage_for(QUESTION, {**BUILT, "split": THREE, "verify": supporting}, WRITTEN, waits=waits)
+    stage, llm = stage_for(QUESTION, CLAIMING, WRITTEN, waits=waits)
     turn = asyncio.create_task(wikichat_fast.answer(question(QUESTION), stage.kit))
 
     for opened, begun in [
@@ -105,7 +112,7 @@ async def test_written_query_finds_what_the_question_misses() -> None:
     text = "How expensive is Skarholm pier oak?"
     outcome, llm = await run(text, script, Limits(looked_up=1))
 
-    assert answered(outcome) == ["Skarholm lighthouse was built in 1887."]
+    assert answered(outcome) == [BUILT_LINE]
     assert [stage for stage in (call.stage for call in llm.calls) if stage in {"query", "summarise"}] == [
         "summarise", "query", "summarise",
     ]  # fmt: skip
@@ -131,11 +138,11 @@ async def test_claims_beyond_those_that_are_verified_are_not_waited_for() -> Non
     outcome, llm = await run(QUESTION, {**BUILT, "split": many, "verify": supporting}, Limits(claims=2))
 
     assert [text for text, _ in verdicts(outcome)] == ["Skarholm has 0 piers.", "Skarholm has 1 piers."]
-    assert (llm.ended, answered(outcome)) == (["generate"], ["Skarholm lighthouse was built in 1887."])
+    assert (llm.ended, answered(outcome)) == (["generate"], [BUILT_LINE])
 
 
 async def test_claims_that_wait_for_a_place_are_verified_together() -> None:
-    script = {**BUILT, "split": THREE, "verify": supporting}
+    script = CLAIMING
     alone, single = await run(QUESTION, script)
     together, shared = await run(QUESTION, script, is_busy=True)
 
@@ -147,8 +154,6 @@ async def test_claims_that_wait_for_a_place_are_verified_together() -> None:
     assert [outcome.answer.status for outcome in (alone, together)] == [Status.ANSWERED] * 2
 
 
-BUILT_LINE = "Skarholm lighthouse was built in 1887."
-HAGEN = "Oda Hagen designed the lighthouse of Skarholm."
 FARES = {
     **BUILT,
     "query": "Search: yes\nQuery: ferry Skarholm\nTime: none",
@@ -164,13 +169,13 @@ BOTH = "The ferry to Skarholm costs 15 crowns [1]. The ferry to Skarholm costs 1
 
 
 async def test_late_claims_continue_the_reply() -> None:
-    script = {**BUILT, "split": THREE, "verify": supporting, "continuation": f"{HAGEN[:-1]} [1]."}
+    script = {**CLAIMING, "continuation": f"{HAGEN[:-1]} [1]."}
     outcome, llm = await run(QUESTION, script)
 
     kinds = [type(event) for event in outcome.events]
     assert kinds.index(DraftStarted) < kinds.index(ClaimChecked)
     assert kinds.count(ClaimExplained) == 3
-    assert answered(outcome) == ["Skarholm lighthouse was built in 1887.", HAGEN]
+    assert answered(outcome) == [BUILT_LINE, HAGEN]
     assert [claim.reasoning for claim in outcome.recorder.claims] == ["The first sentence says so."] * 3
     more = turn_of(next(call for call in llm.calls if line_name(call) == "continuation"))
     assert "- Skarholm lighthouse was built in 1887." in more.partition("New notes:")[0]
@@ -220,32 +225,42 @@ def finding_of(text: str, key: str) -> SourcedFinding:
 
 
 @pytest.mark.parametrize(
-    "line",
+    ("text", "changes", "expected", "drafts"),
     [
-        *("NOTHING", "I cannot say.", ModelUnavailable("it is down"), "Oak it is [7]."),
-        "The lighthouse of Skarholm was built in 1887 [1].",
+        *(
+            (QUESTION, {"continuation": line}, [BUILT_LINE], 1)
+            for line in (
+                *("NOTHING", "I cannot say.", ModelUnavailable("it is down"), "Oak it is [7]."),
+                "The lighthouse of Skarholm was built in 1887 [1].",
+            )
+        ),
+        (QUESTION, {"draft": ["NOTHING", f"{HAGEN[:-1]} [2]."]}, [HAGEN], 2),
+        (
+            QUESTION,
+            {"continuation": f"{HAGEN[:-1]} [1]. {OAK[:-1]} [2]. Oda Hagen was an engineer from Bergen [1]."},
+            [BUILT_LINE, HAGEN, OAK],
+            1,
+        ),
+        (
+            "What is known of the lighthouse of Skarholm?",
+            {"draft": f"{HAGEN[:-1]} [2]. {BUILT_LINE[:-1]} [1]."},
+            [HAGEN, BUILT_LINE],
+            1,
+        ),
+        (QUESTION, {"verify": ModelUnavailable("away")}, [BUILT_LINE], 1),
     ],
 )
-async def test_a_second_wave_that_fails_or_repeats_is_left_out(line: str | Exception) -> None:
-    outcome, _ = await run(QUESTION, {**BUILT, "split": THREE, "verify": supporting, "continuation": line})
+async def test_second_wave_adds_only_new_sentences(
+    text: str, changes: dict[str, Any], expected: list[str], drafts: int
+) -> None:
+    """It may fail or repeat; an explanation is drafted over everything, and so is a reply whose first wave is empty."""
+    outcome, llm = await run(text, {**CLAIMING, **changes})
 
-    assert answered(outcome) == ["Skarholm lighthouse was built in 1887."]
-
-
-async def test_all_is_drafted_over_where_the_first_wave_says_nothing() -> None:
-    """Once, when every verdict is there."""
-    drafts = ["NOTHING", f"{HAGEN[:-1]} [2]."]
-    outcome, llm = await run(QUESTION, {**BUILT, "split": THREE, "verify": supporting, "draft": drafts})
-
-    assert answered(outcome) == [HAGEN]
-    assert [*map(line_name, llm.calls)].count("draft") == 2
-
-
-async def test_a_second_wave_is_no_second_answer() -> None:
-    more = f"{HAGEN[:-1]} [1]. The pier of Skarholm is made of oak [2]. Oda Hagen was an engineer from Bergen [1]."
-    outcome, _ = await run(QUESTION, {**BUILT, "split": THREE, "verify": supporting, "continuation": more})
-
-    assert answered(outcome) == [BUILT_LINE, HAGEN, "The pier of Skarholm is made of oak."]
+    assert answered(outcome) == expected
+    assert [*map(line_name, llm.calls)].count("draft") == drafts
+    assert "continuation" not in map(line_name, llm.calls) or text == QUESTION
+    away = isinstance(changes.get("verify"), ModelUnavailable)
+    assert ({verdict for _, verdict in verdicts(outcome)} == {Verdict.NOT_ENOUGH_INFO}) == away
 
 
 async def test_a_new_draft_is_continued_by_what_was_written_behind_it() -> None:
@@ -283,21 +298,12 @@ async def test_a_new_draft_is_continued_by_what_was_written_behind_it() -> None:
 
 @pytest.mark.parametrize("late", ["verify", "continuation"])
 async def test_an_answer_is_not_lost_to_a_second_wave_that_does_not_come(late: str) -> None:
-    outcome, _ = await run(QUESTION, {**BUILT, "split": THREE, "verify": supporting}, waits={late: asyncio.Event()})
+    outcome, _ = await run(QUESTION, CLAIMING, waits={late: asyncio.Event()})
 
-    assert answered(outcome) == ["Skarholm lighthouse was built in 1887."]
+    assert answered(outcome) == [BUILT_LINE]
     reasons = [claim.reasoning for claim in outcome.recorder.claims]
     assert reasons == [TOO_LATE if late == "verify" else "The first sentence says so."] * 3
     assert asyncio.all_tasks() == {asyncio.current_task()}
-
-
-async def test_an_account_is_drafted_over_all() -> None:
-    script = {**BUILT, "split": THREE, "verify": supporting, "draft": f"{HAGEN[:-1]} [2]. {BUILT_LINE[:-1]} [1]."}
-    outcome, llm = await run("What is known of the lighthouse of Skarholm?", script)
-
-    assert answered(outcome) == [HAGEN, BUILT_LINE]
-    assert [*map(line_name, llm.calls)].count("draft") == 1
-    assert "continuation" not in map(line_name, llm.calls)
 
 
 async def test_a_student_drafts_over_all() -> None:
@@ -319,7 +325,7 @@ async def test_the_draft_does_not_wait_for_a_reason() -> None:
 
 
 async def test_claims_that_break_off_are_verified_as_far_as_they_came() -> None:
-    stage, llm = stage_for(QUESTION, {**BUILT, "split": THREE, "verify": supporting})
+    stage, llm = stage_for(QUESTION, CLAIMING)
     whole = stage.kit.stream
 
     async def broken(template, splitter, *, stage, **facts):
@@ -344,21 +350,18 @@ async def test_claims_that_break_off_are_verified_as_far_as_they_came() -> None:
     ("alone", "verdict"), [("1. SUPPORTS [1] So it is.", Verdict.SUPPORTS), ("I cannot tell.", Verdict.NOT_ENOUGH_INFO)]
 )
 async def test_a_claim_of_several_without_a_verdict_is_asked_again_alone(alone: str, verdict: Verdict) -> None:
-    built, oak = "Skarholm lighthouse was built in 1887.", "The pier of Skarholm is made of oak."
-    both = f"- {built} | 1887\n- {oak} | none"
+    both = f"- {BUILT_LINE} | 1887\n- {OAK} | none"
 
     def verify(call: ModelCall) -> str:
-        shared = any(f"Claim 2: {oak}" in message.text for message in call.messages)
+        shared = any(f"Claim 2: {OAK}" in message.text for message in call.messages)
         return "1. SUPPORTS [1] So it is." if shared else alone
 
     outcome, llm = await run(QUESTION, {**BUILT, "split": both, "verify": verify}, is_busy=True)
 
-    assert dict(verdicts(outcome)) == {built: Verdict.SUPPORTS, oak: verdict}
+    assert dict(verdicts(outcome)) == {BUILT_LINE: Verdict.SUPPORTS, OAK: verdict}
     assert len(llm.of("verify")) == (2 if verdict is Verdict.SUPPORTS else 3)
-    told_why = [
-        claim.reasoning for claim in outcome.recorder.claims if claim.reasoning.startswith("it could not be verified")
-    ]
-    assert len(told_why) == (verdict is Verdict.NOT_ENOUGH_INFO)
+    unverified = [claim for claim in outcome.recorder.claims if claim.reasoning.startswith("it could not be verified")]
+    assert len(unverified) == (verdict is Verdict.NOT_ENOUGH_INFO)
 
 
 async def test_cancelling_in_the_midst_of_verification_leaves_no_call_open() -> None:
@@ -377,7 +380,7 @@ async def test_cancelling_in_the_midst_of_verification_leaves_no_call_open() -> 
 
 @pytest.mark.parametrize("pauses", range(10, 35))
 async def test_budget_exceeded_during_verdicts_is_raised(pauses: int) -> None:
-    stage, _ = stage_for(QUESTION, {**BUILT, "split": THREE, "verify": supporting})
+    stage, _ = stage_for(QUESTION, CLAIMING)
     ask = stage.kit.ask
 
     async def asked(template, form, *, stage, **facts):
@@ -403,16 +406,4 @@ async def test_a_query_that_is_the_question_is_looked_up_once() -> None:
 async def test_no_claims_are_asked_for_where_none_may_be_verified() -> None:
     outcome, llm = await run(QUESTION, BUILT, Limits(claims=0))
 
-    assert (answered(outcome), llm.of("generate")) == (["Skarholm lighthouse was built in 1887."], [])
-
-
-async def test_a_model_that_is_away_for_all_verdicts_leaves_what_was_looked_up() -> None:
-    outcome, _ = await run(QUESTION, {**BUILT, "split": THREE, "verify": ModelUnavailable("away")})
-
-    assert answered(outcome) == ["Skarholm lighthouse was built in 1887."]
-    assert {verdict for _, verdict in verdicts(outcome)} == {Verdict.NOT_ENOUGH_INFO}
-
-
-def test_the_script_of_both_systems_is_one() -> None:
-    """What one splits, the other claims."""
-    assert lines({"split": THREE}, wikichat_fast.answer)["generate"] == THREE
+    assert (answered(outcome), llm.of("generate")) == ([BUILT_LINE], [])
