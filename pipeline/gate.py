@@ -308,7 +308,7 @@ class Gate:
         """
         fault = _find_evidence_fault(evidence, self._found)
         if fault:
-            log.warning("a quotation was not shown: %s", fault)
+            log.warning("quotation rejected: %s", fault)
             return False
         self._tell(PageQuoted(evidence))
         return True
@@ -332,7 +332,7 @@ class Gate:
 
 
 def _find_fault(sentence: CitedSentence, found: Mapping[str, Hit]) -> str:
-    """Return what is wrong with a sentence's form or evidence; empty if nothing is."""
+    """Return the fault of a sentence's form or evidence; empty if it has none."""
     if not sentence.text.strip():
         return "it has no text"
     if not sentence.evidence:
@@ -355,5 +355,5 @@ def _find_evidence_fault(evidence: Evidence, found: Mapping[str, Hit]) -> str:
     if not 0 <= start < end <= len(hit.passage.text):
         return f"the span {evidence.span} does not lie in passage {evidence.passage.id}"
     if hit.passage.text[start:end] != evidence.text:
-        return f"the evidence is not what stands at {evidence.span} in passage {evidence.passage.id}"
+        return f"the evidence is not the text at {evidence.span} in passage {evidence.passage.id}"
     return ""

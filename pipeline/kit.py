@@ -39,7 +39,7 @@ Search = Callable[[SearchQuery, int], Awaitable[tuple[Hit, ...]]]
 Compare = Callable[[str, Sequence[str]], Awaitable[tuple[float, ...]]]
 """Returns the cosine of a text with each of several others, by the embedder that indexed the passages."""
 Rerank = Callable[[str, Sequence[Evidence]], Awaitable[tuple[float, ...]]]
-"""Returns how well each sentence answers a question, read in its context; empty if there is no reader."""
+"""Returns how well each sentence answers a question, read in its context; empty without a reader."""
 
 
 class Supports(Protocol):

@@ -37,14 +37,14 @@ from storage.types import Hit, Span
 FOREIGN = 0.2
 """How far cosines are trusted for languages in Latin letters other than English, which the embedder knows best."""
 TRUSTED = 0.5  # from this trust on the weights are those that were fitted with cosines
-BORROWED = 0.5  # what a term borrowed from earlier turns weighs, beside one of the question's own
+BORROWED = 0.5  # the weight of a term borrowed from earlier turns; the question's own weigh 1
 REPLACED = 0.15  # the same where the question puts words of its own in place of some of them
-LIGHT = 0.35  # what a word that says little ("get", "bring", "thing") weighs beside another
-SYNONYM = 0.6  # what a synonym of a term weighs, beside the term itself
+LIGHT = 0.35  # the weight of a general word ("get", "bring", "thing"); others weigh 1
+SYNONYM = 0.6  # the weight of a synonym; the term itself weighs 1
 ANSWER_THRESHOLD = 0.5  # the least chance of being an answer with which a sentence is said
 TOPIC_DEPTH = (0.25, 0.4)
-"""Below and above these the tenth nearest tells how large the corpus is, and no more of the topic."""
-RERANKED = 8  # how many of the best candidates a reader reads, where there is one
+"""Bounds beyond which the tenth nearest shows only how large the corpus is."""
+RERANKED = 8  # how many of the best candidates the reader reads, if there is one
 FEW_HITS = 25
 """With fewer passages found than these the corpus is small, and its tenth nearest is about something else."""
 COMPARED_CANDIDATES = 12  # how many of the best candidates are rated, and held against each other
@@ -60,21 +60,21 @@ class CandidateFeatures:
     behind: float  # how far its passage is behind the best by the fused score; 0 for the best, else less
     terms: float  # share of the question's terms that it has, by weight
     passage_terms: float  # share that its passage has, with title and section
-    terms_before: float  # share that the candidate before it has and it has not: what "it" may stand for
+    terms_before: float  # share that only the candidate before it has: "it" may mean that
     terms_after: float  # the same of the candidate after it
     pairs: float  # share of the question's neighbouring terms that it has as neighbours
     amount: float  # 1 if a number or date is asked for and it has one, -1 if it has none, 0 if neither is asked for
     name: float  # the same of persons and places
     counts: float  # 1 if it says how many there are of what "how many" asks for
     measured: float  # 1 if a quantity of a kind is asked for (money, time) and it has one, -1 if it has none, else 0
-    rule: float  # 1 if yes or no is asked for and it says what may, must or must not be, -1 if it does not, else 0
+    rule: float  # for yes-or-no questions: 1 if it permits, requires or forbids something, else -1; otherwise 0
     general: float  # 1 if a quantity, yes or no is asked for and it begins with everyone or every case
     subject: float  # 1 if yes or no is asked for and its first word of substance is the question's too
     particular: float  # 1 if a quantity is asked for and it gives what comes on top, which is not asked for
     conditional: float  # 1 if it opens with a condition
     opening: float  # how near it is to the beginning of its passage: 1, 1/2, 1/3 ...
     first: float  # the same of its passage in its document
-    reader: float  # what the kit's reader says of it; 0 where it was not read
+    reader: float  # the kit reader's score; 0 if it was not read
     news: float  # how much it says that the question does not, growing slowly: log(1 + terms)
 
 
@@ -85,10 +85,10 @@ class ScoredQuestion:
     text: str
     language: str
     weights: Mapping[str, float]  # term -> weight; they sum to 1, unless there are no terms
-    synonyms: Mapping[str, frozenset[str]]  # term -> the terms that may stand for it
+    synonyms: Mapping[str, frozenset[str]]  # term -> its synonyms
     sequence: frozenset[tuple[str, str]]
     kind: AnswerType | None
-    measures: frozenset[str]  # what is measured by the quantity that is asked for
+    measures: frozenset[str]  # the dimensions of the requested quantity, such as "money"
     yes_or_no: bool
     trust: float  # how far cosines are to be trusted, 0 to 1
 
@@ -100,7 +100,7 @@ class ScoredQuestion:
 
 @dataclass(frozen=True, slots=True)
 class ScoredCandidate:
-    """A candidate, what is known of it, and its score: comparable within one question, higher is better."""
+    """A candidate, its features, and its score: comparable within one question, higher is better."""
 
     candidate: Candidate
     features: CandidateFeatures
@@ -208,7 +208,7 @@ def _extract_features(
 
 
 def find_farthest(found: Sequence[Candidate]) -> float:
-    """Return the least cosine of a passage with the question that the search told; 0 where it told none."""
+    """Return the lowest cosine of a passage with the question by the search; 0 if it gave none."""
     return min((candidate.hit.dense for candidate in found if candidate.hit.dense), default=0.0)
 
 
@@ -253,7 +253,7 @@ def measure_share(question: ScoredQuestion, found: frozenset[str]) -> float:
 
 
 def measure_match(term: str, found: frozenset[str], synonyms: Mapping[str, frozenset[str]]) -> float:
-    """Return 1 if the term is found, less if only one is that may stand for it, else 0."""
+    """Return 1 if the term is found, less if only a synonym is, else 0."""
     if term in found:
         return 1.0
     return 0.0 if found.isdisjoint(synonyms.get(term, ())) else SYNONYM
@@ -280,7 +280,7 @@ class AnswerFeatures:
     """Of the tenth nearest, within `TOPIC_DEPTH`: how much there is on the topic at all; 0 unless trusted."""
     passage_terms: float
     pairs: float
-    offers: float  # whether it has the kind of thing that is asked for: 1, -1, or 0 where none is
+    offers: float  # whether it has the requested kind of thing: 1, -1, or 0 if none is requested
     measured: float
     rule: float
     absent: float  # share of the question's terms, by weight, that no passage found has
@@ -363,7 +363,7 @@ def predict_answerable(
 def rate_candidates(
     question: ScoredQuestion, hits: Sequence[Hit], ranked: Sequence[ScoredCandidate]
 ) -> tuple[ScoredCandidate, ...]:
-    """Tell of each of the best how likely it is to answer, were it the best."""
+    """Return the candidates; each of the best with its chance to answer if it were the best."""
     topic = weigh_topic(question, hits)
     return tuple(
         replace(one, chance=predict_answerable(question, hits, [one, *ranked[:place], *ranked[place + 1 :]], topic))

@@ -23,7 +23,7 @@ READABLE_CHANCE = 0.3
 """The least chance of its best candidate with which a corpus is read: none with less came to answer by that."""
 SAID_UNREAD = -8.0  # what a reader is taken to say of what it did not read: less than of nine in ten of what it did
 COMPARABLE_CHANCE = 0.02  # the same chance, by estimated cosines, with which its candidates are compared
-FIRST_COMPARED = 8  # how many of them are compared first, to tell whether the others need be
+FIRST_COMPARED = 8  # how many of them are compared first, to decide whether the others must be
 THEN_COMPARED = 4  # how many of the others are compared at a time
 CERTAIN_RANKS = 3  # which are the best is to be known of so many
 COSINE_GAIN = 0.1  # by how much a candidate's cosine is taken to exceed its estimate at most: one deviation
@@ -40,7 +40,7 @@ def estimate_cosines(found: Sequence[Candidate]) -> list[float]:
 def list_comparable(
     question: ScoredQuestion, scored: Sequence[ScoredCandidate], compared: Collection[int]
 ) -> list[int]:
-    """Return the places of candidates to be compared next, the likeliest first; none once the best are known.
+    """Return the indexes of candidates to compare next, the likeliest first. Empty once the best are known.
 
     Those that are not `compared` yet are scored by estimated cosines.
     """
@@ -54,9 +54,9 @@ def list_comparable(
 
 
 def list_readable(question: ScoredQuestion, ranked: Sequence[ScoredCandidate], read: Mapping[int, float]) -> list[int]:
-    """Return the places of the best candidates of the passage to be read next; none once that would change no best.
+    """Return the indexes of the best candidates of the passage to read next. Empty once reading changes nothing.
 
-    `read` is what was said of those of other passages, by place.
+    `read` holds the reader's scores of other candidates, by index.
     """
     weight, best = load_weights(question.regime)["reader"], ranked[:RERANKED]
     line = max((best[place].score + weight * said for place, said in read.items()), default=-math.inf)

@@ -52,7 +52,7 @@ class Candidate:
 
     @property
     def context(self) -> str:
-        """Return the words with what is above them: title, section, and the line that leads to them."""
+        """Return the text with its title, section and lead-in line."""
         above = (self.hit.document.title, self.hit.passage.section, self.lead, self.text)
         return "\n".join(part for part in above if part)
 
@@ -83,7 +83,7 @@ def widen_steps(candidate: Candidate) -> Candidate:
 
 
 def narrow_rows(candidate: Candidate, asked: Sequence[str]) -> Candidate:
-    """Return the one row of a table that has more of what is asked than any other, without the rest; else all."""
+    """Return only the row that has the most words of the question, if it is unique; else the whole table."""
     if candidate.hit.passage.kind is not PassageKind.TABLE:
         return candidate
     lines = list(_LINE.finditer(candidate.text))[1:]
@@ -118,7 +118,7 @@ def _find_in_passage(rank: int, hit: Hit) -> Iterator[Candidate]:
         elif words.endswith(_COLON):
             table = hit.passage.kind is PassageKind.TABLE
             last = spans[-1][1] if table else _find_list_end(text, spans[place:])
-            if last > end:  # what it announces may stand in another passage
+            if last > end:  # the list may be in another passage
                 yield Candidate(hit, rank, (begin, last))
             lead = words
         elif lead or begin < start or _is_informative(words, hit.passage.kind):
@@ -181,14 +181,14 @@ def has_count(sentence: str, question: str, language: str) -> bool:
 
 @lru_cache(maxsize=64)
 def _find_counted_term(question: str, language: str) -> str:
-    """Return the term of what "how many ..." asks for; empty where nothing is to be counted."""
+    """Return the counted term of "how many ..."; empty for other questions."""
     match = _compile_questions(AnswerType.NUMBER).search(text := _space_caseless(question))
     return next(iter(content_terms(text[match.end() :], language)), "") if match else ""
 
 
 @lru_cache(maxsize=64)
 def find_measures(question: str) -> frozenset[str]:
-    """Return what is measured by the quantity that a question asks for ("money", "time"); empty if it asks for none."""
+    """Return the dimensions of the quantity that a question requests ("money", "time"); empty if it requests none."""
     text = _space_caseless(question)
     return frozenset(
         kind for kind in load_table("answer_types.json")["measures"] if _compile_measure(kind).search(text)
@@ -224,7 +224,7 @@ def is_conditional(text: str) -> bool:
 
 
 def find_synonyms(text: str, language: str) -> Mapping[str, frozenset[str]]:
-    """Return the terms that may stand in a passage for a term of the text, by that term."""
+    """Return the synonyms of each term of the text."""
     if language not in {"", "en"}:
         return {}
     padded = f" {_space_caseless(text)} "
@@ -314,7 +314,7 @@ def _compile_yes_or_no() -> re.Pattern[str]:
 
 
 def _compile_phrases(listed: Sequence[str]) -> re.Pattern[str]:
-    """Return the pattern of any of these; a star in them stands for any words."""
+    """Return the pattern of any of these; a star matches any words."""
     phrases = [" * ".join(map(_space_caseless, phrase.split(" * "))) for phrase in listed]
     patterns = ((phrase, re.escape(phrase).replace(r"\*", ".*")) for phrase in phrases)
     return re.compile("|".join(found if is_unspaced(phrase[0]) else rf"\b{found}\b" for phrase, found in patterns))

@@ -38,7 +38,7 @@ _LED = lazy_compile(r"\b(?:the|an?|this|that|your|our|my|their|does|is|are|de|he
 _LONGEST_LEAD = 8  # characters, with the space behind it
 _MOST_LISTED = 1000  # so many numbers at most does a range name
 
-Designations = Mapping[str, frozenset[str]]  # term of a kind -> what tells things of that kind apart
+Designations = Mapping[str, frozenset[str]]  # term of a kind -> the marks that distinguish things of that kind
 
 
 def is_about_others(candidate: Candidate, question: str) -> bool:
@@ -87,7 +87,7 @@ def _find_designations(text: str, language: str, ordinary: bool) -> Designations
 
 
 def _find_marks(text: str, language: str, *, counts: bool = False) -> Iterator[tuple[str, str]]:
-    """Yield each kind with a mark behind it; none that measures or counts: "get 25 days", "we may invite 7 people".
+    """Yield each kind with a mark behind it, but no quantity: "get 25 days", "we may invite 7 people".
 
     With `counts`, a number before another word of substance is taken for a count.
     """

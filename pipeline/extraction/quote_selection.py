@@ -109,10 +109,10 @@ def _find_values(text: str, language: str) -> Iterator[tuple[str, str]]:
 def select_quotes(
     ranked: Sequence[ScoredCandidate], limit: int, language: str, parts: Sequence[Candidate] = (), *, question: str = ""
 ) -> tuple[CitedSentence, ...]:
-    """Choose at most `limit` sentences of the candidates, which come best first; none of none.
+    """Choose at most `limit` sentences of the candidates, which come best first.
 
     `parts` answer the further parts of the question, and come after what answers the first. Where the
-    question asks how to do something, a step stands for all of its list; where it names a row, that row for its table.
+    question asks how to do something, a step is widened to its list; if it names a row, a table is narrowed to it.
     """
     if not ranked:
         return ()
@@ -167,7 +167,7 @@ def _find_rivals(best: Candidate, others: Sequence[Candidate], language: str) ->
 def _find_additions(
     opening: Sequence[Candidate], others: Sequence[Candidate], limit: int, language: str
 ) -> list[Candidate]:
-    """Return the best of the others that neither overlap nor repeat what is said already."""
+    """Return the best of the others that neither overlap nor repeat the chosen ones."""
     chosen = list(opening)
     for other in others:
         if len(chosen) == len(opening) + limit:
@@ -201,13 +201,13 @@ def _is_repeated(one: Candidate, other: Candidate, language: str) -> bool:
 
 
 def _describe_place(candidate: Candidate, before: Candidate | None, language: str) -> str:
-    """Name the place of what needs it: an item without its list, and "it" unless what comes before tells."""
+    """Return the place of an item without its list, or of a pronoun that the previous quote does not explain."""
     leans = bool(candidate.lead) or (opens_with_pronoun(candidate.text, language) and not _follows(candidate, before))
     return footnotes.describe_place(candidate.hit.document, candidate.hit.passage) if leans else ""
 
 
 def _follows(candidate: Candidate, before: Candidate | None) -> bool:
-    """Return whether it stands right after what is said before it."""
+    """Return whether it directly follows the previous quote in its passage."""
     if before is None or before.hit.passage.id != candidate.hit.passage.id:
         return False
     return not candidate.hit.passage.text[before.span[1] : candidate.span[0]].strip()

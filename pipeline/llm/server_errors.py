@@ -249,7 +249,7 @@ def _interpret_status(
         message = f"the model server at {server} does not know the model {request.plan.model!r}: {said}"
         return ModelUnavailable(message, hint=_name_hint(request, settings))
     if refusal.status == HTTPStatus.NOT_FOUND or refusal.status < HTTPStatus.BAD_REQUEST:
-        message = f"there is no chat API at the address of the model server {server} ({refusal.status}): {said}"
+        message = f"no chat API at the address of the model server {server} ({refusal.status}): {said}"
         return ModelUnavailable(
             message, hint=f"check base_url, which often ends in /v1, and {_name_hint(request, settings)}"
         )

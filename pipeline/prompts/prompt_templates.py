@@ -58,7 +58,7 @@ _DATED = lazy_compile(r"\{(year|date)(?:([+-]\d+))?\}")
 
 
 def load_examples(file: Path, day: date, answered_by: str = "reply") -> tuple[WorkedExample, ...]:
-    """Return the examples in a file as of a day, in their order; none if there is no such file.
+    """Return the examples in a file as of a day, in their order; empty if the file is missing.
 
     `answered_by` is the field with the reply: two calls can share a file.
     """
@@ -207,7 +207,7 @@ def _build_environment(folder: Path) -> Environment:
     environment = Environment(
         loader=FileSystemLoader((folder, TEMPLATE_FOLDER)),
         undefined=StrictUndefined,
-        autoescape=False,  # noqa: S701 - a prompt is no HTML: models read "&lt;" as it stands
+        autoescape=False,  # noqa: S701 - prompts are not HTML: models read "&lt;" literally
         trim_blocks=True,
         lstrip_blocks=True,
         auto_reload=False,

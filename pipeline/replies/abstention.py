@@ -39,7 +39,7 @@ def is_about_notes(sentence: str) -> bool:
 
 
 def is_abstention(sentence: str) -> bool:
-    """Return whether a sentence without a source says that there is no answer."""
+    """Return whether a sentence without a source says that the answer is unknown."""
     return is_about_notes(sentence) or bool(_abstention_patterns().unknown.search(_plain(sentence)))
 
 

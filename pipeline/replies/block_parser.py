@@ -109,7 +109,7 @@ class ProseText:
 
 @dataclass(frozen=True, slots=True)
 class ProseEnded:
-    """Running text has ended; what follows begins a paragraph, an item or a heading."""
+    """The end of running text: the next event begins a paragraph, an item or a heading."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ class SentenceCutter:
     def __init__(self, count: int) -> None:
         self._count = count
         self._text = ""
-        self._judged = 0  # up to where no stop ends the sentence
+        self._judged = 0  # how much of the text has no sentence end
 
     @property
     def begun(self) -> str:
@@ -124,7 +124,7 @@ class MarkedSentence:
     numbers: tuple[int, ...]
     """In the order of its marks, each once, from 1 to the number of pieces of evidence offered."""
     paragraph: bool  # whether it begins a paragraph, an item, a row or a heading; False for the first
-    maimed: bool = False  # whether it lost a part with its marks or addresses; then it gets no evidence
+    maimed: bool = False  # whether it lost a part with its marks or addresses, so that it gets no evidence
     borrowed: bool = False  # whether its numbers are the next sentence's, as it has none of its own
 
 

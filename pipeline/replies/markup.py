@@ -137,7 +137,7 @@ _INVISIBLE = lazy_compile(
     r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff"
     rf"\ufff9-\ufffb\ud800-\udfff{RESERVED}\U000e0000-\U000e007f]"
 )
-"""Controls, marks without width, marks that reorder what is read, halves of surrogate pairs."""
+"""Controls, marks without width, marks that change the direction of text, halves of surrogate pairs."""
 _JOINER = lazy_compile(r"(?<=[\x00-\x7f])[\u200c\u200d]+(?=[\x00-\x7f])")
 _ENTITY = lazy_compile(r"&(?:#\d{1,7}|#x[\da-f]{1,6}|[a-z][a-z0-9]{1,30});", re.IGNORECASE)
 _JSON_ESCAPE = lazy_compile(r"\\(?:u00|x|u\{)(2[1-9a-f]|3[a-f]|40|5[b-f]|7[b-e])\}?", re.IGNORECASE)
@@ -296,7 +296,7 @@ _STYLE_PASSES = 4  # emphasis within emphasis
 
 
 def strip_emphasis(text: str) -> str:
-    """Return a sentence without emphasis; what opens or closes in a neighbouring sentence goes at its ends."""
+    """Return a sentence without emphasis, including unpaired signs at its ends."""
     for _ in range(_STYLE_PASSES):
         before = text
         for pattern in _STYLED:

@@ -15,12 +15,12 @@ T_co = TypeVar("T_co", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class ReplyFormat(Generic[T]):
-    """A stage's reply in both formats; the parsers raise `UnreadableReply` and say what is missing."""
+    """A stage's reply in both formats; the parsers raise `UnreadableReply`, which names the missing part."""
 
     schema: Mapping[str, Any] | None
     """A strict JSON schema (an object at its top); None for replies that are plain text anyway."""
     from_json: Callable[[Any], T]  # reads what fits the schema
-    from_text: Callable[[str], T]  # reads the text format that the template asks for where there is no schema
+    from_text: Callable[[str], T]  # reads the text format that the template requests without a schema
 
 
 class ReplySplitter(Protocol[T_co]):
@@ -81,9 +81,9 @@ def is_nothing(text: str) -> bool:
 
 
 def split_items(text: str) -> tuple[str, ...]:
-    """Return the items of a list, marks gone; none where no line is marked. A line that runs on belongs to its item.
+    """Return the items of a list without their marks; empty if no line is marked. Continuation lines are joined.
 
-    A number is a mark only where it counts on: "3.5 million" and "7. Juli" open no item, unless six went before.
+    A number is a mark only if it continues the count: "7. Juli" opens an item only after six others.
     """
     found: list[str] = []
     numbered, open_item = 0, False

@@ -225,7 +225,7 @@ NOTHING_REPLY = "NOTHING"  # the reply if no note helps
 
 
 class DraftSplitter:
-    """Splits a draft over `count` notes into sentences; none if it says, in one word or in prose, that no note helps.
+    """Splits a draft over `count` notes into sentences. Yields none if it says that no note helps.
 
     A sentence without a mark borrows those of the next, as models often mark only the last sentence from a note; a
     block of code does not.

@@ -180,7 +180,7 @@ def _add_objection(found: Judgement, against: Sequence[PassageSupport]) -> Judge
 
 
 def _find_differing(held: PassageSupport) -> Evidence:
-    """Return the near sentence that contains the last quotation of a reason; else the nearest."""
+    """Return the near sentence that contains the last quotation of a reason, or else the nearest."""
     quoted = [quote for reason in held.support.reasons for quote in _QUOTED.findall(reason)[-1:]]
     return next((piece for piece in held.nearest if any(quote in piece.text for quote in quoted)), held.nearest[0])
 

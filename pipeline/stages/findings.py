@@ -66,7 +66,7 @@ _LABELLED = re.compile(r"\S+(?: [^\s:]+){0,4}:\s+\S")  # an item without a bulle
 
 
 def bind_subjects(evidence: Iterable[Evidence]) -> tuple[Evidence, ...]:
-    """Return evidence in the order of its passages, each extended back to where it can be understood.
+    """Return evidence in the order of its passages, each extended back until it can be understood.
 
     A sentence that begins with a pronoun is extended to the sentence with its antecedent, and an item of a list to the
     list's lead-in, which may negate it. Overlapping evidence is merged.
@@ -158,7 +158,7 @@ def join_quotes(evidence: Sequence[Evidence]) -> SourcedFinding:
 async def bind_finding(
     text: str, evidence: Sequence[Evidence], supports: Supports, *, checked: bool = False, asked: Sequence[str] = ()
 ) -> tuple[SourcedFinding, ...]:
-    """Return a statement as a finding; or its sentences, as one finding, if they do not support it.
+    """Return a statement as a finding, or its sentences as one finding if they do not support it.
 
     The local check's doubt does not suffice against a statement that a model `checked`, or that resolves a pronoun. A
     statement must name its subject, or its row of a table; near copies of a sentence are replaced by the sentence.

@@ -20,7 +20,7 @@ from storage.types import CheckedClaim, Claim, Evidence, SearchQuery, Verdict, V
 
 
 async def stream_claims(context: TurnContext, kit: Kit) -> AsyncIterator[TimedClaim]:
-    """Yield the claims that the model would answer with, up to the limit; none if it declines.
+    """Yield the claims that the model would answer with, up to the limit. Yields none if it declines.
 
     Raises `ModelUnavailable` and `BudgetExceeded`.
     """

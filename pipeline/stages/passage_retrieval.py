@@ -80,7 +80,7 @@ async def choose_query(context: TurnContext, kit: Kit, template: str = "query") 
 
 
 def find_plain_query(context: TurnContext, kit: Kit) -> SearchQuery | None:
-    """Return the question as the query if it is self-contained and a near passage may bear on it; else None."""
+    """Return the question as the query if it is self-contained and a near passage may bear on it, else None."""
     if kit.limits.query == "always" or context.reading:
         return None
     query = read_as_query(context.talk)

@@ -39,7 +39,7 @@ _ROUGHLY = 0.1  # how far, as a share, "about" may be from the number; "over", "
 
 @dataclass(frozen=True, slots=True)
 class PassageFacts:
-    """The passages that a sentence cites; `context` is read like a passage, but is no evidence of a sentence."""
+    """The passages that a sentence cites; `context` is read like a passage, but is not evidence."""
 
     passages: tuple[ParsedPassage, ...]
     context: ParsedPassage
@@ -76,7 +76,7 @@ def collect_facts(passages: Sequence[str], context: Sequence[str] = (), language
 def has_date(facts: PassageFacts, date: Date) -> bool:
     """Return whether the passages say a date, at least as precisely.
 
-    A full date may be said in two parts, the year elsewhere; but not where its day and month stand in another year.
+    A full date may be said in two parts, the year elsewhere, unless its day and month have another year.
     """
     known = [known for part in facts.everything for known in part.dates]
     if any(implies_date(source, date) for source in known):
@@ -128,7 +128,7 @@ def is_within_bound(known: Number, said: Number) -> bool:
 
 
 def is_reached(known: Number, said: Number) -> bool:
-    """Return whether a value of the passages is no less than what is said: a limit of 190, "at least 140"."""
+    """Return whether a value of the passages is at least the stated one: a limit of 190, "at least 140"."""
     return said.bound is Bound.OVER and known.bound is not Bound.OVER and is_within_bound(said, known)
 
 
@@ -237,9 +237,9 @@ def _count_years(number: Number) -> float:
 
 
 def is_name_ordinal(facts: PassageFacts, number: Number, sentence: ParsedSentence) -> bool:
-    """Return whether a number only tells apart bearers of a name: "Henry II", "the 14th Dalai Lama".
+    """Return whether a number only distinguishes bearers of a name: "Henry II", "the 14th Dalai Lama".
 
-    So it is where the passages say the name it belongs to, and never with a number.
+    So it is if the passages have the name it belongs to, and never with a number.
     """
     place = number.first - 1 if sentence.text.words[number.first].isupper() else number.last
     named = sentence.text.at(place) if place in sentence.capitals else ""
@@ -261,7 +261,7 @@ def is_list_count(number: Number, sentence: ParsedSentence) -> bool:
 
 
 def _has_number_in_words(part: ParsedPassage, number: Number) -> bool:
-    """Return whether words say the number: "twice", "both"; or a year or a share does."""
+    """Return whether words ("twice", "both"), a year or a share say the number."""
     hints = load_numerals(part.sentences[0].language if part.sentences else "en").hints
     for value in number.values:
         if value <= 1000 and any(hints[word] == value for word in part.words & hints.keys()):
@@ -273,13 +273,13 @@ def _has_number_in_words(part: ParsedPassage, number: Number) -> bool:
 
 
 def has_name(facts: PassageFacts, name: ProperName) -> bool:
-    """Return whether the passages say a name: each of its words, a spelling of it, or what may stand for it."""
+    """Return whether the passages say a name: each of its words, a spelling of it, or a replacement."""
     missing = [word for word in name.parts if not _has_word(facts, word)]
     return not missing or _has_whole_name(facts, name) or _lacks_only_given_names(facts, name, missing)
 
 
 def _has_word(facts: PassageFacts, word: str) -> bool:
-    """Return whether a passage says a word, another form of it, what it abbreviates, or what may stand for it."""
+    """Return whether a passage says a word, another form of it, its long form, or a replacement."""
     if len(word) == 1 and word.isascii():
         return any(word in sentence.content for part in facts.everything for sentence in part.sentences)
     known, plain, aliases = find_spellings(word), word.replace(".", ""), find_aliases(word)
@@ -321,7 +321,7 @@ def is_own_name(name: ProperName, sentence: ParsedSentence, own: Iterable[str]) 
 
 
 def find_speaker(facts: PassageFacts, name: ProperName, sentence: ParsedSentence) -> str:
-    """Return the "we" or "our" of the passages that a name may stand for; empty where it stands for none.
+    """Return the "we" or "our" of the passages that a name may mean; empty if it means none.
 
     No given name and no known place is meant by it.
     """
@@ -391,7 +391,7 @@ def _lacks_only_given_names(facts: PassageFacts, name: ProperName, missing: Iter
 
 @lru_cache(maxsize=4096)
 def _find_words_before(part: ParsedPassage, surname: str) -> frozenset[str]:
-    """Return the capitalised words that stand before a surname, without titles."""
+    """Return the capitalised words before a surname, without titles."""
     found: set[str] = set()
     skipped = load_name_tables().titles | {"."}
     for sentence in part.sentences:

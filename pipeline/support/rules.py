@@ -75,7 +75,7 @@ class FindingOutcome(StrEnum):
     `UNNAMED` is a name that is absent where a passage begins with "she" or "the film" and so may mean it. `ASKED` is
     what no passage says and the asker does. `DISPUTED` is what seems absent or contradicted, and may yet be so: the
     asker's own value, a number that can be reckoned, a denial in other words, "she" on a page of another title.
-    `CHANGED` is what may mean something else in the passage's words.
+    `CHANGED` marks words that may mean something else in the passage.
     """
 
     FOUND = "found"
@@ -96,7 +96,7 @@ class RuleFinding:
     outcome: FindingOutcome
     instead: str = ""
     elsewhere: bool = False  # whether what a passage says instead may be said of something else
-    binding: bool = False  # whether it changes how what is said binds or is bounded
+    binding: bool = False  # whether it changes how the statement binds or is bounded
     miscopied: bool = False  # whether the rest is copied
     grave: bool = False  # whether the passage is better quoted, whatever a model says
 
@@ -200,7 +200,7 @@ def _mark_elsewhere(
 
 
 def _find_all_days(source: ParsedSentence, instead: str) -> str:
-    """Return a weekday of a source with those listed beside it, or up to which it goes: "Tuesdays and Fridays"."""
+    """Return a weekday of a source with the rest of its list or range: "Tuesdays and Fridays"."""
     days = [date for date in source.dates if date.weekday]
     runs = list[list[Date]]()
     for day in days:
@@ -283,7 +283,7 @@ def _check_date(date: Date, facts: PassageFacts, alignment: Alignment | None) ->
 def _check_name(
     name: ProperName, sentence: ParsedSentence, facts: PassageFacts, alignment: Alignment | None, own: Sequence[str]
 ) -> Iterator[RuleFinding]:
-    """Look up a name; where earlier sentences name nobody, a pronoun may mean it, surely if the page has no title.
+    """Look up a name; if earlier sentences name no person, a pronoun may mean it, surely if the page has no title.
 
     It may also be theirs who write of themselves as "we".
     """
@@ -354,7 +354,7 @@ def _excuse_asked(
 ) -> RuleFinding:
     """Return a finding against what the asker said as one that a model may overrule.
 
-    A number that lies where the passage's bound puts it is no longer against the passage: 100 is "over 80".
+    A number within the passage's bound does not contradict the passage: 100 is "over 80".
     """
     missed = finding.outcome in {FindingOutcome.ABSENT, FindingOutcome.CONTRADICTED}
     if not missed or not _is_asked(said, question):

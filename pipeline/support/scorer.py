@@ -33,7 +33,7 @@ class TokenEmbeddings(Protocol):
 
     @property
     def layers(self) -> tuple[Floats, ...]:
-        """Their states, (tokens, width) each, rows of length 1: as words, half way, and where they stand."""
+        """Their states, (tokens, width) each, rows of length 1: as words, half way, and in context."""
 
     @property
     def mean(self) -> Floats:
@@ -51,7 +51,7 @@ MOST_WORDS = 45
 """What of the passages is read word by word: the sentences that cover most of the sentence, within so many words."""
 HEIGHTS = ("word", "middle", "top")
 FIRST_WORD = 1_996  # below it the vocabulary holds marks, single characters and digits
-SAME_WORD = 0.9  # a cosine between words as they stand in the table above which they are taken for one word
+SAME_WORD = 0.9  # the cosine of two words in the table above which they count as one word
 FAR = (0.55, 0.7, 0.6)  # cosines below which a token aligns with nothing, at each height
 _FLAT = 1.0
 COUNTED = (
@@ -76,7 +76,7 @@ _HEDGE = lazy_compile(
 def measure_overlap(sentence: str, passages: Sequence[Sequence[str]]) -> Mapping[str, float]:
     """Return the features by name. `passages` are the sentences of each.
 
-    Lengths are no features: they gave away the set that a labelled claim was from, and scores on sets not seen in
+    Lengths are not features: they gave away the set that a labelled claim was from, and scores on sets not seen in
     training were the worse for it.
     """
     sentences = [text for passage in passages for text in passage]
@@ -136,7 +136,7 @@ def _measure_share(wanted: Collection[str], found: frozenset[str]) -> float:
 
 
 def _measure_shared_runs(running: Sequence[str], source: Sequence[Sequence[str]], length: int) -> float:
-    """Return the share of the runs of so many words that stand in a sentence of the source too."""
+    """Return the share of the runs of so many words that a sentence of the source has, too."""
     runs = _find_runs(running, length)
     return len(runs & set().union(*(_find_runs(words, length) for words in source))) / len(runs) if runs else 0.0
 
@@ -146,7 +146,7 @@ def _find_runs(running: Sequence[str], length: int) -> set[tuple[str, ...]]:
 
 
 def measure_alignment(sentence: TokenEmbeddings, source: Sequence[TokenEmbeddings]) -> Mapping[str, float]:
-    """Return the features by name. `source` are the sentences of the passages that were read; none gives all zeros."""
+    """Return the features by name. `source` are the sentences of the passages read; without any, all are zero."""
     source = [tokens for tokens in source if len(tokens.ids)]
     if not len(sentence.ids) or not source:
         return dict.fromkeys(ALIGNMENT_NAMES, 0.0)
@@ -277,7 +277,7 @@ class Scorer:
     deviations: Vector
     members: tuple[ScorerMember, ...]
     thresholds: Mapping[str, float]
-    """By strictness: what share of supported sentences each loses is said where they are made."""
+    """By strictness; the training reports the share of supported sentences that each loses."""
 
     def score(self, features: Mapping[str, float]) -> float:
         """Return how likely a sentence with these features is supported, 0 to 1. Every feature must be there."""

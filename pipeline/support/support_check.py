@@ -51,7 +51,7 @@ def _find_quotable_spans(text: str, kind: PassageKind) -> tuple[Span, ...]:
 
 
 def is_in_list(text: str, span: Span) -> bool:
-    """Return whether a sentence stands on a line that is marked, or indented, as an item of a list."""
+    """Return whether a sentence is on a line that is marked, or indented, as an item of a list."""
     return bool(_MARKED_LINE.match(text, text.rfind("\n", 0, span[0]) + 1))
 
 
@@ -87,7 +87,7 @@ class SupportChecker:
 
         The titles and other names of their pages count as said in them, as a page says "she" of whom it is about.
         `asked` are the question and what was said before it: what comes from there may be disputed, but is no evidence.
-        What is asked again, as a draft repeats a note, is answered as before.
+        Repeated checks, as when a draft repeats a note, return the cached result.
         """
         key = (sentence, tuple(evidence), tuple(asked))
         if key not in self._known:
@@ -129,14 +129,14 @@ class SentenceAnalysis:
 
     @property
     def against(self) -> tuple[RuleFinding, ...]:
-        """Return what decides by itself: what is missing or contradicted, but no name that may be meant by "she"."""
+        """Return the findings that decide alone: missing or contradicted, except names that "she" may mean."""
         return tuple(
             rule for rule in self.found if rule.outcome in {FindingOutcome.ABSENT, FindingOutcome.CONTRADICTED}
         )
 
     @property
     def in_doubt(self) -> tuple[RuleFinding, ...]:
-        """Return what decides nothing by itself, but lets nothing be sure."""
+        """Return the findings that decide nothing alone, but make the sentence doubtful."""
         doubts = {FindingOutcome.UNNAMED, FindingOutcome.ASKED, FindingOutcome.DISPUTED, FindingOutcome.CHANGED}
         return tuple(rule for rule in self.found if rule.outcome in doubts)
 
@@ -161,7 +161,7 @@ async def analyse_sentence(
 ) -> SentenceAnalysis:
     """Look a sentence up in the passages of its evidence, by rule, by words and by meaning.
 
-    `names` count as said, besides the titles and other names of the passages' pages, and the names of their corpora.
+    `names` count as said, and so do the titles and other names of the passages' pages, and their corpora's names.
     """
     passages = tuple({piece.passage.id: piece.passage for piece in evidence}.values())
     pages = ((piece.document.title, *piece.document.aliases, piece.passage.section) for piece in evidence)
@@ -174,7 +174,7 @@ async def analyse_sentence(
     features = extract_features(sentence, sentences, states=states, source=source, found=found)
     unsaid = _find_unsaid(sentence, (*context, *asked, *(passage.text for passage in passages)))
     closest = nearest[0] if nearest else ""
-    # What is said in another language has no word of the passage's.
+    # A sentence in another language shares no word with the passage.
     strange = detect_language(sentence) == detect_language(closest) and _is_strange(unsaid, features)
     return SentenceAnalysis(features, found, closest, unsaid, strange, answers=bool(_ANSWER.match(sentence)))
 
@@ -236,14 +236,14 @@ def _is_replaced(one: RuleFinding, source: str) -> bool:
 
 
 def _explain_copy(doubts: Sequence[RuleFinding], examined: SentenceAnalysis) -> tuple[VerdictReason, ...]:
-    """Return what a copy has in another's place, or what no passage has a word of; and the sentence it repeats."""
+    """Return the words that a copy replaces or adds, and the sentence it repeats."""
     plain = [doubt for doubt in doubts if doubt.instead or doubt.said in examined.unsaid]
     why = tuple(dict.fromkeys(doubt.because for doubt in plain)) or (VerdictReason("not_said"),)
     return (*why, *(VerdictReason("nearest", (quote,)) for quote in (examined.nearest,) if quote))
 
 
 async def check_verbatim(sentence: str, evidence: Sequence[Evidence], *, asked: Sequence[str] = ()) -> Support:
-    """Support only what stands word for word: the check of those who only quote."""
+    """Support only verbatim sentences: the check of systems that only quote."""
     del asked
     passage = find_verbatim_passage(sentence, [piece.passage for piece in evidence])
     reason = f"stands verbatim in passage {passage}" if passage else "does not stand verbatim in the passages it cites"
@@ -254,10 +254,10 @@ async def check_verbatim(sentence: str, evidence: Sequence[Evidence], *, asked: 
 
 
 def find_verbatim_passage(sentence: str, passages: Sequence[Passage]) -> str:
-    """Return the id of the passage that has `sentence` as one or more whole sentences, white space aside; else "".
+    """Return the id of the passage that has `sentence` as one or more whole sentences, white space aside, else "".
 
     It may begin with the mark of a list's item, and a table's rows may be written as prose. A stretch cut out of a
-    sentence is none: "the office closes early" is no quotation of "Nobody knows whether the office closes early".
+    sentence is not one: "the office closes early" does not quote "Nobody knows whether the office closes early".
     """
     normalised = _normalise_space(sentence)
     mark = _LIST_MARK.match(normalised)
@@ -271,7 +271,7 @@ def find_verbatim_passage(sentence: str, passages: Sequence[Passage]) -> str:
 
 
 def _find_nearly_verbatim(sentence: str, passages: Sequence[Passage]) -> str:
-    """Return the passage that has all of a sentence but its capitals, commas, stops and quotation marks; else "".
+    """Return the passage that has a sentence apart from capitals, commas, stops and quotation marks, else "".
 
     A connective that leads the sentence, or one of the passage's, adds nothing.
     """
@@ -284,7 +284,7 @@ def _find_nearly_verbatim(sentence: str, passages: Sequence[Passage]) -> str:
 
 
 def _may_have_words(text: str, wanted: Sequence[str]) -> bool:
-    """Return whether a text may have all of these plain words: a look at its letters, where they are plain."""
+    """Return whether a text may have all of these plain words, by its letters."""
     low = text.lower()
     return not low.isascii() or all(word in low for word in wanted if word.isalnum())
 
@@ -332,14 +332,14 @@ def _drop_connective(low: tuple[str, ...]) -> tuple[str, ...]:
 
 def _find_unreadable(sentence: str, passages: Sequence[Passage]) -> str:
     if not sentence.strip():
-        return "there is no text to support"
+        return "it has no text to support"
     if len(sentence) > MAX_CHARACTERS:
         return f"it has more than {MAX_CHARACTERS:,} characters"
     return "" if passages else "it cites nothing"
 
 
 def _list_reasons(found: Sequence[RuleFinding]) -> tuple[str, ...]:
-    """Say what was missed, one reason each, and what was found in a single one."""
+    """Return a reason for each missing finding, and one for all that were found."""
     missed = (rule.reason for rule in found if rule.outcome is not FindingOutcome.FOUND)
     quotes = ", ".join(dict.fromkeys(f"“{rule.said}”" for rule in found if rule.outcome is FindingOutcome.FOUND))
     return tuple(dict.fromkeys((*missed, *([f"the passages say {quotes}"] if quotes else []))))
@@ -382,7 +382,7 @@ def _list_runs(text: str, kind: PassageKind) -> set[str]:
 
 
 def write_rows(text: str, kind: PassageKind) -> str:
-    """Return what is quoted of a passage of a kind: rows of a table as prose, anything else as it stands."""
+    """Return the quotation of a passage of a kind: rows of a table as prose, anything else unchanged."""
     return "\n".join(map(write_row, text.split("\n"))) if kind is PassageKind.TABLE else text
 
 

@@ -29,7 +29,7 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
         query = await choose_query(context, kit)
     if query is None:
         return Status.CHATTED
-    # In the corpora, the hits for the question itself come last, in case the query misses what was asked.
+    # In the corpora, the hits for the question itself come last, in case the query misses its point.
     hits = drop_copies((*await search(query, kit), *context.nearest), query.text)[: kit.limits.passages]
     findings = order_rivals_by_date(quote_evidence(collect_sentences(hits)))
     if not findings:

@@ -13,7 +13,7 @@ from storage.types import SearchQuery
 class Act(Enum):
     """The acts that a policy may pick."""
 
-    SELF_ASK = "ask the model whether what was found is enough"
+    SELF_ASK = "ask the model whether the evidence is enough"
     ACQUIRE = "acquire evidence"
     DRAFT = "ask the model for a candidate"
     SEND = "send the best candidate, or abstain"

@@ -30,7 +30,7 @@ async def stream_draft(
     refused: str = "",
     feedback: str = "",
 ) -> AsyncIterator[MarkedSentence]:
-    """Yield the sentences of a reply over numbered findings; none if the model finds that no finding helps.
+    """Yield the sentences of a reply over numbered findings. Yields none if no finding helps.
 
     The prompt of a `refined` draft includes the criteria of refinement; a student's always does. `refused` is the
     unsupported beginning of an earlier draft, or all of it if there is `feedback` on it. If `more` findings may come,
@@ -66,7 +66,7 @@ async def collect_draft(
 async def stream_refinement(
     context: TurnContext, drafted: Sequence[MarkedSentence], findings: Sequence[SourcedFinding], kit: Kit
 ) -> AsyncIterator[MarkedSentence]:
-    """Yield the sentences of a refined reply over the same findings; none if the draft is good, or refining fails."""
+    """Yield the sentences of a refined reply over the same findings. Yields none if the draft is good or this fails."""
     text, begun = format_draft(drafted), False
     try:
         feedback = await kit.ask("feedback", feedback_format(), stage="refine", talk=context.talk, draft=text)

@@ -156,7 +156,7 @@ class SentenceJudge:
 
 
 async def _end_call(case: _Case) -> None:
-    """Wait for the end of a call that is no longer needed, so that it is recorded with the turn."""
+    """Wait for the end of an unneeded call, so that it is recorded with the turn."""
     if case.call and all(sharing.verdict.done() for sharing in case.together):
         if case.verdict.cancelled():
             case.call.cancel()

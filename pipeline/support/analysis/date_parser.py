@@ -56,10 +56,10 @@ def implies_date(source: Date, claim: Date) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Calendar:
-    """Words in plain lower case, with the number that they stand for."""
+    """Words in plain lower case, with the number that they mean."""
 
-    months: Mapping[str, int]  # names that may stand alone, 1 to 12
-    short_months: Mapping[str, int]  # names and abbreviations that may stand beside a day or a year
+    months: Mapping[str, int]  # names that may be used alone, 1 to 12
+    short_months: Mapping[str, int]  # names and abbreviations that need a day or a year next to them
     doubtful_months: frozenset[str]  # months that are also verbs, planets or given names
     verbs: frozenset[str]  # months that are months only with a capital, or where a text has none
     ordinal_days: Mapping[str, int]
@@ -351,7 +351,7 @@ def _parse_month_first(text: Tokens, place: int, known: Calendar) -> list[Date]:
 
 
 def _is_month(text: Tokens, place: int, known: Calendar) -> bool:
-    """Return whether a month's name that stands alone means the month."""
+    """Return whether a month's name without a day or year means the month."""
     low, word = text.low[place], text.words[place]
     if low not in known.months:
         return False

@@ -1,5 +1,5 @@
 """Parse the value of digits and number words in several languages: "1,200", "2.5 million", "two hundred and five"."""
-# ruff: noqa: PLR2004 - the numbers that words stand for
+# ruff: noqa: PLR2004 - the numbers that words mean
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ def _load_numeral_data() -> dict[str, Any]:
 
 @cache
 def load_numerals(language: str) -> Numerals:
-    """Return a language's numerals; English ones where it has none."""
+    """Return a language's numerals; English ones if it has none."""
     data = _load_numeral_data()
     own = (data.get(language) if len(language) == 2 else None) or data["en"]
     leads = frozenset({*own["cardinals"], *own["ordinals"], *own["fractions"]})
@@ -105,7 +105,7 @@ def parse_digits_at(text: Tokens, place: int, language: str) -> tuple[Values, in
 def parse_words_at(text: Tokens, place: int, known: Numerals) -> tuple[Values, int, bool]:
     """Parse "two hundred and five", "twenty-first", "a dozen": the value, where it ends, and whether it is ordinal.
 
-    It ends where it begins if there is no numeral.
+    Without a numeral, its end is its beginning.
     """
     total, current, end = 0, 0, place
     at = place
@@ -139,7 +139,7 @@ def _parse_readings(digits: str, language: str) -> Values:
     """Return what digits with separators may mean, the likeliest first."""
     if digits.isdecimal():
         return (float(digits),)
-    if ":" in digits:  # hours, and a share for the minutes so small that it is no other number
+    if ":" in digits:  # hours, and a share for the minutes that is too small to equal another number
         hours, *rest = (float(_only_digits(part) or 0) for part in digits.split(":"))
         return (hours + sum(part / 6000.0**place for place, part in enumerate(rest, start=1)),)
     whole, _, part = digits.rpartition(next(char for char in reversed(digits) if not char.isdecimal()))

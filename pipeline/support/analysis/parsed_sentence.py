@@ -23,12 +23,12 @@ from storage.language.lazy_pattern import lazy_compile
 from storage.language.sentences import sentence_spans
 from storage.language.words import stop_words
 
-_LANGUAGE_SAMPLE = 200  # characters of a passage that tell its language
+_LANGUAGE_SAMPLE = 200  # characters of a passage by which its language is detected
 _LONGEST_STRETCH = 15  # tokens of an exception, a condition or a contrast
 _ROW = lazy_compile(r"\s*[^:;\n]{1,60}: [^;\n]*(?:; [^:;\n]{1,60}: [^;\n]*)+")
 _LINE = lazy_compile(r"[^\n]+")
 _RELATIVE_WORDS = frozenset({"where", "which", "who", "because", "as", "then"})
-"""Words that begin what is said of an exception."""
+"""Words that begin the statement about an exception."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,7 +101,7 @@ def parse_sentence(text: str, language: str) -> ParsedSentence:
 
 
 def parse_passage(text: str, language: str = "") -> ParsedPassage:
-    """Parse a passage sentence by sentence, in its own language or, where that cannot be told, in the one given."""
+    """Parse a passage sentence by sentence, in its own language or, if that is unknown, in the given one."""
     return _parse_passage_in(text, detect_language(text[:_LANGUAGE_SAMPLE]) or language)
 
 
@@ -190,13 +190,13 @@ def find_clauses(sentence: ParsedSentence) -> Clauses:
 
 
 def find_exception(sentence: ParsedSentence) -> tuple[int, int] | None:
-    """Return the first stretch that is excepted from what stands before it; None where there is none."""
+    """Return the first stretch that is excepted from the words before it, or None."""
     stretches = sorted(_find_stretches(sentence, "exceptions"))
     return next((stretch for stretch in stretches if stretch[0] > 1 + sentence.text.words[0][0].isupper()), None)
 
 
 def collect_clause_stems(sentence: ParsedSentence, first: int, last: int) -> frozenset[str]:
-    """Return the stems between the marks around a value's tokens; of one said of an exception, what is excepted too."""
+    """Return the stems between the marks around a value's tokens; for an exception's value, the exception's too."""
     marks = [at for at, low in enumerate(sentence.text.low) if is_mark(low)]
     start = max((at for at in marks if at < first), default=-1)
     end = min((at for at in marks if at >= last), default=len(sentence.text))

@@ -1,6 +1,6 @@
-"""Find the proper names of a sentence by their capitals, and the words that may stand for a name.
+"""Find the proper names of a sentence by their capitals, and the words that may replace a name.
 
-The first word of a sentence is capitalised anyway: it counts only if it is no ordinary word. A text without capitals
+A sentence's first word is always capitalised: it counts only if it is not an ordinary word. A text without capitals
 has no names.
 """
 
@@ -53,7 +53,7 @@ def find_names(sentence: ParsedSentence) -> tuple[ProperName, ...]:
     if not any(
         is_word(low) and place not in capitals and low not in _SMALL_IN_HEADLINES for place, low in enumerate(text.low)
     ):
-        return ()  # a headline, or a text whose capitals tell nothing
+        return ()  # a headline, or a text whose capitals mean nothing
     runs: list[list[int]] = []
     for place in _find_capitalised(sentence):
         if runs and _is_joined(sentence, runs[-1][-1], place):
@@ -116,7 +116,7 @@ def _is_joined(sentence: ParsedSentence, first: int, second: int) -> bool:
 
 @lru_cache(maxsize=65_536)
 def is_ordinary_word(word: str) -> bool:
-    """Return whether an English word in lower case is no name, as far as a short list and its ending tell."""
+    """Return whether an English word in lower case is not a name, by a short list and its ending."""
     known = _load_ordinary_words()
     return word.endswith(_ORDINARY_ENDINGS) or word in known or find_stem(word, "en") in known
 
@@ -134,7 +134,7 @@ class NameTables:
     titles: frozenset[str]
     particles: frozenset[str]
     speakers: frozenset[str]  # by which those who wrote a page mean themselves: "we", "our"
-    speaker_leads: frozenset[str]  # behind which such a word may stand
+    speaker_leads: frozenset[str]  # words that may precede such a word
     aliases: Mapping[str, frozenset[str]]
     places: frozenset[str]  # the first of each group of aliases: the place itself
     nicknames: Mapping[str, frozenset[str]]
@@ -175,13 +175,13 @@ def find_name_root(name: str) -> str:
 
 
 def find_aliases(name: str) -> frozenset[str]:
-    """Return what may stand for a name: a country's people, its name in other languages, its short form."""
+    """Return the other forms of a name: a country's people, its name in other languages, its short form."""
     return load_name_tables().aliases.get(name, frozenset())
 
 
 @lru_cache(maxsize=16_384)
 def find_spellings(word: str) -> frozenset[str]:
-    """Return the words that may stand for a word of a name: other forms, a country's people, short given names."""
+    """Return the other spellings of a word of a name: its forms, a country's people, short given names."""
     spellings = {word, word.replace(".", ""), f"{word}s", word.rpartition("'")[2]}
     spellings |= {alias for alias in find_aliases(word) if " " not in alias}
     return frozenset(spellings | load_name_tables().nicknames.get(word, frozenset()))
@@ -189,12 +189,12 @@ def find_spellings(word: str) -> frozenset[str]:
 
 @lru_cache(maxsize=16_384)
 def find_name_forms(word: str) -> frozenset[str]:
-    """Return the spellings of a word, and each word of the phrases that may stand for it."""
+    """Return the spellings of a word, and each word of the phrases that may replace it."""
     return find_spellings(word) | {part for alias in find_aliases(word) for part in alias.split()}
 
 
 def is_demonym(word: str) -> bool:
-    """Return whether a word names a people or what is theirs, not a place: "French", "Danes"."""
+    """Return whether a word names a people or describes their things, not a place: "French", "Danes"."""
     return bool(find_aliases(word)) and word not in load_name_tables().places
 
 

@@ -3,7 +3,7 @@
 "1.200" is 1200 or 1.2, depending on who wrote it, so a number has several values; two numbers are the same if they
 share one. What belongs to a date (`date_parser`) is skipped.
 """
-# ruff: noqa: PLR2004 - the numbers that words stand for
+# ruff: noqa: PLR2004 - the numbers that words mean
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,7 +31,7 @@ _ORDINAL_MARKS = frozenset({"st", "nd", "rd", "th", "er", "ere", "eme", "e", "°
 _RANGE = frozenset({"-", "to", "or", "and", "bis", "x", "by", "a", "y", "et"})
 _NOON, _DAY, _HOUR = 12, 24, 60
 _TIME = lazy_compile(r"(\d{1,2})([:.])([0-5]\d)")
-_APART = 0.00001  # what is added to the hours, so that 12:00 is no 12
+_APART = 0.00001  # added to the hours, so that 12:00 differs from 12
 _NAMED_HOURS = {"noon": 12, "midday": 12, "midnight": 0}
 _PARTS = {"half": 30, "quarter": 15}
 _HALVES = {**dict.fromkeys(("am", "a.m.", "a.m"), 0), **dict.fromkeys(("pm", "p.m.", "p.m"), _NOON)}
@@ -79,7 +79,7 @@ class Bound(StrEnum):
 class Number(TokenSpan):
     """A number as it is said, and the values and units that it may mean.
 
-    `halves` is what a time of day may mean, too, if the passages tell the half of the day: 9:15 is 9:15 pm there.
+    `halves` are the other meanings of a time of day if the passages name the half of the day: 9:15 may be 9:15 pm.
     """
 
     values: tuple[float, ...]
@@ -87,7 +87,7 @@ class Number(TokenSpan):
     bound: Bound = Bound.EXACTLY
     units: Units = ()
     halves: tuple[float, ...] = ()
-    label: bool = False  # whether it only tells places of a text or things of a kind apart: "paragraph 1.F.3", "page 4"
+    label: bool = False  # whether it only labels a place of a text or a thing: "paragraph 1.F.3", "page 4"
 
 
 def find_numbers(text: Tokens, taken: Iterable[TokenSpan] = (), language: str = "en") -> tuple[Number, ...]:
@@ -108,7 +108,7 @@ def find_numbers(text: Tokens, taken: Iterable[TokenSpan] = (), language: str = 
 
 
 def _is_label(text: Tokens, number: Number) -> bool:
-    """Return whether a number stands behind a word such as "page", is glued to letters ("1.F.3"), or marks an item."""
+    """Return whether a number follows a word such as "page", is glued to letters ("1.F.3"), or marks an item."""
     first, last = number.first, number.last
     before = first - 2 if text.at(first - 1) == "." and text.glued(first) and text.glued(first - 1) else first - 1
     behind = text.at(last) == "." and text.glued(last) and text.glued(last + 1) and is_word(text.at(last + 1))
@@ -148,7 +148,7 @@ def _parse_number_at(text: Tokens, place: int, known: Numerals, language: str) -
 
 
 def _parse_half(text: Tokens, place: int, known: Numerals) -> Number | None:
-    """Parse "half", "half a million" and "half an hour" where it is no part of another word."""
+    """Parse "half", "half a million" and "half an hour", unless it is a part of another word."""
     if known.fractions.get(text.low[place]) != 2 or text.at(place + 1) == "-":
         return None
     many = known.cardinals.get(text.at(place + 2), 0) if text.at(place + 1) == "a" else 0
@@ -326,7 +326,7 @@ def _parse_clock_at(text: Tokens, place: int, cardinals: Mapping[str, int], lang
 
 
 def _parse_marked_hour(text: Tokens, at: int, hour: int, minute: int, language: str) -> _ClockTime | None:
-    """Parse what stands behind an hour, if it makes it one of the day."""
+    """Parse the words after an hour, if they make it one of the day."""
     behind = text.at(at)
     if behind in {"o'clock", "uhr"}:
         return _build_unmarked_clock(hour, minute, at + 1)
@@ -353,7 +353,7 @@ def _build_unmarked_clock(hour: int, minute: int, last: int) -> _ClockTime:
 
 
 def _find_hours(value: float) -> tuple[float, ...]:
-    """Return a number of hours as a time of day; nothing where the day has no such hour."""
+    """Return a number of hours as a time of day; nothing if the day has no such hour."""
     return (_encode_time(int(value)),) if value <= _DAY and value == int(value) else ()
 
 
@@ -362,5 +362,5 @@ def _add_half_day(value: float) -> float:
 
 
 def _encode_time(hour: int, minute: int = 0) -> float:
-    """Return hours of the day and a share for the minutes so small that it is no other number."""
+    """Return hours of the day and a share for the minutes that is too small to equal another number."""
     return round(hour % _DAY + minute / 6000 + _APART, 6)

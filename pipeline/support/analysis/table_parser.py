@@ -38,7 +38,7 @@ def parse_cells(row: ParsedSentence) -> CellRow:
 
 @lru_cache(maxsize=2048)
 def parse_keyed_row(sentence: ParsedSentence) -> CellRow:
-    """Return the cells of a row, the first of which says what it is about; none of prose."""
+    """Return the cells of a row, the first of which names its subject. Empty for prose."""
     line = None if sentence.is_row else _LINE.fullmatch(sentence.text.text)
     if not line:
         return parse_cells(sentence) if sentence.is_row else ()
@@ -50,7 +50,7 @@ def parse_keyed_row(sentence: ParsedSentence) -> CellRow:
 def write_row(row: str) -> str:
     """Write a row as prose: "Pump: B; Price (euros): 349" as "Pump B: price 349 euros".
 
-    A line that is no row of labelled cells, such as one that introduces a table, stays as it is.
+    A line without labelled cells, such as one that introduces a table, stays as it is.
     """
     cells = [_LABELLED.fullmatch(part) for part in row.split("; ")]
     labelled = [(cell[1], cell[2].strip()) for cell in cells if cell]

@@ -15,14 +15,14 @@ from pipeline.support.analysis.quantity_parser import is_same_dimension
 from pipeline.support.analysis.tokenizer import TokenSpan, find_stem, is_mark, load_table, tokenize
 from pipeline.support.passage_facts import PER_WORDS, PRONOUNS, PassageFacts, is_same_value
 
-_FUNCTION_WORD_WEIGHT = 0.3  # how much a matched function word weighs beside a word of substance
+_FUNCTION_WORD_WEIGHT = 0.3  # the weight of a matched function word; a word of substance weighs 1
 _LARGEST_MATRIX = 15_000
 """Pairs of words above which two texts are not matched word by word: no sentence of prose is so long."""
 _LEAST_SHARED = 0.4
 _NEARLY_THE_SAME = 0.65  # the share of a sentence's words that its source has in the same order, as far as words match
 _SPARE = 4  # how many tokens more the source may have in a gap that is tight
 _CONDITIONS = frozenset({"for", "if", "when", "during", "unless", "while", "with", "without", "where"})
-_LONGEST_CONDITION = 4  # tokens behind "for" or "if" in which its first word of substance stands
+_LONGEST_CONDITION = 4  # tokens behind "for" or "if" among which its first word of substance is
 _ADJUNCTS = frozenset({"in", "at", "on", "near", "by", "with", "from", "to", "of"})
 _JOINS = frozenset({"and", "or", "but"})
 _DEMONSTRATIVES = frozenset({"this", "these", "such"})
@@ -36,7 +36,7 @@ _PLACED = frozenset({
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Two stretches of tokens that stand between the same matched words: `said` in the sentence, `given` in the source.
+    """Two stretches of tokens between the same matched words: `said` in the sentence, `given` in the source.
 
     `tight` says that the source has hardly more there than the sentence has.
     """
@@ -48,7 +48,7 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """A sentence beside the passage sentence that it follows."""
+    """A sentence and the passage sentence that it follows."""
 
     sentence: ParsedSentence
     source: ParsedSentence
@@ -85,7 +85,7 @@ class Alignment:
 
     @property
     def gaps(self) -> tuple[Gap, ...]:
-        """Return what stands between matched words, where either text has something there."""
+        """Return the gaps between matched words in which either text has something."""
         ends = [(-1, -1), *self.pairs, (len(self.sentence.text), len(self.source.text))]
         return tuple(_build_gap(one, two) for one, two in pairwise(ends) if two[0] - one[0] > 1 or two[1] - one[1] > 1)
 
@@ -106,7 +106,7 @@ def _find_phrase_end(source: ParsedSentence, start: int) -> int:
 
 
 def align(sentence: ParsedSentence, facts: PassageFacts) -> Alignment | None:
-    """Return the sentence beside the passage sentence with which it shares most; None where none shares enough."""
+    """Align a sentence with the passage sentence that shares most with it; None if none shares enough."""
     content = sentence.content
     named = content.intersection(sentence.stems[place] for place in sentence.capitals)
 
@@ -150,10 +150,10 @@ def _match_tokens(sentence: ParsedSentence, source: ParsedSentence) -> tuple[tup
 
 
 def is_same_subject(alignment: Alignment, facts: PassageFacts, said: str, instead: str) -> bool:
-    """Return whether the source tells of a sentence's subject and attribute, and has something `instead` of a part.
+    """Return whether the source is about a sentence's subject and attribute, and has something `instead` of a part.
 
-    All else that the sentence says must stand in the source, in the titles of its page or, where a pronoun begins it,
-    in the sentences before it. What the source says up to `instead`, or behind it as a condition, must stand in the
+    The rest of the sentence must be in the source, in the titles of its page or, if a pronoun begins it,
+    in the sentences before it. The source's words up to `instead`, or behind it as a condition, must be in the
     sentence: a spare part is not what it is for. A row of a table must have the key that the sentence has.
     """
     ours, source = alignment.sentence, alignment.source
@@ -271,7 +271,7 @@ def _has_row_label(
 ) -> bool:
     """Return whether a row has something instead below the label that it has in a sentence or in another row.
 
-    Where no label tells, it must be the row's only number of that kind.
+    Without such a label, it must be the row's only number of that kind.
     """
     label = _find_label(row, instead)
     if label and (label <= ours.content or any(_find_label(other, said) == label for other in rows)):
@@ -283,7 +283,7 @@ def _has_row_label(
 
 
 def _find_label(row: ParsedSentence, said: str) -> frozenset[str]:
-    """Return the words of the label below which a row has something; none where it does not have it."""
+    """Return the words of the label of a row's cell that has a phrase; empty if no cell has it."""
     place, low = _find_phrase(row, said), row.text.low
     if place is None:
         return frozenset()

@@ -44,11 +44,11 @@ from pipeline.support.passage_facts import (
 LEAST_COVERAGE = 0.6  # the share of a sentence's words that the source must have, to contradict what no passage says
 LEAST_COVERAGE_ELSEWHERE = 0.8  # the same, to contradict what the passages do say, but elsewhere
 _NEAR = 10
-"""How many tokens may stand between a value of the source and the words around it that the sentence has, too."""
+"""How many tokens may separate a value of the source from the nearest words that the sentence shares."""
 _SHORT_FORM = 3
 _ALIKE = 0.75  # the share of letters in order that two spellings of one word have in common
 _DEFINITE = frozenset({"the", "this", "these"})
-_LIMITS = frozenset({"to", "within", "most", "maximum"})  # "up to 50" says what may be, not what is
+_LIMITS = frozenset({"to", "within", "most", "maximum"})  # "up to 50" states a limit, not a fact
 _JOINS = frozenset({",", ";", "and", "but", "while"})
 
 Value = Number | Date
@@ -70,7 +70,7 @@ def _is_other_unit(given: Units, said: Units) -> bool:
 def compare_number(alignment: Alignment, facts: PassageFacts, number: Number) -> tuple[bool, str] | None:
     """Return whether a number bounds the source's numbers of the same thing, and the first of these.
 
-    "Fewer than 50 people" bounds 31 of them. None where the sentence sets a limit ("up to 50"), or the source has
+    "Fewer than 50 people" bounds 31 of them. None if the sentence sets a limit ("up to 50"), or the source has
     nothing exact of that kind, or only some of it lies within the bound.
     """
     ours, theirs = alignment.sentence, alignment.source
@@ -94,7 +94,7 @@ def _is_same_kind(theirs: ParsedSentence, one: Number, ours: ParsedSentence, oth
 
 
 def find_other_rate(alignment: Alignment, number: Number) -> str:
-    """Return the rate that the source has where the sentence says the same amount of another period; else nothing."""
+    """Return the source's rate if the sentence says the same amount of another period, else an empty text."""
     period = _find_period(alignment.sentence, number)
     if not period or alignment.coverage_without(number.first, number.last + 2) < LEAST_COVERAGE:
         return ""
@@ -106,7 +106,7 @@ def find_other_rate(alignment: Alignment, number: Number) -> str:
 
 
 def _find_period(sentence: ParsedSentence, number: Number) -> Units:
-    """Return the period that a number with a unit is said of: "45 euros a day"; nothing where there is none."""
+    """Return the period of a number with a unit: "45 euros a day"; empty if it has none."""
     text, at = sentence.text, number.last
     if not number.units or text.at(at) not in PER_WORDS or not text.at(at + 1):
         return ()
@@ -115,7 +115,7 @@ def _find_period(sentence: ParsedSentence, number: Number) -> Units:
 
 
 def find_other_name(alignment: Alignment, name: ProperName, *, elsewhere: bool) -> str:
-    """Return the name that the source has in a name's place, where it shares no word with it.
+    """Return the name that the source has in a name's place, if they share no word.
 
     In the row of a table the order of values says nothing, and its labels are none.
     """
@@ -135,9 +135,9 @@ def find_other_name(alignment: Alignment, name: ProperName, *, elsewhere: bool) 
 
 
 def _find_name_words(alignment: Alignment, name: ProperName, place: Gap) -> list[int]:
-    """Return the words of a name that stands in another's place; nothing else of substance may stand there.
+    """Return the words of a name in another's place; nothing else of substance may be there.
 
-    One people in the place of another is enough, whatever else stands there: "a French film", "a 1980 Danish film".
+    One people in the place of another is enough, whatever else is there: "a French film", "a 1980 Danish film".
     """
     ours, theirs = alignment.sentence, alignment.source
     substance = _find_substance(theirs, *place.given)
@@ -148,7 +148,7 @@ def _find_name_words(alignment: Alignment, name: ProperName, place: Gap) -> list
 
 
 def _is_list(alignment: Alignment, place: Gap) -> bool:
-    """Return whether what stands in a sentence's last place goes on as a list of names, of which it may say others."""
+    """Return whether the words in a sentence's last place continue as a list of names, of which it may say others."""
     source, end = alignment.source, place.given[1]
     last = place.said[1] == len(alignment.sentence.text)
     return last and source.text.at(end) in {",", "and", "&"} and end + 1 in source.capitals
@@ -172,7 +172,7 @@ def _is_abbreviation(short: Sequence[str], words: Sequence[str]) -> bool:
 def find_referring_word(alignment: Alignment, name: ProperName, earlier: Sequence[ParsedSentence]) -> str:
     """Return the word by which the source may mean a name that no passage says: "she", "the film".
 
-    Only where the sentences before it, `earlier`, name nobody whom that word could mean.
+    Only if the sentences before it, `earlier`, name no other person that the word could mean.
     """
     theirs = alignment.source.text
     first, last = alignment.place_of(name.first, name.last).given
@@ -198,7 +198,7 @@ def _list_values(sentence: ParsedSentence, kind: Value) -> Sequence[Value]:
 
 
 def find_other_value(alignment: Alignment, said: Value, *, elsewhere: bool) -> str:
-    """Return the number or date that the source has in another's place; empty where it has none, or one that agrees."""
+    """Return the number or date that the source has in another's place; empty if it has none, or one that agrees."""
     ours, theirs = alignment.sentence, alignment.source
     values = _list_values(theirs, said)
     place = None if elsewhere and theirs.is_row else _find_place(alignment, said, elsewhere=elsewhere)
@@ -217,7 +217,7 @@ def find_other_value(alignment: Alignment, said: Value, *, elsewhere: bool) -> s
 
 
 def find_only_value(alignment: Alignment, said: Value) -> str:
-    """Return the one value of a source that has all else that a sentence says, in any order, where it is another."""
+    """Return the only value of a source that shares all other words of a sentence, if the value differs."""
     ours, theirs = alignment.sentence, alignment.source
     values = _list_values(theirs, said)
     own = _list_values(ours, said)
@@ -254,9 +254,9 @@ def _is_anchored(alignment: Alignment, said: TokenSpan) -> bool:
 
 
 def _find_place(alignment: Alignment, said: TokenSpan, *, elsewhere: bool, phrase: bool = False) -> Gap | None:
-    """Return the place of something in the source; None where the two follow each other too loosely to tell.
+    """Return the place of something in the source; None if the alignment is too loose to be sure.
 
-    The source must have most of what the sentence says in small letters: what was done, not only who and where.
+    The source must have most of the sentence's uncapitalised words: the action, not only names and places.
     """
     ours, theirs = alignment.sentence, alignment.source
     if alignment.coverage_without(said.first, said.last) < (LEAST_COVERAGE_ELSEWHERE if elsewhere else LEAST_COVERAGE):
@@ -323,7 +323,7 @@ def _may_be_compared(one: Number, other: Number) -> bool:
 def find_row_mix(alignment: Alignment, facts: PassageFacts) -> tuple[str, str] | None:
     """Return what a sentence joins with another row's cell, and what its row has instead; None if it joins nothing.
 
-    A sentence that has two cells of one column, or denies something, tells of several rows, and is left alone.
+    A sentence that has two cells of one column, or denies something, is about several rows, and is left alone.
     """
     sentence = alignment.sentence
     if not alignment.source.is_row or find_negation_scopes(sentence).reached:
@@ -340,7 +340,7 @@ def find_row_mix(alignment: Alignment, facts: PassageFacts) -> tuple[str, str] |
 
 
 def _find_apart(table: Sequence[CellRow], columns: Sequence[frozenset[int]]) -> tuple[str, str] | None:
-    """Return the first two cells that stand in no row together: the second, and what stands beside the first."""
+    """Return the first two cells that share no row: the second, and the cell next to the first."""
     mentioned = [(at, rows) for at, rows in enumerate(columns) if rows]
     for place, (_, rows) in enumerate(mentioned):
         for at, others in mentioned[place + 1 :]:
@@ -397,7 +397,7 @@ def _has_item(sentence: ParsedSentence, item: ParsedSentence) -> bool:
 
 
 def _is_same_quantity(one: Number, other: Number) -> bool:
-    """Return whether two numbers may be the same: no other unit, no least against a most; "first" is no hour."""
+    """Return whether two numbers may be the same: no other unit, no least against a most; "first" is not an hour."""
     if one.ordinal != other.ordinal and (one.units or other.units):
         return False
     if {one.bound, other.bound} == {Bound.OVER, Bound.UNDER}:

@@ -20,12 +20,12 @@ from pipeline.support.comparison.swaps import may_change_roles
 from pipeline.support.passage_facts import PER_WORDS, PassageFacts, is_same_number, is_same_value
 from storage.language.words import content_terms
 
-_ALL_SAID = 0.9  # the share of its words that the source has, from which their order tells who did it to whom
+_ALL_SAID = 0.9  # the share of its words in the source from which their order decides agent and object
 _MOSTLY_SAID = 0.6
 _HALF_SAID = 0.5
 _NEARLY_THE_SAME, _FEWEST_BEFORE = 0.65, 4  # the share of the words before an added condition, and how many there are
 _LEAST_LEFT = 0.34  # the share of a condition's words below which the sentence leaves it out
-_LEAD = 3  # tokens before a value in which its preposition stands
+_LEAD = 3  # tokens before a value among which its preposition is
 _FEW_BETWEEN = 4
 _CLAUSE, _LONGER = 3, 2  # words of substance of a clause, and how much longer it may be in the source
 _LIMITS = frozenset({"most", "least", "more", "less", "fewer", "maximum", "minimum"})
@@ -38,7 +38,7 @@ class Doubt(NamedTuple):
 
     said: str
     instead: str = ""
-    binding: bool = False  # whether it changes how what is said binds or is bounded: "may" for "must"
+    binding: bool = False  # whether it changes how the statement binds or is bounded: "may" for "must"
     sure: bool = False  # whether it is surely false: the same words, bound or bounded otherwise
     miscopied: bool = False  # whether the rest is copied
     grave: bool = False  # whether the source is better said in its own words, whatever a model says of the sentence
@@ -71,7 +71,7 @@ def find_doubts(alignment: Alignment, facts: PassageFacts, allowed: frozenset[st
 
 
 def _mark_miscopied(found: Iterable[Doubt], allowed: frozenset[str], *, where: bool) -> Iterator[Doubt]:
-    """Yield doubts, those where the rest is copied marked; the asker's own words are no mistake in copying."""
+    """Yield doubts, marked if the rest is copied; the asker's own words are not a mistake in copying."""
     for doubt in found:
         terms = content_terms(doubt.said)
         asked = bool(terms) and allowed.issuperset(terms)
@@ -86,7 +86,7 @@ def _is_answer(sentence: ParsedSentence, place: int) -> bool:
 def _find_added_bounds(alignment: Alignment, facts: PassageFacts) -> Iterator[Doubt]:
     """Yield words such as "all", "only" and "because" that none of the sentences it may be taken from has.
 
-    "Only when" says of what is excepted what "except" says of the rest.
+    "Only when" says of the exception what "except" says of the rest.
     """
     ours, theirs = alignment.sentence, alignment.source
     most = len(ours.content & theirs.content)
@@ -105,7 +105,7 @@ def _find_added_bounds(alignment: Alignment, facts: PassageFacts) -> Iterator[Do
 
 
 def _find_changed_bindings(alignment: Alignment) -> Iterator[Doubt]:
-    """Yield "must" where the source has "may", and "twice" where it has "once".
+    """Yield "must" if the source has "may", and "twice" if the source has "once".
 
     Surely in the same words or before the same word. "Should" says "must" more mildly; "must not" is "may not".
     """
@@ -180,7 +180,7 @@ def _is_same_amount(one: Number, other: Number) -> bool:
 def _find_other_directions(ours: ParsedSentence, theirs: ParsedSentence) -> Iterator[Doubt]:
     """Yield "from 2 pm" where the source has "until 2 pm", and nowhere "from 2 pm"; surely where each is right before.
 
-    A bare number is no date: "after 10-man Vik".
+    A bare number is not a date: "after 10-man Vik".
     """
     for said in (*ours.dates, *ours.numbers):
         same = [value for value in theirs.values if is_same_value(value, said)]
@@ -268,9 +268,9 @@ def _find_added_end(alignment: Alignment, facts: PassageFacts, allowed: frozense
 
 
 def _find_reordered(alignment: Alignment) -> Iterator[Doubt]:
-    """Yield words that the source has in another place of the sentence: who did what to whom.
+    """Yield words that the source has in another place of the sentence, which may exchange agent and object.
 
-    A whole clause may stand elsewhere.
+    A whole clause may be elsewhere.
     """
     ours, theirs = alignment.sentence, alignment.source
     settled = ours.valued.union(place for place, _ in alignment.pairs)

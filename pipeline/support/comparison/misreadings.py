@@ -77,7 +77,7 @@ def _is_plain_denial(sentence: ParsedSentence, place: int) -> bool:
 
 
 def _find_other_values(ours: ParsedSentence, theirs: ParsedSentence, asked: Sequence[Value]) -> Iterator[Doubt]:
-    """Yield a value that the source lacks, where it has another of the kind that the sentence does not say."""
+    """Yield a value that the source lacks, if it has another of the kind that the sentence does not say."""
     given: tuple[Value, ...] = (
         *theirs.numbers,
         *(date for date in theirs.dates if theirs.text.at(date.first - 1) != "("),
@@ -91,7 +91,7 @@ def _find_other_values(ours: ParsedSentence, theirs: ParsedSentence, asked: Sequ
 
 
 def _is_kin(given: Value, theirs: ParsedSentence, said: Value, ours: ParsedSentence) -> bool:
-    """Return whether two values may stand in each other's place: dates, one dimension, or counts of the same."""
+    """Return whether two values may replace each other: dates, one dimension, or counts of the same."""
     counted = isinstance(given, Number) and not given.units
     same = not counted or theirs.stems[given.last : given.last + 1] == ours.stems[said.last : said.last + 1]
     return same and _is_same_kind(given, said)

@@ -18,7 +18,7 @@ _PREFIXES = ("un", "in", "im", "il", "ir", "dis", "non", "mis")
 _LEAST_STEM = 4
 _PHRASE = 3  # tokens: "before the 18th"
 _BEING_VERBS = frozenset({"has", "have", "had", "is", "are", "was", "were"})
-_DEFINITE_WORDS = frozenset({"the", "its", "their", "our"})  # words that speak of something as of what is there
+_DEFINITE_WORDS = frozenset({"the", "its", "their", "our"})  # words that presuppose that something exists
 
 
 _ALLOWED, _FORBIDDEN = frozenset({"allowed", "permitted"}), frozenset({"forbidden", "prohibited", "banned"})
@@ -119,7 +119,7 @@ def _is_bound(sentence: ParsedSentence, place: int) -> bool:
 
 
 def _find_reordered(alignment: Alignment, place: int, reached: tuple[int, ...]) -> int | None:
-    """Return where the source says, in another order, what a negation reaches; None where that is not sure.
+    """Return the place where the source says, in another order, the words that a negation reaches; None if unsure.
 
     A word or two may be new, but no name and no number. What the source excepts it must say of the exception itself.
     """
@@ -201,7 +201,7 @@ def _find_opposites(alignment: Alignment) -> Iterator[PolarityDifference]:
 
 
 def _are_opposites(one: str, other: str, known: "_PolarityWords") -> bool | None:
-    """Return whether two words are opposites that compare, or only opposites; None where they are none."""
+    """Return whether two words are opposites that compare, or only opposites; None if they are not opposites."""
     for found in (frozenset((one, other)), frozenset((find_stem(one, "en"), find_stem(other, "en")))):
         if found in known.comparatives or found in known.opposites:
             return found in known.comparatives

@@ -1,4 +1,4 @@
-"""Find values and names that have changed places: a rule and its exception, parallel clauses, who did it to whom."""
+"""Find values and names that have changed places: a rule and its exception, parallel clauses, agent and object."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,7 @@ SwapValue = Number | Date
 Span = tuple[int, int]
 _ALMOST_ALL = 0.8  # the share of a sentence's words of substance that a rule must have, to be all that it says
 _INCLUDING = frozenset({"includ", "even", "also", "peopl", "everybodi", "everyon", "well"})
-"""Stems by which a sentence takes in what is excepted."""
+"""Stems by which a sentence includes the exception."""
 _PERIOD_LEADS = frozenset({"every", "each", "per"})
 _VAGUE = frozenset({
     "there", "then", "that", "those", "this", "these", "such", "some", "sometimes", "certain", "otherwise", "elsewhere",
@@ -36,7 +36,7 @@ _COMPARING = frozenset({
 _LEAST_COVERAGE = 0.8
 _MOST_NAMES = 10
 _MOST_DESCRIBING = 4  # words of a title before the name in it
-_MOST_BETWEEN = 8  # tokens between two names, beyond which they stand in no relation
+_MOST_BETWEEN = 8  # tokens between two names, beyond which they are unrelated
 _ARTICLES = frozenset({"a", "an", "the"})
 _TURNING = frozenset({
     "by", "of", "from", "to", "in", "into", "on", "at", "for", "with", "than", "as", "under", "over", "against",
@@ -88,7 +88,7 @@ def _find_exchanged(alignment: Alignment, facts: PassageFacts, start: int, end: 
 
 
 def _find_included(alignment: Alignment, start: int, end: int) -> tuple[str, str] | None:
-    """Return what is excepted where a sentence says the rule, its numbers among it, of that very thing."""
+    """Return the exception if a sentence applies the rule, with its numbers, to that very thing."""
     ours, theirs = alignment.sentence, alignment.source
     rule = theirs.stems_in(0, start - 1)
     head, tail = theirs.stems_in(start, end) - rule, theirs.stems_in(end, len(theirs.text)) - rule
@@ -151,7 +151,7 @@ def find_value_swap(alignment: Alignment) -> tuple[SwapValue, str] | None:
     """Return a value of the sentence that its source says in another clause, and the value that it has instead.
 
     A sentence that has a value of "Jupiter in 1979 and Saturn in 1980" with all the words that only another clause has,
-    and with none of its own, tells it of the wrong thing.
+    and with none of its own, attributes it to the wrong thing.
     """
     ours, theirs = alignment.sentence, alignment.source
     if not _COMPARING.isdisjoint(ours.text.low) or not is_plain(ours) or find_exception(theirs):
@@ -201,7 +201,7 @@ def _is_same_kind(one: SwapValue, said: SwapValue) -> bool:
 
 
 def find_role_swap(alignment: Alignment) -> tuple[str, str] | None:
-    """Return two stretches, of the sentence and of its source, in which two names stand the other way round."""
+    """Return two stretches, of the sentence and of its source, in which two names are the other way round."""
     if alignment.coverage < _LEAST_COVERAGE:
         return None
     ours, theirs = alignment.sentence, alignment.source
@@ -215,7 +215,7 @@ def find_role_swap(alignment: Alignment) -> tuple[str, str] | None:
 def _find_turned(ours: ParsedSentence, one: ProperName, two: ProperName, theirs: ParsedSentence) -> Span | None:
     """Return where the source has two names the other way round: around the same words, or each led to by the same.
 
-    Not where it has them this way round as well.
+    Not if it has them this way round as well.
     """
     between = _collect_between(ours, one.last, two.first)
     leads = (_find_lead(ours, one.first), _find_lead(ours, two.first))
@@ -243,7 +243,7 @@ def _find_lead(sentence: ParsedSentence, place: int) -> str:
 def _collect_between(sentence: ParsedSentence, start: int, end: int) -> tuple[frozenset[str], tuple[str, ...]] | None:
     """Return the stems of substance between two places and the words that give a relation its direction.
 
-    None where there is nothing, too much, or what holds both ways.
+    None if there is nothing, too much, or words that hold both ways.
     """
     end = _skip_description(sentence, start, end)
     dated = {at for date in sentence.dates for at in range(date.first - 1, date.last)}
@@ -303,7 +303,7 @@ def find_misdescription(alignment: Alignment) -> tuple[str, str] | None:
 
 
 def _find_descriptions(sentence: ParsedSentence) -> list[tuple[ProperName, frozenset[str], str]]:
-    """Return each name with the words of substance that stand behind it between commas, and all of that as text."""
+    """Return each name with the words of substance behind it between commas, and all of that as text."""
     descriptions = []
     low = sentence.text.low
     for name in find_names(sentence)[:_MOST_NAMES]:
