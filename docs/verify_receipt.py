@@ -2,10 +2,10 @@
 
     python3 verify_receipt.py FILE [KEY]
 
-It needs Python alone, and nothing of Footnote. It checks that each entry says what its leaf commits to, that each leaf
-stands in the tree (RFC 6962) whose head the checkpoint names (c2sp.org/tlog-checkpoint), and that the key signed the
-checkpoint (c2sp.org/signed-note, Ed25519 after RFC 8032). Of an export it computes the whole tree. KEY is the public
-key that you trust, such as one that you noted when the bot was set up; without it the file's own is shown, to compare.
+It needs only Python, nothing of Footnote. It checks that each entry matches its leaf, that each leaf is in the tree
+(RFC 6962) whose head the checkpoint names (c2sp.org/tlog-checkpoint), and that the key signed the checkpoint
+(c2sp.org/signed-note, Ed25519 after RFC 8032). For an export it computes the whole tree. KEY is the public key that you
+trust, such as one noted when the bot was set up; without it the file's own key is printed, for comparison.
 """
 
 import base64
@@ -99,20 +99,20 @@ def open_checkpoint(note, key):
 
 def is_included(leaf, place, size, proof, root):
     """Walk from a leaf to the root (RFC 9162, 2.1.3.2)."""
-    last, found = size - 1, leaf
+    last, node = size - 1, leaf
     if not 0 <= place <= last:
         return False
-    for beside in proof:
+    for sibling in proof:
         if not last:
             return False
         if place % 2 or place == last:
-            found = hashlib.sha256(b"\x01" + beside + found).digest()
+            node = hashlib.sha256(b"\x01" + sibling + node).digest()
             while place and not place % 2:
                 place, last = place // 2, last // 2
         else:
-            found = hashlib.sha256(b"\x01" + found + beside).digest()
+            node = hashlib.sha256(b"\x01" + node + sibling).digest()
         place, last = place // 2, last // 2
-    return not last and found == root
+    return not last and node == root
 
 
 def hash_entry(entry):
@@ -134,7 +134,7 @@ def verify_entry(entry, answer, size, root):
 
 
 def verify_receipt(text, trusted=""):
-    """Return what a receipt proves. Raises `ValueError`, `LookupError` or `TypeError` where it proves nothing."""
+    """Return what a receipt proves. Raises `ValueError`, `LookupError` or `TypeError` if it proves nothing."""
     receipt = json.loads(text)
     require(json.dumps(receipt, indent=1, sort_keys=True) + "\n" == text, "it is not in the form of a receipt")
     require(receipt["form"] == "footnote-receipt/1" and len(receipt) == 5, "it is not in the form of a receipt")
@@ -169,47 +169,45 @@ def verify_export(lines, trusted=""):
 
     Raises as `verify_receipt` does.
     """
-    lines, told, peaks, count, blank, erased = iter(lines), {}, [], 0, [], []
+    lines, parsed, peaks, count, blank, erased = iter(lines), {}, [], 0, [], []
     for number, line in enumerate(lines, 1):
-        told = json.loads(line)
-        require(json.dumps(told, sort_keys=True) + "\n" == line, f"line {number} is not in the form of an export")
-        if "checkpoint" in told:
+        parsed = json.loads(line)
+        require(json.dumps(parsed, sort_keys=True) + "\n" == line, f"line {number} is not in the form of an export")
+        if "checkpoint" in parsed:
             break
-        require(len(told) == 7, f"line {number} is not in the form of an export")
-        add_leaf(peaks, hash_entry(told))
+        require(len(parsed) == 7, f"line {number} is not in the form of an export")
+        add_leaf(peaks, hash_entry(parsed))
         count = number
-        if not told["body"]:
-            blank.append(told["seq"])
-        elif told["kind"] == "erasure":
-            erased += json.loads(told["body"])["erased"]
-    require("checkpoint" in told, "its last line is missing")
-    require(told["form"] == "footnote-export/1" and len(told) == 3, "it is not in the form of an export")
+        if not parsed["body"]:
+            blank.append(parsed["seq"])
+        elif parsed["kind"] == "erasure":
+            erased += json.loads(parsed["body"])["erased"]
+    require("checkpoint" in parsed, "its last line is missing")
+    require(parsed["form"] == "footnote-export/1" and len(parsed) == 3, "it is not in the form of an export")
     require(next(lines, None) is None, "there is something behind its last line")
-    require(told["key"] == (trusted or told["key"]), "it is signed by another key than the one you trust")
-    size, root, at = open_checkpoint(told["checkpoint"], told["key"])
+    require(parsed["key"] == (trusted or parsed["key"]), "it is signed by another key than the one you trust")
+    size, root, at = open_checkpoint(parsed["checkpoint"], parsed["key"])
     require(count == size, f"it has {count} entries, and {size} were signed")
     require(peaks and fold_peaks(peaks) == root, "its entries are not those that were signed")
     for seq in blank:
         require(any(first <= seq <= last for first, last in erased), f"entry {seq} is blank, and no erasure names it")
-    return told, len(blank), size, at
+    return parsed, len(blank), size, at
 
 
-def tell_receipt(text, trusted):
+def print_receipt(text, trusted):
     receipt, size, at = verify_receipt(text, trusted)
     for entry in receipt["entries"]:
         print(f"{entry['at']}  {entry['kind']}{'' if entry['body'] else '  (erased)'}")
-    print(
-        f"These {len(receipt['entries'])} entries of answer {receipt['answer']} stand in the record of {size} entries"
-    )
+    print(f"These {len(receipt['entries'])} entries of answer {receipt['answer']} are in the record of {size} entries")
     print(f"that was signed on {at} by {receipt['key']}")
-    return "That the record has no more entries of this answer, a receipt cannot show."
+    return "A receipt cannot show that the record has no more entries of this answer."
 
 
-def tell_export(lines, trusted):
+def print_export(lines, trusted):
     signed, erased, size, at = verify_export(lines, trusted)
     print(f"These {size} entries, {erased} of them erased, are the whole record")
     print(f"that was signed on {at} by {signed['key']}")
-    return "What was recorded later, an export cannot show."
+    return "An export cannot show later entries."
 
 
 def main(file, trusted=""):
@@ -217,7 +215,7 @@ def main(file, trusted=""):
         with open(file, encoding="utf-8", newline="") as opened:
             is_receipt = opened.readline() == "{\n"
             opened.seek(0)
-            limit = tell_receipt(opened.read(), trusted) if is_receipt else tell_export(opened, trusted)
+            limit = print_receipt(opened.read(), trusted) if is_receipt else print_export(opened, trusted)
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         return f"The file proves nothing: {error}."
     print("which is the key that you trust." if trusted else "Compare that key with the one that you trust.")

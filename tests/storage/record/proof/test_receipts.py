@@ -75,7 +75,7 @@ async def test_a_receipt_is_verified_by_a_script_of_its_own(tmp_path: Path, turn
     trusted, stranger = run_script(file, str(KEY.public)), run_script(file, "another+key")
 
     assert (trusted.returncode, trusted.stdout.count("turn_closed")) == (0, 1), trusted.stderr
-    assert f"4 entries of answer {turn} stand in the record" in trusted.stdout
+    assert f"4 entries of answer {turn} are in the record" in trusted.stdout
     assert (stranger.returncode, "another key than the one you trust" in stranger.stderr) == (1, True)
 
 
@@ -87,7 +87,7 @@ async def test_the_script_says_what_a_receipt_cannot_show(tmp_path: Path) -> Non
     done = run_script(file, str(KEY.public))
 
     assert done.returncode == 0
-    assert "That the record has no more entries of this answer, a receipt cannot show." in done.stdout
+    assert "A receipt cannot show that the record has no more entries of this answer." in done.stdout
 
 
 def test_a_file_that_is_nested_too_deeply_proves_nothing(tmp_path: Path) -> None:
