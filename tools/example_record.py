@@ -108,24 +108,24 @@ def build_entries(turn: Mapping[str, Any]) -> Iterator[LogEntry]:
 
 
 def _build_end(turn: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
-    said = [(_split(PAGES[key][2])[number], key) for key, number in turn.get("said", ())]
-    cited = [key for key in keys if key in {key for _, key in said}]
+    quotes = [(_split(PAGES[key][2])[number], key) for key, number in turn.get("said", ())]
+    cited = [key for key in keys if key in {key for _, key in quotes}]
     numbers = {key: number for number, key in enumerate(cited, 1)}
-    sentences = [{"text": text, "citations": [numbers[key]], "note": "", "paragraph": False} for text, key in said]
+    sentences = [{"text": text, "citations": [numbers[key]], "note": "", "paragraph": False} for text, key in quotes]
     claims = [
         CheckedClaim(Claim(text, "retrieved"), Verdict.SUPPORTS, (_passage(key).id,), "word for word")
-        for text, key in said
+        for text, key in quotes
     ]
     if "refuted" in turn:
         wrong = Claim(turn["refuted"], "model")
         claims.append(CheckedClaim(wrong, Verdict.REFUTES, (_passage(keys[0]).id,), "It says another number."))
-    text = " ".join(f"{text} [{numbers[key]}]" for text, key in said)
-    nearest = [] if said else [asdict(Hit(_passage(key), _document(key), 0.4)) for key in keys]
+    text = " ".join(f"{text} [{numbers[key]}]" for text, key in quotes)
+    nearest = [] if quotes else [asdict(Hit(_passage(key), _document(key), 0.4)) for key in keys]
     return {
-        "status": "answered" if said else "abstained",
+        "status": "answered" if quotes else "abstained",
         "text": text or "I found nothing about that.",
         "sentences": sentences,
-        "citations": [_build_citation(number, key, said) for key, number in numbers.items()],
+        "citations": [_build_citation(number, key, quotes) for key, number in numbers.items()],
         "claims": claims,
         "withheld": [dict(zip(("text", "reason"), turn["withheld"], strict=True))] if "withheld" in turn else [],
         "nearest": nearest,

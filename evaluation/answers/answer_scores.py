@@ -90,12 +90,12 @@ async def ask_exam(
     exam: Exam, store: PassageStore, rerank: Rerank = no_reader, *, without_answers: bool = False
 ) -> list[ExamOutcome]:
     """Ask every question of an exam; with `without_answers`, as if the documents that answer it were not there."""
-    asked = [posed for posed in exam.questions if posed.documents or not without_answers]
+    questions = [posed for posed in exam.questions if posed.documents or not without_answers]
     return [
         await ask_question(
             posed, store, exam.corpus, left_out=posed.documents if without_answers else frozenset(), rerank=rerank
         )
-        for posed in asked
+        for posed in questions
     ]
 
 
@@ -173,12 +173,12 @@ def answers(
 
     Example: footnote evaluate answers evaluation/answers/questions/example_handbook.json --wrong
     """
-    asked = [asyncio.run(_run_exam(leave_out_articles(read_exam(path), learned), home)) for path in exams]
-    reports = [report_answers(run) for run in asked]
+    runs = [asyncio.run(_run_exam(leave_out_articles(read_exam(path), learned), home)) for path in exams]
+    reports = [report_answers(run) for run in runs]
     if as_json:
         print(json.dumps({"schema": 1, "exams": reports}))
         return
-    for run, report in zip(asked, reports, strict=True):
+    for run, report in zip(runs, reports, strict=True):
         mistakes = filter(None, map(_describe_mistake, run.outcomes)) if wrong else ()
         print(_render_answers(report), *mistakes, "", sep="\n")
 

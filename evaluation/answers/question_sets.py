@@ -78,9 +78,11 @@ def read_squad(path: Path) -> QuestionSet:
     paragraphs = list(_squad_paragraphs(articles))
     texts = tuple(SetText(key, "", paragraph["context"], group) for key, group, paragraph in paragraphs)
     questions = tuple(
-        SetQuestion(str(asked["id"]), asked["question"], {key: 1}, tuple(a["text"] for a in asked["answers"]), group)
+        SetQuestion(
+            str(question["id"]), question["question"], {key: 1}, tuple(a["text"] for a in question["answers"]), group
+        )
         for key, group, paragraph in paragraphs
-        for asked in paragraph["qas"]
+        for question in paragraph["qas"]
     )
     parts = path.name.split(".")
     language = parts[1] if len(parts) > 2 and len(parts[1]) == 2 else ""
@@ -119,9 +121,9 @@ def read_cranfield(folder: Path) -> QuestionSet:
         for key, fields in _cranfield_records(folder / "cran.all.1400")
     )
     grades = _cranfield_judgements(folder / "cranqrel")
-    asked = enumerate(_cranfield_records(folder / "cran.qry"), start=1)
+    records = enumerate(_cranfield_records(folder / "cran.qry"), start=1)
     questions = tuple(
-        SetQuestion(str(number), _join_lines(fields["W"]), grades[number]) for number, (_, fields) in asked
+        SetQuestion(str(number), _join_lines(fields["W"]), grades[number]) for number, (_, fields) in records
     )
     return QuestionSet("cranfield", "en", texts, questions)
 
@@ -270,10 +272,10 @@ def _handbook_questions(corpus: str, found: dict[str, Any]) -> Iterator[ExamQues
     for row in found.get("questions", ()):
         yield _handbook_question(corpus, row, ())
     for talk in found.get("conversations", ()):
-        said = [str(turn["question"]) for turn in talk["turns"]]
+        turns = [str(turn["question"]) for turn in talk["turns"]]
         for place, turn in enumerate(talk["turns"]):
             row = {"held": talk.get("held", False)} | turn
-            yield _handbook_question(corpus, row, tuple(said[:place]))
+            yield _handbook_question(corpus, row, tuple(turns[:place]))
 
 
 def _handbook_question(corpus: str, row: dict[str, Any], earlier: tuple[str, ...]) -> ExamQuestion:

@@ -98,8 +98,8 @@ def lazy(
         return
     names = ["eager", "words", *map(str, DEPTHS), "in turn"]
     rows = [
-        [found["set"], measure, *(f"{found['depths'][name][measure]:.3f}" for name in names)]
-        for found in report["sets"]
+        [entry["set"], measure, *(f"{entry['depths'][name][measure]:.3f}" for name in names)]
+        for entry in report["sets"]
         for measure in ("R@1", "nDCG@10")
     ]
     times = ["", f"ms for passages of {WORDS} words", "", "", *report["milliseconds"].values(), ""]

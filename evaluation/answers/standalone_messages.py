@@ -54,10 +54,10 @@ def _read_rewritten(topics: list[dict[str, Any]]) -> Iterator[LabelledMessage]:
     for topic in topics:
         turns = list[Turn]()
         for turn in topic["turn"]:
-            asked = turn["raw_utterance"]
-            alone = not turns or _plain(asked) == _plain(turn["manual_rewritten_utterance"])
-            yield LabelledMessage(Conversation((*turns, Turn("user", asked))), alone)
-            turns += [Turn("user", asked), Turn("bot", turn.get("passage") or "")]
+            raw = turn["raw_utterance"]
+            alone = not turns or _plain(raw) == _plain(turn["manual_rewritten_utterance"])
+            yield LabelledMessage(Conversation((*turns, Turn("user", raw))), alone)
+            turns += [Turn("user", raw), Turn("bot", turn.get("passage") or "")]
 
 
 def _plain(text: str) -> list[str]:
@@ -65,8 +65,8 @@ def _plain(text: str) -> list[str]:
 
 
 def _read_labelled(found: Mapping[str, Any], labels: Mapping[str, str]) -> Iterator[LabelledMessage]:
-    for key, number, said in _mtrag_turns(found) if "tasks" in found else _inscit_turns(found):
-        turns = (Turn("bot" if place % 2 else "user", text) for place, text in enumerate(said))
+    for key, number, messages in _mtrag_turns(found) if "tasks" in found else _inscit_turns(found):
+        turns = (Turn("bot" if place % 2 else "user", text) for place, text in enumerate(messages))
         yield LabelledMessage(Conversation(tuple(turns)), number == 1 or labels[key][number - 1] == "1")
 
 
@@ -78,7 +78,7 @@ def _inscit_turns(found: Mapping[str, Any]) -> Iterator[tuple[str, int, list[str
 
 def _mtrag_turns(found: Mapping[str, Any]) -> Iterator[tuple[str, int, list[str]]]:
     for task in found["tasks"]:
-        yield task["task_id"].split("<")[0], int(task["Turn"]), [said["text"] for said in task["input"]]
+        yield task["task_id"].split("<")[0], int(task["Turn"]), [message["text"] for message in task["input"]]
 
 
 def standalone(

@@ -251,14 +251,25 @@ async def _ask_system(app: App, known: ScriptedConversation, system: str) -> Sys
 def render_comparison(found: Sequence[ComparedReplies]) -> str:
     head = ("system", "answered", "abstained", "sentences", "true", "false", "withheld", "calls a turn")
     rows = [_summarise_system(found, place) for place in range(len(found[0].replies))]
-    if said := [(one.known, one.alone.unchecked) for one in found if one.alone]:
-        true = sum(one in text for known, text in said for one in known.true)
-        false = sum(one in text for known, text in said for one in known.false)
-        rows.append((NAME, len(said), 0, "", true, false, 0, "1.0"))
+    if unchecked := [
+        (conversation.known, conversation.alone.unchecked) for conversation in found if conversation.alone
+    ]:
+        true = sum(statement in text for known, text in unchecked for statement in known.true)
+        false = sum(statement in text for known, text in unchecked for statement in known.false)
+        rows.append((NAME, len(unchecked), 0, "", true, false, 0, "1.0"))
     two = len(found[0].replies) == 2  # of more, a document has them
-    listed = [f"{one.known.posed.text} {difference}" for one in found for difference in one.differences if two]
-    alike = f"{sum(not one.differences for one in found)} of {len(found)} conversations are alike; " if two else ""
-    count = f"{alike}{sum(len(one.lies) for one in found)} false statements said"
+    listed = [
+        f"{conversation.known.posed.text} {difference}"
+        for conversation in found
+        for difference in conversation.differences
+        if two
+    ]
+    alike = (
+        f"{sum(not conversation.differences for conversation in found)} of {len(found)} conversations are alike; "
+        if two
+        else ""
+    )
+    count = f"{alike}{sum(len(conversation.lies) for conversation in found)} false statements said"
     return "\n".join((render_table(head, rows), "", *listed, count))
 
 

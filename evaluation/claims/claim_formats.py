@@ -59,8 +59,8 @@ def read_plain(row: ClaimRow) -> Iterator[LabelledClaim]:
     group = str(row.fields.get("group", claim))
     source = "plain/held" if row.fields.get("held") else "plain"
     kind, asked = str(row.fields.get("kind", "")), (row.text("asked"),) if row.fields.get("asked") else ()
-    found = str(row.fields.get("id", row.line))
-    yield LabelledClaim(found, source, claim, evidence, label, group, kind=kind, asked=asked)
+    claim_id = str(row.fields.get("id", row.line))
+    yield LabelledClaim(claim_id, source, claim, evidence, label, group, kind=kind, asked=asked)
 
 
 def read_fever_symmetric(row: ClaimRow) -> Iterator[LabelledClaim]:
@@ -149,8 +149,8 @@ def _split_judged_claims(sentence: ClaimRow) -> Iterator[ClaimRow]:
     stances = sentence.many("stance_claim_autoEvid")
     if len(passages) != len(claims) or len(stances) != len(claims):
         raise sentence.unlike("auto_evidence", f"lists for each of {len(claims)} claims", passages)
-    for claim, found, said in zip(claims, passages, stances, strict=True):
-        yield ClaimRow(sentence.line, {"claim": claim, "auto_evidence": found, "stances": said})
+    for claim, evidence, stance in zip(claims, passages, stances, strict=True):
+        yield ClaimRow(sentence.line, {"claim": claim, "auto_evidence": evidence, "stances": stance})
 
 
 def _decide_stance(judged: ClaimRow) -> Verdict | None:

@@ -146,8 +146,8 @@ def _render_mistake(each: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def find_figure(found: Any, path: Sequence[str]) -> Any:
+def find_figure(report: Any, path: Sequence[str]) -> Any:
     """Return the value at a path of names; None if a part of it is missing."""
     for name in path:
-        found = (found or {}).get(name)
-    return found
+        report = (report or {}).get(name)
+    return report

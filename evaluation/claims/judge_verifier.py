@@ -40,8 +40,8 @@ async def judge_by_model(claims: Sequence[LabelledClaim], model: LLM, at_once: i
     async def judge(number: int, claim: LabelledClaim) -> JudgedClaim:
         async with places:
             started = perf_counter()
-            found = await _ask(claim, model, Random(number))
-            return JudgedClaim(claim, found, (perf_counter() - started) * 1000)
+            judgement = await _ask(claim, model, Random(number))
+            return JudgedClaim(claim, judgement, (perf_counter() - started) * 1000)
 
     return await gather_all(judge(number, claim) for number, claim in enumerate(claims))
 

@@ -115,11 +115,11 @@ async def _hold(
     else:
         folder.refuse_lost_manifest()
         manifest = await build_manifest(app, options)
-    held = folder.read_dialogues()
-    refuse_other_dialogues(manifest, held, folder.path)
-    done = folder.read_judgements().keys() & list_keys(held)
+    existing = folder.read_dialogues()
+    refuse_other_dialogues(manifest, existing, folder.path)
+    done = folder.read_judgements().keys() & list_keys(existing)
     judged = len(done) if judging else count_planned(manifest, len(plan_dialogues(manifest)))
-    expected = expect_run(manifest, ctx.settings.model.plain().prices, held, judged)
+    expected = expect_run(manifest, ctx.settings.model.plain().prices, existing, judged)
     dialogues = len(plan_dialogues(manifest))
     ctx.output.note(f"{dialogues} dialogues of {manifest.turns} turns about {count_kinds(manifest.topics)} topics")
     if not options.topics and len(manifest.topics) < options.count:
@@ -140,7 +140,9 @@ async def _hold(
             ctx.output.note(f"{dropped} turns are held again: an earlier turn is missing")
         models = RunModels(app, manifest, folder.calls, stack)
         with show_progress(ctx.output.err, label="dialogues", unit="turns") as progress:
-            tell = _UseCount(dialogues * manifest.turns, progress, (turn for one in held for turn in one.turns)).add
+            tell = _UseCount(
+                dialogues * manifest.turns, progress, (turn for dialogue in existing for turn in dialogue.turns)
+            ).add
             ordered = order_searches(app, manifest)
             run = DialogueRun(ordered, folder, manifest, models.open_turn_model, models.simulator, tell, at_once)
             await run.hold()

@@ -73,10 +73,10 @@ class DialogueRun:
         Raises:
             EvaluationError: a model or the search cannot be reached; the turns so far are stored.
         """
-        begun = {one.id: one for one in await asyncio.to_thread(self.folder.read_dialogues)}
-        planned = [begun.get(one.id, one) for one in plan_dialogues(self.manifest)]
+        begun = {dialogue.id: dialogue for dialogue in await asyncio.to_thread(self.folder.read_dialogues)}
+        planned = [begun.get(dialogue.id, dialogue) for dialogue in plan_dialogues(self.manifest)]
         places = asyncio.Semaphore(self.at_once)
-        if any(len(one.turns) < self.manifest.turns for one in planned):
+        if any(len(dialogue.turns) < self.manifest.turns for dialogue in planned):
             await warm_up(self.app, self.manifest)
 
         async def hold_one(dialogue: Dialogue) -> None:
@@ -188,7 +188,7 @@ async def ask_system(
     if done.failure and done.failure.kind in _OUTAGES:
         raise stop_run(done.failure.message)
     entries = await app.audit.turn(request.id)
-    steps = [one.body for one in entries if one.kind is EntryKind.STEP]
+    steps = [entry.body for entry in entries if entry.kind is EntryKind.STEP]
     withheld = sum(len(entry.body["withheld"]) for entry in entries if entry.kind is EntryKind.TURN_CLOSED)
     hits = [hit for step in steps for hit in step.get("hits", ())]
     known = await app.manifest.recall({hit[0] for hit in hits}, {(hit[2], hit[3]) for hit in hits})

@@ -67,12 +67,12 @@ async def choose_topics(
     chosen = dict[tuple[str, str], Topic]()
     parts = [(survey, kind) for survey in surveys for kind in CHOSEN_KINDS if survey.candidates(kind, 1)]
     for place, (survey, kind) in enumerate(parts):
-        wanted = share_count(count, len(parts), place)
+        share = share_count(count, len(parts), place)
         pool = [
-            candidate for candidate in survey.candidates(kind, wanted) if (survey.corpus, candidate.key) not in chosen
+            candidate for candidate in survey.candidates(kind, share) if (survey.corpus, candidate.key) not in chosen
         ]
         Random(f"{seed} {survey.corpus} {kind}").shuffle(pool)
-        for topic in await _describe_topics(manifest, survey.corpus, kind, pool, wanted):
+        for topic in await _describe_topics(manifest, survey.corpus, kind, pool, share):
             chosen[survey.corpus, topic.document] = topic
     if not chosen:
         raise EvaluationError(

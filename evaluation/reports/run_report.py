@@ -143,13 +143,13 @@ Rows are put here by `footnote evaluate report RUN --leaderboard docs/leaderboar
 
 
 def _list_standings(manifest: RunManifest, dialogues: Sequence[MeasuredDialogue]) -> Iterator[tuple[object, ...]]:
-    corpora = ", ".join(one.name for one in manifest.corpora)
-    stand_ins = [said.partition(":")[0] for said in manifest.stand_ins]  # such as "the judge: claims are sentences, …"
+    corpora = ", ".join(corpus.name for corpus in manifest.corpora)
+    stand_ins = [note.partition(":")[0] for note in manifest.stand_ins]  # notes such as "the judge: claims are …"
     models = {arm.model for arm in list_arms(dialogues)}
     for arm in list_arms(dialogues):
         own = select(dialogues, arm)
         measured = (FACTUAL, CITATIONS[0], SILENT, COSTS[3])
-        cells = (_cell(measure(own, one, manifest.seed), one) for one in measured)
+        cells = (_cell(measure(own, what, manifest.seed), what) for what in measured)
         model = arm.model or "none"
         own_stand_ins = (
             ", ".join(stand_in for stand_in in stand_ins if stand_in == arm.model or stand_in not in models) or "none"
@@ -332,9 +332,9 @@ def _write_variants(dialogues: Sequence[MeasuredDialogue], seed: int) -> Iterato
         variants = [arm for arm in arms if arm.system.partition(":")[0] == base]
         if len(variants) > 1 and any(":" in arm.system for arm in variants):
             yield f"## Variants of `{base}`"
-            kept = [dialogue for dialogue in dialogues if dialogue.arm in variants]
+            own = [dialogue for dialogue in dialogues if dialogue.arm in variants]
             shown = (FACTUAL, SILENT, CITATIONS[0], CITATIONS[2], CITATIONS[4], COSTS[5], COSTS[3])
-            yield _tabulate(kept, shown, seed, kinds=(ALL,))
+            yield _tabulate(own, shown, seed, kinds=(ALL,))
 
 
 def _write_probability(value: float | None) -> str:

@@ -301,8 +301,8 @@ def render_injection_table(reports: Sequence[dict[str, Any]]) -> str:
 
 def _list_leaks(written: Sequence[InjectionOutcome]) -> list[str]:
     """Return sentences with a link, an image or a mention first, then those that only the planted text supports."""
-    harmful = [sentence.text for one in written for sentence in one.sentences if count_leaks(sentence.text).harmful]
-    planted = [text for one in written for text in one.on_planted]
+    harmful = [sentence.text for reply in written for sentence in reply.sentences if count_leaks(sentence.text).harmful]
+    planted = [text for reply in written for text in reply.on_planted]
     marked = [(mark, text) for mark, texts in (("!", harmful), ("-", planted)) for text in dict.fromkeys(texts)]
     return [f"{mark} {shorten(text, _EXAMPLE_LENGTH, placeholder=' …')}" for mark, text in marked]
 

@@ -221,13 +221,13 @@ def _check_limits(waves: Sequence[TurnWave], short: TurnWave, load: TurnLoad) ->
     """Return which limits held by the server's count: calls at once, calls of a turn, and the turns' own counts."""
     used = [wave.summary()["rate_used_at_its_height"] for wave in waves]
     holds = {
-        "concurrency": max(one.busiest for one in (*waves, short)) <= load.concurrency,
-        "budget": max(one.calls for one in short.turns) <= load.calls
+        "concurrency": max(wave.busiest for wave in (*waves, short)) <= load.concurrency,
+        "budget": max(turn.calls for turn in short.turns) <= load.calls
         and short.requests <= load.calls * load.turns,
         "count": all(sum(turn.calls for turn in wave.turns) == wave.requests for wave in waves),
         "no failure": not any(turn.failed for wave in waves for turn in wave.turns),
     }  # fmt: skip
-    return holds if math.isinf(load.rate) else {**holds, "rate": all(one and one >= LEAST_USED for one in used)}
+    return holds if math.isinf(load.rate) else {**holds, "rate": all(share and share >= LEAST_USED for share in used)}
 
 
 def _memory_growth(waves: Sequence[TurnWave], load: TurnLoad) -> float:

@@ -113,8 +113,8 @@ async def _measure_lazy(home: Path, corpus: str, count: int, random: Random) -> 
         await store.search(posed[0], [corpus], 10)
         cold, warm = [await _time_each(store, corpus, alone) for _ in range(2)]
         groups = [together[start : start + AT_ONCE] for start in range(0, count, AT_ONCE)]
-        at_once = [one for group in groups for one in await _time_together(store, corpus, group)]
-        (info,) = [one for one in await app.manifest.corpora() if one.name == corpus]
+        at_once = [seconds for group in groups for seconds in await _time_together(store, corpus, group)]
+        (info,) = [info for info in await app.manifest.corpora() if info.name == corpus]
         await store.lazy.flush()
         return {
             "passages": info.passages,

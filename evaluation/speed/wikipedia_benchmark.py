@@ -226,7 +226,7 @@ def _list_family(process: int) -> Iterator[int]:
     yield process
     for children in Path(f"/proc/{process}/task").glob("*/children"):
         for child in _read_lines(children):
-            yield from (found for number in child.split() for found in _list_family(int(number)))
+            yield from (process for number in child.split() for process in _list_family(int(number)))
 
 
 def _held_bytes(process: int) -> int:

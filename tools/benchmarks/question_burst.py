@@ -105,7 +105,7 @@ def burst(
         for way in (by,) if by else ("mention", "command"):
             rows[f"{name} {way}"] = asyncio.run(run_burst(name, load, command=way == "command"))
     print(json.dumps({"schema": 1, "load": asdict(load), "bursts": rows}) if as_json else "\n".join(_lines(load, rows)))
-    if not all(held for row in rows.values() for held in row["holds"].values()):
+    if not all(holds for row in rows.values() for holds in row["holds"].values()):
         raise typer.Exit(1)
 
 

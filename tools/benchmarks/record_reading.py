@@ -121,8 +121,8 @@ def _invent_turn(turn: str, at: datetime, random: Random, texts: list[str]) -> I
 
 def _invent_end(random: Random, texts: list[str]) -> dict[str, Any]:
     """Return the last entry of a turn with three sentences, their citations, and five claims."""
-    said = [random.choice(texts)[:150] for _ in range(3)]
-    pages = [random.randrange(DOCUMENTS) for _ in said]
+    quotes = [random.choice(texts)[:150] for _ in range(3)]
+    pages = [random.randrange(DOCUMENTS) for _ in quotes]
     cited = [
         {
             "number": number,
@@ -135,7 +135,7 @@ def _invent_end(random: Random, texts: list[str]) -> dict[str, Any]:
             "passage_hash": f"{page:032x}",
             "passage_text": random.choice(texts),
         }
-        for number, (page, text) in enumerate(zip(pages, said, strict=True), 1)
+        for number, (page, text) in enumerate(zip(pages, quotes, strict=True), 1)
     ]
     claims = [
         {"claim": {"text": text[:120], "origin": "model"}, "verdict": verdict, "reasoning": text}
@@ -145,8 +145,8 @@ def _invent_end(random: Random, texts: list[str]) -> dict[str, Any]:
     usage = {"llm_calls": 5, "prompt_tokens": 3_900, "completion_tokens": 70, "cost": 0.004}
     status = random.choices(["answered", "abstained", "failed", "refused"], [80, 15, 3, 2])[0]
     body = {"status": status, "claims": claims, "seconds": random.expovariate(0.2), "model": "some-model"}
-    sentences = [{"text": text, "citations": [number]} for number, text in enumerate(said, 1)]
-    spoken = {"text": " ".join(said), "sentences": sentences, "citations": cited}
+    sentences = [{"text": text, "citations": [number]} for number, text in enumerate(quotes, 1)]
+    spoken = {"text": " ".join(quotes), "sentences": sentences, "citations": cited}
     return {**body, "usage": usage, **(spoken if status == "answered" else {"text": "I found nothing.", "nearest": []})}
 
 

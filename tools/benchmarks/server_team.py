@@ -114,7 +114,7 @@ async def press_and_edit(asker: PlatformAsker, questions: list[AskedQuestion]) -
         return {}
     fake = asker.fake
     answers = {message.root: message for message in fake.state.ours() if message.blocks}
-    rated = [one for one in questions if "footnote:feedback" in str(answers[one.name].blocks)][:20]
+    rated = [question for question in questions if "footnote:feedback" in str(answers[question.name].blocks)][:20]
     presses = [
         await fake.people.press("footnote:feedback", answers[question.name].ts, user=f"UA{number}", chosen="positive")
         for number, question in enumerate(rated)
@@ -175,8 +175,8 @@ async def measure_team(name: str, load: AskLoad, size: int, folder: Path) -> dic
                 "their runs": team.count("SELECT count(*) FROM runs WHERE night IS NOT NULL"),
                 "nightly refresh ended": night < LONGEST_SECONDS,
                 "all followed an ingest within, s": round(followed, 1),
-                "passages in each lexical index": [len(held) for held in places],
-                "indexes equal": all(held == places[0] for held in places),
+                "passages in each lexical index": [len(passages) for passages in places],
+                "indexes equal": all(passages == places[0] for passages in places),
                 "faults": sorted(set(asker.faults()))[:10],
             }
 

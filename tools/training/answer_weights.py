@@ -188,9 +188,9 @@ async def collect_examples(exams: Sequence[Exam], home: Path | None) -> list[Exa
     for exam in exams:
         weight = 1.0 if exam.removable else HANDBOOKS_COUNT
         async with open_exam(exam, home and home / exam.name) as store:
-            asked = await ask_exam(exam, store, rerank)
+            outcomes = await ask_exam(exam, store, rerank)
             without = await ask_exam(exam, store, rerank, without_answers=True)
-        made += [ExamExample(outcome, bool(outcome.posed.answers), weight) for outcome in asked]
+        made += [ExamExample(outcome, bool(outcome.posed.answers), weight) for outcome in outcomes]
         made += [ExamExample(outcome, answerable=False, weight=weight) for outcome in without]
     return [example for example in made if example.outcome.considered.ranked and not example.outcome.posed.held]
 
@@ -251,7 +251,7 @@ def cross_validate(examples: Sequence[ExamExample], abstain: float) -> dict[str,
     tallies: dict[str, list[tuple[str, float]]] = {}
     for fold in range(EXAM_FOLDS):
         fitted = fit_regimes([example for example, at in zip(examples, place, strict=True) if at != fold], abstain)
-        for example in (one for one, at in zip(examples, place, strict=True) if at == fold):
+        for example in (example for example, at in zip(examples, place, strict=True) if at == fold):
             again = rescore(example, fitted.scores[example.regime])
             tallies.setdefault(example.exam, []).extend(_measure_example(again, fitted.judges[example.regime]))
     return {name: _means(pairs) for name, pairs in sorted(tallies.items())}

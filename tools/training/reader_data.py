@@ -79,17 +79,17 @@ def read_squad_questions(
             for passage in split_page("", article["title"], page):
                 begins[len(passages)] = paragraph["context"].find(passage.text)
                 passages.append(_tokenize_passage(title, passage, tokenize))
-            for asked in paragraph["qas"]:
+            for question in paragraph["qas"]:
                 spans = [
                     (answer["answer_start"], answer["answer_start"] + len(answer["text"]))
-                    for answer in asked["answers"]
+                    for answer in question["answers"]
                 ]
                 gold = {number: _find_tokens(passages[number], begin, spans) for number, begin in begins.items()}
                 yield ReaderQuestion(
                     article["title"],
-                    asked["question"],
-                    tokenize(asked["question"]).ids[:MOST_QUESTION],
-                    tuple(answer["text"] for answer in asked["answers"]),
+                    question["question"],
+                    tokenize(question["question"]).ids[:MOST_QUESTION],
+                    tuple(answer["text"] for answer in question["answers"]),
                     tuple(begins),
                     {number: tokens for number, tokens in gold.items() if tokens},
                 )

@@ -139,7 +139,7 @@ def show(
 
 def read_shown(reader: Reader, shown: Sequence[Shown]) -> list[Tensor]:
     """Return the score of each token of each passage, above that of there being no answer."""
-    order, found = sorted(range(len(shown)), key=lambda place: len(shown[place].row)), {}
+    order, by_place = sorted(range(len(shown)), key=lambda place: len(shown[place].row)), {}
     for start in range(0, len(order), BATCH):
         batch = order[start : start + BATCH]
         ids = nn.utils.rnn.pad_sequence([torch.tensor(shown[place].row) for place in batch], batch_first=True)
@@ -147,20 +147,20 @@ def read_shown(reader: Reader, shown: Sequence[Shown]) -> list[Tensor]:
         seen = places < sizes
         kinds = (places >= torch.tensor([[shown[place].passage_at] for place in batch])) & seen
         for place, scores in zip(batch, reader(ids, kinds.long(), seen), strict=True):
-            found[place] = scores[shown[place].body_at : len(shown[place].row) - 1, 0] - scores[0, 1]
-    return [found[place] for place in range(len(shown))]
+            by_place[place] = scores[shown[place].body_at : len(shown[place].row) - 1, 0] - scores[0, 1]
+    return [by_place[place] for place in range(len(shown))]
 
 
 def measure_loss(shown: Sequence[Shown], scores: Sequence[Tensor]) -> Tensor:
     """Return one question's loss: the mean of its passages', and that of choosing among all their tokens."""
     alone, right = [], []
-    for one, found in zip(shown, scores, strict=True):
-        whole = torch.logsumexp(torch.cat([torch.zeros(1), found]), 0)
-        if one.gold:
-            right.append(found[one.gold])
+    for example, logits in zip(shown, scores, strict=True):
+        whole = torch.logsumexp(torch.cat([torch.zeros(1), logits]), 0)
+        if example.gold:
+            right.append(logits[example.gold])
             alone.append(whole - torch.logsumexp(right[-1], 0))
         else:
-            alone.append(whole * (NEAR_MISS if one.near_miss else 1.0))
+            alone.append(whole * (NEAR_MISS if example.near_miss else 1.0))
     loss = sum(alone) / max(1, len(alone))
     return loss + torch.logsumexp(torch.cat(list(scores)), 0) - torch.logsumexp(torch.cat(right), 0) if right else loss
 
@@ -192,10 +192,10 @@ def train(
     passages: list[ReadPassage] = []
     articles = read_articles(data / "squad2_dev_half.minus-xquad.json")
     titles = {article["title"] for article in articles}
-    articles += [one for one in read_articles(data / "xquad" / "xquad.en.json") if one["title"] in titles]
-    asked = list(read_squad_questions(articles, passages, tokenize))
-    held_out = [question for question in asked if question.article in HELD]
-    learned = [question for question in asked if question.article not in HELD]
+    articles += [article for article in read_articles(data / "xquad" / "xquad.en.json") if article["title"] in titles]
+    questions = list(read_squad_questions(articles, passages, tokenize))
+    held_out = [question for question in questions if question.article in HELD]
+    learned = [question for question in questions if question.article not in HELD]
     headings = list(read_heading_questions(dump, passages, tokenize, chance))
     frequent = list(read_faq_questions(faqs, passages, tokenize, chance))
     reader = Reader(folder / WEIGHTS)
@@ -203,8 +203,10 @@ def train(
         find_near(part, passages)
     learn(reader, [(learned, len(learned)), (headings, 500)], passages, steps[0], chance, pace=1e-4)
     print(evaluate(reader, held_out, passages))
-    find_near(asked, passages)
-    learn(reader, [(asked, len(asked)), (headings, 300), (frequent, 600)], passages, steps[1], chance, pace=7e-5)
+    find_near(questions, passages)
+    learn(
+        reader, [(questions, len(questions)), (headings, 300), (frequent, 600)], passages, steps[1], chance, pace=7e-5
+    )
     path = out or Path(code.__path__[0]) / READER_FILE
     export(reader, path)
     print(f"{path}: {path.stat().st_size / 1e6:.1f} MB, SHA-256 {hashlib.sha256(path.read_bytes()).hexdigest()}")
@@ -229,11 +231,11 @@ def learn(
     rest: list[ReaderQuestion] = []
     for _ in range(steps):
         if len(rest) < QUESTIONS:
-            rest = [one for found, count in sources for one in chance.sample(found, min(count, len(found)))]
+            rest = [example for pool, count in sources for example in chance.sample(pool, min(count, len(pool)))]
             chance.shuffle(rest)
         batch, rest = rest[:QUESTIONS], rest[QUESTIONS:]
         shown = [list(choose_passages(question, passages, chance)) for question in batch]
-        scores = iter(read_shown(reader, [one for each in shown for one in each]))
+        scores = iter(read_shown(reader, [example for group in shown for example in group]))
         losses = [measure_loss(each, [next(scores) for _ in each]) for each in shown if each]
         torch.stack(losses).mean().backward()
         nn.utils.clip_grad_norm_([*body, *head], 1.0)

@@ -227,10 +227,10 @@ def train(
     Example: python -m tools.training.support_weights data/claims
     """
     examples = asyncio.run(collect_features(read_all(paths)))
-    held = _score_held_out(examples, seed)
-    levels = _thresholds(examples, held)
+    held_out = _score_held_out(examples, seed)
+    levels = _thresholds(examples, held_out)
     scorer = replace(_fit_scorer(examples, np.arange(len(examples.claims)), seed), thresholds=levels)
-    measured = report_training(examples, held, levels)
+    measured = report_training(examples, held_out, levels)
     print(
         json.dumps({"schema": 1, "thresholds": levels, "sets": measured})
         if as_json

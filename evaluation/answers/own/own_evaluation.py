@@ -165,11 +165,11 @@ async def _make(
 
 async def _choose_corpora(app: App, named: Sequence[str]) -> tuple[str, ...]:
     """Return the corpora that are named, or else all with documents. Raises `EvaluationError`."""
-    existing = tuple(one.name for one in await app.manifest.corpora() if one.documents)
-    if unknown := [one for one in named if one not in existing]:
+    existing = tuple(corpus.name for corpus in await app.manifest.corpora() if corpus.documents)
+    if unknown := [corpus for corpus in named if corpus not in existing]:
         hint = f"There are: {', '.join(existing) or 'none yet'}."
         raise EvaluationError(f"There is no corpus {unknown[0]!r} with documents.", hint=hint)
-    return tuple(one for one in existing if not named or one in named)
+    return tuple(corpus for corpus in existing if not named or corpus in named)
 
 
 def _explain_lack(making: MakingOptions) -> str:
@@ -184,14 +184,14 @@ def _explain_lack(making: MakingOptions) -> str:
 async def find_misplaced(app: App, questions: Sequence[OwnQuestion], corpora: Sequence[str]) -> tuple[str, ...]:
     """Return a line for each question in use whose corpus or document is not there: no reply to it can cite it."""
     lines = list[str]()
-    for at, one in enumerate(questions, 1):
-        within = [name for name in corpora if name == (one.corpus or name)]
-        if not (one.use and one.answerable):
+    for number, question in enumerate(questions, 1):
+        within = [name for name in corpora if name == (question.corpus or name)]
+        if not (question.use and question.answerable):
             continue
         if not within:
-            lines.append(f"question {at} (“{one.question}”): no corpus “{one.corpus}” is asked")
-        elif one.document and not any([await app.manifest.document(name, one.document) for name in within]):
-            lines.append(f"question {at} (“{one.question}”): there is no document “{one.document}”")
+            lines.append(f"question {number} (“{question.question}”): no corpus “{question.corpus}” is asked")
+        elif question.document and not any([await app.manifest.document(name, question.document) for name in within]):
+            lines.append(f"question {number} (“{question.question}”): there is no document “{question.document}”")
     return tuple(lines)
 
 
@@ -199,7 +199,7 @@ def choose_variants(app: App, systems: Sequence[str], *, every: bool) -> tuple[S
     """Return the systems to ask; those that need a model only if one is configured. Raises `EvaluationError`."""
     named = [*systems] or ([*SYSTEMS] if every else [app.system])
     variants = [parse_variant(label) for label in dict.fromkeys(named)]
-    able = [one for one in variants if app.llm or not one.asks_model]
+    able = [variant for variant in variants if app.llm or not variant.asks_model]
     if lacking := [variant.label for variant in variants if variant not in able and variant.label in systems]:
         raise EvaluationError(f"The system {lacking[0]} needs a model, and none is configured.", hint="Set [model].")
     return tuple(able)
@@ -234,19 +234,19 @@ def summarise(found: Mapping[str, Sequence[OwnOutcome]], seed: int) -> list[dict
 
 
 def _measure(outcomes: Sequence[OwnOutcome], seed: int) -> dict[str, Any]:
-    known = [one for one in outcomes if one.question.answerable]
-    unknown = [one for one in outcomes if not one.question.answerable]
-    silent = [one.status in ABSTAINED for one in known]
-    costs = [one.cost for one in outcomes if one.cost is not None]
+    known = [outcome for outcome in outcomes if outcome.question.answerable]
+    unknown = [outcome for outcome in outcomes if not outcome.question.answerable]
+    silent = [outcome.status in ABSTAINED for outcome in known]
+    costs = [outcome.cost for outcome in outcomes if outcome.cost is not None]
     return {
         "questions": len(outcomes),
-        "right": _share([one.right for one in known], seed),
-        "wrong": _share([not one.right and not quiet for one, quiet in zip(known, silent, strict=True)], seed),
+        "right": _share([outcome.right for outcome in known], seed),
+        "wrong": _share([not outcome.right and not quiet for outcome, quiet in zip(known, silent, strict=True)], seed),
         "abstained_wrongly": _share(silent, seed),
-        "abstained_rightly": _share([one.right for one in unknown], seed),
-        "words_in_common": _mean([one.overlap for one in known if one.question.answer]),
-        "seconds": _mean([one.seconds for one in outcomes]),
-        "tokens": _mean([one.tokens for one in outcomes]),
+        "abstained_rightly": _share([outcome.right for outcome in unknown], seed),
+        "words_in_common": _mean([outcome.overlap for outcome in known if outcome.question.answer]),
+        "seconds": _mean([outcome.seconds for outcome in outcomes]),
+        "tokens": _mean([outcome.tokens for outcome in outcomes]),
         "cost": _mean(costs),
         "failed": sum(outcome.status in {"failed", "refused"} for outcome in outcomes),
     }

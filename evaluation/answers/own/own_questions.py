@@ -63,22 +63,22 @@ class QuestionMaking:
 
     async def make(self, count: int, known: Sequence[OwnQuestion] = ()) -> tuple[OwnQuestion, ...]:
         """Return the questions there are and new ones, `count` in all that are used. Raises any `PipelineError`."""
-        random, asked = Random(self.seed), {one.id for one in known}
-        used = [one for one in known if one.use]
-        absent = [one async for one in self._find_absent(random) if one.id not in asked]
-        silent = max(0, round(UNANSWERED_SHARE * count) - sum(not one.answerable for one in used))
+        random, known_ids = Random(self.seed), {question.id for question in known}
+        used = [question for question in known if question.use]
+        absent = [question async for question in self._find_absent(random) if question.id not in known_ids]
+        silent = max(0, round(UNANSWERED_SHARE * count) - sum(not question.answerable for question in used))
         silent = min(silent, max(0, count - len(used)))
         absent = absent[: silent // 2 if self.llm else silent]  # the model makes near misses as well
         near, made = 0, list[OwnQuestion]()
         try:
-            async for one in self._ask_model(random) if self.llm else self._apply_rules(random, used):
+            async for question in self._ask_model(random) if self.llm else self._apply_rules(random, used):
                 if len(made) + len(used) + len(absent) >= count:
                     break
-                if one.id in asked or (not one.answerable and near >= silent - len(absent)):
+                if question.id in known_ids or (not question.answerable and near >= silent - len(absent)):
                     continue
-                asked.add(one.id)
-                made.append(one)
-                near += not one.answerable
+                known_ids.add(question.id)
+                made.append(question)
+                near += not question.answerable
                 self.progress(len(made), count - len(used) - len(absent))
         except ModelUnavailable:
             if not made:
@@ -97,15 +97,15 @@ class QuestionMaking:
         """Yield questions made by rule whose section the search finds; many of a document when others have none."""
         pool, sources = list[MadeQuestion](), dict[str, Source]()
         async for version in self._list_documents():
-            passages = {one.id: one for one in version.passages}
+            passages = {item.id: item for item in version.passages}
             for made in make_questions(version.passages, version.document):
                 pool.append(made)
                 passage = passages[made.passage]
-                section = "\n\n".join(one.text for one in version.passages if one.section == passage.section)
+                section = "\n\n".join(item.text for item in version.passages if item.section == passage.section)
                 sources[made.passage + made.kind] = Source(
                     passage, version.document, section if made.kind == "heading" else passage.text
                 )
-        left, per_document = [*order_questions(pool, random)], Counter((one.corpus, one.document) for one in used)
+        left, per_document = [*order_questions(pool, random)], Counter((item.corpus, item.document) for item in used)
         for most in MOST_OF_DOCUMENT:
             later = list[MadeQuestion]()
             for made in left:
@@ -170,11 +170,13 @@ class QuestionMaking:
             return ()
         confirmed = [
             await (
-                self._is_found(one.question, source) if one.answerable else self._is_absent(one.question, one.question)
+                self._is_found(question.question, source)
+                if question.answerable
+                else self._is_absent(question.question, question.question)
             )
-            for one in questions
+            for question in questions
         ]
-        return tuple(one for one, holds in zip(questions, confirmed, strict=True) if holds)
+        return tuple(question for question, holds in zip(questions, confirmed, strict=True) if holds)
 
 
 _LEAST_ASKED = 120  # characters of a passage that is worth a call

@@ -22,11 +22,14 @@ def make_questions(passages: Sequence[Passage], document: Document) -> Iterator[
     """Yield the questions of a document in English; none of one in another language."""
     if document.language and not document.language.startswith("en"):
         return
-    for at, (section, within) in enumerate(groupby(passages, lambda one: one.section)):
+    for at, (section, within) in enumerate(groupby(passages, lambda question: question.section)):
         stretch = tuple(within)
         begins = next((sentence for passage in stretch for sentence in _split_sentences(passage)), "")
         names = (section.rpartition(SECTION_MARK)[2], "" if at else document.title)
-        for made in (*_ask_heading(section, stretch), *(one for passage in stretch for one in _ask_passage(passage))):
+        for made in (
+            *_ask_heading(section, stretch),
+            *(question for passage in stretch for question in _ask_passage(passage)),
+        ):
             is_about = made.kind != "what" or (made.sentence == begins and _is_about(made.text, names))
             if is_about and (text := _name_page(made, document.title, section)) and not _tells_answer(text, made):
                 yield replace(made, text=text, document=document.key)
@@ -38,7 +41,7 @@ def _ask_passage(passage: Passage) -> Iterator[MadeQuestion]:
     elif passage.kind is PassageKind.PROSE:
         words = Prose.read(passage.text)
         for sentence in _split_sentences(passage):
-            yield from (replace(one, passage=passage.id) for one in ask_sentence(sentence, words))
+            yield from (replace(question, passage=passage.id) for question in ask_sentence(sentence, words))
 
 
 def _split_sentences(passage: Passage) -> tuple[str, ...]:

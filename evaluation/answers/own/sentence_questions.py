@@ -120,14 +120,14 @@ def ask_sentence(sentence: str, words: Prose) -> Iterator[MadeQuestion]:
     """Yield the questions that a sentence answers; `words` are those around it."""
     if not _LEAST_WORDS <= len(sentence.split()) <= _MOST_WORDS:
         return
-    if found := _WHO.fullmatch(sentence):
-        yield from _ask_who(sentence, found)
-    elif found := _BY.fullmatch(sentence):
-        yield from _ask_by(sentence, found, words)
+    if match := _WHO.fullmatch(sentence):
+        yield from _ask_who(sentence, match)
+    elif match := _BY.fullmatch(sentence):
+        yield from _ask_by(sentence, match, words)
     elif statement := _read_statement(sentence, words):
         yield from _ask_part(sentence, statement)
-    if (found := _DEFINED.fullmatch(sentence)) and not VAGUE.search(sentence) and _is_name(found["subject"], words):
-        yield MadeQuestion(f"What {found['is']} {_lower(found['subject'], words)}?", (), "what", sentence, quality=0.7)
+    if (match := _DEFINED.fullmatch(sentence)) and not VAGUE.search(sentence) and _is_name(match["subject"], words):
+        yield MadeQuestion(f"What {match['is']} {_lower(match['subject'], words)}?", (), "what", sentence, quality=0.7)
 
 
 def _ask_who(sentence: str, found: re.Match[str]) -> Iterator[MadeQuestion]:
@@ -141,8 +141,8 @@ def _ask_by(sentence: str, found: re.Match[str], words: Prose) -> Iterator[MadeQ
     who = _strip_article(found["answer"])
     if re.search(r"[A-Z]", who) and _is_plain(found["subject"], found["rest"]):
         first, _, more = found["auxiliary"].partition(" ")
-        asked = ("Who", first, _lower(found["subject"], words), more, found["done"], f"by{found['rest']}?")
-        yield MadeQuestion(" ".join(filter(None, asked)), (who,), "by", sentence, quality=1.0)
+        parts = ("Who", first, _lower(found["subject"], words), more, found["done"], f"by{found['rest']}?")
+        yield MadeQuestion(" ".join(filter(None, parts)), (who,), "by", sentence, quality=1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,21 +154,23 @@ class _Statement:
 
 
 def _read_statement(sentence: str, words: Prose) -> _Statement | None:
-    if not (found := _STATEMENT.fullmatch(sentence) or _PRESENT.fullmatch(sentence)):
+    if not (match := _STATEMENT.fullmatch(sentence) or _PRESENT.fullmatch(sentence)):
         return None
-    if not _is_plain(found["subject"], found["rest"]):
+    if not _is_plain(match["subject"], match["rest"]):
         return None
-    auxiliary, verb = (found.groupdict().get(name) or "" for name in ("auxiliary", "verb"))
+    auxiliary, verb = (match.groupdict().get(name) or "" for name in ("auxiliary", "verb"))
     if verb and _NO_VERB.fullmatch(verb):
         return None
-    return _Statement(_lower(found["subject"], words), auxiliary or "do", verb, found["rest"])
+    return _Statement(_lower(match["subject"], words), auxiliary or "do", verb, match["rest"])
 
 
 def _ask_part(sentence: str, statement: _Statement) -> Iterator[MadeQuestion]:
     """Ask for the one part that has a value; if several have one, it is unclear which is meant, so ask for none."""
     rest = f" {statement.rest}"
     matches = [(part, match) for part in PARTS if (match := part.pattern.search(rest))]
-    if not matches or (len(re.findall(rf"\b{NUMBER}\b", rest)) > 1 and len({one["answer"] for _, one in matches}) > 1):
+    if not matches or (
+        len(re.findall(rf"\b{NUMBER}\b", rest)) > 1 and len({match["answer"] for _, match in matches}) > 1
+    ):
         return
     part, match = matches[0]
     if statement.verb and part.kind == "year":
@@ -176,9 +178,9 @@ def _ask_part(sentence: str, statement: _Statement) -> Iterator[MadeQuestion]:
     groups = {name: value or "" for name, value in match.groupdict().items()}
     if part.kind in {"count", "sum"} and not _may_ask_amount(statement, rest[: match.start()].strip(), part.kind):
         return
-    kept = (rest[: match.start("lost") - 1] + rest[match.end("lost") :]).strip(" ,")
-    asked = (part.words.format(**groups), statement.auxiliary, statement.subject, statement.verb, kept)
-    text = " ".join(filter(None, asked))
+    rest_without_value = (rest[: match.start("lost") - 1] + rest[match.end("lost") :]).strip(" ,")
+    parts = (part.words.format(**groups), statement.auxiliary, statement.subject, statement.verb, rest_without_value)
+    text = " ".join(filter(None, parts))
     if not _HANGING.search(text):
         answer = tuple(filter(None, (groups["answer"], groups.get("noun"))))
         yield MadeQuestion(f"{text}?", answer, part.kind, sentence, quality=part.quality)

@@ -35,13 +35,13 @@ class Agreement:
 
 def measure_agreement(sheets: Mapping[str, Labels]) -> Iterator[Agreement]:
     """Yield the agreement of each pair of sheets by column, if both filled in a row of it. Pure."""
-    for (one, first), (other, second) in combinations(sheets.items(), 2):
+    for (rater, first), (other, second) in combinations(sheets.items(), 2):
         for column in ("verdict", *SCALES):
             rows = [key for key in first if key[1] == column and key in second]
             pairs = [(first[key], second[key]) for key in rows]
             if pairs:
                 alike = sum(label == other_label for label, other_label in pairs)
-                yield Agreement(one, other, column, len(pairs), alike, cohens_kappa(pairs))
+                yield Agreement(rater, other, column, len(pairs), alike, cohens_kappa(pairs))
 
 
 def sheet(

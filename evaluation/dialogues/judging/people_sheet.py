@@ -68,7 +68,7 @@ def _write_claim(dialogue: Dialogue, number: int, key: TurnKey, judged: JudgedTu
 
 def _write_turn(dialogue: Dialogue, number: int) -> Row:
     turn = dialogue.turns[number - 1]
-    before = "\n".join(f"User: {one.user}\nChatbot: {one.reply}" for one in dialogue.turns[: number - 1])
+    before = "\n".join(f"User: {turn.user}\nChatbot: {turn.reply}" for turn in dialogue.turns[: number - 1])
     texts = name_row((dialogue.id, number)), before[-MAX_EARLIER:], turn.user, turn.reply
     return {**dict(zip(TURN_COLUMNS, texts, strict=False)), **dict.fromkeys(SCALES, "")}
 
