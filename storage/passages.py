@@ -292,7 +292,7 @@ class PassageStore:
             for unknown in sorted(set(self.dense.corpora()) - {info.name for info in corpora}) if vectors else ():
                 await self.threads.write.run(self.dense.remove, unknown)
             for corpus in kept:
-                done += await self._rebuild_vectors(corpus, partial(_tell_sum, progress, done, total))
+                done += await self._rebuild_vectors(corpus, partial(_add_progress, progress, done, total))
             await self.threads.write.run(self.lexical.begin_again)
             await self._settle(())
             await self._follow()
@@ -383,18 +383,13 @@ class PassageStore:
 
 
 def _pack_changes(changes: Sequence[DocumentChange]) -> list[VersionChange]:
-    return [
-        VersionChange(
-            change.corpus,
-            change.key,
-            change.document,
-            len(change.passages),
-            pack_passages(change.passages) if change.document else b"",
-            change.over,
-        )
-        for change in changes
-    ]
+    return [_pack_change(change) for change in changes]
 
 
-def _tell_sum(progress: Callable[[int, int], None], before: int, total: int, done: int) -> None:
+def _pack_change(change: DocumentChange) -> VersionChange:
+    body = pack_passages(change.passages) if change.document else b""
+    return VersionChange(change.corpus, change.key, change.document, len(change.passages), body, change.over)
+
+
+def _add_progress(progress: Callable[[int, int], None], before: int, total: int, done: int) -> None:
     progress(before + done, total)

@@ -212,9 +212,7 @@ class RecordSearch:
         """Return the entries of turns, oldest first, but for their steps."""
         chosen = select(*ENTRY_COLUMNS).where(entries.c.kind != EntryKind.STEP.value).order_by(entries.c.seq)
         queries = [chosen.where(entries.c.turn_id.in_(ids)) for ids in split_chunks(turn_ids)]
-        rows = await self.database.read(
-            lambda connection: [row for query in queries for row in connection.execute(query)]
-        )
+        rows = await self.database.read(lambda it: [row for query in queries for row in it.execute(query)])
         found: dict[str, tuple[LogEntry, ...]] = {}
         for row in rows:
             found[row.turn_id] = (*found.get(row.turn_id, ()), parse_entry(row))
@@ -387,9 +385,10 @@ def _sum(column: ColumnElement[Any]) -> ColumnElement[Any]:
 
 def _find_feedback(connection: Connection, wanted: RecordFilter) -> tuple[tuple[TurnSummary, LogEntry], ...]:
     acts = entries.alias("acts")
-    columns = [acts.c[name].label(f"act_{name}") for name in ("seq", "kind", "body")]
-    columns.append(type_coerce(acts.c.at, Text).label("act_at"))
-    query = select(*_SUMMARY, *columns).join(acts, acts.c.turn_id == turns.c.turn_id)
+    columns = (acts.c[name].label(f"act_{name}") for name in ("seq", "kind", "body"))
+    query = select(*_SUMMARY, *columns, type_coerce(acts.c.at, Text).label("act_at")).join(
+        acts, acts.c.turn_id == turns.c.turn_id
+    )
     query = query.where(acts.c.kind == EntryKind.FEEDBACK.value, *_conditions(connection, wanted, paged=False))
     if wanted.before is not None:
         query = query.where(acts.c.seq < wanted.before)
