@@ -1,5 +1,6 @@
 """The contract suite of platforms: what people meet, whatever platform they are on."""
 
+import logging
 import re
 from datetime import UTC, datetime
 from typing import Any
@@ -13,11 +14,15 @@ from storage.record.record_search import RecordFilter, RecordSearch
 from storage.types import EntryKind
 from tests.bot.test_pinned_answers import pin
 from tests.platforms.bots import Bot, finished, text
+from tests.platforms.discord.state import SECRETS as DISCORD_SECRETS
 from tests.platforms.example_app import ANSWERS, BOOK, BUILT, HOST, MADE, PAGES, RISES, RULES, fill
+from tests.platforms.mattermost.state import TOKEN
+from tests.platforms.slack.state import SECRETS as SLACK_SECRETS
 from tests.platforms.systems import recite
 from tests.platforms.workspace import Read
 
 KEEPER = "Who lives beside it?"
+SECRETS = (*SLACK_SECRETS, *DISCORD_SECRETS, TOKEN)
 
 
 async def test_question_is_answered_in_place_with_footnotes(bot: Bot) -> None:
@@ -424,6 +429,20 @@ async def test_only_users_named_in_settings_are_mentioned(bot: Bot) -> None:
     await bot.workspace.until(lambda: not bot.workspace.pending)
 
     assert [person in ping for ping in bot.workspace.pings] == [True]
+
+
+async def test_logs_contain_no_secret_and_no_message(bot: Bot, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO if bot.workspace.name == "discord" else logging.DEBUG)  # discord.py logs its frames
+    await bot.start()
+    asks = await bot.ask(f"{BUILT} MARKED WORDS")
+    await bot.answered(asks)
+    await bot.answered(await bot.ask(f"{MADE} MARKED WORDS", only_asker=True))
+    await bot.press("evidence", asks)
+    await bot.workspace.until(lambda: not bot.workspace.pending)
+    await bot.stop()
+    logged = "\n".join(f"{one.getMessage()} {vars(one)}" for one in caplog.records if one.name != "asyncio")
+
+    assert not [secret for secret in ("MARKED WORDS", *SECRETS) if secret in logged]
 
 
 async def test_bot_answers_in_the_askers_language(bot: Bot) -> None:

@@ -1,7 +1,6 @@
 """The connection to Discord under what happens to connections, with the real discord.py at the fake Discord."""
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import pytest
 from bot.desk.platform_port import CannotPost
 from bot.platforms.discord.platform import DiscordPlatform
 from tests.platforms.bots import Bot, bot_in, eventually
-from tests.platforms.discord.state import SECRETS, Interaction
+from tests.platforms.discord.state import Interaction
 from tests.platforms.discord.workspace import workspaces
 from tests.platforms.example_app import ANSWERS, BUILT, MADE, RISES
 from tests.platforms.fake_server import Received
@@ -116,14 +115,6 @@ async def test_missing_intent_is_reported_by_name(bot: Bot) -> None:
     await bot.until(ANSWERS[BUILT])
 
 
-async def test_shards_share_the_servers(bot: Bot) -> None:
-    await bot.start(discord={"shards": 2})
-    await bot.people.mention(BUILT)
-    await bot.until(ANSWERS[BUILT])
-
-    assert len(bot.server.gateway.connected) == 2
-
-
 async def test_process_connects_only_its_own_shards(bot: Bot) -> None:
     await bot.start(discord={"shards": 2, "shard_ids": [0]})
     await bot.people.mention(BUILT)
@@ -139,18 +130,6 @@ async def test_unreadable_event_stops_nothing(bot: Bot) -> None:
     await bot.people.mention(BUILT)
 
     assert ANSWERS[BUILT] in await bot.until(ANSWERS[BUILT])
-
-
-async def test_logs_contain_no_secret_and_no_message(bot: Bot, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO)
-    await bot.start()
-    await bot.people.command("ask", question=BUILT)
-    await bot.until(ANSWERS[BUILT])
-    await bot.people.mention(MADE)
-    await bot.until(ANSWERS[MADE])
-    logged = "\n".join(f"{one.getMessage()} {vars(one)}" for one in caplog.records)
-
-    assert not [secret for secret in (*SECRETS, BUILT, MADE) if secret in logged]
 
 
 def _answers(bot: Bot, used: Interaction) -> list[str]:

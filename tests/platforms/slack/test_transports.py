@@ -23,7 +23,7 @@ from tests.platforms.example_app import ANSWERS, BUILT, MADE
 from tests.platforms.fake_server import UNAVAILABLE
 from tests.platforms.slack.events import callback
 from tests.platforms.slack.request_url import FORGERIES, signed
-from tests.platforms.slack.state import SECRETS, SIGNING_SECRET
+from tests.platforms.slack.state import SIGNING_SECRET
 from tests.platforms.slack.workspace import workspaces
 from tests.thorough import THOROUGH
 
@@ -234,22 +234,6 @@ async def test_follow_up_that_cannot_be_checked_is_delivered_again(socket: Bot) 
     await socket.workspace.settled()
 
     assert socket.server.courier.lost == []
-
-
-async def test_logs_contain_no_secret_and_no_message(socket: Bot, caplog: Any) -> None:
-    with caplog.at_level(logging.DEBUG):
-        await socket.start()
-        asked = await socket.people.mention(f"{BUILT} MARKED WORDS")
-        await socket.until("Footnote:")
-        await socket.people.command("/ask", f"{MADE} MARKED WORDS")
-        await socket.until(ANSWERS[MADE])
-        await socket.people.press("footnote:evidence", socket.people.answers(asked)[0].ts)
-        await socket.workspace.settled()
-        await socket.stop()
-    logged = "\n".join([caplog.text, *(str(vars(record)) for record in caplog.records)])
-
-    assert "MARKED WORDS" not in logged
-    assert not any(secret in logged for secret in SECRETS)
 
 
 async def _started_broken(talk: Bot) -> Broken:
