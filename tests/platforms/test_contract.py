@@ -221,6 +221,7 @@ async def test_waiting_question_is_answered_at_the_next_start(bot: Bot) -> None:
     await bot.system.until_asked(2)
     await bot.answered(waits)
     await bot.workspace.until(lambda: bot.workspace.answer(asks))
+    await bot.workspace.settled()
     await bot.stop()
     assert text(bot.workspace.answer(asks)) == translate("desk_resting", "en")
     await bot.system.open()

@@ -127,11 +127,11 @@ async def test_slack_channel_names_are_resolved_over_all_pages() -> None:
         names = ["slack:#harbour", "slack:#not-ours", "slack:#random", "slack:#secret"]
         findings = await check_at_slack(fake, names, {"slack:#random": "slack:T1/C1"})
 
-    moved = "is called #general now; the name now belongs to slack:T1/C3, which gets nothing by it"
+    moved = "is called #general now; the name now belongs to slack:T1/C3, which gets no access by it"
     assert findings[2:] == [
         ("ok", "Slack: slack:#harbour is slack:T1/C2."),
         ("fail", "Slack: slack:#not-ours gives no one access: Slack has no channel of that name that the bot can see."),
-        ("warn", f"Slack: slack:#random is slack:T1/C1, which it was told for, {moved}."),
+        ("warn", f"Slack: slack:#random is slack:T1/C1, which it stands for, {moved}."),
         ("ok", "Slack: slack:#secret is slack:T1/G1."),
     ]
 

@@ -1,7 +1,6 @@
 """Whether a request comes too soon: by route and channel, guild or webhook, and over all; on the server's clock."""
 
-from collections import defaultdict, deque
-from collections.abc import Mapping
+from collections import deque
 from dataclasses import dataclass, field
 from hashlib import sha256
 
@@ -35,7 +34,6 @@ class Rates:
     _began: dict[str, tuple[float, int]] = field(default_factory=dict)
     """By bucket, when its window began, and how many came in it."""
     _all: deque[float] = field(default_factory=deque)
-    _shared: Mapping[str, int] = field(default_factory=lambda: defaultdict(int))
 
     @property
     def banned(self) -> bool:

@@ -47,7 +47,6 @@ def invalid_at(path: str, code: str, message: str) -> Refusal:
 
 _KNOWN = {
     0: (401, "401: Unauthorized"),
-    10002: (404, "Unknown Application"),
     10003: (404, "Unknown Channel"),
     10004: (404, "Unknown Guild"),
     10007: (404, "Unknown Member"),
@@ -55,7 +54,6 @@ _KNOWN = {
     10013: (404, "Unknown User"),
     10015: (404, "Unknown Webhook"),
     10062: (404, "Unknown interaction"),
-    10063: (404, "Unknown application command"),
     20012: (403, "You are not authorized to perform this action on this application"),
     40060: (400, "Interaction has already been acknowledged."),
     40094: (400, "This interaction has reached the maximum number of follow-up messages"),
@@ -66,7 +64,6 @@ _KNOWN = {
     50007: (403, "Cannot send messages to this user"),
     50008: (400, "Cannot send messages in a non-text channel"),
     50013: (403, "Missing Permissions"),
-    50021: (403, "Cannot execute action on a system message"),
     50024: (400, "Cannot execute action on this channel type"),
     50027: (401, "Invalid Webhook Token"),
     50033: (400, "Invalid Recipient(s)"),

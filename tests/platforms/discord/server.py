@@ -21,11 +21,10 @@ from tests.platforms.discord.jsons import channel_json, guild_json, member_json,
 from tests.platforms.discord.mentions import ping
 from tests.platforms.discord.methods import ROUTES
 from tests.platforms.discord.people import People
-from tests.platforms.discord.pieces import of_message, of_modal
 from tests.platforms.discord.rates import Rates
 from tests.platforms.discord.sessions import DIRECT_MESSAGES, GUILD_MESSAGES, GUILDS, MESSAGE_CONTENT
 from tests.platforms.discord.state import BOT, VIEW, Channel, Interaction, Message, State, make_state, permissions
-from tests.platforms.discord.transcript import transcript
+from tests.platforms.discord.transcript import of_message, of_modal, transcript
 from tests.platforms.fake_server import FakeServer, serving
 
 

@@ -1,4 +1,4 @@
-"""What a person sees in a channel, as plain text that reads like a conversation.
+"""What a client makes of messages: what a user sees, as plain text, and all that could ping or link at worst.
 
 #general
 Ben: @Footnote When was the lighthouse built?
@@ -10,11 +10,14 @@ Ben: @Footnote When was the lighthouse built?
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from tests.platforms.discord.components import BUTTON, CONTAINER, LABEL, ROW
+from tests.platforms import markup
+from tests.platforms.discord.components import BUTTON, CONTAINER, LABEL, ROW, nested
 from tests.platforms.discord.state import BOT, DM, LOADING, STARTER, Channel, Message, State
 from tests.platforms.markup import UNSEEN, discord_words
+from tests.platforms.reading import discord
 
 _LINK = re.compile(r"(?<!\\)\[((?:\\.|[^\\\[\]])*)\]\(<?(https?://[^\s)>]+)>?\)")
 _STYLE = re.compile(r"^-# |(?<!\\)\*\*", re.MULTILINE)
@@ -125,3 +128,45 @@ def _text(text: str, state: State) -> str:
         parts += [discord_words(named[end : link.start()]), f"{discord_words(link[1])} <{link[2]}>"]
         end = link.end()
     return UNSEEN.sub("", "".join([*parts, discord_words(named[end:])]))
+
+
+# At worst.
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A text, and where it stood."""
+
+    text: str
+    where: str = ""
+    """The message's id, or the modal."""
+    link: bool = False
+    """Whether it is an address that something links to by itself."""
+
+    @property
+    def pings(self) -> list[str]:
+        return [] if self.link else list(discord(self.text).pings) or markup.pings(self.text)
+
+    @property
+    def links(self) -> list[str]:
+        if self.link:
+            return [self.text]
+        return [url for url, _ in markup.own_links(self.text)] + markup.links(self.text)
+
+
+def of_message(message: Message) -> list[Piece]:
+    found = [Piece(message.content, message.id), *_of(message.components, message.id)]
+    return [piece for piece in found if piece.text]
+
+
+def of_modal(modal: Mapping[str, Any], where: str) -> list[Piece]:
+    return [Piece(modal["title"], where), *(piece for piece in _of(modal["components"], where) if piece.text)]
+
+
+def _of(components: list[dict[str, Any]], where: str) -> Iterator[Piece]:
+    for _, one in nested(components):
+        for name in ("content", "label", "placeholder", "description", "value"):
+            if isinstance(one.get(name), str):
+                yield Piece(one[name], where)
+        if isinstance(one.get("url"), str):
+            yield Piece(one["url"], where, link=True)

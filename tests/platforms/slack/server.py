@@ -24,13 +24,12 @@ from tests.platforms.slack.calls import Refusal
 from tests.platforms.slack.delivery import Courier
 from tests.platforms.slack.events import callback, changed_event, deleted_event, message_event
 from tests.platforms.slack.people import People
-from tests.platforms.slack.pieces import of_message, of_view
 from tests.platforms.slack.rates import Rates
 from tests.platforms.slack.request_url import RequestUrl
 from tests.platforms.slack.responding import Hook, respond
 from tests.platforms.slack.socket_mode import Sockets
 from tests.platforms.slack.state import APP, BOT, SIGNING_SECRET, Message, State, View, make_state
-from tests.platforms.slack.transcript import transcript
+from tests.platforms.slack.transcript import of_message, of_view, transcript
 
 Mode = Literal["socket", "http"]
 _CHANNELS = ("archive", "unarchive", "rename", "left", "deleted")

@@ -157,11 +157,6 @@ class Sockets:
                 await link.socket.send_json(body)
         self.notify()
 
-    def deafen(self, how: Deafness = "silent") -> None:
-        """Let the present connections go deaf; new ones hear."""
-        for link in self.links:
-            link.deaf = how
-
     async def disconnect(self, reason: str = "refresh_requested") -> None:
         """Ask for all connections to be replaced: `warning`, `refresh_requested` or `link_disabled`.
 

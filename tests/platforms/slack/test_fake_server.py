@@ -1,6 +1,5 @@
 """The fake Slack itself: what it refuses, in Slack's words, its limits in time, its events, and its failures."""
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
 from typing import Any
@@ -285,18 +284,6 @@ async def test_next_call_fails_once(slack: FakeSlack, web: AsyncWebClient, fault
         await web.chat_postMessage(channel="C1", text="x")
     assert slack.posts == posts
     assert await web.chat_postMessage(channel="C1", text="x")
-
-
-async def test_call_waits_for_an_event_and_by_the_clock(slack: FakeSlack, web: AsyncWebClient) -> None:
-    gate = asyncio.Event()
-    slack.faults["chat.postMessage"].append(Fault(until=gate, seconds=5))
-    posting = asyncio.create_task(web.chat_postMessage(channel="C1", text="x"))
-    await slack.until(lambda: slack.received)
-    gate.set()
-    while not posting.done():
-        await slack.clock.advance(1)
-        await asyncio.sleep(0)
-    assert slack.posts == 1
 
 
 # What clients make of posts, and what is stored.

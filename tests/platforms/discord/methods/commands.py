@@ -51,15 +51,13 @@ _LOCAL: dict[str, Check] = {
     "description_localizations": _localized(string(100, 1)),
 }
 _CHOICE = fields({"name": string(100, 1), "value": anything}, {"name_localizations": _localized(string(100, 1))})
-_OPTION: dict[str, Check] = {**_LOCAL, "required": boolean, "autocomplete": boolean, "channel_types": anything}
-_OPTION |= {"choices": several(_CHOICE, 25), "min_length": integer(0, 6000), "max_length": integer(1, 6000)}
-_OPTION |= {"min_value": anything, "max_value": anything}
+_OPTION: dict[str, Check] = {**_LOCAL, "required": boolean, "choices": several(_CHOICE, 25)}
+_OPTION |= {"min_length": integer(0, 6000), "max_length": integer(1, 6000)}
 
 
-def _options(value: Any, path: Path, deep: int = 0) -> Iterator[Wrong]:
-    within: Check = lambda inner, where: _options(inner, where, deep + 1)  # noqa: E731  it names itself
-    kinds = choice(*range(1, 12)) if deep == 0 else choice(*range(3 - (deep == 1) * 2, 12))
-    shape = fields({"type": kinds, "name": _lower, **_DESCRIBED}, {**_OPTION, "options": within})
+def _options(value: Any, path: Path) -> Iterator[Wrong]:
+    """Check a command's options: of texts and switches."""
+    shape = fields({"type": choice(3, 5), "name": _lower, **_DESCRIBED}, _OPTION)
     yield from several(shape, 25)(value, path)
     seen, optional = set[str](), False
     for number, one in enumerate(value if isinstance(value, list) else ()):
@@ -71,7 +69,7 @@ def _options(value: Any, path: Path, deep: int = 0) -> Iterator[Wrong]:
                 "APPLICATION_COMMAND_OPTIONS_REQUIRED_INVALID",
                 "Required options must be placed before non-required options",
             )
-        optional |= not one.get("required") and one.get("type", 3) > 2
+        optional |= not one.get("required")
         seen.add(one.get("name"))
 
 

@@ -21,9 +21,9 @@ from tests.platforms.discord.state import (
     Message,
 )
 
-COMMAND, COMPONENT, AUTOCOMPLETE, SUBMIT = 2, 3, 4, 5
-REPLY, LATER, LATER_EDIT, EDIT, CHOICES, MODAL = 4, 5, 6, 7, 8, 9
-_CALLBACK = fields({"type": choice(REPLY, LATER, LATER_EDIT, EDIT, CHOICES, MODAL)}, {"data": anything})
+COMMAND, COMPONENT, SUBMIT = 2, 3, 5
+REPLY, LATER, LATER_EDIT, MODAL = 4, 5, 6, 9
+_CALLBACK = fields({"type": choice(REPLY, LATER, LATER_EDIT, MODAL)}, {"data": anything})
 _FLAGS = EPHEMERAL | SUPPRESS_EMBEDS | SILENT | V2
 
 
@@ -44,43 +44,33 @@ def callback(discord: Any, call: Call) -> Answer:
 
 
 def _fits(found: Interaction, kind: int) -> None:
-    fitting = {
-        COMMAND: {REPLY, LATER, MODAL},
-        AUTOCOMPLETE: {CHOICES},
-        COMPONENT: {REPLY, LATER, LATER_EDIT, EDIT, MODAL},
-    }
-    fitting[SUBMIT] = {REPLY, LATER} | ({LATER_EDIT, EDIT} if found.message else set())
+    fitting = {COMMAND: {REPLY, LATER, MODAL}, COMPONENT: {REPLY, LATER, LATER_EDIT, MODAL}}
+    fitting[SUBMIT] = {REPLY, LATER} | ({LATER_EDIT} if found.message else set())
     if kind not in fitting[found.kind]:
         raise invalid_at("type", "INTERACTION_CALLBACK_TYPE_INVALID", "This type does not answer such an interaction.")
 
 
-def _done(discord: Any, found: Interaction, kind: int, data: dict[str, Any]) -> Message | None:
+def _done(discord: Any, found: Interaction, kind: int, data: dict[str, Any]) -> None:
     if kind == MODAL:
         if wrongs := list(components.modal(data)):
             raise invalid(wrongs)
         found.modal = data
         discord.modals[found.user] = found
         discord.showed_modal(data)
-        return None
-    if kind == LATER:
-        return _loading(discord, found, int(data.get("flags") or 0))
-    if kind in {LATER_EDIT, EDIT}:
+    elif kind == LATER:
+        _loading(discord, found, int(data.get("flags") or 0))
+    elif kind == LATER_EDIT:
         found.original = found.message
-        message = discord.state.messages.get(found.message)
-        if kind == EDIT:
-            if message is None:
-                raise refusal(10008)
-            rewrite(discord, message, data)
-        return message
-    return _replied(discord, found, data) if kind == REPLY else None
+    else:
+        _replied(discord, found, data)
 
 
-def _loading(discord: Any, found: Interaction, flags: int) -> Message:
+def _loading(discord: Any, found: Interaction, flags: int) -> None:
     message = _new(discord, found)
     message.flags = LOADING | (flags & EPHEMERAL)
     message.only = found.user if flags & EPHEMERAL else ""
     found.original = message.id
-    return discord.write(message, None)  # type: ignore[no-any-return]
+    discord.write(message, None)
 
 
 def _new(discord: Any, found: Interaction) -> Message:
@@ -90,12 +80,10 @@ def _new(discord: Any, found: Interaction) -> Message:
     return message
 
 
-def _replied(discord: Any, found: Interaction, data: Any) -> Message:
+def _replied(discord: Any, found: Interaction, data: Any) -> None:
     body = checked(data, CREATE, new=is_new(data), where=("data",))
     not_empty(body.get("content"), body.get("components"))
-    message = _written(discord, found, body)
-    found.original = message.id
-    return message
+    found.original = _written(discord, found, body).id
 
 
 def _written(discord: Any, found: Interaction, body: Any) -> Message:

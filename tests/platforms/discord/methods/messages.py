@@ -108,7 +108,7 @@ def one(discord: Any, call: Call) -> Answer:
 
 
 def several(discord: Any, call: Call) -> Answer:
-    """Return messages of a channel, newest first, before, after or around one."""
+    """Return messages of a channel, newest first, before or after one."""
     channel = visible(discord, call["channel"])
     most = call.query.get("limit", "50")
     if not most.isdecimal() or not 1 <= int(most) <= limits.PAGE:
@@ -124,9 +124,6 @@ def _page(found: list[Message], query: Any, most: int) -> list[Message]:
         return [one for one in found if int(one.id) < int(before)][-most:]
     if after := query.get("after"):
         return [one for one in found if int(one.id) > int(after)][:most]
-    if around := query.get("around"):
-        earlier = [one for one in found if int(one.id) < int(around)][-(most // 2) :]
-        return earlier + [one for one in found if int(one.id) >= int(around)][: most - len(earlier)]
     return found[-most:]
 
 

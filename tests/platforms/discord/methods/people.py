@@ -15,12 +15,6 @@ def me(discord: Any, _: Call) -> Answer:
     return Answer({**user_json(discord.state, BOT), "verified": True, "mfa_enabled": True, "flags": 0})
 
 
-def user(discord: Any, call: Call) -> Answer:
-    if call["user"] not in discord.state.users:
-        raise refusal(10013)
-    return Answer(user_json(discord.state, call["user"]))
-
-
 def open_dm(discord: Any, call: Call) -> Answer:
     """Open a DM. Whether the user takes DMs is checked when one is sent."""
     other = str(check(call.body, _DM)["recipient_id"])
@@ -89,7 +83,6 @@ ROUTES = (
     Route("me", "GET", "/users/@me", me),
     Route("my_guilds", "GET", "/users/@me/guilds", guilds),
     Route("open_dm", "POST", "/users/@me/channels", open_dm),
-    Route("get_user", "GET", "/users/{user}", user),
     Route("application", "GET", "/oauth2/applications/@me", application),
     Route("application", "GET", "/applications/@me", application),
     Route("get_guild", "GET", "/guilds/{guild}", guild),

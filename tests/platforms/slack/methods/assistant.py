@@ -4,9 +4,9 @@ from typing import Any
 
 from tests.platforms.slack import limits
 from tests.platforms.slack.calls import Call, Refusal, method
-from tests.platforms.slack.pieces import Piece
 from tests.platforms.slack.posting import visible
 from tests.platforms.slack.state import Status
+from tests.platforms.slack.transcript import Piece
 
 
 def _status(slack: Any, call: Call) -> dict[str, Any]:
