@@ -14,7 +14,7 @@ ENTITY_KINDS = frozenset({
     "ConfluenceUserImpl", "InternalUser", "SpacePermission",
 })  # fmt: skip
 BLOCK_BYTES = 1 << 18
-LONGEST_TEXT = 16 << 20  # characters of entity property
+LONGEST_TEXT = 16 << 20  # characters of one property
 _CONTROL_BYTES = bytes(code for code in range(32) if code not in b"\t\n\r")
 # Databases may contain control characters that are invalid in XML.
 _WITHOUT_CONTROL = bytes.maketrans(_CONTROL_BYTES, b" " * len(_CONTROL_BYTES))
@@ -32,7 +32,7 @@ class ExportEntity:
     id: str = ""
     properties: dict[str, str] = field(default_factory=dict)
     references: dict[str, str] = field(default_factory=dict)
-    cut: bool = False  # whether entity of its texts exceeded the limit
+    cut: bool = False  # whether one of its texts exceeded the limit
 
 
 def read_entities(file: IO[bytes], kinds: Collection[str]) -> Iterator[ExportEntity]:

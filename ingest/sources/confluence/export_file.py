@@ -91,7 +91,7 @@ def open_archive(path: Path) -> Iterator[ZipArchive]:
 
 
 def make_file_stamp(path: Path) -> str:
-    """Return size and modification time of a file as text; empty if archive is no file."""
+    """Return size and modification time of a file as text; empty if the file is missing."""
     try:
         status = path.stat()
     except OSError:

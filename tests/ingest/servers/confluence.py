@@ -1,11 +1,11 @@
-"""A Confluence, Cloud or Data Center, as strict as they are and stricter: what it does not know it refuses.
+"""A fake Confluence, Cloud or Data Center, that refuses unknown requests.
 
-It knows pages in a tree, restrictions, spaces that an account does not see, and the two ways of paging: by offset on
-Data Center, where whatever goes meanwhile shifts the rest, and by cursor on Cloud.
+It has pages in a tree, restrictions, spaces that the account does not see, and two ways of paging: by offset on
+Data Center, where deletions shift the rest, and by cursor on Cloud.
 
-    house = Confluence(cloud=True)
-    house.write("1", "Holidays", "<p>Thirty days.</p>")
-    with serve(house.answer) as server: ...  # server.url + house.context
+    fake = Confluence(cloud=True)
+    fake.write("1", "Holidays", "<p>Thirty days.</p>")
+    with serve(fake.answer) as server: ...  # server.url + fake.context
 """
 
 import base64
@@ -47,25 +47,18 @@ CLOUD_MEDIA = "https://api.media.atlassian.com/file"
 @dataclass
 class Confluence:
     cloud: bool = False
-    most: int = 3
-    """Contents in one answer, whatever is asked for."""
-    spaces: set[str] = field(default_factory=lambda: {"HR", "OPS"})
-    """Those that our account sees."""
+    most: int = 3  # contents per response, whatever the limit
+    spaces: set[str] = field(default_factory=lambda: {"HR", "OPS"})  # visible to the account
     password: str = "t0k3n"
     contents: dict[str, Content] = field(default_factory=dict)
-    hidden: set[str] = field(default_factory=set)
-    """The ids of what our account does not see."""
-    unindexed: set[str] = field(default_factory=set)
-    """The ids of what the search does not know yet."""
+    hidden: set[str] = field(default_factory=set)  # ids invisible to the account
+    unindexed: set[str] = field(default_factory=set)  # ids that the search does not find yet
     faults: list[Answer] = field(default_factory=list)
     rejected: list[str] = field(default_factory=list)
-    fetched: list[str] = field(default_factory=list)
-    """The ids of the contents whose body was given, in order."""
+    fetched: list[str] = field(default_factory=list)  # ids of contents whose body was sent, in order
     paths: list[str] = field(default_factory=list)
-    media: str = ""
-    """Where downloads are redirected to; of Data Center nowhere by itself."""
-    hosts: set[str] = field(default_factory=set)
-    """The other hosts that were asked."""
+    media: str = ""  # where downloads are redirected to
+    hosts: set[str] = field(default_factory=set)  # other hosts that received requests
     before: Callable[[str], None] = lambda _: None
     now: datetime = datetime(2026, 11, 2, tzinfo=UTC)
     _cursors: dict[str, tuple[dict[str, str], int]] = field(default_factory=dict)
@@ -75,7 +68,7 @@ class Confluence:
         return "/wiki" if self.cloud else "/confluence"
 
     def write(self, number: str, title: str, body: str, **more: Any) -> Content:
-        """Make a page, or a new version of one; what is not said stays."""
+        """Create a page, or a new version; other fields stay."""
         self.now += timedelta(minutes=5)
         page = self.contents.get(number)
         if page is None:
@@ -110,7 +103,7 @@ class Confluence:
             return _json({"statusCode": 400, "message": str(error)}, 400)
 
     def _media(self, host: str, path: str, request: Request) -> Answer:
-        """Answer as the host that attachments are kept on, which is sent no credential."""
+        """Answer as the host of attachments, which must receive no credential."""
         self.hosts.add(host)
         if "authorization" in request.headers:
             raise Refused(f"a credential is sent to {host}")
@@ -170,7 +163,6 @@ class Confluence:
         return page.id not in self.hidden and page.space in self.spaces
 
     def _list(self, query: dict[str, str]) -> Answer:
-        """By offset, from the database."""
         _only(query, {"type", "status", "limit", "expand", "spaceKey", "start"})
         if query.get("status") not in {"current", "trashed", "draft"} or query.get("type") not in {"page", "blogpost"}:
             raise Refused("status or type")

@@ -12,16 +12,13 @@ from dataclasses import dataclass, field, replace
 
 from tests.ingest.servers.web import Answer, Request, ranged
 
-Fault = Callable[[Request, bytes], Answer | None]
-"""What is answered in place of a file with this content; None: the file itself."""
+Fault = Callable[[Request, bytes], Answer | None]  # the answer instead of a file with this content; None: the file
 
 
 @dataclass
 class FakeMirror:
     files: dict[str, bytes] = field(default_factory=dict)
-    """By path."""
-    faults: dict[str, list[Fault]] = field(default_factory=dict)
-    """By the end of a path."""
+    faults: dict[str, list[Fault]] = field(default_factory=dict)  # by the end of a path
 
     def publish(
         self,
@@ -33,7 +30,7 @@ class FakeMirror:
         status: str = "done",
         others: Mapping[str, object] | None = None,
     ) -> None:
-        """Put up a dump; `contents` by what follows the date in a file's name."""
+        """Publish a dump; `contents` by the part of a file's name after the date."""
         listed = {}
         for ending, content in contents.items():
             name = f"{wiki}-{day}-{ending}"
@@ -83,38 +80,37 @@ class FakeMirror:
 
 
 def resets(after: int) -> Fault:
-    """Break off after so many bytes of what was asked for."""
+    """Break off after so many bytes."""
     return lambda request, content: ranged(
         request, content, etag=f'"{hashlib.sha1(content).hexdigest()[:12]}"', sent=after
     )
 
 
 def stalls(after: int) -> Fault:
-    """Send so many bytes of what was asked for, and then nothing more."""
+    """Send so many bytes, then stall."""
     return lambda request, content: replace(resets(after)(request, content), stalls=True)
 
 
 def half(_request: Request, content: bytes) -> Answer:
-    """Send half a file, as if that were all."""
+    """Send half a file as if complete."""
     return Answer(200, content[: len(content) // 2])
 
 
 def wrong(_request: Request, content: bytes) -> Answer:
-    """Send as many bytes, of which one is another."""
+    """Send the file with one wrong byte."""
     return Answer(200, content[:-1] + bytes([content[-1] ^ 1]))
 
 
 def says(status: int, **headers: str) -> Fault:
-    """Answer with a status."""
     return lambda _request, _content: Answer(
         status, b"", {name.replace("_", "-"): value for name, value in headers.items()}
     )
 
 
 def no_ranges(_request: Request, content: bytes) -> Answer:
-    """Send all of it whatever part was asked for."""
+    """Ignore ranges."""
     return Answer(200, content)
 
 
 def as_ever(_request: Request, _content: bytes) -> None:
-    """Nothing is wrong this time."""
+    """Answer normally."""

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 def served(root: Path, *, login: str = "", redirect: str = ""):
     """Serve the repositories under a folder; yield the address and the headers of every request.
 
-    `login`: `user:password`, without which nobody is let in. `redirect`: where everything is sent instead.
+    `login`: `user:password`, required if set. `redirect`: the target of all requests.
     """
     seen: list[dict[str, str]] = []
 

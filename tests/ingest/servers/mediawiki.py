@@ -40,13 +40,10 @@ class Page:
 
 @dataclass
 class Wiki:
-    most: int = 3
-    """Entries of a list in one answer."""
-    contents: int = 2
-    """Texts in one answer."""
+    most: int = 3  # entries of a list per response
+    contents: int = 2  # texts per response
     user: str = ""
-    password: str = ""
-    """Of whoever may read, if not everyone may."""
+    password: str = ""  # name of the only reader; empty: everyone may read
     bearer: str = ""
     model: str = "wikitext"
     pages: dict[int, Page] = field(default_factory=dict)
@@ -54,14 +51,13 @@ class Wiki:
     changes: list[dict[str, Any]] = field(default_factory=list)
     logs: list[dict[str, Any]] = field(default_factory=list)
     now: datetime = datetime(2026, 11, 1, 8, 0, tzinfo=UTC)
-    faults: list[Answer] = field(default_factory=list)
-    """Given once each, in place of answers."""
+    faults: list[Answer] = field(default_factory=list)  # sent once each instead of responses
     rejected: list[str] = field(default_factory=list)
-    fetched: list[int] = field(default_factory=list)
-    """The ids of the pages whose text was asked for, in order."""
+    fetched: list[int] = field(default_factory=list)  # ids of pages whose text was requested, in order
     requests: list[dict[str, str]] = field(default_factory=list)
-    before: Callable[[Mapping[str, str]], None] = lambda _: None
-    """Called before each answer, for what happens on a wiki while it is read."""
+    before: Callable[[Mapping[str, str]], None] = lambda _: (
+        None
+    )  # called before each response, to change the wiki meanwhile
     tokens: set[str] = field(default_factory=set)
     sessions: set[str] = field(default_factory=set)
     _last: int = 0
@@ -70,7 +66,7 @@ class Wiki:
         self.now += timedelta(hours=hours)
 
     def expire(self, *, days: float) -> None:
-        """Drop the recent changes that are older, as wikis do."""
+        """Drop older recent changes, as wikis do."""
         since = self.now - timedelta(days=days)
         self.changes = [entry for entry in self.changes if entry["at"] >= since]
 
@@ -171,7 +167,7 @@ def _namespace(title: str) -> int:
 
 
 def busy(code: str = "maxlag", seconds: str = "") -> Answer:
-    """Return what a wiki answers that has no time, or will not answer at all."""
+    """Return an error response of a busy wiki."""
     headers = {"Retry-After": seconds} if seconds else {}
     body = json.dumps({"error": {"code": code, "info": "Waiting."}, "servedby": "here"}).encode()
     return Answer(200, body, {"Content-Type": "application/json", **headers})

@@ -1,4 +1,4 @@
-"""The rules of a wiki's api.php: what may be asked, and what is answered, in pages with continuations."""
+"""The rules of a wiki's api.php: valid queries, and responses with continuations."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MODULES: dict[str, set[str]] = {
 
 
 class Refused(Exception):
-    """`str()` is MediaWiki's code for what was wrong."""
+    """`str()` is MediaWiki's error code."""
 
 
 def asked(wiki: Wiki, query: Query, request: Request) -> Body:
@@ -49,7 +49,7 @@ def asked(wiki: Wiki, query: Query, request: Request) -> Body:
 
 
 def _checked(wiki: Wiki, query: Query) -> tuple[list[str], list[str]]:
-    """The modules and properties that are asked for, once every parameter is one that they know."""
+    """Return the requested modules and properties; refuse unknown parameters."""
     modules = [query[name] for name in ("meta", "list", "generator") if name in query]
     props = query["prop"].split("|") if "prop" in query else []
     allowed = _ALWAYS | {"meta", "list", "generator", "prop", "titles", "pageids", "redirects"}
@@ -155,7 +155,7 @@ def _pages(wiki: Wiki, query: Query, props: Sequence[str], body: dict[str, Any])
         items = [(at, item) for at, page in enumerate(chosen) for item in _items(wiki, query, prop, page)]
         most = wiki.contents if contents and prop == "revisions" else wiki.most
         most = len(items) if prop == "revisions" and not contents else most
-        # What was told with an earlier answer is not told again.
+        # Items of an earlier response are not repeated.
         fresh = "continue" not in query or query["continue"].startswith("gapcontinue")
         if not fresh and f"{prefix}continue" not in query:
             continue
@@ -175,7 +175,7 @@ def _pages(wiki: Wiki, query: Query, props: Sequence[str], body: dict[str, Any])
 
 
 def _chosen(wiki: Wiki, query: Query, body: dict[str, Any]) -> tuple[list[Any], str]:
-    """The pages that were asked for, in the API's order, and where to go on."""
+    """Return the requested pages in the API's order, and the continuation."""
     if "generator" in query:
         if query.get("gapfilterredir") != "nonredirects":
             raise Refused("fake-only-nonredirects")

@@ -15,7 +15,7 @@ JSON = {"Content-Type": "application/json"}
 
 
 class SameProcess(Sandbox):
-    """Reads harmless pages where it is called, which takes no process."""
+    """Reads harmless pages in this process."""
 
     def done(self, work: Callable[[], Page], *, harmless: bool = False) -> Page:
         del harmless
@@ -79,7 +79,7 @@ class Engine:
 
 
 def limited(wait: int) -> Answer:
-    """Return what both answer to whom asks too often; Brave tells in a header of its own when it may go on."""
+    """Return the response to too many requests; Brave has its own header for the wait."""
     headers = {
         **JSON,
         "Retry-After": str(wait),

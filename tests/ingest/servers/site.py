@@ -11,7 +11,6 @@ SPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 
 
 def html(title: str, *paragraphs: str, head: str = "", lang: str = "en") -> bytes:
-    """Write a page of HTML."""
     body = "".join(f"<p>{text}</p>" for text in paragraphs)
     body = f"<nav>Home</nav><main><h1>{title}</h1>{body}</main>"
     return f"<html lang='{lang}'><head><title>{title}</title>{head}</head><body>{body}</body></html>".encode()
@@ -20,18 +19,14 @@ def html(title: str, *paragraphs: str, head: str = "", lang: str = "en") -> byte
 @dataclass
 class FakeSite:
     pages: dict[str, Answer] = field(default_factory=dict)
-    """By path."""
-    dates: dict[str, str] = field(default_factory=dict)
-    """What the sitemap says as lastmod, by path."""
-    listed: list[str] | None = None
-    """Paths, or whole addresses; None: all pages."""
+    dates: dict[str, str] = field(default_factory=dict)  # lastmod by path
+    listed: list[str] | None = None  # paths or addresses; None: all pages
     robots: str = ""
-    everything: Callable[[Request], Answer | None] | None = None
-    """Answers in place of all pages: a login, an error."""
+    everything: Callable[[Request], Answer | None] | None = None  # answers instead of all pages
     origin: str = ""
 
     def page(self, path: str, title: str, *paragraphs: str, date: str = "", head: str = "", **headers: str) -> None:
-        """Put up a page of HTML, listed."""
+        """Publish a page in the sitemap."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         self.pages[path] = Answer(200, html(title, *paragraphs, head=head), {**HTML, **named})
         if date:
@@ -52,7 +47,7 @@ class FakeSite:
 
 
 def _unless_known(request: Request, answer: Answer) -> Answer:
-    """Answer 304 to whoever has it already."""
+    """Answer 304 if the condition holds."""
     etag, modified = answer.headers.get("ETag"), answer.headers.get("Last-Modified")
     known = (etag and request.headers.get("if-none-match") == etag) or (
         modified and request.headers.get("if-modified-since") == modified
@@ -61,7 +56,6 @@ def _unless_known(request: Request, answer: Answer) -> Answer:
 
 
 def sitemap(origin: str, paths: list[str], dates: dict[str, str] | None = None) -> bytes:
-    """Write a sitemap."""
     entries = []
     for path in paths:
         date = (dates or {}).get(path)
@@ -71,6 +65,5 @@ def sitemap(origin: str, paths: list[str], dates: dict[str, str] | None = None) 
 
 
 def sitemap_index(*addresses: str) -> bytes:
-    """Write a list of sitemaps."""
     entries = "".join(f"<sitemap><loc>{address}</loc></sitemap>" for address in addresses)
     return f"<sitemapindex {SPACE}>{entries}</sitemapindex>".encode()

@@ -1,4 +1,4 @@
-"""A web server on 127.0.0.1 that answers as told, and fails as told: cut short, reset, or not at all.
+"""A scripted web server on 127.0.0.1, with failures: truncated, reset or missing responses.
 
 with serve(lambda request: Answer(200, b"hello")) as server:
     ...  # server.url, server.requests
@@ -19,12 +19,9 @@ import httpx
 
 @dataclass(frozen=True)
 class Request:
-    path: str
-    """As it was asked for, with its query."""
-    headers: Mapping[str, str]
-    """By lower-case name."""
-    form: bytes = b""
-    """What was posted."""
+    path: str  # with query
+    headers: Mapping[str, str]  # by lower-case name
+    form: bytes = b""  # posted body
 
 
 @dataclass(frozen=True)
@@ -32,12 +29,9 @@ class Answer:
     status: int = 200
     body: bytes = b""
     headers: Mapping[str, str] = field(default_factory=dict)
-    sent: int | None = None
-    """Bytes of the body after which the connection breaks off; None: all of it is sent."""
-    stalls: bool = False
-    """Whether it then says nothing more, for as long as the client has patience, in place of breaking off."""
-    unsized: bool = False
-    """Whether it ends where the connection does, without having said how long it is."""
+    sent: int | None = None  # bytes of the body before the connection breaks off; None: all
+    stalls: bool = False  # whether it then stalls instead of breaking off
+    unsized: bool = False  # whether it has no Content-Length
 
 
 Script = Callable[[Request], Answer]
@@ -53,7 +47,7 @@ class WebServer(ThreadingHTTPServer):
         self.requests: list[Request] = []
         self.open: set[socket.socket] = set()
         self.most_open = 0
-        """How many connections there were at once."""
+        """Return the largest number of simultaneous connections."""
         self.lock = threading.Lock()
 
     def paths(self) -> list[str]:
@@ -133,18 +127,17 @@ def serve(script: Script) -> Iterator[WebServer]:
 
 
 def of_paths(answers: Mapping[str, Answer]) -> Script:
-    """Return a script that knows some paths."""
     return lambda request: answers.get(request.path, Answer(404, b"not found"))
 
 
 def in_turn(*answers: Answer) -> Script:
-    """Return a script that gives each answer once, and the last for ever."""
+    """Return a script that gives each answer once, and repeats the last."""
     left = list(answers)
     return lambda _: left.pop(0) if len(left) > 1 else left[0]
 
 
 def ranged(request: Request, content: bytes, *, etag: str = "", modified: str = "", sent: int | None = None) -> Answer:
-    """Answer with a file, or the rest of it, as RFC 9110 says: only if `If-Range` names the file that is there."""
+    """Answer with a file or a range (RFC 9110), which needs a matching `If-Range`."""
     headers = {"Accept-Ranges": "bytes"}
     if etag:
         headers["ETag"] = etag
@@ -164,7 +157,7 @@ def ranged(request: Request, content: bytes, *, etag: str = "", modified: str = 
 
 
 def transport(script: Script) -> httpx.MockTransport:
-    """Return a way to the script without a network between, for tests of many requests."""
+    """Return a transport to the script without a network."""
 
     def answered(request: httpx.Request) -> httpx.Response:
         headers = {name.lower(): value for name, value in request.headers.items()}
@@ -175,7 +168,7 @@ def transport(script: Script) -> httpx.MockTransport:
 
 
 def _is_left(connection: socket.socket) -> bool:
-    """Return whether a client has closed its end, though the thread that served it may not have noticed yet."""
+    """Return whether the client has closed its end."""
     try:
         # A socket with a timeout would wait for it, whatever its flags.
         readable, _, _ = select.select([connection], [], [], 0)

@@ -22,5 +22,4 @@ def page(number, title, text, *, ns=0, revision=None, redirect=None, saved="2016
 
 
 def dump(*pages, header=HEADER, end=END):
-    """Write a dump of some pages."""
     return (header + "".join(pages) + end).encode()

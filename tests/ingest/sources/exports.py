@@ -40,7 +40,7 @@ def space(number=1, key="HR", *, group="staff", user=None):
 
 
 def restricted(number, *, group=None, user=None, kind="View"):
-    """What restricts a page, the permission before the set that holds it."""
+    """Return a restriction of a page: the permission, then its set."""
     return entity(
         "ContentPermission", f"6{number}", type=kind, userName=user, groupName=group,
         owningSet=("ContentPermissionSet", f"5{number}"),

@@ -7,13 +7,12 @@ from ingest.types import ChangedDocument, DeletedDocument, LiveSource, Page, Unr
 
 @dataclass
 class Mirror:
-    """Takes listings in as a refresh does: what is known is not loaded, what is unreadable stays as it was."""
+    """Applies listings like a refresh: known documents are not loaded, unreadable ones stay."""
 
     known: dict[str, str] = field(default_factory=dict)
     pages: dict[str, Page] = field(default_factory=dict)
     mark: str = ""
-    whole: bool = True
-    """Whether the last listing was of everything."""
+    whole: bool = True  # whether the last listing was complete
     loaded: list[str] = field(default_factory=list)
     failures: dict[str, str] = field(default_factory=dict)
     gone: list[str] = field(default_factory=list)

@@ -9,7 +9,7 @@ A_DAY = 86_400
 
 
 class Team:
-    """Commits to a repository, a day after the other."""
+    """Commits to a repository, one day after the other."""
 
     def __init__(self, path: Path, *, branch: str = "main") -> None:
         self.path = path
@@ -18,7 +18,7 @@ class Team:
         self.git("init", "--quiet", f"--initial-branch={branch}")
 
     def git(self, *arguments: str, content: bytes | None = None) -> str:
-        """Run git as somebody without settings."""
+        """Run git without user settings."""
         moment = f"{MIDNIGHT + self.day * A_DAY} +0000"
         who = {f"GIT_{role}_{what}": value for role in ("AUTHOR", "COMMITTER") for what, value in _WHO.items()}
         dates = {"GIT_AUTHOR_DATE": moment, "GIT_COMMITTER_DATE": moment}

@@ -19,7 +19,6 @@ XML = dump(*(page(n, f"Page {n}", " ".join(str(Random(n * 7 + m).random()) for m
 
 
 def unpacked(path, *borders):
-    """Unpack a file by ranges between these bytes."""
     size = path.stat().st_size
     ends = sorted({min(border, size) for border in borders} | {0, size})
     ranges = [BlockRange(path, start, end).unpack() for start, end in pairwise(ends)]
@@ -30,7 +29,7 @@ def unpacked(path, *borders):
 
 @pytest.fixture(scope="module")
 def packed(tmp_path_factory):
-    """Write a file of many small blocks in three streams, of which one is empty."""
+    """Write a file of many small blocks in three streams, one of them empty."""
     path = tmp_path_factory.mktemp("packed") / "dump.xml.bz2"
     path.write_bytes(bz2.compress(XML[:300_000], 1) + bz2.compress(b"") + bz2.compress(XML[300_000:], 1))
     return path

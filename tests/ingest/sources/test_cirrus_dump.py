@@ -27,7 +27,7 @@ ADA = {
 
 
 def lines(*pages):
-    """Write pages as an index in bulk: an action, then the page."""
+    """Write pages in bulk format: an action, then the page."""
     pairs = [({"index": {"_type": "page", "_id": key}}, page) for key, page in pages]
     return "".join(json.dumps(line) + "\n" for pair in pairs for line in pair).encode()
 

@@ -18,7 +18,7 @@ PARTS = "/other/cirrus_search_index/{day}/index_name=simplewiki_content/"
 
 
 def parts(mirror, day, *contents, finished=True):
-    """Put up a dump in parts, as the mirror has them today."""
+    """Publish a dump in parts."""
     for number, content in enumerate(contents):
         mirror.files[f"{PARTS.format(day=day)}simplewiki_content-{day}-{number:05}.json.bz2"] = bz2.compress(content)
     if finished:

@@ -190,8 +190,6 @@ def test_stop_ends_the_listing(handbook):
 
 
 class TestHtml:
-    """An export of HTML: what its index names, and what its pages hold."""
-
     def page(self, title, text):
         return (
             f"<html><head><title>People : {title}</title></head><body><div id='main-header'><h1 id='title-heading'>"
@@ -237,8 +235,6 @@ class TestHtml:
 
 
 class TestHostile:
-    """Whatever is handed to us is one line, and memory stays what it was."""
-
     def fails(self, path, options):
         with pytest.raises(SourceUnavailable, match=options) as caught:
             read(path)

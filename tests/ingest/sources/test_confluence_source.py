@@ -1,4 +1,4 @@
-"""Confluence by its REST API: what may be read is, each text once; what is restricted never is, from that moment on."""
+"""Confluence by its REST API: readable pages are read once, restricted ones are removed immediately."""
 
 from dataclasses import replace
 
@@ -22,15 +22,14 @@ BOTH = pytest.mark.parametrize("cloud", [False, True], ids=["data-center", "clou
 def source(fake, *, password=None, largest=64 << 20, **options):
     password = fake.password if password is None else password
     bearer = {} if fake.cloud or not password else {"Authorization": f"Bearer {password}"}
-    line = WebClient(
+    web_client = WebClient(
         RequestPolicy("Footnote's tests", gap=0, largest=largest), transport=web.transport(fake.answer),
         wait=lambda _: False, headers=bearer, auth=("ann@acme.test", password) if fake.cloud else None,
         credential="TOKEN",
     )  # fmt: skip
-    given = ConfluenceScope(
-        ConfluenceAddress(f"http://confluence.test{fake.context}", fake.cloud), credential="TOKEN", spaces=("HR",)
-    )
-    return ConfluenceSource(replace(given, **options), line, now=lambda: fake.now)
+    address = ConfluenceAddress(f"http://confluence.test{fake.context}", fake.cloud)
+    scope = replace(ConfluenceScope(address, credential="TOKEN", spaces=("HR",)), **options)
+    return ConfluenceSource(scope, web_client, now=lambda: fake.now)
 
 
 def make_handbook(cloud=False):  # noqa: FBT002 - parametrised by it
@@ -70,7 +69,7 @@ def test_only_changed_pages_are_fetched_again(cloud):
 
     assert mirror.sync(source(fake)).loaded == []
     fake.write("3", "Illness", "<p>Call before eight.</p>")
-    fake.write("8", "Parking", "<p>Behind the house.</p>")
+    fake.write("8", "Parking", "<p>Behind the office.</p>")
     fake.write("2", "Vacation", "<p>Everyone has thirty days.</p>")
     del fake.contents["4"]
     mirror.sync(source(fake))
@@ -236,7 +235,7 @@ class TestAttachments:
 
 
 class TestNotLettingIn:
-    """Confluence shows less to whom it does not know: that must never look like pages that are gone."""
+    """Confluence shows fewer pages without access, which must not count as deletions."""
 
     @pytest.mark.parametrize(("cloud", "message"), [(False, "denies us access"), (True, "treats us as anonymous")])
     def test_wrong_token_removes_nothing(self, cloud, message):
@@ -378,7 +377,7 @@ def test_refreshes_equal_a_new_listing_without_restricted_pages(cloud, events):
         fresh = Mirror().sync(source(fake, allowed=("group:staff",)))
         assert (mirror.known, mirror.pages) == (fresh.known, fresh.pages)
         for key in mirror.known:
-            line = [fake.contents[key], *(fake.contents[one] for one in fake._above(fake.contents[key]))]
-            assert all("user:jane" not in one.readers for one in line)
-            assert line[0].status == "current"
+            pages = [fake.contents[number] for number in (key, *fake._above(fake.contents[key]))]
+            assert all("user:jane" not in page.readers for page in pages)
+            assert pages[0].status == "current"
     assert fake.rejected == []

@@ -1,4 +1,4 @@
-"""A dump's XML is the same stream however it is packed or encoded; what is no dump is named for what it is."""
+"""A dump's XML is the same in every compression and encoding; other files are rejected by kind."""
 
 import bz2
 import gzip

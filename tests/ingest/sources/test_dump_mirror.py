@@ -1,4 +1,4 @@
-"""The latest finished dump ends up read in, or one line says why not; politely, and never twice."""
+"""The latest finished dump is ingested once, or one line gives the reason."""
 
 import bz2
 import json
@@ -18,8 +18,7 @@ WIKI = "simplewiki"
 PLAIN = "pages-articles-multistream.xml.bz2"
 INDEX = "pages-articles-multistream-index.txt.bz2"
 AGENT = build_user_agent("ops@example.com", "1")
-FILLER = Random(1).randbytes(3_000).hex(" ", 3)
-"""What cannot be packed much, so that a file has a middle to break off in."""
+FILLER = Random(1).randbytes(3_000).hex(" ", 3)  # hardly compressible, so that a file can break off in the middle
 
 
 def packed(*pages):
@@ -35,7 +34,6 @@ def about(word):
 
 @pytest.fixture
 def mirror():
-    """Return a mirror with two finished dumps."""
     fake_mirror = FakeMirror()
     fake_mirror.publish(WIKI, "20261001", packed(about("poet")))
     fake_mirror.publish(WIKI, "20261101", packed(about("mathematician")))
@@ -43,7 +41,7 @@ def mirror():
 
 
 class World:
-    """A server and a folder, and what was read from the one into the other."""
+    """A server, a folder, and the state of refreshes."""
 
     def __init__(self, server, folder):
         self.server = server
@@ -62,8 +60,8 @@ class World:
         self.waits.append(seconds)
         return False
 
-    def night(self, **changes):
-        """Read in what there is, as a refresh does; return the first words of each page that changed."""
+    def refresh(self, **changes):
+        """Refresh; return the first words of each changed page."""
         source = self.source(**changes)
         listing = source.documents(self.known, self.mark)
         titles = []
@@ -76,7 +74,7 @@ class World:
 
     def refused(self, **changes):
         with pytest.raises(SourceUnavailable) as raised:
-            self.night(**changes)
+            self.refresh(**changes)
         message = f"{raised.value} {raised.value.hint}"
         assert "\n" not in message
         return message
@@ -95,22 +93,22 @@ LATEST = ["Ada was a mathematician"]
 
 
 def test_latest_dump_is_read_once(mirror, world):
-    assert world.night() == LATEST
+    assert world.refresh() == LATEST
     assert (world.edition, world.mark.partition("-")[0]) == ("2026-11-01", "20261101")
     assert world.files() == [f"simplewiki-20261101-{name}" for name in (INDEX, PLAIN)]
 
     requests = len(world.server.requests)
-    assert world.night() == []
+    assert world.refresh() == []
     assert world.edition == "2026-11-01"
     assert world.server.paths()[requests:] == ["/simplewiki/", "/simplewiki/20261101/dumpstatus.json"]
 
     mirror.publish(WIKI, "20261120", packed(about("countess")))
-    assert world.night() == ["Ada was a countess"]
+    assert world.refresh() == ["Ada was a countess"]
     assert world.files() == [f"simplewiki-20261120-{name}" for name in (INDEX, PLAIN)]
 
 
 def test_old_dumps_are_deleted_after_the_new_one_is_read(mirror, world):
-    world.night(keep=2)
+    world.refresh(keep=2)
     mirror.publish(WIKI, "20261120", packed(about("countess")))
     listing = world.source(keep=1).documents(world.known, world.mark)
     before = world.files()
@@ -121,14 +119,14 @@ def test_old_dumps_are_deleted_after_the_new_one_is_read(mirror, world):
     assert len(world.files()) == 2
 
     mirror.publish(WIKI, "20261121", packed(about("programmer")))
-    world.night(keep=0)
+    world.refresh(keep=0)
     assert world.files() == []
-    assert world.night(keep=0) == []
+    assert world.refresh(keep=0) == []
 
 
 def test_requests_are_serial_paced_and_identified(mirror, world):
     mirror.fault(PLAIN, says(503, Retry_After="17"), says(429, Retry_After="3"))
-    assert world.night() == LATEST
+    assert world.refresh() == LATEST
     assert world.server.most_open == 1
     assert {request.headers["user-agent"] for request in world.server.requests} == {AGENT}
     assert [seconds for seconds in world.waits if seconds != 0.5] == [17.0, 3.0]
@@ -142,11 +140,11 @@ def test_agent_without_contact_is_denied(world):
 @pytest.mark.parametrize("status", ["in-progress", "waiting", "failed", "skipped", "", None])
 def test_unfinished_dump_is_skipped(mirror, world, status):
     mirror.publish(WIKI, "20261120", packed(about("countess")), status=status)
-    assert world.night() == LATEST
-    assert world.night() == []
+    assert world.refresh() == LATEST
+    assert world.refresh() == []
 
     mirror.publish(WIKI, "20261120", packed(about("countess")))
-    assert world.night() == ["Ada was a countess"]
+    assert world.refresh() == ["Ada was a countess"]
 
 
 def _status(jobs):
@@ -173,16 +171,16 @@ def _status(jobs):
 )
 def test_invalid_status_is_skipped(mirror, world, content):
     mirror.status(WIKI, "20261120", content)
-    assert world.night() == LATEST
+    assert world.refresh() == LATEST
     assert world.edition == "2026-11-01"
 
 
 def test_older_dump_never_replaces_a_newer_one(mirror, world):
-    world.night()
+    world.refresh()
     mirror.status(WIKI, "20261101", b"{")
-    assert world.night() == []
+    assert world.refresh() == []
     del mirror.files["/simplewiki/20261101/dumpstatus.json"]
-    assert world.night() == []
+    assert world.refresh() == []
     assert world.mark.startswith("20261101")
 
 
@@ -224,11 +222,11 @@ def test_unusable_dumps_are_reported_with_reasons(mirror, world):
 def test_transient_faults_are_retried(mirror, world, faults, ending):
     mirror.fault("20261101-" + ending, *faults)
     try:
-        titles = world.night()
+        titles = world.refresh()
     except SourceUnavailable as error:
         assert "HTTP 404" in str(error)  # noqa: PT017 - either may happen
         assert world.known == {}
-        titles = world.night()
+        titles = world.refresh()
     assert titles == LATEST
 
 
@@ -255,7 +253,7 @@ def test_file_changed_between_ranges_is_downloaded_again(mirror, world):
     mirror.fault("20261101-" + PLAIN, *[resets(600)] * 4)
     world.refused()
     mirror.publish(WIKI, "20261101", packed(about("translator")))
-    assert world.night() == ["Ada was a translator"]
+    assert world.refresh() == ["Ada was a translator"]
 
 
 def test_interrupted_download_resumes(mirror, world):
@@ -264,7 +262,7 @@ def test_interrupted_download_resumes(mirror, world):
     left = (world.folder / "dumps" / f"simplewiki-20261101-{PLAIN}.part").stat().st_size
     assert left > 0
     requests = len(world.server.requests)
-    assert world.night() == LATEST
+    assert world.refresh() == LATEST
     assert [r.headers["range"] for r in world.server.requests[requests:] if "range" in r.headers] == [f"bytes={left}-"]
 
 
@@ -276,25 +274,18 @@ def test_free_disk_space_is_checked_first(mirror, world):
 
     size = sum(len(content) for name, content in mirror.files.items() if "20261101" in name and "dumpst" not in name)
     assert "are free" in world.refused(free=size * 8)
-    assert world.night(free=size * 15) == LATEST
+    assert world.refresh(free=size * 15) == LATEST
     mirror.publish(WIKI, "20261120", packed(about("countess")))
-    assert world.night(free=size * 8) == ["Ada was a countess"]
+    assert world.refresh(free=size * 8) == ["Ada was a countess"]
 
 
-def test_new_reader_version_reads_the_dump_again(world):
-    world.night()
-    world.mark = "20261101-older"
+@pytest.mark.parametrize(("mark", "known"), [("20261101-older", "changed"), (None, "")], ids=["version", "partly read"])
+def test_dump_is_read_again_without_a_download(world, mark, known):
+    world.refresh()
     requests = len(world.server.requests)
-    world.known = {"1": "changed"}
-    assert world.night() == LATEST
-    assert not [path for path in world.server.paths()[requests:] if path.endswith(".bz2")]
-
-
-def test_partly_read_dump_is_read_again(world):
-    world.night()
-    requests = len(world.server.requests)
-    world.known["1"] = ""
-    assert world.night() == LATEST
+    world.mark = mark or world.mark
+    world.known = {"1": known}
+    assert world.refresh() == LATEST
     assert not [path for path in world.server.paths()[requests:] if path.endswith(".bz2")]
 
 
@@ -309,14 +300,14 @@ def test_large_wiki_is_read_in_parts(mirror, world, index):
     whole = {"articlesmultistreamdumprecombine": {"status": "waiting", "files": {}}}
     mirror.publish(WIKI, "20261120", parts, others=whole)
 
-    assert world.night() == ["Ada was a pioneer"]
+    assert world.refresh() == ["Ada was a pioneer"]
     assert len([name for name in world.files() if name.startswith("simplewiki-20261120")]) == (4 if index else 2)
 
 
 def test_plain_dump_is_read_without_multistream(mirror, world):
     content = bz2.compress(dump(about("logician")))
     mirror.publish(WIKI, "20261120", {"pages-articles.xml.bz2": content}, job="articlesdump")
-    assert world.night() == ["Ada was a logician"]
+    assert world.refresh() == ["Ada was a logician"]
 
 
 def test_damaged_dump_is_read_again(mirror, world):

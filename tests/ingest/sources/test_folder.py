@@ -1,4 +1,4 @@
-"""A folder of documents: what is found, what is left out, what cannot be read."""
+"""A folder of documents: listed, skipped and unreadable files."""
 
 import os
 import signal
@@ -15,7 +15,6 @@ ROOT_READS_ALL = pytest.mark.skipif(os.geteuid() == 0, reason="root may read eve
 
 
 def filled(folder, *names, text="Some text."):
-    """Write files, and return their folder."""
     for name in names:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -24,18 +23,15 @@ def filled(folder, *names, text="Some text."):
 
 
 def keys(folder, **kwargs):
-    """Return the keys of all documents."""
     return [document.key for document in FolderSource(folder, **kwargs).documents()]
 
 
 def only(folder, **kwargs):
-    """Return the one document there is."""
     [document] = FolderSource(folder, **kwargs).documents()
     return document
 
 
 def interrupt(*_):
-    """End what waits for ever."""
     raise TimeoutError
 
 
@@ -57,13 +53,13 @@ def test_skipped_files_are_listed_and_previewed(tmp_path):
     source = FolderSource(tmp_path, exclude=["drafts"])
 
     assert [document.key for document in source.documents()] == ["a.md", "b.png"]
-    assert {one.key: one.reason for one in source.left_out} == {
+    assert {skipped.key: skipped.reason for skipped in source.left_out} == {
         ".c.md": "hidden, or open in Office",
         "drafts/": "exclude names it",
         "node_modules/": "packages of others",
         "yarn.lock": "lock files and lists of packages",
     }
-    assert dict(source.preview()) == {one.key: one.reason for one in source.left_out} | {
+    assert dict(source.preview()) == {skipped.key: skipped.reason for skipped in source.left_out} | {
         "a.md": "",
         "b.png": "pictures are not read",
     }
@@ -79,11 +75,11 @@ def test_include_and_exclude_select_files(tmp_path):
 def test_document_has_address_revision_and_date(tmp_path):
     path = filled(tmp_path, "on call/rota #1.md", text="# Rota\n\nText.") / "on call/rota #1.md"
     os.utime(path, (1_700_000_000, 1_700_000_000.5))
-    documents = only(tmp_path, url_base="https://x.org/handbook/")
+    document = only(tmp_path, url_base="https://x.org/handbook/")
 
-    page = documents.load()
+    page = document.load()
 
-    assert documents.size == len("# Rota\n\nText.")
+    assert document.size == len("# Rota\n\nText.")
     assert page.title == "Rota"
     assert page.url == "https://x.org/handbook/on%20call/rota%20%231.md"
     assert page.revision.startswith("sha256:")
@@ -96,7 +92,7 @@ def test_document_is_found_by_its_published_address(tmp_path):
     filled(tmp_path, "docs/pay.md", text="---\nslug: /salary\n---\nText.")
     source = FolderSource(tmp_path, url_base="https://x.org", site="docusaurus")
 
-    assert [documents.load().url for documents in source.documents()] == [
+    assert [document.load().url for document in source.documents()] == [
         "https://x.org/docs/leave",
         "https://x.org/docs/salary",
         "https://x.org/docs/plain.txt",
@@ -134,11 +130,11 @@ def test_touching_a_dated_document_changes_nothing(tmp_path):
     ("change", "reason"), [(lambda p: p.write_text("New"), "changed while it was read"), (Path.unlink, "deleted")]
 )
 def test_document_changed_meanwhile_is_unreadable(tmp_path, change, reason):
-    documents = only(filled(tmp_path, "a.md"))
+    document = only(filled(tmp_path, "a.md"))
     change(tmp_path / "a.md")
 
     with pytest.raises(UnreadableDocument, match=reason):
-        documents.load()
+        document.load()
 
 
 def test_unreadable_files_are_listed_with_reasons(tmp_path):
@@ -231,12 +227,12 @@ def test_late_links_and_pipes_are_not_followed(tmp_path, swapped, when):
         with pytest.raises(UnreadableDocument, match="changed while it was read"):
             late.load()
     else:
-        assert [type(one) for one in documents] == [Unreadable]
+        assert [type(document) for document in documents] == [Unreadable]
     (tmp_path / "handbook" / swapped).unlink()
     if late and swapped == "x/b.md":
         os.mkfifo(tmp_path / "handbook" / swapped)
         signal.signal(signal.SIGALRM, interrupt)
-        signal.alarm(5)  # opening a pipe that nobody writes to waits for ever
+        signal.alarm(5)  # opening a pipe without a writer blocks
         with pytest.raises(UnreadableDocument, match="not a regular file"):
             late.load()
         signal.alarm(0)
@@ -256,10 +252,10 @@ def test_composed_and_decomposed_names_share_a_key(tmp_path):
 def test_undecodable_name_gets_a_storable_key(tmp_path):
     Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.md")).write_text("Text.")
 
-    documents = only(tmp_path, url_base="https://x.org")
+    document = only(tmp_path, url_base="https://x.org")
 
-    assert documents.load().url.isascii()
-    assert documents.key.encode()
+    assert document.load().url.isascii()
+    assert document.key.encode()
 
 
 @pytest.mark.parametrize(("name", "message"), [("nowhere", "There is no folder"), ("a.md", "is a file, not a folder")])

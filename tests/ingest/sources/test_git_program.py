@@ -1,4 +1,4 @@
-"""Addresses of repositories: which are taken, what is shown of them, and where hosts show their files."""
+"""Addresses of repositories: validation, redaction, and addresses of files."""
 
 import pytest
 from hypothesis import given

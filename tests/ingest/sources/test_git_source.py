@@ -1,4 +1,4 @@
-"""A git repository: what is found, what is read again, what leads nowhere, and what git is kept from."""
+"""A git repository: listed and changed files, unreadable ones, and isolation of git."""
 
 import base64
 import os
@@ -17,32 +17,27 @@ from ingest.types import ChangedDocument, DeletedDocument, SourceUnavailable, Un
 from tests.ingest.servers.git import served
 from tests.ingest.sources.repositories import A_DAY, MIDNIGHT, Team
 
-pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git program here")
+pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 
 
 @pytest.fixture
 def team(tmp_path):
-    """Return a team with a repository."""
     return Team(tmp_path / "theirs")
 
 
 def mirrored(tmp_path, address, *, branch="", depth=0, token="", environment=os.environ):
-    """Return the mirror of a repository, in a home of this test's."""
     return GitMirror(GitRemote(str(address), token), tmp_path / "home", environment, branch=branch, depth=depth)
 
 
 def source(tmp_path, team, *, branch="", depth=0, now=lambda: datetime.now(UTC), **credentials):
-    """Return a team's repository as a source, opened anew."""
     return GitSource(mirrored(tmp_path, team.path, branch=branch, depth=depth), RepositoryScope(**credentials), now=now)
 
 
 def listed(git_source, known=None):
-    """Return the items by their keys."""
     return {item.key: item for item in git_source.documents(known or {})}
 
 
 def day(number):
-    """Return the moment of a team's commit."""
     return datetime.fromtimestamp(MIDNIGHT + number * A_DAY, UTC)
 
 
@@ -183,7 +178,6 @@ def test_shallow_history_gives_no_inexact_dates(tmp_path, team):
 
 
 def test_links_and_submodules_are_not_followed(tmp_path, team):
-    """A link may lead anywhere, and a submodule to any server."""
     team.commit(a_md="A.")
     (team.path / "b.md").symlink_to("/etc/passwd")
     (team.path / "c").symlink_to("..")
@@ -320,7 +314,7 @@ def test_git_ignores_settings_and_hooks(tmp_path, team):
 
 def test_repository_of_another_user_is_readable(tmp_path, team):
     if os.geteuid():
-        pytest.skip("only root can give files to somebody else")
+        pytest.skip("only root can change owners")
     team.commit(a_md="A.")
     for path in [team.path, *team.path.rglob("*")]:
         os.chown(path, 12345, 12345, follow_symlinks=False)

@@ -15,12 +15,10 @@ HERE = "tests.ingest.sources.readers"
 
 
 def given(*documents, rules=None, now=lambda: datetime.now(UTC), **load):
-    """Return the source whose reader returns these documents."""
     return LlamaIndexSource(LlamaReader(f"{HERE}:Given", {"documents": list(documents)}, load), rules, now=now)
 
 
 def keys(llama_source):
-    """Return the keys of all documents."""
     return [item.key for item in llama_source.documents()]
 
 

@@ -21,7 +21,7 @@ MANNERS = RequestPolicy("Footnote's tests", gap=0)
 
 
 class Rests:
-    """Notes how long was to be waited, and does not."""
+    """Records waits without waiting."""
 
     def __init__(self) -> None:
         self.seconds: list[float] = []

@@ -1,4 +1,4 @@
-"""The index of a multistream dump tells where its streams are."""
+"""The index of a multistream dump locates its streams."""
 
 import bz2
 import os

@@ -12,7 +12,6 @@ from tests.ingest.sources.dumps import END, HEADER, dump, page
 
 
 def pages(xml, size=50):
-    """Read an export that comes in blocks of so many bytes."""
     return list(XmlExport(xml[at : at + size] for at in range(0, len(xml), size)).pages())
 
 
@@ -105,7 +104,7 @@ def test_export_truncated_between_pages_is_detected():
 
 
 def vast(end):
-    """Return an export in blocks: a page, one of seventy megabytes, and another; the second ends as it is told to."""
+    """Yield an export: a page, one of seventy megabytes that ends with `end`, and another."""
     yield HEADER.encode() + page(1, "Ada", "One.").encode()
     yield b"<page><title>Vast</title><ns>0</ns><id>7</id><revision><id>9</id><text>"
     yield from (b"word " * 200_000 for _ in range(70))

@@ -20,7 +20,6 @@ pytestmark = pytest.mark.skipif(not DATA.exists(), reason="FOOTNOTE_DATA can nam
 
 @cache
 def read(path):
-    """Return the pages of a dump by key, and what could not be read."""
     items = list(WikipediaDump(path, processes=1).documents())
     pages = {item.key: item.load() for item in items if not isinstance(item, Unreadable)}
     return pages, [(item.key, item.reason) for item in items if isinstance(item, Unreadable)]

@@ -4,7 +4,6 @@ from ingest.sources.dumps.dump_survey import DumpSurvey, StreamContent
 
 
 def surveyed(*redirects):
-    """Return a survey of one stream with these redirects."""
     survey = DumpSurvey()
     survey.put("1", b"", StreamContent((), tuple((str(key), *pair) for key, pair in enumerate(redirects))))
     survey.finish()

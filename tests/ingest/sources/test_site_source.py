@@ -1,4 +1,4 @@
-"""A web site by its sitemap: what is listed is read, once; what is broken, elsewhere or a login never is."""
+"""A web site by its sitemap: listed pages are read once; errors, logins and other sites never."""
 
 import gzip
 from datetime import UTC, datetime
@@ -18,7 +18,7 @@ AGENT = build_user_agent("ops@example.com", "1")
 
 
 class Visit:
-    """What one listing brought: texts by path, what is gone and what is unreadable with reasons."""
+    """The result of one listing: texts, deletions and reasons by path."""
 
     def __init__(self, origin, items, known):
         self.read, self.unread, self.gone, self.same, self.pages = {}, {}, [], [], {}
@@ -65,7 +65,7 @@ class SiteWorld:
         return Visit(self.origin, source.documents(self.known).items, self.known)
 
     def requested(self):
-        """The pages that were asked for since this was called last."""
+        """Return the pages requested since the last call."""
         paths = [path for path in self.server.paths() if not path.startswith(("/robots", "/sitemap", "/parts"))]
         self.server.requests.clear()
         return [path for path in paths if len(path) != 25]
@@ -115,7 +115,7 @@ def test_unchanged_pages_keep_their_fingerprints(world):
 
 def test_changed_pages_are_read(world):
     world.visit()
-    world.site.page("/", "Front", "Welcome anew.")
+    world.site.page("/", "Front", "Welcome again.")
     world.site.page("/docs/leave.html", "Leave", "Leave is 31 days.", date="2026-11-02")
     world.site.page("/docs/travel/", "Travel", "The allowance is 50 euros.", ETag='"t2"')
     world.site.page("/news", "News", "We moved back.", Last_Modified="Mon, 02 Nov 2026 10:00:00 GMT")
@@ -172,7 +172,7 @@ def test_other_sites_are_never_read(world):
 def test_robots_txt_rules_and_delay_are_respected(world):
     world.site.robots = "User-agent: *\nDisallow: /docs/\nAllow: /docs/travel\nDisallow: /secret\nCrawl-delay: 3"
     world.site.pages["/news"] = Answer(301, b"", {"Location": "/secret"})
-    world.site.page("/secret", "Secret", "Nobody may know.")
+    world.site.page("/secret", "Secret", "Confidential.")
     visit = world.visit()
     assert list(visit.read) == ["/", "/docs/travel"]
     assert "/secret" not in world.requested()
@@ -337,7 +337,7 @@ def test_uniform_responses_replace_no_page(world, broken):
     world.site.everything = broken
     visit = world.visit()
     assert visit.gone == []
-    # Where all leads to the front page, nobody can tell what that is to say.
+    # If everything redirects to the front page, its change cannot be told from a login.
     assert set(visit.read) == ({"/"} if broken is _redirects_home else set())
     assert len(visit.unread) >= 5
 

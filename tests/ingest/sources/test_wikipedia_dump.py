@@ -1,4 +1,4 @@
-"""A dump as a source: articles with their aliases, what is known left unread, what is broken said."""
+"""A dump as a source: articles with aliases, unchanged and unreadable ones."""
 
 import bz2
 
@@ -20,14 +20,12 @@ PAGES = (
 
 
 def written(tmp_path, content, name="dump.xml"):
-    """Write a dump and return it as a source."""
     path = tmp_path / name
     path.write_bytes(content)
     return WikipediaDump(path)
 
 
 def loaded(items):
-    """Return the pages by key, and what could not be read."""
     items = list(items)
     pages = {item.key: item.load() for item in items if not isinstance(item, Unreadable)}
     return pages, [(item.key, item.reason) for item in items if isinstance(item, Unreadable)]
@@ -156,31 +154,23 @@ def test_damaged_stream_is_reported_and_others_are_read(tmp_path):
     assert "damaged or missing" in failures[0][1]
 
 
-def test_truncated_dump_keeps_known_articles(tmp_path):
-    whole = dump(*PAGES)
-    known = {item.key: item.fingerprint for item in written(tmp_path, whole).documents()}
-    items = list(written(tmp_path, whole[: whole.index(b"Bob is a")]).documents(known))
-
-    assert [item.key for item in items] == ["1", "dump.xml", "4"]
-    assert "within the page “Bob” (line" in items[1].reason
-    assert "Download the dump again" in items[1].reason
-    assert items[2].fingerprint == known["4"]
-
-
-def test_truncated_dump_deletes_articles_that_became_redirects(tmp_path):
+@pytest.mark.parametrize(
+    ("first", "cut", "keys"),
+    [
+        (PAGES[0], b"Bob is a", ["1", "dump.xml", "4"]),
+        (page(1, "Ada", "#REDIRECT [[Bob]]", redirect="Bob"), b"Bob is a", ["dump.xml", "4"]),
+        (PAGES[0], b"<title>Robert", ["1", "4", "dump.xml"]),
+    ],
+    ids=["in a page", "an article became a redirect", "before a redirect"],
+)
+def test_truncated_dump_keeps_known_articles_and_aliases(tmp_path, first, cut, keys):
     known = {item.key: item.fingerprint for item in written(tmp_path, dump(*PAGES)).documents()}
-    moved = dump(page(1, "Ada", "#REDIRECT [[Bob]]", redirect="Bob"), *PAGES[1:])
-    items = list(written(tmp_path, moved[: moved.index(b"Bob is a")]).documents(known))
+    content = dump(first, *PAGES[1:])
+    items = {item.key: item for item in written(tmp_path, content[: content.index(cut)]).documents(known)}
 
-    assert [item.key for item in items] == ["dump.xml", "4"]
-
-
-def test_truncated_dump_keeps_targets_of_missing_redirects(tmp_path):
-    whole = dump(*PAGES)
-    known = {item.key: item.fingerprint for item in written(tmp_path, whole).documents()}
-    items = written(tmp_path, whole[: whole.index(b"<title>Robert")]).documents(known)
-
-    assert {item.key: item.fingerprint for item in items if isinstance(item, ChangedDocument)} == known
+    assert list(items) == keys
+    assert "Download the dump again" in items.pop("dump.xml").reason
+    assert all(item.fingerprint == known[key] for key, item in items.items())
 
 
 def test_damaged_stream_keeps_targets_of_its_redirects(tmp_path):

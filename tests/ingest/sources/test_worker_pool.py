@@ -1,4 +1,4 @@
-"""Processes that read a dump: they end with whoever began them."""
+"""Processes that read a dump end with their parent."""
 
 import multiprocessing
 import os
@@ -11,12 +11,11 @@ from ingest.sources.dumps.worker_pool import WorkerPool
 
 
 def name_process(_: int) -> int:
-    """Return the number of the process that works."""
     return os.getpid()
 
 
 def work_on(sender) -> None:
-    """Begin two processes, tell which they are, and wait to be killed."""
+    """Start two processes, print their ids, and wait to be killed."""
     with WorkerPool(2) as pool:
         sender.send(sorted(set(pool.map(name_process, range(20)))))
         signal.pause()
