@@ -193,29 +193,29 @@ class FakeServices:
 class FakeHome:
     """The house's home."""
 
-    house: FakeServices
+    services: FakeServices
 
     async def answer(self, asked: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
-        house = self.house
-        house.asked.append(asked)
+        services = self.services
+        services.asked.append(asked)
         tell(SearchStarted(asked.text))
-        if house.interrupted:
-            house.interrupted -= 1
+        if services.interrupted:
+            services.interrupted -= 1
             signal.raise_signal(signal.SIGINT)
             await asyncio.Event().wait()
-        if isinstance(house.answer, BaseException):
-            raise house.answer
-        return house.answer
+        if isinstance(services.answer, BaseException):
+            raise services.answer
+        return services.answer
 
     async def check(self, asked: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
         return await self.answer(asked, tell)
 
     async def search(self, query: str, corpora: Sequence[str], count: int) -> tuple[Hit, ...]:
-        self.house.searched.append((query, tuple(corpora), count))
-        return self.house.hits
+        self.services.searched.append((query, tuple(corpora), count))
+        return self.services.hits
 
     async def corpora(self) -> tuple[CorpusInfo, ...]:
-        return self.house.corpora
+        return self.services.corpora
 
     async def refresh(
         self,
@@ -229,36 +229,36 @@ class FakeHome:
         dense: DenseChoice | None = None,
     ) -> RefreshReport:
         del corpus
-        self.house.denses.append(dense)
-        self.house.restored.append(restore)
-        self.house.engines.append(engine)
-        self.house.confirmed.append(confirm_removal)
-        self.house.sources.append(source.model_dump(exclude={"type"}))
+        self.services.denses.append(dense)
+        self.services.restored.append(restore)
+        self.services.engines.append(engine)
+        self.services.confirmed.append(confirm_removal)
+        self.services.sources.append(source.model_dump(exclude={"type"}))
         tell(RefreshProgress(3, 3, 9, 1.5))
-        if isinstance(self.house.report, Exception):
-            raise self.house.report
-        return self.house.report
+        if isinstance(self.services.report, Exception):
+            raise self.services.report
+        return self.services.report
 
     async def reload(self) -> ReloadReport:
         return ReloadReport(changed=("limits.seconds",), waiting=("home",))
 
     async def read_one(self, address: str, sources: Mapping[str, SourceSettings]) -> tuple[RefreshReport, ...]:
-        self.house.named.append((address, dict(sources)))
-        if isinstance(self.house.report, Exception):
-            raise self.house.report
-        return (self.house.report,)
+        self.services.named.append((address, dict(sources)))
+        if isinstance(self.services.report, Exception):
+            raise self.services.report
+        return (self.services.report,)
 
     async def remove(self, corpus: str) -> RefreshReport:
-        self.house.removed.append(corpus)
-        if isinstance(self.house.report, Exception):
-            raise self.house.report
-        return self.house.report
+        self.services.removed.append(corpus)
+        if isinstance(self.services.report, Exception):
+            raise self.services.report
+        return self.services.report
 
     async def forget(self, address: str, corpus: str) -> ForgottenDocument:
-        self.house.named.append((address, corpus))
-        if isinstance(self.house.forgotten, Exception):
-            raise self.house.forgotten
-        return self.house.forgotten
+        self.services.named.append((address, corpus))
+        if isinstance(self.services.forgotten, Exception):
+            raise self.services.forgotten
+        return self.services.forgotten
 
 
 @dataclass

@@ -46,10 +46,8 @@ async def test_hostile_engine_adds_no_sentence_and_no_internal_request(tmp_path:
         bounds = ReadingBounds("Test", hosts=(site.url.partition("://")[2],))
         given = SearchEngineSettings(type="searxng", url=asked.url)
         with WebSearch(SearxngEngine(EngineAccess(asked.url, "Test")), bounds) as web:
-            async with open_model_app(tmp_path, script) as (house, _):
-                app = replace(
-                    house, web=web, settings_source=house.settings.model_copy(update={"search_engine": given})
-                )
+            async with open_model_app(tmp_path, script) as (base, _):
+                app = replace(base, web=web, settings_source=base.settings.model_copy(update={"search_engine": given}))
                 request = TurnRequest(
                     "How long is the pier of Skarholm?", Asker("terminal", "terminal"), system="search-engine"
                 )

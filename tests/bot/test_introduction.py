@@ -22,14 +22,14 @@ def version(title: str, *sections: str, language: str = "en", text: str = TEXT) 
 
 @pytest.mark.parametrize("language", list_languages())
 def test_introduction_question_is_recognised_in_every_language(language: str) -> None:
-    asked = translate("intro_question", language)
+    question = translate("intro_question", language)
 
-    assert detect_small_talk(asked) is SmallTalk.ABOUT
-    assert detect_language(asked) == language
+    assert detect_small_talk(question) is SmallTalk.ABOUT
+    assert detect_language(question) == language
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "question",
     [
         "What do you know?",
         "hi, help please",
@@ -38,13 +38,13 @@ def test_introduction_question_is_recognised_in_every_language(language: str) ->
         "何が読めますか",
     ],
 )
-def test_questions_about_the_bot_are_recognised(asked: str) -> None:
-    assert detect_small_talk(asked) is SmallTalk.ABOUT
+def test_questions_about_the_bot_are_recognised(question: str) -> None:
+    assert detect_small_talk(question) is SmallTalk.ABOUT
 
 
-@pytest.mark.parametrize("asked", ["What do you know about leave?", "How do I ask for leave?", "help desk hours"])
-def test_other_questions_are_not_about_the_bot(asked: str) -> None:
-    assert detect_small_talk(asked) is None
+@pytest.mark.parametrize("question", ["What do you know about leave?", "How do I ask for leave?", "help desk hours"])
+def test_other_questions_are_not_about_the_bot(question: str) -> None:
+    assert detect_small_talk(question) is None
 
 
 def test_suggested_questions_come_from_headings() -> None:

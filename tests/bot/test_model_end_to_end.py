@@ -46,7 +46,7 @@ def run(*arguments: str, typed: str = "") -> Result:
     return CliRunner().invoke(app, arguments, input=typed, prog_name="footnote")
 
 
-def told(*arguments: str, status: int = 0, typed: str = "") -> dict[str, Any]:
+def printed(*arguments: str, status: int = 0, typed: str = "") -> dict[str, Any]:
     result = run(*arguments, "--json", typed=typed)
     assert result.exit_code == status, result.output
     document: dict[str, Any] = json.loads(result.stdout)
@@ -60,7 +60,7 @@ def _house(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         path = here / "pages" / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    told("ingest", "folder", "pages", "--corpus", "pages")
+    printed("ingest", "folder", "pages", "--corpus", "pages")
     settings = '[model]\nstructured = "text"\nretries = 0\nprices = { small-model = { prompt = 1, completion = 2 } }\n'
     (here / "footnote.toml").write_text(settings, encoding="utf-8")
     monkeypatch.setenv("OPENAI_MODEL", "small-model")
@@ -70,7 +70,7 @@ def _house(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_ask_answers_with_the_model_and_prints_its_cost(monkeypatch: pytest.MonkeyPatch) -> None:
     with served(CLAIMS) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        document = told("ask", "When was Skarholm lighthouse built?")
+        document = printed("ask", "When was Skarholm lighthouse built?")
         calls = len(server.requests)
 
     assert (document["status"], document["system"], document["model"]) == ("answered", "wikichat-fast", "small-model")
@@ -90,16 +90,16 @@ def test_ask_answers_with_the_model_and_prints_its_cost(monkeypatch: pytest.Monk
     story = run("audit", "show", document["answer_id"]).stdout
     assert "draft (answer) · small-model" in story
     assert "REFUTES (model) Skarholm lighthouse was built in 1890." in story
-    assert told("audit", "verify")["findings"] == []
+    assert printed("audit", "verify")["findings"] == []
 
 
 def test_check_calls_the_model_unless_disabled(monkeypatch: pytest.MonkeyPatch) -> None:
     claim = "Skarholm lighthouse was built in 1890."
     with served(CLAIMS) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        asked = told("check", claim)
+        asked = printed("check", claim)
         sent = len(server.requests)
-        ruled = told("check", claim, "--system", "extractive")
+        ruled = printed("check", claim, "--system", "extractive")
         assert (sent, len(server.requests)) == (1, 1)
 
     assert (asked["verdict"], asked["model"]) == ("REFUTES", "small-model")
@@ -123,10 +123,10 @@ def test_chat_continues_after_a_model_failure(monkeypatch: pytest.MonkeyPatch) -
 def test_unnamed_model_is_one_error_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_MODEL")
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
-    error = told("ask", "When was Skarholm lighthouse built?", status=1)["error"]
+    error = printed("ask", "When was Skarholm lighthouse built?", status=1)["error"]
 
     assert error["kind"] == "model_unavailable"
     assert "no name is set" in error["message"]
     assert "OPENAI_MODEL" in error["hint"]
-    assert told("ask", "When was Skarholm lighthouse built?", "--system", "extractive")["status"] == "answered"
-    assert told("search", "lighthouse")["hits"]
+    assert printed("ask", "When was Skarholm lighthouse built?", "--system", "extractive")["status"] == "answered"
+    assert printed("search", "lighthouse")["hits"]

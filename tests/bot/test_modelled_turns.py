@@ -79,8 +79,8 @@ async def test_confirmed_claims_are_answered_and_recorded(tmp_path, asking, syst
 async def test_tone_is_in_the_prompt_and_recorded(tmp_path, asking):
     async with open_model_app(tmp_path) as (app, server):
         toned = replace(app, settings_source=app.settings.model_copy(update={"tone": "Brief, as to a friend."}))
-        told = [await answer(toned, asking(tone=tone), lambda _: None) for tone in (None, "Solemn.", "")]
-        tones = [(await app.audit.turn(one.answer_id))[0].body["tone"] for one in told]
+        results = [await answer(toned, asking(tone=tone), lambda _: None) for tone in (None, "Solemn.", "")]
+        tones = [(await app.audit.turn(one.answer_id))[0].body["tone"] for one in results]
 
     assert tones == ["Brief, as to a friend.", "Solemn.", ""]
     asked = [(find_stage(request), request.body["messages"][-1]["content"]) for request in server.requests]
@@ -92,16 +92,18 @@ async def test_tone_is_in_the_prompt_and_recorded(tmp_path, asking):
 async def test_effort_is_from_the_request_or_settings_and_recorded(tmp_path, asking):
     async with open_model_app(tmp_path) as (app, server):
         careful = replace(app, settings_source=app.settings.model_copy(update={"effort": "thorough"}))
-        told = [await answer(careful, asking(effort=effort), lambda _: None) for effort in ("quick", None)]
-        told.append(await check(careful, asking("Skarholm lighthouse was built in 1887."), lambda _: None))
-        entries = [await app.audit.turn(one.answer_id) for one in told]
+        results = [await answer(careful, asking(effort=effort), lambda _: None) for effort in ("quick", None)]
+        results.append(await check(careful, asking("Skarholm lighthouse was built in 1887."), lambda _: None))
+        entries = [await app.audit.turn(one.answer_id) for one in results]
 
     claims = [request.body["messages"][-1]["content"] for request in server.requests if find_stage(request) == "claims"]
-    assert all(most in said for most, said in zip(("(At most 1.)", "(At most 5.)"), claims, strict=False))
+    assert all(most in texts for most, texts in zip(("(At most 1.)", "(At most 5.)"), claims, strict=False))
     searched = [next(one.body["k"] for one in turn if "k" in one.body) for turn in entries]
     assert searched[0] * 15 == searched[1] * 6
     assert (
-        [one.effort for one in told] == [turn[0].body.get("effort") for turn in entries] == ["quick", "thorough", None]
+        [one.effort for one in results]
+        == [turn[0].body.get("effort") for turn in entries]
+        == ["quick", "thorough", None]
     )
 
 
@@ -110,12 +112,12 @@ async def test_slow_server_lowers_the_effort_with_a_recorded_reason(tmp_path, as
         for _ in range(20):
             app.load.observe(CallSample(0.0, 4.0, reading=6.0, tokens=60))
         wanted = [{"effort": "thorough"}, {}, {"effort": "quick"}, {"system": "extractive"}]
-        told = [await answer(app, asking(**one), lambda _: None) for one in wanted]
-        opened = [(await app.audit.turn(one.answer_id))[0].body for one in told]
+        results = [await answer(app, asking(**one), lambda _: None) for one in wanted]
+        opened = [(await app.audit.turn(one.answer_id))[0].body for one in results]
 
     figures = {"call_seconds": 16.0, "waited": 0.0, "first_token": 4.0, "tokens_a_second": 10.0, "refused": 0.0}
     lowered = [{"from": effort, "because": "slow", **figures} for effort in ("thorough", "normal")]
-    assert [one.effort for one in told] == ["normal", "quick", "quick", "normal"]
+    assert [one.effort for one in results] == ["normal", "quick", "quick", "normal"]
     assert [one.get("lowered") for one in opened] == [*lowered, None, None]
 
 
@@ -134,7 +136,7 @@ async def test_model_key_is_never_stored_or_shown(tmp_path, asking):
 
 
 @pytest.mark.parametrize(
-    ("fault", "asked", "status", "kind", "said"),
+    ("fault", "asked", "status", "kind", "texts"),
     [
         (
             answer_error(401, "No."),
@@ -159,14 +161,14 @@ async def test_model_key_is_never_stored_or_shown(tmp_path, asking):
         ),
     ],
 )
-async def test_model_failure_is_one_sentence_in_the_askers_language(tmp_path, asking, fault, asked, status, kind, said):
+async def test_model_failure_is_one_sentence(tmp_path, asking, fault, asked, status, kind, texts):
     async with open_model_app(tmp_path, dict.fromkeys(("query", "summarise", "generate"), fault)) as (app, _):
         done = await answer(app, asking(asked), lambda _: None)
         closed = (await record(app))[-1].body
 
     assert (done.answer.status, done.failure.kind) == (status, kind)
-    assert done.text == f"{said} {translate('again_later', detect_language(asked))}"
-    assert done.failure.message.startswith(said.rstrip("."))
+    assert done.text == f"{texts} {translate('again_later', detect_language(asked))}"
+    assert done.failure.message.startswith(texts.rstrip("."))
     assert (closed["status"], closed["failure"]["kind"], closed["text"]) == (status, kind, done.text)
 
 
@@ -219,10 +221,10 @@ async def test_failed_turn_records_spoken_sentences(tmp_path, asking):
         done = await answer(app, asking(), events.append)
         closed = (await record(app))[-1].body
 
-    said = [event.sentence.text for event in events if isinstance(event, SentencePassed)]
-    assert said == ["Skarholm lighthouse was built in 1887."]
+    texts = [event.sentence.text for event in events if isinstance(event, SentencePassed)]
+    assert texts == ["Skarholm lighthouse was built in 1887."]
     assert (done.answer.status, done.answer.sentences) == (Status.FAILED, ())
-    assert [sentence["text"] for sentence in closed["spoken"]] == said
+    assert [sentence["text"] for sentence in closed["spoken"]] == texts
 
 
 async def test_unnamed_model_fails_only_if_it_is_called(tmp_path, asking):

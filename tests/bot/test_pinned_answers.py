@@ -106,14 +106,14 @@ async def test_corrected_answer_is_shown_to_the_same_question(app) -> None:
 async def test_model_judges_a_pinned_answer(tmp_path, verdict, system) -> None:
     script = {**SCRIPT, "verify": f"Reasoning: So.\nSentences: 1\nVerdict: {verdict}"}
     async with open_model_app(tmp_path, script) as (app, _):
-        told, asked = [], TurnRequest(BUILT, TERMINAL, system="wikichat-fast")
+        marks, asked = [], TurnRequest(BUILT, TERMINAL, system="wikichat-fast")
         done = await answer(replace(app, llm=None), replace(asked, system="extractive"), lambda _: None)
         text = "The lighthouse of Skarholm was built in the year 1887 [1]."
         await pin(app, done.answer_id, text)
-        again = await answer(app, asked, told.append)
+        again = await answer(app, asked, marks.append)
 
     assert again.system == system
-    shown = [one.sentence.text for one in told if isinstance(one, SentencePassed)]
+    shown = [one.sentence.text for one in marks if isinstance(one, SentencePassed)]
     assert (text.replace(" [1]", "") in shown) is (system == PINNED)
 
 

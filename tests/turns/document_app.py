@@ -80,16 +80,16 @@ class DocumentApp:
         asked = TurnRequest(text, Asker(platform="terminal", kind="terminal"), earlier=earlier, system=self.system)
         done = await answer(replace(self.app, llm=llm), asked, listen)
         entries = tuple(await self.app.audit.turn(done.answer_id))
-        told = AnsweredTurn(done, llm, entries)
+        answered = AnsweredTurn(done, llm, entries)
         assert verify_turn(entries) == ()
         assert [entry.kind for entry in (entries[0], entries[-1])] == [EntryKind.TURN_OPENED, EntryKind.TURN_CLOSED]
-        assert (entries[0].body["question"], told.closed["status"]) == (text, done.answer.status)
+        assert (entries[0].body["question"], answered.closed["status"]) == (text, done.answer.status)
         assert len([step for entry in entries if "template" in (step := entry.body)]) == len(llm.calls)
-        assert [one.claim.text for one in checked] == list(told.claims)
-        assert [one["claim"]["text"] for one in told.closed["claims"]] == [
+        assert [one.claim.text for one in checked] == list(answered.claims)
+        assert [one["claim"]["text"] for one in answered.closed["claims"]] == [
             claim.claim.text for claim in done.answer.claims
         ]
-        return told
+        return answered
 
 
 def adapt_script(script: Script, system: str) -> Script:

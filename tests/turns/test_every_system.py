@@ -54,10 +54,10 @@ async def test_interrupted_draft_keeps_checked_sentences(tmp_path: Path, system:
         done = await answer(app, make_request(system=system), events.append)
         entries = await app.audit.turn(done.answer_id)
 
-    said = {event.sentence.text for event in events if isinstance(event, SentencePassed)}
-    assert said <= {"Skarholm lighthouse was built in 1887.", "A keeper lives beside it."}
+    reply = {event.sentence.text for event in events if isinstance(event, SentencePassed)}
+    assert reply <= {"Skarholm lighthouse was built in 1887.", "A keeper lives beside it."}
     assert done.answer.status is not Status.ABSTAINED
-    assert {one["text"] for one in entries[-1].body.get("spoken") or entries[-1].body["sentences"]} == said
+    assert {one["text"] for one in entries[-1].body.get("spoken") or entries[-1].body["sentences"]} == reply
     assert verify_turn(entries) == ()
 
 

@@ -29,18 +29,18 @@ ARTICLES = {
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory):
     source = SelectedDocuments(WikipediaDump(DUMP, processes=1), frozenset(ARTICLES.values()))
-    with open_document_app(tmp_path_factory.mktemp("home"), source, "wikipedia") as house:
-        yield house
+    with open_document_app(tmp_path_factory.mktemp("home"), source, "wikipedia") as documents:
+        yield documents
 
 
 @pytest.fixture(params=["wikichat", "wikichat-fast"])
-def house(request: pytest.FixtureRequest, opened: DocumentApp) -> DocumentApp:
+def documents(request: pytest.FixtureRequest, opened: DocumentApp) -> DocumentApp:
     return replace(opened, system=request.param)
 
 
-async def test_question_about_a_fact(house: DocumentApp) -> None:
+async def test_question_about_a_fact(documents: DocumentApp) -> None:
     searched: list[str] = []
-    told = await house.ask(
+    answered = await documents.ask(
         "Who wrote Animalia, and when was it published?",
         reading(
             "picture book|children's book|originally published",
@@ -53,18 +53,18 @@ async def test_question_about_a_fact(house: DocumentApp) -> None:
         tell=lambda event: searched.append(event.query) if isinstance(event, SearchStarted) else None,
     )
 
-    assert told.said == [
+    assert answered.said == [
         "Animalia is an illustrated children's book by Graeme Base.",
         "Animalia was originally published in 1986.",
     ]
-    assert {title for title, _ in told.cited} == {"Animalia (book)"}
-    assert all("1986" in quote or "Graeme Base" in quote for _, quote in told.cited)
-    (citation,) = told.done.answer.citations
+    assert {title for title, _ in answered.cited} == {"Animalia (book)"}
+    assert all("1986" in quote or "Graeme Base" in quote for _, quote in answered.cited)
+    (citation,) = answered.done.answer.citations
     assert citation.url.endswith(f"title=Animalia_(book)&oldid={citation.revision}")
     assert "Animalia children's book originally published" in searched
 
 
-async def test_follow_up_uses_the_earlier_turn(house: DocumentApp) -> None:
+async def test_follow_up_uses_the_earlier_turn(documents: DocumentApp) -> None:
     before = (
         Turn("user", "Who directed silent films from Toronto?"),
         Turn("bot", "Allan Dwan was a Canadian-born director. [1]", titles=("Allan Dwan",)),
@@ -74,15 +74,15 @@ async def test_follow_up_uses_the_earlier_turn(house: DocumentApp) -> None:
         (name,) = re.findall(r"Chatbot: (\w+ \w+) was", turn_of(call))
         return f"{name} death"
 
-    told = await house.ask("When did he die?", reading("28 December 1981", query=resolved), *before)
+    answered = await documents.ask("When did he die?", reading("28 December 1981", query=resolved), *before)
 
-    assert all("28 December 1981" in text for text in told.said)
-    assert {title for title, _ in told.cited} == {"Allan Dwan"}
-    assert "Allan Dwan death" in [step["query"] for step in told.steps("search")]
+    assert all("28 December 1981" in text for text in answered.said)
+    assert {title for title, _ in answered.cited} == {"Allan Dwan"}
+    assert "Allan Dwan death" in [step["query"] for step in answered.steps("search")]
 
 
-async def test_a_question_in_german(house: DocumentApp) -> None:
-    told = await house.ask(
+async def test_a_question_in_german(documents: DocumentApp) -> None:
+    answered = await documents.ask(
         "Wann wurde „An American in Paris“ uraufgeführt und von welchem Orchester?",
         reading(
             "December 13, 1928", query="An American in Paris premiere",
@@ -93,13 +93,13 @@ async def test_a_question_in_german(house: DocumentApp) -> None:
         ) | {"verify": "Reasoning: Satz 1 sagt es.\nSentences: 1\nVerdict: SUPPORTS"},
     )  # fmt: skip
 
-    assert "Write the query in English" in turn_of(told.llm.of("query")[0])
-    assert told.said == ["„An American in Paris“ wurde am 13. Dezember 1928 in der Carnegie Hall uraufgeführt."]
-    assert told.done.answer.sentences[0].note == "An American in Paris, English"
+    assert "Write the query in English" in turn_of(answered.llm.of("query")[0])
+    assert answered.said == ["„An American in Paris“ wurde am 13. Dezember 1928 in der Carnegie Hall uraufgeführt."]
+    assert answered.done.answer.sentences[0].note == "An American in Paris, English"
 
 
-async def test_wrong_german_date_is_withheld(house: DocumentApp) -> None:
-    told = await house.ask(
+async def test_wrong_german_date_is_withheld(documents: DocumentApp) -> None:
+    answered = await documents.ask(
         "Wann wurde „An American in Paris“ uraufgeführt und von welchem Orchester?",
         reading(
             "December 13, 1928", query="An American in Paris premiere",
@@ -109,5 +109,5 @@ async def test_wrong_german_date_is_withheld(house: DocumentApp) -> None:
         ) | {"verify": "Reasoning: Satz 1 sagt es.\nSentences: 1\nVerdict: SUPPORTS"},
     )  # fmt: skip
 
-    assert told.done.answer.withheld == 1
-    assert all("December 13, 1928" in text for text in told.said)
+    assert answered.done.answer.withheld == 1
+    assert all("December 13, 1928" in text for text in answered.said)

@@ -86,9 +86,9 @@ class RecordedTurn:
         return Question(f"key-{number}", self.task, ASKED, self.asker, place, conversation, DAY, **more)
 
     def answered(self, turn_id: str) -> TurnResult:
-        said = [AnsweredSentence(f"{name}text opens at ten.", (n,)) for n, name in enumerate(self.cited, 1)]
+        sentences = [AnsweredSentence(f"{name}text opens at ten.", (n,)) for n, name in enumerate(self.cited, 1)]
         if self.task == "check":
-            said = []
+            sentences = []
         claims = [_claim(name, Verdict.SUPPORTS) for name in self.cited]
         claims += [_claim(name, Verdict.REFUTES) for name in self.found]
         notes = "".join(f" {name}verdict" for name in (*self.cited, *self.found)) if self.task == "check" else ""
@@ -97,13 +97,13 @@ class RecordedTurn:
         nearest = tuple(Hit(passage(name), document(name), 1.0) for name in self.found)
         answer = Answer(
             self.status,
-            tuple(said),
+            tuple(sentences),
             tuple(citation(n, name) for n, name in enumerate(self.cited, 1)),
             tuple(claims),
             nearest if self.status is Status.ABSTAINED else (),
             len(self.found),
         )
-        text = " ".join(one.text for one in said) or f"I do not know.{notes}"
+        text = " ".join(one.text for one in sentences) or f"I do not know.{notes}"
         return TurnResult(turn_id, answer, text, "wikichat", "model", Usage(), 1.0)
 
     def entries(self, number: int) -> tuple[LogEntry, ...]:
@@ -175,9 +175,9 @@ class FakeRecord:
     def snapshot(self) -> "FakeRecord":
         return self
 
-    def add(self, told: RecordedTurn) -> int:
+    def add(self, recorded_turn: RecordedTurn) -> int:
         number = len(self.rows) + 1
-        new = replace(encode_question(told.question(number)), sending=True)
+        new = replace(encode_question(recorded_turn.question(number)), sending=True)
         self.rows[number] = QueuedQuestion(
             ticket=number,
             **{name: getattr(new, name) for name in new.__dataclass_fields__},
@@ -189,7 +189,7 @@ class FakeRecord:
             owner="",
             lease_until=None,
         )
-        self.log += [replace(entry, body=to_json_value(entry.body)) for entry in told.entries(number)]
+        self.log += [replace(entry, body=to_json_value(entry.body)) for entry in recorded_turn.entries(number)]
         return number
 
     async def get(self, ticket: int) -> QueuedQuestion | None:
@@ -220,8 +220,8 @@ class FakeRecord:
         return frozenset({document(corpus).key} & {document(name).key for name in self.forgot})
 
     async def recall(self, ids: Any, among: Any) -> dict[str, tuple[Passage, Document]]:
-        there = {one: (one, document(one).key) in among for one in self.corpora}
-        return {f"{one}-p": (passage(one), document(one)) for one in there if f"{one}-p" in ids and there[one]}
+        readable = {one: (one, document(one).key) in among for one in self.corpora}
+        return {f"{one}-p": (passage(one), document(one)) for one in readable if f"{one}-p" in ids and readable[one]}
 
     async def of(self, channel: str) -> dict[str, Any]:
         return self.narrowed.get(channel, {})
@@ -292,7 +292,7 @@ def settings(readers: dict[str, tuple[str, ...]] | None = None, **channel: Any) 
 
 async def read_denial(awaited: Any) -> str:
     try:
-        given = await awaited
+        result = await awaited
     except ActionDenied as denied:
         return denied.words
-    raise AssertionError(f"it was given: {given}")
+    raise AssertionError(f"not denied: {result}")

@@ -156,17 +156,17 @@ class RightsMatrix:
             return frozenset()
         called = {channel} if channel else {user, GROUP} if standing == "grouped" else {user}
         called |= {"*"} if own and standing != "guest" else set()
-        there = {name for name in CORPORA if called & set(self.readers[name])}
-        return frozenset(there & set(self.narrowed.get(channel, CORPORA)) - self.gone)
+        readable = {name for name in CORPORA if called & set(self.readers[name])}
+        return frozenset(readable & set(self.narrowed.get(channel, CORPORA)) - self.gone)
 
     async def ask(
-        self, asked: Mapping[tuple[str, str], str], *, before: Mapping[Any, Question] | None = None, **more: Any
+        self, texts: Mapping[tuple[str, str], str], *, before: Mapping[Any, Question] | None = None, **more: Any
     ):
         """Ask as many questions at once, each in a thread of its own or in that of a question before; return them."""
         desk = open_desk(self.app, {self.platform.name: self.platform})
         questions = {}
         async with desk.running():
-            for (channel, user), text in asked.items():
+            for (channel, user), text in texts.items():
                 who = self.asker(channel, user)
                 thread = before[channel, user].place.thread if before else ""
                 message = self.server.write(text, user=user, channel=who.channel, thread=thread)
@@ -205,12 +205,12 @@ class RightsMatrix:
         """Press something, and hold what comes back, and what is posted, to what may be read."""
         acting = AnswerActions(self.app, {self.platform.name: self.platform})
         try:
-            said = await getattr(acting, name)(what, self.asker(*who), *more)
+            result = await getattr(acting, name)(what, self.asker(*who), *more)
         except ActionDenied as denied:
-            said = denied.words
-        assert not find_corpora(said) - self.may(*who), (name, who, said)
+            result = denied.words
+        assert not find_corpora(result) - self.may(*who), (name, who, result)
         self.look()
-        return said
+        return result
 
     def look(self) -> None:
         """Hold everything that the platform has received since the last look to what may be read where it stands."""

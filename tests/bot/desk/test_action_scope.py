@@ -61,13 +61,13 @@ def allowed(record: FakeRecord, by: Asker) -> set[str]:
     return named if ceiling is None else named & set(ceiling["corpora"])
 
 
-async def press(actions: AnswerActions, door: str, ticket: int, told: RecordedTurn | None, by: Asker) -> Any:
+async def press(actions: AnswerActions, door: str, ticket: int, recorded: RecordedTurn | None, by: Asker) -> Any:
     try:
         match door:
             case "evidence":
                 return await actions.evidence(ticket, by)
             case "sources":
-                return await actions.sources(told.question(ticket).conversation if told else "nowhere", by)
+                return await actions.sources(recorded.question(ticket).conversation if recorded else "nowhere", by)
             case "up":
                 return await actions.feedback(ticket, by, "up", "a comment")
             case "ask":
@@ -78,9 +78,9 @@ async def press(actions: AnswerActions, door: str, ticket: int, told: RecordedTu
         return denied.words
 
 
-def leaks(said: Any, may: set[str]) -> set[str]:
+def leaks(result: Any, may: set[str]) -> set[str]:
     """Return the corpora whose words stand in something, of those that may not be read."""
-    return {name for name in CORPORA if name in repr(said)} - may
+    return {name for name in CORPORA if name in repr(result)} - may
 
 
 @settings(max_examples=sample(300), deadline=None)
@@ -92,51 +92,53 @@ def test_actions_reveal_nothing_of_an_unreadable_corpus(turns, readers, narrowed
 async def _pressed(turns, readers, narrowed, presses):
     record, platform = FakeRecord(told_settings(readers, ask=("slack:T1/U9",)), narrowed=narrowed), FakePlatform()
     actions = AnswerActions(record, {"slack": platform})
-    for told in turns:
-        record.add(told)
+    for recorded in turns:
+        record.add(recorded)
     for door, ticket, by in presses:
-        told = turns[ticket - 1] if ticket <= len(turns) else None
+        recorded = turns[ticket - 1] if ticket <= len(turns) else None
         shared = bool(record.acts("share"))
         posts = len(platform.posts)
-        said = await press(actions, door, ticket, told, by)
+        result = await press(actions, door, ticket, recorded, by)
         may = allowed(record, by)
-        assert not leaks(said, may)
+        assert not leaks(result, may)
         assert not leaks(list(platform.posts.values())[posts:], may)
         assert not leaks([text for _, text, _ in platform.called], set())
-        if door != "sources" and (not told or not _could_be_told(told, by, shared=shared)):
-            assert said == NOTHING
-        if door == "evidence" and told and not set(told.cited + told.found + told.earlier) <= may:
-            assert said == NOTHING
+        if door != "sources" and (not recorded or not _could_be_told(recorded, by, shared=shared)):
+            assert result == NOTHING
+        if door == "evidence" and recorded and not set(recorded.cited + recorded.found + recorded.earlier) <= may:
+            assert result == NOTHING
     assert all(channel[2] == ("U9",) for channel in platform.called)
 
 
-def _could_be_told(told: RecordedTurn, by: Asker, *, shared: bool) -> bool:
-    there = told.asker.kind == by.kind == "channel" and told.asker.channel == by.channel
-    return by.user == told.asker.user or (there and (shared or not told.only_asker))
+def _could_be_told(recorded: RecordedTurn, by: Asker, *, shared: bool) -> bool:
+    same_channel = recorded.asker.kind == by.kind == "channel" and recorded.asker.channel == by.channel
+    return by.user == recorded.asker.user or (same_channel and (shared or not recorded.only_asker))
 
 
 @settings(max_examples=sample(150), deadline=None)
 @given(turns=turned, readers=readers, narrowed=narrowed, by=people, door=st.sampled_from(DOORS))
 def test_sources_do_not_depend_on_unreadable_answers(turns, readers, narrowed, by, door):
-    async def told(turns):
+    async def recorded(turns):
         record, platform = FakeRecord(told_settings(readers), narrowed=narrowed), FakePlatform()
         for one in turns:
             record.add(one)
-        said = await press(AnswerActions(record, {"slack": platform}), door, 1, turns[0], by)
-        return said, list(platform.posts.values()), record
+        result = await press(AnswerActions(record, {"slack": platform}), door, 1, turns[0], by)
+        return result, list(platform.posts.values()), record
 
     async def both():
-        said, posts, record = await told(turns)
+        result, posts, record = await recorded(turns)
         may = allowed(record, by)
         without = [_without(turn, may) for turn in turns]
         if door == "sources":
-            assert (await told(without))[0] == said
+            assert (await recorded(without))[0] == result
         if door == "share" and posts:
             assert not posts[0].left_out or set(turns[0].found) <= may
 
     asyncio.run(both())
 
 
-def _without(told: RecordedTurn, may: set[str]) -> RecordedTurn:
-    kept = {name: tuple(one for one in getattr(told, name) if one in may) for name in ("cited", "found", "earlier")}
-    return replace(told, **kept)
+def _without(recorded: RecordedTurn, may: set[str]) -> RecordedTurn:
+    shown = {
+        name: tuple(one for one in getattr(recorded, name) if one in may) for name in ("cited", "found", "earlier")
+    }
+    return replace(recorded, **shown)

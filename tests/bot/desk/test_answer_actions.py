@@ -53,7 +53,7 @@ async def test_evidence_shows_every_claim_with_its_verdict_and_passages():
 
 
 @pytest.mark.parametrize(
-    ("position", "told"),
+    ("position", "expected"),
     [
         (
             RecordPosition(41, 57, "3f" * 32),
@@ -63,14 +63,14 @@ async def test_evidence_shows_every_claim_with_its_verdict_and_passages():
         (None, ""),
     ],
 )
-async def test_evidence_carries_the_receipt_of_its_answer(position, told):
+async def test_evidence_carries_the_receipt_of_its_answer(position, expected):
     record, _, actions = make_actions()
     ticket = record.add(RecordedTurn())
     record.positions = {"turn1": position} if position else {}
 
     receipt = (await actions.evidence(ticket, in_channel())).receipt
 
-    assert (told in receipt, "footnote audit receipt turn1" in receipt) == (True, bool(position))
+    assert (expected in receipt, "footnote audit receipt turn1" in receipt) == (True, bool(position))
 
 
 async def test_evidence_without_claims_has_a_text_in_the_askers_language():
@@ -116,14 +116,14 @@ async def test_feedback_is_recorded_with_comment_and_user():
     record, _, actions = make_actions()
     ticket = record.add(RecordedTurn())
 
-    said = [
+    reply = [
         await actions.feedback(ticket, in_channel(user="U2"), "up"),
         await actions.feedback(ticket, in_channel(user="U2"), "down", " It opens at nine. "),
         await actions.feedback(ticket, in_channel(user="U3"), "up"),
     ]
 
     whose = {"by": "slack:T1/U2", "where": "slack:T1/C1"}
-    assert said == [translate("feedback_noted", "en")] * 3
+    assert reply == [translate("feedback_noted", "en")] * 3
     assert record.acts("up")[0] == {"what": "up", **whose, "comment": ""}
     assert record.acts("down") == [{"what": "down", **whose, "comment": "It opens at nine."}]
     assert record.acts("up")[1]["by"] == "slack:T1/U3"
@@ -143,9 +143,9 @@ async def test_long_comment_is_cut_with_a_notice():
     record, _, actions = make_actions()
     ticket = record.add(RecordedTurn())
 
-    said = await actions.feedback(ticket, in_channel(), "down", "x" * 5_000)
+    reply = await actions.feedback(ticket, in_channel(), "down", "x" * 5_000)
 
-    assert str(LONGEST_COMMENT) in said
+    assert str(LONGEST_COMMENT) in reply
     assert record.acts("down")[0]["comment"] == "x" * LONGEST_COMMENT
 
 
@@ -165,11 +165,11 @@ async def test_contact_people_are_mentioned_once():
     record.settings = settings(ask=("slack:T1/U8", "slack:T1/U9"))
     ticket = record.add(RecordedTurn())
 
-    said = await actions.ask_person(ticket, in_channel(user="U2"))
+    reply = await actions.ask_person(ticket, in_channel(user="U2"))
     again = await read_denial(actions.ask_person(ticket, in_channel()))
 
     ((place, text, people),) = platform.called
-    assert (said, again) == (translate("ask_done", "en"), translate("ask_already", "en"))
+    assert (reply, again) == (translate("ask_done", "en"), translate("ask_already", "en"))
     assert (place.channel, place.thread, people) == ("C1", "1.0", ("U8", "U9"))
     assert ASKED in text
     assert [body["state"] for body in record.acts("ask")] == ["begun", "done"]
@@ -187,13 +187,13 @@ async def test_people_removed_by_admin_are_not_mentioned():
     assert platform.called[0][2] == ("U9",)
 
 
-@pytest.mark.parametrize("told", [RecordedTurn(), RecordedTurn(asker=in_channel("C2"))])
-async def test_asking_without_contact_people_is_refused(told):
+@pytest.mark.parametrize("recorded", [RecordedTurn(), RecordedTurn(asker=in_channel("C2"))])
+async def test_asking_without_contact_people_is_refused(recorded):
     record, platform, actions = make_actions()
-    record.settings = settings(ask=("slack:T1/U9",)) if told.asker.channel == "C2" else settings()
-    ticket = record.add(told)
+    record.settings = settings(ask=("slack:T1/U9",)) if recorded.asker.channel == "C2" else settings()
+    ticket = record.add(recorded)
 
-    assert await read_denial(actions.ask_person(ticket, told.asker)) == translate("ask_nobody", "en")
+    assert await read_denial(actions.ask_person(ticket, recorded.asker)) == translate("ask_nobody", "en")
     assert not platform.called
 
 
@@ -221,11 +221,11 @@ async def test_answer_is_shared_once():
     ticket = record.add(PRIVATE)
     before = await read_denial(actions.evidence(ticket, in_channel(user="U2")))
 
-    said = await actions.share(ticket, in_channel(), name=f"Ana\n{'a' * 100}")
+    reply = await actions.share(ticket, in_channel(), name=f"Ana\n{'a' * 100}")
     again = await read_denial(actions.share(ticket, in_channel()))
 
     (view,) = platform.posts.values()
-    assert (before, said, again) == (NOTHING, translate("share_done", "en"), translate("share_already", "en"))
+    assert (before, reply, again) == (NOTHING, translate("share_done", "en"), translate("share_already", "en"))
     assert [sentence.text for sentence in view.sentences] == ["alphatext opens at ten."]
     assert view.notice == f"Ana {'a' * 76}… asked “{PRIVATE.question(ticket).text}” and shared the answer."
     assert view.done
@@ -264,7 +264,7 @@ async def test_shared_answer_is_public_under_its_own_key():
 
 
 @pytest.mark.parametrize(
-    ("told", "by", "words"),
+    ("recorded", "by", "words"),
     [
         (PRIVATE, in_channel(user="U2"), NOTHING),
         (PRIVATE, in_dm(), NOTHING),
@@ -273,10 +273,10 @@ async def test_shared_answer_is_public_under_its_own_key():
         (replace(PRIVATE, status=Status.ABSTAINED), in_channel(), translate("share_empty", "en")),
     ],
 )
-async def test_sharing_is_refused_except_to_the_asker_in_the_channel(told, by, words):
+async def test_sharing_is_refused_except_to_the_asker_in_the_channel(recorded, by, words):
     record, platform, actions = make_actions()
 
-    assert await read_denial(actions.share(record.add(told), by)) == words
+    assert await read_denial(actions.share(record.add(recorded), by)) == words
     assert not platform.posts
 
 
@@ -334,12 +334,12 @@ async def test_sharing_can_be_retried_after_a_platform_error(fault):
 
 async def test_shared_answer_is_removed_with_its_answer():
     record, platform, actions = make_actions()
-    told = record.add(PRIVATE), record.add(PRIVATE)
+    recorded = record.add(PRIVATE), record.add(PRIVATE)
     platform.late_faults = [PlatformUnavailable("It does not answer.")]
-    await read_denial(actions.share(told[0], in_channel()))
-    await actions.share(told[1], in_channel())
+    await read_denial(actions.share(recorded[0], in_channel()))
+    await actions.share(recorded[1], in_channel())
 
-    for ticket in told:
+    for ticket in recorded:
         assert await remove_shared_answer(platform, PRIVATE.question(ticket), await record.turn(f"turn{ticket}"))
     assert not platform.posts
     assert await remove_shared_answer(platform, PRIVATE.question(3), ()) == ()
@@ -351,11 +351,11 @@ async def test_simultaneous_actions_run_once(act):
     record.settings = settings(ask=("slack:T1/U9",))
     ticket = record.add(PRIVATE)
 
-    said = await asyncio.gather(
+    reply = await asyncio.gather(
         *(getattr(actions, act)(ticket, in_channel()) for _ in range(3)), return_exceptions=True
     )
 
-    assert sum(isinstance(one, str) for one in said) == 1
+    assert sum(isinstance(one, str) for one in reply) == 1
     assert len(platform.posts) + len(platform.called) == 1
 
 
@@ -409,11 +409,11 @@ async def test_sources_omit_forgotten_pages():
     assert [(source.number, source.title) for source in view.sources] == [(1, "alphatitle")]
 
 
-@pytest.mark.parametrize("how", ["entry", "row"])
-async def test_retracted_answer_is_inaccessible(how):
+@pytest.mark.parametrize("way", ["entry", "row"])
+async def test_retracted_answer_is_inaccessible(way):
     record, _, actions = make_actions()
     ticket = record.add(RecordedTurn())
-    if how == "entry":
+    if way == "entry":
         record.log.append(LogEntry(f"turn{ticket}", EntryKind.EDITED, to_json_value({"retracted": True})))
     else:
         record.rows[ticket] = replace(record.rows[ticket], outcome="retracted")
@@ -463,10 +463,10 @@ async def test_action_on_a_disconnected_platform_is_refused():
     assert await read_denial(actions.share(ticket, in_channel())) == translate("acting_unavailable", "en")
 
 
-@pytest.mark.parametrize("told", [RecordedTurn(), PRIVATE])
-async def test_admin_approves_an_example_once(told):
+@pytest.mark.parametrize("recorded", [RecordedTurn(), PRIVATE])
+async def test_admin_approves_an_example_once(recorded):
     record, _, actions = make_actions()
-    ticket = record.add(told)
+    ticket = record.add(recorded)
     assert not await actions.offers_example(ticket, in_channel())
     assert await read_denial(actions.approve(ticket, in_channel())) == translate("example_admins", "en")
     record.settings = settings().model_copy(update={"slack": ADMINISTERED})
@@ -478,9 +478,9 @@ async def test_admin_approves_an_example_once(told):
     assert record.acts("example") == [
         {"what": "example", "by": "slack:T1/U1", "where": "slack:T1/C1", "state": "added"},
     ]
-    (kept,) = record.examples.kept
-    assert kept.body["corpora"] == ("alpha",)
-    assert ("alpha", document("alpha").key) in kept.body["documents"]
+    (example,) = record.examples.kept
+    assert example.body["corpora"] == ("alpha",)
+    assert ("alpha", document("alpha").key) in example.body["documents"]
 
 
 async def test_answer_with_a_refuted_claim_cannot_be_an_example():

@@ -46,12 +46,12 @@ def test_a_question_within_its_limits_is_answered() -> None:
     ("field", "limit"), [("by_user", "questions_per_user"), ("in_channel", "questions_per_channel")]
 )
 def test_question_over_the_limit_is_refused_until_midnight(field, limit) -> None:
-    told = decide(BudgetUse(**{field: 4}), **{limit: 3})
+    decision = decide(BudgetUse(**{field: 4}), **{limit: 3})
 
-    assert told.refusal
-    assert told.because == limit
-    assert "all 3 questions" in told.refusal.lower()
-    assert "2026-03-11 00:00 CET" in told.refusal
+    assert decision.refusal
+    assert decision.because == limit
+    assert "all 3 questions" in decision.refusal.lower()
+    assert "2026-03-11 00:00 CET" in decision.refusal
 
 
 @pytest.mark.parametrize(
@@ -63,19 +63,19 @@ def test_question_over_the_limit_is_refused_until_midnight(field, limit) -> None
     ],
 )
 def test_spent_model_budget_allows_only_quotations(used, limits, until) -> None:
-    told = decide(used, **limits)
+    decision = decide(used, **limits)
 
-    assert (told.system, told.because) == ("extractive", next(iter(limits)))
-    assert until in told.notice
-    assert told.notice != decide(used, language="de", **limits).notice
+    assert (decision.system, decision.because) == ("extractive", next(iter(limits)))
+    assert until in decision.notice
+    assert decision.notice != decide(used, language="de", **limits).notice
 
 
 def test_spent_month_is_reported_before_spent_day() -> None:
-    told = decide(
+    decision = decide(
         BudgetUse(today=SpendingTotal(1, 9), this_month=SpendingTotal(1, 9)), tokens_per_day=5, tokens_per_month=5
     )
 
-    assert told.because == "tokens_per_month"
+    assert decision.because == "tokens_per_month"
 
 
 @pytest.mark.parametrize(
@@ -132,9 +132,9 @@ async def test_later_questions_do_not_use_up_earlier_ones_budget(opened_app) -> 
     app = opened_app(questions_per_user=2)
     rows = [await ask(app, number) for number in range(3)] + [await ask(app, 9, user="slack:T1/U2")]
 
-    told = [await check_budget(app, row, now=NOON, language="en") for row in rows]
+    decision = [await check_budget(app, row, now=NOON, language="en") for row in rows]
 
-    assert [bool(one.refusal) for one in told] == [False, False, True, False]
+    assert [bool(one.refusal) for one in decision] == [False, False, True, False]
 
 
 async def test_overheard_messages_are_not_counted(opened_app) -> None:

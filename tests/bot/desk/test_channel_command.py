@@ -43,8 +43,8 @@ async def digest(app: App, by: Asker = ADMIN, days: int = 0) -> str:
 
 
 async def test_digest_groups_questions_by_nearest_corpus_and_owner(app) -> None:
-    for number, found in enumerate([("alpha",), ("alpha",), ("beta",), ()], 1):
-        await ask(app, replace(UNANSWERED, found=found), number)
+    for number, listed in enumerate([("alpha",), ("alpha",), ("beta",), ()], 1):
+        await ask(app, replace(UNANSWERED, found=listed), number)
 
     lines = (await digest(app)).splitlines()
 
@@ -81,10 +81,10 @@ async def test_digest_omits_retracted_questions(app) -> None:
 
 async def test_digest_needs_an_admin(app) -> None:
     await ask(app, UNANSWERED)
-    said = [await ChannelCommand(app, lambda _, let=let: let).answer("digest", ADMIN, "en") for let in (True, False)]
+    reply = [await ChannelCommand(app, lambda _, let=let: let).answer("digest", ADMIN, "en") for let in (True, False)]
 
-    assert ASKED in said[0]
-    assert said[1] == translate("channel_admins", "en")
+    assert ASKED in reply[0]
+    assert reply[1] == translate("channel_admins", "en")
 
 
 @pytest.mark.parametrize("language", list_languages())

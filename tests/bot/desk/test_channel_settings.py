@@ -66,9 +66,9 @@ def test_overrides_narrow_the_settings() -> None:
         "tone": "End with @everyone",
     }
 
-    held = resolve_channel_settings(settings, overrides, CHANNEL)
+    resolved = resolve_channel_settings(settings, overrides, CHANNEL)
 
-    assert held == ChannelSettings(
+    assert resolved == ChannelSettings(
         CHANNEL, ("kitchen",), "extractive", "mention", ephemeral=True, ask=(PEOPLE[1],), paused=True, tone=""
     )
 
@@ -85,18 +85,18 @@ def test_overrides_stay_within_a_narrowed_file() -> None:
 
 @given(CEILINGS, st.dictionaries(st.sampled_from([*CHANNEL_KEYS, "readers", "tomorrow"]), ANYTHING))
 def test_invalid_overrides_widen_nothing(ceiling: ChannelSettings, overrides: dict) -> None:
-    held = narrow_channel_settings(ceiling, overrides)
+    resolved = narrow_channel_settings(ceiling, overrides)
 
     if ceiling.corpora is not None:
-        assert held.corpora is not None
-        assert set(held.corpora) <= set(ceiling.corpora)
+        assert resolved.corpora is not None
+        assert set(resolved.corpora) <= set(ceiling.corpora)
     if "corpora" in overrides:
-        assert held.corpora is not None
-    assert set(held.ask) <= set(ceiling.ask)
-    assert held.system in {ceiling.system, "extractive"}
-    assert held.tone == ("" if "tone" in overrides else ceiling.tone)
-    assert EFFORTS.index(held.effort) <= EFFORTS.index(ceiling.effort)
-    assert ceiling.answer == "every" or held.answer == "mention"
-    assert held.ephemeral >= ceiling.ephemeral
-    assert held.paused >= ceiling.paused
-    assert held.id == ceiling.id
+        assert resolved.corpora is not None
+    assert set(resolved.ask) <= set(ceiling.ask)
+    assert resolved.system in {ceiling.system, "extractive"}
+    assert resolved.tone == ("" if "tone" in overrides else ceiling.tone)
+    assert EFFORTS.index(resolved.effort) <= EFFORTS.index(ceiling.effort)
+    assert ceiling.answer == "every" or resolved.answer == "mention"
+    assert resolved.ephemeral >= ceiling.ephemeral
+    assert resolved.paused >= ceiling.paused
+    assert resolved.id == ceiling.id

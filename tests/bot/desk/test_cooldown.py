@@ -26,10 +26,10 @@ def test_cooldown_applies_to_one_person() -> None:
 def test_first_refusal_is_reported_once_per_wait() -> None:
     cooldown = Cooldown(lambda: 10, lambda: 0.0)
     cooldown.begin("ana", "q1")
-    told = [cooldown.first_refusal("ana") for _ in range(2)]
+    refusals = [cooldown.first_refusal("ana") for _ in range(2)]
     cooldown.begin("ana", "q2")
 
-    assert (told, cooldown.first_refusal("ana"), cooldown.first_refusal("ben")) == ([True, False], True, False)
+    assert (refusals, cooldown.first_refusal("ana"), cooldown.first_refusal("ben")) == ([True, False], True, False)
 
 
 def test_cooldown_of_zero_seconds_never_waits() -> None:

@@ -228,10 +228,10 @@ async def test_deleted_post_is_not_posted_again():
         gate.set()
         row = await wait_until_done(setup.world)
 
-    wanted, gone = setup.world.entries(EntryKind.EDITED)
+    requested, deleted = setup.world.entries(EntryKind.EDITED)
     assert row.outcome == "retracted"
-    assert wanted.body["retracted"] is True
-    assert gone.body["removed"]
+    assert requested.body["retracted"] is True
+    assert deleted.body["removed"]
     assert setup.world.read() == []
 
 
@@ -291,9 +291,12 @@ async def test_deleting_a_question_removes_its_answer(when):
 
     assert row.outcome == "retracted"
     assert setup.world.read(number) == []
-    wanted, gone = setup.world.entries(EntryKind.EDITED)
-    assert (wanted.body["retracted"], len(gone.body["removed"])) == (True, int(when != "waiting"))
-    assert {entry.turn_id for entry in setup.world.entries(EntryKind.TURN_CLOSED)} >= {wanted.turn_id, gone.turn_id}
+    requested, deleted = setup.world.entries(EntryKind.EDITED)
+    assert (requested.body["retracted"], len(deleted.body["removed"])) == (True, int(when != "waiting"))
+    assert {entry.turn_id for entry in setup.world.entries(EntryKind.TURN_CLOSED)} >= {
+        requested.turn_id,
+        deleted.turn_id,
+    }
 
 
 async def test_only_the_asker_retracts_an_answer():
@@ -376,13 +379,13 @@ async def test_unrecordable_question_is_not_answered(method):
         setup.world.broken.add(method)
         await setup.desk.take(question())
         await settle()
-        said = setup.world.told + [view.text for view in setup.world.read()]
+        texts = setup.world.told + [view.text for view in setup.world.read()]
         setup.world.broken.clear()
         for _ in range(10):
             await setup.clock.move(60.0)
         row = await wait_until_done(setup.world)
 
-    assert said == [translate("unrecorded", "en")]
+    assert texts == [translate("unrecorded", "en")]
     assert not any(view.sentences for view in setup.world.read())
     assert row.outcome == "undeliverable"
 

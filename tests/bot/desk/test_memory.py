@@ -25,9 +25,9 @@ async def app(tmp_path):
         yield app
 
 
-async def before(talk, platform=None, text="And on Sunday?", **changes):
-    question, row = await talk.take(text, **changes)
-    return await recall_conversation(talk.app, platform or FakeHistory(), question, row)
+async def before(conversation, platform=None, text="And on Sunday?", **changes):
+    question, row = await conversation.take(text, **changes)
+    return await recall_conversation(conversation.app, platform or FakeHistory(), question, row)
 
 
 def lines(turns):
@@ -35,11 +35,11 @@ def lines(turns):
 
 
 async def test_earlier_turns_are_remembered_in_order(app):
-    talk = RecordedConversation(app)
-    _, first = await talk.ask("Wann öffnet der samovar?")
-    _, second = await talk.ask("Is the quayside open?")
+    conversation = RecordedConversation(app)
+    _, first = await conversation.ask("Wann öffnet der samovar?")
+    _, second = await conversation.ask("Is the quayside open?")
 
-    turns = await before(talk)
+    turns = await before(conversation)
 
     assert lines(turns) == [
         ("user", "Wann öffnet der samovar?"),
@@ -53,17 +53,17 @@ async def test_earlier_turns_are_remembered_in_order(app):
 
 
 async def test_other_conversations_are_not_remembered(app):
-    talk = RecordedConversation(app)
+    conversation = RecordedConversation(app)
     await RecordedConversation(app, name="slack:T1/C1/2").ask("Is the merger open?")
-    question, row = await talk.take("First?")
-    await talk.ask("Is the quayside open?")
+    question, row = await conversation.take("First?")
+    await conversation.ask("Is the quayside open?")
 
     assert await recall_conversation(app, FakeHistory(), question, row) == ()
 
 
 async def test_messages_of_others_are_merged_by_time(app):
-    talk = RecordedConversation(app)
-    _, done = await talk.ask("Is the quayside open?")
+    conversation = RecordedConversation(app)
+    _, done = await conversation.ask("Is the quayside open?")
     platform = FakeHistory(
         (
             make_message("x1", "Has anybody been there?", 1),
@@ -76,7 +76,7 @@ async def test_messages_of_others_are_merged_by_time(app):
         )
     )
 
-    turns = await before(talk, platform)
+    turns = await before(conversation, platform)
 
     assert lines(turns) == [
         ("user", "Has anybody been there?"),
@@ -88,8 +88,8 @@ async def test_messages_of_others_are_merged_by_time(app):
 
 @pytest.mark.parametrize("outcome", ["stopped", "retracted"])
 async def test_withdrawn_turns_are_not_remembered(app, outcome):
-    talk = RecordedConversation(app)
-    await talk.ask("Is the quayside open?", outcome=outcome)
+    conversation = RecordedConversation(app)
+    await conversation.ask("Is the quayside open?", outcome=outcome)
     platform = FakeHistory(
         (
             make_message("slack:T1/C1/1/q1", "Is the quayside open?", 10),
@@ -97,71 +97,71 @@ async def test_withdrawn_turns_are_not_remembered(app, outcome):
         )
     )
 
-    assert await before(talk, platform) == ()
+    assert await before(conversation, platform) == ()
 
 
 async def test_retracted_answer_is_not_remembered(app):
-    talk = RecordedConversation(app)
-    _, done = await talk.ask("Is the quayside open?")
+    conversation = RecordedConversation(app)
+    _, done = await conversation.ask("Is the quayside open?")
     await app.audit.append(LogEntry(done.answer_id, EntryKind.EDITED, {"retracted": True}))
 
-    assert await before(talk) == ()
+    assert await before(conversation) == ()
 
 
-@pytest.mark.parametrize("how", [{"system": "failing"}, {"outcome": "undeliverable"}, {"outcome": "silent"}])
-async def test_question_without_a_shown_answer_is_remembered(app, how):
-    talk = RecordedConversation(app)
-    await talk.ask("Is the quayside open?", **how)
+@pytest.mark.parametrize("way", [{"system": "failing"}, {"outcome": "undeliverable"}, {"outcome": "silent"}])
+async def test_question_without_a_shown_answer_is_remembered(app, way):
+    conversation = RecordedConversation(app)
+    await conversation.ask("Is the quayside open?", **way)
 
-    assert lines(await before(talk)) == [("user", "Is the quayside open?")]
+    assert lines(await before(conversation)) == [("user", "Is the quayside open?")]
 
 
 async def test_question_without_a_turn_is_remembered(app):
-    talk = RecordedConversation(app)
-    _, row = await talk.take("Is the quayside open?")
+    conversation = RecordedConversation(app)
+    _, row = await conversation.take("Is the quayside open?")
     await app.queue.finish(row.ticket, "delivered")
 
-    assert lines(await before(talk)) == [("user", "Is the quayside open?")]
+    assert lines(await before(conversation)) == [("user", "Is the quayside open?")]
 
 
 async def test_private_answer_is_remembered_only_for_its_asker(app):
-    talk = RecordedConversation(app)
-    _, done = await talk.ask("Is the quayside open?", only_asker=True)
+    conversation = RecordedConversation(app)
+    _, done = await conversation.ask("Is the quayside open?", only_asker=True)
 
-    mine = await before(talk)
-    theirs = await before(talk, asker=replace(talk.asker, user="U2"))
+    mine = await before(conversation)
+    theirs = await before(conversation, asker=replace(conversation.asker, user="U2"))
 
     assert lines(mine) == [("user", "Is the quayside open?"), ("bot", done.text)]
     assert lines(theirs) == [("user", "And on Sunday?")]
 
 
 async def test_turn_with_unreadable_found_corpora_is_not_remembered(app, tmp_path):
-    talk = RecordedConversation(app)
-    await talk.ask("Is the merger open?", system="abstaining")
-    open_still = await before(talk)
+    conversation = RecordedConversation(app)
+    await conversation.ask("Is the merger open?", system="abstaining")
+    open_still = await before(conversation)
     narrow = replace(app, settings_source=settings(tmp_path, {"board": ()}))
-    closed = await before(RecordedConversation(narrow, asked=talk.asked))
+    closed = await before(RecordedConversation(narrow, asked=conversation.asked))
 
     assert len(open_still) == 2
     assert [turn for turn in closed if "merger" in turn.text] == []
 
 
 async def test_corpora_of_earlier_answers_are_inherited(app, tmp_path):
-    talk = RecordedConversation(app)
-    await talk.ask("Is the merger open?", within=("board",))
-    earlier = await before(talk)
-    await talk.ask("Is the quayside open?", within=("handbook",), earlier=earlier)
+    conversation = RecordedConversation(app)
+    await conversation.ask("Is the merger open?", within=("board",))
+    earlier = await before(conversation)
+    await conversation.ask("Is the quayside open?", within=("handbook",), earlier=earlier)
     narrow = replace(app, settings_source=settings(tmp_path, {"board": ()}))
 
-    turns = await before(RecordedConversation(narrow, asked=talk.asked))
+    turns = await before(RecordedConversation(narrow, asked=conversation.asked))
 
     assert lines(turns) == [("user", "And on Sunday?")]
 
 
 async def test_narrowed_channel_does_not_remember_other_corpora(app):
-    talk = RecordedConversation(app)
-    _, first = await talk.ask("Is the merger open?", within=("board",))
-    await talk.ask("Is the quayside open?", within=("handbook",))
+    conversation = RecordedConversation(app)
+    _, first = await conversation.ask("Is the merger open?", within=("board",))
+    await conversation.ask("Is the quayside open?", within=("handbook",))
     await app.overrides.set("slack:T1/C1", "corpora", ["handbook"], by="slack:T1/U1", was=None)
     platform = FakeHistory(
         (
@@ -171,34 +171,34 @@ async def test_narrowed_channel_does_not_remember_other_corpora(app):
         )
     )
 
-    turns = await before(talk, platform)
+    turns = await before(conversation, platform)
 
     assert [turn.text for turn in turns if "merger" in turn.text] == []
     assert len(turns) == 2
 
 
 async def test_own_messages_older_than_the_log_need_all_corpora_readable(app):
-    talk = RecordedConversation(app)
+    conversation = RecordedConversation(app)
     platform = FakeHistory((make_message("old", "The quayside was closed.", 1, user=""),))
 
-    assert lines(await before(talk, platform)) == [("bot", "The quayside was closed.")]
+    assert lines(await before(conversation, platform)) == [("bot", "The quayside was closed.")]
 
 
 async def test_recorded_answer_is_not_fetched_from_the_platform(app):
-    talk, other = RecordedConversation(app), RecordedConversation(app, name="slack:T1/C1/2")
+    conversation, other = RecordedConversation(app), RecordedConversation(app, name="slack:T1/C1/2")
     await other.ask("Is the merger open?")
     platform = FakeHistory((make_message("slack:T1/C1/2/a1", "The merger is open.", 1, user=""),))
 
-    assert await before(talk, platform) == ()
+    assert await before(conversation, platform) == ()
 
 
 @pytest.mark.parametrize("fault", [PlatformUnavailable("It is away.")])
 async def test_failing_platform_leaves_the_log_alone(app, fault, caplog):
-    talk = RecordedConversation(app)
-    await talk.ask("Is the quayside open?")
+    conversation = RecordedConversation(app)
+    await conversation.ask("Is the quayside open?")
 
     with caplog.at_level(logging.WARNING):
-        turns = await before(talk, FakeHistory(fault=fault))
+        turns = await before(conversation, FakeHistory(fault=fault))
 
     assert len(turns) == 2
     assert "cannot fetch the conversation" in caplog.text
@@ -209,21 +209,21 @@ async def test_hanging_platform_leaves_the_log_alone(app):
         async def heard(self, *_):
             await asyncio.Event().wait()
 
-    talk = RecordedConversation(app)
-    await talk.ask("Is the quayside open?")
-    question, row = await talk.take("And on Sunday?")
+    conversation = RecordedConversation(app)
+    await conversation.ask("Is the quayside open?")
+    question, row = await conversation.take("And on Sunday?")
 
     assert len(await recall_conversation(app, Silent(), question, row, patience=0.01)) == 2
 
 
 async def test_memory_is_limited_to_twenty_turns(app):
-    talk = RecordedConversation(app)
+    conversation = RecordedConversation(app)
     platform = FakeHistory(
         tuple(make_message(f"x{number}", f"{number} " + "very " * 2_000, 1 + number / 100) for number in range(50))
     )
-    await talk.ask("Is the quayside open?")
+    await conversation.ask("Is the quayside open?")
 
-    turns = await before(talk, platform)
+    turns = await before(conversation, platform)
 
     assert len(turns) == 20
     assert platform.asked == [20]
@@ -232,15 +232,15 @@ async def test_memory_is_limited_to_twenty_turns(app):
 
 
 async def test_unreadable_turn_is_not_remembered(app, caplog):
-    talk = RecordedConversation(app)
-    await talk.ask("Is the quayside open?")
-    _, row = await talk.take("Is the samovar open?")
+    conversation = RecordedConversation(app)
+    await conversation.ask("Is the quayside open?")
+    _, row = await conversation.take("Is the samovar open?")
     await app.audit.append(
         LogEntry("odd", EntryKind.TURN_OPENED, {"question": "?", "asker": {"platform": 7, "kind": 7}})
     )
     await app.queue.note(row.ticket, turn_id="odd")
 
-    turns = await before(talk)
+    turns = await before(conversation)
 
     assert [turn.text for turn in turns if "samovar" in turn.text] == []
     assert len(turns) == 2

@@ -36,9 +36,9 @@ questions = st.builds(
 
 
 def queued(new):
-    asked = {name: getattr(new, name) for name in NewQuestion.__slots__}
+    original = {name: getattr(new, name) for name in NewQuestion.__slots__}
     rest = {"state": "waiting", "outcome": "", "turn_id": "", "posted": (), "owner": ""}
-    return QueuedQuestion(1, **asked, **rest, taken_at=datetime.now(UTC), lease_until=None)
+    return QueuedQuestion(1, **original, **rest, taken_at=datetime.now(UTC), lease_until=None)
 
 
 @given(questions)

@@ -37,15 +37,15 @@ async def answered(**traits: Any) -> AsyncIterator[DeskSetup]:
         yield setup
 
 
-@pytest.mark.parametrize("how", ["deleted", "retracted"])
-async def test_retraction_is_completed_at_the_next_start(how: str) -> None:
+@pytest.mark.parametrize("way", ["deleted", "retracted"])
+async def test_retraction_is_completed_at_the_next_start(way: str) -> None:
     async with answered() as setup:
         wish = (
-            setup.desk.delete_question(question().key) if how == "deleted" else setup.desk.retract(1, question().asker)
+            setup.desk.delete_question(question().key) if way == "deleted" else setup.desk.retract(1, question().asker)
         )
-        wanted = asyncio.create_task(wish)
+        request = asyncio.create_task(wish)
         await settle()
-        wanted.cancel()
+        request.cancel()
         await settle()
         before, state = edits(setup.world), setup.world.rows[1].state
     stood = setup.world.read()
@@ -61,13 +61,13 @@ async def test_retraction_is_completed_at_the_next_start(how: str) -> None:
 
 async def test_retraction_is_retried_until_the_platform_is_reachable() -> None:
     async with answered() as setup:
-        wanted = asyncio.create_task(setup.desk.delete_question(question().key))
+        request = asyncio.create_task(setup.desk.delete_question(question().key))
         for _ in range(5):
             await setup.clock.move(61.0)
         tried, stood = setup.world.calls.count("remove"), len(setup.world.read())
         setup.world.faults.clear()
         await setup.clock.move(61.0)
-        await wanted
+        await request
 
     assert (tried > 3, stood, setup.world.read()) == (True, 1, [])
     assert setup.world.rows[1].outcome == "retracted"
@@ -100,13 +100,13 @@ async def test_retraction_waits_for_the_record() -> None:
         await wait_until_done(setup.world)
         shown = setup.world.read()
         setup.world.broken |= {"append", "claim"}
-        wanted = asyncio.create_task(setup.desk.delete_question(question().key))
+        request = asyncio.create_task(setup.desk.delete_question(question().key))
         await setup.clock.move(5.0)
         stood = setup.world.read()
         setup.world.broken.clear()
         for _ in range(3):
             await setup.clock.move(61.0)
-        await wanted
+        await request
 
     assert (shown, setup.world.read()) == (stood, [])
 
@@ -125,13 +125,13 @@ async def test_retraction_at_the_end_of_delivery_is_executed() -> None:
 
 async def test_pending_retraction_does_not_block_answers() -> None:
     async with answered(room=ConcurrencyLimit(1, 1)) as setup:
-        wanted = asyncio.create_task(setup.desk.delete_question(question().key))
+        request = asyncio.create_task(setup.desk.delete_question(question().key))
         await settle()
         await setup.desk.take(question(2))
         row = await wait_until_done(setup.world, 2)
         setup.world.faults.clear()
         await setup.clock.move(61.0)
-        await wanted
+        await request
 
     assert row.outcome == "delivered"
 

@@ -22,13 +22,13 @@ async def test_question_takes_few_transactions(tmp_path: Path) -> None:
         begun[statement] += statement.startswith("BEGIN")
 
     async with open_corpora_app(tmp_path) as app:
-        desk, talk = open_desk(app, {"slack": platform}), RecordedConversation(app)
+        desk, conversation = open_desk(app, {"slack": platform}), RecordedConversation(app)
         event.listen(Engine, "before_cursor_execute", note)
         try:
             async with desk.running():
                 await desk.resume_questions()
                 begun.clear()
-                await desk.take(talk.question("When is the red one open?", handle="", message="1"))
+                await desk.take(conversation.question("When is the red one open?", handle="", message="1"))
                 async with asyncio.timeout(60):
                     await platform.all_done.wait()
         finally:

@@ -14,15 +14,15 @@ WHO = ("C2", "U2")
 
 @pytest.mark.parametrize("failure", [LIMITED, BROKEN, LOST])
 async def test_failed_sharing_leaves_one_copy(vaults, tmp_path, failure):
-    async with open_rights_matrix(Path(shutil.copytree(vaults, tmp_path / "home")), DIALECTS["slack"]) as house:
-        await house.allow(dict.fromkeys(CORPORA, ("C2",)), frozenset())
-        question = (await house.ask({WHO: HELD}))[WHO]
-        ticket, key = await house.ticket(question), f"{question.key}#shared"
-        house.server.failures = [failure]
+    async with open_rights_matrix(Path(shutil.copytree(vaults, tmp_path / "home")), DIALECTS["slack"]) as matrix:
+        await matrix.allow(dict.fromkeys(CORPORA, ("C2",)), frozenset())
+        question = (await matrix.ask({WHO: HELD}))[WHO]
+        ticket, key = await matrix.ticket(question), f"{question.key}#shared"
+        matrix.server.failures = [failure]
 
-        said = [await house.act("share", ticket, WHO) for _ in range(3)]
+        result = [await matrix.act("share", ticket, WHO) for _ in range(3)]
 
-        shown = [message for message in house.server.messages.values() if message.key == key]
-        assert said == [translate(one, "en") for one in ("share_failed", "share_done", "share_already")]
-        assert (len(shown), house.server.posts[key]) == (1, 1)
+        shown = [message for message in matrix.server.messages.values() if message.key == key]
+        assert result == [translate(one, "en") for one in ("share_failed", "share_done", "share_already")]
+        assert (len(shown), matrix.server.posts[key]) == (1, 1)
         assert find_corpora(shown[0].plain) == set(CORPORA)

@@ -63,19 +63,19 @@ async def app(tmp_path):
 async def test_answer_is_read_back_completely(app, text, system):
     done = await answer(app, TurnRequest(text, CHANNEL, system=system), lambda _: None)
 
-    found = read_turn_record(await app.audit.turn(done.answer_id))
+    recorded = read_turn_record(await app.audit.turn(done.answer_id))
 
-    assert found.result == done
-    assert (found.turn_id, found.task, found.question) == (done.answer_id, "ask", text)
+    assert recorded.result == done
+    assert (recorded.turn_id, recorded.task, recorded.question) == (done.answer_id, "ask", text)
 
 
 async def test_check_is_read_back(app):
     done = await check(app, TurnRequest("The vault opens at ten.", CHANNEL, system="extractive"), lambda _: None)
 
-    found = read_turn_record(await app.audit.turn(done.answer_id))
+    recorded = read_turn_record(await app.audit.turn(done.answer_id))
 
-    assert (found.task, found.result) == ("check", done)
-    assert found.result.answer.claims
+    assert (recorded.task, recorded.result) == ("check", done)
+    assert recorded.result.answer.claims
 
 
 async def test_place_and_asker_are_read_back(app):
@@ -84,12 +84,12 @@ async def test_place_and_asker_are_read_back(app):
     )
     done = await answer(app, asked, lambda _: None)
 
-    found = read_turn_record(await app.audit.turn(done.answer_id))
+    recorded = read_turn_record(await app.audit.turn(done.answer_id))
 
-    assert found.asker == CHANNEL
-    assert found.place == Place("slack", "T1", "C1", "17.1")
-    assert (found.message, found.ticket, found.because, found.language) == ("17.2", 3, "b", "de")
-    assert found.at is not None
+    assert recorded.asker == CHANNEL
+    assert recorded.place == Place("slack", "T1", "C1", "17.1")
+    assert (recorded.message, recorded.ticket, recorded.because, recorded.language) == ("17.2", 3, "b", "de")
+    assert recorded.at is not None
 
 
 async def test_touched_corpora_include_found_and_earlier_ones(app):
@@ -114,20 +114,20 @@ async def test_turn_with_forgotten_documents_is_not_remembered(app):
     request = TurnRequest(
         "And when?", CHANNEL, system="thorough", earlier=(others[0], Turn("user", "When?"), bot, *others[1:])
     )
-    found = []
+    recorded = []
     for forgotten in ((), (("handbook", "vault"),), (("kitchen", "tea"),)):
         for corpus, key in forgotten:
             await app.manifest.forget(corpus, [key])
         later = await answer(app, request, lambda _: None)
-        found.append(await app.audit.turn(later.answer_id))
+        recorded.append(await app.audit.turn(later.answer_id))
 
     assert first.documents == {("handbook", "vault")}
-    assert [entries[0].body["earlier"] for entries in found] == [
+    assert [entries[0].body["earlier"] for entries in recorded] == [
         ["Any news?", "When?", done.text, "Vault?", "Shut."],
         ["Any news?", "Vault?", "Shut."],
         ["Any news?"],
     ]
-    assert read_turn_record(found[1]).documents >= {("kitchen", "tea")}
+    assert read_turn_record(recorded[1]).documents >= {("kitchen", "tea")}
 
 
 async def test_old_turn_without_documents_counts_as_forgotten(app):
@@ -147,7 +147,7 @@ async def test_old_turn_touched_all_readable_corpora(app):
         replace(closed, body=closed.body | {"nearest": [named], "failure": None}),
     )
 
-    found = read_turn_record(older)
+    recorded = read_turn_record(older)
     checked = await answer(app, TurnRequest("When does the vault open?", CHANNEL, system="thorough"), lambda _: None)
     opened, *steps, closed = await app.audit.turn(checked.answer_id)
     opened = replace(opened, body={**opened.body, "earlier_corpora": ["board"], "earlier_documents": None})
@@ -155,10 +155,10 @@ async def test_old_turn_touched_all_readable_corpora(app):
     steps = [replace(one, body=one.body | {"hits": [hit[:3] for hit in one.body.get("hits", ())]}) for one in steps]
     assert read_turn_record([opened, *steps, closed]).weighed == {("board", ""), ("handbook", "")}
 
-    assert found.touched == {"handbook", "kitchen"}
-    assert [hit.document.title for hit in found.result.answer.nearest] == [named["title"]]
-    assert [hit.passage.corpus for hit in found.result.answer.nearest] == [""]
-    assert found.asker == Asker("slack", "dm")
+    assert recorded.touched == {"handbook", "kitchen"}
+    assert [hit.document.title for hit in recorded.result.answer.nearest] == [named["title"]]
+    assert [hit.passage.corpus for hit in recorded.result.answer.nearest] == [""]
+    assert recorded.asker == Asker("slack", "dm")
 
 
 async def test_delivered_messages_are_read_back_until_retraction(app):
@@ -191,7 +191,9 @@ def test_lone_surrogates_are_replaced():
     claim = {"claim": {"text": "The \ud83d vault", "origin": "user"}, "verdict": "SUPPORTS", "evidence": ["p"]}
     broken = LogEntry("t", EntryKind.TURN_OPENED, {"question": "The \ud83d vault 😀"})
 
-    found = read_turn_record((broken, LogEntry("t", EntryKind.TURN_CLOSED, {"status": "abstained", "claims": [claim]})))
+    recorded = read_turn_record(
+        (broken, LogEntry("t", EntryKind.TURN_CLOSED, {"status": "abstained", "claims": [claim]}))
+    )
 
-    assert found.question == "The \ufffd vault 😀"
-    assert found.result.answer.claims[0].claim.text == "The \ufffd vault"
+    assert recorded.question == "The \ufffd vault 😀"
+    assert recorded.result.answer.claims[0].claim.text == "The \ufffd vault"

@@ -34,10 +34,10 @@ ELSEWHERE = Asker("slack", "channel", "T1", "C2", "U1", shared_with_other_organi
 TERMINAL = Asker("terminal", "terminal")
 
 
-async def searching(talk: Conversation, kit: Any) -> Status:
+async def searching(conversation: Conversation, kit: Any) -> Status:
     """Say the first sentence of the first page, and check a claim by the second."""
     search = kit.engine or kit.search
-    first, *others = await search(SearchQuery(talk.question.text), 3)
+    first, *others = await search(SearchQuery(conversation.question.text), 3)
     text = first.passage.text
     await kit.say(CitedSentence(text, (Evidence(text, first.passage, first.document, (0, len(text))),)))
     claim = Claim("Kites fly higher.", "model")

@@ -44,7 +44,7 @@ def claim(verdict: Verdict, origin: str = "model", evidence: tuple[str, ...] = (
     return CheckedClaim(Claim(MADE_UP, origin), verdict, evidence, "because")
 
 
-def found(dense: float, number: int, text: str = "Words.") -> Hit:
+def make_hit(dense: float, number: int, text: str = "Words.") -> Hit:
     return Hit(passage(text, number), document(title=f"Page {number}"), 1.0, dense=dense)
 
 
@@ -100,7 +100,7 @@ def test_claim_text_is_shown_only_if_supported() -> None:
     view = shown_after(SearchStarted(""), SearchStarted(""), SearchStarted(""))
     assert view.claims == tuple(ClaimCard(number, "checking") for number in (1, 2, 3))
 
-    view = apply_event(view, PassagesFound("", (found(0.5, 1),)))
+    view = apply_event(view, PassagesFound("", (make_hit(0.5, 1),)))
     for verdict in (Verdict.REFUTES, Verdict.SUPPORTS, Verdict.NOT_ENOUGH_INFO, Verdict.SUPPORTS):
         view = apply_event(view, ClaimChecked(claim(verdict)))
 
@@ -118,12 +118,12 @@ def test_users_claim_has_no_card() -> None:
 
 
 def quoted(text: str, number: int) -> PageQuoted:
-    page = found(0.5, number, text)
+    page = make_hit(0.5, number, text)
     return PageQuoted(Evidence(text, page.passage, page.document, (0, len(text))))
 
 
 def test_quotation_is_shown_until_the_first_sentence() -> None:
-    view = shown_after(PassagesFound("", (found(0.9, 1),)), PassagesFound("q", (found(0.9, 2),)))
+    view = shown_after(PassagesFound("", (make_hit(0.9, 1),)), PassagesFound("q", (make_hit(0.9, 2),)))
     assert view.quote is None
 
     before, view = view, apply_event(view, quoted("Best.", 3))
@@ -261,7 +261,7 @@ def test_stopped_view_has_no_sentences() -> None:
 _verdicts = st.sampled_from([Verdict.REFUTES, Verdict.NOT_ENOUGH_INFO])
 _events = st.one_of(
     st.builds(SearchStarted, st.sampled_from(["", "q"])),
-    st.builds(PassagesFound, st.sampled_from(["", "q"]), st.sampled_from([(), (hit(),), (found(0.7, 9),)])),
+    st.builds(PassagesFound, st.sampled_from(["", "q"]), st.sampled_from([(), (hit(),), (make_hit(0.7, 9),)])),
     st.builds(ClaimChecked, st.builds(claim, _verdicts)),
     st.builds(ClaimExplained, st.builds(claim, _verdicts)),
     st.builds(quoted, st.just("A page says so."), st.integers(1, 9)),
