@@ -8,7 +8,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from bot.settings.live.live_settings import SettingsSource
 from bot.settings.tables.settings_tables import Settings
 from pipeline.kit import Rerank, Supports, SystemEntry, no_reader
 from pipeline.llm.model import LLM
@@ -24,6 +23,13 @@ from storage.record.proof.receipts import RecordPosition
 from storage.record.record_search import RecordSearch
 from storage.record.turn_index import Spending
 from storage.types import Hit
+
+
+class SettingsSource(Protocol):
+    """Settings, which are always in force, or the `LiveSettings` of a server."""
+
+    @property
+    def current(self) -> Settings: ...
 
 
 class WebCorpus(AbstractContextManager["WebCorpus"], Protocol):

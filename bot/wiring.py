@@ -13,8 +13,7 @@ from functools import partial
 from random import Random
 
 from bot import read_version
-from bot.app import App, Records, WebCorpus
-from bot.settings.live.live_settings import LiveSettings, SettingsSource
+from bot.app import App, Records, SettingsSource, WebCorpus
 from bot.settings.tables.settings_tables import SearchEngineSettings, Settings
 from pipeline.gate import Verify
 from pipeline.kit import Supports
@@ -77,8 +76,7 @@ async def open_app(source: SettingsSource, *, rebuilding: bool = False) -> Async
         HomeLocked: another process owns the home.
         StorageError: the database or an index cannot be used; the message says what to do.
     """
-    live = source if isinstance(source, LiveSettings) else LiveSettings(source)
-    settings = live.current
+    settings = source.current
     async with AsyncExitStack() as stack:
         stack.enter_context(lock_home(settings.home))
         await asyncio.to_thread(_refuse_lost_database, settings)
@@ -88,7 +86,7 @@ async def open_app(source: SettingsSource, *, rebuilding: bool = False) -> Async
             await Leases(database).clear()
         manifest = Manifest(database)
         indexes = stack.enter_context(ExitStack())
-        store = await asyncio.to_thread(partial(_open_store, live, manifest, indexes, rebuilding=rebuilding))
+        store = await asyncio.to_thread(partial(_open_store, source, manifest, indexes, rebuilding=rebuilding))
         if not rebuilding:
             await store.recover()
             await store.check()
@@ -155,8 +153,8 @@ async def open_text_check(settings: Settings, question: str) -> AsyncIterator[tu
         yield supports, verify
 
 
-def _open_store(live: LiveSettings, manifest: Manifest, stack: ExitStack, *, rebuilding: bool) -> PassageStore:
-    settings = live.current
+def _open_store(source: SettingsSource, manifest: Manifest, stack: ExitStack, *, rebuilding: bool) -> PassageStore:
+    settings = source.current
     chosen = settings.embedding
     embedder = open_embedder(chosen.function, chosen.options, chosen.bits)
     dense = open_dense_index(settings.chroma_location, embedder.name, rebuilding=rebuilding)
@@ -167,6 +165,6 @@ def _open_store(live: LiveSettings, manifest: Manifest, stack: ExitStack, *, reb
     threads = IndexThreads.start(stack)
 
     def own_first() -> float:
-        return live.current.ranking.own_first
+        return source.current.ranking.own_first
 
     return PassageStore(manifest, dense, lexical, embedder, threads, own_first=own_first, kept=chosen.kept)

@@ -144,11 +144,11 @@ def advise_context(facts: ExamFacts) -> Advice | None:
         return None
     sent, reply = (max(getattr(figures, name) for figures in measured) for name in ("longest_sent", "longest_reply"))
     longest = sent + reply
-    wanted = max(_MIN_CONTEXT, _CONTEXT_STEP * math.ceil(CONTEXT_MARGIN * longest / _CONTEXT_STEP))
+    context = max(_MIN_CONTEXT, _CONTEXT_STEP * math.ceil(CONTEXT_MARGIN * longest / _CONTEXT_STEP))
     lost = f"The server seems to have read only a part of {shortened} prompts."
     cut = f"{trimmed} times a prompt did not fit the model's context window, and lost turns, passages or examples."
     how = "Give the server a larger window (Ollama: OLLAMA_CONTEXT_LENGTH; llama.cpp: -c; vLLM: --max-model-len)"
-    return Advice(f"{lost if shortened else cut} {how}, and say so here.", {"model.context_tokens": wanted})
+    return Advice(f"{lost if shortened else cut} {how}, and say so here.", {"model.context_tokens": context})
 
 
 def advise_thinking(facts: ExamFacts) -> Advice | None:
@@ -206,14 +206,14 @@ def advise_verdicts(facts: ExamFacts) -> Advice | None:
     counts = count_verdicts(facts.figures)
     if not counts:
         return None
-    given = sum(counts.values())
+    total = sum(counts.values())
     right = sum(count for (expected, verdict), count in counts.items() if expected is verdict)
     others = {pair: count for pair, count in counts.items() if pair[0] is not Verdict.SUPPORTS}
     unsupported = sum(others.values())
     misled = sum(count for (_, verdict), count in others.items() if verdict is Verdict.SUPPORTS)
-    if right >= ACCURATE_SHARE * given and misled <= MISLED_SHARE * unsupported:
+    if right >= ACCURATE_SHARE * total and misled <= MISLED_SHARE * unsupported:
         return None
-    why = f"{right} of {given} verdicts are right; of {unsupported} claims without support it accepts {misled}"
+    why = f"{right} of {total} verdicts are right; of {unsupported} claims without support it accepts {misled}"
     return Advice(f"{why}: let a stronger model verify.", {"model.stages.verify.name": STRONGER_MODEL})
 
 
@@ -259,10 +259,10 @@ def advise_slow_calls(facts: ExamFacts) -> Advice | None:
     slowest = max((kind.slow_seconds for kind in facts.figures.values()), default=0.0)
     if slowest <= SLOW_SHARE * settings.timeout_seconds or advise_silence(facts):
         return None
-    wanted = _triple(slowest)
-    longer: dict[str, Any] = {"model.timeout_seconds": wanted}
-    if wanted > settings.first_token_seconds:
-        longer["model.first_token_seconds"] = wanted
+    timeout = _triple(slowest)
+    longer: dict[str, Any] = {"model.timeout_seconds": timeout}
+    if timeout > settings.first_token_seconds:
+        longer["model.first_token_seconds"] = timeout
     return Advice(f"Slow calls take {slowest:.0f} s of the allowed {settings.timeout_seconds:g} s.", longer)
 
 

@@ -75,25 +75,25 @@ class Grade:
     verdicts: tuple[Verdict, Verdict] | None = None  # the expected verdict, and the given one
 
 
-def grade_query(case: GoldCase, found: SearchQuery | None) -> Grade:
+def grade_query(case: GoldCase, reply: SearchQuery | None) -> Grade:
     """Grade whether the query has the expected words and the right time."""
     expected = case.expected
-    if found is None:
+    if reply is None:
         return Grade("nothing is searched for" if expected["search"] else "")
     if not expected["search"]:
-        return Grade(f"“{found.text}” is searched for")
-    if missing := find_missing_terms(found.text, expected["terms"]):
-        return Grade(f"“{found.text}” lacks {missing[0]}")
-    right = expected["time"] == "any" or found.time == parse_time(expected["time"])
-    return Grade("" if right else f"its time is {found.time or 'none'} and not {expected['time']}")
+        return Grade(f"“{reply.text}” is searched for")
+    if missing := find_missing_terms(reply.text, expected["terms"]):
+        return Grade(f"“{reply.text}” lacks {missing[0]}")
+    right = expected["time"] == "any" or reply.time == parse_time(expected["time"])
+    return Grade("" if right else f"its time is {reply.time or 'none'} and not {expected['time']}")
 
 
-def grade_summary(case: GoldCase, found: Sequence[Bullet]) -> Grade:
+def grade_summary(case: GoldCase, reply: Sequence[Bullet]) -> Grade:
     """Grade whether bullets rest on the relevant sentences, and on no others."""
     sentences: Sequence[Evidence] = case.facts["sentences"]
-    cited = [number for bullet in found for number in bullet.sentences]
+    cited = [number for bullet in reply for number in bullet.sentences]
     wrong = _find_citation_fault(case, cited)
-    for bullet in found:
+    for bullet in reply:
         cited_sentences = (sentences[number - 1] for number in bullet.sentences)
         source = " ".join(f"{each.document.title} {each.passage.section} {each.text}" for each in cited_sentences)
         if strange := find_foreign_numbers(bullet.text, source):
@@ -101,69 +101,69 @@ def grade_summary(case: GoldCase, found: Sequence[Bullet]) -> Grade:
     return Grade(wrong, len(cited), _count_valid(case, cited))
 
 
-def grade_reply(case: GoldCase, found: str) -> Grade:
+def grade_reply(case: GoldCase, reply: str) -> Grade:
     """Grade whether free text is one paragraph; its content cannot be graded before it is verified."""
     del case
-    return Grade("" if len([line for line in found.splitlines() if line.strip()]) == 1 else "it is not a paragraph")
+    return Grade("" if len([line for line in reply.splitlines() if line.strip()]) == 1 else "it is not a paragraph")
 
 
-def grade_claims(case: GoldCase, found: Sequence[TimedClaim]) -> Grade:
+def grade_claims(case: GoldCase, reply: Sequence[TimedClaim]) -> Grade:
     """Grade whether every fact became a self-contained claim, and nothing else did."""
     facts, avoid = case.expected["claims"], case.expected["avoid"]
     if not facts:
-        return Grade(f"“{found[0].text}” is not a fact" if found else "")
-    if lost := next((fact for fact in facts if not any(_states_fact(claim, fact) for claim in found)), None):
+        return Grade(f"“{reply[0].text}” is not a fact" if reply else "")
+    if lost := next((fact for fact in facts if not any(_states_fact(claim, fact) for claim in reply)), None):
         return Grade(f"no claim states, for its time: {lost['text']}")
-    text = " ".join(claim.text for claim in found)
+    text = " ".join(claim.text for claim in reply)
     if strange := [term for term in avoid if not find_missing_terms(text, [term])]:
         return Grade(f"a claim mentions “{strange[0]}”")
-    vague = next((claim.text for claim in found if _PRONOUN.match(claim.text)), "")
+    vague = next((claim.text for claim in reply if _PRONOUN.match(claim.text)), "")
     return Grade(f"“{vague}” does not name its subject" if vague else "")
 
 
-def grade_verification(case: GoldCase, found: Verification) -> Grade:
+def grade_verification(case: GoldCase, reply: Verification) -> Grade:
     """Grade a verdict, and the sentences that it names as evidence."""
     expected = Verdict(case.expected["verdict"])
-    wrong = "" if found.verdict is expected else f"{found.verdict} and not {expected}"
+    wrong = "" if reply.verdict is expected else f"{reply.verdict} and not {expected}"
     if wrong or expected is Verdict.NOT_ENOUGH_INFO:
-        return Grade(wrong, verdicts=(expected, found.verdict))
+        return Grade(wrong, verdicts=(expected, reply.verdict))
     valid = set(case.expected["sentences"]) | set(case.expected["may"])
-    return Grade("", len(found.sentences), len(valid & set(found.sentences)), (expected, found.verdict))
+    return Grade("", len(reply.sentences), len(valid & set(reply.sentences)), (expected, reply.verdict))
 
 
-def grade_rulings(case: GoldCase, found: Sequence[ClaimRuling]) -> Grade:
+def grade_rulings(case: GoldCase, reply: Sequence[ClaimRuling]) -> Grade:
     """Grade the verdict on the single claim."""
-    return grade_verification(case, found[0].found)
+    return grade_verification(case, reply[0].found)
 
 
-def grade_draft(case: GoldCase, found: Sequence[MarkedSentence]) -> Grade:
+def grade_draft(case: GoldCase, reply: Sequence[MarkedSentence]) -> Grade:
     """Grade whether a draft states what its notes state, completely, and in the user's language."""
     sources = {
         number: f"{place.document.title} {place.passage.section} {finding.text}"
         for number, finding in enumerate(case.facts["findings"], start=1)
         for place in finding.evidence[:1]
     }
-    judged = _grade_sentences(case, found, sources)
-    spoken = english_name(detect_language(_join_text(found)))
-    if judged.wrong or not found or spoken in {"", case.facts["language"]}:
+    judged = _grade_sentences(case, reply, sources)
+    spoken = english_name(detect_language(_join_text(reply)))
+    if judged.wrong or not reply or spoken in {"", case.facts["language"]}:
         return judged
     return Grade(f"it is in {spoken}", judged.cited, judged.valid)
 
 
-def grade_feedback(case: GoldCase, found: Feedback) -> Grade:
+def grade_feedback(case: GoldCase, reply: Feedback) -> Grade:
     """Grade whether the critic finds the faults of a draft, and none in a good one."""
-    given = {point.criterion: point.score for point in found.points}
+    scores = {point.criterion: point.score for point in reply.points}
     faults = [point.criterion for point in case.facts["feedback"].points if point.score < GOOD_SCORE]
-    if unseen := [name for name in faults if given[name] >= GOOD_SCORE]:
+    if unseen := [name for name in faults if scores[name] >= GOOD_SCORE]:
         return Grade(f"it finds nothing to fix about: {unseen[0]}")
-    low = [name for name, score in given.items() if score < GOOD_SCORE]
+    low = [name for name, score in scores.items() if score < GOOD_SCORE]
     return Grade(f"the critic denies that it is {low[0]}" if low and not faults else "")
 
 
-def grade_refinement(case: GoldCase, found: Sequence[MarkedSentence]) -> Grade:
+def grade_refinement(case: GoldCase, reply: Sequence[MarkedSentence]) -> Grade:
     """Grade whether a reply was fixed, and nothing added."""
     draft = case.facts["draft"]
-    return _grade_sentences(case, found, dict.fromkeys(range(1, count_sources(draft) + 1), draft))
+    return _grade_sentences(case, reply, dict.fromkeys(range(1, count_sources(draft) + 1), draft))
 
 
 def count_sources(draft: str) -> int:
@@ -178,14 +178,14 @@ def find_missing_terms(text: str, terms: Iterable[str]) -> list[str]:
 
 def find_foreign_numbers(text: str, source: str) -> list[str]:
     """Return the numbers of a text that its source lacks, regardless of digit grouping."""
-    known = {_strip_separators(number) for number in _NUMBER.findall(source)}
-    return [number for number in _NUMBER.findall(text) if _strip_separators(number) not in known]
+    known = {re.sub(r"[.,]", "", number) for number in _NUMBER.findall(source)}
+    return [number for number in _NUMBER.findall(text) if re.sub(r"[.,]", "", number) not in known]
 
 
-def _grade_sentences(case: GoldCase, found: Sequence[MarkedSentence], sources: Mapping[int, str]) -> Grade:
-    cited = [number for sentence in found for number in sentence.numbers]
-    wrong = _find_citation_fault(case, cited) or _find_term_fault(case, found)
-    for sentence in found:
+def _grade_sentences(case: GoldCase, reply: Sequence[MarkedSentence], sources: Mapping[int, str]) -> Grade:
+    cited = [number for sentence in reply for number in sentence.numbers]
+    wrong = _find_citation_fault(case, cited) or _find_term_fault(case, reply)
+    for sentence in reply:
         source = " ".join(sources[number] for number in sentence.numbers)
         if not sentence.numbers:
             wrong = wrong or f"“{sentence.text}” cites nothing"
@@ -203,8 +203,8 @@ def _find_citation_fault(case: GoldCase, cited: Sequence[int]) -> str:
     return "it is empty" if may and not cited else ""
 
 
-def _find_term_fault(case: GoldCase, found: Sequence[MarkedSentence]) -> str:
-    text = _join_text(found)
+def _find_term_fault(case: GoldCase, reply: Sequence[MarkedSentence]) -> str:
+    text = _join_text(reply)
     if missing := find_missing_terms(text, case.expected["has"]):
         return f"it does not say {missing[0]}"
     strange = [term for term in case.expected["avoid"] if not find_missing_terms(text, [term])]
@@ -221,12 +221,8 @@ def _states_fact(claim: TimedClaim, fact: Mapping[str, str | list[str]]) -> bool
     return in_time and not find_missing_terms(claim.text, fact["terms"])
 
 
-def _join_text(found: Iterable[MarkedSentence]) -> str:
-    return " ".join(sentence.text for sentence in found)
-
-
-def _strip_separators(number: str) -> str:
-    return re.sub(r"[.,]", "", number)
+def _join_text(reply: Iterable[MarkedSentence]) -> str:
+    return " ".join(sentence.text for sentence in reply)
 
 
 _PLAIN: ReplyFormat[str] = ReplyFormat(None, from_json=str, from_text=str.strip)
@@ -239,17 +235,17 @@ class CallKind:
     """A kind of call, named for its template."""
 
     name: str
-    facts: tuple[str, ...]  # the facts of a case that its template takes
-    reader: ReplyReader  # builds the parser of a reply
-    judge: Callable[[GoldCase, Any], Grade]
     stage: str
     file: str  # the file of its cases
-    structured: bool  # whether a server can hold its replies to a schema
+    facts: str  # the facts of a case that its template takes, separated by blanks
+    reader: ReplyReader  # builds the parser of a reply
+    judge: Callable[[GoldCase, Any], Grade]
+    structured: bool = True  # whether a server can hold its replies to a schema
 
-    async def asked(self, case: GoldCase, prompter: Prompter, *, student: bool) -> Any:
+    async def request(self, case: GoldCase, prompter: Prompter, *, student: bool) -> Any:
         """Return a model's reply to a case. Raises as `pipeline.kit.Ask` does."""
         template = "answer" if student and self.name == "draft" else self.name
-        facts = {name: case.facts[name] for name in self.facts}
+        facts = {name: case.facts[name] for name in self.facts.split()}
         reader = self.reader(case, PromptMode(student=student))
         if isinstance(reader, ReplyFormat):
             return await prompter.ask(template, reader, stage=self.stage, **facts)
@@ -259,87 +255,48 @@ class CallKind:
 def list_call_kinds(*, student: bool, system: str, stages: Sequence[str] = ()) -> tuple[CallKind, ...]:
     """List a system's kinds of calls of some stages, or of all if none is named; a student refines nothing."""
     calls = find_system(system).calls
-    own = (kind for kind in CALL_KINDS if kind.name in calls)
-    wanted = (kind for kind in own if not stages or kind.stage in stages)
-    return tuple(kind for kind in wanted if not (student and kind.stage == "refine"))
+    own = (kind for kind in CALL_KINDS if kind.name in calls and (not stages or kind.stage in stages))
+    return tuple(kind for kind in own if not (student and kind.stage == "refine"))
 
 
-def _build_kind(
-    name: str,
-    facts: str,
-    reader: ReplyReader,
-    judge: Callable[[GoldCase, Any], Grade],
-    *,
-    stage: str = "",
-    file: str = "",
-    structured: bool = True,
-) -> CallKind:
-    return CallKind(name, tuple(facts.split()), reader, judge, stage or name, file or name, structured)
+def _read_bullets(case: GoldCase, _: PromptMode) -> ReplyFormat[Any]:
+    return bullets_format(len(case.facts["sentences"]))
 
 
-def _count_sentences(case: GoldCase) -> int:
-    return len(case.facts["sentences"])
+def _read_claims(_: GoldCase, __: PromptMode) -> ClaimSplitter:
+    return ClaimSplitter()
+
+
+def _read_verdict(case: GoldCase, mode: PromptMode) -> ReplyFormat[Any]:
+    return verification_format(len(case.facts["sentences"]), reasoned=not mode.student)
+
+
+def _read_verdicts(case: GoldCase, mode: PromptMode) -> VerdictSplitter:
+    return VerdictSplitter(1, len(case.facts["sentences"]), reasoned=not mode.student)
 
 
 def _read_draft(case: GoldCase, _: PromptMode) -> DraftSplitter:
     return DraftSplitter(len(case.facts["findings"]))
 
 
+def _read_refined(case: GoldCase, _: PromptMode) -> DraftSplitter:
+    return DraftSplitter(count_sources(case.facts["draft"]))
+
+
 CALL_KINDS = (
-    _build_kind("query", "talk reading", lambda _, __: query_format(), grade_query),
-    _build_kind("web_query", "talk reading", lambda _, __: query_format(), grade_query, stage="query", file="query"),
-    _build_kind("summarise", "query sentences", lambda case, _: bullets_format(_count_sentences(case)), grade_summary),
-    _build_kind(
-        "bullets",
-        "query sentences",
-        lambda case, _: bullets_format(_count_sentences(case)),
-        grade_summary,
-        stage="summarise",
-        file="summarise",
+    CallKind("query", "query", "query", "talk reading", lambda *_: query_format(), grade_query),
+    CallKind("web_query", "query", "query", "talk reading", lambda *_: query_format(), grade_query),
+    CallKind("summarise", "summarise", "summarise", "query sentences", _read_bullets, grade_summary),
+    CallKind("bullets", "summarise", "summarise", "query sentences", _read_bullets, grade_summary),
+    CallKind("generate", "generate", "query", "talk reading", lambda *_: _PLAIN, grade_reply, structured=False),
+    CallKind("split", "split", "split", "talk reply_text", lambda *_: claims_format(), grade_claims),
+    CallKind(
+        "claims", "generate", "claims", "talk reading", lambda *_: ClaimSplitter(), grade_claims, structured=False
     ),
-    _build_kind("generate", "talk reading", lambda _, __: _PLAIN, grade_reply, file="query", structured=False),
-    _build_kind("split", "talk reply_text", lambda _, __: claims_format(), grade_claims),
-    _build_kind(
-        "claims",
-        "talk reading",
-        lambda _, __: ClaimSplitter(),
-        grade_claims,
-        stage="generate",
-        structured=False,
-    ),
-    _build_kind(
-        "verify",
-        "talk sentences claim",
-        lambda case, manner: verification_format(_count_sentences(case), reasoned=not manner.student),
-        grade_verification,
-    ),
-    _build_kind(
-        "verdicts",
-        "talk sentences claims",
-        lambda case, manner: VerdictSplitter(1, _count_sentences(case), reasoned=not manner.student),
-        grade_rulings,
-        stage="verify",
-        file="verify",
-        structured=False,
-    ),
-    _build_kind("draft", "talk findings language", _read_draft, grade_draft, structured=False),
-    _build_kind(
-        "answer",
-        "talk findings language",
-        _read_draft,
-        grade_draft,
-        stage="draft",
-        file="draft",
-        structured=False,
-    ),
-    _build_kind(
-        "feedback", "talk draft", lambda _, __: feedback_format(), grade_feedback, stage="refine", file="refine"
-    ),
-    _build_kind(
-        "refine",
-        "talk draft feedback",
-        lambda case, _: DraftSplitter(count_sources(case.facts["draft"])),
-        grade_refinement,
-        structured=False,
-    ),
+    CallKind("verify", "verify", "verify", "talk sentences claim", _read_verdict, grade_verification),
+    CallKind("verdicts", "verify", "verify", "talk sentences claims", _read_verdicts, grade_rulings, structured=False),
+    CallKind("draft", "draft", "draft", "talk findings language", _read_draft, grade_draft, structured=False),
+    CallKind("answer", "draft", "draft", "talk findings language", _read_draft, grade_draft, structured=False),
+    CallKind("feedback", "refine", "refine", "talk draft", lambda *_: feedback_format(), grade_feedback),
+    CallKind("refine", "refine", "refine", "talk draft feedback", _read_refined, grade_refinement, structured=False),
 )

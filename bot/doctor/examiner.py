@@ -61,60 +61,57 @@ class Examination:
         return next(iter((*ended, *self.cut_short.values())), None) if all(ended) else None
 
 
+@dataclass(slots=True)
 class Examiner:
     """Examines one model in one variant."""
 
-    def __init__(
-        self, llm: LLM, spent: BudgetMeter, *, now: datetime, student: bool, at_once: int, sharing: bool = False
-    ) -> None:
-        """Take the model, its budget, the day of the cases, how many run at once, and whether they begin alike."""
-        self.found = Examination()
-        self._llm = llm
-        self._spent = spent
-        self._now = now
-        self._student = student
-        self._at_once = at_once
-        self._sharing = sharing
-        self._dead: list[str] = []
+    llm: LLM
+    spent: BudgetMeter
+    now: datetime  # the day of the cases
+    student: bool
+    at_once: int  # how many cases run at once
+    sharing: bool = False  # whether prompts begin alike
+    results: Examination = field(default_factory=Examination)
+    _dead: list[str] = field(default_factory=list)
 
-    async def examine(self, kind: CallKind, cases: tuple[GoldCase, ...], tell: Callable[[], None]) -> None:
+    async def examine(self, kind: CallKind, cases: tuple[GoldCase, ...], report: Callable[[], None]) -> None:
         """Run all cases of a kind; fewer if the model stops replying, or the budget is used up."""
         if self._is_over():
             return
-        self.found.outcomes[kind.name] = []
-        left = iter(cases)
-        await gather_all(self._work(kind, left, tell) for _ in range(self._at_once))
+        self.results.outcomes[kind.name] = []
+        remaining = iter(cases)
+        await gather_all(self._work(kind, remaining, report) for _ in range(self.at_once))
 
-    async def _work(self, kind: CallKind, left: Iterator[GoldCase], tell: Callable[[], None]) -> None:
-        for case in left:
+    async def _work(self, kind: CallKind, remaining: Iterator[GoldCase], report: Callable[[], None]) -> None:
+        for case in remaining:
             outcome = await self._outcome(kind, case)
             if isinstance(outcome.fault, BudgetExceeded):
-                used_up = f"the budget of {self._spent.budget.tokens:,} tokens is used up"
-                self.found.cut_short[kind.name] = BudgetExceeded(used_up, hint="raise --tokens")
+                used_up = f"the budget of {self.spent.budget.tokens:,} tokens is used up"
+                self.results.cut_short[kind.name] = BudgetExceeded(used_up, hint="raise --tokens")
                 return
-            self.found.outcomes[kind.name].append(outcome)
+            self.results.outcomes[kind.name].append(outcome)
             dead = isinstance(outcome.fault, ModelUnavailable) and not isinstance(outcome.fault, ModelRefused)
             self._dead = [*self._dead, kind.name] if dead else []
-            tell()
+            report()
             if outcome.fault and (self._dead.count(kind.name) >= MAX_DEAD_CASES or self._is_over()):
-                self.found.cut_short[kind.name] = outcome.fault
-            if kind.name in self.found.cut_short:
+                self.results.cut_short[kind.name] = outcome.fault
+            if kind.name in self.results.cut_short:
                 return
 
     async def _outcome(self, kind: CallKind, case: GoldCase) -> CaseOutcome:
         calls: list[RecordedCall] = []
-        counted = _CountingModel(self._llm)
+        counted = _CountingModel(self.llm)
         prompter = Prompter(
             counted,
-            self._spent,
+            self.spent,
             note=lambda step, _: calls.append(_record_call(step, counted.sent)),
-            now=self._now,
+            now=self.now,
             random=Random(case.name),  # noqa: S311 - it draws fences, the same ones for a case each time
-            student=self._student,
-            sharing=self._sharing,
+            student=self.student,
+            sharing=self.sharing,
         )
         try:
-            value = await kind.asked(case, prompter, student=self._student)
+            value = await kind.request(case, prompter, student=self.student)
         except UnreadableReply:
             return CaseOutcome(case.name, tuple(calls))
         except PipelineError as error:
@@ -123,9 +120,9 @@ class Examiner:
 
     def _is_over(self) -> bool:
         """Return whether to stop: the budget is used up, or no kind gets a reply any more."""
-        spent = any(isinstance(fault, BudgetExceeded) for fault in self.found.cut_short.values())
+        spent = any(isinstance(fault, BudgetExceeded) for fault in self.results.cut_short.values())
         kinds = len(set(self._dead))
-        return spent or (len(self._dead) >= MAX_DEAD_CASES and (kinds > 1 or self.found.fault is not None))
+        return spent or (len(self._dead) >= MAX_DEAD_CASES and (kinds > 1 or self.results.fault is not None))
 
 
 class _CountingModel:
@@ -151,18 +148,18 @@ class _CountingModel:
 
 
 def _record_call(step: Step, sent: int) -> RecordedCall:
-    noted = step.facts
+    facts = step.facts
     return RecordedCall(
         seconds=step.milliseconds / 1000,
-        error=noted.get("error", "").partition(":")[0],
-        prompt_tokens=noted.get("prompt_tokens", 0),
-        completion_tokens=noted.get("completion_tokens", 0),
+        error=facts.get("error", "").partition(":")[0],
+        prompt_tokens=facts.get("prompt_tokens", 0),
+        completion_tokens=facts.get("completion_tokens", 0),
         sent_tokens=sent,
-        written_tokens=estimate_tokens(noted.get("reply", "")),
-        estimated=noted.get("estimated", False),
-        cost=noted.get("cost"),
-        cut=noted.get("finish") == "length",
-        tries=noted.get("attempts", 1),
-        thought=bool(noted.get("reasoning")),
-        schema=noted["format"] == "schema",
+        written_tokens=estimate_tokens(facts.get("reply", "")),
+        estimated=facts.get("estimated", False),
+        cost=facts.get("cost"),
+        cut=facts.get("finish") == "length",
+        tries=facts.get("attempts", 1),
+        thought=bool(facts.get("reasoning")),
+        schema=facts["format"] == "schema",
     )

@@ -24,7 +24,7 @@ from pipeline.systems import DEFAULT_SYSTEM, SYSTEMS
 
 
 def format_settings(advice: Iterable[Advice], stages: Mapping[str, StageSettings]) -> tuple[str, ...]:
-    """Format all advice as lines of `footnote.toml`. Stages are inline tables, so what is set is repeated.
+    """Format all advice as lines of `footnote.toml`. Stages are inline tables, so their current settings are repeated.
 
     Args:
         advice: With changes of `TABLE.key`, or of `model.stages.STAGE.key`.
@@ -100,62 +100,63 @@ class ExamResults:
     @property
     def fault(self) -> PipelineError | None:
         """Why nothing was measured, by the last attempt; None if anything was."""
-        faults = [found.fault for _, found in self.ways if found.outcomes]
+        faults = [examined.fault for _, examined in self.ways if examined.outcomes]
         return faults[-1] if all(faults) and faults else None
 
     @property
     def anything(self) -> bool:
-        return any(not found.fault for _, found in self.ways if any(found.outcomes.values()))
+        return any(not examined.fault for _, examined in self.ways if any(examined.outcomes.values()))
 
 
-def plan_exam(wanted: ExamRequest, settings: Settings, now: datetime) -> ExamPlan:
+def plan_exam(request: ExamRequest, settings: Settings, now: datetime) -> ExamPlan:
     """Plan the cases; without variants if the stages make no calls."""
     model = settings.model
     entry = SYSTEMS.get(settings.system)
     system = settings.system if entry and entry.calls else DEFAULT_SYSTEM
-    tried = list_prompt_variants(
-        model.plain(), student=model.student, compare=wanted.compare, stages=wanted.stages, system=system
+    variants = list_prompt_variants(
+        model.plain(), student=model.student, compare=request.compare, stages=request.stages, system=system
     )
-    cases = {kind.name: read_cases(kind.file, now.date()) for way in tried for kind in way.kinds}
+    cases = {kind.name: read_cases(kind.file, now.date()) for variant in variants for kind in variant.kinds}
     if "refine" in cases:
         cases["refine"] = tuple(case for case in cases["refine"] if case.expected)
-    return ExamPlan(tried, {name: found[: wanted.limit] for name, found in cases.items()})
+    return ExamPlan(variants, {name: listed[: request.limit] for name, listed in cases.items()})
 
 
 async def run_exam(
-    asked: ExamPlan,
+    plan: ExamPlan,
     open_model: Callable[[ModelSettings], AbstractAsyncContextManager[LLM]],
     *,
     tokens: int,
     now: datetime,
-    tell: ProgressCallback,
-    findings: ExamResults,
+    report: ProgressCallback,
+    results: ExamResults,
 ) -> None:
-    """Run the plan, variant after variant, until so many tokens are used; results go into `findings`.
+    """Run the plan, variant after variant, until so many tokens are used; results go into `results`.
 
     Raises `ModelUnavailable`: the model's settings lack something.
     """
-    spent, done = BudgetMeter(Budget(_ENDLESS, tokens)), 0
+    spent = BudgetMeter(Budget(_ENDLESS, tokens))
+    done = 0
 
-    def count(beside: str) -> None:
+    def count(doing: str) -> None:
         nonlocal done
         done += 1
-        tell(done, asked.total, beside)
+        report(done, plan.total, doing)
 
-    for way in asked.ways:
-        if findings.fault:
+    for way in plan.ways:
+        if results.fault:
             return  # a model without any reply will not reply to another variant
         async with open_model(way.settings) as llm:
             sharing, at_once = way.settings.shares_beginning, way.settings.max_concurrency
             examiner = Examiner(llm, spent, now=now, student=way.student, at_once=at_once, sharing=sharing)
-            findings.ways.append((way, examiner.found))
+            results.ways.append((way, examiner.results))
             for kind in way.kinds:
-                await examiner.examine(kind, asked.cases[kind.name], partial(count, f"{kind.name} {way.name}"))
+                await examiner.examine(kind, plan.cases[kind.name], partial(count, f"{kind.name} {way.name}"))
 
 
-def build_report(findings: ExamResults, settings: Settings) -> ModelReport:
+def build_report(results: ExamResults, settings: Settings) -> ModelReport:
     """Report on the variants that got a reply."""
     model = settings.model.plain()
-    replied = tuple(measure_variant(way, found) for way, found in findings.ways if not found.fault)
+    replied = tuple(measure_variant(way, examined) for way, examined in results.ways if not examined.fault)
     facts = ExamFacts(replied, model, settings.model.student, settings.limits.seconds, model.max_concurrency)
     return ModelReport(settings.model.names, model.server, facts)

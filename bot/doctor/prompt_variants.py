@@ -34,7 +34,7 @@ class Figures:
     cited: int = 0
     valid: int = 0
     verdicts: Mapping[tuple[Verdict, Verdict], int] = field(default_factory=dict)
-    """By the expected and the given verdict."""
+    """Counts, by the expected and the given verdict."""
     wrong: Mapping[str, str] = field(default_factory=dict)  # by case
     faults: tuple[PipelineError, ...] = ()  # of the cases that got no reply
     calls: int = 0
@@ -62,10 +62,10 @@ def compute_figures(outcomes: Sequence[CaseOutcome]) -> Figures:
     replied = [outcome for outcome in outcomes if not outcome.fault]
     judged = [(outcome.case, outcome.judgement) for outcome in replied if outcome.judgement]
     calls = [call for outcome in outcomes for call in outcome.calls]
-    asked = [call for call in calls if call.error not in {"SchemaNotOffered", "PromptTooLong"}]
-    seconds = [call.seconds for call in asked]
-    costs = [call.cost for call in asked if call.cost is not None]
-    counted = [call for call in asked if not call.estimated]
+    sent = [call for call in calls if call.error not in {"SchemaNotOffered", "PromptTooLong"}]
+    seconds = [call.seconds for call in sent]
+    costs = [call.cost for call in sent if call.cost is not None]
+    counted = [call for call in sent if not call.estimated]
     return Figures(
         cases=len(replied),
         first=sum(UNREADABLE not in {call.error for call in outcome.calls} for outcome in replied),
@@ -76,22 +76,22 @@ def compute_figures(outcomes: Sequence[CaseOutcome]) -> Figures:
         verdicts=Counter(judgement.verdicts for _, judgement in judged if judgement.verdicts),
         wrong={case: judgement.wrong for case, judgement in judged if judgement.wrong},
         faults=tuple(outcome.fault for outcome in outcomes if outcome.fault),
-        calls=len(asked),
+        calls=len(sent),
         seconds=median(seconds) if seconds else 0.0,
         slow_seconds=compute_percentile(seconds, 0.95),
-        prompt_tokens=sum(call.prompt_tokens for call in asked),
-        completion_tokens=sum(call.completion_tokens for call in asked),
-        estimated=any(call.estimated for call in asked),
+        prompt_tokens=sum(call.prompt_tokens for call in sent),
+        completion_tokens=sum(call.completion_tokens for call in sent),
+        estimated=any(call.estimated for call in sent),
         cost=sum(costs) if costs else None,
-        longest_prompt=max((call.prompt_tokens for call in asked), default=0),
+        longest_prompt=max((call.prompt_tokens for call in sent), default=0),
         longest_sent=max((call.sent_tokens for call in calls), default=0),
-        longest_reply=max((call.completion_tokens for call in asked), default=0),
-        cut=sum(call.cut for call in asked),
-        retried=sum(call.tries > 1 for call in asked),
-        thought=sum(_has_thought(call) for call in asked),
+        longest_reply=max((call.completion_tokens for call in sent), default=0),
+        cut=sum(call.cut for call in sent),
+        retried=sum(call.tries > 1 for call in sent),
+        thought=sum(_has_thought(call) for call in sent),
         trimmed=sum(call.error == "PromptTooLong" for call in calls),
         shortened=sum(0 < call.prompt_tokens < SHORTENED_SHARE * call.sent_tokens for call in counted),
-        schema=sum(call.schema for call in asked),
+        schema=sum(call.schema for call in sent),
     )
 
 
@@ -106,21 +106,21 @@ _TURN_CALLS = (
 """Each system's calls: two parallel branches, and the calls after them, of which the first is required."""
 
 
-def estimate_turn_seconds(found: Mapping[str, Figures]) -> float | None:
+def estimate_turn_seconds(measured: Mapping[str, Figures]) -> float | None:
     """Estimate the seconds of a turn from medians; parallel branches count once.
 
     Returns None unless every kind that a turn needs was examined.
     """
     for looked_up, recalled, written in _TURN_CALLS:
-        if all(found.get(name, Figures()).calls for name in (*looked_up, *recalled, written[0])):
-            abreast = max(sum(found[name].seconds for name in side) for side in (looked_up, recalled))
-            return abreast + sum(found[name].seconds for name in written if name in found)
+        if all(measured.get(name, Figures()).calls for name in (*looked_up, *recalled, written[0])):
+            abreast = max(sum(measured[name].seconds for name in side) for side in (looked_up, recalled))
+            return abreast + sum(measured[name].seconds for name in written if name in measured)
     return None
 
 
-def count_verdicts(found: Mapping[str, Figures]) -> Mapping[tuple[Verdict, Verdict], int]:
+def count_verdicts(measured: Mapping[str, Figures]) -> Mapping[tuple[Verdict, Verdict], int]:
     """Count the pairs of expected and given verdicts in all kinds."""
-    return sum((Counter(figures.verdicts) for figures in found.values()), Counter())
+    return sum((Counter(figures.verdicts) for figures in measured.values()), Counter())
 
 
 def _has_thought(call: RecordedCall) -> bool:
@@ -176,7 +176,7 @@ class VariantFigures:
 def list_prompt_variants(
     settings: ModelSettings, *, student: bool, compare: bool, stages: Sequence[str], system: str
 ) -> tuple[PromptVariant, ...]:
-    """List the variants to examine; none if the stages make no calls."""
+    """List the variants to examine; empty if the stages make no calls."""
     if not compare:
         kinds = list_call_kinds(student=student, system=system, stages=stages)
         return (PromptVariant(AS_SET, settings, kinds, student=student),) if kinds else ()
@@ -190,9 +190,9 @@ def list_prompt_variants(
     return tuple(way for way in (*compared, student_variant) if way.kinds)
 
 
-def measure_variant(way: PromptVariant, found: Examination) -> VariantFigures:
-    found_figures = {kind: compute_figures(outcomes) for kind, outcomes in found.outcomes.items()}
-    return VariantFigures(way.name, found_figures, {kind: str(fault) for kind, fault in found.cut_short.items()})
+def measure_variant(variant: PromptVariant, examined: Examination) -> VariantFigures:
+    figures = {kind: compute_figures(outcomes) for kind, outcomes in examined.outcomes.items()}
+    return VariantFigures(variant.name, figures, {kind: str(fault) for kind, fault in examined.cut_short.items()})
 
 
 def force_format(settings: ModelSettings, structured: Structured) -> ModelSettings:

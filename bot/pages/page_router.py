@@ -15,6 +15,7 @@ from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, R
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from bot.app import SettingsSource
 from bot.pages.page_rendering import STYLE, render_page
 from bot.pages.sign_in import (
     SESSION_SECONDS,
@@ -26,7 +27,6 @@ from bot.pages.sign_in import (
     match_token,
 )
 from bot.server.http_server import RequestLog
-from bot.settings.live.live_settings import SettingsSource
 from bot.settings.tables.network_settings import PagesSettings, Role
 from bot.settings.tables.settings_tables import Settings
 from bot.views.error_messages import ReportableError, explain_error

@@ -6,14 +6,13 @@ from contextlib import asynccontextmanager, nullcontext
 
 from starlette.applications import Starlette
 
-from bot.app import Records
+from bot.app import Records, SettingsSource
 from bot.pages.ask_page import AskedService, AskPages, OpenService
 from bot.pages.corpus_pages import CorpusPages
 from bot.pages.page_router import Page, build_pages_app
 from bot.pages.record_pages import RecordPages
 from bot.server.http_server import serve_http
 from bot.server.refresh.run_history import RefreshHistory
-from bot.settings.live.live_settings import SettingsSource
 from bot.settings.settings_errors import find_exposure
 from bot.settings.tables.network_settings import HttpSettings
 

@@ -114,7 +114,7 @@ class RecordPages:
         since, until, faults = _read_span(visit, await self.records.search.first())
         corpus = visit.asked("corpus")
         groups = await self.records.search.unanswered(since, until, corpus=corpus)
-        members = [one.seq for group in groups[:PAGE] for one in group.members]
+        members = [member.seq for group in groups[:PAGE] for member in group.members]
         near = await self.records.search.nearest_corpora(members)
         typed = {"since": visit.asked("since"), "until": visit.asked("until"), "corpus": corpus}
         await self._record_read(visit, RECORD, {"what": "unanswered", "filter": typed})

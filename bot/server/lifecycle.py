@@ -40,7 +40,7 @@ from bot.server.refresh.run_history import build_history
 from bot.server.service import LocalService, load_ahead
 from bot.server.settings_reload import SettingsReload
 from bot.settings.errors import join_errors
-from bot.settings.live.live_settings import LiveSettings, SettingsSource
+from bot.settings.live.live_settings import LiveSettings
 from bot.settings.live.scope_record import ScopeRecord
 from bot.settings.settings_errors import find_serving_faults
 from bot.settings.tables.settings_tables import Settings
@@ -127,7 +127,7 @@ def handle_reload_signals(
 
 
 async def serve(
-    source: SettingsSource,
+    source: Settings | LiveSettings,
     platforms: Mapping[str, OpenPlatform],
     read: Callable[[], Settings] | None = None,
 ) -> None:

@@ -105,8 +105,8 @@ async def _run_all_checks(config: Path | None, services: Services) -> Sequence[C
 
 def _check_settings_file(path: Path) -> Iterator[CheckResult]:
     """Report the settings file, which was read, and the old names in it."""
-    found = f"{path} can be read" if path.exists() else "there is no footnote.toml, so all settings are defaults"
-    yield CheckResult("ok", f"Settings: {found}.")
+    state = f"{path} can be read" if path.exists() else "there is no footnote.toml, so all settings are defaults"
+    yield CheckResult("ok", f"Settings: {state}.")
     if old := list_old_keys(path):
         message = f"Settings: {', '.join(old)} has a new name, visible_to; the old one is still read."
         yield CheckResult("warn", message, f"Rename it in {path}.")
@@ -133,7 +133,7 @@ def render_health(results: Sequence[CheckResult]) -> RenderableType:
 
 
 def _examine_model(ctx: CommandContext, stages: Sequence[str], limit: int, tokens: int, *, compare: bool) -> None:
-    """Examine the configured model and report; after Ctrl-C, report what was measured until then."""
+    """Examine the configured model and report; after Ctrl-C, report the measurements until then."""
     # The examination loads prompts, parsers and gold cases, which the other checks do without.
     from bot.cli.rendering.exam_view import build_exam_document, render_report
     from bot.doctor.model_exam import ExamRequest, ExamResults, build_report, plan_exam, run_exam
@@ -146,8 +146,8 @@ def _examine_model(ctx: CommandContext, stages: Sequence[str], limit: int, token
         raise CommandError(NOTHING_TO_TRY)
 
     async def examine() -> None:
-        with show_progress(ctx.output.err, label="doctor", unit="cases") as tell:
-            await run_exam(plan, ctx.services.open_model, tokens=tokens, now=now, tell=tell, findings=results)
+        with show_progress(ctx.output.err, label="doctor", unit="cases") as count:
+            await run_exam(plan, ctx.services.open_model, tokens=tokens, now=now, report=count, results=results)
 
     def report() -> None:
         measured = build_report(results, ctx.settings)

@@ -30,9 +30,6 @@ class LiveSettings:
             observe(settings)
 
 
-SettingsSource = Settings | LiveSettings
-
-
 @dataclass(frozen=True, slots=True)
 class SettingsChange:
     """A key with a changed value, such as `corpus.handbook.visible_to`."""

@@ -357,7 +357,7 @@ class OwnSettings(SettingsTable):
 
     @property
     def current(self) -> Self:
-        """The settings in force: these, as `LiveSettings.current` are for a server."""
+        """These settings; see `bot.app.SettingsSource`."""
         return self
 
     @property

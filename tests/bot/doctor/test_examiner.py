@@ -29,7 +29,7 @@ async def examined(*llms: GoldLLM, settings: Settings | None = None, tokens: int
     model = ModelValues(name="gold", base_url="http://127.0.0.1:1")
     found, chosen = ExamResults(), settings or Settings(model=model, system="wikichat")
     asked_for = plan_exam(ExamRequest(**wanted), chosen, NOW)
-    await run_exam(asked_for, opens(*llms), tokens=tokens, now=NOW, tell=_silent, findings=found)
+    await run_exam(asked_for, opens(*llms), tokens=tokens, now=NOW, report=_silent, results=found)
     return found
 
 
@@ -286,7 +286,7 @@ async def _over_http(url: str, profile: StrictProfile, **wanted: Any) -> ExamRes
         return open_model(model, sleep=lambda _: asyncio.sleep(0))
 
     await run_exam(
-        plan_exam(ExamRequest(**limits), settings, NOW), opened, tokens=10**9, now=NOW, tell=_silent, findings=found
+        plan_exam(ExamRequest(**limits), settings, NOW), opened, tokens=10**9, now=NOW, report=_silent, results=found
     )
     return found
 
