@@ -1,13 +1,16 @@
 """A bot in a workspace, and what tests do and wait for there."""
 
 import asyncio
+import inspect
 import shutil
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from bot.app import App
 from bot.desk.platform_port import Platform
 from bot.types import QuestionState
 from storage.types import EntryKind, QueuedQuestion
@@ -129,12 +132,12 @@ class Bot:
         return await self._until_done(lambda: self.app.queue.get(ticket), outcome)
 
     async def _until_done(self, get: Callable[[], Any], outcome: str) -> QueuedQuestion:
-        async with asyncio.timeout(60):
-            while True:
-                row: QueuedQuestion | None = await get()
-                if row and row.state == QuestionState.DONE and outcome in {"", row.outcome}:
-                    return row
-                await asyncio.sleep(0.005)
+        async def done_row() -> QueuedQuestion | None:
+            row: QueuedQuestion | None = await get()
+            return row if row and row.state == QuestionState.DONE and outcome in {"", row.outcome} else None
+
+        row: QueuedQuestion = await eventually(done_row)
+        return row
 
     async def bodies(self, row: QueuedQuestion, kind: EntryKind) -> list[Any]:
         """Return the record's entries of a kind about a question."""
@@ -155,11 +158,21 @@ async def bot_in(
         workspace.check()
 
 
-async def eventually(holds: Callable[[], object]) -> None:
-    """Wait for something that happens outside of the server."""
+async def eventually(holds: Callable[[], Any]) -> Any:
+    """Wait for something that happens outside of the server, perhaps to be awaited itself, and return it."""
     async with asyncio.timeout(60):
-        while not holds():  # noqa: ASYNC110
+        while not (found := await value if inspect.isawaitable(value := holds()) else value):  # noqa: ASYNC110
             await asyncio.sleep(0.005)
+        return found
+
+
+async def until_idle(app: App, workspace: Workspace) -> None:
+    """Wait until no question is open, and nothing is pending."""
+
+    async def is_idle() -> bool:
+        return not workspace.pending and not await app.queue.open("nobody", datetime.now(UTC), sole=True)
+
+    await eventually(is_idle)
 
 
 def finished(messages: tuple[Read, ...]) -> bool:

@@ -4,7 +4,6 @@ Ways in: a new message, an edit, a question that waited for a restart or was ask
 channel and in a DM. The corpora are readable by `*`, by the channel and the user, and by a group of theirs.
 """
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.bot.desk.rights_matrix import CORPORA, find_corpora, reveal_everything
-from tests.platforms.bots import Bot, bot_in
+from tests.platforms.bots import Bot, bot_in, until_idle
 from tests.platforms.discord.state import GUILD, HELPER_ROLE
 from tests.platforms.slack.state import Group
 from tests.platforms.systems import Gated
@@ -72,15 +71,7 @@ class Member(Bot):
     async def until_answered(self, *asked: str) -> None:
         """Wait until questions are answered, and nothing else is in progress."""
         await self.server.until(lambda: all(map(self.people.answers, asked)))
-        async with asyncio.timeout(60):
-            while await self._is_busy():  # noqa: ASYNC110
-                await asyncio.sleep(0.005)
-
-    async def _is_busy(self) -> bool:
-        name, team = self.workspace.name, self.workspace.team
-        places = [f"{name}:{team}/{self.channel}", f"{name}:{team if self.is_slack else ''}/{self.direct}"]
-        rows = [row for place in places for row in await self.app.queue.recent(place, limit=50)]
-        return any(row.state != "done" for row in rows)
+        await until_idle(self.app, self.workspace)
 
     def shown(self, asked: str) -> frozenset[str]:
         """Return the corpora in the answer to a message."""

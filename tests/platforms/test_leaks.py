@@ -4,7 +4,6 @@ Posts and their edits, live messages, what one user sees, modals and responses, 
 the desk is `tests.bot.desk.test_leaks`.
 """
 
-import asyncio
 import shutil
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -14,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from bot.app import App
 from bot.views.catalog import translate
 from tests.bot.desk.rights_matrix import (
     CORPORA,
@@ -27,7 +25,7 @@ from tests.bot.desk.rights_matrix import (
     rounds,
 )
 from tests.pipeline.world import registered
-from tests.platforms.bots import finished
+from tests.platforms.bots import finished, until_idle
 from tests.platforms.discord.state import BOT as DISCORD_BOT
 from tests.platforms.example_app import open_example_app
 from tests.platforms.mattermost.state import BOT as MATTERMOST_BOT
@@ -48,7 +46,7 @@ class Vaults:
     home: Path
     stack: AsyncExitStack
     readers: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    app: App | None = None
+    app: Any = None
     _checked: int = 0
     pressed: tuple[str, str] = ("", "")
     """The channel and user of the last press."""
@@ -92,34 +90,12 @@ class Vaults:
                 where: dict[str, Any] = {"dm": True} if not channel else {"channel": channel}
                 asked[channel, user] = await workspace.say(text, user=user, thread=thread, **where)
         await workspace.until(lambda: all(finished(workspace.answer(one)) for one in asked.values()))
-        await self.until_done()
+        await until_idle(self.app, workspace)
         return asked
 
     def thread(self, asked: str) -> str:
         """Return what to reply to: on Discord the answer."""
         return self.workspace.answer(asked)[-1].id if self.workspace.name == "discord" else asked
-
-    async def until_done(self) -> None:
-        """Wait until no question is open, and nothing is pending."""
-        assert self.app
-        async with asyncio.timeout(60):
-            while await self._is_busy():  # noqa: ASYNC110
-                await asyncio.sleep(0.005)
-
-    async def _is_busy(self) -> bool:
-        assert self.app
-        bot = {"discord": DISCORD_BOT, "mattermost": MATTERMOST_BOT}.get(self.workspace.name, "U0BOT")
-        state = self.workspace.server.state
-        posts = state.posts if self.workspace.name == "mattermost" else state.messages
-        channels = {one.channel for one in posts.values() if one.user != bot}
-        for channel in channels:
-            place = state.channels[channel]
-            team = {"slack": "T1", "discord": getattr(place, "guild", "")}.get(self.workspace.name)
-            team = place.team if team is None else team
-            rows = await self.app.queue.recent(f"{self.workspace.name}:{team}/{channel}", limit=50)
-            if any(row.state != "done" for row in rows):
-                return True
-        return self.workspace.pending > 0
 
     def check_received(self) -> int:
         """Assert that all that came since the last check may be read where it is shown; return how much that was."""
@@ -163,7 +139,7 @@ class Vaults:
         shown = [one for one in self.workspace.answer(asked) if action in one.buttons][-1]
         await self.workspace.press(action, shown.id, user=user)
         await self.workspace.until(lambda: len(self.workspace.server.received) > before)
-        await self.until_done()
+        await until_idle(self.app, self.workspace)
 
 
 @pytest.fixture(name="vaults", params=PLATFORMS)

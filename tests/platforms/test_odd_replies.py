@@ -11,7 +11,7 @@ import pytest
 from bot.desk.supervisor import Clock
 from bot.views.catalog import translate
 from storage.types import EntryKind, QueuedQuestion
-from tests.platforms.bots import Bot, bot_in
+from tests.platforms.bots import Bot, bot_in, eventually
 from tests.platforms.example_app import ANSWERS, BUILT, MADE, RISES
 from tests.platforms.fake_server import Fault, refused
 from tests.platforms.workspaces import PLATFORMS
@@ -69,20 +69,22 @@ def fault_of(bot: Bot, kind: str) -> Fault:
 
 async def until_done(bot: Bot, ticket: int, text: str) -> QueuedQuestion:
     """Wait until a question is done, in these words."""
-    async with asyncio.timeout(60):
-        while (row := await bot.outcome(ticket)).body["text"] != text:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
-    return row
+
+    async def is_done() -> bool:
+        return (await bot.outcome(ticket)).body["text"] == text
+
+    await eventually(is_done)
+    return await bot.outcome(ticket)
 
 
 async def until_closed(bot: Bot, ticket: int) -> None:
     """Wait until a question's turn is over, whether or not the user could be told."""
-    async with asyncio.timeout(60):
-        while True:
-            row = await bot.app.queue.get(ticket)
-            if row and row.turn_id and await bot.bodies(row, EntryKind.TURN_CLOSED):
-                return
-            await asyncio.sleep(0.01)
+
+    async def is_closed() -> bool:
+        row = await bot.app.queue.get(ticket)
+        return bool(row and row.turn_id and await bot.bodies(row, EntryKind.TURN_CLOSED))
+
+    await eventually(is_closed)
 
 
 @pytest.mark.parametrize("kind", KINDS)

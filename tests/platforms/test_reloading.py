@@ -21,7 +21,7 @@ from bot.views.catalog import translate
 from storage.types import QueuedQuestion
 from tests.bot.desk.rights_matrix import CORPORA, find_corpora, reveal_everything
 from tests.pipeline.world import registered
-from tests.platforms.bots import text
+from tests.platforms.bots import eventually, text
 from tests.platforms.systems import Gated
 from tests.platforms.workspace import Workspace
 from tests.platforms.workspaces import TESTED, WORKSPACES
@@ -75,9 +75,11 @@ class Office:
         return await self.app.queue.by_message(f"{workspace.name}:{workspace.team}/{workspace.channels[0]}", asks)
 
     async def answered(self, asks: str) -> Scope:
-        async with asyncio.timeout(60):
-            while (row := await self.row(asks)) is None or row.state != QuestionState.DONE:  # noqa: ASYNC110 - it tells nobody
-                await asyncio.sleep(0.005)
+        async def is_done() -> bool:
+            row = await self.row(asks)
+            return row is not None and row.state == QuestionState.DONE
+
+        await eventually(is_done)
         found: Scope = find_corpora(text(self.workspace.answer(asks)))
         return found
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bot.views.catalog import translate
-from tests.platforms.bots import Bot, bot_in
+from tests.platforms.bots import Bot, bot_in, eventually
 from tests.platforms.discord.state import BOT, GUILD, THREAD, Channel, Message
 from tests.platforms.discord.workspace import actions, workspaces
 from tests.platforms.example_app import ANSWERS, BUILT, MADE, RISES
@@ -52,9 +52,7 @@ async def answered(bot: Bot, asked: str) -> Message:
     await bot.server.until(lambda: answers(asked) and "stop" not in actions(answers(asked)[-1]))
     last: Message = answers(asked)[-1]
     place = state.parent(state.channels[last.channel])
-    async with asyncio.timeout(60):
-        while not await bot.app.queue.by_message(f"discord:{place.guild}/{place.id}", last.id):  # noqa: ASYNC110
-            await asyncio.sleep(0.005)
+    await eventually(lambda: bot.app.queue.by_message(f"discord:{place.guild}/{place.id}", last.id))
     return last
 
 

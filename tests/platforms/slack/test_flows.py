@@ -325,12 +325,8 @@ async def test_edits_and_deletions_during_a_lookup_count(bot: Bot, what: str) ->
         await bot.people.delete(asked)
         looked.set()
         await bot.workspace.settled()
-        assert bot.app
-        row = await bot.app.queue.by_message("slack:T1/C1", asked)
-        while row is None or row.state != "done":
-            await asyncio.sleep(0.01)
-            row = await bot.app.queue.by_message("slack:T1/C1", asked)
-        assert row.outcome == "retracted"
+        await eventually(lambda: bot.app.queue.by_message("slack:T1/C1", asked))
+        await bot.done(asked, "retracted")
         assert ANSWERS[BUILT] not in bot.sees()
 
 
