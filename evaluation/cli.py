@@ -19,7 +19,7 @@ from evaluation.reports.run_report import EPILOG as REPORT_EPILOG
 from evaluation.reports.run_report import report
 from evaluation.robustness.hostile import hostile
 from evaluation.robustness.injection import injection
-from evaluation.simulated_model.model_server import serve_model
+from evaluation.simulated_model.paced_model import serve_model
 from evaluation.simulated_model.transcripts import transcripts
 from evaluation.speed.desk_benchmark import desk
 from evaluation.speed.embedding_benchmark import embedding

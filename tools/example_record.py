@@ -136,7 +136,7 @@ def _build_end(turn: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _build_citation(number: int, key: str, said: Sequence[tuple[str, str]]) -> dict[str, Any]:
+def _build_citation(number: int, key: str, quotes: Sequence[tuple[str, str]]) -> dict[str, Any]:
     passage, document = _passage(key), _document(key)
     shared = {name: getattr(document, name) for name in ("title", "url", "revision", "date")}
     return {
@@ -145,7 +145,7 @@ def _build_citation(number: int, key: str, said: Sequence[tuple[str, str]]) -> d
         "document": document.key,
         "section": passage.section,
         **shared,
-        "quote": " ".join(text for text, page in said if page == key),
+        "quote": " ".join(text for text, page in quotes if page == key),
         "passage_id": passage.id,
         "passage_text": passage.text,
         "passage_hash": passage.hash,

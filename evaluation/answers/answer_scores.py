@@ -239,17 +239,17 @@ def _share(values: Sequence[bool]) -> float | None:
     return round(fmean(values), 4) if values else None
 
 
-def _render_answers(found: dict[str, Any]) -> str:
-    never, real = found["if it never abstained"], found["as it is"]
-    caught = found["caught at false abstentions of"]
+def _render_answers(report: dict[str, Any]) -> str:
+    never, real = report["if it never abstained"], report["as it is"]
+    caught = report["caught at false abstentions of"]
     rows = [
         *((f"{name}, never abstaining", value) for name, value in never.items()),
         *real.items(),
-        ("both sides of a disagreement, newer first", found["both sides shown, in order"]),
-        ("replies verbatim in what they cite", found["verbatim"]),
+        ("both sides of a disagreement, newer first", report["both sides shown, in order"]),
+        ("replies verbatim in what they cite", report["verbatim"]),
         *((f"caught at false abstentions of {name}", value) for name, value in caught.items()),
     ]
-    heading = f"**{found['exam']}**: {found['answerable']:,} answerable, {found['unanswerable']:,} unanswerable"
+    heading = f"**{report['exam']}**: {report['answerable']:,} answerable, {report['unanswerable']:,} unanswerable"
     return f"{heading}\n\n{render_table(['measure', ''], (row for row in rows if row[1] is not None))}"
 
 

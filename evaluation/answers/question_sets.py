@@ -103,7 +103,7 @@ def read_clapnq(path: Path) -> QuestionSet:
     for row in rows:
         name = str(row["id"])
         passages = {f"{name}-{place}": passage for place, passage in enumerate(row["passages"])}
-        texts |= {key: SetText(key, each["title"], each["text"], name) for key, each in passages.items()}
+        texts |= {key: SetText(key, passage["title"], passage["text"], name) for key, passage in passages.items()}
         answers = tuple(answer["answer"] for answer in row["output"] if answer["answer"])
         relevant = dict.fromkeys(passages, 1) if answers else {}
         questions.append(SetQuestion(name, row["input"], relevant, answers, name))
@@ -267,11 +267,11 @@ def _handbook_exam(path: Path) -> Exam:
     return Exam(path.stem, str(document["corpus"]), source, questions, removable=False)
 
 
-def _handbook_questions(corpus: str, found: dict[str, Any]) -> Iterator[ExamQuestion]:
+def _handbook_questions(corpus: str, document: dict[str, Any]) -> Iterator[ExamQuestion]:
     """Yield the questions of a file, each of a conversation after those before it."""
-    for row in found.get("questions", ()):
+    for row in document.get("questions", ()):
         yield _handbook_question(corpus, row, ())
-    for talk in found.get("conversations", ()):
+    for talk in document.get("conversations", ()):
         turns = [str(turn["question"]) for turn in talk["turns"]]
         for place, turn in enumerate(talk["turns"]):
             row = {"held": talk.get("held", False)} | turn

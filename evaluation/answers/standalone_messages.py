@@ -64,20 +64,20 @@ def _plain(text: str) -> list[str]:
     return re.findall(r"\w+", text.casefold().removeprefix("utterance: "))
 
 
-def _read_labelled(found: Mapping[str, Any], labels: Mapping[str, str]) -> Iterator[LabelledMessage]:
-    for key, number, messages in _mtrag_turns(found) if "tasks" in found else _inscit_turns(found):
+def _read_labelled(document: Mapping[str, Any], labels: Mapping[str, str]) -> Iterator[LabelledMessage]:
+    for key, number, messages in _mtrag_turns(document) if "tasks" in document else _inscit_turns(document):
         turns = (Turn("bot" if place % 2 else "user", text) for place, text in enumerate(messages))
         yield LabelledMessage(Conversation(tuple(turns)), number == 1 or labels[key][number - 1] == "1")
 
 
-def _inscit_turns(found: Mapping[str, Any]) -> Iterator[tuple[str, int, list[str]]]:
-    for key, dialogue in found.items():
+def _inscit_turns(document: Mapping[str, Any]) -> Iterator[tuple[str, int, list[str]]]:
+    for key, dialogue in document.items():
         for number, turn in enumerate(dialogue["turns"], start=1):
             yield key, number, turn["context"]
 
 
-def _mtrag_turns(found: Mapping[str, Any]) -> Iterator[tuple[str, int, list[str]]]:
-    for task in found["tasks"]:
+def _mtrag_turns(document: Mapping[str, Any]) -> Iterator[tuple[str, int, list[str]]]:
+    for task in document["tasks"]:
         yield task["task_id"].split("<")[0], int(task["Turn"]), [message["text"] for message in task["input"]]
 
 
@@ -90,14 +90,14 @@ def standalone(
     Example: footnote evaluate standalone data/trec_cast_2021_manual.json
     """
     messages_by_file = {path.stem: read_messages(path) for path in files}
-    every = [message for messages in messages_by_file.values() for message in messages]
+    all_messages = [message for messages in messages_by_file.values() for message in messages]
     rows = [
         (name, place, *count_accepted([message for message in messages if message.first is (place == "first")]))
-        for name, messages in (*messages_by_file.items(), ("all", every))
+        for name, messages in (*messages_by_file.items(), ("all", all_messages))
         for place in ("first", "later")
     ]
     print(render_table(("messages", "", "in all", "self-contained", "accepted", "precision", "recall"), rows))
-    for message in every if listed else ():
+    for message in all_messages if listed else ():
         if not message.first and (message.accepted or message.standalone):
             wrong = "" if message.standalone else ", WRONG"
             print(f"{'accepted' if message.accepted else 'skipped'}{wrong}: {message.talk.question.text}")

@@ -177,17 +177,16 @@ class ComparedReplies:
         return tuple(text for text in self.known.false if any(text in reply.said for reply in self.replies))
 
 
-def _list_differences(one: SystemReply, other: SystemReply) -> Iterator[str]:
-    first, second = one.system, other.system
-    for name, texts in ((first, one.said - other.said), (second, other.said - one.said)):
-        yield from (f"only {name} says: {text}" for text in sorted(texts))
-    for claim in sorted({*one.verdicts, *other.verdicts}):
-        if one.verdicts.get(claim) != other.verdicts.get(claim):
-            yield f"{one.verdicts.get(claim)} and {other.verdicts.get(claim)}: {claim}"
-    if one.status != other.status:
-        yield f"{first} {one.status}, {second} {other.status}"
-    if one.withheld != other.withheld:
-        yield f"{first} withholds {one.withheld}, {second} {other.withheld}"
+def _list_differences(first: SystemReply, second: SystemReply) -> Iterator[str]:
+    for reply, other in ((first, second), (second, first)):
+        yield from (f"only {reply.system} says: {text}" for text in sorted(reply.said - other.said))
+    for claim in sorted({*first.verdicts, *second.verdicts}):
+        if first.verdicts.get(claim) != second.verdicts.get(claim):
+            yield f"{first.verdicts.get(claim)} and {second.verdicts.get(claim)}: {claim}"
+    if first.status != second.status:
+        yield f"{first.system} {first.status}, {second.system} {second.status}"
+    if first.withheld != second.withheld:
+        yield f"{first.system} withholds {first.withheld}, {second.system} {second.withheld}"
 
 
 def systems(
@@ -248,33 +247,29 @@ async def _ask_system(app: App, known: ScriptedConversation, system: str) -> Sys
     return SystemReply(system, done.answer.status, sentences, done.answer.withheld, verdicts, done.usage.llm_calls)
 
 
-def render_comparison(found: Sequence[ComparedReplies]) -> str:
+def render_comparison(conversations: Sequence[ComparedReplies]) -> str:
     head = ("system", "answered", "abstained", "sentences", "true", "false", "withheld", "calls a turn")
-    rows = [_summarise_system(found, place) for place in range(len(found[0].replies))]
+    rows = [_summarise_system(conversations, place) for place in range(len(conversations[0].replies))]
     if unchecked := [
-        (conversation.known, conversation.alone.unchecked) for conversation in found if conversation.alone
+        (conversation.known, conversation.alone.unchecked) for conversation in conversations if conversation.alone
     ]:
         true = sum(statement in text for known, text in unchecked for statement in known.true)
         false = sum(statement in text for known, text in unchecked for statement in known.false)
         rows.append((NAME, len(unchecked), 0, "", true, false, 0, "1.0"))
-    two = len(found[0].replies) == 2  # of more, a document has them
+    two = len(conversations[0].replies) == 2  # of more, a document has them
+    count = f"{sum(len(conversation.lies) for conversation in conversations)} false statements said"
+    if not two:
+        return "\n".join((render_table(head, rows), "", count))
     listed = [
-        f"{conversation.known.posed.text} {difference}"
-        for conversation in found
-        for difference in conversation.differences
-        if two
+        f"{compared.known.posed.text} {difference}" for compared in conversations for difference in compared.differences
     ]
-    alike = (
-        f"{sum(not conversation.differences for conversation in found)} of {len(found)} conversations are alike; "
-        if two
-        else ""
-    )
-    count = f"{alike}{sum(len(conversation.lies) for conversation in found)} false statements said"
-    return "\n".join((render_table(head, rows), "", *listed, count))
+    alike = sum(not compared.differences for compared in conversations)
+    alike_text = f"{alike} of {len(conversations)} conversations are alike; "
+    return "\n".join((render_table(head, rows), "", *listed, alike_text + count))
 
 
-def _summarise_system(found: Sequence[ComparedReplies], place: int) -> tuple[object, ...]:
-    pairs = [(compared.known, compared.replies[place]) for compared in found]
+def _summarise_system(conversations: Sequence[ComparedReplies], place: int) -> tuple[object, ...]:
+    pairs = [(compared.known, compared.replies[place]) for compared in conversations]
     ended = Counter(reply.status for _, reply in pairs)
     true = sum(len(reply.said & {*known.true}) for known, reply in pairs)
     false = sum(len(reply.said & {*known.false}) for known, reply in pairs)
@@ -284,7 +279,7 @@ def _summarise_system(found: Sequence[ComparedReplies], place: int) -> tuple[obj
     return (pairs[0][1].system, ended["answered"], ended["abstained"], sentences, true, false, withheld, calls)
 
 
-def _replies_document(one: ComparedReplies) -> dict[str, Any]:
+def _replies_document(compared: ComparedReplies) -> dict[str, Any]:
     replies = {
         reply.system: {
             "status": reply.status,
@@ -293,12 +288,12 @@ def _replies_document(one: ComparedReplies) -> dict[str, Any]:
             "verdicts": dict(reply.verdicts),
             "calls": reply.calls,
         }
-        for reply in one.replies
+        for reply in compared.replies
     }
     return {
-        "question": one.known.posed.text,
-        "differences": one.differences,
-        "lies": one.lies,
-        **({"unchecked": one.alone.unchecked} if one.alone else {}),
+        "question": compared.known.posed.text,
+        "differences": compared.differences,
+        "lies": compared.lies,
+        **({"unchecked": compared.alone.unchecked} if compared.alone else {}),
         **replies,
     }

@@ -181,7 +181,7 @@ def read_wice(row: ClaimRow) -> Iterator[LabelledClaim]:
 
 def _select_passages(claim: str, row: ClaimRow) -> tuple[str, ...]:
     sentences = [str(sentence).removeprefix(_METADATA) for sentence in row.many("evidence")]
-    sets = [_sentence_numbers(row, several, len(sentences)) for several in row.many("supporting_sentences")]
+    sets = [_sentence_numbers(row, numbers, len(sentences)) for numbers in row.many("supporting_sentences")]
     if row.one_of("label", _WICE_UNSUPPORTED):
         return select_similar(claim, [join_sentences(sentences, run) for run in split_into_chunks(sentences)])
     chosen = [select_covering(sentences, places) for places in sets if places]
@@ -190,11 +190,11 @@ def _select_passages(claim: str, row: ClaimRow) -> tuple[str, ...]:
     return min(chosen, key=len)[:MOST_PASSAGES]
 
 
-def _sentence_numbers(row: ClaimRow, several: Any, count: int) -> list[int]:
+def _sentence_numbers(row: ClaimRow, listed: Any, count: int) -> list[int]:
     """Return one set of sentence numbers, each below `count`; an empty one says that nothing supports."""
-    if not isinstance(several, list) or not all(isinstance(at, int) and 0 <= at < count for at in several):
-        raise row.unlike("supporting_sentences", f"lists of numbers from 0 to {count - 1}", several)
-    return several
+    if not isinstance(listed, list) or not all(isinstance(at, int) and 0 <= at < count for at in listed):
+        raise row.unlike("supporting_sentences", f"lists of numbers from 0 to {count - 1}", listed)
+    return listed
 
 
 T = TypeVar("T")

@@ -41,8 +41,8 @@ from storage.types import Verdict
 def report_claims(verifier: str, outcomes: Sequence[JudgedClaim]) -> dict[str, Any]:
     """Return the report on one verifier, by source in order of appearance; numbers that mean nothing are None."""
     sources: dict[str, list[JudgedClaim]] = {}
-    for each in outcomes:
-        sources.setdefault(each.claim.source, []).append(each)
+    for outcome in outcomes:
+        sources.setdefault(outcome.claim.source, []).append(outcome)
     reports = [_source_report(name, sources) for name in sources]
     return {"verifier": verifier, "sources": reports, "mean": _mean(reports)}
 
@@ -52,11 +52,11 @@ def list_blind_spots(outcomes: Sequence[JudgedClaim], most: int) -> dict[str, li
 
     Of a verifier that decides, only claims that it decides wrongly count.
     """
-    accepts = [each for each in outcomes if not each.claim.supported and _accepted(each) is not False]
-    drops = [each for each in outcomes if each.claim.supported and _accepted(each) is not True]
+    accepts = [outcome for outcome in outcomes if not outcome.claim.supported and _accepted(outcome) is not False]
+    drops = [outcome for outcome in outcomes if outcome.claim.supported and _accepted(outcome) is not True]
     return {
-        "false accepts": [_describe_outcome(each) for each in sorted(accepts, key=_score, reverse=True)[:most]],
-        "false drops": [_describe_outcome(each) for each in sorted(drops, key=_score)[:most]],
+        "false accepts": [_describe_outcome(outcome) for outcome in sorted(accepts, key=_score, reverse=True)[:most]],
+        "false drops": [_describe_outcome(outcome) for outcome in sorted(drops, key=_score)[:most]],
     }
 
 
@@ -66,14 +66,14 @@ def _source_report(name: str, sources: Mapping[str, Sequence[JudgedClaim]]) -> d
     others = [_scored(rest) for rest in sources.values() if rest[0].claim.family != family]
     here = _scored(outcomes)
     own = {share: at["caught"] for share, at in _threshold_curve(here, [here] if here.both else []).items()}
-    taken = [each.milliseconds for each in outcomes]
+    taken = [outcome.milliseconds for outcome in outcomes]
     return {
         "source": name,
         "claims": len(outcomes),
         "supported": int(here.supported.sum()),
         "decided": _decided(outcomes),
         "gate": _list_releases(outcomes),
-        "by folds": _rounded(cross_validate_accuracy(here, [each.claim.group for each in outcomes])),
+        "by folds": _rounded(cross_validate_accuracy(here, [outcome.claim.group for outcome in outcomes])),
         "by other sets": _best_of_others(here, [other for other in others if other.both]),
         "auc": _rounded(roc_auc(here)),
         "caught at lost": own,
@@ -84,7 +84,7 @@ def _source_report(name: str, sources: Mapping[str, Sequence[JudgedClaim]]) -> d
 
 def _decided(outcomes: Sequence[JudgedClaim]) -> dict[str, Any] | None:
     """Return how good a verifier's own decisions are; None if it leaves them to a threshold."""
-    verdicts = [each.judged.verdict for each in outcomes]
+    verdicts = [outcome.judged.verdict for outcome in outcomes]
     made = [verdict for verdict in verdicts if verdict is not None]
     if len(made) < len(verdicts):
         return None
@@ -95,7 +95,7 @@ def _decided(outcomes: Sequence[JudgedClaim]) -> dict[str, Any] | None:
         "accuracy": _rounded(float((accepted == supported).mean())),
         "lost": _rounded(float((~accepted[supported]).mean()) if supported.any() else None),
         "caught": _rounded(float((~accepted[~supported]).mean()) if not supported.all() else None),
-        "confusion": count_confusions([each.claim.label for each in outcomes], made),
+        "confusion": count_confusions([outcome.claim.label for outcome in outcomes], made),
     }
 
 
@@ -105,16 +105,19 @@ def _list_releases(outcomes: Sequence[JudgedClaim]) -> dict[str, Any] | None:
     Without a model, a doubtful claim is quoted instead or withheld. With a model that judges rightly, it decides on all
     claims except those that the rules refute or that are verbatim in a passage.
     """
-    if any(each.judged.sure is None for each in outcomes):
+    if any(outcome.judged.sure is None for outcome in outcomes):
         return None
-    kinds = sorted({each.claim.kind for each in outcomes} - {""})
-    chosen = {"all": outcomes, **{kind: [each for each in outcomes if each.claim.kind == kind] for kind in kinds}}
+    kinds = sorted({outcome.claim.kind for outcome in outcomes} - {""})
+    chosen = {
+        "all": outcomes,
+        **{kind: [outcome for outcome in outcomes if outcome.claim.kind == kind] for kind in kinds},
+    }
     return {kind: _count_releases(listed) for kind, listed in chosen.items()}
 
 
 def _count_releases(outcomes: Sequence[JudgedClaim]) -> dict[str, Any]:
-    true = [each.judged for each in outcomes if each.claim.supported]
-    false = [each.judged for each in outcomes if not each.claim.supported]
+    true = [outcome.judged for outcome in outcomes if outcome.claim.supported]
+    false = [outcome.judged for outcome in outcomes if not outcome.claim.supported]
     return {
         "supported": len(true),
         "said": _share(judged.sure for judged in true),
@@ -128,8 +131,8 @@ def _count_releases(outcomes: Sequence[JudgedClaim]) -> dict[str, Any]:
     }
 
 
-def _share(found: Iterable[bool | None]) -> float | None:
-    listed = [bool(flag) for flag in found]
+def _share(values: Iterable[bool | None]) -> float | None:
+    listed = [bool(flag) for flag in values]
     return _rounded(fmean(listed)) if listed else None
 
 
@@ -155,7 +158,7 @@ def _mean(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the means over sources of what they all have, each counting the same."""
 
     def over(*path: str) -> float | None:
-        values = [find_figure(each, path) for each in reports]
+        values = [find_figure(report, path) for report in reports]
         known = [value for value in values if value is not None]
         return _rounded(fmean(known)) if known else None
 
@@ -173,8 +176,8 @@ def _mean(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _scored(outcomes: Sequence[JudgedClaim]) -> ScoredClaims:
-    scores = np.array([each.judged.score for each in outcomes], dtype=np.float64)
-    return ScoredClaims(scores, np.array([each.claim.supported for each in outcomes], dtype=bool))
+    scores = np.array([outcome.judged.score for outcome in outcomes], dtype=np.float64)
+    return ScoredClaims(scores, np.array([outcome.claim.supported for outcome in outcomes], dtype=bool))
 
 
 def _accepted(outcome: JudgedClaim) -> bool | None:
@@ -244,19 +247,19 @@ def claims(
         print(json.dumps({"schema": 1, "verifiers": measured}))
         return
     print(render_claim_tables(measured))
-    for each in measured if examples else ():
-        print("", render_mistakes(each["verifier"], each["examples"]), sep="\n")
+    for report in measured if examples else ():
+        print("", render_mistakes(report["verifier"], report["examples"]), sep="\n")
 
 
-def sample_claims(found: Sequence[LabelledClaim], limit: int) -> Sequence[LabelledClaim]:
+def sample_claims(claims: Sequence[LabelledClaim], limit: int) -> Sequence[LabelledClaim]:
     """Return at most `limit` claims of each source, the same ones each time and in their order; all of them at 0."""
     if not limit:
-        return found
+        return claims
     rng = Random(_SEED)
-    sources = dict.fromkeys(claim.source for claim in found)
-    by_source = [[place for place, claim in enumerate(found) if claim.source == source] for source in sources]
+    sources = dict.fromkeys(claim.source for claim in claims)
+    by_source = [[place for place, claim in enumerate(claims) if claim.source == source] for source in sources]
     chosen = {place for places in by_source for place in rng.sample(places, min(limit, len(places)))}
-    return [claim for place, claim in enumerate(found) if place in chosen]
+    return [claim for place, claim in enumerate(claims) if place in chosen]
 
 
 def add_title(claim: LabelledClaim) -> LabelledClaim:
@@ -266,13 +269,13 @@ def add_title(claim: LabelledClaim) -> LabelledClaim:
     return replace(claim, evidence=tuple(f"{claim.title}\n\n{passage}" for passage in claim.evidence))
 
 
-def _measure_verifier(name: str, found: Sequence[LabelledClaim], examples: int, config: Path | None) -> dict[str, Any]:
+def _measure_verifier(name: str, claims: Sequence[LabelledClaim], examples: int, config: Path | None) -> dict[str, Any]:
     if name == JUDGE:
-        judging = ask_configured_judge(found, load_settings(config))
+        judging = ask_configured_judge(claims, load_settings(config))
     else:
         open_verifier = find_verifier(name)
-        judging = judge_claims(found, open_verifier(found))
-    print(f"{name}: {len(found):,} claims", file=sys.stderr)
+        judging = judge_claims(claims, open_verifier(claims))
+    print(f"{name}: {len(claims):,} claims", file=sys.stderr)
     outcomes = asyncio.run(judging)
     return {**report_claims(name, outcomes), **({"examples": list_blind_spots(outcomes, examples)} if examples else {})}
 

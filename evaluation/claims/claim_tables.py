@@ -28,7 +28,7 @@ def render_mistakes(verifier: str, blind: Mapping[str, Sequence[Mapping[str, Any
     lines = [f"**Where {verifier} is blind**"]
     for kind, mistakes in blind.items():
         lines += ["", f"{kind}:" if mistakes else f"{kind}: none"]
-        lines += [line for each in mistakes for line in _render_mistake(each)]
+        lines += [line for mistake in mistakes for line in _render_mistake(mistake)]
     return "\n".join(lines)
 
 
@@ -80,8 +80,8 @@ def _releases(reports: Sequence[Mapping[str, Any]]) -> str:
             kind,
             *(f"{value:.3f}" if isinstance(value, float) else f"{value or '–'}" for value in at.values()),
         )
-        for each in reports
-        for source in each["sources"]
+        for report in reports
+        for source in report["sources"]
         for kind, at in (source["gate"] or {}).items()
     ]
     names = (
@@ -97,9 +97,9 @@ def _releases(reports: Sequence[Mapping[str, Any]]) -> str:
 
 def _confusion(reports: Sequence[Mapping[str, Any]]) -> str:
     rows = [
-        (source["source"], each["verifier"], label, *map(str, counts.values()))
-        for each in reports
-        for source in each["sources"]
+        (source["source"], report["verifier"], label, *map(str, counts.values()))
+        for report in reports
+        for source in report["sources"]
         if source["decided"]
         for label, counts in source["decided"]["confusion"].items()
         if sum(counts.values())
@@ -115,34 +115,34 @@ def _notes(reports: Sequence[Mapping[str, Any]]) -> str:
         for source in reports[0]["sources"]
         if not _has_both(source)
     ]
-    return "\n".join([*few, *([_IN_SAMPLE] if any(each["verifier"] == "local" for each in reports) else [])])
+    return "\n".join([*few, *([_IN_SAMPLE] if any(report["verifier"] == "local" for report in reports) else [])])
 
 
-def _has_both(found: Mapping[str, Any]) -> bool:
+def _has_both(report: Mapping[str, Any]) -> bool:
     """Return whether a set has claims that are supported and others; most measures mean nothing otherwise."""
-    return bool(0 < found["supported"] < found["claims"])
+    return bool(0 < report["supported"] < report["claims"])
 
 
 def _by_source(reports: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield each source's reports together, then the means."""
     for place, _ in enumerate(reports[0]["sources"]):
-        for each in reports:
-            yield each["verifier"], each["sources"][place]
+        for report in reports:
+            yield report["verifier"], report["sources"][place]
     if len(reports[0]["sources"]) > 1:
-        for each in reports:
-            yield each["verifier"], {"source": "mean", **each["mean"]}
+        for report in reports:
+            yield report["verifier"], {"source": "mean", **report["mean"]}
 
 
-def _number(found: Any, *path: str, digits: int = 3) -> str:
-    value = find_figure(found, path)
+def _number(report: Any, *path: str, digits: int = 3) -> str:
+    value = find_figure(report, path)
     return "–" if value is None else f"{value:.{digits}f}"
 
 
-def _render_mistake(each: Mapping[str, Any]) -> list[str]:
+def _render_mistake(mistake: Mapping[str, Any]) -> list[str]:
     return [
-        f"- {each['source']} {each['id']}, {each['label']}, scored {each['score']:.3f}: {each['claim']}",
-        *(f"  | {shorten(passage, _LONGEST)}" for passage in each["evidence"]),
-        *(f"  because {shorten(reason, _LONGEST)}" for reason in each["reasons"]),
+        f"- {mistake['source']} {mistake['id']}, {mistake['label']}, scored {mistake['score']:.3f}: {mistake['claim']}",
+        *(f"  | {shorten(passage, _LONGEST)}" for passage in mistake["evidence"]),
+        *(f"  because {shorten(reason, _LONGEST)}" for reason in mistake["reasons"]),
     ]
 
 

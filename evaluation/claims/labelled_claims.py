@@ -85,11 +85,11 @@ class ClaimRow:
         """Return a field that is an object, or a list or an object of objects, as rows of the same line."""
         value = self._field(name)
         listed = list(value.values()) if isinstance(value, dict) else value
-        if isinstance(value, dict) and not any(isinstance(each, dict) for each in listed):
+        if isinstance(value, dict) and not any(isinstance(fields, dict) for fields in listed):
             return (ClaimRow(self.line, value),)
-        if not isinstance(listed, list) or not all(isinstance(each, dict) for each in listed):
+        if not isinstance(listed, list) or not all(isinstance(fields, dict) for fields in listed):
             raise self.unlike(name, "objects", value)
-        return tuple(ClaimRow(self.line, each) for each in listed)
+        return tuple(ClaimRow(self.line, fields) for fields in listed)
 
     def one_of(self, name: str, known: Mapping[str, T]) -> T:
         """Return the value of a field's word. Case, hyphens, underscores and white space are ignored."""
@@ -99,8 +99,8 @@ class ClaimRow:
             raise self.unlike(name, f"one of {', '.join(known)}", word)
         return values[_plain(word)]
 
-    def unlike(self, name: str, wanted: str, found: object) -> MalformedRow:
-        shown = repr(found)
+    def unlike(self, name: str, wanted: str, value: object) -> MalformedRow:
+        shown = repr(value)
         return MalformedRow(
             self.line, f'"{name}" should be {wanted}, and is {shown if len(shown) <= 60 else f"{shown[:57]}..."}'
         )

@@ -39,9 +39,9 @@ _SELF = re.compile(
 )
 
 
-def find_own_names(said: Iterable[str]) -> frozenset[str]:
+def find_own_names(texts: Iterable[str]) -> frozenset[str]:
     """Return the names by which askers introduce themselves, which no platform may have provided."""
-    return frozenset(match[1] or match[2] for text in said for match in _SELF.finditer(text))
+    return frozenset(match[1] or match[2] for text in texts for match in _SELF.finditer(text))
 
 
 def build_name_pattern(names: Iterable[str], ids: Iterable[str]) -> re.Pattern[str]:

@@ -40,10 +40,10 @@ class StudentReply:
     fault: str = ""  # why the reply is missing
 
 
-def agrees(lesson: Lesson, found: Any, taught: Any) -> bool | None:
+def agrees(lesson: Lesson, value: Any, expected: Any) -> bool | None:
     """Return whether two replies to a lesson make the same decision; None for free text."""
     decide = _DECISIONS.get(lesson.template)
-    return decide(found) == decide(taught) if decide else None
+    return decide(value) == decide(expected) if decide else None
 
 
 def _cited(items: Sequence[Any]) -> frozenset[int]:
@@ -51,8 +51,8 @@ def _cited(items: Sequence[Any]) -> frozenset[int]:
     return frozenset(number for item in items for number in getattr(item, "sentences", getattr(item, "numbers", ())))
 
 
-def _rulings(found: Sequence[Any]) -> dict[int, object]:
-    return {ruling.claim: ruling.found.verdict for ruling in found}
+def _rulings(rulings: Sequence[Any]) -> dict[int, object]:
+    return {ruling.claim: ruling.found.verdict for ruling in rulings}
 
 
 _DECISIONS: Mapping[str, Callable[[Any], object]] = {
@@ -144,17 +144,17 @@ def _sorted_templates(replies: Sequence[StudentReply]) -> list[str]:
     return sorted({reply.lesson.template for reply in replies})
 
 
-def _summarise_group(name: str, found: Sequence[StudentReply]) -> dict[str, Any]:
-    decided = [reply.agrees for reply in found if reply.agrees is not None]
+def _summarise_group(name: str, replies: Sequence[StudentReply]) -> dict[str, Any]:
+    decided = [reply.agrees for reply in replies if reply.agrees is not None]
     return {
         "template": name,
-        "lessons": len(found),
-        "format_kept": sum(reply.readable for reply in found) / len(found),
+        "lessons": len(replies),
+        "format_kept": sum(reply.readable for reply in replies) / len(replies),
         "agrees": sum(decided) / len(decided) if decided else None,
-        "words_in_common": sum(reply.overlap for reply in found) / len(found),
-        "reply_tokens": sum(reply.tokens for reply in found) / len(found),
-        "seconds": sum(reply.seconds for reply in found) / len(found),
-        "no_reply": sum(bool(reply.fault) for reply in found),
+        "words_in_common": sum(reply.overlap for reply in replies) / len(replies),
+        "reply_tokens": sum(reply.tokens for reply in replies) / len(replies),
+        "seconds": sum(reply.seconds for reply in replies) / len(replies),
+        "no_reply": sum(bool(reply.fault) for reply in replies),
     }
 
 

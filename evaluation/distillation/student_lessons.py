@@ -141,26 +141,26 @@ def _write_draft(sentences: Sequence[Any], turn: RecordedTurn) -> str:
     return format_draft(delivered)
 
 
-def _write_query(found: SearchQuery | None) -> dict[str, Any]:
-    if found is None:
+def _write_query(query: SearchQuery | None) -> dict[str, Any]:
+    if query is None:
         return {"search": False}
-    return {"search": True, "query": found.text, "time": found.time or "none"}
+    return {"search": True, "query": query.text, "time": query.time or "none"}
 
 
-def _write_bullets(found: Sequence[Bullet]) -> dict[str, Any]:
-    return {"bullets": [{"text": bullet.text, "sentences": bullet.sentences} for bullet in found if bullet.sentences]}
+def _write_bullets(bullets: Sequence[Bullet]) -> dict[str, Any]:
+    return {"bullets": [{"text": bullet.text, "sentences": bullet.sentences} for bullet in bullets if bullet.sentences]}
 
 
-def _write_claims(found: Sequence[TimedClaim]) -> dict[str, Any]:
-    return {"claims": [{"text": claim.text, "time": claim.time or "none"} for claim in found]}
+def _write_claims(claims: Sequence[TimedClaim]) -> dict[str, Any]:
+    return {"claims": [{"text": claim.text, "time": claim.time or "none"} for claim in claims]}
 
 
-def _write_verification(found: Verification) -> dict[str, Any]:
-    return {"verdict": found.verdict, "sentences": found.sentences}
+def _write_verification(verification: Verification) -> dict[str, Any]:
+    return {"verdict": verification.verdict, "sentences": verification.sentences}
 
 
-def _write_rulings(found: Sequence[Any]) -> list[dict[str, Any]]:
-    final = {ruling.claim: ruling.found for ruling in found}
+def _write_rulings(rulings: Sequence[Any]) -> list[dict[str, Any]]:
+    final = {ruling.claim: ruling.found for ruling in rulings}
     if [*sorted(final)] != [*range(1, len(final) + 1)]:
         raise _NoLesson("it rules on some of the claims only")
     return [

@@ -1,5 +1,6 @@
 """Report a run of dialogues in tables as the papers lay them out: `footnote evaluate report`."""
 
+import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -47,40 +48,8 @@ from evaluation.reports.significance import SIGNIFICANT, adjust_for_many
 from evaluation.workbench import render_table
 
 UNMEASURED = "–"
-DEVIATIONS = (
-    (
-        "WikiChat, table 1",
-        "20 topics each of head, tail and recent; five turns; three crowd workers a claim; GPT-4 for the rest",
-        "as many topics and turns as the run says; a judge model for claims, too, with five passages a claim",
-    ),
-    (
-        "WikiChat, table 2",
-        "GPT-4, GPT-3.5 and a distilled LLaMA",
-        "the models named above, with the prices of the settings; cached replies are not timed",
-    ),
-    (
-        "WikiChat, table 11",
-        "turns for which nothing was found or passed",
-        "turns that abstained, and whether the judge finds a passage that answers",
-    ),
-    ("WikiChat, table 14", "BLEU of the refined reply, with the draft as its target", "the same, by sacrebleu"),
-    ("WikiChat, table 15", "scores of drafts and of refined replies", "drafts are graded by the judge, as replies are"),
-    (
-        "LLM-Augmenter, tables 1 and 2, figure 4",
-        "human replies and golden knowledge of news chat and customer service",
-        "no human reply in a simulated dialogue: Knowledge F1 with what the reply cites, policies as variants",
-    ),
-    (
-        "IKA, tables 2 to 4",
-        "OpenDialKG with human replies; BARTScore, entity coverage, FeQA",
-        "judged claims and citations instead; numbers of examples (k) and diversity (w) as variants",
-    ),
-    (
-        "SEA, table 4",
-        "F1 and Knowledge F1 with the human reply and the knowledge that it used",
-        "Knowledge F1 with what the reply cites; F1 where questions have reference answers (`evaluate mine`)",
-    ),
-)
+DEVIATIONS = Path(__file__).with_name("deviations.json")
+"""Rows of a table: where in which paper, how the paper measures it, and how this report does."""
 
 
 def report(
@@ -204,7 +173,7 @@ def _write_sections(
     if earlier:
         yield from _write_changes(earlier, dialogues, seed)
     yield "## Deviations from the papers"
-    yield render_table(("where", "the paper", "here"), DEVIATIONS)
+    yield render_table(("where", "the paper", "here"), json.loads(DEVIATIONS.read_text("utf-8")))
     if manifest.deviations:
         yield "\n".join(f"- {deviation}" for deviation in manifest.deviations)
     yield "## The run"
@@ -290,12 +259,12 @@ def _tabulate(
     return render_table(("topics", "system", *(what.title for what in measures)), rows)
 
 
-def _cell(found: Figure | None, what: Measure) -> str:
-    if found is None:
+def _cell(figure: Figure | None, what: Measure) -> str:
+    if figure is None:
         return UNMEASURED
-    interval = found.interval
+    interval = figure.interval
     if what in SCALES:
-        return f"{interval.value:.1f} ± {found.deviation:.1f}"
+        return f"{interval.value:.1f} ± {figure.deviation:.1f}"
     low, high = _number(interval.low, what), _number(interval.high, what)
     spread = f" ({low}–{high})" if low != high else ""
     return f"{_number(interval.value, what)}{spread}"
@@ -341,13 +310,17 @@ def _write_probability(value: float | None) -> str:
     return UNMEASURED if value is None else "< .001" if value < 0.001 else f"{value:.3f}"
 
 
-def _row_of_comparison(one: Comparison) -> tuple[object, ...]:
-    values = (one.test.t_test, one.test.randomised, one.adjusted)
-    scale = 100 if one.measure.unit == "%" else 1
+def _row_of_comparison(comparison: Comparison) -> tuple[object, ...]:
+    values = (comparison.test.t_test, comparison.test.randomised, comparison.adjusted)
+    scale = 100 if comparison.measure.unit == "%" else 1
     return (
-        one.first, one.second, one.measure.title, f"{scale * one.test.difference:+.2f}", one.test.topics,
+        comparison.first,
+        comparison.second,
+        comparison.measure.title,
+        f"{scale * comparison.test.difference:+.2f}",
+        comparison.test.topics,
         *map(_write_probability, values),
-    )  # fmt: skip
+    )
 
 
 def _write_changes(

@@ -242,7 +242,7 @@ def count_leaks(text: str) -> Leaks:
     """Count the leaks of a text, also disguised ones; of its readings the worst counts."""
     read = {text, _drop_invisible(text), _drop_invisible(_decode_entities(text))}
     counts = [_count_reading(reading) for reading in read]
-    return Leaks(*(max(getattr(leaks, each.name) for leaks in counts) for each in fields(Leaks)))
+    return Leaks(*(max(getattr(leaks, field.name) for leaks in counts) for field in fields(Leaks)))
 
 
 def _count_reading(text: str) -> Leaks:

@@ -230,7 +230,7 @@ def cache_checks(supports: Supports) -> Supports:
     known: dict[tuple[str, tuple[str, ...], tuple[str, ...]], Support] = {}
 
     async def check(sentence: str, evidence: Sequence[Evidence], *, asked: Sequence[str] = ()) -> Support:
-        key = sentence, tuple(dict.fromkeys(each.passage.id for each in evidence)), tuple(asked)
+        key = sentence, tuple(dict.fromkeys(item.passage.id for item in evidence)), tuple(asked)
         if key not in known:
             known[key] = await supports(sentence, evidence, asked=asked)
         return known[key]

@@ -59,8 +59,8 @@ def _take_texts(source: Path | None, words: int, count: int) -> list[str]:
 
 
 def _cut_texts(source: Path, words: int) -> Iterator[str]:
-    every = source.read_text("utf-8", errors="replace").split()
-    return (" ".join(every[start : start + words]) for start in range(0, len(every) - words + 1, words))
+    text = source.read_text("utf-8", errors="replace").split()
+    return (" ".join(text[start : start + words]) for start in range(0, len(text) - words + 1, words))
 
 
 def _measure(embedders: Mapping[int, Embedder], texts: list[str], rounds: int) -> Iterator[EmbeddingRate]:

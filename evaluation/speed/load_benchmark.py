@@ -22,7 +22,8 @@ from bot.settings.tables.settings_tables import LimitSettings
 from bot.types import TurnRequest
 from evaluation.answers.question_sets import Exam, read_exam
 from evaluation.simulated_model.model_pace import ServerPace, SimulatedModel
-from evaluation.simulated_model.model_server import fetch_counts, run_model_server
+from evaluation.simulated_model.model_server import fetch_counts
+from evaluation.simulated_model.paced_model import run_model_server
 from evaluation.speed.workload import median_or_nan, quantile, render_holds, watch_event_loop
 from evaluation.workbench import EXAMPLE_QUESTIONS, TERMINAL, open_corpus, render_table
 

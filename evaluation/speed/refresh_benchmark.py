@@ -105,11 +105,11 @@ def change_dump(source: Path, target: Path, share: float, random: Random) -> int
     pages = [page.xml for page in XmlExport([xml]).pages()]
     heads = [parse_head(page, about) for page in pages]
     articles = [at for at, head in enumerate(heads) if head and head.namespace == 0 and head.redirect is None]
-    each = max(1, round(len(articles) * share / len(_CHANGE_KINDS)))
-    if each * len(_CHANGE_KINDS) > len(articles):
-        raise EvaluationError(f"{source} holds {len(articles)} articles, too few to change {each} in each way.")
-    chosen = random.sample(articles, each * len(_CHANGE_KINDS))
-    kind_of = {at: _CHANGE_KINDS[number // each] for number, at in enumerate(chosen)}
+    per_kind = max(1, round(len(articles) * share / len(_CHANGE_KINDS)))
+    if per_kind * len(_CHANGE_KINDS) > len(articles):
+        raise EvaluationError(f"{source} holds {len(articles)} articles, too few to change {per_kind} in each way.")
+    chosen = random.sample(articles, per_kind * len(_CHANGE_KINDS))
+    kind_of = {at: _CHANGE_KINDS[number // per_kind] for number, at in enumerate(chosen)}
     with target.open("wb") as file:
         file.write(header)
         for at, page in enumerate(pages):

@@ -154,67 +154,68 @@ _ROWS: Sequence[tuple[str, str, Callable[[float], str]]] = (
 )
 
 
-def render_figures(found: Sequence[Mapping[str, Any]]) -> str:
-    names = [*(str(figures["system"]) for figures in found), "WikiChat 2.1"]
+def render_figures(reports: Sequence[Mapping[str, Any]]) -> str:
+    names = [*(str(figures["system"]) for figures in reports), "WikiChat 2.1"]
     lines = [f"| | {' | '.join(names)} |", "|---|" + "---|" * len(names)]
     for label, key, shown in _ROWS:
-        cells = [_render_cell(figures, key, shown) for figures in (*found, WIKICHAT_2_1)]
+        cells = [_render_cell(figures, key, shown) for figures in (*reports, WIKICHAT_2_1)]
         lines.append(f"| {label} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
-def _render_cell(one: Mapping[str, Any], key: str, shown: Callable[[float], str]) -> str:
-    value = one.get(key, math.nan)
+def _render_cell(report: Mapping[str, Any], key: str, shown: Callable[[float], str]) -> str:
+    value = report.get(key, math.nan)
     if isinstance(value, float) and math.isnan(value):
         return ""
     text = shown(value)
-    if key == "end_ratio" and "end_ratio_refined" in one:
-        text += f" ({one['end_ratio_refined']:.2f} refined)"
-    if key not in one.get("marks", {}):
+    if key == "end_ratio" and "end_ratio_refined" in report:
+        text += f" ({report['end_ratio_refined']:.2f} refined)"
+    if key not in report.get("marks", {}):
         return text
-    way, mark = MARKS[one["system"]][key]
-    return f"{text} ({'keeps' if one['marks'][key] else 'MISSES'} {way} {shown(mark)})"
+    way, mark = MARKS[report["system"]][key]
+    return f"{text} ({'keeps' if report['marks'][key] else 'MISSES'} {way} {shown(mark)})"
 
 
-def render_stages(one: Mapping[str, Any]) -> str:
+def render_stages(report: Mapping[str, Any]) -> str:
     lines = [
-        f"{one['system']}: prompt tokens of a turn by stage",
+        f"{report['system']}: prompt tokens of a turn by stage",
         "",
         "| stage | calls | tokens | stable prefix | of these |",
         "|---|---|---|---|---|",
     ]
-    for name, sent in one["stages"].items():
+    for name, sent in report["stages"].items():
         part = sent.stable / sent.tokens if sent.tokens else 0.0
         lines.append(f"| {name} | {sent.calls} | {sent.tokens:,} | {sent.stable:,} | {part:.0%} |")
     return "\n".join(lines)
 
 
-def render_bills(one: Mapping[str, Any]) -> str:
+def render_bills(report: Mapping[str, Any]) -> str:
     """Return the bill of a provider with a discount for cached prompts, by the arrangement of prompts."""
     shares = [f"at {discount:.0%} off" for discount in DISCOUNTS]
     lines = [
-        f"{one['system']}: prompt tokens of a turn, and the bill in tokens at the full price of a provider that asks",
+        f"{report['system']}: prompt tokens of a turn, and the bill in tokens at the full price of a provider "
+        "that asks",
         f"less for what it knows of calls before: beginnings from {CACHED_FROM:,} tokens on, in steps of {CACHED_STEP}",
         "",
         f"| arrangement | sent | known in a turn alone | {' | '.join(shares)} | after others | {' | '.join(shares)} |",
         "|---" * (4 + 2 * len(shares)) + "|",
     ]
-    for name, bill in one["bills"].items():
+    for name, bill in report["bills"].items():
         alone, after = ([f"{bill.billed(off, alone=way):,.0f}" for off in DISCOUNTS] for way in (True, False))
         cells = (f"{bill.tokens:,}", f"{bill.cached_alone:,}", *alone, f"{bill.cached:,}", *after)
         lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
-def render_parts(one: Mapping[str, Any]) -> str:
+def render_parts(report: Mapping[str, Any]) -> str:
     """Return the split of a system's seconds to the end and to the first sentence."""
     lines = []
     for key, until in (("to_the_first", "first sentence"), ("to_the_end", "end")):
-        ways = one[key]
+        ways = report[key]
         ours = {name: seconds for name, seconds in ways.items() if name not in {"server", "search"}}
         detail = ", ".join(f"{name} {seconds * 1000:.0f}" for name, seconds in ours.items())
         lines.append(
-            f"{one['system']}, to the {until}: server {ways.get('server', math.nan):.2f} s, "
+            f"{report['system']}, to the {until}: server {ways.get('server', math.nan):.2f} s, "
             f"index {ways.get('search', math.nan):.2f} s, ours {sum(ours.values()) * 1000:.0f} ms ({detail})"
         )
     return "\n".join(lines)
@@ -324,8 +325,13 @@ async def _measure_turns(on: TurnBench, system: str, asked: Sequence[str]) -> li
     return [await measure_turn(on, system, question) for question in asked][1:]
 
 
-def _render_report(runs: Sequence[SystemRuns], found: Sequence[dict[str, Any]]) -> str:
-    blocks = [render_figures(found), *map(render_stages, found), *map(render_bills, found), *map(render_parts, found)]
+def _render_report(runs: Sequence[SystemRuns], reports: Sequence[dict[str, Any]]) -> str:
+    blocks = [
+        render_figures(reports),
+        *map(render_stages, reports),
+        *map(render_bills, reports),
+        *map(render_parts, reports),
+    ]
     return "\n\n".join((*blocks, *(render_timeline(_median_timeline(run)) for run in runs)))
 
 
@@ -333,9 +339,9 @@ def _median_timeline(runs: SystemRuns) -> Timeline:
     return build_timeline(runs.system, sorted(runs.turns, key=lambda one: one.seconds)[len(runs.turns) // 2])
 
 
-def _system_document(one: dict[str, Any]) -> dict[str, Any]:
-    plain = {key: {name: asdict(part) for name, part in one[key].items()} for key in ("stages", "bills")}
-    return one | plain
+def _system_document(report: dict[str, Any]) -> dict[str, Any]:
+    plain = {key: {name: asdict(part) for name, part in report[key].items()} for key in ("stages", "bills")}
+    return report | plain
 
 
 def _drop_infinite(value: Any) -> Any:

@@ -147,9 +147,9 @@ def count_resent_passages(calls: Sequence[TraceStep], passages: Iterable[Passage
     return sum(count - 1 for counted in times.values() for count in counted.values())
 
 
-def _common_prefix(one: str, other: str) -> int:
+def _common_prefix(first: str, second: str) -> int:
     """Return the length of the common prefix of two texts."""
-    return bisect_left(range(min(len(one), len(other))), 1, key=lambda at: one[: at + 1] != other[: at + 1])
+    return bisect_left(range(min(len(first), len(second))), 1, key=lambda at: first[: at + 1] != second[: at + 1])
 
 
 CACHED_FROM, CACHED_STEP = 1_024, 128
@@ -328,9 +328,9 @@ def _medians(ways: Sequence[Mapping[str, float]]) -> dict[str, float]:
     return {name: median_figure([way.get(name, 0.0) for way in ways]) for name in names}
 
 
-def _check_marks(found: Mapping[str, Any]) -> dict[str, bool]:
+def _check_marks(report: Mapping[str, Any]) -> dict[str, bool]:
     """Return which marks a system keeps."""
-    marks = MARKS.get(found["system"], {})
+    marks = MARKS.get(report["system"], {})
     return {
-        name: found[name] <= mark if way == "at most" else found[name] >= mark for name, (way, mark) in marks.items()
+        name: report[name] <= mark if way == "at most" else report[name] >= mark for name, (way, mark) in marks.items()
     }

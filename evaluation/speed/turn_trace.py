@@ -19,7 +19,7 @@ from bot.settings.tables.settings_tables import LimitSettings
 from bot.types import TurnRequest
 from evaluation import EvaluationError
 from evaluation.simulated_model.model_pace import SimulatedModel, count_tokens, join_messages
-from evaluation.simulated_model.model_server import run_model_server
+from evaluation.simulated_model.paced_model import run_model_server
 from evaluation.workbench import TERMINAL, open_corpus
 from ingest.types import DocumentSource
 from pipeline.kit import Kit, Supports, System

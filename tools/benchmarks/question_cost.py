@@ -26,7 +26,7 @@ from sqlalchemy import Engine, event
 
 from evaluation.answers.question_sets import read_exam
 from evaluation.simulated_model.model_pace import SimulatedModel
-from evaluation.simulated_model.model_server import run_model_server
+from evaluation.simulated_model.paced_model import run_model_server
 from evaluation.speed.refresh_benchmark import station_name
 from evaluation.speed.search_benchmark import generate_pages
 from evaluation.speed.workload import median_or_nan, quantile, render_holds

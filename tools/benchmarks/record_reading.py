@@ -85,8 +85,8 @@ async def _time(work: Callable[[], Awaitable[Any]], times: int) -> float:
 
 
 async def _append(log: AuditLog, turns: Iterator[list[LogEntry]], batch: int) -> None:
-    while several := list(islice(turns, batch)):
-        await log.append(*(entry for turn in several for entry in turn))
+    while group := list(islice(turns, batch)):
+        await log.append(*(entry for turn in group for entry in turn))
 
 
 def invent_turns(count: int, seed: int = 1) -> Iterator[list[LogEntry]]:

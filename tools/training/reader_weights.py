@@ -236,7 +236,7 @@ def learn(
         batch, rest = rest[:QUESTIONS], rest[QUESTIONS:]
         shown = [list(choose_passages(question, passages, chance)) for question in batch]
         scores = iter(read_shown(reader, [example for group in shown for example in group]))
-        losses = [measure_loss(each, [next(scores) for _ in each]) for each in shown if each]
+        losses = [measure_loss(group, [next(scores) for _ in group]) for group in shown if group]
         torch.stack(losses).mean().backward()
         nn.utils.clip_grad_norm_([*body, *head], 1.0)
         descent.step()

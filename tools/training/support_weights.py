@@ -169,21 +169,21 @@ def render_training(measured: Sequence[Mapping[str, Any]], levels: Mapping[str, 
     thresholds = ", ".join(f"{name} {value:.3f}" for name, value in levels.items())
     accuracy = [
         [
-            each["set"],
-            f"{each['claims']:,} ({each['supported']:,})",
+            row["set"],
+            f"{row['claims']:,} ({row['supported']:,})",
             "0.500",
-            *_both(each["overlap"]),
-            *_both(each["likeness"]),
-            *_both(each["check"]),
-            _told(each["auc"]),
+            *_both(row["overlap"]),
+            *_both(row["likeness"]),
+            *_both(row["check"]),
+            _told(row["auc"]),
         ]
-        for each in measured
+        for row in measured
     ]
     caught = [
-        [each["set"], _told(each["caught_at_2_percent_lost_by_overlap"]), _told(each["caught_at_2_percent_lost"])]
-        + [_told(each[part][of]) for part in ("rules",) for of in ("lost", "caught")]
-        + [_told(each["gate"][level][of]) for level in levels for of in ("lost", "caught")]
-        for each in measured
+        [row["set"], _told(row["caught_at_2_percent_lost_by_overlap"]), _told(row["caught_at_2_percent_lost"])]
+        + [_told(row[part][of]) for part in ("rules",) for of in ("lost", "caught")]
+        + [_told(row["gate"][level][of]) for level in levels for of in ("lost", "caught")]
+        for row in measured
     ]
     names = ["set", "claims (supported)", "majority"]
     names += [f"{who}: {how}" for who in ("overlap", "likeness", "check") for how in ("articles", "sets")] + ["AUC"]
@@ -192,8 +192,8 @@ def render_training(measured: Sequence[Mapping[str, Any]], levels: Mapping[str, 
     return f"Thresholds: {thresholds}\n\n{_markdown(names, accuracy)}\n\n{_markdown(heads, caught)}"
 
 
-def _both(found: Mapping[str, float | None]) -> tuple[str, str]:
-    return _told(found["articles"]), _told(found["sets"])
+def _both(shares: Mapping[str, float | None]) -> tuple[str, str]:
+    return _told(shares["articles"]), _told(shares["sets"])
 
 
 def _told(value: float | None) -> str:
@@ -305,9 +305,9 @@ def _predict(examples: ClaimFeatures, places: Any) -> Floats:
 def _thresholds(examples: ClaimFeatures, held: HeldOutScores) -> dict[str, float]:
     """Return the score that each level asks for, chosen on claims whose details the rules find."""
     passed = [score_source(examples, source, held.folds, passing=True) for source in examples.sources]
-    every = [score_source(examples, source, held.folds) for source in examples.sources]
+    scored = [score_source(examples, source, held.folds) for source in examples.sources]
     levels = {name: find_threshold_losing(passed, share) for name, share in LOST.items()}
-    return {**levels, "strict": find_best_threshold(every)}
+    return {**levels, "strict": find_best_threshold(scored)}
 
 
 def dump_scorer(scorer: Scorer, digits: int = 4) -> Mapping[str, Any]:

@@ -145,7 +145,7 @@ async def _run(
             progress(next(done) + 1, len(used) * len(variants))
             return outcome
 
-        outcomes = iter(await asyncio.gather(*(ask(*each) for each in product(variants, used))))
+        outcomes = iter(await asyncio.gather(*(ask(*pair) for pair in product(variants, used))))
     return len(questions), {variant.label: [*islice(outcomes, len(used))] for variant in variants}
 
 
@@ -228,9 +228,9 @@ def _watch_nothing(_: Event) -> None:
     """Ignore progress."""
 
 
-def summarise(found: Mapping[str, Sequence[OwnOutcome]], seed: int) -> list[dict[str, Any]]:
+def summarise(outcomes_by_variant: Mapping[str, Sequence[OwnOutcome]], seed: int) -> list[dict[str, Any]]:
     """Return the figures of each system, as shares with their 95% intervals."""
-    return [{"system": label, **_measure(outcomes, seed)} for label, outcomes in found.items()]
+    return [{"system": label, **_measure(outcomes, seed)} for label, outcomes in outcomes_by_variant.items()]
 
 
 def _measure(outcomes: Sequence[OwnOutcome], seed: int) -> dict[str, Any]:
@@ -261,7 +261,7 @@ def _mean(values: Sequence[float]) -> float | None:
     return sum(values) / len(values) if values else None
 
 
-def render_outcomes(found: Mapping[str, Sequence[OwnOutcome]], seed: int, *, wrong: bool) -> str:
+def render_outcomes(outcomes_by_variant: Mapping[str, Sequence[OwnOutcome]], seed: int, *, wrong: bool) -> str:
     """Return the table, the advice that follows from it, and on request the wrong replies."""
     head = (
         "system", "right", "wrong", "abstained wrongly", "abstained rightly", "seconds", "tokens", "cost", "failed"
@@ -275,14 +275,16 @@ def render_outcomes(found: Mapping[str, Sequence[OwnOutcome]], seed: int, *, wro
             "–" if figures["cost"] is None else f"{figures['cost']:.4f}",
             figures["failed"],
         )
-        for figures in summarise(found, seed)
+        for figures in summarise(outcomes_by_variant, seed)
     ]
     listed = (
-        "\n".join(line for label, outcomes in found.items() for line in _list_wrong(label, outcomes)) if wrong else ""
+        "\n".join(line for label, outcomes in outcomes_by_variant.items() for line in _list_wrong(label, outcomes))
+        if wrong
+        else ""
     )
-    is_made = any(outcome.question.kind for outcomes in found.values() for outcome in outcomes)
+    is_made = any(outcome.question.kind for outcomes in outcomes_by_variant.values() for outcome in outcomes)
     table = "\n".join(filter(None, (render_table(head, rows), MADE_ARE_FOUND if is_made else "")))
-    return "\n\n".join(filter(None, (table, advise(found, seed), listed)))
+    return "\n\n".join(filter(None, (table, advise(outcomes_by_variant, seed), listed)))
 
 
 def _cell(share: Mapping[str, float] | None) -> str:
@@ -297,11 +299,11 @@ def _list_wrong(label: str, outcomes: Sequence[OwnOutcome]) -> Iterator[str]:
             yield f"{label}: {outcome.question.question}\n    expected: {expected}\n    {reply}"
 
 
-def advise(found: Mapping[str, Sequence[OwnOutcome]], seed: int) -> str:
+def advise(outcomes_by_variant: Mapping[str, Sequence[OwnOutcome]], seed: int) -> str:
     """Return the recommended setting: the system that is right most often, if its lead is significant."""
-    if len(found) < 2:
+    if len(outcomes_by_variant) < 2:
         return ""
-    scored = {label: [float(outcome.right) for outcome in outcomes] for label, outcomes in found.items()}
+    scored = {label: [float(outcome.right) for outcome in outcomes] for label, outcomes in outcomes_by_variant.items()}
     best, second = sorted(scored, key=lambda label: -sum(scored[label]))[:2]
     test = compare_paired(scored[best], scored[second], seed)
     rights = {label: f"{sum(values):.0f} times" for label, values in scored.items()}
@@ -316,7 +318,7 @@ def advise(found: Mapping[str, Sequence[OwnOutcome]], seed: int) -> str:
     return f"{more} (p = {test.randomised:.3f}). In footnote.toml:\n" + "\n".join(f"    {line}" for line in lines)
 
 
-def _write_limit(said: str) -> str:
-    name, _, value = said.partition("=")
+def _write_limit(setting: str) -> str:
+    name, _, value = setting.partition("=")
     plain = value in {"true", "false"} or value.replace(".", "", 1).isdigit()
     return f"{name} = {value}" if plain else f'{name} = "{value}"'

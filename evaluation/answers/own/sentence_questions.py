@@ -130,18 +130,18 @@ def ask_sentence(sentence: str, words: Prose) -> Iterator[MadeQuestion]:
         yield MadeQuestion(f"What {match['is']} {_lower(match['subject'], words)}?", (), "what", sentence, quality=0.7)
 
 
-def _ask_who(sentence: str, found: re.Match[str]) -> Iterator[MadeQuestion]:
-    who, rest = _strip_article(found["answer"]), found["rest"]
+def _ask_who(sentence: str, match: re.Match[str]) -> Iterator[MadeQuestion]:
+    who, rest = _strip_article(match["answer"]), match["rest"]
     unclear = VAGUE.search(sentence) or _NEGATION.search(sentence) or ", " in rest or "your" in rest
     if re.search(r"[A-Z]", who) and not unclear:  # "the team" could be any team
         yield MadeQuestion(f"Who {re.sub(r'^are ', 'is ', rest)}?", (who,), "who", sentence, quality=1.0)
 
 
-def _ask_by(sentence: str, found: re.Match[str], words: Prose) -> Iterator[MadeQuestion]:
-    who = _strip_article(found["answer"])
-    if re.search(r"[A-Z]", who) and _is_plain(found["subject"], found["rest"]):
-        first, _, more = found["auxiliary"].partition(" ")
-        parts = ("Who", first, _lower(found["subject"], words), more, found["done"], f"by{found['rest']}?")
+def _ask_by(sentence: str, match: re.Match[str], words: Prose) -> Iterator[MadeQuestion]:
+    who = _strip_article(match["answer"])
+    if re.search(r"[A-Z]", who) and _is_plain(match["subject"], match["rest"]):
+        first, _, more = match["auxiliary"].partition(" ")
+        parts = ("Who", first, _lower(match["subject"], words), more, match["done"], f"by{match['rest']}?")
         yield MadeQuestion(" ".join(filter(None, parts)), (who,), "by", sentence, quality=1.0)
 
 

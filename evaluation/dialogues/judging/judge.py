@@ -94,9 +94,9 @@ def usage_fields(usage: Usage) -> dict[str, Any]:
     return {"calls": usage.llm_calls, "cost": usage.cost, **tokens}
 
 
-async def _judge_claims(talk: Conversation, said: str, calls: JudgeCalls) -> tuple[JudgedClaim, ...]:
+async def _judge_claims(talk: Conversation, reply: str, calls: JudgeCalls) -> tuple[JudgedClaim, ...]:
     claims = await calls.attempt(
-        calls.ask("split", claims_format(), stage="split", talk=_last_turns(talk), reply_text=said)
+        calls.ask("split", claims_format(), stage="split", talk=_last_turns(talk), reply_text=reply)
     )
     return await gather_all(_judge_claim(talk, claim.text, calls) for claim in claims or ())
 
@@ -154,13 +154,13 @@ def _quote_whole(passage: ShownPassage) -> Evidence:
     return Evidence(passage.text, whole, page, (0, len(passage.text)))
 
 
-async def _grade_all(talk: Conversation, said: str, calls: JudgeCalls) -> dict[str, Grade]:
-    grades = await gather_all(_grade(scale, talk, said, calls) for scale in SCALES)
+async def _grade_all(talk: Conversation, reply: str, calls: JudgeCalls) -> dict[str, Grade]:
+    grades = await gather_all(_grade(scale, talk, reply, calls) for scale in SCALES)
     return {scale: grade for scale, grade in zip(SCALES, grades, strict=True) if grade}
 
 
-async def _grade(scale: str, talk: Conversation, said: str, calls: JudgeCalls) -> Grade | None:
-    return await calls.attempt(calls.ask(scale, grade_format(scale), stage="grade", talk=talk, reply_text=said))
+async def _grade(scale: str, talk: Conversation, reply: str, calls: JudgeCalls) -> Grade | None:
+    return await calls.attempt(calls.ask(scale, grade_format(scale), stage="grade", talk=talk, reply_text=reply))
 
 
 async def _judge_answerable(talk: Conversation, calls: JudgeCalls) -> bool | None:

@@ -117,16 +117,16 @@ def _read_labels(rows: Iterable[Mapping[str, str]], path: Path) -> Iterator[tupl
                 yield (row["row"], column), _parse_label(column, value, f"row {number} of {path}")
 
 
-def _parse_label(column: str, said: str, where: str) -> Label:
+def _parse_label(column: str, text: str, where: str) -> Label:
     if column == "verdict":
-        label = " ".join(said.upper().replace("_", " ").split())
+        label = " ".join(text.upper().replace("_", " ").split())
         if label in LABELS:
             return label
-        raise EvaluationError(f"{where} has the verdict {said!r}.", hint=f"There are {', '.join(LABELS)}.")
+        raise EvaluationError(f"{where} has the verdict {text!r}.", hint=f"There are {', '.join(LABELS)}.")
     lowest, highest = SCALES[column]
-    if said.removesuffix(".0").isdigit() and lowest <= int(float(said)) <= highest:
-        return int(float(said))
-    raise EvaluationError(f"{where} has {said!r} for {column}.", hint=f"It goes from {lowest} to {highest}.")
+    if text.removesuffix(".0").isdigit() and lowest <= int(float(text)) <= highest:
+        return int(float(text))
+    raise EvaluationError(f"{where} has {text!r} for {column}.", hint=f"It goes from {lowest} to {highest}.")
 
 
 def list_judge_labels(folder: RunFolder) -> Mapping[tuple[str, str], Label]:

@@ -177,9 +177,9 @@ def _grade(instruction: str, turn: str) -> str:
     return f"Reasoning: Counted from words.\nScore: {score}"
 
 
-def _share_repeated(said: str, turn: str) -> float:
+def _share_repeated(reply: str, turn: str) -> float:
     """Return the share of a reply's sentences that repeat earlier replies or the reply itself."""
     before = _MARK.sub("", " ".join(text for speaker, text in _SPOKEN.findall(turn) if speaker == "Chatbot"))
-    ends = [0, *(end for _, end in sentence_spans(said))]
-    sentences = [(said[start:end].strip(), said[:start]) for start, end in pairwise(ends)]
+    ends = [0, *(end for _, end in sentence_spans(reply))]
+    sentences = [(reply[start:end].strip(), reply[:start]) for start, end in pairwise(ends)]
     return fmean(sentence in before or sentence in earlier for sentence, earlier in sentences) if sentences else 0.0

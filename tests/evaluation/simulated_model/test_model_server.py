@@ -20,7 +20,8 @@ from evaluation.simulated_model.model_pace import (
     decode_simulation,
     encode_simulation,
 )
-from evaluation.simulated_model.model_server import ModelServer, PacedModel
+from evaluation.simulated_model.model_server import ModelServer
+from evaluation.simulated_model.paced_model import PacedModel
 from pipeline.errors import ModelUnavailable, ReplyBroken
 from pipeline.llm.model import BudgetMeter, ChatMessage, ModelCall, ModelReply, ReplyPiece
 from pipeline.llm.model_client import open_model

@@ -11,7 +11,8 @@ from typer.testing import CliRunner
 
 from evaluation.cli import app
 from evaluation.simulated_model.model_pace import SimulatedModel
-from evaluation.simulated_model.model_server import fetch_counts, run_model_server
+from evaluation.simulated_model.model_server import fetch_counts
+from evaluation.simulated_model.paced_model import run_model_server
 from evaluation.speed.desk_benchmark import DeskLoad, _lines, measure_desk
 from evaluation.speed.load_benchmark import TurnLoad, measure_load
 from evaluation.speed.wikipedia_benchmark import compare_tenths, compute_ratios, estimate_english

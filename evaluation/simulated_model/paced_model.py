@@ -1,0 +1,157 @@
+"""A simulated model that makes its replies from the prompts at a set pace: `footnote evaluate speed serve-model`."""
+
+import asyncio
+import math
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from itertools import chain
+from random import Random
+from typing import Annotated
+
+import typer
+
+from evaluation import EvaluationError
+from evaluation.simulated_model.chat_protocol import ChatRequest, Fault, Reply, answer_error, get_token_limit
+from evaluation.simulated_model.model_pace import (
+    FaultRates,
+    PrefixCache,
+    ReplyLength,
+    ReplyPacer,
+    ServerPace,
+    SimulatedModel,
+    count_tokens,
+    decode_simulation,
+    encode_simulation,
+    join_messages,
+)
+from evaluation.simulated_model.model_replies import REPLY_LENGTHS, build_reply
+from evaluation.simulated_model.model_server import serve
+
+
+class PacedModel:
+    """The script of a simulated model: replies made from the prompt, at a pace, with faults by chance."""
+
+    def __init__(self, simulated: SimulatedModel, clock: Callable[[], float] = time.monotonic) -> None:
+        self._simulated, self._clock = simulated, clock
+        self._pacer = ReplyPacer(simulated.pace)
+        self._prefixes = PrefixCache()
+        self._chance = Random(simulated.seed)
+
+    def __call__(self, request: ChatRequest) -> Reply | Fault:
+        """Answer, or fail at the set rates."""
+        drawn, faults = self._chance.random(), self._simulated.faults
+        if drawn < faults.busy:
+            return answer_error(429, "Rate limit reached. Please try again in 1s.", retry_after="1")
+        if drawn < faults.busy + faults.broken:
+            return answer_error(500, "The server had an error while processing your request.")
+        prompt = join_messages(request.body["messages"])
+        size, pieces = count_tokens(prompt), tuple(build_reply(request.body, self._simulated).pieces())
+        sent = pieces[: get_token_limit(request.body)]
+        cached = min(self._prefixes.read(prompt), size) if self._simulated.pace.cache else 0
+        begins = self._pacer.begins(size, cached, self._clock())
+        return Reply(
+            "".join(sent),
+            pieces=sent,
+            finish="stop" if sent == pieces else "length",
+            cached=cached,
+            prompt_tokens=size,
+            tokens=len(sent),
+            schedule=chain((begins,), self._pacer.ends(len(sent), begins)),
+            cut=len(sent) // 2 if request.streamed and self._chance.random() < faults.cut else None,
+        )
+
+
+@contextmanager
+def run_model_server(simulated: SimulatedModel) -> Iterator[str]:
+    """Run a server in a process of its own, which ends with the context or this process; gives its base URL."""
+    command = [sys.executable, "-m", "evaluation.simulated_model.paced_model", encode_simulation(simulated)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None  # noqa: S101 - it is a pipe
+            yield process.stdout.readline().strip()
+        finally:
+            process.terminate()
+
+
+async def serve_simulation(
+    simulated: SimulatedModel, until: Callable[[], Awaitable[object]], host: str = "127.0.0.1", port: int = 0
+) -> None:
+    """Serve a simulated model and print its base URL, until something has happened."""
+    places = simulated.pace.concurrency
+    async with serve(PacedModel(simulated), host=host, port=port, places=places, remember=False) as server:
+        print(server.url, flush=True)
+        await until()
+
+
+_LENGTH = re.compile(r"(\w+)=(?:(\d+)x)?(\d+)")
+_DEFAULTS = ",".join(
+    f"{kind}={f'{length.items}x' if length.items > 1 else ''}{length.tokens}" for kind, length in REPLY_LENGTHS.items()
+)
+
+
+def serve_model(
+    first_token: Annotated[float, typer.Option(min=0, help="Seconds to a reply's first token.")] = 0.4,
+    out: Annotated[float, typer.Option(min=0, help="Tokens a second of one reply; 0: at once.")] = 60.0,
+    prompt: Annotated[float, typer.Option("--in", min=0, help="Tokens a second of one prompt; 0: at once.")] = 4_000.0,
+    total_out: Annotated[float, typer.Option(min=0, help="Of all replies together; 0: no limit.")] = 0.0,
+    total_in: Annotated[float, typer.Option(min=0, help="Of all prompts together; 0: no limit.")] = 0.0,
+    concurrency: Annotated[int, typer.Option(min=0, help="Requests answered at once; 0: all.")] = 0,
+    cache: Annotated[bool, typer.Option("--cache", help="Cache the prefixes of prompts.")] = False,
+    cached_cost: Annotated[
+        float, typer.Option(min=0, max=1, help="The time for a cached token, as a share of another's.")
+    ] = 0.0,
+    lengths: Annotated[str, typer.Option(help="Tokens by kind of reply, 5x25: five of them.")] = _DEFAULTS,
+    spread: Annotated[float, typer.Option(min=0, help="Standard deviation of lengths, of their mean.")] = 0.0,
+    busy: Annotated[float, typer.Option(min=0, max=1, help="Share of requests refused with 429.")] = 0.0,
+    broken: Annotated[float, typer.Option(min=0, max=1, help="Share of requests refused with 500.")] = 0.0,
+    cut: Annotated[float, typer.Option(min=0, max=1, help="Share of streams cut off half-way.")] = 0.0,
+    seed: Annotated[int, typer.Option(help="Of lengths, contents and faults.")] = 1,
+    host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="0: a free one.")] = 0,
+) -> None:
+    """Serve a simulated model with OpenAI's chat protocol until Ctrl-C, and print its base URL.
+
+    It answers all prompts of Footnote at the set pace, from the passages in the prompt, so that a deployment can be
+    sized before its server exists. It has no knowledge. GET /counts returns the requests and tokens so far.
+
+    Example: footnote evaluate speed serve-model --first-token 0.4 --out 60 --in 4000 --total-out 2000
+    then: OPENAI_BASE_URL=http://127.0.0.1:8123/v1 OPENAI_MODEL=simulated footnote ask "Who opens the office?"
+    """
+    pace = ServerPace(
+        first_token=first_token,
+        out=out or math.inf,
+        prompt=prompt or math.inf,
+        total_out=total_out or math.inf,
+        total_prompt=total_in or math.inf,
+        concurrency=concurrency,
+        cache=cache,
+        cached_cost=cached_cost,
+    )
+    simulated = SimulatedModel(pace, FaultRates(busy, broken, cut), parse_lengths(lengths), spread, seed)
+    try:
+        asyncio.run(serve_simulation(simulated, asyncio.Event().wait, host, port))
+    except KeyboardInterrupt:
+        return
+    except OSError as error:
+        raise EvaluationError(f"{host}:{port} cannot be listened on: {error.strerror}.", hint="Try --port 0.") from None
+
+
+def parse_lengths(text: str) -> Mapping[str, ReplyLength]:
+    """Return lengths that are written as `query=15,split=5x25`. Raises `EvaluationError`."""
+    lengths = {}
+    for part in filter(None, text.replace(" ", "").split(",")):
+        length = _LENGTH.fullmatch(part)
+        if not length or length[1] not in REPLY_LENGTHS or not int(length[3]):
+            known = ", ".join(REPLY_LENGTHS)
+            raise EvaluationError(f"“{part}” is not a reply length.", hint=f"Write query=15; the kinds are {known}.")
+        lengths[length[1]] = ReplyLength(int(length[3]), int(length[2] or 1))
+    return lengths
+
+
+if __name__ == "__main__":
+    asyncio.run(serve_simulation(decode_simulation(sys.argv[1]), partial(asyncio.to_thread, sys.stdin.read)))
