@@ -192,9 +192,9 @@ def render_stages(report: Mapping[str, Any]) -> str:
 def render_bills(report: Mapping[str, Any]) -> str:
     """Return the bill of a provider with a discount for cached prompts, by the arrangement of prompts."""
     shares = [f"at {discount:.0%} off" for discount in DISCOUNTS]
+    system = report["system"]
     lines = [
-        f"{report['system']}: prompt tokens of a turn, and the bill in tokens at the full price of a provider "
-        "that asks",
+        f"{system}: prompt tokens of a turn, and the bill in tokens at the full price of a provider that asks",
         f"less for what it knows of calls before: beginnings from {CACHED_FROM:,} tokens on, in steps of {CACHED_STEP}",
         "",
         f"| arrangement | sent | known in a turn alone | {' | '.join(shares)} | after others | {' | '.join(shares)} |",
