@@ -92,7 +92,7 @@ def test_truncated_file_keeps_known_pages(tmp_path, pack):
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"<html>Please log in</html>\n", "line 1 does not name the next page"),
         (b'{"title": "Ada"}\n{}\n', "line 1 does not name the next page"),
@@ -101,12 +101,12 @@ def test_truncated_file_keeps_known_pages(tmp_path, pack):
         (b'{"index": {"_id": "1"}}\n{"namespace": 0}\n', "the page has no title"),
     ],
 )
-def test_damage_is_reported_with_its_position(tmp_path, content, said):
+def test_damage_is_reported_with_its_position(tmp_path, content, message):
     path = tmp_path / "a.json"
     path.write_bytes(content)
     _, failures = loaded(CirrusDump(path))
     assert len(failures) == 1
-    assert said in failures[0][1]
+    assert message in failures[0][1]
 
 
 def test_page_without_text_is_unreadable(tmp_path):

@@ -24,11 +24,11 @@ def keys(llama_source):
 
 def test_document_is_read_with_metadata():
     metadata = {"Title": "On call", "URL": "https://x.org/a/", "last_modified": "2026-03-04", "other": [1]}
-    [documents] = given({"text": "# Heading\n\nText.", "metadata": metadata}).documents()
+    [document] = given({"text": "# Heading\n\nText.", "metadata": metadata}).documents()
 
-    page = documents.load()
+    page = document.load()
 
-    assert documents.key == "https://x.org/a"
+    assert document.key == "https://x.org/a"
     assert (page.title, page.url) == ("On call", "https://x.org/a/")
     assert page.date == datetime(2026, 3, 4, tzinfo=UTC)
     assert [block.text for section in page.sections for block in section.blocks] == ["Text."]
@@ -67,9 +67,9 @@ def test_consecutive_parts_are_one_document():
 
 
 def test_html_texts_are_parsed_as_html():
-    [documents] = given({"text": "<!DOCTYPE html><html><body><h1>T</h1><p>Text.</p></body></html>"}).documents()
+    [document] = given({"text": "<!DOCTYPE html><html><body><h1>T</h1><p>Text.</p></body></html>"}).documents()
 
-    assert documents.load().title == "T"
+    assert document.load().title == "T"
 
 
 def test_invalid_documents_are_unreadable():
@@ -137,7 +137,7 @@ def test_documents_before_a_failure_are_listed():
     reader = LlamaReader(f"{HERE}:Lazy", {"count": 3, "fails_after": 2, "token": "abc"}, secrets=("abc",))
     items = LlamaIndexSource(reader).documents().items
 
-    assert [next(items).key for _ in range(1)] == ["https://x.org/0"]
+    assert next(items).key == "https://x.org/0"
     with pytest.raises(SourceUnavailable, match="token=… refused"):
         list(items)
 
@@ -160,11 +160,8 @@ def test_real_llama_index_reader_works(tmp_path):
     (tmp_path / "a.md").write_text("# Rota\n\nText.")
     (tmp_path / "b.json").write_text(json.dumps({"name": "value"}))
 
-    documents = list(
-        LlamaIndexSource(
-            LlamaReader("llama_index.core:SimpleDirectoryReader", {"input_dir": str(tmp_path)})
-        ).documents()
-    )
+    reader = LlamaReader("llama_index.core:SimpleDirectoryReader", {"input_dir": str(tmp_path)})
+    documents = list(LlamaIndexSource(reader).documents())
 
     assert [item.key for item in documents] == [str(tmp_path / name) for name in ("a.md", "b.json")]
     assert all(isinstance(item, ChangedDocument) for item in documents)
