@@ -1,1 +1,1 @@
-"""Where documents come from: one file a source, each an iterator of documents found."""
+"""Sources of documents: each lists its documents, and loads those that changed."""

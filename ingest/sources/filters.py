@@ -150,9 +150,8 @@ def split_unchanged(
     fingerprints: Mapping[str, str], known: Mapping[str, str]
 ) -> tuple[list[ChangedDocument], list[str]]:
     """Split documents, given by key, into the unchanged ones and the keys of the changed."""
-    changed = [key for key, fingerprint in fingerprints.items() if known.get(key) != fingerprint]
-    others = fingerprints.keys() - changed
-    return [list_unchanged(key, known[key]) for key in fingerprints if key in others], changed
+    changed = [key for key in fingerprints if known.get(key) != fingerprints[key]]
+    return [list_unchanged(key, known[key]) for key in fingerprints if known.get(key) == fingerprints[key]], changed
 
 
 def utc_now() -> datetime:

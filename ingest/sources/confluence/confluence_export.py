@@ -134,11 +134,8 @@ class ConfluenceExport:
         yield from self._read_bodies(archive, {key: nodes[key] for key in changed}, contents.people)
         if self._scope.attachments:
             for file in contents.files(nodes):
-                if (
-                    is_requested(file.node.id)
-                    and tree.readable(file.node)
-                    and self._is_selected(tree.traits(file.node))
-                ):
+                node = file.node
+                if is_requested(node.id) and tree.readable(node) and self._is_selected(tree.traits(node)):
                     yield from _read_attached(archive, file, self._sandbox)
 
     def _read_bodies(

@@ -109,9 +109,8 @@ class GitSource:
             for key, entry in listing.entries.items():
                 if self._find_refusal(key, entry):
                     continue
-                if address == self._file_url(
-                    listing.head, key, listing.changes.get(key), front_matter.read_fields(read(entry.blob))
-                ):
+                fields = front_matter.read_fields(read(entry.blob))
+                if address == self._file_url(listing.head, key, listing.changes.get(key), fields):
                     return key
         return ""
 
