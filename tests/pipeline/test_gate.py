@@ -103,19 +103,17 @@ async def test_a_supported_sentence_passes(gate: Gate, events: list[Event]) -> N
     ]
 
 
-async def test_white_space_is_no_difference(gate: Gate) -> None:
-    """A sentence may be broken over lines otherwise than its passage is."""
-    assert await gate.say(CitedSentence("The office\nopens  at nine.", (OPENS,)))
-
-
-async def test_several_sentences_may_be_said_together(gate: Gate) -> None:
-    """Neighbouring sentences of one passage are a quotation too."""
-    assert await gate.say(sentence(OFFICE, "The office opens at nine. It closes at six."))
-
-
-async def test_a_note_may_name_page_and_date(gate: Gate) -> None:
-    """The notes that are made for two sources that disagree pass."""
-    assert await gate.say(sentence(LEAVE, "Everyone has 30 days of leave.", note="Leave, 2026-01-05"))
+@pytest.mark.parametrize(
+    "quoted",
+    [
+        CitedSentence("The office\nopens  at nine.", (OPENS,)),
+        sentence(OFFICE, "The office opens at nine. It closes at six."),
+        sentence(LEAVE, "Everyone has 30 days of leave.", note="Leave, 2026-01-05"),
+        sentence(LEAVE, "Everyone has 30 days of leave.", note="Leave, English"),
+    ],
+)
+async def test_quotation_passes_with_any_spaces_and_own_notes(gate: Gate, quoted: CitedSentence) -> None:
+    assert await gate.say(quoted)
 
 
 async def test_only_an_answered_turn_carries_sentences(gate: Gate) -> None:
@@ -234,10 +232,6 @@ async def test_checked_claims_are_kept_whatever_becomes_of_the_turn(gate: Gate) 
 
     assert [claim.verdict for claim in answered.claims] == [Verdict.REFUTES, Verdict.SUPPORTS]
     assert (abstained.claims, abstained.sentences) == ((claim,), ())
-
-
-async def test_a_note_may_name_the_language_of_its_page(gate: Gate) -> None:
-    assert await gate.say(sentence(LEAVE, "Everyone has 30 days of leave.", note="Leave, English"))
 
 
 async def test_withheld_sentences_are_logged_by_count_only(gate: Gate, caplog: pytest.LogCaptureFixture) -> None:

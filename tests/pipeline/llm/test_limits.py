@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-import tracemalloc
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from random import Random
@@ -210,22 +209,3 @@ async def test_a_slow_reader_is_not_taken_for_a_slow_server() -> None:
             pieces.append(part.text)
             await asyncio.sleep(0.12)
     assert pieces[-1] == "In the Alps."
-
-
-async def test_eighty_turns_at_once_hold_the_limit_and_little_memory() -> None:
-    async with asking(lambda _: Reply("In the Alps, by three countries."), max_concurrency=16) as ask:
-        spent = [BudgetMeter() for _ in range(80)]
-        tracemalloc.start()
-        await asyncio.gather(*(_drained(ask, meter) for meter in spent))
-        ask.server.requests.clear()
-        left, most = tracemalloc.get_traced_memory()
-        tracemalloc.stop()
-        assert ask.server.counts.busiest == 16
-        assert ask.server.counts.open <= 16
-        assert all(meter.calls == 1 and meter.tokens > 0 for meter in spent)
-    assert (left < 1_500_000, most < 6_000_000) == (True, True)
-
-
-async def _drained(ask, spent: BudgetMeter) -> None:
-    async for _ in ask.model.stream(CALL, spent):
-        pass

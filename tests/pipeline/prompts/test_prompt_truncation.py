@@ -1,4 +1,4 @@
-"""What is left out of a call that is too long."""
+"""Truncating a call that is too long."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ def talk(*texts: str) -> Conversation:
 
 
 def shrunk(load: PromptLoad | None) -> list[dict[str, Any]]:
-    """Return what is left after each step, told briefly."""
+    """Return the remaining facts after each step."""
     steps = []
     while load := truncate_load(load):
         step: dict[str, Any] = {"examples": load.examples}

@@ -1,7 +1,6 @@
 """Asking a model: what is put right on the way, what is not, and what is noted of every call."""
 
 import asyncio
-from collections.abc import Callable
 from random import Random
 from typing import Any
 
@@ -9,7 +8,7 @@ import pytest
 
 from pipeline.errors import BudgetExceeded, ModelUnavailable, PromptTooLong, SchemaNotOffered, UnreadableReply
 from pipeline.gate import Recorder
-from pipeline.llm.model import BudgetMeter, ModelCall, ModelReply
+from pipeline.llm.model import BudgetMeter, ModelReply
 from pipeline.prompts.prompter import Prompter
 from pipeline.replies.stage_replies import DraftSplitter, query_format
 from pipeline.replies.verdict_replies import verification_format
@@ -157,15 +156,6 @@ async def test_cut_reply_is_retried_with_a_request_for_brevity() -> None:
     assert "be briefer" in llm.calls[1].messages[-1].text
 
 
-def _fits(characters: int) -> Callable[[ModelCall], str]:
-    def line(call: ModelCall) -> str:
-        if sum(len(message.text) for message in call.messages) > characters:
-            raise PromptTooLong("it does not fit")
-        return READABLE if call.stage == "stage" else ""
-
-    return line
-
-
 async def test_a_prompt_that_is_too_long_loses_its_oldest_turns() -> None:
     caller, llm, recorder = prompter([PromptTooLong("no"), READABLE])
 
@@ -175,13 +165,6 @@ async def test_a_prompt_that_is_too_long_loses_its_oldest_turns() -> None:
     assert "question 1" not in llm.calls[1].messages[-1].text
     assert "User: question 2\nUser: question 3\nUser: question 4" in llm.calls[1].messages[-1].text
     assert [fact["facts"]["talk"] for fact in facts(recorder)] == [5, 3]
-
-
-async def test_then_the_examples_go() -> None:
-    caller, llm, _ = prompter(_fits(2_200))
-
-    assert await ask(caller) == SearchQuery("bell")
-    assert len(llm.calls[-1].messages) == 2
 
 
 async def test_a_prompt_that_cannot_be_made_smaller_is_an_error() -> None:
@@ -233,16 +216,6 @@ async def test_repeated_quotes_of_a_turn_are_identical() -> None:
     assert len(fences) == 2
 
 
-async def test_a_student_is_shown_no_examples() -> None:
-    """The instruction and the turn."""
-    llm = ScriptedLLM({"stage": READABLE})
-    caller = Prompter(llm, BudgetMeter(), note=lambda *_: None, now=NOW, random=Random(1), student=True)
-
-    await ask(caller)
-
-    assert [message.role for message in llm.calls[0].messages] == ["system", "user"]
-
-
 class TestStreams:
     """Replies that are read as they arrive."""
 
@@ -262,12 +235,6 @@ class TestStreams:
         assert sentences == [("The bell was cast in 1887.", (1,)), ("It rings.", ())]
         assert facts(recorder)[0]["reply"] == "The bell was cast in 1887 [1]. It rings."
         assert recorder.usage.prompt_tokens == 100
-
-    async def test_a_server_that_gives_all_at_once_will_do(self) -> None:
-        """Pieces are a courtesy."""
-        caller, _, _ = prompter("The bell was cast in 1887 [1].", size=10_000)
-
-        assert len([sentence async for sentence in self.stream(caller)]) == 1
 
     async def test_a_reply_that_is_no_draft_is_asked_for_once_more(self) -> None:
         caller, llm, _ = prompter(["It was cast in 1887.", "The bell was cast in 1887 [1]."])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.errors import NotAClaim, SearchUnavailable
+from pipeline.errors import NotAClaim
 from pipeline.kit import Limits
 from pipeline.stages import claim_check
 from pipeline.stages.claim_check import extract_statements
@@ -81,12 +81,3 @@ async def test_a_model_is_asked_about_each_statement_by_itself():
     outcome = await checked(BOTH, claim_check.check_text_by_model, llm)
 
     assert [claim.verdict for claim in claims(outcome)] == [Verdict.REFUTES] * 2
-
-
-async def test_an_outage_is_no_verdict():
-    class Broken(Shelf):
-        async def search(self, *_):
-            raise SearchUnavailable("The index is gone.")
-
-    with pytest.raises(SearchUnavailable):
-        await checked(BOTH, shelf=Broken([]))

@@ -22,24 +22,6 @@ def keys(hits: tuple[Hit, ...]) -> list[str]:
     return [source.document.key for source in hits]
 
 
-def test_without_a_time_relevance_decides() -> None:
-    hits = [dated("old", 900), dated("new", 1)]
-
-    assert keys(rank_by_time(hits, SearchQuery("fares"))) == ["old", "new"]
-
-
-def test_recent_adds_the_places_by_relevance_and_by_date() -> None:
-    hits = [dated("nearest", 500), dated("near", 2), dated("far", 900), dated("farthest", 1)]
-
-    assert keys(rank_by_time(hits, SearchQuery("fares", "recent"))) == ["near", "nearest", "farthest", "far"]
-
-
-def test_undated_documents_are_oldest() -> None:
-    hits = [dated("undated", None), dated("dated", 4_000)]
-
-    assert keys(rank_by_time(hits, SearchQuery("fares", "recent"))) == ["dated", "undated"]
-
-
 def test_a_year_brings_forward_what_mentions_it() -> None:
     hits = [
         dated("none", 1),
@@ -50,6 +32,20 @@ def test_a_year_brings_forward_what_mentions_it() -> None:
     ]
 
     assert keys(rank_by_time(hits, SearchQuery("fares", 2016))) == ["text", "section", "title", "none", "part"]
+
+
+@pytest.mark.parametrize(
+    ("ages", "time", "expected"),
+    [
+        ({"old": 900, "new": 1}, None, ["old", "new"]),
+        ({"nearest": 500, "near": 2, "far": 900, "farthest": 1}, "recent", ["near", "nearest", "farthest", "far"]),
+        ({"undated": None, "dated": 4_000}, "recent", ["dated", "undated"]),
+    ],
+)
+def test_recent_query_adds_ranks_by_relevance_and_date(ages: dict, time: str | None, expected: list[str]) -> None:
+    hits = [dated(key, age) for key, age in ages.items()]
+
+    assert keys(rank_by_time(hits, SearchQuery("fares", time))) == expected
 
 
 async def test_more_is_fetched_than_kept() -> None:

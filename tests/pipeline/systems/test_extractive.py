@@ -6,13 +6,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from pipeline.errors import QuestionTooLong, QuestionWithoutWords, SearchUnavailable
 from pipeline.extraction.answer_ranking import RERANKED
 from pipeline.kit import Limits
 from pipeline.support.support_check import check_verbatim
 from pipeline.systems.extractive import answer, consider
 from pipeline.types import Conversation, Status, Turn
-from storage.types import Evidence, Hit, PassageKind, SearchQuery
+from storage.types import Evidence, Hit, PassageKind
 from tests.pipeline.world import Shelf, Stage, answered, hit, question, run
 
 LEAVE = hit("Everyone has 25 days of leave. It can be taken in half days.", key="leave.md", title="Leave")
@@ -22,14 +21,6 @@ PARENTS = hit(
 OFFICE = hit("The office in Ghent opened in May 2019.", key="office.md", title="Office in Ghent")
 BERGEN = hit("The office in Bergen opened in June 2004.", key="bergen.md", title="Office in Bergen")
 SHELF = Shelf([LEAVE, PARENTS, OFFICE, BERGEN])
-
-
-async def test_a_question_is_answered_with_a_quoted_sentence() -> None:
-    """The sentence that answers comes first, with its footnote."""
-    outcome = await run(answer, question("How many days of leave has everyone?"), SHELF)
-
-    assert answered(outcome)[0] == "Everyone has 25 days of leave."
-    assert outcome.answer.citations[0].title == "Leave"
 
 
 async def test_unanswerable_question_is_abstained() -> None:
@@ -43,47 +34,6 @@ async def test_no_hits_lead_to_abstention() -> None:
     outcome = await run(answer, question("How many days of leave has everyone?"), Shelf([]))
 
     assert (outcome.answer.status, outcome.answer.nearest) == (Status.ABSTAINED, ())
-
-
-@pytest.mark.parametrize("text", ["hello", "Thanks a lot!", "你好", "bye"])
-async def test_small_talk_is_answered_without_a_search(text: str) -> None:
-    outcome = await run(answer, question(text), SHELF)
-
-    assert outcome.answer.status is Status.CHATTED
-    assert outcome.recorder.steps == ()
-
-
-async def test_a_greeting_before_a_question_is_no_small_talk() -> None:
-    """The question is answered."""
-    outcome = await run(answer, question("Hi, how many days of leave has everyone?"), SHELF)
-
-    assert answered(outcome)[0] == "Everyone has 25 days of leave."
-
-
-@pytest.mark.parametrize("text", ["", "  \n", "🙂🙃", "?!", "—"])
-async def test_a_question_without_words_is_refused(text: str) -> None:
-    with pytest.raises(QuestionWithoutWords) as error:
-        await run(answer, question(text), SHELF)
-
-    assert error.value.kind == "question_without_words"
-    assert error.value.hint
-
-
-async def test_a_question_that_nobody_wrote_is_refused() -> None:
-    with pytest.raises(QuestionTooLong) as error:
-        await run(answer, question("why " * 25_000), SHELF, Limits(question_characters=4_000))
-
-    assert "100,000 characters" in str(error.value)
-    assert "4,000" in str(error.value)
-
-
-async def test_an_outage_is_not_an_abstention() -> None:
-    class Broken(Shelf):
-        async def search(self, query: SearchQuery, k: int) -> tuple[Hit, ...]:
-            raise SearchUnavailable(f"The index is gone: {query.text}, {k}.")
-
-    with pytest.raises(SearchUnavailable):
-        await run(answer, question("How many days of leave has everyone?"), Broken([]))
 
 
 async def test_follow_up_is_searched_with_its_context() -> None:

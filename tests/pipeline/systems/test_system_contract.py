@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from pipeline.errors import QuestionTooLong, QuestionWithoutWords, SearchUnavailable
 from pipeline.kit import Kit, System
 from pipeline.stages.question_analysis import resolve_question
 from pipeline.systems import SYSTEMS
@@ -184,6 +185,25 @@ async def test_searches_are_recorded(system: str) -> None:
     searches = [event for event in outcome.events if isinstance(event, SearchStarted)]
     steps = [step for step in outcome.recorder.steps if step.stage == "search"]
     assert len(steps) == len(searches) == sum(isinstance(event, PassagesFound) for event in outcome.events)
+
+
+class Broken(Shelf):
+    async def search(self, query: SearchQuery, k: int) -> tuple[Hit, ...]:
+        raise SearchUnavailable(f"The index is gone: {query.text}, {k}.")
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+async def test_systems_reject_invalid_questions_and_report_outages(system: str) -> None:
+    async def turn(text: str, shelf: Shelf = SHELF) -> Outcome:
+        return await run(SYSTEMS[system].answer, question(text), shelf, llm=ScriptedLLM(quoting()))
+
+    chatted = await turn("Thanks a lot!")
+    assert (chatted.answer.status, chatted.recorder.steps) == (Status.CHATTED, ())
+    for text, error in (("why " * 2_000, QuestionTooLong), ("?! 🙂", QuestionWithoutWords)):
+        with pytest.raises(error):
+            await turn(text)
+    with pytest.raises(SearchUnavailable):
+        await turn(QUESTIONS[0], Broken([]))
 
 
 @pytest.mark.parametrize("system", HOSTILE)

@@ -14,7 +14,6 @@ from pipeline.errors import (
     ModelRefused,
     ModelUnavailable,
     PipelineError,
-    QuestionTooLong,
     SearchUnavailable,
     UnreadableReply,
 )
@@ -117,13 +116,6 @@ async def test_follow_up_sees_earlier_turns(run: Run) -> None:
     assert answered(outcome) == ["Oda Hagen designed the lighthouse of Skarholm."]
     assert "Chatbot: Skarholm lighthouse was built in 1887. [1]\nUser: And who designed it?" in llm.asked("query")
     assert "Query: who designed Skarholm lighthouse\n" in turn_of(llm.of("summarise")[0])
-
-
-@pytest.mark.parametrize("text", ["hello", "Thank you very much!", "Auf Wiedersehen"])
-async def test_a_greeting_costs_nothing(run: Run, text: str) -> None:
-    outcome, llm = await run(text, {})
-
-    assert (outcome.answer.status, llm.calls, outcome.recorder.steps) == (Status.CHATTED, [], ())
 
 
 async def test_a_chat_is_answered_in_our_own_words(run: Run) -> None:
@@ -252,25 +244,6 @@ async def test_a_question_in_german_over_english_pages(run: Run) -> None:
     assert "Claim 1: Der Leuchtturm von Skarholm wurde 1887 gebaut." in llm.asked("verify")
 
 
-async def test_a_question_with_three_parts(run: Run) -> None:
-    outcome, _ = await run(
-        "When was Skarholm lighthouse built, who designed it, and what does the ferry cost?",
-        {
-            "query": "Search: yes\nQuery: Skarholm lighthouse built designed ferry costs\nTime: none",
-            "summarise": by_source(
-                Skarholm_lighthouse="- Skarholm lighthouse was built in 1887. [1]",
-                Oda_Hagen="- Oda Hagen designed the lighthouse of Skarholm. [1]",
-                New_ferry_fares="- The ferry to Skarholm costs 15 crowns. [1]",
-            ),
-            "draft": "Skarholm lighthouse was built in 1887 [1]. Oda Hagen designed the lighthouse of Skarholm [2]. "
-            "The ferry to Skarholm costs 15 crowns [3].",
-        },
-        Limits(looked_up=6),
-    )
-
-    assert len(answered(outcome)) == len(outcome.answer.citations) == 3
-
-
 async def test_the_local_check_binds_bullets(run: Run) -> None:
     _, llm = await run(
         QUESTION,
@@ -370,21 +343,6 @@ class TestReplies:
         quoted = [event.evidence.text for event in outcome.events if isinstance(event, PageQuoted)]
         instead = quoted if "https" in draft else ["Skarholm lighthouse was built in 1887."]
         assert [sentence.text for sentence in outcome.answer.sentences] == instead
-        assert outcome.answer.withheld == 1
-
-    async def test_links_and_mentions_never_leave(self, run: Run) -> None:
-        draft = "Skarholm lighthouse was built in 1887 <@U123> ![x](https://evil.example/p.png) [1]."
-        outcome, _ = await run(QUESTION, {**BUILT, "draft": draft})
-
-        text = "".join(sentence.text for sentence in outcome.answer.sentences)
-        assert not any(bad in text for bad in ("evil", "http", "<@", "!["))
-
-    async def test_numbers_out_of_range_cite_nothing(self, run: Run) -> None:
-        """A sentence whose note does not exist is withheld."""
-        draft = "Skarholm lighthouse was built in 1887 [1]. A keeper lives beside it [5]."
-        outcome, _ = await run(QUESTION, {**BUILT, "draft": draft})
-
-        assert answered(outcome) == ["Skarholm lighthouse was built in 1887."]
         assert outcome.answer.withheld == 1
 
     async def test_a_draft_without_marks_is_asked_for_once_more(self, run: Run) -> None:
@@ -511,8 +469,3 @@ async def test_sentences_are_said_before_the_draft_ends(system: System) -> None:
 
     assert "draft" not in ended[0]
     assert "draft" in {step.stage for step in stage.recorder.steps}
-
-
-async def test_a_question_that_nobody_wrote_is_refused(run: Run) -> None:
-    with pytest.raises(QuestionTooLong):
-        await run("why " * 2_000, {})
