@@ -6,7 +6,7 @@ Each call's weight decays with later calls and with time, in sums of a fixed siz
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 TYPICAL_TOKENS = 120  # of the call by which servers are compared
 KEPT_BY_CALL = 0.95  # the factor by which a new call reduces the weight of earlier ones
@@ -50,6 +50,9 @@ class Pressure:
     figures: LoadFigures
 
 
+_SUMS = ("calls", "waited", "tries", "refused", "streams", "first", "reading", "tokens")
+
+
 @dataclass(frozen=True, slots=True)
 class ServerLoad:
     """Weighted sums over calls at one time."""
@@ -69,39 +72,20 @@ class ServerLoad:
     def fade(self, now: float, share: float = 1.0) -> "ServerLoad":
         """Return the sums with their weights at a later time."""
         share *= 0.5 ** (max(0.0, now - self.at) / HALF_LIFE)
-        return replace(
-            self,
-            at=now,
-            calls=share * self.calls,
-            waited=share * self.waited,
-            tries=share * self.tries,
-            refused=share * self.refused,
-            streams=share * self.streams,
-            first=share * self.first,
-            reading=share * self.reading,
-            tokens=share * self.tokens,
-        )
+        return replace(self, at=now, **{name: share * getattr(self, name) for name in _SUMS})
 
     def add(self, sample: CallSample, now: float) -> "ServerLoad":
         """Return the sums with a call that ended now. A silent one counts only if it took longer than usual."""
-        faded = self.fade(now, KEPT_BY_CALL)
-        counted = replace(
-            faded,
-            calls=faded.calls + 1,
-            waited=faded.waited + sample.waited,
-            tries=faded.tries + sample.tries,
-            refused=faded.refused + sample.refused,
+        counted = self.fade(now, KEPT_BY_CALL).plus(
+            calls=1, waited=sample.waited, tries=sample.tries, refused=sample.refused
         )
         first = sample.first
-        if first is None or (sample.silent and first * faded.streams <= faded.first):
+        if first is None or (sample.silent and first * counted.streams <= counted.first):
             return counted
-        return replace(
-            counted,
-            streams=counted.streams + 1,
-            first=counted.first + first,
-            reading=counted.reading + sample.reading,
-            tokens=counted.tokens + sample.tokens,
-        )
+        return counted.plus(streams=1, first=first, reading=sample.reading, tokens=sample.tokens)
+
+    def plus(self, **amounts: Any) -> "ServerLoad":
+        return replace(self, **{name: getattr(self, name) + amount for name, amount in amounts.items()})
 
     @property
     def figures(self) -> LoadFigures:

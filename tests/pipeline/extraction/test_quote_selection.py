@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import pytest
+
 from pipeline.extraction.answer_ranking import CandidateFeatures, ScoredCandidate
 from pipeline.extraction.candidates import find_candidates
 from pipeline.extraction.quote_selection import CLOSE_SCORE, OTHER_PAGE_CHANCE, SAME_PAGE_CHANCE, select_quotes
@@ -164,41 +166,28 @@ def test_disagreeing_sources_are_quoted_newest_first() -> None:
     ]
 
 
-def test_a_source_without_a_date_comes_after_one_with_a_date() -> None:
-    sentences = select_quotes(ranked([UNDATED, OLD], UNDATED.passage.text, OLD.passage.text), 3, "en")
-
-    assert [sentence.note for sentence in sentences] == ["Rules 2024, 2024-02-05", "Rules"]
-
-
-def test_every_disagreeing_source_is_quoted_and_dated_beyond_the_limit() -> None:
-    scored = ranked(
-        [OLD, UNDATED, NEW, PAGE], OLD.passage.text, UNDATED.passage.text, NEW.passage.text, "It ends here."
-    )
-
-    assert [quote.note for quote in select_quotes(scored, 1, "en")] == [
-        "Rules 2026, 2026-01-09",
-        "Rules 2024, 2024-02-05",
-        "Rules",
-    ]
+OTHER = replace(
+    NEW,
+    passage=replace(NEW.passage, corpus="b", document=OLD.document.key),
+    document=replace(NEW.document, corpus="b", key=OLD.document.key),
+)
+DATED = ["Rules 2026, 2026-01-09", "Rules 2024, 2024-02-05", "Rules"]
 
 
-def test_pages_of_one_name_in_two_corpora_disagree() -> None:
-    """Every folder has a README."""
-    other = replace(
-        NEW,
-        passage=replace(NEW.passage, corpus="b", document=OLD.document.key),
-        document=replace(NEW.document, corpus="b", key=OLD.document.key),
-    )
-    sentences = select_quotes(ranked([OLD, other], OLD.passage.text, other.passage.text), 3, "en")
+@pytest.mark.parametrize(
+    ("hits", "limit", "notes"),
+    [
+        ([UNDATED, OLD], 3, DATED[1:]),
+        ([OLD, UNDATED, NEW], 1, DATED),
+        ([OLD, OTHER], 3, DATED[:2]),
+        ([hit("The fee is 20 euros. The fee is 25 euros.", title="Rules")], 3, ["", ""]),
+    ],
+    ids=["undated last", "beyond the limit", "one name in two corpora", "one document"],
+)
+def test_rival_documents_are_noted_with_their_dates(hits: list[Hit], limit: int, notes: list[str]) -> None:
+    best = [text for source in hits for text in source.passage.text.replace("s. T", "s.|T").split("|")]
 
-    assert [sentence.note for sentence in sentences] == ["Rules 2026, 2026-01-09", "Rules 2024, 2024-02-05"]
-
-
-def test_sentences_of_one_document_do_not_disagree() -> None:
-    page = hit("The fee is 20 euros. The fee is 25 euros.", title="Rules")
-    sentences = select_quotes(ranked([page], "The fee is 25 euros.", "The fee is 20 euros."), 3, "en")
-
-    assert [sentence.note for sentence in sentences] == ["", ""]
+    assert [quote.note for quote in select_quotes(ranked([*hits, PAGE], *best), limit, "en")] == notes
 
 
 def test_of_nothing_nothing_is_chosen() -> None:

@@ -156,46 +156,48 @@ def test_a_description_or_date_between_names_hides_no_exchange(
     assert any(rule.outcome is FindingOutcome.CONTRADICTED for rule in find_faults(sentence, passage)) is contradicted
 
 
-def test_a_day_and_a_month_of_another_date_do_not_make_a_date() -> None:
-    """The passage has 3 May, 12 June, 1951 and 2003, but never 3 May 2003."""
-    assert [rule.said for rule in find_faults("Mara Lindqvist died on 3 May 2003.", kind=FindingKind.DATE)] == [
-        "3 May 2003"
-    ]
+BERTHS = "A berth may cost up to 60 crowns a night, except in Vik and Lundey, where the limit is 90 crowns."
+GAUGE = "The old gauge missed eleven tides in its life, nine of them in the storm of March 1974."
+POTTERS = (
+    "Around 95% of the members are potters. 85% of the potters are Rove potters and 15% Lane potters, and the "
+    "Guild of Vold has the second highest share of Rove members after Iden."
+)
 
 
-def test_year_may_be_apart_from_its_day() -> None:
-    assert not find_faults(
-        "The ferry sank on 4 August 1921.", "In 1921 there were two ferries. On August 4 the ferry sank."
-    )
-
-
-def test_context_of_a_passage_counts() -> None:
-    passage = "She opened a second workshop in 1990."
-
-    assert [rule.outcome for rule in find_faults("Lindqvist opened a workshop.", passage)] == [FindingOutcome.UNNAMED]
-    assert not find_faults("Lindqvist opened a workshop.", passage, context=("Mara Lindqvist", "Life › Early years"))
-    assert [rule.outcome for rule in find_faults("Vold opened a workshop.", passage, context=("Mara Lindqvist",))] == [
-        FindingOutcome.DISPUTED
-    ]
-
-
-def test_numbers_are_sought_in_matching_sentences_not_titles() -> None:
-    passage = (
-        "Around 95% of the members are potters. 85% of the potters are Rove potters and 15% Lane potters, and the "
-        "Guild of Vold has the second highest share of Rove members after Iden."
-    )
-
-    assert not find_faults("Around 95% of the members of Vold are potters.", passage, context=("Vold",))
-
-
-def test_pronoun_refers_only_to_the_name_before_it() -> None:
-    passage = "Mara Lindqvist was a glazier. She opened a workshop."
-
-    assert [rule.outcome for rule in find_faults("Vold opened a workshop.", passage)] == [FindingOutcome.ABSENT]
-
-
-def test_several_passages_support_together() -> None:
-    assert not find_faults("Mara Lindqvist met Erik Vold in 1987.", GLASS, UNION)
+@pytest.mark.parametrize(
+    ("sentence", "passages", "context", "expected"),
+    [
+        ("Mara Lindqvist died on 3 May 2003.", (GLASS,), (), [FindingOutcome.ABSENT]),
+        (
+            "The ferry sank on 4 August 1921.",
+            ("In 1921 there were two ferries. On August 4 the ferry sank.",),
+            *((), []),
+        ),
+        ("Lindqvist opened a workshop.", ("She opened a second workshop in 1990.",), (), [FindingOutcome.UNNAMED]),
+        ("Lindqvist opened a workshop.", ("She opened a second workshop in 1990.",), ("Mara Lindqvist",), []),
+        (
+            "Vold opened a workshop.",
+            ("She opened a second workshop in 1990.",),
+            *(("Mara Lindqvist",), [FindingOutcome.DISPUTED]),
+        ),
+        (
+            "Vold opened a workshop.",
+            ("Mara Lindqvist was a glazier. She opened a workshop.",),
+            *((), [FindingOutcome.ABSENT]),
+        ),
+        ("Around 95% of the members of Vold are potters.", (POTTERS,), ("Vold",), []),
+        ("Mara Lindqvist met Erik Vold in 1987.", (GLASS, UNION), (), []),
+        ("A berth costs at most 90 crowns a night in Vik.", (BERTHS,), (), []),
+        ("The old gauge missed nine tides in the storm of March 1974.", (GAUGE,), (), []),
+        ("Be at the quay half an hour before.", ("Be at the quay thirty minutes before.",), (), []),
+        ("Its lamps were shown in 1,350 shops.", (GLASS,), (), [FindingOutcome.DISPUTED]),
+        ("Its people met four times.", (GLASS,), (), [FindingOutcome.DISPUTED]),
+    ],
+)
+def test_context_decides_about_names_dates_and_numbers(
+    sentence: str, passages: tuple[str, ...], context: tuple[str, ...], expected: list[FindingOutcome]
+) -> None:
+    assert [rule.outcome for rule in find_faults(sentence, *passages, context=context)] == expected
 
 
 @pytest.mark.parametrize(
@@ -247,30 +249,11 @@ def test_a_sentence_takes_a_millisecond() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sentence", "passage"),
-    [
-        (
-            "A berth costs at most 90 crowns a night in Vik.",
-            "A berth may cost up to 60 crowns a night, except in Vik and Lundey, where the limit is 90 crowns.",
-        ),
-        (
-            "The old gauge missed nine tides in the storm of March 1974.",
-            "The old gauge missed eleven tides in its life, nine of them in the storm of March 1974.",
-        ),
-    ],
-)
-def test_a_value_that_its_own_clause_says_is_not_contradicted_by_another(sentence: str, passage: str) -> None:
-    assert not find_faults(sentence, passage)
-
-
-@pytest.mark.parametrize(
     "sentence",
     ["A berth in Vik may cost up to 60 crowns a night.", "A berth in Drum may cost up to 90 crowns a night."],
 )
 def test_a_value_of_another_clause_is_still_contradicted(sentence: str) -> None:
-    passage = "A berth may cost up to 60 crowns a night, except in Vik and Lundey, where the limit is 90 crowns."
-
-    assert find_faults(sentence, passage, kind=FindingKind.NUMBER, context=("Drum",))
+    assert find_faults(sentence, BERTHS, kind=FindingKind.NUMBER, context=("Drum",))
 
 
 @pytest.mark.parametrize("rate", ["a week", "per week", "every hour"])
@@ -305,11 +288,6 @@ def test_passage_subject_is_not_missing() -> None:
     )
 
 
-@pytest.mark.parametrize("sentence", ["Its lamps were shown in 1,350 shops.", "Its people met four times."])
-def test_a_number_of_what_no_passage_counts_is_disputed(sentence: str) -> None:
-    assert [rule.outcome for rule in find_faults(sentence)] == [FindingOutcome.DISPUTED]
-
-
 FERRY = (
     "The ferry was built in 1911 and scrapped in 1938. A ticket costs 40 crowns. In 1930 it carried 3,000 islanders "
     "and 1,200 guests."
@@ -329,10 +307,6 @@ def test_derivable_numbers_are_disputed(sentence: str, said: str) -> None:
     missed = {rule.said: rule.outcome for rule in find_faults(sentence, FERRY)}
     assert missed[said] is FindingOutcome.DISPUTED
     assert FindingOutcome.ABSENT not in missed.values()
-
-
-def test_half_an_hour_is_thirty_minutes() -> None:
-    assert not find_faults("Be at the quay half an hour before.", "Be at the quay thirty minutes before.")
 
 
 def test_ruler_name_needs_no_country() -> None:

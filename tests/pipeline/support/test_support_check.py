@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -133,14 +134,6 @@ async def test_repeated_check_is_cached(read: EmbedTokens) -> None:
     assert len(calls) == 3
 
 
-async def test_contradiction_differs_from_absence(read: EmbedTokens) -> None:
-    """Where the passage has another value in its place, the reason shows both."""
-    support = await SupportChecker(read)("Ingrid Solberg founded the paper mill in Lauvik in 1931.", evidence(MILL))
-
-    assert support.contradicted
-    assert "1921" in support.reasons[0]
-
-
 async def test_unrelated_sentence_is_appealable(read: EmbedTokens) -> None:
     support = await SupportChecker(read)("Whales sing to their young beneath frozen seas.", evidence(MILL))
 
@@ -148,28 +141,46 @@ async def test_unrelated_sentence_is_appealable(read: EmbedTokens) -> None:
     assert support.reasons[0].startswith("the passages do not say so: none has “Whales”")
 
 
-async def test_page_title_names_the_subject(read: EmbedTokens) -> None:
-    passage = hit("She founded the mill in 1921 and led it for 31 years.", key="solberg.md").passage
-    sentence = "Ingrid Solberg founded the mill in 1921."
-
-    assert (await SupportChecker(read)(sentence, evidence(passage, title="Ingrid Solberg"))).holds
-    other = await SupportChecker(read)(sentence, evidence(passage, title="Astrid Nygaard"))
-    assert not other.holds
-
-
-async def test_ambiguous_pronoun_is_appealable(read: EmbedTokens) -> None:
-    """On a page that is titled otherwise, a name that only a pronoun can mean fails, but not for good."""
-    passage = hit("She leads the boat yard in Lauvik.", key="yard.md").passage
-    support = await SupportChecker(read)("Oda Hagen leads the boat yard.", evidence(passage, title="The yard"))
-
-    assert (support.holds, support.appealable) == (False, True)
+LED = hit("She founded the mill in 1921 and led it for 31 years.", key="solberg.md").passage
+YARD = hit("She leads the boat yard in Lauvik.", key="yard.md").passage
+FOUNDED = "Ingrid Solberg founded the paper mill in Lauvik in 1921."
+PARTS = (
+    hit("Ingrid Solberg founded the paper mill in Lauvik.", key="a").passage,
+    hit("The paper mill in Lauvik was founded in 1921.", key="b").passage,
+)
+LEAVE = hit("Whoever takes over 80 hours of unpaid leave needs the approval of their manager.", key="l").passage
+APPROVAL = "For {} hours of unpaid leave you need the approval of your manager."
+CLOSED = "At Brattvik Paper the mill closed in May 1987 after a fire."
+PASSES = {"holds": True}
+FAILS = {"holds": False, "appealable": False}
+MAY_PASS = {"holds": False, "appealable": True}
 
 
-async def test_team_name_counts_as_known(read: EmbedTokens) -> None:
-    sentence = "At Brattvik Paper the mill closed in May 1987 after a fire."
+@pytest.mark.parametrize(
+    ("sentence", "passages", "more", "expected"),
+    [
+        ("Ingrid Solberg founded the mill in 1921.", (LED,), {"title": "Ingrid Solberg"}, PASSES),
+        ("Ingrid Solberg founded the mill in 1921.", (LED,), {"title": "Astrid Nygaard"}, {"holds": False}),
+        ("Oda Hagen leads the boat yard.", (YARD,), {"title": "The yard"}, MAY_PASS),
+        (CLOSED, (MILL,), {"names": ("Brattvik Paper",)}, PASSES),
+        (CLOSED, (MILL,), {}, {"holds": False}),
+        (APPROVAL.format(100), (LEAVE,), {"asked": ("May I take 100 hours?",)}, {"holds": True, "doubtful": True}),
+        (APPROVAL.format(100), (LEAVE,), {}, FAILS),
+        (APPROVAL.format(60), (LEAVE,), {"asked": ("And for 60 hours?",)}, MAY_PASS | {"contradicted": False}),
+        (FOUNDED, PARTS, {}, PASSES),
+        (FOUNDED, PARTS[:1], {}, {"holds": False}),
+        (FOUNDED.replace("1921", "1931"), (MILL,), {}, FAILS | {"contradicted": True}),
+        *((text, (MILL,), {}, FAILS) for text in ("It is 340.", "All of it is so.", "And so on.", "Do it.")),
+    ],
+)
+async def test_context_and_question_are_weighed(
+    read: EmbedTokens, sentence: str, passages: tuple[Passage, ...], more: dict[str, Any], expected: dict[str, bool]
+) -> None:
+    """Titles, known names and several passages count; the asker's words may be repeated, but are not evidence."""
+    check = SupportChecker(read, names=more.get("names", ()))
+    support = await check(sentence, evidence(*passages, title=more.get("title", "Page")), asked=more.get("asked", ()))
 
-    assert (await SupportChecker(read, names=("Brattvik Paper",))(sentence, evidence(MILL))).holds
-    assert not (await SupportChecker(read)(sentence, evidence(MILL))).holds
+    assert {name: getattr(support, name) for name in expected} == expected
 
 
 OURS = hit("We provide 12 weeks of parental leave at full pay. Ask our people team.", key="ours").passage
@@ -198,27 +209,6 @@ async def test_a_name_may_be_theirs_who_write(
     assert (support.holds or support.appealable) is not final
 
 
-LEAVE = hit("Whoever takes over 80 hours of unpaid leave needs the approval of their manager.", key="l").passage
-
-
-async def test_question_words_may_be_repeated(read: EmbedTokens) -> None:
-    sentence = "For 100 hours of unpaid leave you need the approval of your manager."
-    with_question = await SupportChecker(read)(
-        sentence, evidence(LEAVE), asked=("May I take 100 hours of unpaid leave?",)
-    )
-    unasked = await SupportChecker(read)(sentence, evidence(LEAVE))
-
-    assert (with_question.holds, with_question.doubtful) == (True, True)
-    assert (unasked.holds, unasked.appealable) == (False, False)
-
-
-async def test_question_words_are_not_evidence(read: EmbedTokens) -> None:
-    sentence = "For 60 hours of unpaid leave you need the approval of your manager."
-    support = await SupportChecker(read)(sentence, evidence(LEAVE), asked=("And for 60 hours?",))
-
-    assert (support.holds, support.appealable, support.contradicted) == (False, True, False)
-
-
 @pytest.mark.parametrize(
     "sentence",
     ["However, the office opens at nine.", "the office opens at nine", "Nobody knows, whether it closes at six."],
@@ -232,24 +222,6 @@ async def test_dots_are_one_sign_where_all_but_is_verbatim(dots: str) -> None:
     page = hit(f"- Bring your badge. The desk {dots} and the gate, close at six.\n- Nobody waits.").passage
     for sentence in ("The desk ... and the gate close at six", "And the desk … and the gate close at six."):
         assert (await SupportChecker(_never)(sentence, evidence(page))).verbatim
-
-
-async def test_passages_are_read_together(read: EmbedTokens) -> None:
-    """A sentence may take one detail from one passage and another from the next."""
-    one = hit("Ingrid Solberg founded the paper mill in Lauvik.", key="a").passage
-    two = hit("The paper mill in Lauvik was founded in 1921.", key="b").passage
-    sentence = "Ingrid Solberg founded the paper mill in Lauvik in 1921."
-
-    assert (await SupportChecker(read)(sentence, evidence(one, two))).holds
-    assert not (await SupportChecker(read)(sentence, evidence(one))).holds
-
-
-@pytest.mark.parametrize("sentence", ["It is 340.", "All of it is so.", "And so on.", "Do it."])
-async def test_empty_statement_is_not_supported(read: EmbedTokens, sentence: str) -> None:
-    """A sentence without two words of its own could be put under any passage."""
-    support = await SupportChecker(read)(sentence, evidence(MILL))
-
-    assert (support.holds, support.appealable) == (False, False)
 
 
 async def test_narrow_support_is_doubtful(read: EmbedTokens) -> None:
