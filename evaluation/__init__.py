@@ -2,7 +2,7 @@
 
 
 class EvaluationError(Exception):
-    """A failure that a person can mend. `str()` is one plain line; `hint` says what to do."""
+    """A failure that the user can fix. `str()` is one plain line; `hint` says what to do."""
 
     kind = "evaluation"
 

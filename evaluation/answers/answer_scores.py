@@ -89,7 +89,7 @@ async def open_exam(exam: Exam, home: Path | None) -> AsyncIterator[PassageStore
 async def ask_exam(
     exam: Exam, store: PassageStore, rerank: Rerank = no_reader, *, without_answers: bool = False
 ) -> list[ExamOutcome]:
-    """Ask every question of an exam; with `without_answers`, as if the documents that answer it were not there."""
+    """Ask every question of an exam; with `without_answers`, without the documents that answer it."""
     questions = [posed for posed in exam.questions if posed.documents or not without_answers]
     return [
         await ask_question(
@@ -155,7 +155,7 @@ FALSE_ABSTENTIONS = (0.02, 0.05, 0.1, 0.15, 0.2)
 
 @dataclass(frozen=True, slots=True)
 class ExamRun:
-    """An exam's questions answered, and those again without the documents that answer them."""
+    """The outcomes of an exam, with and without the documents that answer its questions."""
 
     exam: Exam
     outcomes: Sequence[ExamOutcome]

@@ -34,7 +34,7 @@ class UnreadableSet(EvaluationError):
 
 @dataclass(frozen=True, slots=True)
 class SetText:
-    """A document, or a paragraph of one, that questions are asked over."""
+    """A document or paragraph of a question set."""
 
     id: str
     title: str
@@ -209,7 +209,7 @@ class ExamQuestion:
         return any(has_all_strings(strings, reply) for strings in self.answers)
 
     def disagreement_shown(self, sentences: Sequence[CitedSentence]) -> bool:
-        """Return whether the reply opens with the sentences that disagree, in the right order."""
+        """Return whether the reply begins with the contradictory sentences, in the right order."""
         pairs = zip(self.disagreement, sentences, strict=False)
         return len(sentences) >= len(self.disagreement) and all(
             has_all_strings([string], sentence.text) for string, sentence in pairs

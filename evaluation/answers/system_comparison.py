@@ -35,7 +35,7 @@ _MADE_UP = "The number of the thing that is asked for is 4711."
 
 @dataclass(frozen=True, slots=True)
 class ScriptedConversation:
-    """A conversation, and the true and false statements that the model claims by itself."""
+    """A conversation, and the true and false statements of the scripted model."""
 
     posed: ExamQuestion
     true: tuple[str, ...]
@@ -45,7 +45,7 @@ class ScriptedConversation:
 def choose_conversations(
     questions: Sequence[ExamQuestion], sentences: Iterable[str], count: int
 ) -> tuple[ScriptedConversation, ...]:
-    """Return at most `count` conversations, a fifth of them about what nothing answers.
+    """Return at most `count` conversations, a fifth of them unanswerable.
 
     `sentences` are all those of the documents.
     """
@@ -115,7 +115,7 @@ def _reply_verdicts(_: ScriptedConversation, turn: str) -> str:
 
 
 def _judge_claim(claim: str, sentences: list[tuple[str, str]]) -> tuple[str, str]:
-    """Return a verdict by words, and the number of the sentence that settles it: other numbers refute."""
+    """Return a verdict by common words and the number of the deciding sentence; other numbers refute."""
     terms = {term for term in content_terms(claim) if not term.isdigit()}
     shares = {number: len(terms & set(content_terms(text))) / max(1, len(terms)) for number, text in sentences}
     best = max(shares, key=lambda number: shares[number], default="")

@@ -1,1 +1,1 @@
-"""Labelled claims with the evidence they were judged by: read, judged by verifiers, measured."""
+"""Read labelled claims with their evidence, judge them with verifiers, and measure the verdicts."""

@@ -90,7 +90,7 @@ def _read_fm2(row: ClaimRow, source: str, more: tuple[str, ...]) -> LabelledClai
 
 
 def read_begin(row: ClaimRow) -> Iterator[LabelledClaim]:
-    """BEGIN: a machine's reply to a message, and the sentence it was given to speak from.
+    """BEGIN: a machine's reply to a message, and the sentence that the reply should be based on.
 
     A generic reply claims nothing and is skipped. Some rows are in small letters throughout, and stay so.
     """
@@ -101,7 +101,7 @@ def read_begin(row: ClaimRow) -> Iterator[LabelledClaim]:
 
 
 def read_faithdial(row: ClaimRow) -> Iterator[LabelledClaim]:
-    """FaithDial's audit: the same of a person's reply. An uncooperative one says only what its sentence says."""
+    """FaithDial's audit: the same for a person's reply. An uncooperative one only repeats its sentence."""
     label = row.one_of("BEGIN", _FAITHFUL)
     if label is not None:
         reply, knowledge = detokenize(row.text("response")), detokenize(row.text("evidence"))
@@ -109,14 +109,14 @@ def read_faithdial(row: ClaimRow) -> Iterator[LabelledClaim]:
 
 
 def read_stances(row: ClaimRow) -> Iterator[LabelledClaim]:
-    """Factcheck-GPT, passage by passage: what one passage of a web search says of a claim."""
+    """Factcheck-GPT, passage by passage: the stance of one passage of a web search on a claim."""
     claim, passage = row.text("claim"), row.text("evidence")
     label = row.one_of("stance", _STANCES)
     yield LabelledClaim(str(row.line), "factcheck-gpt/passages", claim, (passage,), label, claim)
 
 
 def read_graded(row: ClaimRow) -> Iterator[LabelledClaim]:
-    """Factcheck-GPT, claim by claim: all passages that were found for it, and what the clearest of them says.
+    """Factcheck-GPT, claim by claim: all its passages, and the stance of the clearest.
 
     A passage that supports completely or refutes decides. A claim with both is skipped, and so is one without a judged
     passage.
@@ -144,7 +144,7 @@ def read_qags(row: ClaimRow) -> Iterator[LabelledClaim]:
 
 
 def _split_judged_claims(sentence: ClaimRow) -> Iterator[ClaimRow]:
-    """Yield each claim of a sentence with its own passages and what each of them was found to say."""
+    """Yield each claim of a sentence with its own passages and their stances."""
     claims, passages = sentence.many("claims"), sentence.many("auto_evidence")
     stances = sentence.many("stance_claim_autoEvid")
     if len(passages) != len(claims) or len(stances) != len(claims):

@@ -34,7 +34,7 @@ class ScoredClaims:
 
     @property
     def both(self) -> bool:
-        """There are claims of either kind; most measures mean nothing otherwise."""
+        """Whether there are claims of both kinds, which most measures need."""
         return bool(self.supported.any() and not self.supported.all())
 
 
@@ -64,7 +64,7 @@ def roc_auc(scored: ScoredClaims) -> float | None:
 
 
 def measure_threshold(scored: ScoredClaims, threshold: float) -> ThresholdPoint | None:
-    """Return what a threshold does to a source; None if it has claims of one kind alone."""
+    """Return the effect of a threshold on a source; None if all its claims are of one kind."""
     if not scored.both:
         return None
     return ThresholdPoint(threshold, float((scored.kept < threshold).mean()), float((scored.others < threshold).mean()))

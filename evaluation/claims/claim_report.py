@@ -39,7 +39,7 @@ from storage.types import Verdict
 
 
 def report_claims(verifier: str, outcomes: Sequence[JudgedClaim]) -> dict[str, Any]:
-    """Return the report on one verifier, by source in order of appearance; numbers that mean nothing are None."""
+    """Return the report on one verifier, by source in order of appearance; undefined numbers are None."""
     sources: dict[str, list[JudgedClaim]] = {}
     for outcome in outcomes:
         sources.setdefault(outcome.claim.source, []).append(outcome)

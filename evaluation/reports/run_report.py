@@ -380,7 +380,7 @@ def draw_plots(dialogues: Sequence[MeasuredDialogue], seed: int) -> tuple[Plot, 
     return tuple(plot for plot in plots if plot.points)
 
 
-_FEW_ARMS = 6  # of more, a plot by kinds of topics is longer than a look; its table has them
+_FEW_ARMS = 6  # with more, a plot by kinds of topics is too long; the table has them
 
 
 def _round_up(value: float) -> float:

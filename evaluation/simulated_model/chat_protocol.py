@@ -91,13 +91,13 @@ class Reply:
     extra: Mapping[str, Any] = field(default_factory=dict)  # more fields of the message
     pieces: tuple[str, ...] | None = None  # the text as it is streamed; None: word by word
     cached: int = 0
-    prompt_tokens: int = 0  # 0: counted from the messages; so for `tokens`
+    prompt_tokens: int = 0  # 0: counted from the messages, as `tokens` from the text
     tokens: int = 0
     seconds: float = 0.0
     piece_seconds: float = 0.0
     schedule: Iterator[float] | None = None
     """Instead of these: when the reply starts, and when each piece is due, by the server's clock."""
-    cut: int | None = None  # after so many pieces of a stream the connection is closed
+    cut: int | None = None  # the number of pieces of a stream after which the connection is closed
 
     @property
     def parts(self) -> tuple[str, ...]:

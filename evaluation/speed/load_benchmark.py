@@ -27,9 +27,9 @@ from evaluation.simulated_model.paced_model import run_model_server
 from evaluation.speed.workload import median_or_nan, quantile, render_holds, watch_event_loop
 from evaluation.workbench import EXAMPLE_QUESTIONS, TERMINAL, open_corpus, render_table
 
-MOST_ENDED = 0.9  # once this share of turns has ended, a wave is past its peak: the rest leave places empty
-LEAST_USED = 0.9  # of the server's rate, while most turns run
-MOST_HOLDERS = 20  # places that are named where the loop is watched
+MOST_ENDED = 0.9  # once this share of turns has ended, the others cannot use the whole rate
+LEAST_USED = 0.9  # share of the server's rate to be used while most turns run
+MOST_HOLDERS = 20  # code locations listed by `--watch`
 _SAMPLE_INTERVAL = 0.5
 
 
@@ -43,7 +43,7 @@ class TurnLoad:
     prompt: float = 4_000.0
     rate: float = 1_000.0  # tokens a second that the server sends at most, of all replies together
     concurrency: int = 64
-    calls: int = 6  # of a turn, in the last wave: fewer than it takes
+    calls: int = 6  # budget of a turn in the last wave, lower than a turn needs
 
     @property
     def pace(self) -> ServerPace:
@@ -79,7 +79,7 @@ class TurnWave:
     busiest: int
     samples: Sequence[TokenSample]
     rate: float
-    processor: float  # seconds of this process, the model's not among them
+    processor: float  # seconds of this process, without the model's
 
     def summary(self) -> dict[str, Any]:
         """Return the figures that are printed; milliseconds and seconds are rounded."""
@@ -109,7 +109,7 @@ class TurnWave:
 
 
 def token_rate(samples: Sequence[TokenSample]) -> float:
-    """Return how many tokens a second came between the first sample and the last; not a number of fewer than two."""
+    """Return the tokens per second between the first sample and the last; NaN for fewer than two samples."""
     seconds = samples[-1].at - samples[0].at if samples else 0.0
     return (samples[-1].tokens - samples[0].tokens) / seconds if seconds else math.nan
 
@@ -124,7 +124,7 @@ def samples_at_peak(samples: Sequence[TokenSample], turns: int) -> Sequence[Toke
 async def run_wave(
     app: App, texts: Sequence[str], load: TurnLoad, server: str, holders: Counter[str] | None = None
 ) -> TurnWave:
-    """Ask the questions of a wave at once, with the texts in turn."""
+    """Ask the questions of a wave at once."""
     before, started = await asyncio.to_thread(fetch_counts, server), time.monotonic()
     questions = [TurnRequest(texts[place % len(texts)], TERMINAL, system=load.system) for place in range(load.turns)]
     ended, samples = list[EndedTurn](), list[TokenSample]()

@@ -40,7 +40,7 @@ _VERSION = re.compile(r"version (\d+)")
 
 
 def build_versions(count: int, version: int) -> PageSource:
-    """Return so many documents in one version; every passage differs from one version to the next."""
+    """Return `count` documents in one version; every passage changes with the version."""
     return PageSource(
         count, lambda: ((f"{number}", f"{version}", build_station_page(number, version)) for number in range(count))
     )
@@ -57,7 +57,7 @@ def build_station_page(number: int, version: int) -> Page:
 
 
 def station_name(number: int) -> str:
-    """Return a word that no other document has."""
+    """Return a word that is unique to a document."""
     return "".join(chr(ord("a") + int(digit)) * 2 for digit in f"{number:04}").capitalize() + "ium"
 
 
@@ -95,7 +95,7 @@ _CHANGE_KINDS = ("edited", "added", "deleted", "renamed")
 
 
 def change_dump(source: Path, target: Path, share: float, random: Random) -> int:
-    """Write `source` to `target`, uncompressed, with that share of its articles changed, a fourth in each way.
+    """Write `source` to `target`, uncompressed, with a share of its articles changed, a quarter in each way.
 
     Returns how many were changed.
     """
@@ -135,7 +135,7 @@ def _change_page(page: bytes, kind: str, number: int) -> bytes:
 
 DUMP, STATIONS = "dump", "stations"
 _PAUSE = 0.02
-_SEARCHES_A_TURN = 10  # after so many searches one question is answered whole
+_SEARCHES_A_TURN = 10  # every tenth search is followed by a whole turn
 
 
 def measure_refresh(
@@ -181,7 +181,7 @@ async def _measure(
 
 
 async def _refresh_nightly(app: App, scratch: Path, dump: Path, changed: float, random: Random) -> dict[str, Any]:
-    """Read a dump, read it again, and read it changed."""
+    """Refresh from a dump, from the same dump again, and from a changed one."""
     before = _expected_passages(dump)
     first = await refresh_quietly(WikipediaDump(dump), DUMP, app)
     again = await refresh_quietly(WikipediaDump(dump), DUMP, app)
@@ -212,7 +212,7 @@ async def _refresh_nightly(app: App, scratch: Path, dump: Path, changed: float, 
 
 
 _Expected = dict[str, tuple[str, tuple[str, ...]]]
-"""The hash of each passage by its id; a page's first passage also has its aliases."""
+"""The hash of each passage by its id, and for a page's first passage its aliases."""
 
 
 def _expected_passages(dump: Path) -> _Expected:
@@ -274,7 +274,7 @@ class QuestionTimes:
 async def _ask_questions(
     app: App, documents: int, random: Random, count: int, *, until: asyncio.Task[Any] | None = None
 ) -> QuestionTimes:
-    """Ask one question after the other, as many as `count` or until a task is done."""
+    """Ask up to `count` questions one after the other, until a task is done."""
     asking = QuestionTimes()
     async with watch_event_loop() as lags:
         for at in range(count):

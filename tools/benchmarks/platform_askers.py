@@ -1,4 +1,4 @@
-"""Ask questions at the tests' strict Slack and Discord servers, and read what a person sees there.
+"""Ask questions at the tests' strict Slack and Discord servers, and read the replies as a user sees them.
 
 `ServedHome` is a home whose `footnote serve` runs in a process of its own, connected to such a server.
 """
@@ -37,7 +37,7 @@ class AskLoad:
 
 @dataclass
 class AskedQuestion:
-    """A question: its names on the platform, and when a person saw a sign and the answer, in seconds from asking."""
+    """A question: its names on the platform, and the seconds until the first sign and until the answer."""
 
     name: str
     channel: str
@@ -47,7 +47,7 @@ class AskedQuestion:
 
 
 class PlatformAsker(Protocol):
-    """The people of a platform."""
+    """The users of a platform."""
 
     fake: Any
 

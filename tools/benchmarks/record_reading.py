@@ -34,7 +34,7 @@ app = typer.Typer(no_args_is_help=True)
 
 @app.command()
 def fill(home: Path, turns: int = 100_000, batch: int = 100) -> None:
-    """Append invented turns of ten entries each, with feedback on some, `batch` turns a transaction."""
+    """Append invented turns of ten entries each, some with feedback, `batch` turns in a transaction."""
     with open_database("", home=home) as database:
         started = time.perf_counter()
         asyncio.run(_append(AuditLog(database), invent_turns(turns), batch))

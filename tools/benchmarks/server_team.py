@@ -99,7 +99,7 @@ async def _restart(home: ServedHome) -> None:
 
 
 async def wait_until(holds: Callable[[], object], seconds: float = LONGEST_SECONDS) -> float:
-    """Return the seconds until a condition held; infinity if it never did."""
+    """Return the seconds until a condition held; infinity after a timeout."""
     started = time.monotonic()
     while not holds():
         if time.monotonic() > started + seconds:

@@ -1,4 +1,4 @@
-"""Where scenes play: at the example company, whose handbook is read in, with a model that replies as written."""
+"""The setting of the scenes: the example company's handbook, and a model with scripted replies."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -28,16 +28,16 @@ STATEMENTS = (
 
 
 class OrderedModel:
-    """The scripted model, which judges claims in one order, so that pictures stay the same; others it never judges."""
+    """The scripted model, which judges given claims in a fixed order, so that pictures stay the same."""
 
     def __init__(self, order: Sequence[str] = tuple(CLAIMS)) -> None:
-        """Take the claims in their order."""
+        """Take the claims in the order of their verdicts."""
         self._judged = {claim: asyncio.Event() for claim in order}
         self._scripted = build_scripted_model()
         self.structured, self.busy, self.stream = self._scripted.structured, self._scripted.busy, self._scripted.stream
 
     async def complete(self, call: ModelCall, spent: BudgetMeter) -> ModelReply:
-        """Return the scripted reply of the stage, in the turn of its claim. Raises `HandbookChanged`."""
+        """Return the stage's scripted reply, once the claims before it are judged. Raises `HandbookChanged`."""
         if call.stage != "verify":
             return await self._scripted.complete(call, spent)
         claim = call.messages[-1].text.rpartition("Claim: ")[2]

@@ -29,26 +29,26 @@ _ANA = Asker("slack", "channel", "T1", "C1", "U1", shared_with_other_organisatio
 
 
 async def ask(client: httpx.AsyncClient, _: LocalService, __: datetime) -> httpx.Response:
-    """A user asks on the pages."""
+    """A user asks a question on the pages."""
     token = _FORM_TOKEN.search((await client.get("/")).text)
     return await client.post("/ask", data={"form_token": token[1] if token else "", "question": MEALS})
 
 
 async def story(client: httpx.AsyncClient, service: LocalService, _: datetime) -> httpx.Response:
-    """How an answer to Ana's question came about."""
+    """The history of an answer to Ana's question."""
     done = await service.answer(TurnRequest(PARKING, _ANA), lambda _: None)
     return await client.get(f"/answers/{done.answer_id}")
 
 
 async def unanswered(client: httpx.AsyncClient, service: LocalService, at: datetime) -> httpx.Response:
-    """What people asked in vain."""
+    """Questions without an answer."""
     for question in (GYM, "Does the Cobh office have a gym?", "Can I bring a parrot to the office?"):
         await service.answer(TurnRequest(question, _ANA), lambda _: None)
     return await client.get("/unanswered", params={"since": f"{at:%Y-%m-%d}", "until": f"{at:%Y-%m-%d}"})
 
 
 async def figures(client: httpx.AsyncClient, service: LocalService, at: datetime) -> httpx.Response:
-    """Two months of a team that asks more and more."""
+    """The figures of a team that asks more every week, over two months."""
     random, log = Random(7), service.app.audit
     for day in range(60):
         for _ in range(random.randint(2, 6) + day // 5):
@@ -74,7 +74,7 @@ async def _invent(log: AuditLog, random: Random, at: datetime) -> None:
 
 
 def _visited(visit: Visit) -> Callable[[App, datetime], Awaitable[str]]:
-    """Return what visits the pages, and gives the page with its style in it."""
+    """Return a function that fetches a page with its style sheet inlined."""
 
     async def played(app: App, at: datetime) -> str:
         service = LocalService(replace(app, audit=replace(app.audit, clock=lambda: at)))

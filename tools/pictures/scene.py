@@ -1,4 +1,4 @@
-"""What a scene is: a picture's name, what happens in it, and when."""
+"""A scene: a picture's name, its content and its time."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from pipeline.llm.model import LLM
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A picture and how it comes about."""
+    """A picture and the function that produces it."""
 
     name: str
     play: Callable[[App, datetime], Awaitable[str]]
@@ -20,5 +20,5 @@ class Scene:
 
 
 def at(scene: Scene) -> datetime:
-    """Return when it plays: each of a platform at another time, for a message's time is its name in Slack."""
+    """Return the scene's time, which is unique on its platform: Slack identifies messages by their time."""
     return datetime(2026, 3, 3, 10, scene.minute, tzinfo=UTC)

@@ -16,11 +16,11 @@ _SECONDS = 60
 
 
 class NoBrowser(Exception):
-    """There is nothing to draw with; `str()` says what to install."""
+    """No browser is installed; `str()` says what to install."""
 
 
 def browser(folders: str | None = None) -> str:
-    """Return the browser's path. It is looked for in `PATH`, if not in other folders. Raises `NoBrowser`."""
+    """Return the path of a browser in `folders`, by default those of `PATH`. Raises `NoBrowser`."""
     if path := next(filter(None, (shutil.which(name, path=folders) for name in BROWSERS)), None):
         return path
     raise NoBrowser("Pictures need Chromium, which was not found: install it with `apt-get install chromium`.")

@@ -1,1 +1,1 @@
-"""Training."""
+"""Training of the weights that the package contains."""

@@ -40,7 +40,7 @@ _PACE = 0.05
 
 @dataclass(frozen=True, slots=True)
 class CandidateChoice:
-    """The candidates of one question: a row of features each, which of them are right, and how much it counts."""
+    """The candidates of one question: their rows of features, which are right, and the question's weight."""
 
     features: Floats
     right: Booleans
@@ -134,12 +134,12 @@ class ExamExample:
 
     @property
     def regime(self) -> str:
-        """Which weights it is for."""
+        """The regime whose weights this example fits."""
         return self.outcome.considered.question.regime
 
     @property
     def exam(self) -> str:
-        """Which exam it is of."""
+        """The name of the exam."""
         hits = self.outcome.considered.hits
         return hits[0].document.corpus if hits else ""
 
@@ -196,13 +196,13 @@ async def collect_examples(exams: Sequence[Exam], home: Path | None) -> list[Exa
 
 
 def keep_fittable(examples: Sequence[ExamExample]) -> list[ExamExample]:
-    """Return the examples of regimes that there are enough of; the others keep their weights."""
+    """Return the examples of the regimes with enough of them; the other regimes keep their weights."""
     many = Counter(example.regime for example in examples)
     return [example for example in examples if many[example.regime] >= LEAST_EXAMPLES]
 
 
 def fit_regimes(examples: Sequence[ExamExample], abstain: float) -> FittedWeights:
-    """Fit both regressions for each regime that there are examples of."""
+    """Fit both regressions for each regime with examples."""
     regimes = [regime for regime in REGIMES if any(example.regime == regime for example in examples)]
     parts = {regime: [example for example in examples if example.regime == regime] for regime in regimes}
     scores = {regime: fit_scores(part) for regime, part in parts.items()}
@@ -242,7 +242,7 @@ def fit_signs(examples: Sequence[ExamExample], abstain: float) -> AnswerModel:
 
 
 def cross_validate(examples: Sequence[ExamExample], abstain: float) -> dict[str, dict[str, float]]:
-    """Fit on all groups but some and measure on those, in turn; by exam.
+    """Cross-validate over groups; return the figures by exam.
 
     Returns shares: of answerable questions with the right sentence first, among the first three candidates, and of
     abstentions; and of abstentions among unanswerable ones.

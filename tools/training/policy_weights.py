@@ -42,7 +42,7 @@ SIGNS = [field.name for field in fields(PolicySigns)]
 
 @dataclass(frozen=True, slots=True)
 class RecordedTurn:
-    """The signs before an act, and the utility of the notes without and with it."""
+    """The features before an action, and the utility of the notes without and with it."""
 
     group: str
     signs: PolicySigns
@@ -51,7 +51,7 @@ class RecordedTurn:
 
     @property
     def gain(self) -> float:
-        """The reward of acquiring evidence, less that of leaving it; the act costs one call, the query."""
+        """The reward of acquiring evidence minus that of not acquiring it, which saves one call."""
         return self.acquired - self.without - PRICE
 
 
@@ -63,7 +63,7 @@ def fit_policy(turns: Sequence[RecordedTurn]) -> Floats:
 
 
 def acquires(weights: Floats, turn: RecordedTurn) -> bool:
-    """Return what a policy of these weights decides."""
+    """Return the decisions of a policy with these weights."""
     score = weights[0] + weights[1:] @ np.array(astuple(turn.signs))
     return bool(1 / (1 + np.exp(-score)) >= EVEN_CHANCE)
 

@@ -98,7 +98,7 @@ def read_squad_questions(
 def read_heading_questions(
     dump: Path, passages: list[ReadPassage], tokenize: Tokenize, chance: random.Random
 ) -> Iterator[ReaderQuestion]:
-    """Yield a dump's headings as questions that all of their passages answer, and no other of the same page."""
+    """Yield a dump's headings as questions, answered by their own passages and by no other of the page."""
     for document in WikipediaDump(dump).documents({}):
         if not isinstance(document, ChangedDocument):
             continue

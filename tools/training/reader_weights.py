@@ -1,4 +1,4 @@
-"""Train the answer reader: MiniLM, taught to find in a passage what answers a question, or that nothing does.
+"""Train the answer reader: MiniLM finds the answer to a question in a passage, or detects its absence.
 
 Each token gets a score for belonging to an answer, and each passage one for holding none. Two losses teach them: within
 a passage, and over all passages of a question, where only the tokens of the answer are right. The table of words and
@@ -103,7 +103,7 @@ class Shown:
 def choose_passages(
     question: ReaderQuestion, passages: Sequence[ReadPassage], chance: random.Random
 ) -> Iterator[Shown]:
-    """Choose what to read for a question: what answers it, and what only looks as if it did."""
+    """Choose passages for a question: those with the answer, and some that are only similar."""
     shown = list(question.gold) or question.own[:1] if question.own else []
     others = [number for number in question.own if number not in shown]
     others = [
@@ -138,7 +138,7 @@ def show(
 
 
 def read_shown(reader: Reader, shown: Sequence[Shown]) -> list[Tensor]:
-    """Return the score of each token of each passage, above that of there being no answer."""
+    """Return the score of each token of each passage, minus the score for no answer."""
     order, by_place = sorted(range(len(shown)), key=lambda place: len(shown[place].row)), {}
     for start in range(0, len(order), BATCH):
         batch = order[start : start + BATCH]

@@ -49,12 +49,12 @@ class ClaimFeatures:
 
     @property
     def supported(self) -> Booleans:
-        """Which of them their evidence supports."""
+        """Which claims their evidence supports."""
         return np.array([claim.supported for claim in self.claims])
 
     @property
     def groups(self) -> list[str]:
-        """What must not be torn apart between training and testing."""
+        """Groups of claims that belong together, in training or in testing."""
         return [f"{claim.family}/{claim.group}" for claim in self.claims]
 
     @property
@@ -78,7 +78,7 @@ class ClaimFeatures:
 
 
 async def collect_features(claims: Sequence[LabelledClaim]) -> ClaimFeatures:
-    """Read every claim as the check at the gate does."""
+    """Compute the features of every claim as the check at the gate does."""
     reader = open_token_states()
 
     async def read(texts: Sequence[str]) -> tuple[TokenStates, ...]:
@@ -220,7 +220,7 @@ def train(
     write: Annotated[bool, typer.Option(help="Write the weights into the code.")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Fit the local support check to labelled claims, and print how it does on claims that it did not see.
+    """Fit the local support check to labelled claims, and print its accuracy on held-out claims.
 
     Needs scikit-learn, which nothing else does: `make train`.
 
@@ -294,7 +294,7 @@ def _fit_member(network: Any) -> ScorerMember:
 
 
 def _predict(examples: ClaimFeatures, places: Any) -> Floats:
-    """Return how likely each claim is drawn: every set as often as another, and in it either label."""
+    """Return the probability of drawing each claim: equal for all sets, and within a set for both labels."""
     kinds = [(examples.claims[place].source, bool(examples.supported[place])) for place in places]
     counts = {kind: kinds.count(kind) for kind in set(kinds)}
     weights = np.array([1 / counts[kind] for kind in kinds])

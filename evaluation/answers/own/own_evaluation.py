@@ -29,7 +29,7 @@ from pipeline.llm.server_load import LoadWatch
 from pipeline.systems import SYSTEMS
 from pipeline.types import Event
 
-AT_ONCE = 4  # questions that are asked at the same time
+AT_ONCE = 4  # concurrent questions
 MADE_ARE_FOUND = "Questions are made only where the search finds their section: of any question, fewer are right."
 ABSTAINED = frozenset({"abstained", "chatted"})
 
@@ -41,7 +41,7 @@ class OwnOutcome:
     question: OwnQuestion
     status: str
     text: str
-    right: bool  # answered rightly, or abstained where nothing answers
+    right: bool  # answered correctly, or abstained from an unanswerable question
     overlap: float  # F1 of the words of the reply and the expected answer
     seconds: float
     tokens: int
@@ -112,7 +112,7 @@ async def _run(
     ctx: CommandContext, file: Path, making: MakingOptions, systems: tuple[Sequence[str], bool] | None, app: App
 ) -> tuple[int, Mapping[str, Sequence[OwnOutcome]]]:
     """Make questions if needed, ask them of `systems`, and return their number and outcomes."""
-    app = replace(app, load=LoadWatch())  # however slow a model is, it is asked as much as any
+    app = replace(app, load=LoadWatch())  # a slow model must not be asked less than others
     questions = await asyncio.to_thread(read_questions, file)
     if is_short := making.more or not questions:
         ctx.output.note(f"questions are made into {file}; this looks through all documents")

@@ -62,7 +62,7 @@ class QuestionMaking:
     progress: Callable[[int, int], object] = lambda *_: None
 
     async def make(self, count: int, known: Sequence[OwnQuestion] = ()) -> tuple[OwnQuestion, ...]:
-        """Return the questions there are and new ones, `count` in all that are used. Raises any `PipelineError`."""
+        """Return the existing questions and new ones, `count` usable ones in all. Raises any `PipelineError`."""
         random, known_ids = Random(self.seed), {question.id for question in known}
         used = [question for question in known if question.use]
         absent = [question async for question in self._find_absent(random) if question.id not in known_ids]
@@ -94,7 +94,7 @@ class QuestionMaking:
                 after, left = listed[-1].number, left - len(listed)
 
     async def _apply_rules(self, random: Random, used: Sequence[OwnQuestion]) -> AsyncIterator[OwnQuestion]:
-        """Yield questions made by rule whose section the search finds; many of a document when others have none."""
+        """Yield questions made by rule whose section the search finds; several of a document if others have none."""
         pool, sources = list[MadeQuestion](), dict[str, Source]()
         async for version in self._list_documents():
             passages = {item.id: item for item in version.passages}
@@ -140,7 +140,7 @@ class QuestionMaking:
                 yield OwnQuestion(text, kind="absent", answerable=False)
 
     async def _ask_model(self, random: Random) -> AsyncIterator[OwnQuestion]:
-        """Have the model make questions of passages drawn at random, a few of each document."""
+        """Have the model make questions about random passages, a few of each document."""
         drawn = [
             Source(passage, version.document, passage.text)
             async for version in self._list_documents()
@@ -153,7 +153,7 @@ class QuestionMaking:
                     yield question
 
     async def _ask_about(self, source: Source) -> tuple[OwnQuestion, ...]:
-        """Have the model make questions of a passage; return those that the search bears out."""
+        """Have the model make questions about a passage; return those that the search confirms."""
         sentences = collect_sentences([Hit(source.passage, source.document, 0.0)])
         if self.llm is None or self.now is None or sum(len(sentence.text) for sentence in sentences) < _LEAST_ASKED:
             return ()
@@ -215,7 +215,7 @@ def order_questions(pool: Sequence[MadeQuestion], random: Random) -> Iterator[Ma
 
 
 def _asked(made: MadeQuestion) -> str:
-    """Return the question for comparison; one about a definition without the name of its page."""
+    """Return the question for comparison, without the page's name if it asks for a definition."""
     return (_drop_title(made.text) if made.kind == "what" else made.text).casefold()
 
 

@@ -1,4 +1,4 @@
-"""Make questions of documents by rule, each with the section that answers it: of headings, sentences, rows of tables.
+"""Make questions about documents by rule, from headings, sentences and table rows.
 
 Pure; for English. A heading that is a question is taken unchanged. A question without a name gets the title of its page
 in front of it.
@@ -19,7 +19,7 @@ SECTION_MARK = " › "
 
 
 def make_questions(passages: Sequence[Passage], document: Document) -> Iterator[MadeQuestion]:
-    """Yield the questions of a document in English; none of one in another language."""
+    """Yield questions about a document in English; none for other languages."""
     if document.language and not document.language.startswith("en"):
         return
     for at, (section, within) in enumerate(groupby(passages, lambda question: question.section)):
@@ -49,7 +49,7 @@ def _split_sentences(passage: Passage) -> tuple[str, ...]:
 
 
 def _is_about(question: str, names: Sequence[str]) -> bool:
-    """Return whether the question is about the subject of its page or section, which is more than a mention."""
+    """Return whether the question is about the subject of its page or section."""
     subject = re.sub(r"^What (?:is|are) (?:the )?|\?$", "", question).casefold()
     return subject in {_ABOUT.sub("", name.strip(" .:?").casefold()) for name in names}
 

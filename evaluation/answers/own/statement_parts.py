@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class StatementPart:
-    """A part of a statement that can be asked for, and the words that do.
+    """A part of a statement that can be asked for, and the words of the question.
 
     Groups of the pattern: `lost` leaves the statement; a right reply has `answer` and `noun`; `words` may
     name any.

@@ -1,4 +1,4 @@
-"""The prompt that has a model make questions of a passage."""
+"""The prompt for questions about a passage."""
 
 from pathlib import Path
 
