@@ -101,7 +101,7 @@ _OURS = ("FOOTNOTE_", "OPENAI_", "AZURE_OPENAI_", "SLACK_", "DISCORD_")
 
 @pytest.fixture(autouse=True)
 def _nobodys_settings(monkeypatch: pytest.MonkeyPatch, empty_folders: Iterator[Path]) -> None:
-    """Run as nobody in particular: no variables of Footnote, of models, platforms or a proxy, and no settings."""
+    """Run without environment variables of Footnote, models, platforms or a proxy, and without settings."""
     for name in list(os.environ):
         ours = name.startswith(_OURS) and name != "FOOTNOTE_DATA"
         if ours or name.lower().endswith("_proxy"):

@@ -1,4 +1,4 @@
-"""Hand-written stand-ins, passed as arguments where tests want no model and no folder."""
+"""Hand-written fakes that replace models and folders."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -67,7 +67,7 @@ class PageSource:
         return DeletedDocument(address) if address in known else None
 
     def stop(self) -> None:
-        """Nothing here blocks."""
+        """Runs nothing in threads."""
 
     def _found(self, key: str) -> ChangedDocument:
         return ChangedDocument(

@@ -27,7 +27,7 @@ _EMPTY = "empty"
 
 
 def find_missing() -> str:
-    """Return why there can be no servers of a team here; empty where there can be."""
+    """Return why the servers of a team cannot be started here; empty if they can."""
     if os.environ.get("CI"):
         return "databases are not started where CI is set"
     if not (BINARIES / "initdb").exists():

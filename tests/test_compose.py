@@ -18,7 +18,7 @@ ALONE, TEAM = ROOT / "compose.yaml", ROOT / "compose.team.yaml"
 
 
 def read_services(file: Path) -> dict[str, dict]:
-    """Return the services of a file with what they extend: mappings by key, volumes by where they are mounted."""
+    """Return a file's services merged with those they extend: mappings by key, volumes by mount point."""
     services = {}
     for name, own in yaml.safe_load(file.read_text())["services"].items():
         base = read_services(ROOT / own["extends"]["file"])[own["extends"]["service"]] if "extends" in own else {}

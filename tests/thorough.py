@@ -6,7 +6,7 @@ import pytest
 
 QUICK, THOROUGH = (os.environ.get("SUITE") == name for name in ("quick", "thorough"))
 TEAM = THOROUGH or os.environ.get("SUITE") == "team"
-"""Whether what is stored is also stored on the servers of a team; see `tests.team_servers`."""
+"""Whether the storage tests also run on the servers of a team; see `tests.team_servers`."""
 EXAMPLES = 200 if THOROUGH else 5 if QUICK else 20
 """Of each property that does not say how many it needs."""
 
@@ -17,4 +17,4 @@ def sample(most: int) -> int:
 
 
 thorough_only = pytest.mark.skipif(not THOROUGH, reason="make thorough has the time")
-"""Of a test of which `make test` has a smaller one beside it."""
+"""Marks a test that `make test` replaces with a smaller one."""

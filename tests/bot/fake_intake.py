@@ -9,7 +9,7 @@ from bot.types import IntakeStatus, Question
 
 @dataclass
 class FakeIntake:
-    """What is handed to archives and to what catches up."""
+    """The queue, desk and intake for the tests of archives and catch-up."""
 
     made: Callable[[Any], Question | None]
     """Makes a question of a platform's message."""
@@ -17,7 +17,7 @@ class FakeIntake:
     """The row that was taken last."""
     taken: list[Question] = field(default_factory=list)
     faults: list[Exception] = field(default_factory=list)
-    """What is raised instead of making questions."""
+    """Raised instead of making questions."""
     rows: Sequence[Any] = ()
     """The questions that may have an answer."""
     edited: list[str] = field(default_factory=list)

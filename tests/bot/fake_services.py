@@ -1,4 +1,4 @@
-"""A house of stand-ins behind the command line: nothing is opened, everything is scripted."""
+"""Scripted services behind the command line; nothing is opened."""
 
 import asyncio
 import signal
@@ -127,7 +127,7 @@ class FakeServices:
     hits: tuple[Hit, ...] = ()
     answer: TurnResult | BaseException = field(default_factory=answered)
     interrupted: int = 0
-    """How many of the next answers somebody stops with Ctrl-C."""
+    """How many of the next answers are stopped with Ctrl-C."""
     report: RefreshReport | Exception = field(
         default_factory=lambda: RefreshReport("handbook", 2, 0, 1, 0, 9, 0, (("scan.pdf", "holds no text"),), 1.5)
     )
@@ -137,7 +137,7 @@ class FakeServices:
         )
     )
     away: tuple[DocumentRef, ...] = ()
-    """What was forgotten before."""
+    """The documents forgotten before."""
     runs: tuple[RefreshRun, ...] = ()
     nights: tuple[NightRecord, ...] = ()
     record: tuple[LogEntry, ...] = field(default_factory=logged)
@@ -150,7 +150,7 @@ class FakeServices:
     """For each refresh whether removals were confirmed."""
     denses: list[DenseChoice | None] = field(default_factory=list)
     engines: list[EngineName | None] = field(default_factory=list)
-    """For each refresh what was to read and embed."""
+    """The engine of each refresh."""
     named: list[tuple[str, object]] = field(default_factory=list)
     """What single documents were asked for, and where."""
     opened: list[bool] = field(default_factory=list)

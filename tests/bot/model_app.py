@@ -1,4 +1,4 @@
-"""A house with one page in it and a language model behind a strict server; what each stage says stands in the test."""
+"""An app with two pages and a language model behind a strict server; tests script the reply of each stage."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -61,9 +61,9 @@ def _instructions(template: str) -> tuple[str, ...]:
 
 
 def script_model(script: Mapping[str, Any]):
-    """Return the script of a server whose model says these lines, by template, and quotes where there is none.
+    """Return the script of a server whose model replies with these lines, by template; the default lines quote.
 
-    What a template has no line of its own for is told by the line for its kind of reply: of `answer` by `draft`'s.
+    A template without its own line uses the line of its kind of reply: `answer` that of `draft`.
     """
     usual = quoting()
     lines = {**usual, "feedback": usual["refine"], **script}

@@ -1,4 +1,4 @@
-"""Shows views on a platform as the desk does: what fails is tried again, and in doubt it asks what stands there."""
+"""Show views on a platform as the desk does: retry failures, and in doubt ask the platform for its posts."""
 
 from collections.abc import Awaitable, Callable
 from typing import TypeVar

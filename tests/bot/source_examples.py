@@ -1,4 +1,4 @@
-"""Settings of each kind of source, as somebody may write them."""
+"""Example settings of each kind of source."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

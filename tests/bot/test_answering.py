@@ -1,4 +1,4 @@
-"""Answering: whatever happens to a turn, it is on record, and nothing leaves that is not."""
+"""Every turn is recorded, whatever happens to it, and no unrecorded answer is returned."""
 
 import asyncio
 from dataclasses import replace

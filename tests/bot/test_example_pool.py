@@ -1,4 +1,4 @@
-"""Answers as worked examples: which can be, what is read of them, and who is ever shown one."""
+"""Answers as worked examples: which qualify, their content, and where they are used."""
 
 from collections.abc import Collection
 from dataclasses import asdict

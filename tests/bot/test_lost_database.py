@@ -1,4 +1,4 @@
-"""A home whose database was lost is refused, not begun anew; one that cannot be written is read."""
+"""A home whose database was lost is refused; one that cannot be written is read."""
 
 import asyncio
 import shutil

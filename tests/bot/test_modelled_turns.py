@@ -1,4 +1,4 @@
-"""Turns with a language model behind a server: answered, failed or cancelled, always on record, never with the key."""
+"""Turns with a language model behind a server: answered or failed, always recorded, never with the key."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Answers that are pinned to their question: said word for word while their passages stand, and to nobody else."""
+"""Pinned answers: shown word for word while their passages are unchanged, to askers who may read them."""
 
 from dataclasses import replace
 from functools import partial

@@ -1,4 +1,4 @@
-"""A week of two servers on one database, by a clock that is set: each night once, and all of it is told afterwards."""
+"""Two servers on one database for a simulated week: each nightly refresh runs once, and is listed afterwards."""
 
 import asyncio
 from collections import Counter
@@ -101,7 +101,7 @@ async def _week(home: Path) -> tuple[list[_Server], RefreshHistory, Clock]:
             await _night(clock, _at(29, 3, 29), servers, 1)  # 02:30 is skipped
             await _night(clock, _at(29, 3, 30), servers, 2)
             await _night(clock, _at(30, 2, 31), servers, 3)  # in this one a source is away
-        # Nobody serves in two nights; the second is made up for at once, in the morning.
+        # No server runs for two nights; the second refresh is done in the morning.
         clock.now = _at(1, 9, month=4)
         async with servers[0].serving(), servers[1].serving():
             await _night(clock, _at(1, 9, month=4), servers, 4)
@@ -151,7 +151,7 @@ async def test_nightly_refreshes_of_a_week_run_once_each(tmp_path: Path) -> None
     text = " ".join(shown.file.getvalue().split())  # type: ignore[attr-defined]
     for line in (
         "Running now: nothing.",
-        "Next night: 2026-04-04 02:30, in 23 h 59 min, if `footnote serve` runs then.",
+        "Next nightly refresh: 2026-04-04 02:30, in 23 h 59 min, if `footnote serve` is running then.",
         "missed 2026-03-31 02:30",
         "wiki: not brought up to date. The folder of “wiki” is not there — Mount it again.",
         "2026-03-30 02:31 wiki: The folder of “wiki” is not there. Mount it again.",

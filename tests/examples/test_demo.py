@@ -1,4 +1,4 @@
-"""The demonstration, as `make demo` runs it where nobody can type."""
+"""The demonstration, as `make demo` runs it without a terminal."""
 
 import os
 import shutil
@@ -43,7 +43,7 @@ def _copied(folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
-    """Run it once, where no model is configured; return what it prints, and where."""
+    """Run it once without a configured model; return its output and home."""
     folder = _copied(tmp_path_factory.mktemp("demo"))
     return _run(folder), folder
 

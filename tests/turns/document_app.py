@@ -1,7 +1,4 @@
-"""A house with real documents in it: real embedder, both indexes, the local check at the gate, and the record.
-
-Only the model is scripted. Turns are taken as the bot takes them.
-"""
+"""An app with real documents, embedder, indexes, local check and record; only the model is scripted."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
@@ -28,7 +25,7 @@ from tests.storage.stores import kept, opened
 
 @dataclass(frozen=True)
 class AnsweredTurn:
-    """A turn: how it was answered, what the model was asked, and what is on record."""
+    """A turn with its result, the calls of its model, and its log entries."""
 
     done: TurnResult
     llm: ScriptedLLM

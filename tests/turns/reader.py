@@ -1,7 +1,6 @@
-"""A scripted model that reads what it is shown: it takes out what it is told to look for, and weighs claims by words.
+"""A scripted model that reads its prompt: it extracts sentences by patterns, and judges claims by shared words.
 
-It knows no passage: what it says of one is made of the rendered prompt, so that retrieval, numbering and fences have to
-be right for it to say anything.
+It knows no passage, so its replies are right only if retrieval, numbering and fences of the prompt are.
 """
 
 import re
@@ -27,7 +26,7 @@ def reading(
     writes: Callable[[Notes], str] | None = None,
     refines: Callable[[ModelCall], str] | None = None,
 ) -> Script:
-    """Return the lines of a model that looks for sentences in which any of the patterns `wanted` stands.
+    """Return the lines of a model that looks for sentences that match any of the patterns `wanted`.
 
     Args:
         wanted: Regular expressions.
@@ -35,7 +34,7 @@ def reading(
         time: Of what time.
         knows: What it replies by itself.
         claims: The claims in that.
-        writes: Its draft over the notes; None: all notes as they stand.
+        writes: Its draft over the notes; None: all notes unchanged.
         refines: What it makes of its draft; None: nothing, as it finds nothing to make better.
     """
     return {

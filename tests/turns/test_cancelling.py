@@ -1,4 +1,4 @@
-"""A turn that somebody stops: in whatever stage it is, its calls end at once and the record says so."""
+"""Cancelling a turn in any stage ends its calls immediately and is recorded."""
 
 import asyncio
 from collections import Counter

@@ -1,4 +1,4 @@
-"""What every registered system that asks a model keeps when its model fails, and of what may not be read here."""
+"""Promises of every registered system that calls a model: on model failures, and about unreadable pages."""
 
 import json
 from pathlib import Path
@@ -27,7 +27,7 @@ SECRET = {"light": {"title": "Skarholm lighthouse", "": "The spy Vexler built Sk
 
 
 def ignore(_: Event) -> None:
-    """Nobody watches."""
+    """Ignore events."""
 
 
 @pytest.fixture(params=[name for name, entry in SYSTEMS.items() if entry.calls])

@@ -1,4 +1,4 @@
-"""A house of three corpora, each with words that no other has, and conversations kept in it."""
+"""An app with three corpora, each with words that no other has, and recorded conversations."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -22,7 +22,7 @@ from tests.storage.stores import kept, opened
 
 START = datetime(2026, 3, 2, 9, tzinfo=UTC)
 MARKS = {"handbook": "quayside", "kitchen": "samovar", "board": "merger"}
-"""A word of each corpus that stands in its pages and titles and nowhere else."""
+"""A word that only the pages and titles of the corpus contain."""
 CHANNEL = Asker("slack", "channel", "T1", "C1", "U1", shared_with_other_organisations=False)
 
 
@@ -105,7 +105,7 @@ class RecordedConversation:
 
 @dataclass
 class FakeHistory:
-    """What of a platform is asked here: the conversation, or why it cannot be had."""
+    """A platform that returns a conversation, or raises a fault."""
 
     said: tuple[ConversationMessage, ...] = ()
     fault: PlatformError | None = None

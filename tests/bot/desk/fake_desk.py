@@ -1,6 +1,6 @@
-"""Everything around the desk, in memory: a queue, a record, a platform, a system; and a fuse that ends the process.
+"""Fakes around the desk, in memory: a queue, a record, a platform, a system; and a fuse that kills the process.
 
-All of it outlives a desk: a test that lets the fuse burn down opens another desk on the same world.
+They outlive a desk: a test whose fuse burns down opens another desk on the same world.
 """
 
 import asyncio
@@ -53,7 +53,7 @@ def question(number: int = 1, channel: str = "C1", thread: str = "", **changes: 
 
 
 class ProcessDied(asyncio.CancelledError):
-    """The process is no more."""
+    """The process was killed."""
 
 
 @dataclass
@@ -78,12 +78,12 @@ class Fuse:
 
 @dataclass
 class World:
-    """What is on the disk and at the platform."""
+    """The state on disk and on the platform."""
 
     rows: dict[int, QueuedQuestion] = field(default_factory=dict)
     log: list[LogEntry] = field(default_factory=list)
     posts: dict[str, tuple[str, View]] = field(default_factory=dict)
-    """By message: the question's key and what is read there."""
+    """By message: the question's key and the view."""
     told: list[str] = field(default_factory=list)
     fuse: Fuse = field(default_factory=Fuse)
     broken: set[str] = field(default_factory=set)
@@ -237,9 +237,9 @@ class MemoryPlatform:
     """While it is not set, nothing can be shown."""
     sign: ProgressSign = ProgressSign.NONE
     name: str = PLATFORM
-    exclusion: Exclusion = Exclusion.NONE  # of whoever asks
+    exclusion: Exclusion = Exclusion.NONE  # of the asker
     signs: list[View] = field(default_factory=list)
-    """What was shown by signs."""
+    """The views shown by signs."""
 
     async def asker(self, asked: Question) -> Asker:
         self._fail("asker")
@@ -354,7 +354,7 @@ def prepare(world: World, entry: LogEntry) -> Any:
 
 @dataclass
 class ManualClock:
-    """A clock that stands still until it is moved."""
+    """A clock that only tests move."""
 
     sleepers: list[tuple[float, asyncio.Event]] = field(default_factory=list)
     at: float = 0.0

@@ -1,4 +1,4 @@
-"""A record in memory and a platform that notes what it is told, for tests of what people do with an answer."""
+"""A record and a platform in memory, for tests of the actions on an answer."""
 
 import asyncio
 from dataclasses import dataclass, field, replace
@@ -35,7 +35,7 @@ from storage.types import (
 
 DAY = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 CORPORA = ("alpha", "beta", "gamma")
-"""The name of a corpus stands in all that is of it, and in what was made from it."""
+"""The name of a corpus is in all its texts, and in everything made from it."""
 NOTHING = "I cannot show you any of this here."
 ASKED = "When does it open?"
 
@@ -69,7 +69,7 @@ class RecordedTurn:
     asker: Asker = field(default_factory=in_channel)
     cited: tuple[str, ...] = ("alpha",)
     found: tuple[str, ...] = ()
-    """What was found and is not cited: claims and nearest pages stand on it."""
+    """Corpora that were found but are not cited; claims and nearest pages are based on them."""
     earlier: tuple[str, ...] = ()
     """What the conversation was made from."""
     only_asker: bool = False
@@ -130,7 +130,7 @@ def _claim(corpus: str, verdict: Verdict) -> CheckedClaim:
 
 @dataclass
 class FakeExamples:
-    """The approved answers, and what is on record of them."""
+    """The approved answers and their log entries."""
 
     record: "FakeRecord"
     kept: list[ApprovedExample] = field(default_factory=list)
@@ -159,9 +159,9 @@ class FakeRecord:
     """The corpora whose page was forgotten."""
     positions: dict[str, RecordPosition] = field(default_factory=dict)
     broken: StorageError | None = None
-    """What is raised when something is written."""
+    """Raised by every write."""
     unreadable: StorageError | None = None
-    """What is raised when something is read."""
+    """Raised by every read."""
 
     def __post_init__(self) -> None:
         self.examples = FakeExamples(self)
@@ -232,14 +232,14 @@ class FakeRecord:
 
 @dataclass
 class FakePlatform:
-    """A platform that notes what it is told. `faults` are raised one after the other, instead of posting."""
+    """A platform that collects its calls. `faults` are raised one after the other, instead of posting."""
 
     faults: list[Exception] = field(default_factory=list)
     late_faults: list[Exception] = field(default_factory=list)
     """Raised after something was posted."""
     reads_back: bool = True
     posts: dict[str, Any] = field(default_factory=dict)
-    """What stands there, by message."""
+    """The posted views, by message."""
     called: list[tuple[Place, str, tuple[str, ...]]] = field(default_factory=list)
     questions: list[Question] = field(default_factory=list)
 

@@ -1,7 +1,7 @@
-"""A whole bot with three corpora, two users, three channels and their DMs, for the matrix of what may be read where.
+"""A bot with three corpora, two users, three channels and their DMs, to test who may read what where.
 
-The system of these turns tells all it can: it cites every page that is found, makes claims of every passage, of all
-that was said earlier and of every example, and, where it is asked to, only shows the nearest pages.
+Its system reveals everything: it cites every found page, and makes claims of every passage, earlier answer and example;
+for one question it shows only the nearest pages.
 """
 
 import itertools
@@ -32,15 +32,15 @@ from tests.storage.stores import kept, opened
 from tests.thorough import THOROUGH
 
 CORPORA = ("zebra", "walrus", "ocelot")
-"""The name of a corpus stands in every title, passage and address of it, and nowhere else."""
+"""The name of a corpus is in all its titles, passages and addresses, and nowhere else."""
 CHANNELS, USERS = ("C1", "C2", "C3"), ("U1", "U2")
 GROUP = "S1"
 """A user group, or a role."""
 PLACES = (*CHANNELS, *USERS, GROUP)
 STANDINGS: Sequence[Mapping[str, str]] = ({"U2": "grouped"}, {"U1": "guest", "U2": "denied"}, {"U1": "grouped"})
-"""What people are besides members, for one round after the other."""
+"""The users who are not ordinary members, by round."""
 WHO = (*itertools.product(CHANNELS, USERS), *(("", user) for user in USERS))
-"""Channel and user of everybody who asks; without a channel in a DM."""
+"""Channel and user of each asker; a DM has no channel."""
 NEAREST = "Which vaults are near?"
 FOUND = "Where are the vaults?"
 HELD = "What do the vaults hold?"
@@ -49,7 +49,7 @@ CHECKED = "The vaults hold maps."
 
 
 async def reveal_everything(talk, kit):
-    """Search, and say all that can be said; where it is asked what is only found, check nothing."""
+    """Search, and say everything that can be said; check nothing if the question is `FOUND`."""
     hits = await kit.search(SearchQuery(talk.question.text), 9)
     for text in [demo.demo.answer for demo in await kit.demos(talk.question.text, 9) if demo.demo.corpora]:
         kit.tell(ClaimChecked(CheckedClaim(Claim(text, "model"), Verdict.SUPPORTS, (), "as an example")))
@@ -88,7 +88,7 @@ async def open_rights_matrix(home: Path, dialect: Dialect) -> AsyncIterator["Rig
 
 @dataclass
 class RightsMatrix:
-    """The bot, its platform, and what its settings allow just now."""
+    """The bot, its platform, and its current rights."""
 
     app: App
     server: MemoryPlatform
@@ -96,7 +96,7 @@ class RightsMatrix:
     readers: Mapping[str, Sequence[str]] = field(default_factory=dict)
     narrowed: dict[str, tuple[str, ...]] = field(default_factory=dict)
     foreign: frozenset[str] = frozenset()
-    """The places that are not the team's own."""
+    """The places outside the team."""
     standing: Mapping[str, str] = field(default_factory=dict)
     """By user: guest, grouped or denied."""
     gone: frozenset[str] = frozenset()
@@ -110,7 +110,7 @@ class RightsMatrix:
     async def allow(
         self, readers: Mapping[str, Sequence[str]], foreign: frozenset[str], standing: Mapping[str, str] | None = None
     ) -> None:
-        """Start anew with other settings: the places that may read each corpus, or `*`."""
+        """Replace the settings: the places that may read each corpus, or `*`."""
         name, self.standing = self.platform.name, standing or {}
         corpus = [
             {"name": one, "readers": [who if who == "*" else f"{name}:T1/{who}" for who in readers[one]]}
@@ -150,7 +150,7 @@ class RightsMatrix:
         return replace(asker, exclusion=Exclusion.DENIED) if standing == "denied" else asker
 
     def may(self, channel: str, user: str) -> frozenset[str]:
-        """Say which corpora may be read by somebody, in words of this test's own."""
+        """Return the corpora that a user may read, computed independently of `bot.access`."""
         own, standing = (channel or f"D-{user}") not in self.foreign, self.standing.get(user)
         if standing == "denied":
             return frozenset()
@@ -202,7 +202,7 @@ class RightsMatrix:
         return row.ticket
 
     async def act(self, name: str, what: Any, who: tuple[str, str], *more: Any) -> Any:
-        """Press something, and hold what comes back, and what is posted, to what may be read."""
+        """Run an action, and check that its result and its posts contain only readable corpora."""
         acting = AnswerActions(self.app, {self.platform.name: self.platform})
         try:
             result = await getattr(acting, name)(what, self.asker(*who), *more)
@@ -213,7 +213,7 @@ class RightsMatrix:
         return result
 
     def look(self) -> None:
-        """Hold everything that the platform has received since the last look to what may be read where it stands."""
+        """Check that everything the platform has received since the last check may be read in its place."""
         received = self.server.received[self._looked :]
         self._looked = len(self.server.received)
         for name, facts in received:

@@ -1,4 +1,4 @@
-"""Whatever settings say and whoever presses what: nothing of a corpus that may not be read there comes out."""
+"""No action reveals anything of a corpus that may not be read there, for any settings and users."""
 
 import asyncio
 from dataclasses import replace
@@ -51,7 +51,7 @@ presses = st.lists(st.tuples(st.sampled_from(DOORS), st.integers(1, 4), people),
 
 
 def allowed(record: FakeRecord, by: Asker) -> set[str]:
-    """Say which corpora may be read by somebody, in words of this test's own."""
+    """Return the corpora that a user may read, computed independently of `bot.access`."""
     names = {name for name in CORPORA if name in record.corpora}
     own = not by.shared_with_other_organisations
     here = f"slack:T1/{by.channel if by.kind == 'channel' else by.user}"
@@ -79,7 +79,7 @@ async def press(actions: AnswerActions, door: str, ticket: int, recorded: Record
 
 
 def leaks(result: Any, may: set[str]) -> set[str]:
-    """Return the corpora whose words stand in something, of those that may not be read."""
+    """Return the unreadable corpora whose names are in a result."""
     return {name for name in CORPORA if name in repr(result)} - may
 
 

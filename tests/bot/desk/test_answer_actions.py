@@ -1,4 +1,4 @@
-"""What people do with an answer: each act is on record, is done as often as it should be, and says what came of it."""
+"""The actions on an answer: each is recorded, runs as often as it should, and reports its outcome."""
 
 import asyncio
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Who may see a turn again is decided by where it was answered, who looks, and what may be read there now."""
+"""Who may see a turn again depends on its place, the user, and the corpora readable there now."""
 
 import pytest
 
@@ -43,7 +43,7 @@ def test_unknown_people_are_not_the_same_person():
 
 
 @pytest.mark.parametrize(
-    ("told", "here", "answer", "evidence"),
+    ("recorded", "here", "answer", "evidence"),
     [
         (RecordedTurn(cited=("alpha",), found=("beta",)), ("alpha", "beta"), True, True),
         (RecordedTurn(cited=("alpha",), found=("beta",)), ("alpha",), True, False),
@@ -53,8 +53,8 @@ def test_unknown_people_are_not_the_same_person():
         (RecordedTurn(cited=()), (), True, True),
     ],
 )
-def test_answer_needs_cited_and_evidence_all_corpora(told, here, answer, evidence):
-    turn = read_turn_record(told.entries(1))
+def test_answer_needs_cited_and_evidence_all_corpora(recorded, here, answer, evidence):
+    turn = read_turn_record(recorded.entries(1))
 
     assert (turn.may_show_answer(here), turn.may_show_evidence(here)) == (answer, evidence)
 

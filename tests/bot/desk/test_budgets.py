@@ -1,4 +1,4 @@
-"""What may be asked and used by day and month."""
+"""The budgets of questions, tokens and cost per day and month."""
 
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo

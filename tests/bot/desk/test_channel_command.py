@@ -1,4 +1,4 @@
-"""What `/footnote digest` tells an admin: what stands in their channel unanswered, and nothing else."""
+"""`/footnote digest` lists the unanswered public questions of the admin's channel, and nothing else."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -23,7 +23,7 @@ ADMIN, NONE = in_channel(user="U9"), translate("digest_none", "en", days=DIGEST_
 
 @pytest.fixture
 async def app(tmp_path):
-    """A house whose corpus alpha has an owner, and whose corpus gamma nobody in C1 may read."""
+    """An app whose corpus alpha has an owner, and whose corpus gamma cannot be read in C1."""
     with opened(tmp_path) as store:
         for name in CORPORA:
             await store.manifest.finish(name, datetime.now(UTC))
@@ -31,10 +31,10 @@ async def app(tmp_path):
         yield App(Settings(home=tmp_path, corpus=corpus), store, **kept(store))
 
 
-async def ask(app: App, told: RecordedTurn, number: int = 1, **question: bool) -> int:
-    row, _ = await app.queue.put(encode_question(replace(told.question(number), **question)))
+async def ask(app: App, turn: RecordedTurn, number: int = 1, **question: bool) -> int:
+    row, _ = await app.queue.put(encode_question(replace(turn.question(number), **question)))
     await app.queue.note(row.ticket, turn_id=f"turn{row.ticket}")
-    await app.audit.append(*told.entries(row.ticket))
+    await app.audit.append(*turn.entries(row.ticket))
     return row.ticket
 
 
@@ -53,7 +53,7 @@ async def test_digest_groups_questions_by_nearest_corpus_and_owner(app) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "question"),
+    ("turn", "question"),
     [
         (replace(UNANSWERED, found=("gamma",)), {}),
         (replace(UNANSWERED, asker=in_channel("C2")), {}),
@@ -65,8 +65,8 @@ async def test_digest_groups_questions_by_nearest_corpus_and_owner(app) -> None:
     ],
     ids=["corpus", "channel", "dm", "asker alone", "overheard", "check", "answered"],
 )
-async def test_digest_omits_questions_that_are_not_public(app, told, question) -> None:
-    await ask(app, told, **question)
+async def test_digest_omits_questions_that_are_not_public(app, turn, question) -> None:
+    await ask(app, turn, **question)
 
     assert await digest(app) == NONE
 
@@ -93,6 +93,6 @@ async def test_long_digest_fits_into_one_message(app, language) -> None:
     (one,) = await RecordSearch(app.audit.database).find(RecordFilter())
     long = [QuestionGroup((replace(one, question=f"{number} " * 500),)) for number in range(MAX_LISTED + 3)]
 
-    told = render_digest(long, {}, {}, language)
+    digest = render_digest(long, {}, {}, language)
 
-    assert (len(told) < 1_900, told.endswith(translate("digest_more", language, count=3))) == (True, True)
+    assert (len(digest) < 1_900, digest.endswith(translate("digest_more", language, count=3))) == (True, True)

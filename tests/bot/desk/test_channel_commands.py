@@ -92,7 +92,7 @@ def test_refusal_names_no_unreadable_corpus() -> None:
 
 @pytest.fixture
 async def app(tmp_path):
-    """A house with a corpus that everybody may read, and one that nobody may."""
+    """An app with a corpus that every channel may read, and one that no channel may."""
     with opened(tmp_path) as store:
         for name in ("handbook", "board"):
             await store.manifest.finish(name, datetime.now(UTC))
@@ -102,11 +102,11 @@ async def app(tmp_path):
 
 
 async def test_change_is_effective_and_recorded(app) -> None:
-    told = await change_channel(app, CHANNEL, "Answer ", " mention", ADMIN, is_admin=lambda _: True, language="en")
+    reply = await change_channel(app, CHANNEL, "Answer ", " mention", ADMIN, is_admin=lambda _: True, language="en")
     held = resolve_channel_settings(app.settings, await app.overrides.of(CHANNEL), CHANNEL)
     await change_channel(app, CHANNEL, "answer", "reset", ADMIN, is_admin=lambda _: True, language="en")
 
-    assert told == "In this channel, answer is now: mention."
+    assert reply == "In this channel, answer is now: mention."
     assert held.answer == "mention"
     assert await app.overrides.of(CHANNEL) == {}
     entries = await app.audit.turn(CHANNEL)

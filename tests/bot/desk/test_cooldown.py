@@ -1,4 +1,4 @@
-"""Who asked only just has to wait, and is told so once."""
+"""After a question, a person has to wait, and is notified once."""
 
 from dataclasses import dataclass
 

@@ -159,7 +159,7 @@ PATIENCE = 60
 
 
 class Reworded(World):
-    """The words of a question change when its answer is given and about to be noted as that, and nobody can tell."""
+    """A world in which a question is edited just before its end is stored, unnoticed by the job."""
 
     async def reach(self, name):
         row = self.rows.get(1)

@@ -1,4 +1,4 @@
-"""The desk with a platform, a queue and a record in memory: one question, and what may happen to it."""
+"""The desk with a platform, a queue and a record in memory."""
 
 import asyncio
 import itertools

@@ -27,7 +27,7 @@ def taken(ticket, channel, conversation):
 
 
 def history(room, happening):
-    """Run events through the lanes; return every state after its starts, what was started then, and the last state."""
+    """Run events through the scheduler; return each state with the jobs started in it, and the last state."""
     lanes, states, starts, ticket = SchedulerState(), [], [], 0
     for event in happening:
         under_way = (*lanes.answering, *lanes.delivering)

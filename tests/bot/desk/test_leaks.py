@@ -1,6 +1,6 @@
 """Two users of any standing, three channels, DMs, three corpora, every set of readers: nothing leaves its scope.
 
-Everything that the platform receives is looked at, and everything that comes back to whoever presses anything.
+Everything that the platform receives is checked, and every result of an action.
 """
 
 import itertools
@@ -125,8 +125,8 @@ async def test_recovered_answer_follows_changed_rights(matrix, text, forgotten):
 
 async def test_asker_denied_meanwhile_gets_no_answer(matrix):
     await matrix.allow(OPEN, frozenset())
-    stands = itertools.chain([Exclusion.NONE], itertools.repeat(Exclusion.DENIED))
-    matrix.platform.refresh = lambda asker: replace(asker, exclusion=next(stands))
+    exclusions = itertools.chain([Exclusion.NONE], itertools.repeat(Exclusion.DENIED))
+    matrix.platform.refresh = lambda asker: replace(asker, exclusion=next(exclusions))
     await matrix.ask({("C1", "U1"): HELD})
 
     assert not find_corpora([message.plain for message in matrix.server.messages.values() if message.key])

@@ -1,4 +1,4 @@
-"""The conversation before a question: in order, complete, and without what cannot be read any more."""
+"""The conversation before a question: in order, complete, and without unreadable turns."""
 
 import asyncio
 import logging

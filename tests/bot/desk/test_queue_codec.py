@@ -1,4 +1,4 @@
-"""A question goes into the queue and comes back as it was, but for what is secret."""
+"""A question survives the queue unchanged, except for its secret."""
 
 from dataclasses import replace
 from datetime import UTC, datetime

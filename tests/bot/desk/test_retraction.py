@@ -1,4 +1,4 @@
-"""An answer that somebody takes back goes, whatever happens meanwhile; and what else is wanted late, or twice."""
+"""Retracting an answer, and stops and edits that come late or twice."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -201,11 +201,11 @@ async def test_positions_are_posted_a_few_at_a_time() -> None:
         setup.platform.gate.set()
         for _ in range(20):
             await setup.clock.move(0.1)
-        told = sum("before" in view.status for view in setup.world.views)
+        posted = sum("before" in view.status for view in setup.world.views)
         gate.set()
         await wait_until_done(setup.world, 59)
 
-    assert (at_once <= 5, told) == (True, 58)
+    assert (at_once <= 5, posted) == (True, 58)
 
 
 async def test_unknown_place_is_reported_to_the_asker() -> None:

@@ -1,4 +1,4 @@
-"""Sharing over a network that fails: however often somebody presses, the channel has the answer once."""
+"""Sharing over a failing network: the channel has the answer once, however often the button is pressed."""
 
 import shutil
 from pathlib import Path

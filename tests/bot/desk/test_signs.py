@@ -57,12 +57,12 @@ async def test_waiting_asker_sees_the_position_by_sign_or_message(sign: Progress
         places = [view.before for view in setup.platform.signs if view.ticket > 1]
         await setup.clock.move(20.0)
         await setup.clock.move(SIGN_SECONDS)
-        told = [setup.world.read(number) for number in (2, 3)]
+        posts = [setup.world.read(number) for number in (2, 3)]
         gate.set()
         await wait_until_done(setup.world, 3)
 
     assert places == [1, 2]
-    assert [bool(one) for one in told] == [sign is ProgressSign.SHOWN] * 2
+    assert [bool(post) for post in posts] == [sign is ProgressSign.SHOWN] * 2
     assert all([view.done for view in setup.world.read(number)] == [True] for number in (1, 2, 3))
 
 

@@ -1,4 +1,4 @@
-"""What the record says of a turn is what was answered."""
+"""A turn is read back from the record as it was answered."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What is not answered, or not shown, is on record: with its question, its status, and why."""
+"""Questions that are not answered, or whose answer is not shown, are recorded with the reason."""
 
 import asyncio
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The pages of a search engine are a corpus as any other: who may not read it is told nothing of it, then or later."""
+"""The pages of a search engine are a corpus with readers, like any other."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

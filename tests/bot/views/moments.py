@@ -23,7 +23,7 @@ WAY = (
     replace(BEGUN, status="Checking …", claims=_CHECKED),
     *(replace(BEGUN, status="Writing …", claims=_CHECKED, sentences=SENTENCES[:n]) for n in range(1, 5)),
 )
-"""What is shown of a turn, one after the other."""
+"""The views of a turn, in order."""
 FINAL = View(
     7,
     "en",

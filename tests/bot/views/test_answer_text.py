@@ -38,9 +38,9 @@ def test_message_ids_are_unique() -> None:
 
 @pytest.mark.parametrize("language", TABLE)
 def test_withheld_statements_are_counted(language: str) -> None:
-    told = render_left_out(2, 7, language)
-    assert "2" in told
-    assert "7" in told
+    text = render_left_out(2, 7, language)
+    assert "2" in text
+    assert "7" in text
 
 
 @pytest.mark.parametrize("error", [BudgetExceeded, ModelRefused, ModelUnavailable, UnreadableReply])

@@ -43,7 +43,7 @@ ALL = {
 
 
 def words(texts) -> str:
-    """Return all that is no blank: what stands between two parts is not counted."""
+    """Return the text without blanks, so that separators of parts do not count."""
     return "".join("".join(texts).split())
 
 

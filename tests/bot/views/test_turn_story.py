@@ -1,4 +1,4 @@
-"""A turn as a story: told whatever its entries hold."""
+"""The story of a turn, from valid, invalid and erased entries."""
 
 from datetime import UTC, datetime
 
@@ -84,5 +84,5 @@ def test_recheck_event_describes_the_change() -> None:
     lost = {"text": "It opens at ten.", "title": "Hours", "now": "It opens at nine.", "removed": False}
     story = build_story([*logged(), LogEntry("abc123", EntryKind.RECHECK, {"lost": [lost]}, 4, AT)], {})
     assert story
-    told = "“It opens at ten.” no longer holds: “Hours” has changed. It now says: “It opens at nine.”"
-    assert (story.events[-1].title, story.events[-1].text) == ("Checked again", told)
+    text = "“It opens at ten.” no longer holds: “Hours” has changed. It now says: “It opens at nine.”"
+    assert (story.events[-1].title, story.events[-1].text) == ("Checked again", text)

@@ -1,4 +1,4 @@
-"""What is shown of a turn from its first moment to its end, as values."""
+"""The views of a turn from its start to its end."""
 
 import re
 from dataclasses import replace
