@@ -177,8 +177,8 @@ async def until_idle(app: App, workspace: Workspace) -> None:
 
 def finished(messages: tuple[Read, ...]) -> bool:
     """Return whether an answer is final; the buttons of long answers are on their last message."""
-    return bool(messages) and "stop" not in {action for one in messages for action in one.buttons}
+    return bool(messages) and "stop" not in {action for message in messages for action in message.buttons}
 
 
 def text(messages: tuple[Read, ...]) -> str:
-    return "\n".join(one.text for one in messages)
+    return "\n".join(message.text for message in messages)

@@ -38,7 +38,7 @@ class ManualClock:
         await future
 
     async def advance(self, seconds: float) -> None:
-        """Let time pass; what waits is woken at its time, and may wait again."""
+        """Let time pass. Waiting tasks are woken at their time, and may wait again."""
         until = self._now + seconds
         while self._waiting and self._waiting[0][0] <= until:
             due, _, future = heapq.heappop(self._waiting)

@@ -115,7 +115,7 @@ class FakeServer:
     clock: Clock
     url: str = ""
     faults: dict[str, list[Fault]] = field(default_factory=lambda: defaultdict(list))
-    """By call how the next ones fail, one after the other."""
+    """The failures of the next calls in order, by call."""
     received: list[Received] = field(default_factory=list)
     refused: list[Refused] = field(default_factory=list)
     limited: list[Received] = field(default_factory=list)
@@ -130,7 +130,7 @@ class FakeServer:
 
     @property
     def pings(self) -> list[str]:
-        """Everybody whom a client could have notified for the bot, once for each message."""
+        """Every user that a client could have notified for the bot, once for each message."""
         return [ping for _, ping in dict.fromkeys((text.where, ping) for text in self.texts for ping in text.pings)]
 
     @property

@@ -49,7 +49,7 @@ def own_links(payload: str) -> list[tuple[str, str]]:
 
 
 def slack_words(payload: str) -> str:
-    """Return what a person sees of mrkdwn: entities decoded once, what is unseen left out."""
+    """Return the visible text of mrkdwn: entities are decoded once, invisible characters removed."""
     return UNSEEN.sub("", _entities(payload))
 
 

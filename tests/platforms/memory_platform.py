@@ -143,8 +143,8 @@ class MemoryPlatform:
 
     async def show(self, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
         if question.only_asker:
-            assert view.done, "what cannot be edited was posted before it was whole"
-            assert not posted, "what cannot be edited was posted twice"
+            assert view.done, "a message that cannot be edited was posted before it was whole"
+            assert not posted, "a message that cannot be edited was posted twice"
         pages = [self.dialect.render(page) for page in paginate_view(view, self.dialect.limits)]
         shown = [
             self._post(question.place, question.key, page, question.asker.user if question.only_asker else "")

@@ -32,7 +32,7 @@ class Gated:
     talks: list[Conversation] = field(default_factory=list)
     """Every conversation that came here, in order."""
     said: Counter[str] = field(default_factory=Counter)
-    """By question how many sentences passed the gate of the promise."""
+    """Sentences that passed the gate of the promise, by question."""
     shut: set[str] = field(default_factory=set)
     """The questions that are held, before they begin; `later` those after their first sentence."""
     later: set[str] = field(default_factory=set)

@@ -38,7 +38,7 @@ def test_paths_in_the_guide_exist() -> None:
     guide = (ROOT / "docs" / "adding-a-platform.md").read_text(encoding="utf-8")
     paths = [one for one in re.findall(r"`([\w./]+)`", guide) if one.startswith(("bot/", "tests/")) or "toml" in one]
     names = ("slack", "discord", "mattermost")
-    named = {re.sub(r"\bx(?=[/_])", name, one) for one in paths for name in names} - {"footnote.toml"}
+    named = {re.sub(r"\bx(?=[/_])", name, path) for path in paths for name in names} - {"footnote.toml"}
 
     assert len(named) > 20
     assert [one for one in sorted(named) if not (ROOT / one).exists()] == []

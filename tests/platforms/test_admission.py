@@ -81,7 +81,7 @@ class Member(Bot):
         """Return the corpora of which the platform received something since the last call."""
         calls = self.server.received[self.checked :]
         self.checked += len(calls) if advance else 0
-        return find_corpora([one.body for one in calls])
+        return find_corpora([call.body for call in calls])
 
 
 def _become_guest(kind: str, **settings: Any) -> Callable[[Member], Mapping[str, Any]]:
@@ -127,7 +127,7 @@ CHANGES: Mapping[str, tuple[str, Any, Expected, Expected]] = {
     "has left": ("discord", _leave, USUAL, NOTHING),
     "server removed": ("discord", lambda _: {"servers": ["999"]}, None, NOTHING),
 }
-"""On which platform what changes, and what is read then in the channel and in the DM."""
+"""The platform, the change, and the corpora that are read then in the channel and in the DM."""
 ABSENT = {"deactivated", "has left"}
 TRIED = tuple(CHANGES) if THOROUGH else ("guest", "in a user group", "has a denied role", "has left", "server removed")
 

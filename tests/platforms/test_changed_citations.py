@@ -27,7 +27,7 @@ BOTH = {**CHANGED, "pier.md": {"title": "Pier", "": "The pier of Skarholm is mad
 
 @dataclass
 class Watch:
-    """A recheck beside a bot, by a clock of its own."""
+    """A recheck next to a bot, with its own clock."""
 
     bot: Bot
     ahead: timedelta = timedelta()

@@ -441,7 +441,7 @@ async def test_logs_contain_no_secret_and_no_message(bot: Bot, caplog: pytest.Lo
     await bot.press("evidence", asks)
     await bot.workspace.until(lambda: not bot.workspace.pending)
     await bot.stop()
-    logged = "\n".join(f"{one.getMessage()} {vars(one)}" for one in caplog.records if one.name != "asyncio")
+    logged = "\n".join(f"{record.getMessage()} {vars(record)}" for record in caplog.records if record.name != "asyncio")
 
     assert not [secret for secret in ("MARKED WORDS", *SECRETS) if secret in logged]
 

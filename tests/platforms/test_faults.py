@@ -143,7 +143,7 @@ async def test_index_that_cannot_be_searched_fails_the_question(bot: Bot) -> Non
 
 @pytest.mark.parametrize("place", ["search", "model", "support", "say"])
 async def test_any_exception_in_a_turn_fails_it_alone(bot: Bot, place: str) -> None:
-    """Also one that is not an `Exception`. The queue stays empty, and the next question is answered."""
+    """Even one that is not an `Exception`. The queue stays empty, and the next question is answered."""
     breaking = Breaking(None, "search" if place == "search" else "")
 
     def wrap(inner: Any) -> Any:

@@ -39,7 +39,7 @@ async def run(
     results = await run_checks([check], inspection)
     assert all(one.hint for one in results if one.level in {"warn", "fail"})
     assert not any(secret in f"{one.what} {one.hint}" for one in results for secret in SECRETS)
-    return [(one.level, one.what) for one in results]
+    return [(result.level, result.what) for result in results]
 
 
 def problems(findings: Findings) -> list[str]:

@@ -1,4 +1,4 @@
-"""Hostile text through the real adapters: nobody is pinged, and only stored pages are linked.
+"""Hostile text through the real adapters: it pings no user, and links only stored pages.
 
 Everything that a client ever got is read at its worst: posts and their fallback text, each state of a live message and
 all of its text joined, cards, modals, and what only one user sees.

@@ -98,7 +98,7 @@ class Vaults:
         return self.workspace.answer(asked)[-1].id if self.workspace.name == "discord" else asked
 
     def check_received(self) -> int:
-        """Assert that all that came since the last check may be read where it is shown; return how much that was."""
+        """Assert that everything received since the last check may be read in its place, and return how much it was."""
         checked = self._read_received()
         received, self._checked = checked[self._checked :], len(checked)
         for channel, user, body in received:
@@ -203,7 +203,7 @@ async def test_private_answer_is_shared_only_if_it_may_be_read_by_then(vaults: V
 
 @pytest.mark.parametrize("vaults", ["discord"], indirect=True)
 async def test_servers_that_settings_do_not_name_read_nothing(vaults: Vaults) -> None:
-    """Neither by a mention nor by a command, and nothing is said of it in DMs."""
+    """A mention and a command are not answered, and DMs do not mention them."""
     channel, discord = "211", vaults.workspace.server
     await vaults.allow(OPEN)
     await discord.people.mention(HELD, user="102", channel=channel)

@@ -78,7 +78,7 @@ async def until_done(bot: Bot, ticket: int, text: str) -> QueuedQuestion:
 
 
 async def until_closed(bot: Bot, ticket: int) -> None:
-    """Wait until a question's turn is over, whether or not the user could be told."""
+    """Wait until a question's turn is over, whether or not the user got a message."""
 
     async def is_closed() -> bool:
         row = await bot.app.queue.get(ticket)
@@ -110,7 +110,7 @@ async def test_odd_response_to_each_call_leaves_one_answer(bot: Bot, kind: str, 
 
 @pytest.mark.parametrize("moment", ["before", "during"])
 async def test_denied_token_leaves_the_question_to_the_next_start(bot: Bot, moment: str) -> None:
-    """Nothing is lost, and what was shown meanwhile becomes the answer."""
+    """The message in progress becomes the answer."""
     denied = FaultOnce(DENIED[bot.workspace.name], always=True)
     await bot.start()
     if moment == "before":

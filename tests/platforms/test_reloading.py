@@ -36,7 +36,7 @@ Scope = frozenset[str]
 
 @dataclass
 class Office:
-    """A bot whose settings are in a file, and what may be read by them."""
+    """A bot whose settings are in a file, and the scopes by them."""
 
     workspace: Workspace
     app: App
@@ -48,7 +48,7 @@ class Office:
     scopes: list[Scope] = field(default_factory=list)
     """What could be read in the first channel, version after version."""
     asked: dict[str, int] = field(default_factory=dict)
-    """By question: which version was in force when it was asked."""
+    """The version that was in force, by question."""
 
     async def change(self, number: int) -> None:
         """Write another version: every fourth is wrong, and changes nothing."""
@@ -123,7 +123,7 @@ async def test_settings_reload_under_load_loses_and_leaks_nothing(office: Office
         answer = office.workspace.answer(asks)
         said, count = text(answer), count + len(answer)
         assert said.count("vaults of zebra") <= 1
-        # What was narrowed twice while it was being answered is to be asked again.
+        # A question whose scope was narrowed twice meanwhile must be asked again.
         assert find_corpora(said) in office.scopes[version:] or said == translate("desk_narrowed", "en")
     rows = [await office.row(asks) for asks in office.asked]
     assert {(row.state, row.outcome) for row in rows if row} == {("done", "delivered")}

@@ -64,7 +64,7 @@ async def test_right_answers_locate_the_bot(name: str) -> None:
         location = await setup.locate_bot(table)
         channels = await setup.list_channels(table, platform.workspace)
 
-    assert {one.level for one in results} == {"ok"}
+    assert {result.level for result in results} == {"ok"}
     assert (location.mention, platform.workspace in {one.id for one in location.workspaces}) == (platform.mention, True)
     assert channels
     assert platform.channel in {*channels, ""}
@@ -77,7 +77,7 @@ async def test_wrong_token_is_refused(name: str) -> None:
         wrong = type(table).model_validate({**dict(table), key: "xoxb-of-somebody-else"})
         try:
             levels = {one.level for one in await setup.try_answer(wrong, key)}
-        except Exception as error:  # noqa: BLE001 - setup tells it as the doctor would
+        except Exception as error:  # noqa: BLE001 - setup reports it as the doctor does
             levels = {"fail"} if str(error) else set()
 
     assert "fail" in levels

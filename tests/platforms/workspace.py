@@ -76,7 +76,7 @@ class Workspace(ABC):
     _is_running: bool = False
 
     name: ClassVar[str]
-    """As in `Place.platform`."""
+    """The name in `Place.platform`."""
     team: ClassVar[str]
     users: ClassVar[tuple[str, str, str]]
     channels: ClassVar[tuple[str, str, str]]
@@ -125,7 +125,7 @@ class Workspace(ABC):
         return with_settings(app, channel=tuple(channels.values()))
 
     def hear(self, word: str, value: str) -> None:
-        """Note what a bot reports: that it is `ready`, or the address where it `listens`."""
+        """Handle a report of a bot: that it is `ready`, or the address at which it `listens`."""
         if word == "listens":
             self._set_bot_url(value)
 

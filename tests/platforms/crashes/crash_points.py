@@ -42,7 +42,7 @@ NOWHERE = Point()
 
 @dataclass
 class Crash:
-    """Counts what is done, and ends the process at its point."""
+    """Counts the steps, and ends the process at its point."""
 
     point: Point
     counts: Counter[tuple[str, Moment]] = field(default_factory=Counter)

@@ -1,4 +1,4 @@
-"""A workspace that outlives its bots, how they are asked there, and what is left when one of them crashed."""
+"""A workspace that outlives its bots, how they are asked there, and the record after one of them crashed."""
 
 import shutil
 import signal
@@ -36,7 +36,7 @@ class Scenario:
 
     @property
     def is_certain(self) -> bool:
-        """Whether the bot can always find out what was posted: Slack does not tell what one user alone sees."""
+        """Whether the bot can always find its posts: Slack does not list a message that only one user sees."""
         return not (self.workspace.startswith("slack") and self.ask)
 
     @property

@@ -20,7 +20,7 @@ from tests.thorough import THOROUGH
 
 
 def both(*names: str) -> tuple[Point, ...]:
-    """Return the points before and after what is done the first time."""
+    """Return the points before and after the first time of each step."""
     return tuple(Point(name, moment) for name in names for moment in ("before", "after"))
 
 

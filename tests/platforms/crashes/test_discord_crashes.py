@@ -1,4 +1,4 @@
-"""kill -9 while a command is answered on Discord, whose token is valid for a quarter of an hour; and between shards."""
+"""kill -9 while a command is answered on Discord, whose token is valid for a quarter of an hour, and between shards."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -124,8 +124,8 @@ async def test_long_private_answer_has_no_message_twice(
         assert after.row.outcome == DeliveryOutcome.DELIVERED
         assert [after.answer.count(rule) for rule in RULES] == [1] * len(RULES)
         assert len(after.messages) > 1
-        strays = [one for one in after.messages if one.id not in after.row.posted]
-        assert all(NOTHING in str(one.components) for one in strays)
+        strays = [message for message in after.messages if message.id not in after.row.posted]
+        assert all(NOTHING in str(stray.components) for stray in strays)
         assert len(strays) <= (str(point) in {"after final post", "before note posted 2"})
 
 
@@ -153,7 +153,9 @@ async def test_questions_of_each_shard_are_answered_once(
         askers = {"201": "101", "211": "104"}
 
         async def ask_all(question: str) -> dict[str, str]:
-            asked = {await discord.people.mention(question, channel=one, user=askers[one]): one for one in askers}
+            asked = {
+                await discord.people.mention(question, channel=asker, user=askers[asker]): asker for asker in askers
+            }
             return {
                 f"discord:{discord.state.channels[one].guild}/{one}/{message}": message
                 for message, one in asked.items()

@@ -35,7 +35,7 @@ def allowed(discord: Any, channel: Channel, needed: int) -> None:
 
 
 def writable(discord: Any, channel: str) -> Channel:
-    """Return a channel that the bot writes to; who writes to an archived thread opens it again. Raises `Refusal`."""
+    """Return a channel that the bot may write to. An archived thread is opened by that. Raises `Refusal`."""
     found = visible(discord, channel)
     if found.kind == FORUM:
         raise refusal(50008)
@@ -46,7 +46,7 @@ def writable(discord: Any, channel: str) -> Channel:
         raise refusal(50083 if found.archived else 160005)
     if found.archived:
         found.archived = False
-        discord.tell_channel("THREAD_UPDATE", found)
+        discord.send_channel_event("THREAD_UPDATE", found)
     return found
 
 
@@ -70,7 +70,7 @@ def message_in(discord: Any, channel: Channel, message: str) -> Message:
 
 
 def not_archived(channel: Channel) -> None:
-    """Refuse to change what is in an archived thread. Raises `Refusal`."""
+    """Refuse changes in an archived thread. Raises `Refusal`."""
     if channel.archived:
         raise refusal(50083)
 

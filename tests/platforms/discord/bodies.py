@@ -56,7 +56,10 @@ def checked(body: Any, shape: Check, *, new: bool, where: Path = ()) -> Mapping[
 
     Raises `Refusal`.
     """
-    wrongs = [Wrong((*where, *one.path), one.code, one.message) for one in _objections(body, shape, new=new)]
+    wrongs = [
+        Wrong((*where, *objection.path), objection.code, objection.message)
+        for objection in _objections(body, shape, new=new)
+    ]
     if wrongs:
         raise invalid(wrongs)
     return body  # type: ignore[no-any-return]

@@ -45,7 +45,7 @@ class Route:
     """Given the server and the request. Raises `Refusal`."""
     most: int = 50
     seconds: float = 1.0
-    """So many requests are taken within so many seconds of the clock, for each channel, guild or webhook."""
+    """At most `most` requests are taken within so many seconds of the clock, for each channel, guild or webhook."""
     token: bool = True
     """Whether the bot's token is needed; interactions have one of their own in the path."""
     shape: Check | None = field(default=None, repr=False)

@@ -1,4 +1,4 @@
-"""The gateway: HELLO, IDENTIFY or RESUME, heartbeats, events; and how connections end."""
+"""The gateway: HELLO, IDENTIFY or RESUME, heartbeats, events, and the end of connections."""
 
 import asyncio
 import json
@@ -45,19 +45,19 @@ class Gateway:
 
     @property
     def connected(self) -> list[Session]:
-        return [one for one in self.sessions.values() if one.link]
+        return [session for session in self.sessions.values() if session.link]
 
     @property
     def flags(self) -> int:
         """The application's flags: which privileged intents it has, as one of fewer than a hundred servers."""
         return (1 << 19) * bool(self.granted & MESSAGE_CONTENT)
 
-    def tell(self, name: str, body: Teller, *, needed: int = 0, guild: str = "") -> int:
+    def send_event(self, name: str, body: Teller, *, needed: int = 0, guild: str = "") -> int:
         """Send an event to every session that wants it, and return how many do."""
         self._forget()
         wanting = [one for one in self.sessions.values() if one.wants(needed) and one.holds(guild)]
         for session in wanting:
-            session.tell(name, body(bool(session.intents & MESSAGE_CONTENT)))
+            session.send_event(name, body(bool(session.intents & MESSAGE_CONTENT)))
         self._notify()
         return len(wanting)
 
@@ -162,9 +162,9 @@ class Gateway:
         ready = {"v": 10, "user": user_json(self._world, BOT), "session_id": session.id, "session_type": "normal"}
         ready |= {"resume_gateway_url": f"{self.url}/resume", "shard": list(session.shard)}
         ready |= {"guilds": [{"id": one.id, "unavailable": True} for one in guilds]}
-        session.tell("READY", {**ready, "application": {"id": APP, "flags": self.flags}})
+        session.send_event("READY", {**ready, "application": {"id": APP, "flags": self.flags}})
         for guild in guilds if session.intents & GUILDS else ():
-            session.tell("GUILD_CREATE", guild_json(self._world, guild))
+            session.send_event("GUILD_CREATE", guild_json(self._world, guild))
 
     def _resume(self, link: Link, body: dict[str, Any]) -> Session | None:
         self._forget()
@@ -180,7 +180,7 @@ class Gateway:
         session.link, session.until = link, None
         for event in session.sent[body.get("seq") or 0 :]:
             link.send(event)
-        session.tell("RESUMED", {})
+        session.send_event("RESUMED", {})
         return session
 
     def _lost(self, link: Link) -> None:
@@ -194,7 +194,9 @@ class Gateway:
 
     def _forget(self) -> None:
         now = self._clock.now()
-        self.sessions = {one.id: one for one in self.sessions.values() if one.until is None or now < one.until}
+        self.sessions = {
+            session.id: session for session in self.sessions.values() if session.until is None or now < session.until
+        }
 
 
 def _versioned(request: web.Request) -> None:

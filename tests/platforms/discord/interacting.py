@@ -22,12 +22,12 @@ def hand_out(
     ours = BOT in (state.guilds[place.guild].members if place.guild else place.members)
     body = interaction_json(state, made, installed="" if ours else user)
     # For their users' installations, interactions go where DMs go.
-    made.sessions = discord.gateway.tell("INTERACTION_CREATE", lambda _: body, guild=place.guild if ours else "")
+    made.sessions = discord.gateway.send_event("INTERACTION_CREATE", lambda _: body, guild=place.guild if ours else "")
     return made
 
 
 def _command(discord: Any, name: str, kind: int) -> dict[str, Any]:
-    found = [one for one in discord.state.commands if one["name"] == name and one["type"] == kind]
+    found = [command for command in discord.state.commands if command["name"] == name and command["type"] == kind]
     assert found, f"no command {name} is registered"
     return found[0]  # type: ignore[no-any-return]
 
@@ -59,7 +59,7 @@ def submitted(modal: dict[str, Any] | None, values: Mapping[str, Any]) -> dict[s
 
 
 def _given(custom_id: str, values: Mapping[str, Any]) -> str:
-    return next((one for one in values if custom_id == one or custom_id.endswith(f":{one}")), "")
+    return next((value for value in values if custom_id == value or custom_id.endswith(f":{value}")), "")
 
 
 def _part(label: dict[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:

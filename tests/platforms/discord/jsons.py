@@ -34,7 +34,7 @@ def member_json(state: State, guild: str, user: str, *, whole: bool = True) -> d
 
 def channel_json(state: State, channel: Channel) -> dict[str, Any]:
     if channel.kind == DM:
-        others = [user_json(state, one) for one in sorted(channel.members) if one != BOT]
+        others = [user_json(state, member) for member in sorted(channel.members) if member != BOT]
         return {"id": channel.id, "type": DM, "recipients": others, "last_message_id": None, "flags": 0}
     body = {"id": channel.id, "type": channel.kind, "guild_id": channel.guild, "name": channel.name, "flags": 0}
     body |= {"last_message_id": None, "rate_limit_per_user": 0, "parent_id": channel.parent or None}
@@ -75,8 +75,12 @@ def guild_json(state: State, guild: Guild) -> dict[str, Any]:
     body = {"id": guild.id, "name": guild.name, "owner_id": guild.owner, "preferred_locale": guild.locale}
     body |= {"roles": [role_json(state, guild.id, role) for role in guild.roles], "emojis": [], "features": []}
     body |= {"member_count": len(guild.members), "members": [member_json(state, guild.id, BOT)], "large": False}
-    body |= {"channels": [channel_json(state, one) for one in channels if not one.is_thread]}
-    body |= {"threads": [channel_json(state, one) for one in threads], "joined_at": guild.joined, "unavailable": False}
+    body |= {"channels": [channel_json(state, channel) for channel in channels if not channel.is_thread]}
+    body |= {
+        "threads": [channel_json(state, thread) for thread in threads],
+        "joined_at": guild.joined,
+        "unavailable": False,
+    }
     body |= dict.fromkeys(("icon", "splash", "banner", "description", "rules_channel_id"))
     body |= {"system_channel_id": guild.system or None}
     body |= {"verification_level": 0, "explicit_content_filter": 0, "default_message_notifications": 0}
@@ -95,7 +99,7 @@ def message_json(state: State, message: Message, *, readable: bool = True, neste
     channel = state.channels[message.channel]
     direct = channel.kind == DM or message.user == BOT or BOT in message.mentions
     shown = readable or direct
-    users = [user_json(state, one) for one in message.mentions]
+    users = [user_json(state, mention) for mention in message.mentions]
     body: dict[str, Any] = {"id": message.id, "channel_id": message.channel, "type": message.kind, "tts": False}
     body |= {"author": user_json(state, message.user), "content": message.content if shown else ""}
     body |= {"components": message.components if shown else [], "embeds": message.embeds if shown else []}

@@ -1,4 +1,4 @@
-"""Whom a message pings, exactly as `allowed_mentions` has it, and which addresses it fetches previews of."""
+"""The users that a message pings, by `allowed_mentions`, and the addresses of which it fetches previews."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -35,7 +35,7 @@ def allowed_mentions(value: Any, path: Path) -> Iterator[Wrong]:
 
 
 def ping(state: State, message: Message, allowed: Mapping[str, Any] | None) -> None:
-    """Note on a message whom it notifies, whom it names and what it unfurls."""
+    """Set on a message the users that it notifies and names, and the addresses that it unfurls."""
     text = "\n".join([message.content, *texts(message.components)])
     users = [one for one in _USER.findall(text) if one in state.users and _may(allowed, "users", one)]
     named = list(dict.fromkeys(users))
@@ -61,7 +61,7 @@ def _groups(state: State, message: Message, text: str, allowed: Mapping[str, Any
     # An app that is installed for its user alone has no rights of its own there.
     everyone = bool(permissions(state, message.user, channel) & MENTION_EVERYONE)
     roles = state.guilds[channel.guild].roles
-    named = [f"&{one}" for one in message.roles if everyone or roles[one].mentionable]
+    named = [f"&{role}" for role in message.roles if everyone or roles[role].mentionable]
     every = everyone and _ALL.search(text) and (allowed is None or "everyone" in allowed.get("parse", ()))
     return [*named, *(["everyone"] if every else [])]
 

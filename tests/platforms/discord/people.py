@@ -54,7 +54,7 @@ class People:
         return await self.say(text, user=user, channel=self._discord.state.dm(user).id, **more)
 
     async def again(self, message: str) -> None:
-        self._discord.tell_message("MESSAGE_CREATE", self.find(message))
+        self._discord.send_message_event("MESSAGE_CREATE", self.find(message))
 
     async def edit(self, message: str, text: str) -> None:
         found = self.find(message)
@@ -65,7 +65,7 @@ class People:
         """Let a preview appear under a message: a change without an author or a time of editing."""
         found = self.find(message)
         found.embeds = [{"type": "link", "url": "https://example.com/", "title": "Example"}]
-        self._discord.tell_message("MESSAGE_UPDATE", found)
+        self._discord.send_message_event("MESSAGE_UPDATE", found)
 
     async def delete(self, message: str) -> None:
         self._discord.remove(self.find(message))
@@ -83,7 +83,7 @@ class People:
         if message:
             state.messages[message].thread = made.id
             state.start(made)
-        self._discord.tell_channel("THREAD_CREATE", made, newly_created=True)
+        self._discord.send_channel_event("THREAD_CREATE", made, newly_created=True)
         return made.id
 
     async def post(self, name: str, text: str, *, forum: str = "206", user: str = "101") -> str:
@@ -96,34 +96,34 @@ class People:
     async def archive(self, thread: str, *, lock: bool = False, undo: bool = False) -> None:
         found = self._discord.state.channels[thread]
         found.archived, found.locked = not undo, lock
-        self._discord.tell_channel("THREAD_UPDATE", found)
+        self._discord.send_channel_event("THREAD_UPDATE", found)
         self._discord.notify()
 
-    async def deny(self, channel: str, bits: int = SEND, *, whom: str = BOT) -> None:
+    async def deny(self, channel: str, bits: int = SEND, *, who: str = BOT) -> None:
         found = self._discord.state.channels[channel]
-        deny, allow = found.overwrites.get(whom, (0, 0))
-        found.overwrites[whom] = deny | bits, allow & ~bits
-        self._discord.tell_channel("CHANNEL_UPDATE", found)
+        deny, allow = found.overwrites.get(who, (0, 0))
+        found.overwrites[who] = deny | bits, allow & ~bits
+        self._discord.send_channel_event("CHANNEL_UPDATE", found)
 
     async def remove_channel(self, channel: str) -> None:
         """Delete a channel or thread with all that is in it."""
         state = self._discord.state
         found = state.channels[channel]
-        self._discord.tell_channel("THREAD_DELETE" if found.is_thread else "CHANNEL_DELETE", found)
+        self._discord.send_channel_event("THREAD_DELETE" if found.is_thread else "CHANNEL_DELETE", found)
         for message in state.here(channel):
             state.gone[message.id] = state.messages.pop(message.id)
         del state.channels[channel]
         self._discord.notify()
 
     async def kick(self, guild: str = "301") -> None:
-        self._discord.gateway.tell("GUILD_DELETE", lambda _: {"id": guild}, needed=GUILDS, guild=guild)
+        self._discord.gateway.send_event("GUILD_DELETE", lambda _: {"id": guild}, needed=GUILDS, guild=guild)
         self._discord.state.guilds[guild].members.pop(BOT)
         self._discord.notify()
 
     async def invite(self, guild: str) -> None:
         self._discord.state.guilds[guild].members.setdefault(BOT, Member(BOT))
         self._discord.state.guilds[guild].joined = datetime.now(UTC).isoformat()
-        self._discord.tell_guild(guild)
+        self._discord.send_guild_event(guild)
 
     async def revoke(self) -> None:
         """Replace the bot's token: the old one is invalid, and its connections end."""
@@ -158,7 +158,7 @@ class People:
         data = interacting.submitted(opened.modal, values)
         return interacting.hand_out(self._discord, 5, user, opened.channel, data, message=opened.message)
 
-    # What is there.
+    # Reading.
 
     def find(self, message: str) -> Message:
         found: Message = self._discord.state.messages[message]

@@ -21,18 +21,18 @@ class Wait:
 
 @dataclass
 class Rates:
-    """What came when."""
+    """The requests, and their times."""
 
     clock: Clock
     pace: float = 1.0
     """How many of the server's seconds pass in one of the client's, in which waits are given."""
     per_route: dict[str, tuple[int, float]] = field(default_factory=dict)
-    """By a route's name, what tests set instead of its own."""
+    """Limits that tests set instead of the route's own, by its name."""
     everywhere: int = limits.GLOBAL
     invalid_most: int = limits.INVALID
     invalid: deque[float] = field(default_factory=deque)
     _began: dict[str, tuple[float, int]] = field(default_factory=dict)
-    """By bucket, when its window began, and how many came in it."""
+    """The beginning of a bucket's window, and its requests."""
     _all: deque[float] = field(default_factory=deque)
 
     @property

@@ -1,4 +1,4 @@
-"""How Discord refuses: an HTTP status, a code of its own, a sentence, and for bodies a tree of what is wrong where."""
+"""How Discord refuses: an HTTP status, a code of its own, a sentence, and for bodies a tree of problems."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

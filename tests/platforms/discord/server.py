@@ -37,11 +37,11 @@ class FakeDiscord(FakeServer):
     ack_seconds: float = limits.ACK_SECONDS
     token_seconds: float = limits.TOKEN_SECONDS
     notified: list[tuple[str, str]] = field(default_factory=list)
-    """Whom the bot's messages notified: the message, and the user, `&role` or `everyone`."""
+    """Notifications by the bot's messages: the message, and the user, `&role` or `everyone`."""
     unfurled: list[str] = field(default_factory=list)
     """The addresses of which Discord would have fetched a preview for the bot."""
     modals: dict[str, Interaction] = field(default_factory=dict)
-    """By user the interaction whose modal is open."""
+    """The interaction whose modal is open, by user."""
 
     def __post_init__(self) -> None:
         self.people = People(self)
@@ -104,7 +104,7 @@ class FakeDiscord(FakeServer):
             self.notified += [(message.id, one) for one in message.notified]
             self._showed(message)
         if not message.only:
-            self.tell_message("MESSAGE_CREATE", message)
+            self.send_message_event("MESSAGE_CREATE", message)
         self.notify()
         return message
 
@@ -115,13 +115,13 @@ class FakeDiscord(FakeServer):
         message.notified = before
         self._showed(message)
         if not message.only:
-            self.tell_message("MESSAGE_UPDATE", message)
+            self.send_message_event("MESSAGE_UPDATE", message)
         self.notify()
 
     def _showed(self, message: Message) -> None:
         if message.user == BOT:
             self.texts |= dict.fromkeys(of_message(message))
-            self.unfurled += [one for one in message.unfurls if one not in self.unfurled]
+            self.unfurled += [unfurl for unfurl in message.unfurls if unfurl not in self.unfurled]
 
     def showed_modal(self, modal: dict[str, Any]) -> None:
         self.texts |= dict.fromkeys(of_modal(modal, f"modal {len(self.texts)}"))
@@ -132,11 +132,11 @@ class FakeDiscord(FakeServer):
             self.notify()
             return
         channel = self.state.channels[message.channel]
-        self.tell("MESSAGE_DELETE", {"id": message.id, "channel_id": channel.id, **_guild(channel)}, channel)
+        self.send_event("MESSAGE_DELETE", {"id": message.id, "channel_id": channel.id, **_guild(channel)}, channel)
 
     # Events.
 
-    def tell_message(self, name: str, message: Message) -> None:
+    def send_message_event(self, name: str, message: Message) -> None:
         channel = self.state.channels[message.channel]
         if not self.sees(channel):
             return
@@ -148,22 +148,22 @@ class FakeDiscord(FakeServer):
         def body(readable: bool) -> dict[str, Any]:  # noqa: FBT001  the gateway asks
             return {**message_json(self.state, message, readable=readable), **more}
 
-        self.gateway.tell(name, body, needed=needed, guild=channel.guild)
+        self.gateway.send_event(name, body, needed=needed, guild=channel.guild)
 
-    def tell_channel(self, name: str, channel: Channel, **more: Any) -> None:
+    def send_channel_event(self, name: str, channel: Channel, **more: Any) -> None:
         body = {**channel_json(self.state, channel), **more}
         if self.sees(channel):
-            self.gateway.tell(name, lambda _: body, needed=GUILDS, guild=channel.guild)
+            self.gateway.send_event(name, lambda _: body, needed=GUILDS, guild=channel.guild)
 
-    def tell(self, name: str, body: dict[str, Any], channel: Channel) -> None:
+    def send_event(self, name: str, body: dict[str, Any], channel: Channel) -> None:
         needed = GUILD_MESSAGES if channel.guild else DIRECT_MESSAGES
         if self.sees(channel):
-            self.gateway.tell(name, lambda _: body, needed=needed, guild=channel.guild)
+            self.gateway.send_event(name, lambda _: body, needed=needed, guild=channel.guild)
         self.notify()
 
-    def tell_guild(self, guild: str) -> None:
+    def send_guild_event(self, guild: str) -> None:
         body = guild_json(self.state, self.state.guilds[guild])
-        self.gateway.tell("GUILD_CREATE", lambda _: body, needed=GUILDS, guild=guild)
+        self.gateway.send_event("GUILD_CREATE", lambda _: body, needed=GUILDS, guild=guild)
 
 
 def _guild(channel: Channel) -> dict[str, Any]:

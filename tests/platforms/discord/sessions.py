@@ -14,7 +14,7 @@ PRIVILEGED = MEMBERS | PRESENCES | MESSAGE_CONTENT
 
 
 class Link:
-    """A connection. What is sent goes out in order, by a task of its own."""
+    """A connection. Its own task sends the payloads in order."""
 
     def __init__(self, socket: web.WebSocketResponse) -> None:
         self.socket = socket
@@ -29,7 +29,7 @@ class Link:
             self._out.put_nowait(payload)
 
     async def write(self) -> None:
-        """Send what is to be sent, until cancelled or closed."""
+        """Send the payloads, until cancelled or closed."""
         while not self.socket.closed:
             payload = await self._out.get()
             try:
@@ -55,7 +55,7 @@ class Session:
     read: int = 0
     """The number of the last one that the client has surely read."""
 
-    def tell(self, name: str, body: dict[str, Any]) -> None:
+    def send_event(self, name: str, body: dict[str, Any]) -> None:
         """Send an event, or store it until the session is resumed."""
         self.sent.append({"op": 0, "t": name, "s": len(self.sent) + 1, "d": body})
         if self.link:

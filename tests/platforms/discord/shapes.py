@@ -11,7 +11,7 @@ from tests.platforms.discord.refusing import Wrong
 
 Path = tuple[str, ...]
 Check = Callable[[Any, Path], Iterator[Wrong]]
-"""Given a value and its path, it yields what is wrong."""
+"""Given a value and its path, it yields the problems."""
 
 
 def units(text: str) -> int:

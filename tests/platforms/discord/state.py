@@ -1,4 +1,4 @@
-"""What is in the fake Discord: people, guilds, channels, messages. Plain data, which the server changes."""
+"""The data of the fake Discord, which the server changes: people, guilds, channels, messages."""
 
 import itertools
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from tests.platforms.clock import Clock
 
 ADMIN_ROLE, HELPER_ROLE, OUR_ROLE = "401", "402", "403"
 GUILD, OTHER_GUILD, FOREIGN_GUILD = "301", str((1 << 22) + 302), "303"
-"""The second is another shard's where there are two; the bot is no member of the third."""
+"""With two shards the second belongs to the other one. The bot is not a member of the third."""
 BOT, OTHER_BOT, APP = "501", "502", "601"
 """The bot's user and its application have different ids, as those of older apps have."""
 BOT_TOKEN = "FAKE.BOT.TOKENNEVERLOGGED"
@@ -24,7 +24,7 @@ USUAL = VIEW | SEND | EMBED | HISTORY | REACT | USE_COMMANDS | PUBLIC_THREADS | 
 """The rights of everybody by default."""
 EPOCH = 1_420_070_400_000
 STARTER = 21
-"""The type of the message in a thread that represents the one where it was started."""
+"""The type of a thread's first entry, which represents the message that it was started from."""
 TEXT, DM, NEWS_THREAD, THREAD, PRIVATE_THREAD, FORUM = 0, 1, 10, 11, 12, 15
 SUPPRESS_EMBEDS, EPHEMERAL, LOADING, HAS_THREAD, SILENT, V2 = 1 << 2, 1 << 6, 1 << 7, 1 << 5, 1 << 12, 1 << 15
 
@@ -78,9 +78,9 @@ class Channel:
     guild: str = ""
     """Empty for DMs."""
     members: set[str] = field(default_factory=set)
-    """Of DMs and threads."""
+    """The members of a DM or thread."""
     overwrites: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """By role or user what is denied and allowed."""
+    """The denied and the allowed rights, by role or user."""
     parent: str = ""
     owner: str = ""
     archived: bool = False
@@ -114,9 +114,9 @@ class Message:
     edited: float | None = None
     thread: str = ""
     notified: list[str] = field(default_factory=list)
-    """Whom it pinged: users, `&role`s, `everyone`."""
+    """Notified users and groups: users, `&role`s, `everyone`."""
     mentions: list[str] = field(default_factory=list)
-    """Whom it names, as Discord lists them: users that are pinged or would be."""
+    """Users in Discord's list of mentions, pinged or not."""
     roles: list[str] = field(default_factory=list)
     """The roles that it names, pinged or not."""
     unfurls: list[str] = field(default_factory=list)
@@ -158,7 +158,7 @@ class State:
     interactions: dict[str, Interaction] = field(default_factory=dict)
     commands: list[dict[str, Any]] = field(default_factory=list)
     typing: dict[tuple[str, str], float] = field(default_factory=dict)
-    """By channel and user until when."""
+    """The end of the sign, by channel and user."""
     tokens: dict[str, str] = field(default_factory=lambda: {BOT_TOKEN: BOT})
     _numbers: Any = field(default_factory=itertools.count)
 
@@ -187,7 +187,7 @@ class State:
         return sorted(found, key=lambda one: int(one.id))
 
     def start(self, thread: Channel) -> None:
-        """Put into a thread the message that represents the one where it was started."""
+        """Put into a thread the entry that represents the message that it was started from."""
         root = self.messages[thread.id]
         reference = {"message_id": root.id, "channel_id": root.channel, "guild_id": thread.guild}
         starter = Message(self.snowflake(), thread.id, root.user, kind=STARTER, reference=reference)

@@ -1,4 +1,4 @@
-"""The fake Discord itself: what it refuses, its limits in time, whom it notifies, and its failures."""
+"""The fake Discord itself: its refusals, its limits in time, its notifications."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -166,7 +166,7 @@ async def test_missing_rights_are_refused(discord: FakeDiscord) -> None:
 
 
 async def test_threads_have_rules_of_their_own(discord: FakeDiscord) -> None:
-    """A post opens what is archived, an edit does not."""
+    """A post opens an archived thread, an edit does not."""
     people = discord.people
     asked = await people.say("?")
     begin, inside = f"{HERE}/{asked}/threads", f"/channels/{asked}/messages"
@@ -210,8 +210,8 @@ async def test_malformed_requests_are_refused(discord: FakeDiscord) -> None:
     answers = [await send(discord, **request) for request in requests]
     answers.append(await send(discord, "/nowhere", verb="GET"))
 
-    told = [(status, body["code"]) for status, _, body in answers]
-    assert told == [(401, 0), (401, 0), (401, 0), (400, 50035), (400, 50109), (404, 0)]
+    listed = [(status, body["code"]) for status, _, body in answers]
+    assert listed == [(401, 0), (401, 0), (401, 0), (400, 50035), (400, 50109), (404, 0)]
     assert discord.posts == 0
 
 
@@ -339,7 +339,7 @@ async def test_one_invalid_command_refuses_all(discord: FakeDiscord, command: di
     assert discord.state.commands == before
 
 
-# Whom a message notifies.
+# Notifications.
 
 
 @pytest.mark.parametrize(

@@ -378,8 +378,8 @@ async def test_user_installations_are_not_answered_by_default(bot: Bot) -> None:
     for name, options in (("ask", {"question": BUILT}), ("check", {"statement": BUILT}), ("sources", {})):
         used = await bot.people.command(name, channel="221", **options)
         await bot.server.until(lambda: used.acked)  # noqa: B023
-        (told,) = (one for one in bot.server.state.ours() if one.interaction == used.id)
-        assert (told.only, told.content.replace("\u2060", "")) == ("101", translate("discord_not_here", "en"))
+        (reply,) = (one for one in bot.server.state.ours() if one.interaction == used.id)
+        assert (reply.only, reply.content.replace("\u2060", "")) == ("101", translate("discord_not_here", "en"))
 
     assert bot.system.asked == bot.server.refused == []
 

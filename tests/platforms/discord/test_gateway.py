@@ -49,8 +49,8 @@ async def test_repeated_interaction_is_deferred_once(bot: Bot) -> None:
     await bot.start()
     used = await bot.people.command("ask", question=BUILT)
     await bot.until(ANSWERS[BUILT])
-    told = [one for one in bot.server.gateway.connected[0].sent if one["t"] == "INTERACTION_CREATE"]
-    bot.server.gateway.tell("INTERACTION_CREATE", lambda _: told[0]["d"], guild="301")
+    sent = [one for one in bot.server.gateway.connected[0].sent if one["t"] == "INTERACTION_CREATE"]
+    bot.server.gateway.send_event("INTERACTION_CREATE", lambda _: sent[0]["d"], guild="301")
     await bot.workspace.settled()
 
     assert len(_callbacks(bot, used.id)) == 1
@@ -126,7 +126,7 @@ async def test_process_connects_only_its_own_shards(bot: Bot) -> None:
 async def test_unreadable_event_stops_nothing(bot: Bot) -> None:
     await bot.start()
     for name in ("MESSAGE_CREATE", "INTERACTION_CREATE", "GUILD_CREATE", "THREAD_CREATE"):
-        bot.server.gateway.tell(name, lambda _: {"id": "1", "guild_id": "301"}, guild="301")
+        bot.server.gateway.send_event(name, lambda _: {"id": "1", "guild_id": "301"}, guild="301")
     await bot.people.mention(BUILT)
 
     assert ANSWERS[BUILT] in await bot.until(ANSWERS[BUILT])
@@ -138,8 +138,8 @@ def _answers(bot: Bot, used: Interaction) -> list[str]:
 
 def _answered(bot: Bot, used: Interaction) -> bool:
     """Return whether a command's answer is final."""
-    return any(ANSWERS[BUILT] in one and "footnote:evidence" in one for one in _answers(bot, used))
+    return any(ANSWERS[BUILT] in answer and "footnote:evidence" in answer for answer in _answers(bot, used))
 
 
 def _callbacks(bot: Bot, interaction: str) -> list[Received]:
-    return [one for one in bot.server.calls("callback") if one.names["interaction"] == interaction]
+    return [call for call in bot.server.calls("callback") if call.names["interaction"] == interaction]

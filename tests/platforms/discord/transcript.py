@@ -37,7 +37,11 @@ def transcript(discord: Any, channel: str, by: str) -> str:
     ]
     for thread in threads:
         lines += _thread(discord, thread, by)
-    late = [one for one in discord.state.interactions.values() if discord.too_late(one) and one.user == by]
+    late = [
+        interaction
+        for interaction in discord.state.interactions.values()
+        if discord.too_late(interaction) and interaction.user == by
+    ]
     lines += ["  The application did not respond" for one in late if one.channel == channel]
     return "\n".join(lines)
 
@@ -80,13 +84,13 @@ def said(message: Message, state: State) -> list[str]:
         return ["Footnote is thinking…"]
     edited = " (edited)" if message.edited is not None else ""
     lines = (_text(message.content, state) + edited).split("\n") if message.content else []
-    shown = [line for one in message.components for line in _component(one, state)]
+    shown = [line for component in message.components for line in _component(component, state)]
     return lines + ([*shown[:-1], shown[-1] + edited] if shown and not message.content else shown)
 
 
 def words(message: Message, state: State) -> str:
     """Return what a message says, without its buttons."""
-    kept = [one for one in message.components if one["type"] != ROW]
+    kept = [component for component in message.components if component["type"] != ROW]
     texts = [line for one in kept for line in _component(one, state, buttons=False)]
     return "\n".join([*([_text(message.content, state)] if message.content else []), *texts])
 
@@ -111,13 +115,13 @@ def _component(one: Mapping[str, Any], state: State, *, buttons: bool = True) ->
 
 def _row(items: list[dict[str, Any]]) -> list[str]:
     shown = list[str]()
-    for one in items:
-        if one["type"] == BUTTON:
-            label = " ".join(filter(None, [(one.get("emoji") or {}).get("name"), one.get("label")]))
-            mark = " (disabled)" if one.get("disabled") else f" <{one['url']}>" if one.get("url") else ""
+    for item in items:
+        if item["type"] == BUTTON:
+            label = " ".join(filter(None, [(item.get("emoji") or {}).get("name"), item.get("label")]))
+            mark = " (disabled)" if item.get("disabled") else f" <{item['url']}>" if item.get("url") else ""
             shown.append(f"[{label}{mark}]")
         else:
-            shown.append(f"[{one.get('value') or '_____'}]")
+            shown.append(f"[{item.get('value') or '_____'}]")
     return [" ".join(shown)]
 
 
@@ -135,7 +139,7 @@ def _text(text: str, state: State) -> str:
 
 @dataclass(frozen=True)
 class Piece:
-    """A text, and where it stood."""
+    """A text, and its place."""
 
     text: str
     where: str = ""

@@ -54,7 +54,7 @@ class DiscordWorkspace(Workspace):
         reply = self._last(thread) if thread else ""
         asked = await people.say(written, user=user, channel=place, reply=reply, silent=silent)
         if place in self._closing:
-            await people.deny(place, whom=GUILD)
+            await people.deny(place, who=GUILD)
         return asked
 
     async def again(self, message: str) -> None:
@@ -122,7 +122,7 @@ class DiscordWorkspace(Workspace):
 
     @property
     def pending(self) -> int:
-        used = [one for one in self.server.state.interactions.values() if one.sessions]
+        used = [interaction for interaction in self.server.state.interactions.values() if interaction.sessions]
         open_yet = sum(not one.acked and not self.server.too_late(one) for one in used)
         deferred = sum(bool(one.flags & LOADING) for one in self.server.state.ours())
         return len(self._presses) + self.unread + open_yet + deferred
@@ -144,7 +144,7 @@ class DiscordWorkspace(Workspace):
     def _last(self, message: str) -> str:
         """Return the last message of those that people replied with, one to another."""
         people = [one for one in self.server.state.messages.values() if one.user != BOT and one.reference]
-        replies = [one.id for one in people if (one.reference or {})["message_id"] == message]
+        replies = [person.id for person in people if (person.reference or {})["message_id"] == message]
         return self._last(replies[-1]) if replies else message
 
     def _read(self, message: Message) -> Read:
@@ -159,7 +159,7 @@ def actions(message: Message) -> dict[str, str]:
 
 def _mark(message: Message) -> int:
     """Return what marks a message as part of an answer: what does not fit a command's response is posted below."""
-    return next((int(one["id"]) for one in message.components), 0)
+    return next((int(component["id"]) for component in message.components), 0)
 
 
 def workspaces(*, speed: float = SPEED) -> Callable[[], AbstractAsyncContextManager[DiscordWorkspace]]:

@@ -1,4 +1,4 @@
-"""Answers calls of the API v4 as its documents and its source say: who may, what is valid, and how it refuses."""
+"""Answers calls of the API v4 as its documents and its source say: permissions, validity, refusals."""
 
 import re
 from collections.abc import Awaitable, Callable
@@ -209,7 +209,7 @@ async def react(call: Call) -> Any:
 
 async def unreact(call: Call) -> Any:
     found = call.post()
-    found.reactions = [one for one in found.reactions if one != (BOT, call.ids["emoji"])]
+    found.reactions = [reaction for reaction in found.reactions if reaction != (BOT, call.ids["emoji"])]
     return {"status": "OK"}
 
 

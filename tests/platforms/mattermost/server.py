@@ -48,45 +48,47 @@ class FakeMattermost(FakeServer):
         self.state.posts[made.id], channel.last_post_at = made, made.create_at
         self._showed(made)
         if not silent:
-            self.tell_posted(made)
+            self.send_posted_event(made)
         return made
 
-    def tell_posted(self, post: Post) -> None:
+    def send_posted_event(self, post: Post) -> None:
         channel, sender = self.state.channels[post.channel], self.state.users[post.user]
         facts = {"channel_name": channel.name, "channel_type": channel.kind, "team_id": channel.team}
         data = {**facts, "sender_name": f"@{sender.name}", "post": json.dumps(post_json(post)), "set_online": True}
-        self.sockets.tell("posted", data, post.channel, by=post.user)
+        self.sockets.send_event("posted", data, post.channel, by=post.user)
 
     def rewrite(self, post: Post, message: str, props: dict[str, Any]) -> None:
         post.edit_at = self.state.now() if message != post.message else post.edit_at
         post.message, post.props = message, props
         self._showed(post)
-        self.sockets.tell("post_edited", {"post": json.dumps(post_json(post))}, post.channel, by=post.user)
+        self.sockets.send_event("post_edited", {"post": json.dumps(post_json(post))}, post.channel, by=post.user)
 
     def erase(self, post: Post, *, by: str = "") -> None:
-        """Delete a post, and with a root its thread; one event tells of it, with the post as it was."""
+        """Delete a post, and with a root its thread; one event has the post as it was."""
         data = json.dumps(post_json(post))
         for one in self.state.thread(post.id) if not post.root else [post]:
             one.delete_at = self.state.now()
-        self.sockets.tell("post_deleted", {"post": data}, post.channel, by=by)
+        self.sockets.send_event("post_deleted", {"post": data}, post.channel, by=by)
 
     def react(self, user: str, post: Post, emoji: str) -> None:
         if (user, emoji) not in post.reactions:
             post.reactions.append((user, emoji))
         data = {"user_id": user, "post_id": post.id, "emoji_name": emoji, "channel_id": post.channel}
-        self.sockets.tell("reaction_added", {"reaction": json.dumps(data)}, post.channel, by=user)
+        self.sockets.send_event("reaction_added", {"reaction": json.dumps(data)}, post.channel, by=user)
 
     def whisper(self, user: str, channel: str, text: str) -> None:
         self.whispered.append((user, channel, text))
         self.notify()
 
     def describe(self) -> str:
-        return f"the bot wrote {[one.message for one in self.state.posts.values() if one.user == BOT]}; {self.errors}"
+        return (
+            f"the bot wrote {[post.message for post in self.state.posts.values() if post.user == BOT]}; {self.errors}"
+        )
 
     def _showed(self, post: Post) -> None:
         if post.user == BOT:
             self.post_states.append((post.channel, f"{post.message} {post.props}"))
-            self.texts[of_post(post, {one.name: one.id for one in self.state.users.values()})] = None
+            self.texts[of_post(post, {user.name: user.id for user in self.state.users.values()})] = None
         self.notify()
 
     async def answer(self, request: web.Request, kind: str, handler: Handler) -> web.StreamResponse:

@@ -28,7 +28,7 @@ class Link:
     socket: web.WebSocketResponse | None = None
     writing: asyncio.Queue[dict[str, Any] | None] = field(default_factory=asyncio.Queue)
 
-    def tell(self, event: str, data: dict[str, Any], channel: str = "", *, own: bool = True) -> None:
+    def send_event(self, event: str, data: dict[str, Any], channel: str = "", *, own: bool = True) -> None:
         self.people += [] if own else [len(self.sent)]
         broadcast = {"omit_users": None, "user_id": "", "channel_id": channel, "team_id": "", "connection_id": ""}
         frame = {"event": event, "data": data, "broadcast": broadcast, "seq": len(self.sent)}
@@ -57,11 +57,11 @@ class Sockets:
     def unread(self) -> int:
         return sum(link.unread for link in self.links.values())
 
-    def tell(self, event: str, data: dict[str, Any], channel: str, *, by: str) -> None:
+    def send_event(self, event: str, data: dict[str, Any], channel: str, *, by: str) -> None:
         """Send an event to the bot, if it may know of it."""
         if not channel or BOT in self._state.channels[channel].members:
             for link in self.links.values():
-                link.tell(event, data, channel, own=by == BOT)
+                link.send_event(event, data, channel, own=by == BOT)
         self._notify()
 
     def skip(self) -> None:
@@ -136,7 +136,7 @@ class Sockets:
         self.links = {name: one for name, one in self.links.items() if not self.forgets or one.socket}
         link = Link(self._state.new_id())
         self.links[link.id] = link
-        link.tell("hello", {"connection_id": link.id, "server_version": "10.11.0"})
+        link.send_event("hello", {"connection_id": link.id, "server_version": "10.11.0"})
         return link
 
 

@@ -1,4 +1,4 @@
-"""What is on a Mattermost server: people, channels, posts, reactions. Plain data, which the server changes."""
+"""The data of the fake Mattermost, which the server changes: people, channels, posts, reactions."""
 
 import itertools
 from dataclasses import dataclass, field
@@ -56,7 +56,7 @@ class Post:
     edit_at: int = 0
     delete_at: int = 0
     reactions: list[tuple[str, str]] = field(default_factory=list)
-    """Who put which emoji there."""
+    """User and emoji."""
 
 
 @dataclass
@@ -67,7 +67,7 @@ class State:
     users: dict[str, User] = field(default_factory=dict)
     channels: dict[str, Channel] = field(default_factory=dict)
     teams: dict[str, set[str]] = field(default_factory=dict)
-    """By team who is in it."""
+    """The members, by team."""
     posts: dict[str, Post] = field(default_factory=dict)
     tokens: set[str] = field(default_factory=lambda: {TOKEN})
     """Those that are taken."""
@@ -84,7 +84,7 @@ class State:
 
     def here(self, channel: str) -> list[Post]:
         """Return the posts of a channel, oldest first."""
-        found = [one for one in self.posts.values() if one.channel == channel and not one.delete_at]
+        found = [post for post in self.posts.values() if post.channel == channel and not post.delete_at]
         return sorted(found, key=lambda one: one.create_at)
 
     def thread(self, root: str) -> list[Post]:

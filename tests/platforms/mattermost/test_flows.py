@@ -1,4 +1,4 @@
-"""What is particular to Mattermost: teams, threads, DMs, commands by message, the WebSocket."""
+"""Flows that only Mattermost has: teams, threads, DMs, commands by message, the WebSocket."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -165,7 +165,7 @@ async def test_events_lost_by_the_server_are_caught_up(bot: Bot, loses: str) -> 
     if loses == "the connection":
         bot.server.sockets.forgets = True
         bot.server.sockets.cut()
-        await bot.workspace.until(lambda: not any(one.socket for one in bot.server.sockets.links.values()))
+        await bot.workspace.until(lambda: not any(link.socket for link in bot.server.sockets.links.values()))
     missed = [await bot.ask(silent=True, channel=1), await bot.ask(MADE, dm=True, silent=True)]
     bot.server.state.posts[missed[0]].message = f"@footnote {BUILT}"
     if loses == "an event":

@@ -1,4 +1,4 @@
-"""A post as its reader sees it: words, buttons, reactions; and at its worst, its pings and links."""
+"""A post as its reader sees it: words, buttons, reactions, and all that could ping or link at worst."""
 
 import re
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ def words(text: str) -> str:
 def pressable(post: Post) -> tuple[str, ...]:
     """Return the actions beneath a post, buttons and reactions."""
     attached = "".join(str(one.get("text", "")) for one in attachments(post))
-    named = [action["id"] for one in attachments(post) for action in one.get("actions", ())]
+    named = [action["id"] for attachment in attachments(post) for action in attachment.get("actions", ())]
     return (*named, *(action for sign, action in _SIGNS.items() if sign in attached))
 
 
@@ -48,7 +48,7 @@ def payloads(post: Post) -> list[str]:
     labels = [action["name"] for one in attachments(post) for action in one.get("actions", ())]
     return [
         post.message,
-        *(str(one.get(name, "")) for one in attachments(post) for name in ("text", "fallback")),
+        *(str(attachment.get(name, "")) for attachment in attachments(post) for name in ("text", "fallback")),
         *labels,
     ]
 
@@ -69,16 +69,16 @@ def of_post(post: Post, users: dict[str, str]) -> Text:
 
 def pings(post: Post, people: dict[str, str]) -> list[str]:
     """Return all that could notify a user, with their id if there is one of the name."""
-    found = [one for text in payloads(post) for one in markup.pings(text)]
+    found = [ping for text in payloads(post) for ping in markup.pings(text)]
     plain = [markup.UNSEEN.sub("·", _LINK.sub(r" \1 ", text)) for text in payloads(post)]
     channels = [f"a channel: {one}" for text in plain for one in _CHANNEL.findall(text)]
-    named = {one[1].lower(): one[0] for text in payloads(post) for one in _MENTION.finditer(text)}
+    named = {match[1].lower(): match[0] for text in payloads(post) for match in _MENTION.finditer(text)}
     return [*channels, *dict.fromkeys(f"{one} {people.get(one[1:].lower(), '')}" for one in (*found, *named.values()))]
 
 
 def links(post: Post) -> list[str]:
     """Return every address that a client could link, and those that the server would preview."""
     own = [url for text in payloads(post) for url, _ in markup.own_links(text)]
-    bare = [one for text in payloads(post) for one in markup.links(text)]
+    bare = [link for text in payloads(post) for link in markup.links(text)]
     looked = "attachments" in post.props or post.props.get("unsafe_links") == "true"
     return [*own, *bare, *([] if looked or not own else [f"a preview of {own[0]}"])]

@@ -19,7 +19,7 @@ from tests.platforms.workspace import Read, Workspace
 
 @dataclass
 class MattermostWorkspace(Workspace):
-    """With `http` the server reaches the bot, so that there are buttons; else reactions take their place."""
+    """With `http` the server reaches the bot, so that posts have buttons. Otherwise reactions replace them."""
 
     server: FakeMattermost
 
@@ -48,7 +48,7 @@ class MattermostWorkspace(Workspace):
         return asked
 
     async def again(self, message: str) -> None:
-        self.server.tell_posted(self.server.state.posts[message])
+        self.server.send_posted_event(self.server.state.posts[message])
 
     async def rewrite(self, message: str, text: str) -> None:
         post = self.server.state.posts[message]
@@ -69,7 +69,7 @@ class MattermostWorkspace(Workspace):
     def press_anyway(self, action: str, post: Post, user: str) -> None:
         """React to a post, whether or not it shows that one may."""
         if not self.http:
-            post.reactions = [one for one in post.reactions if one != (user, EMOJI[action])]
+            post.reactions = [reaction for reaction in post.reactions if reaction != (user, EMOJI[action])]
             self.server.react(user, post, EMOJI[action])
 
     async def _call_back(self, post: Post, integration: dict[str, Any], user: str) -> None:
@@ -90,11 +90,11 @@ class MattermostWorkspace(Workspace):
         await self.write("ana added footnote.", user=ANA, channel=channel, kind=kind, props=props)
 
     def answer(self, message: str) -> tuple[Read, ...]:
-        """Return what is marked as an answer to a message; what one user alone sees is in their DM."""
+        """Return the posts that are marked as an answer to a message. A private one is in the user's DM."""
         asked = self.server.state.posts[message]
         team = self.server.state.channels[asked.channel].team
         key = hash_key(f"mattermost:{team}/{asked.channel}/{message}")
-        found = [one for one in self.server.state.posts.values() if one.user == BOT and not one.delete_at]
+        found = [post for post in self.server.state.posts.values() if post.user == BOT and not post.delete_at]
         marked = sorted((mark.page, one.create_at, one.id) for one in found if (mark := _mark(one)) and mark.key == key)
         return tuple(_read(self.server.state.posts[number]) for _, _, number in marked)
 
@@ -109,7 +109,7 @@ class MattermostWorkspace(Workspace):
         return (*(_read(one) for place in places for one in self.ours(place)), *whispered)
 
     def find_thread(self, text: str) -> str:
-        (found,) = [one.root for one in self.server.state.posts.values() if text in words(one.message)]
+        (found,) = [post.root for post in self.server.state.posts.values() if text in words(post.message)]
         return found
 
     def read_payloads(self, message: str) -> list[Any]:

@@ -72,7 +72,7 @@ class Method:
     required: frozenset[str] = frozenset()
     optional: frozenset[str] = frozenset()
     scopes: frozenset[str] = frozenset()
-    """Any one of them is enough; none are needed where it is empty."""
+    """Any one of them is enough. Empty: none is needed."""
     token: str = "bot"
 
 

@@ -23,7 +23,7 @@ class Delivery:
     kind: Kind
     payload: dict[str, Any]
     answer: asyncio.Future[Any] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
-    """What came with the acknowledgement."""
+    """The body of the acknowledgement."""
     attempt: int = 0
     reason: str = ""
     """Why the attempt before failed."""
@@ -66,9 +66,9 @@ class Courier:
     transport: Transport | None = None
     unacked: list[Delivery] = field(default_factory=list)
     done: list[Delivery] = field(default_factory=list)
-    """What was acknowledged, in order."""
+    """Acknowledged ones, in order."""
     lost: list[Delivery] = field(default_factory=list)
-    """What Slack gave up."""
+    """Those that Slack gave up."""
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     def hand_out(self, kind: Kind, payload: dict[str, Any]) -> Delivery:

@@ -39,7 +39,7 @@ def _thread(message: Message, state: State) -> dict[str, Any]:
     replies = state.thread(message.channel, message.ts)[1:]
     if not replies:
         return {}
-    people = list(dict.fromkeys(one.user for one in replies))
+    people = list(dict.fromkeys(reply.user for reply in replies))
     counts = {"reply_count": len(replies), "reply_users_count": len(people), "latest_reply": replies[-1].ts}
     return {"thread_ts": message.ts, "reply_users": people, "is_locked": False, "subscribed": False, **counts}
 

@@ -84,7 +84,7 @@ def elements(value: Any, block_id: str = "") -> Iterator[tuple[str, dict[str, An
 
 
 def action(element: dict[str, Any], block_id: str, ts: str, chosen: Any = None) -> dict[str, Any]:
-    """Return what was pressed. `chosen`: for feedback buttons `positive` or `negative`."""
+    """Return the action of a press. `chosen`: for feedback buttons `positive` or `negative`."""
     body = {"type": element["type"], "action_id": element["action_id"], "block_id": block_id, "action_ts": ts}
     if element["type"] == "feedback_buttons":
         button = element[f"{chosen}_button"]

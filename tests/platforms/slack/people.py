@@ -17,7 +17,7 @@ class People:
     def __init__(self, slack: Any) -> None:
         self._slack = slack
         self._sent: dict[str, list[dict[str, Any]]] = {}
-        """By message its events."""
+        """The events of each message."""
         self._settling = Settling(slack)
 
     # Messages.
@@ -52,7 +52,7 @@ class People:
         message = self.find(ts)
         before = copy.deepcopy(message)
         message.text, message.edited = text, self._slack.state.ts()
-        self._slack.tell(changed_event(message, before, self._slack.state))
+        self._slack.send_event(changed_event(message, before, self._slack.state))
         if self._mentions(message) and not self._mentions(before):
             self._mention(message)  # [K] a mention that is edited in counts as one
         self._slack.notify()
@@ -65,25 +65,25 @@ class People:
         message = self.find(ts)
         event = changed_event(message, copy.deepcopy(message), self._slack.state)
         event["message"]["attachments"] = [{"from_url": "https://example.com/", "id": 1}]
-        self._slack.tell(event)
+        self._slack.send_event(event)
 
     def _tell(self, message: Message, **more: Any) -> None:
         event = message_event(message, self._slack.state, **more)
-        sent = [self._slack.tell(event)]
+        sent = [self._slack.send_event(event)]
         if self._mentions(message):
             sent.append(self._mention(message, **more))
         self._sent[message.ts] = sent
 
     def _mention(self, message: Message, **more: Any) -> dict[str, Any]:
         event = message_event(message, self._slack.state, **more) | {"type": "app_mention"}
-        return self._slack.tell({name: value for name, value in event.items() if name != "channel_type"})
+        return self._slack.send_event({name: value for name, value in event.items() if name != "channel_type"})
 
     def _mentions(self, message: Message) -> bool:
         place = self._slack.state.channels[message.channel]
         written = not message.subtype and f"<@{BOT}" in message.text
         return written and place.kind != "dm" and BOT in place.members
 
-    # What is pressed, typed and submitted.
+    # Presses, commands and submissions.
 
     async def press(self, action_id: str, ts: str, *, user: str = "U1", chosen: Any = None) -> Delivery:
         """Press something in a message that the user sees. `chosen`: positive or negative."""
@@ -128,33 +128,33 @@ class People:
         assert not values, f"the view has no {values}"
         return found
 
-    # What else happens.
+    # Other events.
 
     async def open_home(self, *, user: str = "U1", tab: str = "messages") -> None:
         place, ts = self._slack.state.dm(user), self._slack.state.ts()
         event = {"type": "app_home_opened", "user": user, "channel": place.id, "tab": tab, "event_ts": ts}
         if tab == "home" and user in self._slack.state.homes:
             event["view"] = events.view_json(self._slack.state.homes[user])
-        self._slack.tell(event)
+        self._slack.send_event(event)
 
     async def stop(self, channel: str, thread: str, *, user: str = "U1") -> None:
         streams = [one for one in self._slack.state.thread(channel, thread) if one.stream]
-        stopped = [one for one in streams if self._slack.streaming(one)]
+        stopped = [stream for stream in streams if self._slack.streaming(stream)]
         for message in stopped:
             message.stream.state = "stopped_by_user"  # type: ignore[union-attr]
         event = {"type": "agent_session_stopped", "channel": channel, "thread_ts": thread, "user": user}
         names = [one.ts for one in stopped]
-        self._slack.tell(event | {"streaming_message_ts": names, "event_ts": self._slack.state.ts()})
+        self._slack.send_event(event | {"streaming_message_ts": names, "event_ts": self._slack.state.ts()})
 
     async def uninstall(self) -> None:
         """Remove the app from the workspace: its tokens end, and it gets an event."""
         self._end_tokens("account_inactive")
-        self._slack.tell({"type": "tokens_revoked", "tokens": {"oauth": [], "bot": [BOT]}})
-        self._slack.tell({"type": "app_uninstalled"})
+        self._slack.send_event({"type": "tokens_revoked", "tokens": {"oauth": [], "bot": [BOT]}})
+        self._slack.send_event({"type": "app_uninstalled"})
 
     async def revoke(self) -> None:
         self._end_tokens("token_revoked")
-        self._slack.tell({"type": "tokens_revoked", "tokens": {"oauth": [], "bot": [BOT]}})
+        self._slack.send_event({"type": "tokens_revoked", "tokens": {"oauth": [], "bot": [BOT]}})
 
     def _end_tokens(self, error: str) -> None:
         for token in self._slack.state.tokens.values():
@@ -166,13 +166,13 @@ class People:
         place.name = name
         kind = "channel_rename" if place.kind == "public" else "group_rename"
         named = {"id": channel, "name": name, "created": 1_600_000_000}
-        self._slack.tell({"type": kind, "channel": named, "event_ts": self._slack.state.ts()})
+        self._slack.send_event({"type": kind, "channel": named, "event_ts": self._slack.state.ts()})
 
     async def archive(self, channel: str, *, user: str = "U9", undo: bool = False) -> None:
         place = self._slack.state.channels[channel]
         place.archived = not undo
         kind = f"{'channel' if place.kind == 'public' else 'group'}_{'un' if undo else ''}archive"
-        self._slack.tell({"type": kind, "channel": channel, "user": user, "event_ts": self._slack.state.ts()})
+        self._slack.send_event({"type": kind, "channel": channel, "user": user, "event_ts": self._slack.state.ts()})
         self._slack.notify()
 
     async def share(self, channel: str, *, undo: bool = False) -> None:
@@ -180,7 +180,7 @@ class People:
         self._slack.state.channels[channel].externally = not undo
         kind = "channel_unshared" if undo else "channel_shared"
         event = {"type": kind, "channel": channel, "event_ts": self._slack.state.ts()}
-        self._slack.tell(event | ({"is_ext_shared": False} if undo else {"connected_team_id": "T2"}))
+        self._slack.send_event(event | ({"is_ext_shared": False} if undo else {"connected_team_id": "T2"}))
 
     async def invite(self, channel: str, who: str = BOT) -> None:
         """Add a user, or the bot, to a channel. Slack posts that there."""
@@ -191,12 +191,12 @@ class People:
         self._tell(self._slack.state.add(joined))
         kind = {"public": "C", "private": "G"}.get(place.kind, "C")
         event = {"type": "member_joined_channel", "user": who, "channel": channel, "channel_type": kind}
-        self._slack.tell(event | {"team": "T1", "inviter": "U9", "event_ts": self._slack.state.ts()})
+        self._slack.send_event(event | {"team": "T1", "inviter": "U9", "event_ts": self._slack.state.ts()})
 
-    # What is there.
+    # Reading.
 
     def find(self, ts: str) -> Message:
-        (found,) = [one for one in self._slack.state.messages.values() if one.ts == ts]
+        (found,) = [message for message in self._slack.state.messages.values() if message.ts == ts]
         return found
 
     def view(self, user: str = "U1") -> View:

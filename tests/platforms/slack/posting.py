@@ -71,8 +71,10 @@ def thread_of(state: State, channel: str, thread: Any) -> str:
 
 def unbegun(state: State, channel: str, thread: str) -> bool:
     """Return whether a thread has no reply yet: private messages are not shown in it then."""
-    replies = (one for one in state.messages.values() if one.channel == channel and one.thread == thread)
-    return bool(thread) and all(one.only for one in replies)
+    replies = (
+        message for message in state.messages.values() if message.channel == channel and message.thread == thread
+    )
+    return bool(thread) and all(reply.only for reply in replies)
 
 
 def content(call: Call, *, most: int = limits.TEXT, weighed: bool = True) -> Content:
@@ -107,7 +109,7 @@ def checked(blocks: Any, where: str = "/blocks", surface: Surface = "message", e
 
 
 def metadata(call: Call) -> dict[str, Any] | None:
-    """Return the metadata of a call; an empty one takes away what was there. Raises `Refusal`."""
+    """Return the metadata of a call; an empty one removes the old metadata. Raises `Refusal`."""
     given = call.parsed("metadata", "invalid_metadata_format")
     if given is None or given == {}:
         return given

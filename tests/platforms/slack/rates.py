@@ -13,7 +13,7 @@ _MINUTE = 60
 
 @dataclass
 class Rates:
-    """What was called when. Calls that are refused do not count."""
+    """The calls, and their times. Refused calls do not count."""
 
     clock: Clock
     per_minute: dict[str, int] = field(default_factory=lambda: dict(limits.PER_MINUTE))

@@ -103,4 +103,4 @@ FORGERIES: Mapping[str, Callable[[str, str], Headers]] = MappingProxyType(
         },
     }
 )
-"""Headers that must not be believed, by what is wrong with them, given the secret and the body."""
+"""Builders of headers that must not be believed, given the secret and the body, by their fault."""

@@ -105,7 +105,7 @@ class FakeSlack(FakeServer):
         self.state.statuses.pop((message.channel, message.root), None)
         self.showed(message)
         if self.echoes:
-            self.tell(message_event(message, self.state))
+            self.send_event(message_event(message, self.state))
 
     def showed(self, message: Message) -> None:
         """Note what a message says now."""
@@ -121,7 +121,7 @@ class FakeSlack(FakeServer):
         """Send the event that the bot changed a message."""
         self.showed(message)
         if self.echoes:
-            self.tell(changed_event(message, before, self.state))
+            self.send_event(changed_event(message, before, self.state))
 
     def removed(self, message: Message) -> None:
         """Remove a message. A root with replies stays as a tombstone."""
@@ -137,7 +137,7 @@ class FakeSlack(FakeServer):
             self.state.messages[key] = stone
         else:
             del self.state.messages[key]
-        self.tell(event)
+        self.send_event(event)
         self.notify()
 
     def streaming(self, message: Message) -> bool:
@@ -177,7 +177,7 @@ class FakeSlack(FakeServer):
         view.body, view.hash = body, f"{self.state.number()}.hash"
         self.displayed(body)
 
-    def tell(self, event: dict[str, Any], *, event_id: str = "") -> dict[str, Any]:
+    def send_event(self, event: dict[str, Any], *, event_id: str = "") -> dict[str, Any]:
         """Send an event if the app wants it, and return its envelope."""
         name, kind = event["type"], event.get("channel_type")
         if name == "message":

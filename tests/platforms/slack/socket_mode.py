@@ -18,7 +18,7 @@ from tests.platforms.slack.calls import Refusal
 from tests.platforms.slack.delivery import Delivery, first
 
 Deafness = Literal["", "silent", "mute"]
-"""Whether it hears: yes; answers nothing, not even pings; or answers pings, but delivers and hears nothing."""
+"""Empty: it hears. `silent`: it answers nothing, not even pings. `mute`: it answers pings, but does nothing else."""
 _GRACE = 10
 """[K] Seconds between the warning and the end of a connection."""
 

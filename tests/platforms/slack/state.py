@@ -1,4 +1,4 @@
-"""What is in a workspace: people, channels, messages, streams, views. Plain data, which the server changes."""
+"""The data of the fake Slack, which the server changes: people, channels, messages, streams, views."""
 
 import itertools
 from collections.abc import Iterator
@@ -84,7 +84,7 @@ class Message:
     thread: str = ""
     """The root's ts; empty for messages of the channel itself."""
     markdown: str = ""
-    """What was given as markdown_text."""
+    """The markdown_text."""
     blocks: list[dict[str, Any]] = field(default_factory=list)
     metadata: dict[str, Any] | None = None
     only: str = ""
@@ -131,7 +131,7 @@ class State:
     """By channel and ts."""
     gone: dict[tuple[str, str], Message] = field(default_factory=dict)
     views: dict[str, View] = field(default_factory=dict)
-    """By user the open modal."""
+    """The open modal, by user."""
     homes: dict[str, View] = field(default_factory=dict)
     statuses: dict[tuple[str, str], Status] = field(default_factory=dict)
     """By channel and thread."""
@@ -171,7 +171,7 @@ class State:
         return (one for (where, _), one in self.messages.items() if where == channel)
 
     def ours(self) -> list[Message]:
-        return [one for one in self.messages.values() if one.user == BOT]
+        return [message for message in self.messages.values() if message.user == BOT]
 
 
 def make_state(clock: Clock) -> State:

@@ -1,4 +1,4 @@
-"""The fake Slack itself: what it refuses, in Slack's words, its limits in time, its events, and its failures."""
+"""The fake Slack itself: its refusals, in Slack's words, its limits in time, its events, and its failures."""
 
 import json
 from collections.abc import AsyncIterator
@@ -210,7 +210,7 @@ async def test_invalid_stream_is_refused(
 
 
 async def test_streams_end(slack: FakeSlack, web: AsyncWebClient) -> None:
-    """After five minutes, by the asker, when they grow too long; and they take one mode only."""
+    """After five minutes, by the asker, or when they grow too long. They take one mode only."""
     asked = await slack.people.say("When?")
 
     async def begin() -> dict[str, Any]:
@@ -286,7 +286,7 @@ async def test_next_call_fails_once(slack: FakeSlack, web: AsyncWebClient, fault
     assert await web.chat_postMessage(channel="C1", text="x")
 
 
-# What clients make of posts, and what is stored.
+# Pings, links and logs.
 
 
 async def test_pings_links_and_previews_are_read(slack: FakeSlack, web: AsyncWebClient) -> None:

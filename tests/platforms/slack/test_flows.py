@@ -29,7 +29,7 @@ ADMIN = {"slack": {"bot_token": "x", "app_token": "x", "admins": ["slack:T1/U9"]
 
 TRANSPORTS = ["socket", "http"]
 OVER_BOTH = pytest.mark.parametrize("bot", TRANSPORTS, indirect=True)
-"""Where Slack is answered by what a listener acknowledges, or the transport itself ends; else one does for both."""
+"""For tests that depend on acknowledgements or on the end of the transport. Other tests run over one transport."""
 
 
 @pytest.fixture(params=TRANSPORTS if THOROUGH else ["socket"])

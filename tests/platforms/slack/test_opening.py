@@ -1,4 +1,4 @@
-"""Slack as `footnote serve` opens it: by the settings, on a free port, and not at all where none is configured."""
+"""Slack as `footnote serve` opens it: by the settings, on a free port, and only if it is configured."""
 
 import asyncio
 import shutil

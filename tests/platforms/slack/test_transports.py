@@ -1,4 +1,4 @@
-"""How events arrive: requests that prove whose they are, sockets that go deaf, acknowledgements, and what is logged."""
+"""How events arrive: requests that prove whose they are, sockets that go deaf, acknowledgements, and logs."""
 
 import asyncio
 import json
@@ -144,7 +144,7 @@ async def test_unavailable_slack_is_retried_at_the_start(socket: Bot) -> None:
 async def test_closed_socket_is_replaced(socket: Bot) -> None:
     await socket.start()
     await socket.server.sockets.disconnect()
-    await socket.server.until(lambda: any(one.number for one in socket.server.sockets.links))
+    await socket.server.until(lambda: any(link.number for link in socket.server.sockets.links))
     await socket.people.mention(BUILT)
 
     await socket.until(ANSWERS[BUILT])

@@ -222,7 +222,7 @@ Dialect = Literal["mrkdwn", "markdown", "plain", "rich", "link", "ping"]
 
 @dataclass(frozen=True)
 class Piece:
-    """A text, and where it stood."""
+    """A text, and its place."""
 
     dialect: Dialect
     text: str
@@ -247,7 +247,7 @@ def of_message(message: Message) -> list[Piece]:
     found += [("markdown", message.markdown), *_of(message.blocks)]
     if stream := message.stream:
         texts = [part for kind, part in stream.parts if kind == "text"]
-        # Also whole: a token may straddle what was appended one after the other.
+        # Also whole: a token may be split over two appended pieces.
         found += [("markdown", text) for text in (*texts, "".join(texts))]
         for task in stream.tasks.values():
             found += [("markdown", task.get(name, "")) for name in ("title", "details", "output")]

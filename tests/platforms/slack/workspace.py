@@ -90,7 +90,7 @@ class SlackWorkspace(Workspace):
         await self.server.people.invite(channel)
 
     def answer(self, message: str) -> tuple[Read, ...]:
-        """Return what is marked as an answer to a message, and what is streamed while it is unmarked."""
+        """Return the messages that are marked as an answer to a message, or that stream while they are unmarked."""
         if message.startswith("command "):
             channel, user, after = self._asked[message].split()
             # A message without blocks only says that an answer comes.

@@ -123,7 +123,7 @@ def overwrite(discord: Any, call: Call) -> Answer:
     given = [] if call.body is None else call.body
     if wrongs := list(_all(given, ())):
         raise invalid(wrongs)
-    before = {(one["type"], one["name"]): one["id"] for one in discord.state.commands}
+    before = {(command["type"], command["name"]): command["id"] for command in discord.state.commands}
     discord.state.commands = [_made(discord, one, before) for one in given]
     return Answer(discord.state.commands)
 

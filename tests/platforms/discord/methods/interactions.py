@@ -96,7 +96,7 @@ def _written(discord: Any, found: Interaction, body: Any) -> Message:
 
 def _found(discord: Any, call: Call) -> Interaction:
     """Return the interaction of a token. Raises `Refusal`."""
-    known = [one for one in discord.state.interactions.values() if one.token == call["token"]]
+    known = [interaction for interaction in discord.state.interactions.values() if interaction.token == call["token"]]
     if call["application"] != APP or not known:
         raise refusal(10015)
     if discord.clock.now() > known[0].at + discord.token_seconds:

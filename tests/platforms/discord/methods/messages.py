@@ -1,4 +1,4 @@
-"""Messages: posted, read, edited, deleted; and typing."""
+"""Messages: posted, read, edited, deleted. And typing."""
 
 from typing import Any
 

@@ -54,13 +54,13 @@ def guilds(discord: Any, _: Call) -> Answer:
 
 def channels(discord: Any, call: Call) -> Answer:
     here = _guild(discord, call).id
-    found = [one for one in discord.state.channels.values() if one.guild == here and not one.is_thread]
+    found = [channel for channel in discord.state.channels.values() if channel.guild == here and not channel.is_thread]
     return Answer([channel_json(discord.state, one) for one in found])
 
 
 def roles(discord: Any, call: Call) -> Answer:
     found = _guild(discord, call)
-    return Answer([role_json(discord.state, found.id, one) for one in found.roles])
+    return Answer([role_json(discord.state, found.id, role) for role in found.roles])
 
 
 def member(discord: Any, call: Call) -> Answer:
@@ -74,7 +74,7 @@ def member(discord: Any, call: Call) -> Answer:
 
 def active_threads(discord: Any, call: Call) -> Answer:
     here = _guild(discord, call).id
-    found = [one for one in discord.state.channels.values() if one.guild == here and one.is_thread]
+    found = [channel for channel in discord.state.channels.values() if channel.guild == here and channel.is_thread]
     shown = [channel_json(discord.state, one) for one in found if not one.archived and discord.sees(one)]
     return Answer({"threads": shown, "members": []})
 

@@ -40,7 +40,7 @@ def from_message(discord: Any, call: Call) -> Answer:
     thread = _begun(discord, channel, message.id, THREAD, body)
     message.thread = thread.id
     discord.state.start(thread)
-    discord.tell_message("MESSAGE_UPDATE", message)
+    discord.send_message_event("MESSAGE_UPDATE", message)
     return Answer(channel_json(discord.state, thread), 201)
 
 
@@ -48,7 +48,7 @@ def _begun(discord: Any, channel: Channel, thread: str, kind: int, body: Any) ->
     made = Channel(thread, body["name"], kind, channel.guild, {BOT}, parent=channel.id, owner=BOT)
     made.archive_minutes = body.get("auto_archive_duration") or made.archive_minutes
     discord.state.channels[thread] = made
-    discord.tell_channel("THREAD_CREATE", made, newly_created=True)
+    discord.send_channel_event("THREAD_CREATE", made, newly_created=True)
     return made
 
 
@@ -64,7 +64,7 @@ def change(discord: Any, call: Call) -> Answer:
         raise refusal(50083)
     for name in ("name", "archived", "locked"):
         setattr(channel, name, body.get(name, getattr(channel, name)))
-    discord.tell_channel("THREAD_UPDATE", channel)
+    discord.send_channel_event("THREAD_UPDATE", channel)
     return Answer(channel_json(discord.state, channel))
 
 

@@ -24,7 +24,7 @@ def _status(slack: Any, call: Call) -> dict[str, Any]:
 
 def _prompts(slack: Any, call: Call) -> dict[str, Any]:
     prompts = call.parsed("prompts", "invalid_arguments")
-    well = isinstance(prompts, list) and all(set(one) == {"title", "message"} for one in prompts)
+    well = isinstance(prompts, list) and all(set(prompt) == {"title", "message"} for prompt in prompts)
     if not well or len(prompts) > limits.PROMPTS:
         raise Refusal("invalid_arguments", "[ERROR] no more than 4 items allowed [json-pointer:/prompts]")
     channel = visible(slack.state, call["channel_id"])

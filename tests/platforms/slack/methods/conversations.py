@@ -1,4 +1,4 @@
-"""conversations.*: channels, who is in them, and what was said there, page by page."""
+"""conversations.*: channels, their members and messages, page by page."""
 
 import base64
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ def _listed(slack: Any, call: Call) -> dict[str, Any]:
 
 def _of_user(slack: Any, call: Call) -> dict[str, Any]:
     user = call.get("user") or BOT
-    found = [one for one in slack.state.channels.values() if user in one.members and BOT in one.members]
+    found = [channel for channel in slack.state.channels.values() if user in channel.members and BOT in channel.members]
     return _channels(slack, call, found)
 
 
@@ -35,7 +35,11 @@ def _channels(slack: Any, call: Call, channels: Sequence[Channel]) -> dict[str, 
     kinds = {names[name.strip()] for name in (call.get("types") or "public_channel").split(",")}
     for kind in kinds:
         need(call.token, {READ[kind]})
-    found = [one for one in channels if one.kind in kinds and (one.kind == "public" or BOT in one.members)]
+    found = [
+        channel
+        for channel in channels
+        if channel.kind in kinds and (channel.kind == "public" or BOT in channel.members)
+    ]
     if call.flag("exclude_archived"):
         found = [one for one in found if not one.archived]
     page, following = _paged(found, call, slack)
@@ -73,9 +77,9 @@ def _between(messages: Sequence[Message], call: Call) -> list[Message]:
     oldest, latest = float(call.get("oldest") or 0), float(call.get("latest") or "inf")
     within = call.flag("inclusive")
     return [
-        one
-        for one in messages
-        if oldest < float(one.ts) < latest or (within and float(one.ts) in {oldest, latest} - {0.0})
+        message
+        for message in messages
+        if oldest < float(message.ts) < latest or (within and float(message.ts) in {oldest, latest} - {0.0})
     ]
 
 
