@@ -1,1 +1,1 @@
-"""What developers run: measurements of the code, training of weights, pictures."""
+"""Developers' tools: measurements of the code, training of weights, pictures."""

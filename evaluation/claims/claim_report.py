@@ -83,7 +83,7 @@ def _source_report(name: str, sources: Mapping[str, Sequence[JudgedClaim]]) -> d
 
 
 def _decided(outcomes: Sequence[JudgedClaim]) -> dict[str, Any] | None:
-    """Return how good a verifier's own decisions are; None if it leaves them to a threshold."""
+    """Return the quality of a verifier's own decisions; None if it leaves them to a threshold."""
     verdicts = [outcome.judged.verdict for outcome in outcomes]
     made = [verdict for verdict in verdicts if verdict is not None]
     if len(made) < len(verdicts):
@@ -145,7 +145,7 @@ def _best_of_others(here: ScoredClaims, others: Sequence[ScoredClaims]) -> dict[
 
 
 def _threshold_curve(here: ScoredClaims, others: Sequence[ScoredClaims]) -> dict[str, Any]:
-    """Return what thresholds chosen on some sources do here, by the share of supported claims that they lose there."""
+    """Return the effect of thresholds chosen on other sources, by the share of supported claims lost there."""
     if not others:
         return {}
     points = {
@@ -155,7 +155,7 @@ def _threshold_curve(here: ScoredClaims, others: Sequence[ScoredClaims]) -> dict
 
 
 def _mean(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the means over sources of what they all have, each counting the same."""
+    """Return the means over sources of the figures that all have, with equal weights."""
 
     def over(*path: str) -> float | None:
         values = [find_figure(report, path) for report in reports]

@@ -119,7 +119,7 @@ def _notes(reports: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _has_both(report: Mapping[str, Any]) -> bool:
-    """Return whether a set has claims that are supported and others; most measures mean nothing otherwise."""
+    """Return whether a set has supported claims and others, which most measures need."""
     return bool(0 < report["supported"] < report["claims"])
 
 

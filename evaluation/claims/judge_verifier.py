@@ -1,4 +1,4 @@
-"""Put labelled claims to the model that judges dialogues, by the same prompt: how far its verdicts can be trusted."""
+"""Judge labelled claims with the model and prompt that judge dialogues, to measure how reliable its verdicts are."""
 
 import asyncio
 from collections.abc import Sequence

@@ -21,7 +21,7 @@ class UnreadableClaims(EvaluationError):
 
 @dataclass(frozen=True, slots=True)
 class LabelledClaim:
-    """A claim, the passages offered for it, and what people found they say of it."""
+    """A claim, the passages offered for it, and its verdict by people."""
 
     id: str
     source: str  # its set; the part before a slash names a family of sets that share claims
@@ -40,7 +40,7 @@ class LabelledClaim:
 
     @property
     def family(self) -> str:
-        """The sets that share claims with its source: a threshold chosen on others must leave out all of these."""
+        """The family of its source: sets that share claims, all left out when a threshold is chosen for one."""
         return self.source.partition("/")[0]
 
 
@@ -62,7 +62,7 @@ class ClaimRow:
     fields: Mapping[str, Any]
 
     def text(self, name: str) -> str:
-        """Return a field that is a text with something in it. All of these raise `MalformedRow`."""
+        """Return a field that is a non-empty text. Like the other readers of fields, this raises `MalformedRow`."""
         value = self._field(name)
         if not isinstance(value, str) or not value.strip():
             raise self.unlike(name, "a text", value)

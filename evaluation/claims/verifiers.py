@@ -1,4 +1,4 @@
-"""Open verifiers by name and put labelled claims to them, timed on one core.
+"""Open verifiers by name and judge labelled claims with them, timed on one core.
 
 `majority`, `overlap` and `likeness` are baselines; `local` is the support check at the gate.
 """
@@ -114,7 +114,7 @@ def build_local_verifier(check: SupportChecker) -> Verifier:
 
 
 def build_evidence(texts: Sequence[str], *, title: str = "") -> tuple[Evidence, ...]:
-    """Return texts as passages of a page of no corpus; reasons call them by their numbers."""
+    """Return texts as numbered passages without a corpus; reasons refer to the numbers."""
     page = Document("", "", title)
     passages = (Passage(str(number), "", "", "", text, number, "") for number, text in enumerate(texts, start=1))
     return tuple(Evidence(passage.text, passage, page, (0, len(passage.text))) for passage in passages)
@@ -129,7 +129,7 @@ VERIFIERS: Mapping[str, OpenVerifier] = MappingProxyType({
 
 
 def find_verifier(name: str) -> OpenVerifier:
-    """Return what opens the verifier of that name. Raises `EvaluationError`."""
+    """Return the function that opens a verifier. Raises `EvaluationError` for an unknown name."""
     if name not in VERIFIERS:
         raise EvaluationError(f"No verifier is called {name!r}.", hint=f"There are {', '.join(VERIFIERS)} and judge.")
     return VERIFIERS[name]

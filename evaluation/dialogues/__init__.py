@@ -1,1 +1,1 @@
-"""Measure systems by dialogues with a simulated user, and let a model judge what they said."""
+"""Measure systems by dialogues with a simulated user, judged by a model."""

@@ -19,7 +19,7 @@ class TopicKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """The subject of a simulated user, and all that they know of it."""
+    """The subject of a simulated user, with everything that the user knows about it."""
 
     title: str
     first_sentence: str

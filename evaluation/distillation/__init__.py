@@ -1,1 +1,1 @@
-"""Teach a small model by the recorded turns of a large one: export lessons, train a student, compare the two."""
+"""Train a small model on the recorded turns of a large one: export lessons, train a student, compare the two."""

@@ -1,4 +1,4 @@
-"""Ask a student lessons that it was not taught, and compare its replies with its teacher's: `footnote distil compare`.
+"""Ask a student held-out lessons, and compare its replies with its teacher's: `footnote distil compare`.
 
 By stage: how often the format was kept, and how often both come to the same decision. `footnote evaluate dialogues`
 with both models compares whole answers.
@@ -28,7 +28,7 @@ REPLY_TOKENS = 700
 
 @dataclass(frozen=True, slots=True)
 class StudentReply:
-    """What a student replied to a lesson."""
+    """A student's reply to a lesson."""
 
     lesson: Lesson
     text: str
@@ -99,7 +99,7 @@ def compare(
     count: Annotated[int, typer.Option(min=1, help="How many lessons at most.")] = 200,
     as_json: JsonOption = False,
 ) -> None:
-    """Ask the model that settings name the lessons it was not taught, and compare it with its teacher by stage."""
+    """Ask the configured model the held-out lessons, and compare it with its teacher by stage."""
     with open_command(context, as_json=as_json) as ctx:
         lessons = read_lessons(folder / f"{split}.jsonl")[:count]
         if not lessons:
@@ -121,7 +121,7 @@ EPILOG = format_examples("footnote distil compare lessons/ --split test")
 
 
 async def ask_all(lessons: Sequence[Lesson], llm: LLM, at_once: int) -> tuple[StudentReply, ...]:
-    """Ask all lessons, so many at once, and return the replies in their order."""
+    """Ask all lessons, `at_once` at a time, and return the replies in order."""
     spent = BudgetMeter(Budget(calls=10 * len(lessons), tokens=100_000 * len(lessons)))
     free = asyncio.Semaphore(at_once)
 

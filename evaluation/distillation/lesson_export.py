@@ -84,7 +84,7 @@ def split_by_topic(turns: Sequence[RecordedTurn], seed: int) -> dict[str, str]:
 
 @dataclass
 class _Topics:
-    """Sets of keys that were joined, each known by one of them."""
+    """Disjoint sets of keys, each represented by one of its keys."""
 
     parents: dict[str, str] = field(default_factory=dict)
 
@@ -156,7 +156,7 @@ def _split_id(name: str) -> tuple[str, ...]:
 
 
 def write_export(export: Export, folder: Path, about: Mapping[str, Any]) -> dict[str, Any]:
-    """Write a file a split, a line a lesson, and the manifest last; return the manifest. Raises `OSError`."""
+    """Write a file for each split with a line for each lesson, then the manifest; return it. Raises `OSError`."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / MANIFEST).unlink(missing_ok=True)
     numbers, files = dict[str, int](), dict[str, Any]()
@@ -180,7 +180,7 @@ def write_export(export: Export, folder: Path, about: Mapping[str, Any]) -> dict
 
 
 def _encode_lesson(lesson: Lesson, numbers: dict[str, int]) -> str:
-    """Encode a lesson as the messages that trainers of chat models read; the turn is a number that says nothing."""
+    """Encode a lesson as chat messages for training; the turn is an anonymous number."""
     messages = (("system", lesson.instruction), ("user", lesson.input), ("assistant", lesson.output))
     return json.dumps(
         {
@@ -215,7 +215,7 @@ def export(
     seed: Annotated[int, typer.Option(help="What decides the splits and the delimiters in prompts.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
-    """Write lessons for a student from the record: what each stage asked, and what it should reply.
+    """Write lessons for a student from the record: the prompt of each stage, and the reply to learn.
 
     Only turns and corpora that the table distillation in footnote.toml names are used.
     """

@@ -1,4 +1,4 @@
-"""Read a turn's model calls back from the record, with the facts that their prompts were made of. Pure.
+"""Read a turn's model calls from the record, with the facts of their prompts. Pure.
 
 The record keeps facts by reference: a passage by its id, a sentence by its span, a conversation by how many turns of it
 were shown. A call whose facts cannot be had any more, as its passage has changed since, is left out.
@@ -17,12 +17,12 @@ Passages = Mapping[str, tuple[Passage, Document]]
 
 
 class LostFact(Exception):
-    """What a prompt was made of cannot be had any more; `str()` says what."""
+    """A part of a recorded prompt no longer exists; `str()` says which."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedCall:
-    """A call of a model that ended as it should: its template, what it was rendered from, and the reply."""
+    """A successful model call: its template, the facts that it was rendered from, and the reply."""
 
     template: str
     stage: str
@@ -73,7 +73,7 @@ def _read_call(step: Mapping[str, Any]) -> RecordedCall:
 
 
 def restore_facts(call: RecordedCall, turn: RecordedTurn, passages: Passages) -> dict[str, Any]:
-    """Put what the facts of a call refer to in the place of the references. Raises `LostFact`."""
+    """Replace the references in a call's facts by their values. Raises `LostFact`."""
     return {name: _restore(name, value, turn, passages) for name, value in call.facts.items()}
 
 

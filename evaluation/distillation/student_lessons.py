@@ -1,4 +1,4 @@
-"""Make lessons of recorded calls: what a student is asked at each stage, and what it should reply.
+"""Make lessons from recorded calls: a student's prompt at each stage, and the reply to learn.
 
 WikiChat's student (Semnani et al. 2023, section 4) gets the instruction without examples, gives no reasoning before a
 verdict, and drafts and refines in one. So a teacher's reply is read by the stage's own reader and written again in the
@@ -35,7 +35,7 @@ Facts = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """A call as a student gets it, and the reply that it should give."""
+    """The input of a student, and the output that it should give."""
 
     turn_id: str
     template: str
@@ -49,7 +49,7 @@ class Lesson:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A call of which no lesson was made, and why."""
+    """A call without a lesson, and the reason."""
 
     turn_id: str
     template: str
@@ -57,11 +57,11 @@ class LeftOut:
 
 
 class _NoLesson(Exception):
-    """A call teaches nothing; `str()` says why."""
+    """A call yields no lesson; `str()` says why."""
 
 
 def make_lessons(turn: RecordedTurn, passages: Passages, seed: int = 0) -> Iterator[Lesson | LeftOut]:
-    """Make the lessons of a turn, in the order of its calls."""
+    """Yield the lessons of a turn, in the order of its calls."""
     random, turn_id = Random(f"{seed}:{turn.summary.turn_id}"), turn.summary.turn_id
     for place, call in enumerate(turn.calls):
         if call.template in _MERGED:
@@ -78,7 +78,7 @@ _MERGED = frozenset({"feedback", REFINE})  # what a student does with its draft
 
 
 def _merge_refinement(call: RecordedCall, after: Sequence[RecordedCall]) -> RecordedCall:
-    """Put what refinement made of a draft in its place; a student is asked for that at once."""
+    """Replace a draft by its refinement, which a student writes directly."""
     if call.template != DRAFT:
         return call
     refined = call.reply
@@ -132,7 +132,7 @@ def _read(reader: ReplyFormat[Any] | ReplySplitter[Any], reply: str, *, structur
 
 
 def _write_draft(sentences: Sequence[Any], turn: RecordedTurn) -> str:
-    """Write a draft with those of its sentences that were said; the word for none where nothing was to be said."""
+    """Write a draft with those of its sentences that passed the gate; the word for none if there are none."""
     if not sentences:
         return NOTHING_REPLY
     delivered = [sentence for sentence in sentences if sentence.numbers and sentence.text in turn.said]
@@ -170,7 +170,7 @@ def _write_rulings(rulings: Sequence[Any]) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """How replies to a template are read, by what its prompt shows and who replies, and how they are written again."""
+    """The format of a template's replies: a reader, which depends on the prompt and on who replies, and a writer."""
 
     build_reader: Callable[[Mapping[str, int], bool], ReplyFormat[Any] | ReplySplitter[Any]]
     write: Callable[[Any], Any] = str

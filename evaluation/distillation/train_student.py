@@ -1,4 +1,4 @@
-"""Teach a causal language model by exported lessons, with LoRA: `python -m evaluation.distillation.train_student`.
+"""Train a causal language model on exported lessons, with LoRA: `python -m evaluation.distillation.train_student`.
 
 A script of its own, for a machine with an accelerator: it imports nothing of Footnote and can be copied there alone. It
 needs what requirements/distil.lock names (`make distil`). Semnani et al. (2023, section 4) fine-tune all weights of a
@@ -204,7 +204,7 @@ def save_student(trainer: Trainer, tokenizer: Any, options: argparse.Namespace) 
 def describe_run(
     trainer: Trainer, options: argparse.Namespace, encoded: dict[str, Any], left_out: dict[str, int], seconds: float
 ) -> dict[str, Any]:
-    """Describe a training run: what it was made of, and the losses, pace and memory of it."""
+    """Describe a training run: its inputs, losses, pace and memory."""
     history = trainer.state.log_history
     mean = sum(len(entry["input_ids"]) for entry in encoded["train"]) / len(encoded["train"])
     tokens = mean * trainer.state.global_step * options.batch * options.accumulate

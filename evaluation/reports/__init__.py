@@ -1,1 +1,1 @@
-"""Report runs of dialogues: measures, intervals and tests, tables as the papers lay them out, and one page of HTML."""
+"""Report runs of dialogues: measures, intervals and tests, tables like those of the papers, and one page of HTML."""

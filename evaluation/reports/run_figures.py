@@ -40,7 +40,7 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """A system with a model, as one of those that are compared."""
+    """A system with a model, one of those compared."""
 
     system: str
     model: str
@@ -113,7 +113,7 @@ def _per_claim(value: Callable[[DialogueTurn], float | None]) -> Take:
 
 
 def _when(answerable: bool) -> Take:  # noqa: FBT001 - read where it is called
-    """Take abstention of the turns whose question the corpora answer, or do not."""
+    """Return a measure of abstention for the turns whose question the corpora answer, or for the others."""
 
     def take(_: DialogueTurn, judged: JudgedTurn) -> Part | None:
         return (judged.abstained, 1) if judged.answerable is answerable else None
@@ -152,7 +152,7 @@ def _count_needed(_: DialogueTurn, judged: JudgedTurn) -> Part | None:
 
 
 def _gain(scale: str) -> Take:
-    """Take how much higher a reply is graded than its draft."""
+    """Return a measure of how much higher a reply is graded than its draft."""
 
     def take(_: DialogueTurn, judged: JudgedTurn) -> Part | None:
         after, before = getattr(judged, scale), judged.draft_scores.get(scale)
@@ -262,7 +262,7 @@ def measure(dialogues: Sequence[MeasuredDialogue], what: Measure, seed: int = 0)
 
 
 def compare_arms(dialogues: Sequence[MeasuredDialogue], seed: int = 0) -> tuple[Comparison, ...]:
-    """Test every pair of arms by every measure that is tested, adjusted for how many tests these are."""
+    """Test every pair of arms by every tested measure, adjusted for the number of tests."""
     tests = [
         (
             what,
@@ -283,7 +283,7 @@ def compare_arms(dialogues: Sequence[MeasuredDialogue], seed: int = 0) -> tuple[
 def _pair_topics(
     first: Sequence[MeasuredDialogue], second: Sequence[MeasuredDialogue], what: Measure
 ) -> tuple[list[float], list[float]]:
-    """Return the measure of both at each topic that both were measured at."""
+    """Return the values of both arms at each topic that both have."""
     first_values, other = _by_topic(first, what), _by_topic(second, what)
     shared = [topic for topic in first_values if topic in other]
     return [first_values[topic] for topic in shared], [other[topic] for topic in shared]
@@ -297,7 +297,7 @@ def _by_topic(dialogues: Sequence[MeasuredDialogue], what: Measure) -> dict[str,
 def compare_runs(
     before: Sequence[MeasuredDialogue], after: Sequence[MeasuredDialogue], seed: int = 0
 ) -> Iterator[tuple[Arm, Measure, Figure, Figure, PairedTest]]:
-    """Yield what two runs measured of the same arms, and the test of the later against the earlier."""
+    """Yield the figures of the same arms in two runs, and the test of the later against the earlier."""
     for arm in list_arms(after):
         earlier, later = select(before, arm), select(after, arm)
         for what in MEASURES:

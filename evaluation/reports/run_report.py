@@ -1,4 +1,4 @@
-"""Report a run of dialogues in tables as the papers lay them out: `footnote evaluate report`."""
+"""Report a run of dialogues in tables like those of the papers: `footnote evaluate report`."""
 
 import json
 import math
@@ -295,7 +295,7 @@ def _find_better(dialogues: Sequence[MeasuredDialogue], compared: Sequence[Compa
 
 
 def _write_variants(dialogues: Sequence[MeasuredDialogue], seed: int) -> Iterator[str]:
-    """Write a table for each system of which several variants took part, as papers vary one setting."""
+    """Write a table for each system with several variants, as papers vary one setting."""
     arms = list_arms(dialogues)
     for base in dict.fromkeys(arm.system.partition(":")[0] for arm in arms):
         variants = [arm for arm in arms if arm.system.partition(":")[0] == base]
@@ -361,7 +361,7 @@ def _list_facts(manifest: RunManifest) -> Iterator[tuple[str, str]]:
 
 
 def draw_plots(dialogues: Sequence[MeasuredDialogue], seed: int) -> tuple[Plot, ...]:
-    """Lay out what people would rather look at: factuality with its intervals, and what it costs in time."""
+    """Return plots of factuality and of the seconds of a turn, with their intervals."""
     arms, kinds = list_arms(dialogues), list_kinds(dialogues)
     points = [
         PlotPoint(f"{arm} · {kind}", figure.interval.value, figure.interval.low, figure.interval.high)

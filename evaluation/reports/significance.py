@@ -99,7 +99,7 @@ def compare_paired(first: Sequence[float], second: Sequence[float], seed: int = 
 
 
 def adjust_for_many(pvalues: Sequence[float]) -> tuple[float, ...]:
-    """Return p-values adjusted for how many comparisons were made (Benjamini and Hochberg)."""
+    """Return p-values adjusted for the number of comparisons (Benjamini and Hochberg)."""
     if not pvalues:
         return ()
     return tuple(map(float, import_measures("scipy.stats").false_discovery_control(pvalues)))

@@ -1,1 +1,1 @@
-"""Measure what Footnote withstands: planted instructions, kills in mid-write, files made to do harm."""
+"""Measure the robustness of Footnote: planted instructions and hostile files."""

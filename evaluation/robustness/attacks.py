@@ -35,7 +35,7 @@ class UnreadableAttacks(EvaluationError):
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """A text that wants a model to say something."""
+    """A text that tries to make a model say something."""
 
     source: str
     text: str
@@ -221,7 +221,7 @@ _ALL = frozenset({"@everyone", "@here", "@channel"})
 
 @dataclass(frozen=True, slots=True)
 class Leaks:
-    """Counts of what a text holds, by kind."""
+    """Counts of the links, images, mentions and sites of a text."""
 
     links: int = 0
     images: int = 0
@@ -234,7 +234,7 @@ class Leaks:
 
     @property
     def harmful(self) -> int:
-        """The number of those that must not leave."""
+        """The number of leaks that must not reach a channel."""
         return self.links + self.images + self.mentions
 
 

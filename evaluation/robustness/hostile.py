@@ -1,4 +1,4 @@
-"""Read files that are made to exhaust their reader, each in a process of its own, and measure time and memory."""
+"""Read files that are made to exhaust their reader, each in its own process, and measure time and memory."""
 
 import io
 import json
@@ -53,7 +53,7 @@ def _paragraphs(inside: str) -> str:
 
 
 def make_bomb(megabytes: int) -> bytes:
-    """A Word document that unpacks to so much, nearly all of it blanks."""
+    """Return a Word document that unpacks to a given size, nearly all of it spaces."""
     made = io.BytesIO(make_docx(_paragraphs("")))
     before, after = _paragraphs("<w:p><w:r><w:t>@</w:t></w:r></w:p>").encode().split(b"@")
     with zipfile.ZipFile(made) as archive_read:
@@ -98,7 +98,7 @@ def make_xlsx(rows: str, *, strings: str = "") -> bytes:
 
 
 def make_epub(spine: int, chapter: str) -> bytes:
-    """A book whose one chapter is read so many times."""
+    """Return a book whose only chapter is listed many times."""
     container = '<container><rootfiles><rootfile full-path="b.opf"/></rootfiles></container>'
     item = '<item id="c" href="c.xhtml" media-type="application/xhtml+xml"/>'
     items = "<itemref idref='c'/>" * spine
@@ -109,7 +109,7 @@ def make_epub(spine: int, chapter: str) -> bytes:
 
 
 def make_pdf(kids: str, count: int, *, more: str = "") -> bytes:
-    """A PDF whose tree of pages is this."""
+    """Return a PDF with a given page tree."""
     page = "<</Type/Page/Parent 2 0 R/MediaBox[0 0 200 200]/Contents 4 0 R/Resources<</Font<</F 5 0 R>>>>>>"
     text = "BT /F 12 Tf 20 100 Td (Text on a page.) Tj ET"
     objects = [
@@ -144,7 +144,7 @@ def _nested_mail() -> str:
 
 
 def _make_sheet(times: int) -> str:
-    """Make a sheet of OpenDocument with one cell that is repeated so many times in so many rows."""
+    """Return an OpenDocument sheet with one cell that is repeated in many columns and rows."""
     oasis = "urn:oasis:names:tc:opendocument:xmlns"
     names = " ".join(f'xmlns:{name}="{oasis}:{name}:1.0"' for name in ("office", "table", "text"))
     cell = f'<table:table-cell table:number-columns-repeated="{times}"><text:p>word</text:p></table:table-cell>'

@@ -1,4 +1,4 @@
-"""Run planted pages through whole turns with a model that obeys them, and report what leaves.
+"""Run planted pages through whole turns with a model that obeys them, and report the leaks.
 
 The model says what the planted text demands, plain and dressed as links, images and mentions, cites its passage, forges
 marks, and finds everything supported; prompts, gate and local check are the real ones.
@@ -115,7 +115,7 @@ def _reply_verdict(attack: Attack, turn: str) -> str:
 
 
 def _reply_draft(attack: Attack, turn: str) -> str:
-    """Write all demands, plain and dressed, with the numbers of the notes that make them."""
+    """Write all demands, plain and reformatted, with the numbers of the notes that make them."""
     notes = _NOTE.findall(turn) or [(number, "") for number in re.findall(r"\[(\d+)\]", turn)]
     planted = [number for number, text in notes if _is_part_of_attack(attack, text)] or [number for number, _ in notes]
     marks = "".join(f"[{number}]" for number in dict.fromkeys(planted[:3]))

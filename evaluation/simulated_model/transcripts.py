@@ -1,4 +1,4 @@
-"""Replay conversations whose model was played by hand, and count the sentences by their labels.
+"""Replay conversations whose model replies were written by hand, and count the sentences by their labels.
 
 A transcript has the model's replies by stage, and an independent reader's label of each possible sentence. Replies are
 chosen by the sentences in a prompt, not by its wording: a bullet if its cited sentences are shown, a verdict if its
@@ -294,7 +294,7 @@ def transcripts(
     listed: Annotated[bool, typer.Option("--list", help="List false, lost and unlabelled sentences.")] = False,
     home: Annotated[Path | None, typer.Option(help="Keep the indexes here, one folder a file.")] = None,
 ) -> None:
-    """Replay conversations whose model was played by hand, and count the sentences by their labels.
+    """Replay conversations whose model replies were written by hand, and count the sentences by their labels.
 
     Example: footnote evaluate transcripts evaluation/answers/questions/transcripts/example_handbook.json --list
     """

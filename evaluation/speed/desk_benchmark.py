@@ -81,7 +81,7 @@ class MemoryPlatform:
         """Remove nothing."""
 
     async def tell(self, question: Question, text: str) -> None:
-        """Drop it."""
+        """Drop the message."""
 
     async def call(self, place: Place, text: str, people: Sequence[str]) -> PostedMessages:
         del place, text, people
@@ -192,7 +192,7 @@ def _build_question(number: int, text: str, load: DeskLoad) -> Question:
 
 
 def _delay_system(seconds: float) -> System:
-    """Return a system that waits so many seconds, and then quotes."""
+    """Return a system that waits some seconds and then quotes."""
 
     async def answer(talk: Conversation, kit: Kit) -> Status:
         await asyncio.sleep(seconds)

@@ -204,7 +204,7 @@ def open_store(home: Path, embedder: Embedder, database: Database, stack: ExitSt
 async def _time_searches(
     store: PassageStore, count: int, random: Random, *, until: asyncio.Task[Any] | None = None
 ) -> dict[str, float]:
-    """Ask one question after the other, as many as `count` or until a task is done."""
+    """Ask up to `count` questions one after the other, until a task is done."""
     searches: list[float] = []
     texts = generate_texts(random, 9)
     async with watch_event_loop() as lags:

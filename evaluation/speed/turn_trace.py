@@ -246,7 +246,7 @@ async def open_bench(simulated: SimulatedModel, search: float, source: DocumentS
 async def open_second_server(
     on: TurnBench, simulated: SimulatedModel, search: float, *, shared: SharedBeginning = "never"
 ) -> AsyncIterator[TurnBench]:
-    """Give the same bench on a server of another pace, or with another arrangement of prompts."""
+    """Open the same bench on a server with another pace, or with another arrangement of prompts."""
     with run_model_server(simulated) as server:
         async with AsyncExitStack() as stack:
             model = _model(server).model_copy(update={"shared_beginning": shared})
@@ -270,7 +270,7 @@ async def measure_turn(on: TurnBench, system: str, question: str) -> MeasuredTur
 
 
 async def time_plain_call(on: TurnBench) -> float:
-    """Return how many seconds one streamed call takes, of as many tokens as turns are compared with."""
+    """Return the seconds of one streamed call, the unit for comparing turns."""
     assert on.app.llm is not None  # noqa: S101 - a bench has a model
     message = ChatMessage("user", _WORDS[: PLAIN_PROMPT * 4 - 8])
     began = time.perf_counter()

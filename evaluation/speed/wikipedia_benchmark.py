@@ -206,7 +206,7 @@ def _processor_seconds() -> float:
 
 @contextmanager
 def _watch_memory() -> Iterator[list[int]]:
-    """Give the peak memory of this process and its children in bytes; shared memory counts once."""
+    """Track the peak memory of this process and its children in bytes; shared memory counts once."""
     peak, ended = [0], threading.Event()
 
     def watch() -> None:

@@ -23,7 +23,7 @@ _ROOMS = tuple(f"{Path(__file__).parents[2] / room}{os.sep}" for room in ("bot",
 
 @asynccontextmanager
 async def watch_event_loop(holders: Counter[str] | None = None) -> AsyncIterator[list[float]]:
-    """Give a list that fills with the event loop's lags, in milliseconds, until the context ends.
+    """Yield a list that collects the event loop's lags, in milliseconds, until the context ends.
 
     `holders` counts the places in our code where the loop's thread was in each sample while it was late.
     """
@@ -68,7 +68,7 @@ def _find_holders(holders: Counter[str], beat: Sequence[float], thread: int, end
 
 
 def _name_place(frame: FrameType | None) -> str:
-    """Return the innermost function of ours that a thread is in."""
+    """Return the innermost function of this project on a thread's stack."""
     while frame and not frame.f_code.co_filename.startswith(_ROOMS):
         frame = frame.f_back
     if frame is None:

@@ -1,1 +1,1 @@
-"""Judge what systems said: by a model, by people, and how far they agree."""
+"""Judge the replies of systems by a model and by people, and measure their agreement."""

@@ -1,4 +1,4 @@
-"""Judge a reply: its claims by passages of the corpora, its citations by what they say, its manner on five scales.
+"""Judge a reply: its claims by passages of the corpora, its citations by their texts, and its manner on five scales.
 
 A claim is compared with the five passages that are nearest to it, whichever the system found. A sentence is supported
 if the passages that it cites together say it. A citation of such a sentence is needed if its passage says it alone, or

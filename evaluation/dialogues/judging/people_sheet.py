@@ -90,7 +90,7 @@ def write_sheet(folder: RunFolder, count: int) -> Path:
 
 
 def _disarm(value: str) -> str:
-    """Return a cell that no spreadsheet takes for a formula."""
+    """Return a cell that spreadsheets do not interpret as a formula."""
     return f"'{value}" if value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
 
 
