@@ -72,7 +72,7 @@ PANELS: Mapping[str, Mapping[str, CommandEntry]] = MappingProxyType({
     "Documents": {
         "ingest": CommandEntry(
             "corpora.ingest_commands:ingest_app",
-            "Ingest documents. Run again, it reads what changed and removes what is gone.",
+            "Ingest documents. Run again, it reads changed documents and removes deleted ones.",
         ),
         "forget": CommandEntry(
             "corpora.document_commands:forget",
@@ -81,7 +81,7 @@ PANELS: Mapping[str, Mapping[str, CommandEntry]] = MappingProxyType({
         ),
         "corpora": CommandEntry(
             "corpora.corpus_commands:corpora",
-            "List what is indexed: documents, passages, age, what the last refresh did, and who may read it.",
+            "List the indexed corpora: documents, passages, age, last refresh, and readers.",
             ("footnote corpora",),
         ),
         "passages": CommandEntry(
@@ -114,7 +114,7 @@ PANELS: Mapping[str, Mapping[str, CommandEntry]] = MappingProxyType({
         ),
         "chat": CommandEntry(
             "questions.chat_session:chat",
-            "Hold a conversation: follow-up questions understand what was said before.",
+            "Hold a conversation: follow-up questions refer to earlier ones.",
             ("footnote chat", "footnote chat --corpus handbook < questions.txt"),
         ),
     },
@@ -126,17 +126,17 @@ PANELS: Mapping[str, Mapping[str, CommandEntry]] = MappingProxyType({
         ),
         "reload": CommandEntry(
             "operations.server_commands:reload",
-            "Make the running server read changed settings; show what took effect, and what waits for a restart.",
+            "Make the running server read changed settings; show which took effect, and which wait for a restart.",
             ("footnote reload",),
         ),
         "pages": CommandEntry(
             "operations.pages_command:pages",
-            "Serve the pages that show the record, alone or beside a running server, until Ctrl-C.",
+            "Serve the pages that show the record, alone or next to a running server, until Ctrl-C.",
             ("footnote pages", "footnote pages --port 0"),
         ),
         "mcp": CommandEntry(
             "operations.mcp_commands:mcp_app",
-            "Answer the assistant or editor that starts this, over MCP on stdin and stdout; alone or beside a server.",
+            "Answer the assistant or editor that starts this, over MCP on stdin and stdout; alone or next to a server.",
         ),
         "backup": CommandEntry(
             "operations.backup_commands:backup",
@@ -149,7 +149,7 @@ PANELS: Mapping[str, Mapping[str, CommandEntry]] = MappingProxyType({
             ("footnote restore footnote.tar.gz", "footnote restore footnote.tar --home new"),
         ),
     },
-    "What was asked": {
+    "Record": {
         "audit": CommandEntry("audit.audit_commands:audit_app", "Read the record of all questions and answers."),
         "erase": CommandEntry(
             "audit.erase_command:erase",

@@ -150,11 +150,11 @@ def show_progress(
     with Progress(SpinnerColumn(), *words, console=err) as bar:
         task = bar.add_task(label, total=None, progress="")
 
-        def tell(done: int, total: int | None, beside: str = "") -> None:
+        def report(done: int, total: int | None, beside: str = "") -> None:
             progress = format_progress(done, total, unit, clock() - started, beside)
             bar.update(task, completed=done, total=total, progress=progress)
 
-        yield tell
+        yield report
 
 
 def format_progress(done: int, total: int | None, unit: str, seconds: float, beside: str = "") -> str:
@@ -172,13 +172,13 @@ def _print_progress_lines(err: Console, label: str, unit: str, clock: Callable[[
     started = printed = clock()
     err.out(f"{label}: started", highlight=False)
 
-    def tell(done: int, total: int | None, beside: str = "") -> None:
+    def report(done: int, total: int | None, beside: str = "") -> None:
         nonlocal printed
         if clock() - printed >= SECONDS_BETWEEN_LINES:
             printed = clock()
             err.out(f"{label}: {format_progress(done, total, unit, printed - started, beside)}", highlight=False)
 
-    return tell
+    return report
 
 
 SCHEMA = 1

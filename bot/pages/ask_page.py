@@ -25,9 +25,9 @@ MAX_QUESTION = 4_000  # characters
 class AskedService(Protocol):
     """The methods of a service that the pages use."""
 
-    async def answer(self, asked: TurnRequest, tell: Callable[[Event], None], /) -> TurnResult: ...
+    async def answer(self, request: TurnRequest, observe: Callable[[Event], None], /) -> TurnResult: ...
 
-    async def check(self, asked: TurnRequest, tell: Callable[[Event], None], /) -> TurnResult: ...
+    async def check(self, request: TurnRequest, observe: Callable[[Event], None], /) -> TurnResult: ...
 
     async def forget(self, address: str, corpus: str, /) -> object: ...
 
@@ -46,12 +46,12 @@ class AskPages:
         return visit.page("ask.html", corpora=await self._list_corpora(visit), asked="", chosen="", task="ask")
 
     async def answer(self, visit: Visit) -> Response:
-        asked, task = visit.form.get("question", "").strip()[:MAX_QUESTION], visit.form.get("task", "ask")
+        question, task = visit.form.get("question", "").strip()[:MAX_QUESTION], visit.form.get("task", "ask")
         chosen, corpora = visit.form.get("corpus", ""), await self._list_corpora(visit)
-        if not asked:
+        if not question:
             return visit.page("ask.html", corpora=corpora, asked="", chosen=chosen, task=task, status=400)
-        page = visit.render("answer_stream.html", corpora=corpora, asked=asked, chosen=chosen, task=task)
-        request = TurnRequest(asked, visit.visitor.asker, corpora=(chosen,) if chosen else ())
+        page = visit.render("answer_stream.html", corpora=corpora, asked=question, chosen=chosen, task=task)
+        request = TurnRequest(question, visit.visitor.asker, corpora=(chosen,) if chosen else ())
         head, _, tail = page.partition(SPLIT)
         return StreamingResponse(self._stream(visit, request, task, head, tail), media_type="text/html")
 

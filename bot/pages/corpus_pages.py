@@ -27,15 +27,15 @@ class CorpusPages:
 
     async def list_corpora(self, visit: Visit) -> Response:
         settings, now = visit.settings, datetime.now(UTC)
-        found = await self.history.summarize(settings, now, count=RUNS)
+        summary = await self.history.summarize(settings, now, count=RUNS)
         corpora = await self.records.manifest.corpora()
         named = {corpus.name for corpus in corpora}
         missing = [name for name in settings.sources if name not in named]
         unread = {info.name: await self.records.manifest.failures(info.name) for info in corpora if info.failures}
-        runs = [(run, measure_seconds(run, now)) for run in (*found.running, *found.ended)]
+        runs = [(run, measure_seconds(run, now)) for run in (*summary.running, *summary.ended)]
         readers = settings.visible_to
         return visit.page(
-            "corpora.html", corpora=corpora, readers=readers, missing=missing, found=found, runs=runs, unread=unread
+            "corpora.html", corpora=corpora, readers=readers, missing=missing, summary=summary, runs=runs, unread=unread
         )
 
     async def list_documents(self, visit: Visit) -> Response:
@@ -67,7 +67,7 @@ class CorpusPages:
             document=stored.document if stored else None,
             passages=stored.passages if stored else (),
             gone=gone,
-            said=visit.asked("done"),
+            done=visit.asked("done"),
         )
 
     async def forget(self, visit: Visit) -> Response:
@@ -82,5 +82,5 @@ class CorpusPages:
         return RedirectResponse(f"/documents/show?{query}", 303)
 
     async def _record(self, visit: Visit, facts: dict[str, str], kind: EntryKind = EntryKind.READ) -> None:
-        given = {name: value for name, value in facts.items() if value}
-        await self.records.audit.append(LogEntry(RECORD, kind, {"by": visit.visitor.asker.user_id, **given}))
+        stated = {name: value for name, value in facts.items() if value}
+        await self.records.audit.append(LogEntry(RECORD, kind, {"by": visit.visitor.asker.user_id, **stated}))

@@ -35,30 +35,30 @@ class Chart:
 
 
 def _share(part: Callable[[Figures], float], whole: Callable[[Figures], float]) -> Measure:
-    return lambda one: 100 * part(one) / whole(one) if whole(one) else None
+    return lambda row: 100 * part(row) / whole(row) if whole(row) else None
 
 
 def _per_turn(value: Callable[[Figures], float]) -> Measure:
-    return lambda one: value(one) if one.turns else None
+    return lambda row: value(row) if row.turns else None
 
 
 _CHARTS: tuple[tuple[str, str, tuple[tuple[str, Measure], ...]], ...] = (
-    ("Questions", "", (("asked", lambda one: one.turns), ("not answered", lambda one: one.abstained))),
-    ("Supported statements", "%", (("supported", _share(lambda one: one.supported, lambda one: one.claims)),)),
-    ("Ratings", "", (("helpful", lambda one: one.up), ("not helpful", lambda one: one.down))),
+    ("Questions", "", (("asked", lambda row: row.turns), ("not answered", lambda row: row.abstained))),
+    ("Supported statements", "%", (("supported", _share(lambda row: row.supported, lambda row: row.claims)),)),
+    ("Ratings", "", (("helpful", lambda row: row.up), ("not helpful", lambda row: row.down))),
     (
         "Seconds to an answer",
         "s",
-        (("median", _per_turn(lambda one: one.seconds)), ("95th percentile", _per_turn(lambda one: one.slow_seconds))),
+        (("median", _per_turn(lambda row: row.seconds)), ("95th percentile", _per_turn(lambda row: row.slow_seconds))),
     ),
-    ("Tokens", "", (("tokens", lambda one: one.tokens),)),
-    ("Cost", "", (("cost", lambda one: one.cost),)),
+    ("Tokens", "", (("tokens", lambda row: row.tokens),)),
+    ("Cost", "", (("cost", lambda row: row.cost),)),
 )
 _STYLES = ("line", "other")
 
 
 def draw_charts(rows: Sequence[Figures], zone: tzinfo) -> tuple[Chart, ...]:
-    """Draw the charts of some steps of time; none without steps."""
+    """Draw the charts of some steps of time; empty without steps."""
     return tuple(_draw(rows, zone, *about) for about in _CHARTS) if rows else ()
 
 
@@ -71,7 +71,7 @@ def _draw(
     lines = tuple(
         _line(name, style, line, top) for (name, _), style, line in zip(series, _STYLES, values, strict=False)
     )
-    first, last = (f"{one.begin.astimezone(zone):%Y-%m-%d}" for one in (rows[0], rows[-1]))
+    first, last = (f"{row.begin.astimezone(zone):%Y-%m-%d}" for row in (rows[0], rows[-1]))
     parts = (f"{name} {_range(line, unit)}" for (name, _), line in zip(series, values, strict=True))
     return Chart(title, unit, _number(top, unit), lines, first, last, f"{first} to {last}: {'; '.join(parts)}.")
 

@@ -52,9 +52,9 @@ def mark_quote(text: str, quotation: str) -> Iterator[tuple[str, bool]]:
     """Yield the pieces of a passage's text, and whether each is quoted."""
     place = 0
     for piece in filter(None, quotation.split(" … ")):
-        if (found := text.find(piece, place)) >= 0:
-            yield from ((text[place:found], False), (piece, True))
-            place = found + len(piece)
+        if (start := text.find(piece, place)) >= 0:
+            yield from ((text[place:start], False), (piece, True))
+            place = start + len(piece)
     yield text[place:], False
 
 
@@ -94,7 +94,7 @@ def _clean(value: Any) -> Any:
 
 @cache
 def _environment() -> Environment:
-    made = Environment(
+    environment = Environment(
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
@@ -102,17 +102,17 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {
+    environment.filters |= {
         "moment": format_moment,
         "web": sanitize_url,
         "number": _show_number,
         "facts": _list_facts,
     }
-    made.globals |= {
+    environment.globals |= {
         "path": make_path,
         "query": make_query,
         "quoted": mark_quote,
         "share": _show_share,
         "split": SPLIT,
     }
-    return made
+    return environment

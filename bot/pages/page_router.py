@@ -147,8 +147,8 @@ class _Gate:
         if request.method != "GET":
             raise HTTPException(403, "Sign in first.")
         path, query = request.url.path, request.url.query
-        wanted = f"{path}?{query}" if query else path
-        return RedirectResponse(f"{SIGN_IN}?next={quote(wanted, safe='')}", 303)
+        target = f"{path}?{query}" if query else path
+        return RedirectResponse(f"{SIGN_IN}?next={quote(target, safe='')}", 303)
 
     async def _read_form(self, request: Request, visitor: Visitor) -> Mapping[str, str]:
         """Return a form's fields. Raises `HTTPException` if it cannot come from one of our pages."""
@@ -205,7 +205,7 @@ class _Gate:
 
     def _explain(self, visit: Visit, error: Exception) -> Response:
         fault = explain_error(error)
-        log.warning("cannot render a page", extra={"cause": fault.line()})
+        log.warning("page failed", extra={"cause": fault.line()})
         return visit.page("error.html", status=503, message=fault.message, hint=fault.hint)
 
 

@@ -50,11 +50,11 @@ class RecordPages:
     records: Records
 
     async def list_answers(self, visit: Visit) -> Response:
-        wanted, typed, faults = read_filter(visit)
-        found = () if faults else await self.records.search.find(replace(wanted, limit=PAGE + 1))
-        shown, more = found[:PAGE], len(found) > PAGE
-        total = 0 if faults else await self.records.search.count(replace(wanted, before=None))
-        await self._record_read(visit, RECORD, {"what": "answers", "filter": typed | _page_of(wanted)})
+        chosen, typed, faults = read_filter(visit)
+        turns = () if faults else await self.records.search.find(replace(chosen, limit=PAGE + 1))
+        shown, more = turns[:PAGE], len(turns) > PAGE
+        total = 0 if faults else await self.records.search.count(replace(chosen, before=None))
+        await self._record_read(visit, RECORD, {"what": "answers", "filter": typed | _page_of(chosen)})
         return visit.page(
             "answers.html",
             status=400 if faults else 200,
@@ -63,21 +63,21 @@ class RecordPages:
             typed=typed,
             faults=faults,
             older=make_query(typed | {"before": shown[-1].seq}) if more else "",
-            newest=make_query(typed) if wanted.before is not None else None,
+            newest=make_query(typed) if chosen.before is not None else None,
             choices={"status": STATUSES, "verdict": VERDICTS, "rating": RATINGS},
         )
 
     async def show_answer(self, visit: Visit) -> Response:
         """Show one answer as a story. Raises `NotFound`."""
         entries = await self._find_turn(visit)
-        found = {**await self.records.manifest.recall(*list_passages(entries)), **_read_kept(entries)}
-        story = build_story(entries, found)
+        known = {**await self.records.manifest.recall(*list_passages(entries)), **_read_kept(entries)}
+        story = build_story(entries, known)
         if story is None:
             raise NotFound("This is not an answer: nothing was asked.")
         await self._record_read(visit, story.turn_id, {"what": "answer"})
         approved = {example.turn_id for example in await self.records.examples.all()}
         done = _DONE.get(visit.asked("done"), "")
-        return visit.page("answer.html", story=story, is_example=story.turn_id in approved, said=done)
+        return visit.page("answer.html", story=story, is_example=story.turn_id in approved, done=done)
 
     async def give_receipt(self, visit: Visit) -> Response:
         """Return the file that proves the record of an answer. Raises `NotFound`, `StorageError`."""
@@ -145,8 +145,8 @@ class RecordPages:
 
     async def _record_read(self, visit: Visit, turn_id: str, facts: Mapping[str, Any]) -> None:
         """Record who reads what. Raises `StorageError`: nothing is shown then."""
-        given = {name: value for name, value in facts.items() if value}
-        body = {"by": visit.visitor.asker.user_id, **given}
+        stated = {name: value for name, value in facts.items() if value}
+        body = {"by": visit.visitor.asker.user_id, **stated}
         await self.records.audit.append(LogEntry(turn_id, EntryKind.READ, body))
 
 
@@ -165,8 +165,8 @@ def _join(named: Any) -> list[str]:
     return sorted({name for names in named for name in names})
 
 
-def _page_of(wanted: RecordFilter) -> dict[str, int]:
-    return {} if wanted.before is None else {"before": wanted.before}
+def _page_of(chosen: RecordFilter) -> dict[str, int]:
+    return {} if chosen.before is None else {"before": chosen.before}
 
 
 def _read_kept(entries: Sequence[LogEntry]) -> Mapping[str, Any]:
@@ -184,8 +184,8 @@ def read_filter(visit: Visit) -> tuple[RecordFilter, dict[str, str], list[str]]:
     before = visit.asked("before")
     number = int(before) if before.isascii() and before.isdecimal() and len(before) < _DIGITS else None
     texts: dict[str, Any] = {name: typed[name] for name in _TEXTS}
-    wanted = RecordFilter(**texts, since=since, until=until, before=number)
-    return wanted, typed, [fault for fault in (wrong, also) if fault]
+    chosen = RecordFilter(**texts, since=since, until=until, before=number)
+    return chosen, typed, [fault for fault in (wrong, also) if fault]
 
 
 _DIGITS = 18  # of a number that the database can compare

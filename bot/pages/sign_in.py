@@ -82,9 +82,9 @@ def _digest(cookie: str) -> str:
 
 def match_token(settings: PagesSettings, secret: str) -> PageToken | None:
     """Return the token that this secret belongs to; all are compared, in constant time."""
-    given = secret.strip().encode("utf-8", "replace")
-    equal = [hmac.compare_digest(token.secret.get_secret_value().encode(), given) for token in settings.tokens]
-    return next((one for one, same in zip(settings.tokens, equal, strict=True) if same), None)
+    sent = secret.strip().encode("utf-8", "replace")
+    equal = [hmac.compare_digest(token.secret.get_secret_value().encode(), sent) for token in settings.tokens]
+    return next((token for token, same in zip(settings.tokens, equal, strict=True) if same), None)
 
 
 def identify(

@@ -1,4 +1,4 @@
-"""Define the error of settings that cannot be used; `settings_errors` explains what is wrong with them."""
+"""Define the error of settings that cannot be used; `settings_errors` explains each error."""
 
 from collections.abc import Sequence
 

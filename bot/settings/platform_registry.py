@@ -68,12 +68,12 @@ class PlatformEntry:
 @cache
 def load_platforms() -> Mapping[str, PlatformEntry]:
     package = importlib.import_module(FOLDER)
-    found = [
+    packages = [
         importlib.import_module(f"{FOLDER}.{module.name}")
         for module in pkgutil.iter_modules(package.__path__)
         if module.ispkg and module.name != "shared"
     ]
-    entries: list[PlatformEntry] = [module.PLATFORM for module in found]
+    entries: list[PlatformEntry] = [module.PLATFORM for module in packages]
     entries.sort(key=lambda entry: entry.name, reverse=True)
     entries += [point.load() for point in entry_points(group=GROUP)]
     return {entry.name: entry for entry in entries}
@@ -95,8 +95,8 @@ def is_channel_name(text: str) -> bool:
 
 def split_channel_name(text: str) -> tuple[str, str]:
     """Return the workspace of a channel's name, empty for all, and the name within it."""
-    found = _NAME.fullmatch(text)
-    return (found[2] or "", found[3]) if found else ("", "")
+    match = _NAME.fullmatch(text)
+    return (match[2] or "", match[3]) if match else ("", "")
 
 
 def describe_ids(what: str, *others: str) -> str:

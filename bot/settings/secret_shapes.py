@@ -14,31 +14,31 @@ class MisplacedSecret:
 
 
 def find_misplaced_secret(
-    platforms: Iterable[PlatformEntry], owner: PlatformEntry, key: str, held: str
+    platforms: Iterable[PlatformEntry], owner: PlatformEntry, key: str, value: str
 ) -> MisplacedSecret | None:
     """Describe a value that is certainly not the right secret; None if it may be, or is empty."""
-    wanted = next((shape for shape in owner.shapes if shape.key == key), None)
-    if not held:
+    required = next((shape for shape in owner.shapes if shape.key == key), None)
+    if not value:
         return None
-    needed = f"It wants {wanted.title}{wanted.where and f', {wanted.where}'}." if wanted else "Copy it again."
-    if found := _describe_spoilt(held):
-        return MisplacedSecret(found, needed)
-    if wanted and re.fullmatch(wanted.pattern, held):
+    needed = f"It wants {required.title}{required.where and f', {required.where}'}." if required else "Copy it again."
+    if flaw := _describe_spoilt(value):
+        return MisplacedSecret(flaw, needed)
+    if required and re.fullmatch(required.pattern, value):
         return None
     others = [(each, shape) for each in platforms for shape in each.shapes if each is owner or shape.unique]
     others.sort(key=lambda pair: pair[0] is not owner)
     for entry, shape in others:
-        if re.fullmatch(shape.pattern, held):
+        if re.fullmatch(shape.pattern, value):
             variable = entry.settings.SECRETS.get(shape.key, "")
             belongs = f"That belongs into {variable}. " if variable and (entry, shape.key) != (owner, key) else ""
             return MisplacedSecret(f"{shape.title}{'' if entry is owner else f' of {entry.title}'}", belongs + needed)
     return None
 
 
-def _describe_spoilt(held: str) -> str:
+def _describe_spoilt(value: str) -> str:
     """Describe what a secret never contains; empty if there is nothing."""
-    if held[0] in "\"'" or held[-1] in "\"'":
+    if value[0] in "\"'" or value[-1] in "\"'":
         return "quotes around it, which are not part of it"
-    if not held.isascii():
+    if not value.isascii():
         return "characters that no secret has: perhaps it is an example, or was shortened with …"
-    return "a space, or several words" if re.search(r"\s", held) else ""
+    return "a space, or several words" if re.search(r"\s", value) else ""

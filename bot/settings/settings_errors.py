@@ -58,16 +58,16 @@ class SettingsOrigin:
 
 def explain_validation_errors(faults: Sequence[ErrorDetails], surroundings: SettingsOrigin) -> Sequence[SettingsError]:
     """Explain pydantic's errors in the order of the file, one a key; a misspelt key does not count as missing."""
-    found = dict[Key, tuple[ErrorDetails, Sequence[str]]]()
+    first_faults = dict[Key, tuple[ErrorDetails, Sequence[str]]]()
     for fault in sorted(faults, key=lambda fault: fault["type"] != "extra_forbidden"):
         key, siblings = _locate(fault)
-        found.setdefault(_strip_branches(key), (fault, siblings))
+        first_faults.setdefault(_strip_branches(key), (fault, siblings))
     meant = {
         (*key[:-1], (_find_key(key, siblings) or "").split(".")[-1])
-        for key, (fault, siblings) in found.items()
+        for key, (fault, siblings) in first_faults.items()
         if fault["type"] == "extra_forbidden"
     }
-    order = sorted(found.items(), key=lambda item: find_line(surroundings.text, item[0]) or 0)
+    order = sorted(first_faults.items(), key=lambda item: find_line(surroundings.text, item[0]) or 0)
     return [
         _explain_fault(key, fault, siblings, surroundings)
         for key, (fault, siblings) in order
@@ -221,15 +221,15 @@ def describe_fault(fault: ErrorDetails) -> str:
     if kind == "value_error":
         return str(context["error"])
     if kind == "string_pattern_mismatch":
-        wanted = CORPUS_NAME_RULE
+        expected = CORPUS_NAME_RULE
     elif kind == "union_tag_invalid":
-        wanted = context["expected_tags"].replace(", ", " or ")
+        expected = context["expected_tags"].replace(", ", " or ")
     elif kind in _TOML_WORDS or fault["msg"].startswith(_SHOULD_BE):
-        wanted = _TOML_WORDS.get(kind) or fault["msg"].removeprefix(_SHOULD_BE).split(", unable")[0]
+        expected = _TOML_WORDS.get(kind) or fault["msg"].removeprefix(_SHOULD_BE).split(", unable")[0]
     else:
         return f"is wrong: {fault['msg']}"
     shown = context["tag"] if kind == "union_tag_invalid" else fault["input"]
-    return f"must be {wanted}" + ("" if fault["loc"][-1] in _SECRET_KEYS else f", not {_format_value(shown)}")
+    return f"must be {expected}" + ("" if fault["loc"][-1] in _SECRET_KEYS else f", not {_format_value(shown)}")
 
 
 def _format_value(value: Any) -> str:

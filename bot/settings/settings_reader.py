@@ -1,6 +1,6 @@
 """Read the settings once, at start: the environment over `footnote.toml` over the defaults.
 
-`footnote.env` beside the settings file holds variables: `footnote setup` puts secrets there.
+`footnote.env` next to the settings file holds variables: `footnote setup` puts secrets there.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Run `footnote audit`: find, read and check what is recorded."""
+"""Run `footnote audit`: find, read and check the record."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated
@@ -23,7 +23,7 @@ def show(
     full: Annotated[bool, typer.Option("--full", help="Show passages, replies and inputs whole.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Show one answer as a story: who asked what, what was found, claimed and said on what evidence, and withheld.
+    """Show one answer as a story: asker, question, passages, claims and their evidence, answer, withheld sentences.
 
     It also shows where the answer was posted, and what people did with it; for a channel, what admins set there, and
     when.

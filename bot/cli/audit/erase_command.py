@@ -28,8 +28,8 @@ def hold(
 ) -> None:
     """Put a person, a channel or an answer on hold: nothing of it is erased until the hold ends; it is recorded."""
     with open_command(context, as_json=as_json) as ctx:
-        held = ctx.call_records(lambda records: _hold(_open_erasure(ctx, records), name, why, on=not off))
-        ctx.output.give(build_document(held=held), Text("\n".join(held) or "Nothing is on hold."))
+        holds = ctx.call_records(lambda records: _hold(_open_erasure(ctx, records), name, why, on=not off))
+        ctx.output.give(build_document(held=holds), Text("\n".join(holds) or "Nothing is on hold."))
 
 
 def erase(
@@ -90,20 +90,20 @@ def _open_erasure(ctx: CommandContext, records: Records) -> RecordErasure:
 async def _hold(erasure: RecordErasure, name: str, why: str, *, on: bool) -> list[str]:
     if name:
         await erasure.hold(name, on=on, why=why, by=BY)
-    held = await erasure.holds()
-    if name in held and not on:
+    holds = await erasure.holds()
+    if name in holds and not on:
         hint = "Remove it from `hold` under [record] in footnote.toml."
         raise CommandError(Fault("held", f"{name} is on hold by the settings.", hint))
-    return sorted(held)
+    return sorted(holds)
 
 
 def _describe_plan(plan: ErasurePlan) -> str:
-    held = f" {format_count(plan.held, 'turn')} on hold would stay." if plan.held else ""
+    on_hold = f" {format_count(plan.held, 'turn')} on hold would stay." if plan.held else ""
     if not plan.entries and not plan.tickets:
-        return f"There is nothing to erase.{held}"
+        return f"There is nothing to erase.{on_hold}"
     counts = _describe_counts(len(plan.turns), len(plan.entries), len(plan.tickets))
     removed = f" It would remove {format_count(plan.messages, 'message')} in channels." if plan.messages else ""
-    return f"This would erase {counts}.{removed}{held} Nothing was changed; add --yes to erase."
+    return f"This would erase {counts}.{removed}{on_hold} Nothing was changed; add --yes to erase."
 
 
 def _describe_done(done: ErasureDone) -> str:

@@ -63,7 +63,7 @@ UNPINNABLE = {
 UNFIT_HINT = "`footnote audit show ID` shows what happened to it."
 IdArgument = Annotated[str, typer.Argument(metavar="ID", help="An answer's id, or its first characters.")]
 Change = Callable[[Records, str], Awaitable[tuple[str, str]]]
-"""Changes the choice for an answer; returns its id, and what was done, as the end of a sentence."""
+"""Changes the choice for an answer; returns its id and the end of a sentence, such as `is no longer pinned`."""
 
 examples_app = typer.Typer(
     add_completion=False,
@@ -290,8 +290,8 @@ def render_pins(listed: Sequence[ListedPin]) -> RenderableType:
     if not listed:
         return Text("No answer is pinned yet. `footnote answers pin ID` pins one to its question.")
     table = build_table("Pinned", "Answer", "By", "State", "Question")
-    for pin_ in listed:
-        pinned, state = pin_.pinned, "" if pin_.given else "not given: a passage has changed"
+    for row in listed:
+        pinned, state = row.pinned, "" if row.given else "not given: a passage has changed"
         question = sanitize_line(pinned.question)[:WIDTH]
         table.add_row(pinned.day, pinned.turn_id, sanitize_line(pinned.name), state, question)
     return table
@@ -316,11 +316,11 @@ def build_pins_document(listed: Iterable[ListedPin]) -> Document:
     return build_document(
         answers=[
             {
-                "answer_id": pin_.pinned.turn_id,
-                **pick(pin_.pinned, "question name day corpora"),
-                "text": " ".join(sentence.text for sentence in pin_.pinned.sentences),
-                "said": pin_.given,
+                "answer_id": row.pinned.turn_id,
+                **pick(row.pinned, "question name day corpora"),
+                "text": " ".join(sentence.text for sentence in row.pinned.sentences),
+                "said": row.given,
             }
-            for pin_ in listed
+            for row in listed
         ]
     )

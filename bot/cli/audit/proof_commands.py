@@ -1,4 +1,4 @@
-"""Run `footnote audit verify`, `checkpoint`, `key`, `receipt` and `restored`: prove what is recorded."""
+"""Run `footnote audit verify`, `checkpoint`, `key`, `receipt` and `restored`: prove the record."""
 
 from collections.abc import Iterable
 from pathlib import Path

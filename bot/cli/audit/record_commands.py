@@ -57,16 +57,16 @@ def list_turns(
 ) -> None:
     """List questions, newest first: who asked what, in which channel, and how it ended."""
     with open_command(context, as_json=as_json) as ctx:
-        wanted = _build_filter(ctx, chosen, before=before, limit=count)
-        listed = ctx.call_records(lambda records: _list(records, wanted, filtered=any(chosen.values())))
+        selection = _build_filter(ctx, chosen, before=before, limit=count)
+        listed = ctx.call_records(lambda records: _list(records, selection, filtered=any(chosen.values())))
         view = record_view.render_turns(listed, ctx.settings.zone)
         ctx.output.give(record_view.build_turns_document(listed), view)
 
 
-async def _list(records: Records, wanted: RecordFilter, *, filtered: bool) -> ListedTurns:
-    turns = await records.search.find(replace(wanted, limit=wanted.limit + 1))
-    total = await records.search.count(wanted)
-    return ListedTurns(turns[: wanted.limit], total, filtered, more=len(turns) > wanted.limit)
+async def _list(records: Records, selection: RecordFilter, *, filtered: bool) -> ListedTurns:
+    turns = await records.search.find(replace(selection, limit=selection.limit + 1))
+    total = await records.search.count(selection)
+    return ListedTurns(turns[: selection.limit], total, filtered, more=len(turns) > selection.limit)
 
 
 @choose_turns()
@@ -90,32 +90,32 @@ def export(
                 raise typer.BadParameter(_PROOFS_ALONE)
             export_proofs(ctx)
             return
-        wanted = _build_filter(ctx, chosen, limit=EXPORT_PAGE)
+        selection = _build_filter(ctx, chosen, limit=EXPORT_PAGE)
         if as_json:
-            ctx.output.give(build_document(turns=ctx.call_records(lambda records: _collect(records, wanted))))
+            ctx.output.give(build_document(turns=ctx.call_records(lambda records: _collect(records, selection))))
         else:
-            ctx.call_records(lambda records: _export(records, wanted, form, ctx))
+            ctx.call_records(lambda records: _export(records, selection, form, ctx))
 
 
-async def _collect(records: Records, wanted: RecordFilter) -> list[dict[str, Any]]:
-    return [exported async for exported in _walk(records, wanted)]
+async def _collect(records: Records, selection: RecordFilter) -> list[dict[str, Any]]:
+    return [exported async for exported in _walk(records, selection)]
 
 
-async def _export(records: Records, wanted: RecordFilter, form: ExportFormat, ctx: CommandContext) -> None:
+async def _export(records: Records, selection: RecordFilter, form: ExportFormat, ctx: CommandContext) -> None:
     write, as_csv = ctx.output.out.file.write, form is ExportFormat.CSV
     if as_csv:
         write(_encode_row(record_view.CSV_COLUMNS))
-    async for turn in _walk(records, wanted):
+    async for turn in _walk(records, selection):
         write(_encode_row(record_view.build_csv_row(turn)) if as_csv else f"{record_view.encode_line(turn)}\n")
 
 
-async def _walk(records: Records, wanted: RecordFilter) -> AsyncIterator[dict[str, Any]]:
+async def _walk(records: Records, selection: RecordFilter) -> AsyncIterator[dict[str, Any]]:
     """Yield every whole turn that passes a filter; they are read page by page."""
-    while turns := await records.search.find(wanted):
+    while turns := await records.search.find(selection):
         entries = await records.search.entries_of([turn.turn_id for turn in turns])
         for turn in turns:
             yield record_view.build_exported_turn(turn, entries.get(turn.turn_id, ()))
-        wanted = replace(wanted, before=turns[-1].seq)
+        selection = replace(selection, before=turns[-1].seq)
 
 
 def _encode_row(cells: Sequence[str]) -> str:
@@ -134,21 +134,21 @@ def stats(
 ) -> None:
     """Count questions, answers, supported claims and ratings, and measure duration and cost."""
     with open_command(context, as_json=as_json) as ctx:
-        wanted = _build_filter(ctx, chosen)
+        selection = _build_filter(ctx, chosen)
         now = datetime.now(ctx.settings.zone)
-        rows, total = ctx.call_records(lambda records: _measure(records, wanted, step.value, now))
+        rows, total = ctx.call_records(lambda records: _measure(records, selection, step.value, now))
         view = record_view.render_figures(rows, total, ctx.settings.zone)
         ctx.output.give(record_view.build_figures_document(rows, total), view)
 
 
 async def _measure(
-    records: Records, wanted: RecordFilter, step: Step, now: datetime
+    records: Records, selection: RecordFilter, step: Step, now: datetime
 ) -> tuple[Sequence[Figures], Figures]:
-    first = wanted.since or await records.search.first() or now
-    end = wanted.until or now
+    first = selection.since or await records.search.first() or now
+    end = selection.until or now
     since = min(first.astimezone(now.tzinfo), end - timedelta(microseconds=1))
-    rows = await records.search.figures(since, end, step, wanted)
-    (total,) = await records.search.figures(since, end, "all", wanted)
+    rows = await records.search.figures(since, end, step, selection)
+    (total,) = await records.search.figures(since, end, "all", selection)
     return rows if total.turns else (), total
 
 
@@ -156,14 +156,14 @@ async def _measure(
 def unanswered(context: typer.Context, *, chosen: Chosen, count: CountOption = 20, as_json: JsonOption = False) -> None:
     """List unanswered questions, the most frequent first: what to write next. Default: of the last 30 days."""
     with open_command(context, as_json=as_json) as ctx:
-        wanted = _build_filter(ctx, chosen if chosen["since"] else chosen | {"since": UNANSWERED_SINCE})
-        groups, left = ctx.call_records(lambda records: _group(records, wanted, count))
+        selection = _build_filter(ctx, chosen if chosen["since"] else chosen | {"since": UNANSWERED_SINCE})
+        groups, left = ctx.call_records(lambda records: _group(records, selection, count))
         view = record_view.render_unanswered(groups, left, ctx.settings.zone)
         ctx.output.give(record_view.build_unanswered_document(groups, left), view)
 
 
-async def _group(records: Records, wanted: RecordFilter, count: int) -> tuple[list[UnansweredGroup], int]:
-    groups = await records.search.unanswered(wanted.since, wanted.until, corpus=wanted.corpus)
+async def _group(records: Records, selection: RecordFilter, count: int) -> tuple[list[UnansweredGroup], int]:
+    groups = await records.search.unanswered(selection.since, selection.until, corpus=selection.corpus)
     shown = groups[:count]
     nearest = await records.search.nearest_corpora([turn.seq for group in shown for turn in group.members])
     listed = [
@@ -186,8 +186,8 @@ def feedback(
 ) -> None:
     """List feedback on answers, newest first: ratings with their comments, requests for a person, sharing."""
     with open_command(context, as_json=as_json) as ctx:
-        wanted = _build_filter(ctx, chosen, before=before, limit=count)
-        listed = ctx.call_records(lambda records: records.search.feedback(wanted))
+        selection = _build_filter(ctx, chosen, before=before, limit=count)
+        listed = ctx.call_records(lambda records: records.search.feedback(selection))
         view = record_view.render_feedback(listed, ctx.settings.zone)
         ctx.output.give(record_view.build_feedback_document(listed), view)
 

@@ -1,4 +1,4 @@
-"""Run `footnote corpora` and `reindex`: list what is indexed, and rebuild the indexes."""
+"""Run `footnote corpora` and `reindex`: list the indexed corpora, and rebuild the indexes."""
 
 import time
 from dataclasses import replace
@@ -64,8 +64,8 @@ def rebuild_indexes(ctx: CommandContext, *, vectors: bool) -> tuple[int, float]:
     """Rebuild the indexes of a home, and return the number of passages and the seconds taken."""
 
     async def work(app: App) -> int:
-        with show_progress(ctx.output.err, label="reindex", unit="passages") as tell:
-            return await app.passages.reindex(tell, vectors=vectors)
+        with show_progress(ctx.output.err, label="reindex", unit="passages") as report:
+            return await app.passages.reindex(report, vectors=vectors)
 
     started = time.monotonic()
     passages = ctx.call(ctx.services.open_app(ctx.settings, rebuilding=True), work)

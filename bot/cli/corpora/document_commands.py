@@ -1,4 +1,4 @@
-"""Run `footnote passages` and `forget`: show what is stored of one document, or forget it."""
+"""Run `footnote passages` and `forget`: show the stored passages of a document, or forget it."""
 
 from collections.abc import Collection
 from typing import Annotated

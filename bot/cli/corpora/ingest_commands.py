@@ -172,14 +172,14 @@ def _ingest_source(
 
 
 def _build_source(type_: str, typed: Mapping[str, Any]) -> SourceSettings:
-    """Build the settings of a source from what was typed. Raises `typer.BadParameter`."""
-    given = {
+    """Build the settings of a source from options. Raises `typer.BadParameter`."""
+    values = {
         key: tuple(filter(None, value)) if isinstance(value, list) else value
         for key, value in typed.items()
         if value or isinstance(value, list)
     }
     try:
-        return SOURCE_ENTRIES[type_].settings.model_validate({"type": type_, **given})
+        return SOURCE_ENTRIES[type_].settings.model_validate({"type": type_, **values})
     except ValidationError as error:
         fault = error.errors()[0]
         name = f"--{str(fault['loc'][0]).replace('_', '-')}" if fault["loc"] else "The source"
@@ -304,10 +304,10 @@ async def refresh_corpus(
     restore: bool = False,
 ) -> RefreshReport:
     """Refresh one corpus, and show the progress."""
-    with show_progress(ctx.output.err, label=corpus, unit="documents") as tell:
+    with show_progress(ctx.output.err, label=corpus, unit="documents") as report:
 
         def progress(step: RefreshProgress) -> None:
-            tell(step.done, step.total, step.doing or format_count(step.passages, "passage"))
+            report(step.done, step.total, step.doing or format_count(step.passages, "passage"))
 
         return await service.refresh(
             corpus,

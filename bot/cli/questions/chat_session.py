@@ -138,13 +138,13 @@ def _open_runner() -> Iterator[asyncio.Runner]:
 
 
 def _answer(
-    ctx: CommandContext, runner: asyncio.Runner, request: TurnRequest, tell: Callable[[Event], None]
+    ctx: CommandContext, runner: asyncio.Runner, request: TurnRequest, observe: Callable[[Event], None]
 ) -> TurnResult:
     """Answer one question; the home is open only meanwhile, and free for other commands during the prompt."""
     stack = AsyncExitStack()
     try:
         service = run_interruptible(runner, stack.enter_async_context(ctx.services.open_home(ctx.settings)))
-        return run_interruptible(runner, service.answer(request, tell))
+        return run_interruptible(runner, service.answer(request, observe))
     finally:
         with _on_interrupt(lambda: None):
             runner.run(stack.aclose())
@@ -209,8 +209,8 @@ def _build_ports(
             effort=effort,
         )
         try:
-            with watch_turn(output, last.say if _is_streaming(output) else None) as tell:
-                return _answer(ctx, runner, request, tell)
+            with watch_turn(output, last.say if _is_streaming(output) else None) as observe:
+                return _answer(ctx, runner, request, observe)
         finally:
             last.close()
 

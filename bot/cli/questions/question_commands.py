@@ -120,8 +120,8 @@ async def _run_turn(
 
     Raises `CommandError`: the turn failed.
     """
-    with watch_turn(ctx.output) as tell:
-        done = await take_turn(request, tell)
+    with watch_turn(ctx.output) as observe:
+        done = await take_turn(request, observe)
     if done.failure:
         raise CommandError(explain_failure(done.failure))
     is_empty = not done.answer.citations and done.answer.status is not Status.CHATTED

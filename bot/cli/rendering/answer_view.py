@@ -129,13 +129,13 @@ VERDICT_COLOURS: Mapping[Verdict, str] = MappingProxyType({
 
 
 def render_verdict(done: TurnResult, zone: tzinfo) -> RenderableType:
-    found = find_asked_claim(done.answer)
-    if not found:
+    checked = find_asked_claim(done.answer)
+    if not checked:
         return Text(sanitize_line(done.text))
     heading = Text.assemble(
-        (found.verdict.value, f"bold {VERDICT_COLOURS[found.verdict]}"), f"  {sanitize_line(found.claim.text)}"
+        (checked.verdict.value, f"bold {VERDICT_COLOURS[checked.verdict]}"), f"  {sanitize_line(checked.claim.text)}"
     )
-    reason = sanitize_line(render_reason(found, "en", done.answer.citations))
+    reason = sanitize_line(render_reason(checked, "en", done.answer.citations))
     parts: list[RenderableType] = [heading, *([Text(reason, style="dim")] if reason else ())]
     if done.answer.citations:
         parts += [Text(), *separate_blocks(render_source(citation, zone=zone) for citation in done.answer.citations)]
@@ -174,20 +174,20 @@ def build_answer_document(done: TurnResult) -> Document:
 
 
 def build_verdict_document(done: TurnResult, claim: str) -> Document:
-    found = find_asked_claim(done.answer)
+    checked = find_asked_claim(done.answer)
     return build_document(
         answer_id=done.answer_id,
         claim=claim,
-        verdict=found.verdict.value if found else None,
-        reasoning=_state_reason(found, done.answer.citations) if found else "",
+        verdict=checked.verdict.value if checked else None,
+        reasoning=_state_reason(checked, done.answer.citations) if checked else "",
         evidence=[pick(citation, "title url quote passage_id") for citation in done.answer.citations],
         **_build_run_facts(done),
     )
 
 
-def _state_reason(found: CheckedClaim, citations: Sequence[Citation]) -> str:
+def _state_reason(checked: CheckedClaim, citations: Sequence[Citation]) -> str:
     """Return the rules' own reasoning; for a model's verdict, what the evidence says."""
-    return found.reasoning if found.because else render_reason(found, "en", citations)
+    return checked.reasoning if checked.because else render_reason(checked, "en", citations)
 
 
 def build_chat_document(turns: Iterable[TurnResult]) -> Document:

@@ -59,7 +59,7 @@ def format_value(value: Any) -> str:
 
 SHOWN_HITS = 5  # passages that are shown of a search unless all are
 SHORT_TEXT = 200  # characters that are shown of a reply or a prompt unless all is
-_TELLING_FACTS = ("claim", "query", "draft")  # facts that tell one call from others of its stage
+_IDENTIFYING_FACTS = ("claim", "query", "draft")  # facts that identify a call among others of its stage
 _SHOWN_APART = frozenset(
     {"stage", "template", "model", "milliseconds", "prompt_tokens", "completion_tokens", "facts", "reply", "error"}
 )
@@ -92,7 +92,7 @@ class _PassageTexts:
             return
         self._shown.add(passage.id)
         if not passage.text:
-            yield render_line("its words are no longer kept", depth=depth + 1, style="dim")
+            yield render_line("its text is no longer stored", depth=depth + 1, style="dim")
         elif self._full:
             yield indent(Text(sanitize_text(passage.text)), 2 * (depth + 1))
         else:
@@ -118,7 +118,7 @@ def _call_lines(step: StoryStep, body: Mapping[str, Any], *, full: bool) -> Iter
         if step.reply:
             yield from (render_line("reply:"), render_block(step.reply))
     else:
-        for name, text in {**{name: step.facts.get(name) for name in _TELLING_FACTS}, "reply": step.reply}.items():
+        for name, text in {**{name: step.facts.get(name) for name in _IDENTIFYING_FACTS}, "reply": step.reply}.items():
             if text:
                 yield render_line(f"{name}: {shorten(sanitize_line(str(text)), SHORT_TEXT, placeholder=' …')}")
     if step.error:
@@ -156,7 +156,7 @@ def _claim_lines(claims: Sequence[StoryClaim], texts: _PassageTexts) -> Iterator
 
 def _withheld_lines(body: Mapping[str, Any]) -> Iterator[RenderableType]:
     """Render each sentence that the gate withheld, with its reason, and those shown before a turn broke off."""
-    for name, heading in (("withheld", "withheld"), ("spoken", "said before it was cut short")):
+    for name, heading in (("withheld", "withheld"), ("spoken", "shown before it stopped")):
         if sentences := read_sentences(body, name):
             yield from (Text(), Text(heading, style="bold"))
         for sentence in sentences:
@@ -166,7 +166,7 @@ def _withheld_lines(body: Mapping[str, Any]) -> Iterator[RenderableType]:
 
 
 def _delivered_lines(body: Mapping[str, Any]) -> list[RenderableType]:
-    told = ("outcome", "platform", "workspace", "channel", "thread", "messages", "only_asker", "text", "ticket")
+    shown = ("outcome", "platform", "workspace", "channel", "thread", "messages", "only_asker", "text", "ticket")
     channel = f"{body.get('platform', '')}:{body.get('workspace', '')}/{body['channel']}" if body.get("channel") else ""
     thread = f"thread {body['thread']}" if body.get("thread") else ""
     facts = {
@@ -174,7 +174,7 @@ def _delivered_lines(body: Mapping[str, Any]) -> list[RenderableType]:
         "where": ", ".join(part for part in (channel, thread) if part),
         "messages": body.get("messages"),
         "shown to": "the asker alone" if body.get("only_asker") else "",
-        **_other_facts(body, *told),
+        **_other_facts(body, *shown),
     }
     text = [render_line("text as delivered:"), render_block(str(body["text"]))] if body.get("text") else []
     return [*render_facts(facts), *text]
@@ -204,15 +204,15 @@ def _setting_lines(body: Mapping[str, Any]) -> list[RenderableType]:
     return _act_lines(change, body, "key", "was", "now")
 
 
-def _other_facts(body: Mapping[str, Any], *told: str) -> dict[str, Any]:
-    return {name.replace("_", " "): value for name, value in body.items() if name not in told}
+def _other_facts(body: Mapping[str, Any], *shown: str) -> dict[str, Any]:
+    return {name.replace("_", " "): value for name, value in body.items() if name not in shown}
 
 
-def _act_lines(what: str, body: Mapping[str, Any], *told: str) -> list[RenderableType]:
-    """Render what somebody did, and what else is recorded of it."""
+def _act_lines(what: str, body: Mapping[str, Any], *shown: str) -> list[RenderableType]:
+    """Render a person's action, and the other facts recorded of it."""
     by = f"by {body['by']}" if body.get("by") else ""
-    said = ", ".join(part for part in (what, by) if part)
-    return [*([render_line(said)] if said else []), *render_facts(_other_facts(body, "by", *told))]
+    action = ", ".join(part for part in (what, by) if part)
+    return [*([render_line(action)] if action else []), *render_facts(_other_facts(body, "by", *shown))]
 
 
 def _format_setting(value: Any) -> str:
@@ -237,7 +237,7 @@ def render_turn(
     *,
     full: bool = False,
 ) -> RenderableType:
-    """Render a turn as a story: who asked what, what was searched and found, what was claimed and said, what followed.
+    """Render a turn as a story: the question, searches, model calls, claims, the answer, and what followed.
 
     Or a channel, as its settings changed. A model's replies and the passages' words are shortened unless it is `full`.
     """
@@ -247,14 +247,14 @@ def render_turn(
 
 def _entry_lines(entry: LogEntry, zone: tzinfo, texts: _PassageTexts, *, full: bool) -> list[RenderableType]:
     try:
-        told = _told_lines(entry, zone, texts, full=full)
+        lines = _render_entry(entry, zone, texts, full=full)
     except (TypeError, ValueError, LookupError, AttributeError):  # a body that no version wrote
-        told = [_entry_heading(entry, zone), *render_facts(entry.body), Text()]
-        return [*told, _tell_damage("its body is not as any version wrote it"), Text()]
-    return [*told, _tell_damage(entry.damaged), Text()] if entry.damaged else told
+        lines = [_entry_heading(entry, zone), *render_facts(entry.body), Text()]
+        return [*lines, _damage_line("its body is not as any version wrote it"), Text()]
+    return [*lines, _damage_line(entry.damaged), Text()] if entry.damaged else lines
 
 
-def _tell_damage(what: str) -> Hanging:
+def _damage_line(what: str) -> Hanging:
     return render_line(f"damaged: {what}; `footnote audit verify` checks the record")
 
 
@@ -263,7 +263,7 @@ def _entry_heading(entry: LogEntry, zone: tzinfo) -> RenderableType:
     return Text.assemble((entry.kind.value.replace("_", " "), "bold"), (when, "dim"))
 
 
-def _told_lines(entry: LogEntry, zone: tzinfo, texts: _PassageTexts, *, full: bool) -> list[RenderableType]:
+def _render_entry(entry: LogEntry, zone: tzinfo, texts: _PassageTexts, *, full: bool) -> list[RenderableType]:
     body = entry.body
     if entry.kind is EntryKind.STEP and not entry.erased:
         step = read_step(body, texts.passages)
@@ -271,7 +271,7 @@ def _told_lines(entry: LogEntry, zone: tzinfo, texts: _PassageTexts, *, full: bo
         return [_step_heading(step), *lines]
     heading = _entry_heading(entry, zone)
     if entry.erased:
-        return [heading, render_line("erased: what it said was removed from the record")]
+        return [heading, render_line("erased: its text was removed from the record")]
     if entry.kind is EntryKind.TURN_OPENED:
         return [heading, *_opened_lines(body, zone, full=full), Text()]
     if entry.kind is EntryKind.TURN_CLOSED:
@@ -282,7 +282,7 @@ def _told_lines(entry: LogEntry, zone: tzinfo, texts: _PassageTexts, *, full: bo
 
 
 _RAN = ("task", "system", "effort", "lowered", "tone", "model", "because")
-_TOLD_OF_OPENING = ("question", "asker", "thread", "corpora", "earlier")
+_SHOWN_OF_OPENING = ("question", "asker", "thread", "corpora", "earlier")
 
 
 def _opened_lines(body: Mapping[str, Any], zone: tzinfo, *, full: bool) -> list[RenderableType]:
@@ -294,7 +294,7 @@ def _opened_lines(body: Mapping[str, Any], zone: tzinfo, *, full: bool) -> list[
         "said before": body.get("earlier"),
         "could read": [_describe_corpus(name, refreshed, zone) for name, refreshed in dict(corpora).items()],
     }
-    rest = _other_facts(body, *_TOLD_OF_OPENING)
+    rest = _other_facts(body, *_SHOWN_OF_OPENING)
     shown = rest if full else {name: rest[name] for name in _RAN if name in rest}
     return [render_block(f"“{body.get('question', '')}”"), *render_facts(facts), *render_facts(shown)]
 

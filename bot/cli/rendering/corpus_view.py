@@ -54,7 +54,7 @@ def render_corpora(
     now: datetime,
     missing: Sequence[str] = (),
 ) -> RenderableType:
-    """Render what is indexed, and who may read it; `missing` are configured corpora that were never ingested."""
+    """Render the indexed corpora and their readers; `missing` are configured corpora that were never ingested."""
     if not corpora:
         nothing = explain_nothing_ingested(missing)
         return Text(f"{nothing.message} {nothing.hint}")
@@ -88,8 +88,8 @@ def render_forgotten(forgotten: Sequence[DocumentRef]) -> RenderableType:
     if not forgotten:
         return Text("Nothing is forgotten.")
     rows = build_table("Corpus", "Title", "Address")
-    for one in forgotten[:MOST_LISTED]:
-        rows.add_row(one.corpus, sanitize_line(one.title), sanitize_line(one.url or one.key))
+    for document in forgotten[:MOST_LISTED]:
+        rows.add_row(document.corpus, sanitize_line(document.title), sanitize_line(document.url or document.key))
     more = f"And {len(forgotten) - MOST_LISTED:,} more: {ALL_LISTED}"
     return Group(
         rows,
@@ -118,13 +118,13 @@ def build_corpora_document(
     )
 
 
-def build_forgotten_document(away: Iterable[DocumentRef]) -> Document:
-    return build_document(forgotten=[list_document(one) for one in away])
+def build_forgotten_document(forgotten: Iterable[DocumentRef]) -> Document:
+    return build_document(forgotten=[list_document(document) for document in forgotten])
 
 
 def build_reindex_document(passages: int, seconds: float) -> Document:
     return build_document(passages=passages, seconds=round(seconds, 3))
 
 
-def list_document(one: DocumentRef) -> Document:
-    return {"corpus": one.corpus, "document": one.key, "title": one.title, "url": one.url}
+def list_document(document: DocumentRef) -> Document:
+    return {"corpus": document.corpus, "document": document.key, "title": document.title, "url": document.url}

@@ -69,12 +69,12 @@ def _render_reasons(listed: Iterable[tuple[str, str]]) -> list[RenderableType]:
 
 def render_preview(files: Sequence[tuple[str, str]]) -> RenderableType:
     """Render the files of a folder that would be read, and why the rest would not."""
-    wanted = [path for path, reason in files if not reason]
+    readable = [path for path, reason in files if not reason]
     rest = _render_reasons((path, reason) for path, reason in files if reason)
     return Group(
         *([Text("Would not be read:"), *rest, Text()] if rest else []),
-        Text(f"Would be read: {len(wanted):,}."),
-        *(indent(Text(sanitize_line(line), no_wrap=True)) for line in _group_paths(wanted)),
+        Text(f"Would be read: {len(readable):,}."),
+        *(indent(Text(sanitize_line(line), no_wrap=True)) for line in _group_paths(readable)),
     )
 
 

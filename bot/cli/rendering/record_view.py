@@ -137,16 +137,16 @@ def render_unanswered(groups: Sequence[UnansweredGroup], left: int, zone: tzinfo
     if not groups:
         return Text("Every question was answered.")
     more = [Text(f"{format_count(left, 'rarer question')} left out; -n shows more", style="dim")] * bool(left)
-    return Group(*(_render_group(one, zone) for one in groups), *more)
+    return Group(*(_render_group(group, zone) for group in groups), *more)
 
 
-def _render_group(one: UnansweredGroup, zone: tzinfo) -> RenderableType:
-    first, *others = one.group.members
+def _render_group(row: UnansweredGroup, zone: tzinfo) -> RenderableType:
+    first, *others = row.group.members
     wordings = dict.fromkeys(shorten_question(turn) for turn in (first, *others))
-    people = format_count(one.people, "person", "people") if one.people else ""
-    nearest = f"nearest: {', '.join(one.corpora)}" if one.corpora else ""
+    people = format_count(row.people, "person", "people") if row.people else ""
+    nearest = f"nearest: {', '.join(row.corpora)}" if row.corpora else ""
     last = f"last {format_moment(first.at, zone)} ({first.turn_id})"
-    times = format_count(len(one.group.members), "time")
+    times = format_count(len(row.group.members), "time")
     return _render_item(times, None, zone, [people, last, nearest], *list(wordings)[:MAX_WORDINGS])
 
 
@@ -202,14 +202,14 @@ def build_unanswered_document(groups: Iterable[UnansweredGroup], left: int) -> D
     return build_document(
         groups=[
             {
-                "question": one.group.members[0].question,
-                "times": len(one.group.members),
-                "people": one.people,
-                "last": format_timestamp(one.group.members[0].at),
-                "corpora": list(one.corpora),
-                "turns": [{"answer_id": turn.turn_id, "question": turn.question} for turn in one.group.members],
+                "question": row.group.members[0].question,
+                "times": len(row.group.members),
+                "people": row.people,
+                "last": format_timestamp(row.group.members[0].at),
+                "corpora": list(row.corpora),
+                "turns": [{"answer_id": turn.turn_id, "question": turn.question} for turn in row.group.members],
             }
-            for one in groups
+            for row in groups
         ],
         left_out=left,
     )
@@ -235,7 +235,7 @@ def build_exported_turn(turn: TurnSummary, entries: Sequence[LogEntry]) -> Docum
         "corpora": opened.get("corpora", {}),
         "text": closed.get("text", ""),
         **answered,
-        "claims": [_build_claim(one) for one in closed.get("claims", [])],
+        "claims": [_build_claim(claim) for claim in closed.get("claims", [])],
         "counts": {name: getattr(turn, name) for name in ("sentences", "withheld", "claims", "supported", "refuted")},
         "failure": closed.get("failure"),
         **{
@@ -261,8 +261,8 @@ def encode_line(exported: Document) -> str:
 
 def build_csv_row(exported: Document) -> list[str]:
     """Return an exported turn as cells that no spreadsheet executes as formulas."""
-    cited = dict.fromkeys(f"{one.get('corpus')}: {one.get('title')}" for one in exported["citations"])
-    comments = [str(one["comment"]) for one in exported["feedback"] if one.get("comment")]
+    cited = dict.fromkeys(f"{citation.get('corpus')}: {citation.get('title')}" for citation in exported["citations"])
+    comments = [str(entry["comment"]) for entry in exported["feedback"] if entry.get("comment")]
     flat = {**exported, **exported["counts"], "documents": "; ".join(cited), "comments": "; ".join(comments)}
     return [_disarm(flat.get(name)) for name in CSV_COLUMNS]
 

@@ -1,1 +1,1 @@
-"""`footnote setup`: questions, what follows from their answers, and what is done then."""
+"""`footnote setup`: ask, plan the changes, and make them."""

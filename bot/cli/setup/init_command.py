@@ -37,7 +37,7 @@ def ensure_record_key(settings_file: Path) -> str:
 def write_starter(path: Path) -> Path:
     """Write the starter file, and return its path.
 
-    Raises `SettingsError`: the file exists, and is left as it is; or it cannot be written there.
+    Raises `SettingsError`: the file exists, and is left unchanged, or it cannot be written there.
     """
     try:
         with path.open("x", encoding="utf-8") as file:

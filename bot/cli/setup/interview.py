@@ -64,7 +64,7 @@ class Interview:
         self._prompter.head("1. Documents")
         folders = list[FolderChoice]()
         for corpus in self._settings.corpus:
-            self._prompter.tell(
+            self._prompter.show(
                 f"{corpus.name}: {_describe_source(corpus)}, read by {describe_readers(corpus.visible_to)}"
             )
         if self._given.documents is not None or self._prompter.quiet:
@@ -77,12 +77,12 @@ class Interview:
             if not first and not answer:
                 return folders
             if answer == NONE:
-                self._prompter.tell("docs/sources.md explains how to name other sources in footnote.toml.")
+                self._prompter.show("docs/sources.md explains how to name other sources in footnote.toml.")
                 return folders
             if answer:
                 self._add_folder(Path(answer), folders, "")
             else:
-                self._prompter.tell(
+                self._prompter.show(
                     "Type its path, such as ~/handbook; or none, if your documents are in git, a wiki or Confluence."
                 )
 
@@ -92,7 +92,7 @@ class Interview:
         taken: dict[str, Path | None] = {folder.corpus: folder.path for folder in folders}
         taken |= {corpus.name: getattr(corpus.source, "path", None) for corpus in self._settings.corpus}
         if same := next((corpus for corpus, known in taken.items() if known == path), ""):
-            self._prompter.tell(f"That folder is read already: it is {same}.")
+            self._prompter.show(f"That folder is read already: it is {same}.")
             return
         try:
             count = self._tries.count_folder(path)
@@ -105,7 +105,7 @@ class Interview:
                 Fault("nothing_to_read", f"Nothing in {path} can be read. {count.describe()}".strip(), hint)
             )
             return
-        self._prompter.tell(count.describe(), "ok")
+        self._prompter.show(count.describe(), "ok")
         corpus = name or self._ask_corpus_name(name_corpus(path, taken), list(taken))
         address = self._ask_address("Footnotes can link to its pages on the web; their address? (Enter: none)")
         folders.append(FolderChoice(corpus, path, address))
@@ -116,7 +116,7 @@ class Interview:
             try:
                 return validate_web_address(address)
             except ValueError as error:
-                self._prompter.tell(f"It {error}.", "no")
+                self._prompter.show(f"It {error}.", "no")
 
     def _ask_corpus_name(self, plain: str, taken: Sequence[str]) -> str:
         while True:
@@ -124,21 +124,21 @@ class Interview:
             try:
                 CorpusSettings.model_validate({"name": name})
             except ValueError:
-                self._prompter.tell(f"A name is {CORPUS_NAME_RULE}.", "no")
+                self._prompter.show(f"A name is {CORPUS_NAME_RULE}.", "no")
                 continue
             if name not in taken:
                 return name
-            self._prompter.tell(f"There is a {name} already.", "no")
+            self._prompter.show(f"There is a {name} already.", "no")
 
     def _ask_platforms(self) -> list[PlatformChoice]:
         self._prompter.head("2. Where people ask")
         if self._given.platforms is not None or self._prompter.quiet:
-            wanted = select_platforms(self._settings, self._given.platforms)
+            entries = select_platforms(self._settings, self._given.platforms)
         else:
-            wanted = self._platforms.choose()
-        if not wanted:
-            self._prompter.tell("This terminal answers; you can add platforms later.")
-        return [self._platforms.ask(entry) for entry in wanted]
+            entries = self._platforms.choose()
+        if not entries:
+            self._prompter.show("This terminal answers; you can add platforms later.")
+        return [self._platforms.ask(entry) for entry in entries]
 
     def _ask_readers(self, corpora: Sequence[str], platforms: Sequence[PlatformChoice]) -> dict[str, tuple[str, ...]]:
         """Ask who may read each corpus."""
@@ -151,7 +151,7 @@ class Interview:
             else:
                 chosen[corpus] = now if self._prompter.quiet else self._ask_who(corpus, now, platforms)
             text = f"{corpus}: read by {describe_readers(chosen[corpus])}."
-            self._prompter.tell(text, "ok" if chosen[corpus] else "note")
+            self._prompter.show(text, "ok" if chosen[corpus] else "note")
         return chosen
 
     def _ask_who(self, corpus: str, now: tuple[str, ...], platforms: Sequence[PlatformChoice]) -> tuple[str, ...]:
@@ -159,7 +159,7 @@ class Interview:
             " and ".join(workspace.title for choice in platforms for workspace in choice.workspaces)
             or "your own workspace"
         )
-        self._prompter.tell(f"Who may read {corpus}, that is: who gets answers from it?")
+        self._prompter.show(f"Who may read {corpus}, that is: who gets answers from it?")
         everybody = f"everybody: all members of {where}, in all channels of your own"
         titles = [everybody, "only members of some channels", "only this terminal for now"]
         chosen = self._prompter.choose(titles, keep=bool(now))
@@ -177,21 +177,21 @@ class Interview:
         self._prompter.head("3. A language model")
         given, now = self._given, self._settings.model
         if given.model == NONE or (given.model is None and self._prompter.quiet):
-            self._prompter.tell(f"Unchanged: {now.names or 'none; answers are quoted from the documents'}.")
+            self._prompter.show(f"Unchanged: {now.names or 'none; answers are quoted from the documents'}.")
             return None
         if given.model is not None:
             choice = ModelChoice(given.model, given.model_url)
             return choice if self._prompter.report(self._tries.try_model(choice)) else self._ask_model_details(own=True)
-        self._prompter.tell(
+        self._prompter.show(
             "None is needed: without one, answers are sentences of your documents, word for word, and nothing leaves "
             "this machine."
         )
         if now.configured:
-            self._prompter.tell(f"Currently it is {now.names}{now.base_url and f' at {now.base_url}'}.")
+            self._prompter.show(f"Currently it is {now.names}{now.base_url and f' at {now.base_url}'}.")
         titles = ["none", "OpenAI's, with a key", "one behind another server that speaks OpenAI's protocol"]
         chosen = self._prompter.choose(titles, default="" if now.configured else "1", keep=now.configured)
         if chosen == [0] and now.configured:
-            self._prompter.tell("It stays until you remove [model] and its variables.", "note")
+            self._prompter.show("It stays until you remove [model] and its variables.", "note")
         return self._ask_model_details(own=chosen == [2]) if chosen not in ([], [0]) else None
 
     def _ask_model_details(self, *, own: bool) -> ModelChoice:

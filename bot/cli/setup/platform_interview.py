@@ -54,16 +54,16 @@ class PlatformInterview:
         for entry in configured:
             if entry not in chosen:
                 secrets = " and ".join(entry.settings.SECRETS.values())
-                self._prompter.tell(f"{entry.title} stays until you remove {secrets}.", "note")
+                self._prompter.show(f"{entry.title} stays until you remove {secrets}.", "note")
         return chosen
 
     def ask(self, entry: PlatformEntry) -> PlatformChoice:
         """Ask everything that a platform needs."""
         setup, table = entry.setup, entry.read(self._settings)
         if not table.configured:
-            self._prompter.tell(f"In {entry.title}, once:")
+            self._prompter.show(f"In {entry.title}, once:")
             for number, step in enumerate(setup.steps, start=1):
-                self._prompter.tell(step, f"{number}.")
+                self._prompter.show(step, f"{number}.")
         answers = dict[str, str]()
         for question in setup.list_questions(table):
             table = self._ask_question(entry, table, question, answers)
@@ -83,7 +83,7 @@ class PlatformInterview:
         """Ask until an answer is accepted, and return the table with it."""
         current = _reveal(getattr(table, question.key))
         if not current:
-            self._prompter.tell(question.where)
+            self._prompter.show(question.where)
         while True:
             keep = " (Enter: as it is)" if current else question.default and f" (Enter: {question.default})"
             answer = (
@@ -123,7 +123,7 @@ class PlatformInterview:
         try:
             return self._tries.locate_bot(entry, table)
         except Exception as error:  # noqa: BLE001 - the answers are kept although they could not be tried
-            self._prompter.tell(f"{entry.title} does not say where the bot is: {explain_error(error).message}", "note")
+            self._prompter.show(f"{entry.title} does not say where the bot is: {explain_error(error).message}", "note")
             return None
 
     def _choose_workspaces(
@@ -134,7 +134,7 @@ class PlatformInterview:
         known = tuple(self._own or getattr(table, entry.setup.workspaces_key))
         while not location.workspaces:
             advice = location.invitation or f"Name yours later: [{entry.name}] {entry.setup.workspaces_key}."
-            self._prompter.tell(f"The bot is not in a {kind} yet. {advice}", "note")
+            self._prompter.show(f"The bot is not in a {kind} yet. {advice}", "note")
             can_retry = location.invitation and not self._prompter.quiet
             if not can_retry or self._prompter.ask(f"Enter checks again; `{_LATER}` skips it:").lower() == _LATER:
                 return tuple(Workspace(name, name) for name in known)
@@ -149,11 +149,11 @@ class PlatformInterview:
             hint = f"It is in {which}: give --workspace with its id." if self._prompter.quiet else ""
             self._prompter.refuse(Fault("unknown_workspace", message, hint))
         elif len(location.workspaces) == 1:
-            self._prompter.tell(f"It answers in {location.workspaces[0].title} only.")
+            self._prompter.show(f"It answers in {location.workspaces[0].title} only.")
             return location.workspaces
         if self._prompter.quiet:
             self._prompter.require(f"which {kind} of {entry.title} is your own", f"--workspace with its id: {which}")
-        self._prompter.tell(f"Which {kind}s are your own? The bot does not answer in others.")
+        self._prompter.show(f"Which {kind}s are your own? The bot does not answer in others.")
         numbers = self._prompter.choose(titles, several=True)
         return tuple(location.workspaces[number] for number in sorted(set(numbers)))
 
@@ -164,7 +164,7 @@ class PlatformInterview:
             try:
                 channels = self._tries.list_channels(choice.entry, choice.table, workspace.id)
             except Exception as error:  # noqa: BLE001 - the user can type ids
-                self._prompter.tell(f"Cannot list its channels: {explain_error(error).message}", "note")
+                self._prompter.show(f"Cannot list its channels: {explain_error(error).message}", "note")
                 channels = {}
             prefix = f"{choice.entry.name}:{workspace.id}"
             self.channels |= {f"{prefix}/{number}": f"#{name}" for name, number in channels.items()}
@@ -179,8 +179,8 @@ class PlatformInterview:
             try:
                 return parse_readers(answer, platform, workspace.id, channels)
             except ValueError as unknown:
-                hint = f" Its id is in its details; or write {platform}:{workspace.id}/ID."
-                self._prompter.tell(f"The bot cannot see a channel {unknown}.{hint}", "no")
+                hint = f" Its details show its id. You can also write {platform}:{workspace.id}/ID."
+                self._prompter.show(f"The bot cannot see a channel {unknown}.{hint}", "no")
 
 
 def _reveal(value: Any) -> str:

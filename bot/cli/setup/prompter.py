@@ -1,4 +1,4 @@
-"""Ask and inform the user of `footnote setup`, in lines that fit the terminal; or take defaults without asking."""
+"""Ask and inform the user of `footnote setup`, in lines that fit the terminal, or take defaults without asking."""
 
 import getpass
 import sys
@@ -101,7 +101,7 @@ class Prompter:
         self._terminal.say()
         self._terminal.say(text)
 
-    def tell(self, text: str, mark: str = "") -> None:
+    def show(self, text: str, mark: str = "") -> None:
         self._terminal.say(f"{mark} {text}" if mark else text, indent=INDENT, hang=len(mark) + 1 if mark else 0)
 
     def ask(self, prompt: str, *, secret: bool = False) -> str:
@@ -115,7 +115,7 @@ class Prompter:
     ) -> list[int]:
         """Return the chosen indexes; empty to keep the current choice."""
         for number, title in enumerate(titles, start=1):
-            self.tell(title, f"{number})")
+            self.show(title, f"{number})")
         more = f" (Enter: {default})" if default else " (Enter: as it is)" if keep else ""
         prompt = f"{'Numbers or names, with commas' if several else 'A number'}{more}:"
         while True:
@@ -125,19 +125,19 @@ class Prompter:
             chosen = find_choices(answer, titles)
             if chosen and (several or len(chosen) == 1):
                 return chosen
-            self.tell(f"Type a number from 1 to {len(titles)}{', or several' if several else ''}.")
+            self.show(f"Type a number from 1 to {len(titles)}{', or several' if several else ''}.")
 
     def refuse(self, fault: Fault) -> None:
         """Show why an answer is refused. Raises `CommandError` if the user is not asked for another."""
         if self.quiet:
             raise CommandError(fault)
-        self.tell(fault.line(), "no")
+        self.show(fault.line(), "no")
 
     def require(self, what: str, how: str) -> None:
         """Show that an answer is required. Raises `CommandError` if the user is not asked for one."""
         if self.quiet:
             raise CommandError(make_missing_fault(what, how))
-        self.tell("An answer is required here. Ctrl-C leaves everything as it is.")
+        self.show("An answer is required here. Ctrl-C leaves everything as it is.")
 
     def report(self, results: Sequence[CheckResult]) -> bool:
         """Show the results of a try; return whether to keep the answer: it works, or the user will fix it later."""
@@ -146,7 +146,7 @@ class Prompter:
             raise CommandError(Fault("setup_refused", failed.what, failed.hint))
         for result in results:
             if not (failed and result.level == "skip"):
-                self.tell(Fault("", result.what, result.hint).line(), _MARKS[result.level])
+                self.show(Fault("", result.what, result.hint).line(), _MARKS[result.level])
         if failed is None:
             return True
         return self.ask(f"Enter asks again; `{KEEP_ANYWAY}` keeps it, to be fixed later:").lower() == KEEP_ANYWAY

@@ -55,12 +55,12 @@ def _above_comments(lines: list[str], at: int) -> int:
 
 def _read(text: str, key: Key) -> Any:
     try:
-        found: Any = tomllib.loads(text)
+        value: Any = tomllib.loads(text)
         for part in key:
-            found = found[part]
+            value = value[part]
     except (tomllib.TOMLDecodeError, LookupError, TypeError):
         return None
-    return found
+    return value
 
 
 def _name(key: Key) -> str:

@@ -16,7 +16,7 @@ NIGHTLY = "03:00"
 HEAD = """\
 # Settings of Footnote, written by `footnote setup`: run it again to change them, or edit them here.
 # Settings that are not here have their defaults; `footnote --config all.toml init` writes every setting, explained, to
-# copy from. Tokens and keys are not here: they are in footnote.env beside it, which only its owner can read.
+# copy from. Tokens and keys are not here: they are in footnote.env next to it, which only its owner can read.
 """
 VARIABLES_HEAD = """\
 # The secrets of Footnote, as variables: Footnote, systemd (EnvironmentFile=) and docker compose (env_file:) read them
@@ -100,14 +100,14 @@ def edit_settings(text: str, choices: SetupChoices, settings: Settings) -> str:
 
 def list_variables(choices: SetupChoices) -> dict[str, str]:
     """Return the given secrets, by their variables."""
-    given = {
+    secrets = {
         platform.entry.settings.SECRETS[key]: value
         for platform in choices.platforms
         for key, value in platform.answers.items()
         if key in platform.entry.settings.SECRETS
     }
     key = choices.model.api_key if choices.model else ""
-    return given | ({"OPENAI_API_KEY": key} if key else {})
+    return secrets | ({"OPENAI_API_KEY": key} if key else {})
 
 
 def edit_variables(text: str, variables: Mapping[str, str]) -> str:

@@ -85,7 +85,7 @@ def setup(
     """
     with open_bare_command(context, as_json=False) as output:
         state = find_cli_state(context)
-        given = GivenAnswers(
+        options = GivenAnswers(
             documents=tuple(documents) if documents else None,
             corpus=corpus,
             platforms=tuple(platforms) if platforms else None,
@@ -95,7 +95,7 @@ def setup(
             model_url=model_url,
             defaults=yes,
         )
-        SetupRun(state.config or FILE_NAME, output, state.services).run(given, question)
+        SetupRun(state.config or FILE_NAME, output, state.services).run(options, question)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,16 +106,16 @@ class SetupRun:
     output: Output
     services: Services
 
-    def run(self, given: GivenAnswers, question: str) -> None:
+    def run(self, options: GivenAnswers, question: str) -> None:
         terminal, settings = self.services.open_terminal(self.output), self._load()
         require_writable(self.path, settings.home)
-        if given.defaults and (missing := find_missing_answers(given, settings)):
+        if options.defaults and (missing := find_missing_answers(options, settings)):
             raise CommandError(missing[0]._replace(others=tuple(missing[1:])))
-        if not given.defaults:
+        if not options.defaults:
             terminal.say(INTRO)
-        prompter, tries = Prompter(terminal, quiet=given.defaults), make_tries(settings, self.services.open_model)
+        prompter, tries = Prompter(terminal, quiet=options.defaults), make_tries(settings, self.services.open_model)
         try:
-            choices = Interview(prompter, tries, settings, given).run(timezone=read_time_zone())
+            choices = Interview(prompter, tries, settings, options).run(timezone=read_time_zone())
             plan = build_plan(self.path, choices, settings)
             confirmed = not plan.writes or self._confirm(prompter, plan)
         except KeyboardInterrupt as error:
@@ -129,7 +129,7 @@ class SetupRun:
         adopt_variables(self.path, os.environ)
         settings = self._load()
         settings = apply_model(settings, choices.model) if choices.model else settings
-        asked = asyncio.run(self._read_and_ask(terminal, settings, choices, question, asked=not given.defaults))
+        question = asyncio.run(self._read_and_ask(terminal, settings, choices, question, may_ask=not options.defaults))
         serving = bool(find_lock_owner(settings.home)) and read_lock_command(settings.home).endswith("serve")
         reload = RELOAD if plan.writes else ""
         if unwritten := find_unwritten(choices, read_variables(locate_variables(self.path)), os.environ):
@@ -137,8 +137,8 @@ class SetupRun:
                 f"{' and '.join(unwritten)}: read from the environment; `footnote serve` needs it there, too."
             )
         prompter.head("Done. Next:")
-        for line in list_next_steps(choices, asked, reload if serving else SERVE):
-            prompter.tell(line, "-")
+        for line in list_next_steps(choices, question, reload if serving else SERVE):
+            prompter.show(line, "-")
 
     def _load(self) -> Settings:
         return load_settings(self.path, must_exist=False)
@@ -146,24 +146,24 @@ class SetupRun:
     def _confirm(self, prompter: Prompter, plan: SetupPlan) -> bool:
         prompter.head("What happens now")
         for line in plan.describe():
-            prompter.tell(line, "-")
+            prompter.show(line, "-")
         for line in plan.list_changes():
             self.output.err.out(f"      {sanitize_line(line)}", highlight=False)
         return prompter.confirm("Go on?")
 
     async def _read_and_ask(
-        self, terminal: Terminal, settings: Settings, choices: SetupChoices, question: str, *, asked: bool
+        self, terminal: Terminal, settings: Settings, choices: SetupChoices, question: str, *, may_ask: bool
     ) -> str:
         """Ingest new corpora, ask the first question, and return it."""
         context = CommandContext(self.output, settings, self.services)
         async with self.services.open_home(settings) as service:
             terminal.say()
             read = {info.name for info in await service.corpora() if info.refreshed}
-            wanted = {name: source for name, source in settings.sources.items() if source.type == "folder"}
+            folders = {name: source for name, source in settings.sources.items() if source.type == "folder"}
             new = {folder.corpus for folder in choices.folders}
             reports = [
                 await refresh_corpus(context, service, name, source)
-                for name, source in wanted.items()
+                for name, source in folders.items()
                 if name in new or name not in read
             ]
             if reports:
@@ -177,7 +177,7 @@ class SetupRun:
                 terminal.say(explain_nothing_ingested(settings.sources).line())
                 return ""
             suggested = await _suggest_questions(self.services, settings, filled)
-            if not question and asked:
+            if not question and may_ask:
                 example = f" For example: {suggested[0]}" if suggested else ""
                 terminal.say()
                 terminal.say(f"Ask something that your documents answer.{example}")

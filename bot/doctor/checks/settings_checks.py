@@ -66,8 +66,8 @@ async def check_prices(scene: Inspection) -> Sequence[CheckResult]:
     limit, model = scene.settings.limits.cost_per_month, scene.settings.model
     if not limit or not model.configured:
         return ()
-    asked = {model.name, *(stage.name for stage in model.stages.values() if stage.name)}
-    unpriced = ", ".join(sorted(name for name in asked - model.prices.keys() if name))
+    models = {model.name, *(stage.name for stage in model.stages.values() if stage.name)}
+    unpriced = ", ".join(sorted(name for name in models - model.prices.keys() if name))
     if not unpriced:
         return (CheckResult("ok", f"Limits: cost_per_month is {limit:g}, and each model has a price."),)
     hint = "Add its price of a million tokens under [model.prices], or limit tokens instead."

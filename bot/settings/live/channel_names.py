@@ -50,24 +50,24 @@ def read_name(name: str, channels: Sequence[NamedChannel], known: str = "") -> N
     """Return the channel that a name stands for; the `known` one if it was resolved before."""
     workspace, called = split_channel_name(name)
     here = [channel for channel in channels if workspace in {"", channel.workspace}]
-    found = [one.id for one in here if one.name == called]
-    found = found or [one.id for one in here if one.name.casefold() == called.casefold()]
+    ids = [channel.id for channel in here if channel.name == called]
+    ids = ids or [channel.id for channel in here if channel.name.casefold() == called.casefold()]
     title = load_platforms()[platform_of(name)].title
     if known:
-        return NameReading(name, known, note="" if known in found else _describe_change(known, channels, found))
-    match found:
+        return NameReading(name, known, note="" if known in ids else _describe_change(known, channels, ids))
+    match ids:
         case [only]:
             return NameReading(name, only)
         case []:
             return NameReading(name, fault=f"{title} has no channel of that name that the bot can see")
         case _:
-            return NameReading(name, fault=f"{title} has {len(found)} channels of that name: {', '.join(found)}")
+            return NameReading(name, fault=f"{title} has {len(ids)} channels of that name: {', '.join(ids)}")
 
 
-def _describe_change(known: str, channels: Sequence[NamedChannel], found: Sequence[str]) -> str:
+def _describe_change(known: str, channels: Sequence[NamedChannel], ids: Sequence[str]) -> str:
     called = next((channel.name for channel in channels if channel.id == known), "")
     now = f"is called #{called} now" if called else "can no longer be seen there"
-    other = f"; the name now belongs to {', '.join(found)}, which gets no access by it" if found else ""
+    other = f"; the name now belongs to {', '.join(ids)}, which gets no access by it" if ids else ""
     return f"{known}, which it stands for, {now}{other}"
 
 

@@ -126,5 +126,5 @@ def _walk_scope(table: SettingsTable, above: str, around: Effect | None) -> Iter
 
 def _index_tables(value: object) -> dict[str, SettingsTable]:
     """Return the tables of a list by their name or id; empty for other values."""
-    tables = [one for one in value if isinstance(one, SettingsTable)] if isinstance(value, tuple) else []
+    tables = [table for table in value if isinstance(table, SettingsTable)] if isinstance(value, tuple) else []
     return {next(str(getattr(table, name)) for name in _NAMES if hasattr(table, name)): table for table in tables}

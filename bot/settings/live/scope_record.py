@@ -29,8 +29,8 @@ class ScopeRecord:
     async def keep(self, scope: Mapping[str, Any], names: Mapping[str, str], *, by: str) -> None:
         """Record the changes."""
         last = await self._load()
-        wanted = {**scope, **{f"{_NAMES}{name}": channel for name, channel in names.items()}}
-        now = {**dict.fromkeys(last), **{key: to_json_value(value) for key, value in wanted.items()}}
+        current = {**scope, **{f"{_NAMES}{name}": channel for name, channel in names.items()}}
+        now = {**dict.fromkeys(last), **{key: to_json_value(value) for key, value in current.items()}}
         changed = [key for key, value in now.items() if last.get(key) != value and (key in last or value)]
         bodies = ({"key": key, "was": last.get(key), "now": now[key], "by": by} for key in changed)
         if entries := [LogEntry(SCOPE_ID, EntryKind.SETTING, body) for body in bodies]:

@@ -11,7 +11,7 @@ KEY_NAME = "footnote-record.key"
 
 
 class RecordSettings(SettingsTable):
-    """How the record is proved, and what is erased from it."""
+    """How the record is signed, and how long its words are stored."""
 
     key_path: FullPath = Path(KEY_NAME)  # the key that signs checkpoints; apart from the home
     heads_path: Annotated[FullPath | None, EMPTY_IS_NONE] = None  # each day's checkpoint is appended to it
@@ -29,7 +29,7 @@ class RecordSettings(SettingsTable):
 
 
 class DistillationSettings(SettingsTable):
-    """Which recorded turns may become lessons for your own model; none, unless both lists allow it."""
+    """Which recorded turns may become lessons for your own model. Both lists must allow it."""
 
     places: tuple[str, ...] = ()
     """Places of turns: `terminal`, channels such as `slack:T1/C1`, people in a DM such as `slack:T1/U1`."""

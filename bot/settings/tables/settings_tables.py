@@ -128,7 +128,7 @@ class IngestSettings(SettingsTable):
     ocr_languages: tuple[Annotated[str, StringConstraints(pattern=r"^[A-Za-z][\w/-]*$")], ...] = Field(
         default=NO_PROGRAMS.ocr_languages, min_length=1
     )
-    """By tesseract's names; `footnote doctor` reports missing ones."""
+    """Tesseract's names of languages; `footnote doctor` reports missing ones."""
     libreoffice: bool = False  # whether LibreOffice opens .doc, .ppt, .rtf
 
     @property
@@ -311,7 +311,7 @@ class OwnSettings(SettingsTable):
     timezone: Annotated[str, AfterValidator(lambda name: load_time_zone(name) and name), RESTART] = "UTC"
     home: Annotated[FullPath, RESTART] = Path(".footnote")
     database: Annotated[str, _DATABASE, Field(repr=False), RESTART] = ""
-    system: Annotated[str, LIVE] = ""  # empty: by what is configured
+    system: Annotated[str, LIVE] = ""  # empty: depends on the configuration
     effort: Annotated[Effort, LIVE] = "normal"
     tone: Annotated[Tone, LIVE] = ""
     welcome: Annotated[bool, LIVE] = True  # whether the bot introduces itself in a channel that it is invited to

@@ -85,7 +85,7 @@ def _load_entries() -> Iterator[SourceEntry]:
         try:
             yield plugin.load()
         except Exception as error:  # noqa: BLE001 - another package must not keep ours from starting
-            log.warning("cannot load the source %s: %r", plugin.name, error)
+            log.warning("source %s failed to load: %r", plugin.name, error)
 
 
 SOURCE_ENTRIES: Mapping[str, SourceEntry] = MappingProxyType(

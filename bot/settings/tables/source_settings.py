@@ -73,7 +73,7 @@ class GitSettings(SourceSettings):
     ] = ""  # empty: the one that the repository's HEAD names
     folder: Annotated[str, AfterValidator(_validate_folder)] = ""
     url_base: Annotated[str, AfterValidator(_validate_template)] = ""
-    """Empty: the file pages of GitHub, GitLab, Gitea, Forgejo, Codeberg and Bitbucket; none elsewhere."""
+    """Empty: the file pages of GitHub, GitLab, Gitea, Forgejo, Codeberg and Bitbucket, and no links elsewhere."""
     site: Site = ""  # the generator of the site at `url_base`, which determines its addresses
     include: tuple[str, ...] = ("**/*",)
     exclude: tuple[str, ...] = ()
@@ -121,7 +121,7 @@ class SiteSettings(SourceSettings):
 
     type: Literal["sitemap"]
     url: Annotated[str, AfterValidator(validate_web_address), Field(min_length=1)]
-    """Of the sitemap, or of the site whose robots.txt names it."""
+    """The address of the sitemap, or of the site whose robots.txt names it."""
     contact: Contact  # for the site's operator
     include: tuple[str, ...] = ("**/*",)  # by the path of a page, without its first slash
     exclude: tuple[str, ...] = ()
@@ -277,7 +277,7 @@ class FolderSettings(SourceSettings):
 
 @dataclass(frozen=True, slots=True)
 class SourceContext:
-    """What a source may need of this process besides its settings."""
+    """Facts of this process that a source may need, in addition to its settings."""
 
     home: Path  # where it may store downloads, in a folder of its own
     environment: Mapping[str, str]

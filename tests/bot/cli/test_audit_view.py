@@ -75,9 +75,9 @@ def test_a_turn_reads_call_by_call() -> None:
         "search · 3 ms",
         "  “quay” (2026): 2 passages",
         "    1.25 p1",
-        "      its words are no longer kept",
+        "      its text is no longer stored",
         "    1.00 p2",
-        "      its words are no longer kept",
+        "      its text is no longer stored",
         "verify · small-model · 438 ms · 1,272 + 31 tokens · 2 attempts · stopped early",
         "  claim: The quay opens at eight.",
     ]
@@ -103,7 +103,7 @@ def test_claims_and_what_was_withheld_are_shown_with_why() -> None:
         "  REFUTES (model) The quay opens at eight.",
         "    It opens at seven.",
         "    by p1",
-        "      its words are no longer kept",
+        "      its text is no longer stored",
         "",
         "withheld",
         "  It is lovely.",
@@ -132,7 +132,7 @@ def test_found_passages_and_evidence_show_their_words() -> None:
         "    1.00 Harbour › Hours (https://example.com/harbour.md)",
         "      The quay opens at seven. It closes at nine.",
         "    1.00 harbour.md (handbook: harbour.md)",
-        "      its words are no longer kept",
+        "      its text is no longer stored",
     ]
     assert "    and 2 passages more: --full" in lines
     by = [line for line in lines if line.startswith("    by ")]
@@ -155,13 +155,13 @@ def test_asker_and_place_are_shown_with_known_names() -> None:
 
 def test_erased_entries_are_marked() -> None:
     entries = [LogEntry("abc123", kind, {}, at=DAY, erased=True) for kind in EntryKind]
-    assert rendered(entries).count("  erased: what it said was removed from the record") == len(entries)
+    assert rendered(entries).count("  erased: its text was removed from the record") == len(entries)
 
 
 def test_sentences_of_an_interrupted_turn_are_shown() -> None:
     lines = shown({"status": "failed", "text": "It failed.", "spoken": [{"text": "The quay opens at seven."}]})
 
-    assert lines[lines.index("said before it was cut short") + 1] == "  The quay opens at seven."
+    assert lines[lines.index("shown before it stopped") + 1] == "  The quay opens at seven."
 
 
 def test_records_of_older_versions_can_be_read() -> None:

@@ -159,7 +159,7 @@ async def test_hostile_text_stays_text_in_lists_and_forms(made: tuple[Records, A
 
 
 @pytest.mark.parametrize(("path", "said"), [
-    ("/", "Question, or statement to check"), ("/answers", "plain words"), ("/answers/plain", "What became of it"),
+    ("/", "Question, or statement to check"), ("/answers", "plain words"), ("/answers/plain", "Afterwards"),
     ("/documents", "plain words"), ("/corpora", "No refresh has run yet"), ("/unanswered", "asked 1 time"),
     ("/figures", "Supported statements"),
 ])  # fmt: skip
@@ -236,7 +236,7 @@ async def test_erased_words_are_on_no_page(made: tuple[Records, Any], app: Starl
         story, listed = [(await client.get(path)).text for path in ("/answers/erasable", "/answers")]
     assert "Zebra" not in story
     assert '/answers/erasable">(erased)</a>' in listed
-    assert "its words were erased" in story
+    assert "its text was erased" in story
 
 
 async def test_an_answer_of_which_something_cannot_be_read_says_so(made: tuple[Records, Any], app: Starlette) -> None:
@@ -270,7 +270,7 @@ async def test_documents_with_the_same_title_are_distinguished(made: tuple[Recor
 async def test_a_document_is_found_by_its_exact_name_and_the_page_says_so(app: Starlette) -> None:
     async with browser(app) as client:
         page = (await client.get("/documents", params={"named": "Plain Words"})).text
-    assert "exactly this address, title or path, small and capital letters included" in page
+    assert "exactly this address, title or path; capital letters matter" in page
 
 
 async def test_answers_that_were_erased_can_be_asked_for(app: Starlette) -> None:
