@@ -19,6 +19,7 @@ import typer
 from bot.cli.terminal_output import CommandError, Output, open_output, report_errors
 from bot.server.control.control_socket import connect_service
 from bot.views.error_messages import Fault
+from storage.clock import utc_now
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
@@ -83,7 +84,6 @@ async def _try_home(settings: Settings, stack: AsyncExitStack, waited: float) ->
     from bot.answering.question_answering import close_abandoned
     from bot.server.service import LocalService
     from bot.wiring import open_app
-    from ingest.refresh.night_schedule import system_clock
     from storage.errors import HomeLocked
     from storage.home.home_folder import read_lock_command
 
@@ -93,7 +93,7 @@ async def _try_home(settings: Settings, stack: AsyncExitStack, waited: float) ->
         if waited >= measure_patience(read_lock_command(settings.home), settings):
             raise
         return None
-    await close_abandoned(app, system_clock())
+    await close_abandoned(app, utc_now())
     return LocalService(app)
 
 

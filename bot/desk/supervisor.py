@@ -5,8 +5,10 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, TypeVar
+
+from storage.clock import utc_now
 
 T = TypeVar("T")
 
@@ -91,15 +93,11 @@ def compute_backoff(attempt: int, *, first: float = 1.0, longest: float = 60.0) 
     return min(longest, first * 2.0 ** min(attempt, 10))
 
 
-def _read_utc_now() -> datetime:
-    return datetime.now(UTC)
-
-
 @dataclass(frozen=True, slots=True)
 class Clock:
     """The time: a date that may jump, and a wait that does not. Tests bring their own."""
 
-    now: Callable[[], datetime] = _read_utc_now
+    now: Callable[[], datetime] = utc_now
     """The date, with a time zone. It may jump, so only leases and records use it."""
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
     """Waits so many seconds, also if the date jumps meanwhile."""

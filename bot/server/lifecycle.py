@@ -45,8 +45,8 @@ from bot.settings.live.scope_record import ScopeRecord
 from bot.settings.settings_errors import find_serving_faults
 from bot.settings.tables.settings_tables import Settings
 from bot.wiring import build_records, open_app
-from ingest.refresh.night_schedule import system_clock
 from pipeline.llm.model import LLM
+from storage.clock import utc_now
 from storage.database.refresh_log import make_owner_id
 from storage.errors import StorageError
 from storage.passages import PassageStore
@@ -205,7 +205,7 @@ async def _run_server(
             # Only a server that shares its database has other servers' changes to follow.
             *((keep_following(app.passages),) if settings.database else ()),
             embed_when_idle(IdleEmbedding(app.passages, lambda: service.refreshing)),
-            keep_citations(CitationRecheck(app, connected, make_owner_id(), system_clock)),
+            keep_citations(CitationRecheck(app, connected, make_owner_id(), utc_now)),
             arrivals.arriving(arrive),
         ):
             await stack.enter_async_context(block)
@@ -234,7 +234,7 @@ async def _open_observed_app(live: LiveSettings, telemetry: Telemetry) -> AsyncI
         )
         async with run_beside(load_ahead(opened), name="loading ahead"):
             try:
-                await close_abandoned(app, system_clock())
+                await close_abandoned(app, utc_now())
                 yield app
             finally:
                 await app.passages.lazy.flush()
@@ -340,9 +340,9 @@ def _ready_message(settings: Settings, address: str, pages: str, arrivals: Platf
 
 def build_record_upkeep(app: App, platforms: Mapping[str, Platform]) -> RecordUpkeep:
     database, outlets = app.manifest.database, lambda: build_outlets(app.settings, platforms)
-    return RecordUpkeep(database, lambda: app.settings, outlets, make_owner_id(), system_clock)
+    return RecordUpkeep(database, lambda: app.settings, outlets, make_owner_id(), utc_now)
 
 
 def build_night_watch(app: App) -> NightLease:
     history = build_history(app.manifest.database)
-    return NightLease(history.nights, history.leases, make_owner_id(), system_clock)
+    return NightLease(history.nights, history.leases, make_owner_id(), utc_now)

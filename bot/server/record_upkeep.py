@@ -17,6 +17,7 @@ from bot.desk.platform_port import Platform, PlatformError, PlatformUnavailable
 from bot.desk.supervisor import run_beside
 from bot.settings.tables.settings_tables import Settings
 from bot.types import Place
+from storage.clock import Clock
 from storage.database.engine import Database
 from storage.database.refresh_log import Leases
 from storage.errors import StorageError
@@ -47,7 +48,7 @@ class RecordUpkeep:
     read: Callable[[], Settings]  # the settings in force
     outlets: Callable[[], Mapping[str, Outlet]]  # receivers of checkpoints by name
     owner: str
-    clock: Callable[[], datetime]
+    clock: Clock
     last: datetime | None = None  # when it was done last
     pending: dict[str, str] = field(default_factory=dict)  # the checkpoint that each outlet still lacks
 

@@ -23,6 +23,7 @@ from pipeline.llm.model_client import LazyModel
 from pipeline.replies.abstention import is_abstention
 from pipeline.stages.question_analysis import detect_small_talk
 from pipeline.types import Event
+from storage.clock import utc_now
 from storage.errors import UnknownCorpus
 from storage.indexes.embedding import MINILM, Embedder, open_embedder
 from storage.language.lazy_pattern import compile_all
@@ -156,7 +157,7 @@ class LocalService:
     ) -> LiveSource:
         """Open a source; a failure is recorded in the history like that of any other refresh."""
         from bot.server.refresh import source_factory
-        from ingest.refresh.refresh_run import hold_lease, record_run, utc_now
+        from ingest.refresh.refresh_run import hold_lease, record_run
 
         try:
             return await asyncio.to_thread(source_factory.open_source, source, replace(self._around, engine=engine))

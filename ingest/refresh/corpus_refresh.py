@@ -28,13 +28,11 @@ from ingest.refresh.document_plan import (
 from ingest.refresh.document_refresh import REMOVAL_BATCH, remove_documents
 from ingest.refresh.refresh_run import (
     LEASE_SECONDS,
-    Clock,
     RunRecord,
     describe_activity,
     hold_lease,
     poll_progress,
     record_run,
-    utc_now,
 )
 from ingest.types import (
     DocumentSource,
@@ -47,6 +45,7 @@ from ingest.types import (
     UnreadableDocument,
 )
 from ingest.wikitext.wikitext_parser import WIKITEXT_VERSION
+from storage.clock import Clock, utc_now
 from storage.database.document_versions import DocumentChange
 from storage.passages import PassageStore
 from storage.types import Checkpoint, DenseMode, Lease

@@ -8,7 +8,7 @@ from functools import partial
 from ingest.page_cleanup import isolate_errors
 from ingest.refresh.batch_reader import BatchReader, DocumentBatch, SourceReader, read_source
 from ingest.refresh.document_plan import StoredDocument, count_changes, plan_document
-from ingest.refresh.refresh_run import LEASE_SECONDS, Clock, hold_lease, utc_now
+from ingest.refresh.refresh_run import LEASE_SECONDS, hold_lease
 from ingest.types import (
     ChangedDocument,
     DeletedDocument,
@@ -21,6 +21,7 @@ from ingest.types import (
     SingleReadUnsupported,
     UnreadableDocument,
 )
+from storage.clock import Clock, utc_now
 from storage.database.document_versions import DocumentChange
 from storage.passages import PassageStore
 from storage.types import Lease

@@ -14,6 +14,8 @@ from functools import partial
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from apscheduler.triggers.base import BaseTrigger
 
+from storage.clock import Clock, utc_now
+
 CHECK_SECONDS = 30.0
 """Seconds between two checks of the clock: a scheduler's timers stop while a machine sleeps, and miss a clock that is
 set."""
@@ -22,10 +24,6 @@ _IDLE = timedelta(days=1)  # the next appointment of a schedule without a time: 
 CLOCK_LEAP = timedelta(hours=1)  # a night further ahead than this was run under a wrong clock
 
 log = logging.getLogger(__name__)
-
-
-def system_clock() -> datetime:
-    return datetime.now(UTC)
 
 
 def night_after(moment: datetime, at: time, zone: tzinfo) -> datetime:
@@ -65,7 +63,7 @@ class _Calendar:
 
     when: Callable[[], time | None]
     zone: tzinfo
-    clock: Callable[[], datetime]
+    clock: Clock
     since: datetime
     at: time | None = field(init=False)
 
@@ -122,7 +120,7 @@ async def run_nightly(
     zone: tzinfo,
     since: datetime,
     put_back: Callable[[], Awaitable[None]],
-    clock: Callable[[], datetime] = system_clock,
+    clock: Clock = utc_now,
     pulse: float = CHECK_SECONDS,
 ) -> AsyncIterator[None]:
     """Run the work of every night within the block, one night at a time.

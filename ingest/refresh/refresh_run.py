@@ -5,20 +5,15 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 
 from ingest.types import DocumentSource, RefreshProgress, RefreshRefused, RefreshReport
+from storage.clock import Clock
 from storage.database.refresh_log import Leases, RefreshLog, make_owner_id
 from storage.errors import LeaseLost, StorageError
 from storage.types import Lease, RunOutcome, RunState
 
 LEASE_SECONDS = 60.0  # so long after a process was killed, another may go on with its work
-
-Clock = Callable[[], datetime]
-
-
-def utc_now() -> datetime:
-    return datetime.now(UTC)
 
 
 def name_lease(corpus: str) -> str:

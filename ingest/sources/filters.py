@@ -4,7 +4,7 @@ import functools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from ingest.sources.default_ignore import IGNORED_BY_SETTING, IGNORED_KIND_OF, IGNORED_KINDS
 from ingest.types import ChangedDocument, list_unchanged
@@ -152,7 +152,3 @@ def split_unchanged(
     """Split documents, given by key, into the unchanged ones and the keys of the changed."""
     changed = [key for key in fingerprints if known.get(key) != fingerprints[key]]
     return [list_unchanged(key, known[key]) for key in fingerprints if known.get(key) == fingerprints[key]], changed
-
-
-def utc_now() -> datetime:
-    return datetime.now(UTC)

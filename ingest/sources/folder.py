@@ -20,7 +20,7 @@ from ingest.readers import file_formats, front_matter
 from ingest.readers.external_programs import ReaderPrograms
 from ingest.sandbox import Sandbox, plan_reading
 from ingest.sources.default_ignore import DEFAULT_IGNORE
-from ingest.sources.filters import HIDDEN, TOO_OLD, SelectionRules, build_path_explainer, utc_now
+from ingest.sources.filters import HIDDEN, TOO_OLD, SelectionRules, build_path_explainer
 from ingest.sources.published_address import build_published_url
 from ingest.types import (
     EMPTY,
@@ -36,6 +36,7 @@ from ingest.types import (
     Unreadable,
     UnreadableDocument,
 )
+from storage.clock import Clock, utc_now
 
 DUPLICATE_NAME = "has the same name as another file once accents are composed: rename it"  # both would have one key
 
@@ -88,7 +89,7 @@ class FolderSource:
         ignore: Sequence[str] = DEFAULT_IGNORE,
         newest_days: float | None = None,
         largest: int = LARGEST_FILE,
-        now: Callable[[], datetime] = utc_now,
+        now: Clock = utc_now,
         sandbox: Sandbox | None = None,
     ) -> None:
         """Build addresses from `url_base`, keys and `site`; `largest` is in bytes; `sandbox` reads risky formats."""

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from ingest import page_cleanup
 from ingest.readers import file_formats, value_parsers
 from ingest.sandbox import Sandbox
-from ingest.sources.filters import DocumentTraits, SelectionRules, build_filter, utc_now
+from ingest.sources.filters import DocumentTraits, SelectionRules, build_filter
 from ingest.types import (
     EMPTY,
     ChangedDocument,
@@ -33,6 +33,7 @@ from ingest.types import (
     SourceUnavailable,
     Unreadable,
 )
+from storage.clock import Clock, utc_now
 from storage.language.lazy_pattern import lazy_compile
 
 _RANDOM_ID = lazy_compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", re.IGNORECASE)
@@ -133,9 +134,7 @@ class LlamaReader:
 class LlamaIndexSource:
     reference = False
 
-    def __init__(
-        self, reader: LlamaReader, rules: SelectionRules | None = None, *, now: Callable[[], datetime] = utc_now
-    ) -> None:
+    def __init__(self, reader: LlamaReader, rules: SelectionRules | None = None, *, now: Clock = utc_now) -> None:
         self._reader, self._rules, self._now = reader, rules or SelectionRules(), now
         self._stopped = threading.Event()
         self._sandbox = Sandbox()

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import fields, is_dataclass
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from enum import Enum
 from functools import cache, lru_cache
 from pathlib import Path
@@ -371,10 +371,6 @@ def encode_json(body: Any) -> str:
 
 def decode_json(text: str) -> Any:
     return json.loads(text)
-
-
-def utc_now() -> datetime:
-    return datetime.now(UTC)
 
 
 def split_chunks(values: Collection[T]) -> Iterator[tuple[T, ...]]:

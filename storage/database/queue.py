@@ -26,7 +26,8 @@ from sqlalchemy import (
     update,
 )
 
-from storage.database.engine import INSERTS, Database, decode_json, encode_json, split_chunks, utc_now
+from storage.clock import Clock, utc_now
+from storage.database.engine import INSERTS, Database, decode_json, encode_json, split_chunks
 from storage.database.schema import posts, questions, rewordings
 from storage.database.worker_threads import WritePriority
 from storage.types import NewQuestion, QueuedQuestion
@@ -45,7 +46,7 @@ class Queue:
     """The questions. Every method is one transaction, on the disk when it returns, and raises `StorageError`."""
 
     database: Database
-    clock: Callable[[], datetime] = utc_now
+    clock: Clock = utc_now
 
     async def put(self, question: NewQuestion) -> tuple[QueuedQuestion, bool]:
         """Store a question. Returns its row and whether it is new; one of a known key stays unchanged.

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, delete, insert, select, update
 
-from storage.database.engine import Database, decode_json, encode_json, utc_now
+from storage.clock import Clock, utc_now
+from storage.database.engine import Database, decode_json, encode_json
 from storage.database.schema import entries, examples, overrides
 from storage.record.audit_log import encode_entries, insert_entries, lock_record
 from storage.types import ApprovedExample, EntryKind, LogEntry
@@ -18,7 +18,7 @@ class ChannelOverrides:
     """What admins set for channels, by names such as `slack:T1/C1`. Every method raises `StorageError`."""
 
     database: Database
-    clock: Callable[[], datetime] = utc_now
+    clock: Clock = utc_now
 
     async def of(self, channel: str) -> Mapping[str, Any]:
         query = select(overrides.c.key, overrides.c.value).where(overrides.c.channel == channel)
@@ -52,7 +52,7 @@ class ApprovedExamples:
     """
 
     database: Database
-    clock: Callable[[], datetime] = utc_now
+    clock: Clock = utc_now
 
     async def all(self) -> tuple[ApprovedExample, ...]:
         """Return all examples, the newest first, but those whose answer was taken back since."""

@@ -12,7 +12,8 @@ from typing import Any
 
 from sqlalchemy import Connection, func, insert, select, text
 
-from storage.database.engine import Database, encode_json, split_chunks, utc_now
+from storage.clock import Clock, utc_now
+from storage.database.engine import Database, encode_json, split_chunks
 from storage.database.schema import entries
 from storage.record.proof.merkle_tree import SALT_BYTES, commit_body, format_moment, hash_entry
 from storage.record.turn_index import ENTRY_COLUMNS, index_entries, parse_entry, record_spending
@@ -41,7 +42,7 @@ class AuditLog:
     """The entries. Every method is one transaction, and raises `StorageError`."""
 
     database: Database
-    clock: Callable[[], datetime] = utc_now
+    clock: Clock = utc_now
     observe: Callable[[Sequence[LogEntry]], None] = lambda _: None
     """Receives entries once they are on the disk; never blocks or raises."""
 

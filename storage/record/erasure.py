@@ -5,7 +5,7 @@ left shows their words.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,7 +14,8 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, or_, select, update
 
-from storage.database.engine import Database, decode_json, encode_json, split_chunks, utc_now
+from storage.clock import Clock, utc_now
+from storage.database.engine import Database, decode_json, encode_json, split_chunks
 from storage.database.queue import DONE, RETRACTION_KEY, mark_retracted
 from storage.database.schema import entries, examples, posts, questions, spending, turns
 from storage.database.worker_threads import WritePriority
@@ -83,7 +84,7 @@ class RecordErasure:
 
     database: Database
     held: Collection[str] = ()
-    clock: Callable[[], datetime] = utc_now
+    clock: Clock = utc_now
 
     async def plan(self, target: ErasureTarget, *, messages: bool = False) -> ErasurePlan:
         """Return what would be erased, and if wanted which messages would be removed. Raises `StorageError`."""

@@ -11,15 +11,16 @@ what all uses count at a fixed moment, so nothing has to be lowered as time pass
 import asyncio
 import logging
 import math
-from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Any
 
 import numpy as np
 import sqlalchemy as sa
 
+from storage.clock import Clock, utc_now
 from storage.database.document_versions import PassageRef
 from storage.database.engine import INSERTS, Database, split_chunks
 from storage.database.schema import vector_uses
@@ -130,7 +131,7 @@ class LazyVectors:
     write_pool: ThreadPool
     embed_pool: ThreadPool
     most: int
-    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    now: Clock = utc_now
     _running: dict[str, asyncio.Task[dict[str, Vectors]]] = field(default_factory=dict)
     _fresh: dict[str, Vectors] = field(default_factory=dict)  # made lately, some not yet in the index
     _used: set[PassageRef] = field(default_factory=set)

@@ -8,7 +8,7 @@ forgotten is let be. Where several processes share the database, one of them doe
 import asyncio
 import hashlib
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -30,6 +30,7 @@ from bot.views.text_formats import format_count
 from bot.views.view_reducer import build_notice_view, shorten_line, shorten_question
 from bot.wiring import build_records
 from pipeline.support.support_check import find_verbatim_passage
+from storage.clock import Clock
 from storage.database.refresh_log import NIGHT_LEASE, Leases, RefreshLog
 from storage.errors import StorageError
 from storage.types import Document, DocumentId, EntryKind, LogEntry, Passage, RunState
@@ -78,7 +79,7 @@ class CitationRecheck:
     app: App
     platforms: Mapping[str, Platform]  # those that there are by now, by name
     owner: str
-    clock: Callable[[], datetime]
+    clock: Clock
     _generations: dict[str, int] = field(default_factory=dict)  # of the corpora that were looked at
     _digests: dict[DocumentId, str] = field(default_factory=dict)  # of what their documents said then
 

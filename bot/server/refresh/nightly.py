@@ -25,6 +25,7 @@ from bot.views.sanitize import sanitize_line
 from bot.views.text_formats import format_count, format_duration
 from ingest.refresh.night_schedule import CHECK_SECONDS, CLOCK_LEAP, run_nightly
 from ingest.types import RefreshProgress, RefreshReport
+from storage.clock import Clock
 from storage.database.refresh_log import NIGHT_LEASE, NIGHT_LEASE_SECONDS, Leases, NightLog
 from storage.errors import StorageError
 from storage.types import CorpusInfo
@@ -95,7 +96,7 @@ class NightLease:
     nights: NightLog
     leases: Leases
     owner: str
-    clock: Callable[[], datetime]
+    clock: Clock
     look_again: float = 15.0
     """Seconds between two checks of a refresh that another process runs, or that cannot be started."""
     renewing: float = 30.0  # seconds between two renewals of the lease; it outlasts several

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 
@@ -22,7 +21,7 @@ from ingest.sources.confluence.export_entities import (
 )
 from ingest.sources.confluence.export_file import LARGEST_PAGE, ExportedPage, ZipArchive, list_html_pages
 from ingest.sources.confluence.storage_format import BODY_NAME, build_page
-from ingest.sources.filters import SelectionRules, build_filter, split_unchanged, utc_now
+from ingest.sources.filters import SelectionRules, build_filter, split_unchanged
 from ingest.types import (
     EMPTY,
     ChangedDocument,
@@ -34,6 +33,7 @@ from ingest.types import (
     Unreadable,
     UnreadableDocument,
 )
+from storage.clock import Clock, utc_now
 
 _STORAGE_FORMAT = "2"  # the kind of a body in storage format; older ones are in wiki markup
 _ENTITIES_NAME = "entities.xml"
@@ -56,9 +56,7 @@ class ConfluenceExport:
 
     reference = False
 
-    def __init__(
-        self, scope: ExportScope, *, now: Callable[[], datetime] = utc_now, sandbox: Sandbox | None = None
-    ) -> None:
+    def __init__(self, scope: ExportScope, *, now: Clock = utc_now, sandbox: Sandbox | None = None) -> None:
         self._scope = scope
         self._is_selected = build_filter(replace(scope.rules, statuses=scope.statuses), now())
         self._stopped = False

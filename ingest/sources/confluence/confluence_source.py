@@ -1,9 +1,8 @@
 """Read Confluence by its REST API, on Cloud or Data Center: every readable page, fetched when it has changed."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from functools import partial
 from hashlib import blake2s
 from urllib.parse import quote
@@ -24,7 +23,7 @@ from ingest.sources.confluence.confluence_api import (
     parse_subjects,
 )
 from ingest.sources.confluence.storage_format import fetch_bodies, read_page
-from ingest.sources.filters import SelectionRules, build_filter, split_unchanged, utc_now
+from ingest.sources.filters import SelectionRules, build_filter, split_unchanged
 from ingest.types import (
     EMPTY,
     ChangedDocument,
@@ -38,6 +37,7 @@ from ingest.types import (
 )
 from ingest.web.http_reply import ResponseTooLarge
 from ingest.web.web_client import WebClient
+from storage.clock import Clock, utc_now
 
 LARGEST_ATTACHMENT = 64 << 20  # bytes, the limit of `WebClient`
 _TOO_LARGE = f"is larger than {LARGEST_ATTACHMENT >> 20} MB"
@@ -123,7 +123,7 @@ class ConfluenceSource:
         scope: ConfluenceScope,
         web: WebClient,
         *,
-        now: Callable[[], datetime] = utc_now,
+        now: Clock = utc_now,
         sandbox: Sandbox | None = None,
     ) -> None:
         self._scope = scope

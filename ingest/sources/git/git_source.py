@@ -9,7 +9,6 @@ import hashlib
 import posixpath
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -17,7 +16,7 @@ from typing import Any
 from ingest.readers import file_formats, front_matter
 from ingest.sandbox import Sandbox
 from ingest.sources.default_ignore import DEFAULT_IGNORE
-from ingest.sources.filters import HIDDEN, DocumentTraits, SelectionRules, build_filter, build_path_explainer, utc_now
+from ingest.sources.filters import HIDDEN, DocumentTraits, SelectionRules, build_filter, build_path_explainer
 from ingest.sources.folder import DUPLICATE_NAME, LARGEST_FILE, is_hidden, normalize_name
 from ingest.sources.git.git_mirror import BranchHead, GitMirror, LastChange, TreeEntry
 from ingest.sources.git.git_program import build_file_url
@@ -34,6 +33,7 @@ from ingest.types import (
     Unreadable,
     UnreadableDocument,
 )
+from storage.clock import Clock, utc_now
 
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 _REASONS: Mapping[str, str] = MappingProxyType({
@@ -63,7 +63,7 @@ class GitSource:
         mirror: GitMirror,
         scope: RepositoryScope,
         *,
-        now: Callable[[], datetime] = utc_now,
+        now: Clock = utc_now,
         sandbox: Sandbox | None = None,
     ) -> None:
         self._mirror = mirror

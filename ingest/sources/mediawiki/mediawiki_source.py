@@ -6,14 +6,14 @@ https://www.mediawiki.org/wiki/API:RecentChanges and API:Logevents describe the 
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
 from ingest.readers import value_parsers
-from ingest.sources.filters import SelectionRules, build_filter, split_unchanged, utc_now
+from ingest.sources.filters import SelectionRules, build_filter, split_unchanged
 from ingest.sources.mediawiki.mediawiki_api import BATCH_SIZE, MediaWikiApi, WikiLogin, get_pages, join_batches
 from ingest.sources.mediawiki.wiki_page import (
     ListedPage,
@@ -28,6 +28,7 @@ from ingest.sources.mediawiki.wiki_page import (
 from ingest.types import EMPTY, ChangedDocument, DeletedDocument, ListedItem, Listing
 from ingest.web.web_client import WebClient
 from ingest.wikitext.wikitext_parser import WIKITEXT_VERSION
+from storage.clock import Clock, utc_now
 
 OVERLAP = timedelta(hours=1)  # listed twice, since changes may appear late
 # These create, move or delete pages, or make revisions that are missing from recent changes.
@@ -126,7 +127,7 @@ class WikiScope:
 class MediaWikiSource:
     """Read the pages of one wiki, each with the titles of the redirects that lead to it."""
 
-    def __init__(self, wiki: WikiScope, web: WebClient, *, now: Callable[[], datetime] = utc_now) -> None:
+    def __init__(self, wiki: WikiScope, web: WebClient, *, now: Clock = utc_now) -> None:
         self.reference = wiki.reference
         self._wiki = wiki
         self._web = web

@@ -7,13 +7,13 @@ login pages with status 200 are never accepted (`site_page`): previously read pa
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 from itertools import chain
 from urllib.parse import unquote, urlsplit
 
 from ingest.readers.file_formats import READER_VERSION
 from ingest.sandbox import Sandbox
-from ingest.sources.filters import DocumentTraits, SelectionRules, build_filter, utc_now
+from ingest.sources.filters import DocumentTraits, SelectionRules, build_filter
 from ingest.sources.sites.site_page import PageFetcher
 from ingest.sources.sites.sitemap import (
     SitemapEntry,
@@ -26,6 +26,7 @@ from ingest.sources.sites.sitemap import (
 )
 from ingest.types import EMPTY, DeletedDocument, ListedItem, Listing, Unreadable, list_unchanged
 from ingest.web.web_client import WebClient
+from storage.clock import Clock, utc_now
 
 _SETTLED_AFTER = timedelta(days=2)  # a page with a newer date without time may change again on that day
 
@@ -46,7 +47,7 @@ class SiteSource:
         scope: SiteScope,
         web: WebClient,
         *,
-        now: Callable[[], datetime] = utc_now,
+        now: Clock = utc_now,
         sandbox: Sandbox | None = None,
     ) -> None:
         self._scope, self._web, self._now = scope, web, now

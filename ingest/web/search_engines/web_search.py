@@ -9,7 +9,6 @@ import logging
 from collections.abc import Callable, Collection
 from contextlib import ExitStack
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
 from types import TracebackType
 from typing import Self, TypeVar
@@ -25,6 +24,7 @@ from ingest.web.public_network import PrivateAddress, PublicTransport, Resolve, 
 from ingest.web.search_engines.engine import SearchEngine
 from ingest.web.search_engines.page_reader import LARGEST_PAGE, PAGE_LIMITS, fetch_page, read_page, warm_up
 from ingest.web.web_client import RequestPolicy, WebClient
+from storage.clock import Clock, utc_now
 from storage.database.worker_threads import ThreadPool
 from storage.types import WEB_PREFIX, Document, Hit
 
@@ -37,10 +37,6 @@ _THREADS = 16
 _OUTAGE_HINT = "Ask again; if it goes on, see whether this machine reaches the web."
 
 log = logging.getLogger(__name__)
-
-
-def utc_now() -> datetime:
-    return datetime.now(UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +58,7 @@ class WebSearch:
         bounds: ReadingBounds,
         *,
         resolve: Resolve = resolve_host,
-        now: Callable[[], datetime] = utc_now,
+        now: Clock = utc_now,
         sandbox: Sandbox | None = None,
     ) -> None:
         self.corpus = f"{WEB_PREFIX}{engine.name}"

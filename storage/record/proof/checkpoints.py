@@ -6,14 +6,15 @@ elsewhere shows later whether the record still begins with the same entries.
 
 import base64
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from sqlalchemy import Connection, func, insert, select
 
-from storage.database.engine import Database, decode_json, utc_now
+from storage.clock import Clock, utc_now
+from storage.database.engine import Database, decode_json
 from storage.database.schema import checkpoints, entries
 from storage.errors import StorageError
 from storage.record.audit_log import encode_entries, insert_entries, lock_record
@@ -116,7 +117,7 @@ class Checkpoints:
     """The stored checkpoints and recorded keys. Every method raises `StorageError`."""
 
     database: Database
-    clock: Callable[[], datetime] = utc_now
+    clock: Clock = utc_now
 
     async def make(self, key: SigningKey) -> str:
         """Sign the head of the record as it is now; one that is kept of the same size is returned again.
