@@ -319,11 +319,6 @@ def paginate_blocks(
     return (*map(MessagePage, others), MessagePage(last, rows))
 
 
-def measure_part(part: MessagePart, limits: MessageLimits) -> int:
-    """Return the most that a part takes of a message."""
-    return limits.gap + sum(map(limits.size, part.runs))
-
-
 def _has_room(page: list[_Sized], limits: MessageLimits) -> bool:
     return len(page) <= limits.parts and sum(taken + limits.gap for _, taken in page) <= limits.message
 

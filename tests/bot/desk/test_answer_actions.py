@@ -375,6 +375,16 @@ async def test_sources_list_each_page_once_renumbered():
     assert (view.heading, view.text) == (translate("sources_heading", "de"), "")
 
 
+async def test_sources_omit_forgotten_pages():
+    record, _, actions = make_actions()
+    record.add(RecordedTurn(cited=("beta", "alpha")))
+    record.forgot = frozenset({"beta"})
+
+    view = await actions.sources("slack:T1/C1/1.0", in_channel(user="U2"))
+
+    assert [(source.number, source.title) for source in view.sources] == [(1, "alphatitle")]
+
+
 async def test_sources_omit_private_and_retracted_answers():
     record, _, actions = make_actions()
     record.add(RecordedTurn(cited=("alpha",), only_asker=True))
@@ -397,16 +407,6 @@ async def test_answer_citing_a_forgotten_page_is_inaccessible(act):
 
     assert await read_denial(getattr(actions, act)(ticket, in_channel(), *more)) == NOTHING
     assert (platform.posts, platform.called, record.log) == ({}, [], before)
-
-
-async def test_sources_omit_forgotten_pages():
-    record, _, actions = make_actions()
-    record.add(RecordedTurn(cited=("beta", "alpha")))
-    record.forgot = frozenset({"beta"})
-
-    view = await actions.sources("slack:T1/C1/1.0", in_channel(user="U2"))
-
-    assert [(source.number, source.title) for source in view.sources] == [(1, "alphatitle")]
 
 
 @pytest.mark.parametrize("way", ["entry", "row"])
@@ -438,21 +438,19 @@ async def test_action_is_refused_if_it_cannot_be_recorded(act, caplog):
     assert "The disk is full." in caplog.records[0].cause
 
 
-async def test_action_is_refused_if_the_turn_cannot_be_read(caplog):
-    record, _, actions = make_actions()
-    record.unreadable = FULL
-
-    assert await read_denial(actions.evidence(1, in_channel(), language="fr")) == translate("acting_unavailable", "fr")
-    assert "The disk is full." in caplog.records[0].cause
-
-
-async def test_action_is_refused_if_the_row_is_invalid(caplog):
+@pytest.mark.parametrize("fault", ["unreadable", "invalid"])
+async def test_action_is_refused_if_the_turn_cannot_be_read(fault, caplog):
     record, _, actions = make_actions()
     ticket = record.add(RecordedTurn())
-    record.rows[ticket] = replace(record.rows[ticket], body={"text": 1})
+    if fault == "unreadable":
+        record.unreadable = FULL
+    else:
+        record.rows[ticket] = replace(record.rows[ticket], body={"text": 1})
 
-    assert await read_denial(actions.evidence(ticket, in_channel())) == translate("acting_unavailable", "en")
-    assert caplog.records
+    words = await read_denial(actions.evidence(ticket, in_channel(), language="fr"))
+
+    assert words == translate("acting_unavailable", "fr")
+    assert ("The disk is full." in caplog.records[0].cause) is (fault == "unreadable")
 
 
 async def test_action_on_a_disconnected_platform_is_refused():

@@ -19,7 +19,6 @@ from bot.views.message_layout import (
     ViewBlock,
     build_blocks,
     build_evidence_blocks,
-    measure_part,
     paginate_evidence,
     paginate_view,
 )
@@ -62,8 +61,9 @@ def marks(pages: tuple[MessagePage, ...]) -> list[str]:
 def check(pages: tuple[MessagePage, ...], limits: MessageLimits) -> None:
     for page in pages:
         assert len(page.parts) <= limits.parts
-        assert sum(measure_part(part, limits) for part in page.parts) <= limits.message
-        assert all(measure_part(part, limits) - limits.gap <= limits.part for part in page.parts)
+        sizes = [sum(map(limits.size, part.runs)) for part in page.parts]
+        assert sum(size + limits.gap for size in sizes) <= limits.message
+        assert all(size <= limits.part for size in sizes)
         assert all(len(row) <= limits.row for row in page.rows)
     assert all(part.runs for page in pages for part in page.parts)
     assert not any(page.rows for page in pages[:-1])

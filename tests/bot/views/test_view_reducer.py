@@ -164,33 +164,36 @@ def test_final_view_has_sources_and_counts() -> None:
     ]
 
 
-def test_private_answer_can_be_shared_and_public_one_retracted() -> None:
-    assert actions(finish_view(start_view(7, "en"), answered(), only_asker=True)) == [
-        ButtonAction.EVIDENCE,
-        ButtonAction.UP,
-        ButtonAction.DOWN,
-        ButtonAction.SHARE,
-    ]
+RATED = [ButtonAction.EVIDENCE, ButtonAction.UP, ButtonAction.DOWN]
 
 
-def test_asking_about_a_private_question_needs_confirmation() -> None:
-    whole = [finish_view(start_view(7, "de"), answered(), only_asker=alone, ask=True) for alone in (True, False)]
-    alone, open_to_all = [
-        next(button for button in view.buttons if button.action is ButtonAction.ASK) for view in whole
-    ]
+@pytest.mark.parametrize(
+    ("status", "only_asker", "expected"),
+    [
+        (Status.ANSWERED, False, [*RATED, ButtonAction.ASK, ButtonAction.RETRACT]),
+        (Status.ANSWERED, True, [*RATED, ButtonAction.ASK, ButtonAction.SHARE]),
+        (Status.ABSTAINED, False, [*RATED, ButtonAction.ASK]),
+        (Status.CHATTED, False, []),
+        (Status.FAILED, False, [ButtonAction.ASK]),
+        (Status.REFUSED, False, [ButtonAction.ASK]),
+        (Status.CANCELLED, False, []),
+    ],
+)
+def test_buttons_depend_on_status_and_audience(
+    status: Status, *, only_asker: bool, expected: list[ButtonAction]
+) -> None:
+    result = answered(answer=Answer(status, nearest=(hit(),)), text="Our words.")
+    view = finish_view(start_view(7, "de"), result, only_asker=only_asker, ask=True)
 
-    assert alone.sure == Confirmation(translate("ask_sure", "de"), alone.label, translate("ask_not", "de"))
-    assert open_to_all.sure is None
-
-
-def test_share_button_is_removed_in_a_dm() -> None:
-    view = finish_view(start_view(7, "en"), answered(), only_asker=True)
-
-    assert [one.action for one in remove_share_button(view.buttons)] == [
-        ButtonAction.EVIDENCE,
-        ButtonAction.UP,
-        ButtonAction.DOWN,
-    ]
+    assert actions(view) == expected
+    assert ButtonAction.SHARE not in {button.action for button in remove_share_button(view.buttons)}
+    if status not in {Status.ANSWERED, Status.ABSTAINED}:
+        assert (view.text, view.nearest, view.sources) == ("Our words.", (), ())
+    for button in view.buttons:
+        key, sure = button.action.value, button.action is ButtonAction.RETRACT
+        sure = sure or (only_asker and button.action is ButtonAction.ASK)
+        words = (translate(f"{key}_sure", "de"), button.label, translate(f"{key}_not", "de")) if sure else ()
+        assert button.sure == (Confirmation(*words) if words else None)
 
 
 def test_abstention_shows_nearest_pages() -> None:
@@ -202,22 +205,6 @@ def test_abstention_shows_nearest_pages() -> None:
     assert view.nearest_label == translate("nearest", "en")
     assert actions(view) == [ButtonAction.EVIDENCE, ButtonAction.UP, ButtonAction.DOWN, ButtonAction.ASK]
     assert finish_view(start_view(7, "en"), answered(answer=Answer(Status.ABSTAINED), text="-")).nearest_label == ""
-
-
-@pytest.mark.parametrize(
-    ("status", "expected"),
-    [
-        (Status.CHATTED, []),
-        (Status.FAILED, [ButtonAction.ASK]),
-        (Status.REFUSED, [ButtonAction.ASK]),
-        (Status.CANCELLED, []),
-    ],
-)
-def test_own_texts_have_only_help_buttons(status: Status, expected: list[ButtonAction]) -> None:
-    view = finish_view(
-        start_view(7, "en"), answered(answer=Answer(status, nearest=(hit(),)), text="Our words."), ask=True
-    )
-    assert (view.text, view.nearest, view.sources, actions(view)) == ("Our words.", (), (), expected)
 
 
 def test_fact_check_shows_verdict_reason_and_passages() -> None:
@@ -308,11 +295,3 @@ def test_repeated_note_is_omitted() -> None:
     assert [one.note for one in shown_after(*map(SentencePassed, sentences)).sentences] == expected
     done = finish_view(start_view(7, "en"), answered(answer=Answer(Status.ANSWERED, sentences, (citation(),))))
     assert [sentence.note for sentence in done.sentences] == expected
-
-
-def test_retracting_needs_confirmation() -> None:
-    (button,) = [
-        one for one in finish_view(start_view(7, "de"), answered()).buttons if one.action is ButtonAction.RETRACT
-    ]
-
-    assert button.sure == Confirmation(translate("retract_sure", "de"), button.label, translate("retract_not", "de"))
