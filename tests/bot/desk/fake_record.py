@@ -275,10 +275,12 @@ class FakePlatform:
 
 
 def make_actions(
-    readers: dict[str, tuple[str, ...]] | None = None, **changes: Any
+    *, ask: tuple[str, ...] = (), admins: tuple[str, ...] = ()
 ) -> tuple[FakeRecord, FakePlatform, AnswerActions]:
-    """Return a record, a platform, and the actions on them; by default every user reads all corpora."""
-    record, platform = FakeRecord(settings(readers), **changes), FakePlatform()
+    """Return a record, a platform, and the actions on them; every user reads all corpora."""
+    chosen = settings(ask=ask) if ask else settings()
+    slack = chosen.slack.model_copy(update={"admins": admins})
+    record, platform = FakeRecord(chosen.model_copy(update={"slack": slack})), FakePlatform()
     return record, platform, AnswerActions(record, {"slack": platform})
 
 

@@ -92,8 +92,7 @@ async def test_evidence_omits_deleted_passages():
 
 @pytest.mark.parametrize("act", ["evidence", "feedback", "ask_person", "share"])
 async def test_actions_before_the_answer_are_refused_except_asking_a_person(act):
-    record, _, actions = make_actions()
-    record.settings = settings(ask=("slack:T1/U9",))
+    record, _, actions = make_actions(ask=("slack:T1/U9",))
     ticket = record.add(replace(PRIVATE, closed=False))
     more = ("up",) if act == "feedback" else ()
     awaited = getattr(actions, act)(ticket, in_channel(), *more)
@@ -150,8 +149,7 @@ async def test_long_comment_is_cut_with_a_notice():
 
 
 async def test_asking_about_a_private_question_mentions_only_contact_people():
-    record, platform, actions = make_actions()
-    record.settings = settings(ask=("slack:T1/U1", "slack:T1/U9"))
+    record, platform, actions = make_actions(ask=("slack:T1/U1", "slack:T1/U9"))
     ticket = record.add(PRIVATE)
 
     await actions.ask_person(ticket, in_channel())
@@ -161,8 +159,7 @@ async def test_asking_about_a_private_question_mentions_only_contact_people():
 
 
 async def test_contact_people_are_mentioned_once():
-    record, platform, actions = make_actions()
-    record.settings = settings(ask=("slack:T1/U8", "slack:T1/U9"))
+    record, platform, actions = make_actions(ask=("slack:T1/U8", "slack:T1/U9"))
     ticket = record.add(RecordedTurn())
 
     reply = await actions.ask_person(ticket, in_channel(user="U2"))
@@ -177,8 +174,7 @@ async def test_contact_people_are_mentioned_once():
 
 
 async def test_people_removed_by_admin_are_not_mentioned():
-    record, platform, actions = make_actions()
-    record.settings = settings(ask=("slack:T1/U8", "slack:T1/U9"))
+    record, platform, actions = make_actions(ask=("slack:T1/U8", "slack:T1/U9"))
     record.narrowed["slack:T1/C1"] = {"ask": ["slack:T1/U9", "slack:T1/U666"]}
     ticket = record.add(RecordedTurn())
 
@@ -189,8 +185,7 @@ async def test_people_removed_by_admin_are_not_mentioned():
 
 @pytest.mark.parametrize("recorded", [RecordedTurn(), RecordedTurn(asker=in_channel("C2"))])
 async def test_asking_without_contact_people_is_refused(recorded):
-    record, platform, actions = make_actions()
-    record.settings = settings(ask=("slack:T1/U9",)) if recorded.asker.channel == "C2" else settings()
+    record, platform, actions = make_actions(ask=("slack:T1/U9",) if recorded.asker.channel == "C2" else ())
     ticket = record.add(recorded)
 
     assert await read_denial(actions.ask_person(ticket, recorded.asker)) == translate("ask_nobody", "en")
@@ -198,8 +193,7 @@ async def test_asking_without_contact_people_is_refused(recorded):
 
 
 async def test_asking_can_be_retried_after_a_platform_error():
-    record, platform, actions = make_actions()
-    record.settings = settings(ask=("slack:T1/U9",))
+    record, platform, actions = make_actions(ask=("slack:T1/U9",))
     platform.faults = [CannotPost("The channel is archived.")]
     ticket = record.add(RecordedTurn())
 
@@ -347,8 +341,7 @@ async def test_shared_answer_is_removed_with_its_answer():
 
 @pytest.mark.parametrize("act", ["share", "ask_person"])
 async def test_simultaneous_actions_run_once(act):
-    record, platform, actions = make_actions()
-    record.settings = settings(ask=("slack:T1/U9",))
+    record, platform, actions = make_actions(ask=("slack:T1/U9",))
     ticket = record.add(PRIVATE)
 
     reply = await asyncio.gather(
@@ -399,8 +392,7 @@ async def test_sources_omit_private_and_retracted_answers():
 
 @pytest.mark.parametrize("act", ["evidence", "feedback", "ask_person", "share", "approve"])
 async def test_answer_citing_a_forgotten_page_is_inaccessible(act):
-    record, platform, actions = make_actions()
-    record.settings = settings(ask=("slack:T1/U9",))
+    record, platform, actions = make_actions(ask=("slack:T1/U9",))
     ticket, more = record.add(replace(PRIVATE, cited=("alpha", "beta"))), ("up",) if act == "feedback" else ()
     record.forgot = frozenset({"beta"})
     before = list(record.log)
@@ -424,8 +416,7 @@ async def test_retracted_answer_is_inaccessible(way):
 
 @pytest.mark.parametrize("act", ["feedback", "ask_person", "share", "approve"])
 async def test_action_is_refused_if_it_cannot_be_recorded(act, caplog):
-    record, platform, actions = make_actions()
-    record.settings = settings(ask=("slack:T1/U9",)).model_copy(update={"slack": ADMINISTERED})
+    record, platform, actions = make_actions(ask=("slack:T1/U9",), admins=("slack:T1/U1",))
     ticket = record.add(PRIVATE)
     record.broken = FULL
     more = ("up",) if act == "feedback" else ()
@@ -482,8 +473,7 @@ async def test_admin_approves_an_example_once(recorded):
 
 
 async def test_answer_with_a_refuted_claim_cannot_be_an_example():
-    record, _, actions = make_actions()
-    record.settings = settings().model_copy(update={"slack": ADMINISTERED})
+    record, _, actions = make_actions(admins=("slack:T1/U1",))
     ticket = record.add(RecordedTurn(found=("beta",)))
 
     assert not await actions.offers_example(ticket, in_channel())
@@ -492,8 +482,7 @@ async def test_answer_with_a_refuted_claim_cannot_be_an_example():
 
 
 async def test_admin_elsewhere_cannot_approve():
-    record, _, actions = make_actions()
-    record.settings = settings().model_copy(update={"slack": ADMINISTERED})
+    record, _, actions = make_actions(admins=("slack:T1/U1",))
     ticket = record.add(RecordedTurn(asker=in_channel("C2", "U2")))
 
     assert await read_denial(actions.approve(ticket, in_channel())) == NOTHING
