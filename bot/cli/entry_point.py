@@ -251,9 +251,7 @@ def footnote(
     config: Annotated[
         Path | None,
         typer.Option(
-            parser=parse_path,
-            envvar="FOOTNOTE_CONFIG",
-            help="The settings file, instead of ./footnote.toml.",
+            parser=parse_path, envvar="FOOTNOTE_CONFIG", help="The settings file, instead of ./footnote.toml."
         ),
     ] = None,
     *,

@@ -10,14 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bot.doctor.call_kinds import CALL_KINDS
-from bot.doctor.prompt_variants import (
-    AS_SET,
-    STUDENT,
-    Figures,
-    VariantFigures,
-    count_verdicts,
-    estimate_turn_seconds,
-)
+from bot.doctor.prompt_variants import AS_SET, STUDENT, Figures, VariantFigures, count_verdicts, estimate_turn_seconds
 from bot.views.text_formats import format_count
 from pipeline.llm.model_settings import ModelSettings
 from storage.types import Verdict

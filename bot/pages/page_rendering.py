@@ -102,12 +102,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {
-        "moment": format_moment,
-        "web": sanitize_url,
-        "number": _show_number,
-        "facts": _list_facts,
-    }
+    environment.filters |= {"moment": format_moment, "web": sanitize_url, "number": _show_number, "facts": _list_facts}
     environment.globals |= {
         "path": make_path,
         "query": make_query,

@@ -17,15 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bot.app import SettingsSource
 from bot.pages.page_rendering import STYLE, render_page
-from bot.pages.sign_in import (
-    SESSION_SECONDS,
-    Sessions,
-    Visitor,
-    identify,
-    is_host_known,
-    is_proxy,
-    match_token,
-)
+from bot.pages.sign_in import SESSION_SECONDS, Sessions, Visitor, identify, is_host_known, is_proxy, match_token
 from bot.server.http_server import RequestLog
 from bot.settings.tables.network_settings import PagesSettings, Role
 from bot.settings.tables.settings_tables import Settings

@@ -52,10 +52,7 @@ COMMANDS: Mapping[str, tuple[Callable[..., None], Sequence[str]]] = {
     "unanswered": (record_commands.unanswered, ["footnote audit unanswered --corpus handbook"]),
     "reindex": (record_commands.reindex, ["footnote audit reindex"]),
     "feedback": (record_commands.feedback, ["footnote audit feedback --rating down"]),
-    "verify": (
-        proof_commands.verify,
-        ["footnote audit verify", "footnote audit verify --against checkpoint.txt"],
-    ),
+    "verify": (proof_commands.verify, ["footnote audit verify", "footnote audit verify --against checkpoint.txt"]),
     "checkpoint": (proof_commands.checkpoint, ["footnote audit checkpoint > checkpoint.txt"]),
     "key": (proof_commands.key, ["footnote audit key", "footnote audit key --new"]),
     "receipt": (proof_commands.receipt, ["footnote audit receipt 3f9a1c02b7de > receipt.json"]),

@@ -138,8 +138,7 @@ def pin_answer(
     answer_id: IdArgument,
     *,
     text: Annotated[
-        Path | None,
-        typer.Option(parser=parse_path, help="A corrected text, with the answer's own footnotes: [1]."),
+        Path | None, typer.Option(parser=parse_path, help="A corrected text, with the answer's own footnotes: [1].")
     ] = None,
     by: Annotated[str, typer.Option(help="Who pins it, as askers see it; default: the signed-in user.")] = "",
     as_json: JsonOption = False,

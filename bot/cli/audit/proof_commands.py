@@ -104,8 +104,7 @@ def export_proofs(ctx: CommandContext) -> None:
 def restored(
     context: typer.Context,
     lost: Annotated[
-        Path,
-        typer.Argument(parser=parse_path, metavar="CHECKPOINT", help="A checkpoint from after the backup."),
+        Path, typer.Argument(parser=parse_path, metavar="CHECKPOINT", help="A checkpoint from after the backup.")
     ],
     why: Annotated[str, typer.Option(help="Why a backup was restored.")],
     *,

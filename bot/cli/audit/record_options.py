@@ -42,8 +42,7 @@ OPTIONS: dict[str, Any] = {
         str, typer.Option(callback=_one_of("status", STATUSES), help=f"How it ended: {', '.join(STATUSES)}.")
     ],
     "verdict": Annotated[
-        str,
-        typer.Option(callback=_one_of("verdict", tuple(VERDICTS)), help=f"Of any claim: {', '.join(VERDICTS)}."),
+        str, typer.Option(callback=_one_of("verdict", tuple(VERDICTS)), help=f"Of any claim: {', '.join(VERDICTS)}.")
     ],
     "corpus": Annotated[str, typer.Option(help="Cites this corpus, or came nearest to a page of it.")],
     "document": Annotated[str, typer.Option(help="Cites this document, or came nearest to it: its key or its title.")],

@@ -76,8 +76,7 @@ def restore(
     context: typer.Context,
     file: Annotated[Path, typer.Argument(parser=parse_path, metavar="FILE", help="A backup.")],
     home: Annotated[
-        Path | None,
-        typer.Option(parser=parse_path, help="Another folder to restore into than the settings' home."),
+        Path | None, typer.Option(parser=parse_path, help="Another folder to restore into than the settings' home.")
     ] = None,
     *,
     as_json: JsonOption = False,

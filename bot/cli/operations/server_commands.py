@@ -20,9 +20,7 @@ from bot.views.sanitize import sanitize_line
 from bot.views.text_layout import Text
 
 NO_SERVER = Fault(
-    "no_server",
-    "No server is running here, so nothing was reloaded.",
-    "The next `footnote serve` reads the settings.",
+    "no_server", "No server is running here, so nothing was reloaded.", "The next `footnote serve` reads the settings."
 )
 log = logging.getLogger(__name__)
 

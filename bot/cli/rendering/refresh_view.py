@@ -7,14 +7,7 @@ from rich.console import Group, RenderableType
 
 from bot.cli.rendering.corpus_view import format_age, format_corpus, format_run_outcome
 from bot.cli.terminal_output import Document, build_document, format_progress, pick
-from bot.server.refresh.run_history import (
-    MISSED,
-    RUNNING,
-    RefreshSummary,
-    is_silent,
-    measure_rate,
-    measure_seconds,
-)
+from bot.server.refresh.run_history import MISSED, RUNNING, RefreshSummary, is_silent, measure_rate, measure_seconds
 from bot.views.sanitize import sanitize_line
 from bot.views.text_formats import build_table, format_duration, format_moment, format_timestamp
 from bot.views.text_layout import Text

@@ -68,8 +68,7 @@ def setup(
         ),
     ] = None,
     workspaces: Annotated[
-        list[str] | None,
-        typer.Option("--workspace", metavar="ID", help="Your own Discord servers, or teams."),
+        list[str] | None, typer.Option("--workspace", metavar="ID", help="Your own Discord servers, or teams.")
     ] = None,
     model: Annotated[str | None, typer.Option(help="A model's name, or none; its key is OPENAI_API_KEY.")] = None,
     model_url: Annotated[str, typer.Option(help="The address of a model's server.")] = "",

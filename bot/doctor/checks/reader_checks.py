@@ -42,9 +42,7 @@ def examine_engine(engine: Engine) -> CheckResult:
 
 
 def examine_programs(
-    programs: ReaderPrograms,
-    find: Callable[[Sequence[str]], str | None] = find_program,
-    ask: Ask | None = None,
+    programs: ReaderPrograms, find: Callable[[Sequence[str]], str | None] = find_program, ask: Ask | None = None
 ) -> Iterator[CheckResult]:
     """Yield the result of each enabled program. Blocks."""
     if programs.ocr:

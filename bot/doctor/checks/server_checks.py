@@ -44,10 +44,7 @@ def examine_sources(given: Mapping[str, SourceSettings], around: SourceContext) 
     remote = [corpus for corpus, source in given.items() if not any(isinstance(value, Path) for _, value in source)]
     message = f"Sources: the servers of {', '.join(remote)} were not contacted; `footnote ingest all` does."
     unchecked = [CheckResult("skip", message)] if remote else []
-    return (
-        CheckResult("ok", f"Sources: {format_count(len(given), 'source')} can be opened: {kinds}."),
-        *unchecked,
-    )
+    return (CheckResult("ok", f"Sources: {format_count(len(given), 'source')} can be opened: {kinds}."), *unchecked)
 
 
 def _find_source_fault(corpus: str, source: SourceSettings, around: SourceContext) -> CheckResult | None:

@@ -35,13 +35,7 @@ def test_ingest_folder_passes_its_options_on() -> None:
     assert result.exit_code == 0
     assert document(result) == {
         "corpus": "handbook",
-        "documents": {
-            "added": 2,
-            "changed": 0,
-            "unchanged": 1,
-            "removed": 0,
-            "failed": 1,
-        },
+        "documents": {"added": 2, "changed": 0, "unchanged": 1, "removed": 0, "failed": 1},
         "passages": {"added": 9, "removed": 0},
         "held_back": 0,
         "forgotten": 0,

@@ -144,18 +144,9 @@ def test_replies_that_are_cut_off_may_be_longer() -> None:
     [
         ({(S, S): 10, (R, R): 10, (N, N): 10}, ()),
         ({(S, S): 10, (R, R): 10, (N, N): 8, (N, S): 2}, ()),
-        (
-            {(S, S): 10, (R, R): 10, (N, N): 7, (N, S): 3},
-            ("27 of 30", "it accepts 3:"),
-        ),
-        (
-            {(S, N): 7, (S, S): 3, (R, R): 10, (N, N): 10},
-            ("23 of 30", "it accepts 0:"),
-        ),
-        (
-            {(S, S): 10, (R, S): 10, (N, S): 10},
-            ("10 of 30", "it accepts 20:"),
-        ),
+        ({(S, S): 10, (R, R): 10, (N, N): 7, (N, S): 3}, ("27 of 30", "it accepts 3:")),
+        ({(S, N): 7, (S, S): 3, (R, R): 10, (N, N): 10}, ("23 of 30", "it accepts 0:")),
+        ({(S, S): 10, (R, S): 10, (N, S): 10}, ("10 of 30", "it accepts 20:")),
     ],
 )
 def test_wrong_verdicts_want_a_stronger_judge(verdicts: Any, told: tuple[str, ...]) -> None:
@@ -191,11 +182,7 @@ def test_a_silent_server_is_given_twice_the_time() -> None:
         only("query", faults=(ModelUnavailable("x", hint="raise timeout_seconds of the model"),))
     )
 
-    assert changed(found) == {
-        "model.timeout_seconds": 120,
-        "model.first_token_seconds": 120,
-        "model.idle_seconds": 40,
-    }
+    assert changed(found) == {"model.timeout_seconds": 120, "model.first_token_seconds": 120, "model.idle_seconds": 40}
 
 
 def test_a_busy_server_is_asked_fewer_at_once() -> None:

@@ -70,14 +70,7 @@ def make_turn(turn_id: str, text: Texts, *, url: str = "", status: str = "answer
             EntryKind.STEP, stage="search", query=text(), hits=[["p1", 1.5, "c", "d"], [text(), 0.5, text(), text()]]
         ),
         entry(EntryKind.STEP, stage="search", query=text(), error=text(), milliseconds=3.0),
-        entry(
-            EntryKind.STEP,
-            stage=text(),
-            template="draft",
-            model=text(),
-            facts={text(): text()},
-            reply=text(),
-        ),
+        entry(EntryKind.STEP, stage=text(), template="draft", model=text(), facts={text(): text()}, reply=text()),
         entry(
             EntryKind.TURN_CLOSED,
             status=status,

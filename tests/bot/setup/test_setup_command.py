@@ -167,9 +167,7 @@ def test_setup_without_terminal_is_refused() -> None:
 
 
 @pytest.mark.parametrize("command", ["setup", "init"])
-def test_unwritable_settings_are_reported_before_questions(
-    command: str,
-) -> None:
+def test_unwritable_settings_are_reported_before_questions(command: str) -> None:
     terminal, path = ScriptedTerminal(ALL), Path("/proc/footnote.toml")
     services = replace(FakeServices().doors(), open_terminal=lambda _: terminal)
     result = CliRunner().invoke(
