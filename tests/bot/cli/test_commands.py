@@ -11,40 +11,15 @@ from tests.bot.cli.commands import document, run
 from tests.bot.fake_services import FakeServices, hit
 
 COMMANDS = [
-    ["init"],
-    ["doctor"],
-    ["ingest", "folder"],
-    ["ingest", "wikipedia"],
-    ["ingest", "all"],
-    ["ingest", "status"],
-    ["forget"],
-    ["corpora"],
-    ["reindex"],
-    ["backup"],
-    ["restore"],
-    ["search"],
-    ["ask"],
-    ["check"],
-    ["chat"],
-    ["audit", "list"],
-    ["audit", "show"],
-    ["audit", "verify"],
-    ["audit", "checkpoint"],
-    ["audit", "key"],
-    ["audit", "receipt"],
-    ["audit", "restored"],
-    ["audit", "hold"],
-    ["erase"],
-    ["audit", "export"],
-    ["audit", "stats"],
-    ["audit", "unanswered"],
-    ["audit", "feedback"],
-    ["audit", "reindex"],
-    ["examples", "add"],
-    ["examples", "list"],
-    ["examples", "drop"],
-    ["examples", "pin"],
-]
+    name.split()
+    for name in (
+        "init", "doctor", "ingest folder", "ingest wikipedia", "ingest all", "ingest status", "forget", "corpora",
+        "reindex", "backup", "restore", "search", "ask", "check", "chat", "audit list", "audit show", "audit verify",
+        "audit checkpoint", "audit key", "audit receipt", "audit restored", "audit hold", "erase", "audit export",
+        "audit stats", "audit unanswered", "audit feedback", "audit reindex", "examples add", "examples list",
+        "examples drop", "examples pin",
+    )
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("command", [[], ["ingest"], ["audit"], ["examples"], ["serve"], *COMMANDS])
@@ -105,6 +80,13 @@ def test_ask_prints_an_answer() -> None:
     assert (asked.text, asked.corpora, asked.effort) == ("When does it open?", ("handbook",), "quick")
     assert (asked.asker.platform, asked.asker.kind) == ("terminal", "terminal")
     assert not asked.asker.shared_with_other_organisations
+
+
+def test_check_passes_corpora_and_system_on() -> None:
+    services = FakeServices()
+    run("check", "It opens at seven.", "--corpus", "handbook", "--system", "extractive", services=services)
+
+    assert [(asked.corpora, asked.system) for asked in services.asked] == [(("handbook",), "extractive")]
 
 
 def test_a_question_can_come_from_stdin() -> None:

@@ -1,7 +1,7 @@
 """Advice: each rule by figures that call for it and by figures that do not, and the lines to write."""
 
-import re
 import tomllib
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -22,10 +22,6 @@ KINDS = ("query", "summarise", "generate", "split", "verify", "draft", "feedback
 STRUCTURED = ("query", "summarise", "split", "verify", "feedback")
 
 
-def changed(advice: Advice | None) -> dict[str, Any] | None:
-    return dict(advice.changes) if advice else None
-
-
 def way(name: str = "as set", *, kinds: tuple[str, ...] = KINDS, **changes: Any) -> VariantFigures:
     return VariantFigures(name, {kind: replace(WELL, **changes) for kind in kinds}, {})
 
@@ -37,8 +33,8 @@ def facts(
 
 
 def only(kind: str, **changes: Any) -> ExamFacts:
-    found = way()
-    return facts(replace(found, figures={**found.figures, kind: replace(WELL, **changes)}))
+    usual = way()
+    return facts(replace(usual, figures={**usual.figures, kind: replace(WELL, **changes)}))
 
 
 def test_good_figures_give_no_advice() -> None:
@@ -46,170 +42,119 @@ def test_good_figures_give_no_advice() -> None:
     assert all(rule(facts()) is None for rule in RULES)
 
 
-def test_the_format_that_is_kept_best_is_advised() -> None:
+def test_best_format_is_advised_with_the_shares_of_all() -> None:
     text, json = way("text", readable=30, right=30), way("json", kinds=STRUCTURED, readable=24, right=24)
     schema = way("schema", kinds=STRUCTURED, readable=27, right=27)
-    found = advice.advise_reply_format(facts(text, json, schema))
 
-    assert found == Advice(
+    assert advice.advise_reply_format(facts(text, json, schema)) == Advice(
         "Replies are best when requested as text. Readable replies: text 100%, json 80%, schema 90%.",
         {"model.structured": "text"},
     )
     assert advice.advise_reply_format(facts(text, json, schema, structured="text")) is None
 
 
-def test_right_replies_decide_between_formats_that_are_kept_alike() -> None:
-    text, json = way("text", right=20), way("json", kinds=STRUCTURED, right=28)
+JSON, SCHEMA = way("json", kinds=STRUCTURED, right=28), way("schema", kinds=STRUCTURED)
+POOR, STUDENT = way("text", readable=20, right=20), way("student", readable=29)
+BUSY, ODD = ModelUnavailable("It is busy.", hint="try again later"), ModelUnavailable("odd")
+QUIET = ModelUnavailable("silent", hint="raise timeout_seconds of the model")
+THOUGHT = ModelUnavailable("thought", hint="raise thinking_tokens of the model")
+DOUBLED = {"model.timeout_seconds": 120, "model.first_token_seconds": 120, "model.idle_seconds": 40}
+TRIPLED = {"model.timeout_seconds": 110, "model.first_token_seconds": 110}
+STRONGER_JUDGE = {"model.stages.verify.name": STRONGER_MODEL}
+STREAMED = "requested as text, whatever `structured` is; too few are readable: 12 of 30 of verdicts."
+BY_SCHEMA = "`wikichat` requests claims and verdicts by a schema"
+Expected = tuple[dict[str, Any], str] | None
+CASES: list[tuple[Callable[[ExamFacts], Advice | None], ExamFacts, Expected]] = [
+    (advice.advise_reply_format, facts(way("text", right=20), JSON), ({"model.structured": "json"}, "text 100%")),
+    (advice.advise_reply_format, facts(way("text", right=27), JSON), None),
+    (advice.advise_reply_format, facts(way("text"), SCHEMA), None),
+    (advice.advise_reply_format, facts(way("text", readable=28), way("json", kinds=STRUCTURED, schema=0)), None),
+    (advice.advise_reply_format, facts(POOR, STUDENT, structured="schema"), None),
+    (advice.advise_student, facts(POOR, STUDENT), ({"model.student": True, "model.structured": "text"},
+     "With the student's prompts it keeps the format in 97% of cases, else in 67%.")),
+    (advice.advise_student, facts(POOR, STUDENT, student=True), None),
+    (advice.advise_student, facts(way("text"), STUDENT), None),
+    (advice.advise_student, facts(way("text"), STUDENT, student=True), ({"model.student": False}, "")),
+    (advice.advise_comparison, facts(way(readable=24)), ({}, "80%")),
+    (advice.advise_comparison, facts(way(readable=24)), ({}, "--compare")),
+    (advice.advise_comparison, facts(way("text", readable=24)), None),
+    (advice.advise_comparison, facts(way(cases=0, readable=0)), None),
+    (advice.advise_streamed_text, only("verdicts", readable=12, right=12), ({}, STREAMED)),
+    (advice.advise_streamed_text, only("verdicts", readable=12, right=12), ({}, BY_SCHEMA)),
+    (advice.advise_streamed_text, only("answer", readable=12), ({}, "12 of 30 of answer. A stronger model")),
+    (advice.advise_streamed_text, only("verdicts", readable=28), None),
+    (advice.advise_streamed_text, only("verify", readable=12), None),
+    (advice.advise_context, only("query", longest_sent=3_000, longest_reply=500, trimmed=1),
+     ({"model.context_tokens": 6_144}, "1 times a prompt did not fit")),
+    (advice.advise_context, only("query", longest_sent=3_000, longest_reply=500, shortened=3),
+     ({"model.context_tokens": 6_144}, "only a part of 3 prompts")),
+    (advice.advise_context, only("query", longest_sent=300, trimmed=1), ({"model.context_tokens": 4_096}, "")),
+    (advice.advise_thinking, facts(way(thought=20)), ({"model.thinks": True}, "")),
+    (advice.advise_thinking, facts(way(thought=20), thinks=True), None),
+    (advice.advise_thinking, facts(way(thought=2)), None),
+    (advice.advise_cut_replies, only("split", cut=3, longest_reply=600),
+     ({"model.stages.split.max_tokens": 1_200}, "")),
+    (advice.advise_cut_replies, only("feedback", cut=3, longest_reply=510),
+     ({"model.stages.refine.max_tokens": 1_200}, "")),
+    (advice.advise_cut_replies, only("split", cut=3, longest_reply=600, thought=30),
+     ({"model.thinking_tokens": 8_192}, "")),
+    (advice.advise_cut_replies, only("feedback", faults=(THOUGHT,)), ({"model.thinking_tokens": 8_192}, "")),
+    (advice.advise_verdicts, only("verify", verdicts={(S, S): 10, (R, R): 10, (N, N): 10}), None),
+    (advice.advise_verdicts, only("verify", verdicts={(S, S): 10, (R, R): 10, (N, N): 8, (N, S): 2}), None),
+    (advice.advise_verdicts, only("verify", verdicts={(S, S): 10, (R, R): 10, (N, N): 7, (N, S): 3}),
+     (STRONGER_JUDGE, "27 of 30 verdicts are right; of 20 claims without support it accepts 3:")),
+    (advice.advise_verdicts, only("verify", verdicts={(S, N): 7, (S, S): 3, (R, R): 10, (N, N): 10}),
+     (STRONGER_JUDGE, "23 of 30 verdicts are right; of 20 claims without support it accepts 0:")),
+    (advice.advise_verdicts, only("verify", verdicts={(S, S): 10, (R, S): 10, (N, S): 10}),
+     (STRONGER_JUDGE, "10 of 30 verdicts are right; of 20 claims without support it accepts 20:")),
+    (advice.advise_weak_stages, only("draft", right=10),
+     ({"model.stages.draft.name": STRONGER_MODEL}, "10 of 30 of draft")),
+    (advice.advise_weak_stages, facts(way(right=10)), ({"model.name": STRONGER_MODEL}, "")),
+    (advice.advise_failures, only("query", faults=(BUSY, BUSY, ODD, QUIET)),
+     ({}, "3 cases got no reply, 2 of them because It is busy. Try again later.")),
+    (advice.advise_failures, only("query", faults=(ODD,)), ({}, "1 case got no reply: odd.")),
+    (advice.advise_failures, only("query", faults=(QUIET,)), None),
+    (advice.advise_silence, only("query", faults=(QUIET,)), (DOUBLED, "")),
+    (advice.advise_concurrency, facts(way(retried=6)), ({"model.max_concurrency": 4}, "")),
+    (advice.advise_concurrency, facts(way(retried=1)), None),
+    (advice.advise_concurrency, facts(way(retried=6), at_once=1), None),
+    (advice.advise_slow_calls, only("draft", slow_seconds=34.0), (TRIPLED, "")),
+    (advice.advise_slow_calls, only("draft", slow_seconds=29.0), None),
+    (advice.advise_slow_turns, facts(way(seconds=6.0)), ({"limits.seconds": 110},
+     "An answer takes about 36 s of the allowed 60 s. Or save 12 s of it with refine = false.")),
+    (advice.advise_slow_turns, facts(way(seconds=4.0)), None),
+]  # fmt: skip
 
-    assert facts(text, json).best.way == "json"
-    assert changed(advice.advise_reply_format(facts(text, json))) == {"model.structured": "json"}
-    assert advice.advise_reply_format(facts(way("text", right=27), json)) is None
-    assert facts(way("text"), way("json", kinds=STRUCTURED)).best.way == "json"
-    assert advice.advise_reply_format(facts(way("text"), way("schema", kinds=STRUCTURED))) is None
+
+@pytest.mark.parametrize(("rule", "measured", "expected"), CASES)
+def test_each_rule_advises_by_its_figures(
+    rule: Callable[[ExamFacts], Advice | None], measured: ExamFacts, expected: Expected
+) -> None:
+    given = rule(measured)
+
+    assert (dict(given.changes) if given else None) == (expected and expected[0])
+    assert expected is None or (given and expected[1] in given.why)
 
 
-def test_a_format_that_the_server_does_not_offer_is_no_choice() -> None:
-    text, json = way("text", readable=28), way("json", kinds=STRUCTURED, schema=0)
-
-    assert facts(text, json).best.way == "text"
-    assert advice.advise_reply_format(facts(text, json)) is None
-
-
-def test_a_model_that_keeps_the_format_only_as_a_student_is_to_be_one() -> None:
-    poor, student = way("text", readable=20, right=20), way("student", readable=29)
-
-    assert advice.advise_student(facts(poor, student)) == Advice(
-        "With the student's prompts it keeps the format in 97% of cases, else in 67%.",
-        {"model.student": True, "model.structured": "text"},
-    )
-    assert advice.advise_reply_format(facts(poor, student, structured="schema")) is None
-    assert advice.advise_student(facts(poor, student, student=True)) is None
-    assert advice.advise_student(facts(way("text"), student)) is None
-    assert changed(advice.advise_student(facts(way("text"), student, student=True))) == {"model.student": False}
+@pytest.mark.parametrize(
+    ("measured", "best"),
+    [
+        ((way("text", right=20), JSON), "json"),
+        ((way("text"), way("json", kinds=STRUCTURED)), "json"),
+        ((way("text", readable=28), way("json", kinds=STRUCTURED, schema=0)), "text"),
+    ],
+)
+def test_best_variant_is_offered_right_and_strict(measured: tuple[VariantFigures, ...], best: str) -> None:
+    assert facts(*measured).best.way == best
 
 
-def test_a_format_that_is_not_kept_wants_a_comparison() -> None:
-    found = advice.advise_comparison(facts(way(readable=24)))
-
-    assert changed(found) == {}
-    assert re.search(r"80%.*--compare", str(found))
-    assert advice.advise_comparison(facts(way("text", readable=24))) is None
-    assert advice.advise_comparison(facts(way(cases=0, readable=0))) is None
-
-
-def test_unreadable_streamed_replies_are_reported_for_any_format() -> None:
-    found = advice.advise_streamed_text(only("verdicts", readable=12, right=12))
-
-    assert found
-    assert "requested as text, whatever `structured` is" in found.why
-    assert "12 of 30 of verdicts" in found.why
-    assert "`wikichat` requests claims and verdicts by a schema" in found.why
-    assert advice.advise_streamed_text(only("verdicts", readable=28)) is None
-    assert advice.advise_streamed_text(only("verify", readable=12)) is None
+def test_only_kinds_requested_by_schema_mention_it() -> None:
     drafts = advice.advise_streamed_text(only("answer", readable=12))
     assert drafts
     assert "by a schema" not in drafts.why
 
 
-@pytest.mark.parametrize("changes", [{"trimmed": 1}, {"shortened": 3}])
-def test_a_window_that_is_too_small_is_to_hold_a_whole_call(changes: dict[str, int]) -> None:
-    found = advice.advise_context(only("query", longest_sent=3_000, longest_reply=500, **changes))
-    small = advice.advise_context(only("query", longest_sent=300, **changes))
-
-    assert changed(found) == {"model.context_tokens": 6_144}
-    assert changed(small) == {"model.context_tokens": 4_096}
-
-
-def test_thinking_model_is_declared() -> None:
-    found = advice.advise_thinking(facts(way(thought=20)))
-
-    assert changed(found) == {"model.thinks": True}
-    assert advice.advise_thinking(facts(way(thought=20), thinks=True)) is None
-    assert advice.advise_thinking(facts(way(thought=2))) is None
-
-
-def test_replies_that_are_cut_off_may_be_longer() -> None:
-    cut, thought = only("split", cut=3, longest_reply=600), only("split", cut=3, longest_reply=600, thought=30)
-    out = only("feedback", faults=(ModelUnavailable("thought", hint="raise thinking_tokens of the model"),))
-
-    assert changed(advice.advise_cut_replies(cut)) == {"model.stages.split.max_tokens": 1_200}
-    assert changed(advice.advise_cut_replies(thought)) == {"model.thinking_tokens": 8_192}
-    assert changed(advice.advise_cut_replies(out)) == {"model.thinking_tokens": 8_192}
-    refine = {"model.stages.refine.max_tokens": 1_200}
-    assert changed(advice.advise_cut_replies(only("feedback", cut=3, longest_reply=510))) == refine
-
-
-@pytest.mark.parametrize(
-    ("verdicts", "told"),
-    [
-        ({(S, S): 10, (R, R): 10, (N, N): 10}, ()),
-        ({(S, S): 10, (R, R): 10, (N, N): 8, (N, S): 2}, ()),
-        ({(S, S): 10, (R, R): 10, (N, N): 7, (N, S): 3}, ("27 of 30", "it accepts 3:")),
-        ({(S, N): 7, (S, S): 3, (R, R): 10, (N, N): 10}, ("23 of 30", "it accepts 0:")),
-        ({(S, S): 10, (R, S): 10, (N, S): 10}, ("10 of 30", "it accepts 20:")),
-    ],
-)
-def test_wrong_verdicts_want_a_stronger_judge(verdicts: Any, told: tuple[str, ...]) -> None:
-    found = advice.advise_verdicts(only("verify", verdicts=verdicts))
-
-    assert bool(found) == bool(told)
-    if found:
-        assert all(part in found.why for part in told)
-        assert found.changes == {"model.stages.verify.name": STRONGER_MODEL}
-
-
-def test_weak_stage_gets_a_stronger_model() -> None:
-    one, many = advice.advise_weak_stages(only("draft", right=10)), advice.advise_weak_stages(facts(way(right=10)))
-
-    assert changed(one) == {"model.stages.draft.name": STRONGER_MODEL}
-    assert "10 of 30 of draft" in str(one)
-    assert changed(many) == {"model.name": STRONGER_MODEL}
-
-
-def test_missing_replies_are_explained() -> None:
-    busy, odd = ModelUnavailable("It is busy.", hint="try again later"), ModelUnavailable("odd")
-    quiet = ModelUnavailable("silent", hint="raise timeout_seconds of the model")
-
-    assert advice.advise_failures(only("query", faults=(busy, busy, odd, quiet))) == Advice(
-        "3 cases got no reply, 2 of them because It is busy. Try again later."
-    )
-    assert advice.advise_failures(only("query", faults=(odd,))) == Advice("1 case got no reply: odd.")
-    assert advice.advise_failures(only("query", faults=(quiet,))) is None
-
-
-def test_a_silent_server_is_given_twice_the_time() -> None:
-    found = advice.advise_silence(
-        only("query", faults=(ModelUnavailable("x", hint="raise timeout_seconds of the model"),))
-    )
-
-    assert changed(found) == {"model.timeout_seconds": 120, "model.first_token_seconds": 120, "model.idle_seconds": 40}
-
-
-def test_a_busy_server_is_asked_fewer_at_once() -> None:
-    found = advice.advise_concurrency(facts(way(retried=6)))
-
-    assert changed(found) == {"model.max_concurrency": 4}
-    assert advice.advise_concurrency(facts(way(retried=1))) is None
-    assert advice.advise_concurrency(facts(way(retried=6), at_once=1)) is None
-
-
-def test_slow_calls_are_given_thrice_their_time() -> None:
-    found = advice.advise_slow_calls(only("draft", slow_seconds=34.0))
-
-    assert changed(found) == {"model.timeout_seconds": 110, "model.first_token_seconds": 110}
-    assert advice.advise_slow_calls(only("draft", slow_seconds=29.0)) is None
-
-
-def test_long_turns_are_given_thrice_their_time() -> None:
-    found = advice.advise_slow_turns(facts(way(seconds=6.0)))
-
-    assert changed(found) == {"limits.seconds": 110}
-    assert found
-    assert found.why == "An answer takes about 36 s of the allowed 60 s. Or save 12 s of it with refine = false."
-    assert advice.advise_slow_turns(facts(way(seconds=4.0))) is None
-
-
-def test_the_lines_to_write_are_settings() -> None:
+def test_advice_is_formatted_as_settings() -> None:
     advice = (
         Advice("a", {"model.structured": "text", "model.student": True, "model.stages.verify.name": "big"}),
         Advice("b", {"limits.seconds": 110, "model.stages.split.max_tokens": 1_200}),
