@@ -133,29 +133,6 @@ def test_no_key_is_seen_in_settings_and_two_keys_make_no_two_digests(monkeypatch
     assert digest_settings(load_settings()) not in digests
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("api = 'x'", "model.api must be 'openai' or 'azure', not \"x\"."),
-        ("thinks = 'maybe'", 'model.thinks must be a valid boolean, not "maybe".'),
-        ("temperature = 9", "model.temperature must be less than or equal to 2, not 9."),
-        ("base_url = 'localhost'", 'model.base_url must be empty or begin with "http://"'),
-        ("stages = { verfy = 'm' }", "model.stages has no stage 'verfy'; there are: query, summarise,"),
-        ("stages = { verify = { nam = 'm' } }", "Did you mean `model.stages.verify.name`?"),
-        ("prices = { m = { prompt = 1 } }", "model.prices.m.completion is missing. Add it."),
-        ("prices = { m = { prompt = 1, completion = 1, cahced = 1 } }", "Did you mean `model.prices.m.cached`?"),
-        ("api_kee = 'sk-hush-0123456789'", "there is no setting `model.api_kee`. Did you mean `model.api_key`?"),
-        ("api_key = ['sk-hush-0123456789']", "model.api_key must be a valid string."),
-    ],
-)
-def test_invalid_settings_give_one_line_without_the_key(text: str, expected: str) -> None:
-    with pytest.raises(SettingsError) as caught:
-        _load(f"[model]\n{text}\n")
-
-    assert expected in f"{caught.value} {caught.value.hint}"
-    assert KEY not in f"{caught.value} {caught.value.hint} {caught.value.__cause__}"
-
-
 def test_the_starter_file_names_every_stage() -> None:
     text = write_starter(Path("starter.toml")).read_text(encoding="utf-8")
 

@@ -24,13 +24,6 @@ def _file(text: str, path: str = "footnote.toml") -> Path:
     return Path(path)
 
 
-def _fault(text: str) -> str:
-    _file(text)
-    with pytest.raises(SettingsError) as caught:
-        load_settings()
-    return f"{caught.value} {caught.value.hint}"
-
-
 def test_without_a_file_everything_is_at_its_default(here: Path) -> None:
     settings = load_settings()
 
@@ -143,85 +136,6 @@ def test_relative_paths_are_relative_to_the_file(here: Path, monkeypatch: pytest
 def test_settings_are_frozen() -> None:
     with pytest.raises(ValueError, match="frozen"):
         Settings().timezone = "Europe/Berlin"  # type: ignore[misc] # that is the point
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("timezon = 'UTC'", "footnote.toml, line 1: there is no setting `timezon`. Did you mean `timezone`?"),
-        ("\n[limit]\nseconds = 1", "footnote.toml, line 2: there is no setting `limit`. Did you mean `limits`?"),
-        ("[limits]\nsecond = 1", "line 2: there is no setting `limits.second`. Did you mean `limits.seconds`?"),
-        ("seconds = 1", "line 1: there is no setting `seconds`. Did you mean `limits.seconds`?"),
-        ("[[corpus]]\nname='abc'\n[[corpus]]\nnam='d'", "line 4: there is no setting `corpus[2].nam`. Did you mean `c"),
-        ("qqq = 1", "There are: timezone, home"),
-        ("timezone = 'Mars'", '\'Mars\' is not a time zone; write one like "Europe/Berlin" or "UTC".'),
-        ("home = 5", "footnote.toml, line 1: home must be a path, not 5."),
-        ("home = ''", 'line 1: home must name a path; "." is the folder of the settings file.'),
-        ("[[corpus]]\nname = 'a'\nsource = { type = 'folder', path = '' }", "path must name a path"),
-        ("[limits]\npassages = 'ten'", 'line 2: limits.passages must be a valid integer, not "ten".'),
-        ("[limits]\nseconds = -1", "limits.seconds must be greater than 0, not -1."),
-        ("[limits]\nseconds = nan", "limits.seconds must be a finite number, not nan."),
-        ("limits = 4", "limits must be a table, not 4."),
-        ("corpus = 4", "corpus must be a list, not 4."),
-        ("[[corpus]]\nreaders = []", "corpus[1].name is missing. Add it."),
-        ("[[corpus]]\nname = 'a b'", "corpus[1].name must be 1 to 60 letters, digits,"),
-        (
-            "[[corpus]]\nname = 'abc'\nvisible_to = ['slak:x']",
-            'line 3: corpus[1].visible_to[1] must be "*", "slack:TEAM/',
-        ),
-        ("[[corpus]]\nname = 'abc'\nreaders = ['slak:x']", 'line 3: corpus[1].readers[1] must be "*", "slack:TEAM/'),
-        ("[[corpus]]\nname = 'abc'\n[[corpus]]\nname = 'abc'", "two entries named 'abc'"),
-        (
-            "[[corpus]]\nname='abc'\nsource={type='wiki',path='x'}",
-            "corpus[1].source.type must be 'folder' or 'wikipedia' or ",
-        ),
-        ("[[corpus]]\nname='abc'\nsource={type='foldr',path='x'}", 'not "foldr". Did you mean "folder"?'),
-        ("[[corpus]]\nname='a'\nvisible_to=['slack:general']", 'not "slack:general"; did you mean "slack:#general"?'),
-        ("[[corpus]]\nname='a'\nvisible_to=['#general']", 'not "#general"; did you mean "slack:#general"?'),
-        ("[[channel]]\nid='discord:hr'", '"slack:#NAME"; did you mean "discord:#hr"?'),
-        (
-            "[[corpus]]\nname='abc'\nsource={type='folder',pth='x'}",
-            "no setting `corpus[1].source.pth`. Did you mean `c",
-        ),
-        (
-            "[[corpus]]\nname='abc'\nsource={type='wikipedia',path='x'}",
-            "line 3: there is no setting `corpus[1].source.path`. There are: corpus.source.type, corpus.source.dump,",
-        ),
-        (
-            "[[corpus]]\nname='abc'\nsource={type='wikipedia'}",
-            "line 3: corpus[1].source must have either dump or wiki.",
-        ),
-        (
-            "[[corpus]]\nname='abc'\nsource={type='wikipedia',wiki='simple'}",
-            "line 3: corpus[1].source must have a contact, such as an e-mail address",
-        ),
-        (
-            "[[corpus]]\nname='abc'\nsource={type='wikipedia',wiki='../x',contact='a@b.c'}",
-            'line 3: corpus[1].source.wiki must be the name of a wiki, such as "simple"',
-        ),
-        (
-            "[[corpus]]\nname='abc'\nsource={type='wikipedia',wiki='simple',contact='me'}",
-            "line 3: corpus[1].source.contact must be an e-mail address, or a page that begins with",
-        ),
-        (
-            "[[corpus]]\nname='abc'\nsource={type='sitemap',url='https://x/',contact=''}",
-            "line 3: corpus[1].source must have a contact, such as an e-mail address",
-        ),
-        (
-            "[[corpus]]\nname='abc'\nsource={type='sitemap',url='http://x/',contact='a@b',token_env='T'}",
-            "line 3: corpus[1].source has a token_env, which can only be sent to an address that begins with",
-        ),
-        ("[[corpus]]\nname='abc'\nsource={path='x'}", "line 3: corpus[1].source.type is missing. Add it."),
-        ("[[corpus]]\nname='abc'\nsource=5", "line 3: corpus[1].source"),
-        ("chroma = { url = 'localhost' }", 'chroma.url must be empty or begin with "http://" or "https://".'),
-        ("database = 'mysql://x'", "database must be empty (SQLite in home) or begin with"),
-        ("timezone = ", "footnote.toml is not valid TOML:"),
-        ("timezone = UTC", "(at line 1, column 12). Correct that line. Put text in quotes"),
-        ("[discord]\nshards = 2\nshard_ids = [2]", "discord.shard_ids must be numbers from 0, below that of `shards`"),
-    ],
-)
-def test_invalid_settings_give_one_plain_line(text: str, expected: str) -> None:
-    assert expected in _fault(text)
 
 
 @pytest.mark.parametrize(
