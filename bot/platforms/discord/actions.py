@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, tzinfo
 from typing import Any, Literal
 
@@ -11,7 +11,13 @@ from bot.desk.answer_actions import MAX_COMMENT, AnswerActions, load_evidence_or
 from bot.desk.authorized_turn import ActionDenied
 from bot.desk.desk import Desk
 from bot.platforms.discord.intake import DiscordIntake, locate_asker
-from bot.platforms.discord.interactions import SOURCES, DiscordInvocation, InteractionReplies, build_sentence
+from bot.platforms.discord.interactions import (
+    SOURCES,
+    DiscordInvocation,
+    InteractionReplies,
+    build_sentence,
+    read_modal_fields,
+)
 from bot.platforms.discord.messages import (
     EVIDENCE,
     PREFIX,
@@ -76,18 +82,8 @@ def parse_comment(data: Mapping[str, Any]) -> tuple[int, Literal["up", "down"], 
     opinion, _, ticket = custom_id.removeprefix(f"{COMMENT}:").partition(":")
     if not custom_id.startswith(f"{COMMENT}:") or opinion not in {"up", "down"} or not is_numeric_id(ticket):
         return None
-    text = next((value for name, value in _comment_fields(data) if name == "text"), "")
+    text = dict(read_modal_fields(data.get("components"))).get("text", "")
     return int(ticket), "up" if opinion == "up" else "down", text
-
-
-def _comment_fields(component: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the fields of a modal, in labels or in rows."""
-    if isinstance(component.get("value"), str):
-        yield str(component.get("custom_id", "")), component["value"]
-    inner = component.get("component")
-    for one in (*(component.get("components") or ()), *([inner] if inner else [])):
-        if isinstance(one, Mapping):
-            yield from _comment_fields(one)
 
 
 def _emphasize_claim(part: MessagePart) -> MessagePart:

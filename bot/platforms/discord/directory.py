@@ -1,7 +1,6 @@
 """Know places and people of Discord, and read what stands in a conversation, ours by its marks."""
 
 import asyncio
-import logging
 import re
 import time
 from collections import deque
@@ -12,8 +11,7 @@ from typing import Any, Literal
 
 from bot.access import Asker, find_exclusion
 from bot.app import App
-from bot.desk.platform_port import PlatformError, PlatformUnavailable, PostGone
-from bot.desk.supervisor import compute_backoff
+from bot.desk.platform_port import PlatformError, PostGone
 from bot.platforms.discord import DiscordSettings, client, events
 from bot.platforms.discord.client import CHANNEL, CHANNELS, MEMBER, ChannelUnavailable
 from bot.platforms.discord.messages import build_mark, choose_channel, parse_mark
@@ -26,16 +24,13 @@ from bot.platforms.shared.lookup_cache import (
     LookupCache,
     lookup_or_default,
     lookup_or_raise,
+    lookup_retrying,
 )
 from bot.platforms.shared.payload_text import Json, build_stripper, read_object, read_objects, strip_footnotes
 from bot.settings.live.channel_names import NamedChannel
 from bot.types import ConversationMessage, Place, PostedMessages, Question
 from bot.views.sanitize import WORD_JOINER
 from storage.language.lazy_pattern import lazy_compile
-
-log = logging.getLogger(__name__)
-
-_TRIES = 5  # how often a channel is asked for that Discord does not tell of just now
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,16 +107,9 @@ class DiscordDirectory:
         return self._channels.get(number) or await self._asked.of(number, seconds)
 
     async def find_channel(self, number: str, guild: str) -> events.ChannelInfo | None:
-        """Return the same, asked for again for a while where Discord is away; None where it does not tell us."""
-        for attempt in range(_TRIES):
-            try:
-                return await self.channel(number, guild, PATIENT_SECONDS)
-            except (PlatformError, TimeoutError) as error:
-                log.warning("channel lookup for a message failed", extra={"cause": str(error)})
-                if attempt + 1 == _TRIES or not isinstance(error, PlatformUnavailable | TimeoutError):
-                    break
-                await self._call.pacing.sleep(compute_backoff(attempt))
-        return None
+        """Return a channel or thread, retried while Discord is unreachable; None if it stays unknown."""
+        look = partial(self.channel, number, guild, PATIENT_SECONDS)
+        return await lookup_retrying(look, "the channel of a message", self._call.pacing.sleep)
 
     def newcomer(
         self,

@@ -32,7 +32,6 @@ from bot.platforms.shared.payload_text import Json
 from bot.platforms.shared.rate_limit import Route
 from bot.types import DeliveryOutcome, IntakeStatus, Place, Question
 from bot.views.catalog import translate
-from storage.database.queue import Queue
 from storage.types import QueuedQuestion
 
 
@@ -303,22 +302,22 @@ _WITHOUT_MESSAGES = frozenset({4, 14, 15, 16})  # categories, directories, and f
 class DiscordHistoryReader:
     """The servers that are the team's own. Implements `bot.platforms.shared.catch_up.HistoryReader`."""
 
+    platform = "discord"
+
     def __init__(
         self,
-        queue: Queue,
         call: ApiClient,
         us: events.DiscordBotIdentity,
         intake: DiscordIntake,
         guilds: Callable[[], Collection[str]],
     ) -> None:
-        self._queue, self._call, self._us, self._intake = queue, call, us, intake
+        self._call, self._us, self._intake = call, us, intake
         self._guilds = guilds
         self._guild: dict[str, str] = {}
 
-    async def since(self) -> float | None:
-        """Return when the last question was asked, by its id. Raises `StorageError`."""
-        last = await self._queue.newest("discord")
-        number = last.key.partition("#")[0].rpartition("/")[2] if last else ""
+    def asked_at(self, last: QueuedQuestion) -> float | None:
+        """Return when a question was asked, by its id; None if it has none."""
+        number = last.key.partition("#")[0].rpartition("/")[2]
         is_id = number.isascii() and number.isdigit()
         return events.parse_snowflake_time(number).timestamp() if is_id else None
 
@@ -348,10 +347,6 @@ class DiscordHistoryReader:
             question = await self._intake.question(written) if written else None
             if written and question and not question.only_asker:
                 yield MissedQuestion(question, written.edited)
-
-    async def standing(self, since: float, limit: int) -> tuple[QueuedQuestion, ...]:
-        """Return the questions of messages that may have an answer, newest first. Raises `StorageError`."""
-        return await self._queue.standing("discord", since=datetime.fromtimestamp(since, UTC), limit=limit)
 
     async def look_again(self, asked: QueuedQuestion) -> None:
         """Handle an edit or deletion of a message, if there was one. Raises `PlatformError`, `StorageError`."""

@@ -190,12 +190,12 @@ def build_about_modal(text: str, language: str) -> dict[str, Any]:
 
 
 def _quote_message(data: Json) -> str:
-    values = dict(_read_values(data.get("components")))
+    values = dict(read_modal_fields(data.get("components")))
     wanted, message = values.get(_QUESTION, "").strip(), values.get(_MESSAGE, "").strip()
     return f"{wanted}\n\n“{message}”" if message else wanted
 
 
-def _read_values(components: object) -> Iterator[tuple[str, str]]:
+def read_modal_fields(components: object) -> Iterator[tuple[str, str]]:
     """Yield the fields of a modal, in labels or in rows."""
     for one in components if isinstance(components, list) else ():
         if not isinstance(one, Mapping):
@@ -203,7 +203,7 @@ def _read_values(components: object) -> Iterator[tuple[str, str]]:
         if isinstance(one.get("custom_id"), str) and isinstance(one.get("value"), str):
             yield one["custom_id"], one["value"]
         inner = one.get("component")
-        yield from _read_values([inner] if isinstance(inner, Mapping) else one.get("components"))
+        yield from read_modal_fields([inner] if isinstance(inner, Mapping) else one.get("components"))
 
 
 def _build_field(name: str, label: str, *, style: int, most: int, required: bool, value: str = "") -> dict[str, Any]:

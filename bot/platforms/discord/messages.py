@@ -13,6 +13,7 @@ from hashlib import sha256
 from types import MappingProxyType
 from typing import Any
 
+from bot.platforms.shared.markdown import MarkdownDialect
 from bot.platforms.shared.payload_text import JsonObject
 from bot.types import Place
 from bot.views.message_layout import (
@@ -24,7 +25,7 @@ from bot.views.message_layout import (
     TextStyle,
     paginate_view,
 )
-from bot.views.sanitize import count_units, defang_text, sanitize_url
+from bot.views.sanitize import count_units, defang_text
 from bot.views.turn_view import Button, ButtonAction, Confirmation, View
 from storage.language.lazy_pattern import lazy_compile
 
@@ -36,14 +37,8 @@ def escape_markdown(text: str) -> str:
     return _FORMATTING.sub(r"\\\g<0>", defang_text(text))
 
 
-def format_link(title: str, url: str) -> str:
-    """Return a link to a stored document's address, without a preview; what cannot be linked to is shown as text."""
-    target, label = sanitize_url(url), " ".join(title.split())
-    if target:
-        return f"[{escape_markdown(label or url.strip())}](<{target}>)"
-    title, shown = escape_markdown(label), escape_markdown(" ".join(url.split()))
-    return f"{title} ({shown})" if title and shown else title or shown
-
+_DIALECT = MarkdownDialect(escape_markdown, link="[{}](<{}>)", subtext="-# ")  # angle brackets prevent a preview
+format_link = _DIALECT.format_link
 
 _PERSON = lazy_compile(r"<@!?(\d{1,20})>")
 _CHANNEL = lazy_compile(r"<#(\d{1,20})>")
@@ -75,50 +70,15 @@ def _decode_time(found: re.Match[str]) -> str:
 
 
 PERSON = lazy_compile(r"[0-9]{1,20}")  # a person's id
-_SIGNS = MappingProxyType({"checking": "⏳", "supported": "✅", "refuted": "❌", "unknown": "❔"})
-_BOLD = frozenset({PartKind.HEADING, PartKind.LABEL, PartKind.NOTICE})
-_SMALL = frozenset({PartKind.STATUS, PartKind.COLLAPSED, PartKind.LEFT_OUT})
-_QUOTATION, _SUBTEXT = "> ", "-# "
 
 
 def render_markdown(part: MessagePart) -> str:
-    """Return the text that shows a part; empty where nothing of it can be seen."""
-    begun = part.state and part.runs and part.runs[0].style is TextStyle.NOTE
-    said = f"{_SIGNS.get(part.state, '❔')} " if begun else ""
-    for run in part.runs:
-        prefix = _QUOTATION if run.style is TextStyle.QUOTE else _SUBTEXT if part.kind in _SMALL else ""
-        said += _prefix_each_line(_render_run(run, part.kind), prefix, begins=not said or said.endswith("\n"))
-    return said.strip("\n") if said.strip() else ""
+    """Return the text that shows a part; empty if nothing of it is visible."""
+    return _DIALECT.render(part, lambda run: f"<@{run.text}>" if is_mention(run) else "")
 
 
 def is_mention(run: TextRun) -> bool:
     return run.style is TextStyle.PERSON and PERSON.fullmatch(run.text) is not None
-
-
-def _render_run(run: TextRun, kind: PartKind) -> str:
-    if is_mention(run):
-        return f"<@{run.text}>"
-    if run.url:
-        return format_link(run.text, run.url)
-    text = escape_markdown(run.text)
-    if kind in _BOLD:
-        return _wrap_each_line("**", text)
-    return _wrap_each_line("*", text) if run.style is TextStyle.NOTE else text
-
-
-def _wrap_each_line(mark: str, text: str) -> str:
-    """Return each line of a text between marks, with the blanks at its ends left outside."""
-    return re.sub(r"\S(?:.*\S)?", lambda found: f"{mark}{found[0]}{mark}", text)
-
-
-def _prefix_each_line(text: str, before: str, *, begins: bool) -> str:
-    """Return a text with something before each of its lines that is not empty."""
-    if not before:
-        return text
-    lines = text.split("\n")
-    return "\n".join(
-        f"{before}{line}" if line.strip() and (number or begins) else line for number, line in enumerate(lines)
-    )
 
 
 def measure_markdown(text: str) -> int:

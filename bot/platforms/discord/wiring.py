@@ -2,7 +2,7 @@
 
 import logging
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -51,7 +51,7 @@ from bot.platforms.discord.platform import DiscordPlatform
 from bot.platforms.discord.transport import Gateway
 from bot.platforms.shared.api_client import ApiClient
 from bot.platforms.shared.catch_up import CatchUpRun, ResumeMarker
-from bot.platforms.shared.payload_text import Json
+from bot.platforms.shared.payload_text import Json, replace_pieces
 from bot.platforms.shared.platform_connection import OpenedPlatform
 from bot.settings.live.channel_names import NamedChannel
 from bot.settings.tables.settings_tables import Settings
@@ -71,16 +71,7 @@ _SETTINGS_PIECES = lazy_compile(
 
 def render_settings(text: str) -> str:
     """Return a reply that only the admin sees, so that a mention in it pings no one."""
-    return "".join(_render_pieces(text))
-
-
-def _render_pieces(text: str) -> Iterator[str]:
-    done = 0
-    for found in _SETTINGS_PIECES.finditer(text):
-        yield escape_markdown(text[done : found.start()])
-        yield _render_piece(found)
-        done = found.end()
-    yield escape_markdown(text[done:])
+    return replace_pieces(text, _SETTINGS_PIECES, _render_piece, escape_markdown)
 
 
 def _render_piece(found: re.Match[str]) -> str:
@@ -235,9 +226,9 @@ async def open_client(
     now = lambda: clock.now().timestamp()  # noqa: E731 - as the others
     deliveries = Deliveries(call, now, zone)
     intake = DiscordIntake(app, desk, us, directory, tasks, cooldown, deliveries)
-    archive = DiscordHistoryReader(app.queue, call, us, intake, lambda: directory.settings.servers)
+    archive = DiscordHistoryReader(call, us, intake, lambda: directory.settings.servers)
     marker = ResumeMarker(app.settings.home, "discord")
-    catch_up = CatchUpRun(archive, desk, marker, now, call.pacing.sleep)
+    catch_up = CatchUpRun(archive, app.queue, desk, marker, now, call.pacing.sleep)
     actions = DiscordActions(desk, AnswerActions(app, platforms), replies, intake, zone)
     # Discord itself lets only those use `/footnote` whom a server's admins let.
     channel_command = ChannelCommand(app, lambda by: by.kind == "channel" and not by.exclusion)

@@ -1,6 +1,5 @@
 """Know places and people of Mattermost, and read what stands in a channel or a thread, ours by its marks."""
 
-import logging
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
@@ -11,7 +10,6 @@ from typing import Any
 from bot.access import Asker, find_exclusion
 from bot.app import App
 from bot.desk.platform_port import PlatformError, PlatformUnavailable, PostGone
-from bot.desk.supervisor import compute_backoff
 from bot.platforms.mattermost import MattermostSettings, client
 from bot.platforms.mattermost.client import PAGE, NotAllowed, NotFound, list_posts
 from bot.platforms.mattermost.events import (
@@ -36,14 +34,12 @@ from bot.platforms.shared.lookup_cache import (
     LookupCache,
     lookup_or_default,
     lookup_or_raise,
+    lookup_retrying,
 )
 from bot.platforms.shared.payload_text import Json
 from bot.settings.live.channel_names import NamedChannel
 from bot.types import ConversationMessage, Place, PostedMessages, Question
 
-log = logging.getLogger(__name__)
-
-_TRIES = 5  # how often a channel is asked for that Mattermost does not tell of just now
 _UNKNOWN = Person(present=False)
 
 
@@ -111,16 +107,9 @@ class MattermostDirectory:
         self._channels.forget(channel)
 
     async def find_channel(self, number: str) -> ChannelInfo | None:
-        """Return a channel, asked for again for a while where Mattermost is away; None where it does not tell us."""
-        for attempt in range(_TRIES):
-            try:
-                return await self._channels.of(number, PATIENT_SECONDS)
-            except (PlatformError, TimeoutError) as error:
-                log.warning("channel lookup for a message failed", extra={"cause": str(error)})
-                if attempt + 1 == _TRIES or not isinstance(error, PlatformUnavailable | TimeoutError):
-                    break
-                await self._call.pacing.sleep(compute_backoff(attempt))
-        return None
+        """Return a channel, retried while Mattermost is unreachable; None if it stays unknown."""
+        look = partial(self._channels.of, number, PATIENT_SECONDS)
+        return await lookup_retrying(look, "the channel of a message", self._call.pacing.sleep)
 
     def newcomer(self, channel: ChannelInfo, user: str) -> Asker:
         """Return somebody whose question is only being taken: who they are is looked up when its turn comes."""

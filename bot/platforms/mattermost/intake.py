@@ -26,7 +26,7 @@ from bot.platforms.mattermost.events import (
     locate,
 )
 from bot.platforms.shared.api_client import ApiClient
-from bot.platforms.shared.catch_up import MissedQuestion, call_patiently
+from bot.platforms.shared.catch_up import MissedQuestion, call_patiently, read_acceptance_time
 from bot.platforms.shared.message_intake import (
     EMPTY_MENTION,
     Audience,
@@ -36,7 +36,6 @@ from bot.platforms.shared.message_intake import (
 )
 from bot.platforms.shared.rate_limit import Route
 from bot.types import IntakeStatus, Place, Question
-from storage.database.queue import Queue
 from storage.types import QueuedQuestion
 
 log = logging.getLogger(__name__)
@@ -172,19 +171,13 @@ class MattermostIntake:
                     await self._desk.delete_question(one.key)
 
 
-_SKEW = 1.0  # seconds between writing and accepting a message
-
-
 class MattermostHistoryReader:
     """The teams that are answered. Implements `bot.platforms.shared.catch_up.HistoryReader`."""
 
-    def __init__(self, queue: Queue, call: ApiClient, us: MattermostBotIdentity, intake: MattermostIntake) -> None:
-        self._queue, self._call, self._us, self._intake = queue, call, us, intake
+    platform, asked_at = "mattermost", staticmethod(read_acceptance_time)
 
-    async def since(self) -> float | None:
-        """Return when the last question was accepted. Raises `StorageError`."""
-        last = await self._queue.newest("mattermost")
-        return last.taken_at.timestamp() - _SKEW if last else None
+    def __init__(self, call: ApiClient, us: MattermostBotIdentity, intake: MattermostIntake) -> None:
+        self._call, self._us, self._intake = call, us, intake
 
     async def channels(self, since: float) -> AsyncIterator[str]:
         """Yield the channels and DMs in which something was written since then. Raises `PlatformError`."""
@@ -207,10 +200,6 @@ class MattermostHistoryReader:
             question = await self._intake.question(written) if written else None
             if written and question:
                 yield MissedQuestion(question, written.edited)
-
-    async def standing(self, since: float, limit: int) -> tuple[QueuedQuestion, ...]:
-        """Return the questions of messages that may have an answer, newest first. Raises `StorageError`."""
-        return await self._queue.standing("mattermost", since=datetime.fromtimestamp(since, UTC), limit=limit)
 
     async def look_again(self, asked: QueuedQuestion) -> None:
         """Handle an edit or deletion of a post, if there was one. Raises `PlatformError`, `StorageError`."""

@@ -12,18 +12,18 @@ from dataclasses import dataclass
 from datetime import UTC, tzinfo
 from types import MappingProxyType
 
+from bot.platforms.shared.markdown import MarkdownDialect
 from bot.platforms.shared.payload_text import Json, JsonObject, read_object
 from bot.views.message_layout import (
     MessageLimits,
     MessagePage,
     MessagePart,
-    PartKind,
     TextRun,
     TextStyle,
     paginate_evidence,
     paginate_view,
 )
-from bot.views.sanitize import WORD_JOINER, defang_text, sanitize_url
+from bot.views.sanitize import WORD_JOINER, defang_text
 from bot.views.turn_view import Button, ButtonAction, EvidenceView, View
 from storage.language.lazy_pattern import lazy_compile
 
@@ -40,54 +40,21 @@ def escape_markdown(text: str) -> str:
     return _FORMATTING.sub(r"\\\g<0>", _CHANNEL.sub(f"~{WORD_JOINER}", defang_text(text)))
 
 
-def format_link(title: str, url: str) -> str:
-    """Return a link to a stored document's address; what cannot be linked to is shown as text."""
-    target, label = sanitize_url(url), " ".join(title.split())
-    if target:
-        return f"[{escape_markdown(label or url.strip())}]({target})"
-    title, shown = escape_markdown(label), escape_markdown(" ".join(url.split()))
-    return f"{title} ({shown})" if title and shown else title or shown
+_DIALECT = MarkdownDialect(escape_markdown, link="[{}]({})")
+format_link = _DIALECT.format_link
 
-
-_SIGNS = MappingProxyType({"checking": "⏳", "supported": "✅", "refuted": "❌", "unknown": "❔"})
-_BOLD = frozenset({PartKind.HEADING, PartKind.LABEL, PartKind.NOTICE})
-_SMALL = frozenset({PartKind.STATUS, PartKind.COLLAPSED, PartKind.LEFT_OUT})
-_QUOTATION = "> "
 _PERSON = lazy_compile(r"[a-z0-9]{26}")
 _NAME = lazy_compile(r"[a-z0-9][a-z0-9._-]{0,63}", re.IGNORECASE)
 
 
 def render_markdown(part: MessagePart, names: Names) -> str:
-    """Return the text that shows a part; empty where nothing of it can be seen."""
-    begun = part.state and part.runs and part.runs[0].style is TextStyle.NOTE
-    said = f"{_SIGNS.get(part.state, '❔')} " if begun else ""
-    for run in part.runs:
-        prefix = _QUOTATION if run.style is TextStyle.QUOTE else ""
-        said += _prefix_each_line(_render_run(run, part.kind, names), prefix, begins=not said or said.endswith("\n"))
-    return said.strip("\n") if said.strip() else ""
+    """Return the text that shows a part; empty if nothing of it is visible."""
 
+    def format_mention(run: TextRun) -> str:
+        is_person = run.style is TextStyle.PERSON and _PERSON.fullmatch(run.text)
+        return f"@{names[run.text]}" if is_person and _NAME.fullmatch(names.get(run.text, "")) else ""
 
-def _render_run(run: TextRun, kind: PartKind, names: Names) -> str:
-    if run.style is TextStyle.PERSON and _PERSON.fullmatch(run.text) and _NAME.fullmatch(names.get(run.text, "")):
-        return f"@{names[run.text]}"
-    if run.url:
-        return format_link(run.text, run.url)
-    text = escape_markdown(run.text)
-    if kind in _BOLD:
-        return _wrap_each_line("**", text)
-    return _wrap_each_line("*", text) if run.style is TextStyle.NOTE or kind in _SMALL else text
-
-
-def _wrap_each_line(mark: str, text: str) -> str:
-    """Return each line of a text between marks, with the blanks at its ends left outside."""
-    return re.sub(r"\S(?:.*\S)?", lambda found: f"{mark}{found[0]}{mark}", text)
-
-
-def _prefix_each_line(text: str, before: str, *, begins: bool) -> str:
-    """Return a text with something before each of its lines that is not empty."""
-    lines = text.split("\n")
-    shown = (f"{before}{line}" if line.strip() and (number or begins) else line for number, line in enumerate(lines))
-    return "\n".join(shown) if before else text
+    return _DIALECT.render(part, format_mention)
 
 
 def measure_markdown(text: str) -> int:

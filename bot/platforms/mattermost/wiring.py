@@ -82,9 +82,9 @@ async def open_client(
     acting = AnswerActions(app, platforms)
     actions = MattermostActions(app, desk, acting, call, us, directory, direct_messages, command)
     intake = MattermostIntake(app, desk, us, directory, tasks, actions.run, deleted)
-    archive = MattermostHistoryReader(app.queue, call, us, intake)
+    archive = MattermostHistoryReader(call, us, intake)
     marker, now = ResumeMarker(app.settings.home, "mattermost"), lambda: clock.now().timestamp()
-    catch_up = CatchUpRun(archive, desk, marker, now, call.pacing.sleep)
+    catch_up = CatchUpRun(archive, app.queue, desk, marker, now, call.pacing.sleep)
     socket = MattermostSocket(
         call.session,
         settings.url,

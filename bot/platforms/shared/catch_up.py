@@ -10,9 +10,9 @@ import asyncio
 import itertools
 import logging
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -20,6 +20,7 @@ from bot.desk.desk import Desk
 from bot.desk.platform_port import PlatformError, PlatformUnavailable
 from bot.desk.supervisor import compute_backoff
 from bot.types import IntakeStatus, Question
+from storage.database.queue import Queue
 from storage.errors import StorageError
 from storage.types import QueuedQuestion
 
@@ -73,6 +74,7 @@ MAX_AGE = timedelta(days=1)  # older questions are not answered any more
 REVIEWED_AGE, MAX_REVIEWED = timedelta(days=3), 200  # of questions that are rechecked
 POLL_SECONDS = 1.0  # between checks of the rate limit
 MAX_BACKOFF_SECONDS = 300.0  # before a retry
+_SKEW = 1.0  # seconds between writing and accepting a message
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +88,10 @@ class MissedQuestion:
 class HistoryReader(Protocol):
     """A platform's message history. Moments are seconds since 1970."""
 
-    async def since(self) -> float | None:
-        """Return when the last question was accepted; None if there is none. Raises `StorageError`."""
+    platform: str
+
+    def asked_at(self, last: QueuedQuestion) -> float | None:
+        """Return when the last accepted question was asked; None if unknown."""
         ...
 
     def channels(self, since: float) -> AsyncIterator[str]:
@@ -98,22 +102,29 @@ class HistoryReader(Protocol):
         """Yield the questions in one of them, oldest first. Raises `PlatformError`, `StorageError`."""
         ...
 
-    async def standing(self, since: float, limit: int) -> Sequence[QueuedQuestion]:
-        """Return the questions of messages that may have an answer, newest first. Raises `StorageError`."""
-        ...
-
     async def look_again(self, asked: QueuedQuestion) -> None:
         """Handle an edit or deletion of a message, if there was one. Raises `PlatformError`, `StorageError`."""
         ...
+
+
+def read_acceptance_time(last: QueuedQuestion) -> float:
+    """Return when a question was asked at the latest, by when it was accepted."""
+    return last.taken_at.timestamp() - _SKEW
 
 
 class CatchUpRun:
     """Catches up with one platform."""
 
     def __init__(
-        self, archive: HistoryReader, desk: Desk, marker: ResumeMarker, now: Callable[[], float], sleep: Sleep
+        self,
+        archive: HistoryReader,
+        queue: Queue,
+        desk: Desk,
+        marker: ResumeMarker,
+        now: Callable[[], float],
+        sleep: Sleep,
     ) -> None:
-        self._archive, self._desk, self._marker = archive, desk, marker
+        self._archive, self._queue, self._desk, self._marker = archive, queue, desk, marker
         self._now, self._sleep, self._reviewing = now, sleep, False
 
     async def since(self) -> float | None:
@@ -122,8 +133,9 @@ class CatchUpRun:
         Call it before events arrive again. A question that was accepted during an interrupted catch-up does not show
         how far that came. Raises `StorageError`.
         """
-        taken, unread = await self._archive.since(), await self._marker.earliest()
-        return min((one for one in (taken, unread) if one is not None), default=None)
+        last, unread = await self._queue.newest(self._archive.platform), await self._marker.earliest()
+        accepted = self._archive.asked_at(last) if last else None
+        return min((moment for moment in (accepted, unread) if moment is not None), default=None)
 
     async def run(self, since: float | None) -> None:
         """Accept all questions since then; channels that cannot be read are logged and skipped."""
@@ -149,11 +161,12 @@ class CatchUpRun:
             return
         self._reviewing = True
         try:
-            for asked in await self._archive.standing(self._now() - REVIEWED_AGE.total_seconds(), MAX_REVIEWED):
+            since = datetime.fromtimestamp(self._now(), UTC) - REVIEWED_AGE
+            for question in await self._queue.standing(self._archive.platform, since=since, limit=MAX_REVIEWED):
                 try:
-                    await self._archive.look_again(asked)
+                    await self._archive.look_again(question)
                 except PlatformError as error:
-                    facts = {"key": asked.key, "cause": str(error)}
+                    facts = {"key": question.key, "cause": str(error)}
                     log.info("cannot check whether a question was edited or deleted", extra=facts)
         except StorageError as error:
             log.warning("cannot list recent questions to recheck", extra={"cause": str(error)})

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from bot.desk.platform_port import PlatformError, PlatformUnavailable
+from bot.desk.supervisor import compute_backoff
 
 T = TypeVar("T")
 
@@ -17,6 +18,7 @@ PEOPLE_SECONDS = 300.0  # the same of a person: no event reports guests, groups 
 LOOK_SECONDS = 1.5  # a look-up may take before a question is acknowledged, which platforms expect within 3 s
 PATIENT_SECONDS = 20.0  # the same for a question that was accepted already
 MOST = 50_000  # answers of a kind that are remembered
+_TRIES = 5  # of a look-up while the platform is unreachable
 
 
 @dataclass
@@ -97,3 +99,18 @@ async def lookup_or_raise(look: Callable[[], Awaitable[T]], platform: str, what:
     except PlatformError as error:
         log.warning("cannot look up %s", what, extra={"cause": str(error)})
         return otherwise
+
+
+async def lookup_retrying(
+    look: Callable[[], Awaitable[T]], what: str, sleep: Callable[[float], Awaitable[object]]
+) -> T | None:
+    """Return the answer of a look-up, retried while the platform is unreachable; None if it stays unknown."""
+    for attempt in range(_TRIES):
+        try:
+            return await look()
+        except (PlatformError, TimeoutError) as error:
+            log.warning("cannot look up %s", what, extra={"cause": str(error)})
+            if attempt + 1 == _TRIES or not isinstance(error, PlatformUnavailable | TimeoutError):
+                break
+            await sleep(compute_backoff(attempt))
+    return None

@@ -47,13 +47,22 @@ def build_stripper(lines: str, marks: Sequence[str], link: str = "") -> StripFor
         return text
 
     def unformatted(text: str) -> str:
-        shown, end = "", 0
-        for found in _CODE.finditer(text):
-            shown += unmarked(text[end : found.start()]) + next(group for group in found.groups() if group is not None)
-            end = found.end()
-        return shown + unmarked(text[end:])
+        return replace_pieces(
+            text, _CODE, lambda code: next(group for group in code.groups() if group is not None), unmarked
+        )
 
     return unformatted
+
+
+def replace_pieces(
+    text: str, pieces: re.Pattern[str], replace: Callable[[re.Match[str]], str], escape: Callable[[str], str]
+) -> str:
+    """Return a text with its pieces replaced, and all between them escaped."""
+    shown, end = "", 0
+    for piece in pieces.finditer(text):
+        shown += escape(text[end : piece.start()]) + replace(piece)
+        end = piece.end()
+    return shown + escape(text[end:])
 
 
 def strip_footnotes(text: str) -> str:

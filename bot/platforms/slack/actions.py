@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
 from functools import partial
@@ -18,7 +19,7 @@ from bot.desk.channel_settings import find_searchable_corpora
 from bot.desk.desk import Desk
 from bot.desk.platform_port import PlatformError
 from bot.platforms.shared.button_actions import ButtonActions
-from bot.platforms.shared.payload_text import Json, JsonObject, read_object
+from bot.platforms.shared.payload_text import Json, JsonObject, read_object, replace_pieces
 from bot.platforms.slack import events
 from bot.platforms.slack.client import OPEN_VIEW, PUBLISH_HOME, SUGGEST_PROMPTS, UPDATE_VIEW, SlackApiClient
 from bot.platforms.slack.directory import SlackDirectory
@@ -297,16 +298,11 @@ _SETTINGS_PIECES = lazy_compile(r"slack:[A-Z0-9]+/(?P<person>[UW][A-Z0-9]{1,30})
 
 def render_settings(text: str) -> str:
     """Return a reply that only the admin sees, so that a mention in it pings no one."""
-    return "".join(_render_pieces(text))
+    return replace_pieces(text, _SETTINGS_PIECES, _render_piece, _separate_code)
 
 
-def _render_pieces(text: str) -> Iterator[str]:
-    done = 0
-    for found in _SETTINGS_PIECES.finditer(text):
-        yield _separate_code(text[done : found.start()])
-        yield f"<@{found['person']}>" if found["person"] else f"`{found['typed']}`"
-        done = found.end()
-    yield _separate_code(text[done:])
+def _render_piece(piece: re.Match[str]) -> str:
+    return f"<@{piece['person']}>" if piece["person"] else f"`{piece['typed']}`"
 
 
 def _separate_code(text: str) -> str:

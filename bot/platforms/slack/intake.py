@@ -18,7 +18,7 @@ from bot.desk.desk import Desk
 from bot.desk.platform_port import PostGone
 from bot.desk.supervisor import TaskSupervisor
 from bot.platforms.shared.api_client import ApiClient
-from bot.platforms.shared.catch_up import MissedQuestion, call_patiently
+from bot.platforms.shared.catch_up import MissedQuestion, call_patiently, read_acceptance_time
 from bot.platforms.shared.message_intake import (
     EMPTY_MENTION,
     Audience,
@@ -33,7 +33,6 @@ from bot.platforms.slack.client import HISTORY, OUR_CHANNELS, REPLIES
 from bot.platforms.slack.directory import SlackDirectory
 from bot.platforms.slack.events import SlackBotIdentity, build_task, extract_text, is_direct, is_ts, strip_formatting
 from bot.types import IntakeStatus, Place, Question, QuestionState, TaskKind
-from storage.database.queue import Queue
 from storage.types import QueuedQuestion
 
 ASK_COMMANDS = ("/ask", "/check")  # the commands that ask
@@ -186,21 +185,17 @@ class SlackIntake:
 
 THREAD_AGE = timedelta(days=7)  # how old a thread may be in which somebody asks on
 PAGE = 200
-_SKEW = 1.0  # seconds between writing and accepting a message
 _TYPES = "public_channel,private_channel,im,mpim"
 
 
 class SlackHistoryReader:
     """One workspace. Implements `bot.platforms.shared.catch_up.HistoryReader`."""
 
-    def __init__(self, queue: Queue, call: ApiClient, us: events.SlackBotIdentity, intake: SlackIntake) -> None:
-        self._queue, self._call, self._us, self._intake = queue, call, us, intake
-        self._channel_types: dict[str, str] = {}
+    platform, asked_at = "slack", staticmethod(read_acceptance_time)
 
-    async def since(self) -> float | None:
-        """Return when the last question was accepted. Raises `StorageError`."""
-        last = await self._queue.newest("slack")
-        return last.taken_at.timestamp() - _SKEW if last else None
+    def __init__(self, call: ApiClient, us: events.SlackBotIdentity, intake: SlackIntake) -> None:
+        self._call, self._us, self._intake = call, us, intake
+        self._channel_types: dict[str, str] = {}
 
     async def channels(self, since: float) -> AsyncIterator[str]:  # noqa: ARG002 - Slack does not say where it is quiet
         """Yield the channels and DMs that we are in. Raises `PlatformError`."""
@@ -218,10 +213,6 @@ class SlackHistoryReader:
             written = events.parse_event({"event": {"type": "message", **message, **where}}, self._us)
             if isinstance(written, events.SlackMessagePosted) and (question := await self._intake.question(written)):
                 yield MissedQuestion(question, written.edited)
-
-    async def standing(self, since: float, limit: int) -> tuple[QueuedQuestion, ...]:
-        """Return the questions of messages that may have an answer, newest first. Raises `StorageError`."""
-        return await self._queue.standing("slack", since=datetime.fromtimestamp(since, UTC), limit=limit)
 
     async def look_again(self, asked: QueuedQuestion) -> None:
         """Handle an edit or deletion of a message, if there was one. Raises `PlatformError`, `StorageError`."""

@@ -46,8 +46,8 @@ async def open_workspace(
     directory = SlackDirectory(call, us, app)
     signs = ProgressSigns(call.pacing.now)
     intake = SlackIntake(app, desk, us, directory, tasks, signs.announce)
-    archive, marker = SlackHistoryReader(app.queue, call, us, intake), ResumeMarker(app.settings.home, "slack")
-    catch_up = CatchUpRun(archive, desk, marker, time.time, call.pacing.sleep)
+    archive, marker = SlackHistoryReader(call, us, intake), ResumeMarker(app.settings.home, "slack")
+    catch_up = CatchUpRun(archive, app.queue, desk, marker, time.time, call.pacing.sleep)
     since = await catch_up.since()
     actions = SlackActions(desk, AnswerActions(app, platforms), call, directory, zone)
     notices = SlackNotices(

@@ -36,8 +36,8 @@ class Row:
 def catching(adapter: DiscordAdapter, taker: FakeIntake, folder: Path) -> CatchUpRun:
     """Return what catches up for a taker, beside a file in a folder. The second server is none of ours."""
     each: Any = taker
-    archive = DiscordHistoryReader(each, adapter.call, US, each, lambda: ("999", GUILD))
-    return CatchUpRun(archive, each, ResumeMarker(folder, "discord"), adapter.clock.now, adapter.clock.advance)
+    archive = DiscordHistoryReader(adapter.call, US, each, lambda: ("999", GUILD))
+    return CatchUpRun(archive, each, each, ResumeMarker(folder, "discord"), adapter.clock.now, adapter.clock.advance)
 
 
 async def missed(adapter: DiscordAdapter, channel: str = "201") -> str:

@@ -35,8 +35,8 @@ def taking(**facts: Any) -> FakeIntake:
 def catching(adapter: SlackAdapter, taker: FakeIntake, folder: Path) -> CatchUpRun:
     """Return what catches up for a taker, beside a file in a folder."""
     each: Any = taker
-    archive = SlackHistoryReader(each, adapter.call, US, each)
-    return CatchUpRun(archive, each, ResumeMarker(folder, "slack"), adapter.clock.now, adapter.clock.advance)
+    archive = SlackHistoryReader(adapter.call, US, each)
+    return CatchUpRun(archive, each, each, ResumeMarker(folder, "slack"), adapter.clock.now, adapter.clock.advance)
 
 
 async def missed(adapter: SlackAdapter, channel: str = "C1") -> str:
