@@ -63,4 +63,4 @@ def test_an_answer_of_ours_says_its_sentences_without_their_footnotes() -> None:
     whole = replace(FINAL, left_out=render_left_out(1, 5, "fr"), collapsed=counted)
     ours = {"author": {"id": "501"}, "components": list(render_messages(whole)[0].components)}
     said = read_message_text(ours, "501")
-    assert " ".join(said.split()) == " ".join(one.text for one in FINAL.sentences)
+    assert " ".join(said.split()) == " ".join(sentence.text for sentence in FINAL.sentences)

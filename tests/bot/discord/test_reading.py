@@ -108,7 +108,7 @@ def test_a_server_tells_its_threads_and_the_role_that_is_ours() -> None:
     found = events.parse_event("GUILD_CREATE", body | {"threads": [{"id": "2", "type": 11, "parent_id": "1"}]}, US)
 
     assert isinstance(found, PlaceUpdate)
-    assert [(one.id, one.parent, one.is_thread, one.guild) for one in found.channels] == [
+    assert [(channel.id, channel.parent, channel.is_thread, channel.guild) for channel in found.channels] == [
         ("1", "", False, "301"),
         ("2", "1", True, "301"),
     ]

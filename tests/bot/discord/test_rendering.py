@@ -73,7 +73,7 @@ def test_any_view_fits_and_is_harmless(view: View, people: tuple[str, ...]) -> N
             assert {url for url, _ in markup.own_links(payload)} <= urls - {""}
         assert set(message.people) == {one[2:-1] for text in said for one in _PERSON.findall(text)}
     pinged = [one for message in made for text in content(message) for one in _PERSON.findall(text)]
-    assert pinged == [f"<@{one}>" for one in people]
+    assert pinged == [f"<@{person}>" for person in people]
 
 
 @settings(max_examples=sample(60))
@@ -84,16 +84,16 @@ def test_nothing_of_any_view_is_lost(view: View) -> None:
     texts_ = [text for message in made for text in content(message)]
     shown_ = squeezed("".join(texts_).replace("\\", ""))
 
-    for number in chain(*(one.citations for one in view.sentences), (one.number for one in view.sources if one.number)):
+    for number in chain(*(sentence.citations for sentence in view.sentences), (one.number for one in view.sources if one.number)):
         assert f"[{number}]" in shown_
     urls = [sanitize_url(source.url) for source in (*view.sources, *view.nearest, *filter(None, [view.quote]))]
     if not any(urls):
         bare = "".join(markup.discord_words(_MARKUP.sub("", text)) for text in texts_)
         signs = str.maketrans("", "", "✅❌❔⏳*…")
-        whole = "".join(run.text for one in build_blocks(view, DAY.tzinfo) for group in one.groups for run in group)
+        whole = "".join(run.text for block in build_blocks(view, DAY.tzinfo) for group in block.groups for run in group)
         assert squeezed(bare).translate(signs) == squeezed(strip_invisible(whole)).translate(signs)
     pressable = [name for message in made for name in ids(message)]
-    assert pressable == list(dict.fromkeys(f"footnote:{one.action.value}:{one.ticket}" for one in view.buttons))
+    assert pressable == list(dict.fromkeys(f"footnote:{button.action.value}:{button.ticket}" for button in view.buttons))
 
 
 @settings(max_examples=sample(30))

@@ -55,14 +55,14 @@ def test_any_view_fits_and_is_harmless(view: View, people: tuple[str, ...]) -> N
     for post in map(posted, (*made, render_first(view))):
         assert 0 < len(post.message) <= MAX_MESSAGE
         assert set(transcript.links(post)) <= urls - {""}
-        assert {one.split()[0] for one in transcript.pings(post, {})} <= {
-            f"@{NAMES[one]}" for one in people if one in NAMES
+        assert {ping.split()[0] for ping in transcript.pings(post, {})} <= {
+            f"@{NAMES[person]}" for person in people if person in NAMES
         }
     said = squeezed("".join(transcript.words(post.text) for post in made))
-    for number in chain(*(one.citations for one in view.sentences), (one.number for one in view.sources if one.number)):
+    for number in chain(*(sentence.citations for sentence in view.sentences), (one.number for one in view.sources if one.number)):
         assert f"[{number}]" in said
     if all(len(url) < 100 for url in urls) and not people:
-        whole = "".join(run.text for one in build_blocks(view, DAY.tzinfo) for group in one.groups for run in group)
+        whole = "".join(run.text for block in build_blocks(view, DAY.tzinfo) for group in block.groups for run in group)
         marks = re.compile(r"[*>⏳✅❌❔…]")
         assert marks.sub("", said) == marks.sub("", squeezed(strip_invisible(whole)))
 
@@ -84,7 +84,7 @@ def test_buttons_are_signed_and_reactions_are_explained() -> None:
     assert transcript.pressable(Post("", BOT, "", "", props=legend)) == tuple(transcript._SIGNS.values())
     assert read_mark({"props": legend}) == PostMark("k", 1, 7)
     contexts = [one["integration"]["context"] for one in buttons["actions"]]
-    assert [callback.read(one) for one in contexts] == [(action, 7) for action in ButtonAction]
+    assert [callback.read(context) for context in contexts] == [(action, 7) for action in ButtonAction]
     assert callback.read({**contexts[0], "ticket": 8}) is None
     assert callback.read({**contexts[0], "action": "share"}) is None
     assert Callback("", b"other").read(contexts[0]) is None

@@ -34,7 +34,7 @@ def addresses(blocks: Any) -> list[str]:
 def people(blocks: Any) -> list[str]:
     """Return whom blocks mention."""
     assert not [one for one in walk(blocks) if one.get("type") in {"broadcast", "usergroup", "channel"}]
-    return [one["user_id"] for one in elements(blocks, "user")]
+    return [element["user_id"] for element in elements(blocks, "user")]
 
 
 def lines(blocks: Any) -> list[str]:

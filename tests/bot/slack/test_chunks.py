@@ -23,11 +23,11 @@ def test_chunks_of_any_view_are_valid_and_harmless(view: View, later: View) -> N
     more, sent = build_new_chunks(
         sent, replace(later, sentences=(*view.sentences, *later.sentences)) if sent.sentences else later
     )
-    pieces = [one for chunk in (*made, *more) if chunk["type"] != "blocks" for one in texts(chunk)]
+    pieces = [text for chunk in (*made, *more) if chunk["type"] != "blocks" for text in texts(chunk)]
 
     _checked([*made, *more])
     assert harmful(pieces) == []
-    assert sum(len(one.encode()) for one in pieces) < limits.STREAM_BYTES
+    assert sum(len(piece.encode()) for piece in pieces) < limits.STREAM_BYTES
 
 
 def test_only_what_is_new_is_sent() -> None:

@@ -147,4 +147,4 @@ def test_an_answer_of_ours_is_checked_without_its_footnotes():
         answer = {"ts": "17.1", "user": US.user, "text": render_messages(replace(FINAL, **counts))[0].text}
         assert WORD_JOINER in answer["text"]
         said = question({**SHORTCUT, "message": answer}).text
-        assert " ".join(said.split()) == " ".join(one.text for one in FINAL.sentences)
+        assert " ".join(said.split()) == " ".join(sentence.text for sentence in FINAL.sentences)

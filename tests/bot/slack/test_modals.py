@@ -27,7 +27,7 @@ LANGUAGES = ["en", "de", "fr", "es", "it", "pt", "nl", "ru", "zh", "ja", "ar"]
 def pages(view: EvidenceView) -> list[dict]:
     """Return all pages, by turning them."""
     found = [build_evidence_modal(view, "7", 0, "en")]
-    while forward := [one for one in elements(found[-1]["blocks"], "button") if one["action_id"] == ON]:
+    while forward := [element for element in elements(found[-1]["blocks"], "button") if element["action_id"] == ON]:
         of, page = parse_page_turn(forward[0]["value"])
         found.append(build_evidence_modal(view, of, page, "en"))
     return found
@@ -53,7 +53,7 @@ def test_more_than_a_hundred_blocks_are_paged() -> None:
     assert [line for line in said if "Claim" in line] == [f"Confirmed: Claim {n}" for n in range(60)]
     assert [line for line in said if "Reason" in line] == [f"Reason {n}" for n in range(60)]
     assert [line for line in said if "“Q" in line] == [f"“Q{n}”" for n in range(60)]
-    (back,) = [one for one in elements(found[1]["blocks"], "button") if one["action_id"] == BACK]
+    (back,) = [element for element in elements(found[1]["blocks"], "button") if element["action_id"] == BACK]
     assert parse_page_turn(back["value"]) == ("7", 0)
     assert build_evidence_modal(EvidenceView("Evidence", "Why?", items), "7", 99, "en") == found[-1]
     assert [len(elements(page["blocks"], "divider")) for page in found[:-1]] == [16] * 3
@@ -90,7 +90,7 @@ def test_claims_of_answer_and_model_have_separate_headings() -> None:
     )
     blocks = build_evidence_modal(EvidenceView("Evidence", "Why?", items), "7", 0, "en")["blocks"]
 
-    assert [one["text"]["text"] for one in elements(blocks, "header")] == ["In the answer", "On the way"]
+    assert [element["text"]["text"] for element in elements(blocks, "header")] == ["In the answer", "On the way"]
     assert lines(blocks) == [
         "Why?",
         "Confirmed: Said",

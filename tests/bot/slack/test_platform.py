@@ -171,7 +171,7 @@ async def test_after_a_restart_a_live_message_is_found_and_completed(adapter: Sl
 
     assert found == live
     await adapter.shown(mine, FINAL, found)
-    shown = [one.blocks for one in adapter.slack.people.answers(mine.message)]
+    shown = [answer.blocks for answer in adapter.slack.people.answers(mine.message)]
     assert shown == [list(render_messages(FINAL)[0].blocks)] * 2
     assert (await adapter.platform.find(mine), await adapter.platform.find(other)) == (
         found,
@@ -238,7 +238,7 @@ async def test_uneditable_answer_is_posted_again_and_the_old_deleted(adapter: Sl
     (gone,) = adapter.slack.state.gone
 
     adapter.whole(asked, last)
-    assert posted.messages == tuple(one.ts for one in adapter.slack.people.answers(asked.message))
+    assert posted.messages == tuple(answer.ts for answer in adapter.slack.people.answers(asked.message))
     assert gone[1] != asked.message
 
 

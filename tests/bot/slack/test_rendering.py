@@ -41,17 +41,17 @@ def test_any_view_fits_completely_and_is_harmless(view: View, people_: tuple[str
         assert objections(list(message.blocks)) == []
         assert too_long(message.blocks) == ""
         assert 0 < len(message.text) <= 4_000
-        assert harmful([markup.UNSEEN.sub("\u2060", one) for one in texts(message.blocks)]) == []
+        assert harmful([markup.UNSEEN.sub("\u2060", text) for text in texts(message.blocks)]) == []
         assert harmful([message.text.replace("<@U1>", "").replace("<@W2AB>", "")]) == []
     shown = [message.blocks for message in made]
     urls = {sanitize_url(source.url) for source in (*view.sources, *view.nearest, *filter(None, [view.quote]))}
     assert set(addresses(shown)) <= urls - {""}
     assert people(shown) == list(people_)
     said = words("".join(lines(shown)))
-    for number in chain(*(one.citations for one in view.sentences), (one.number for one in view.sources if one.number)):
+    for number in chain(*(sentence.citations for sentence in view.sentences), (one.number for one in view.sources if one.number)):
         assert f"[{number}]" in said
     if all(len(url) < 100 for url in urls):  # a long one stands as text behind its title
-        whole = "".join(run.text for one in build_blocks(view, DAY.tzinfo) for group in one.groups for run in group)
+        whole = "".join(run.text for block in build_blocks(view, DAY.tzinfo) for group in block.groups for run in group)
         # A card's title needs no colon behind it, and a mention is shown with an @.
         assert re.sub("[:@]", "", said) == re.sub("[:@]", "", words(strip_invisible(whole)))
 
@@ -88,7 +88,7 @@ def test_answer_parts_are_in_reading_order() -> None:
         "Statements checked: 2, confirmed: 1.",
     ]
     assert addresses(message.blocks) == ["https://e.org/h"]
-    assert [one["type"] for one in message.blocks] == [
+    assert [block["type"] for block in message.blocks] == [
         "rich_text",
         "divider",
         "rich_text",
@@ -97,7 +97,7 @@ def test_answer_parts_are_in_reading_order() -> None:
         "actions",
         "context_actions",
     ]
-    ids = [(one["action_id"], one["value"]) for one in elements(message.blocks, "button")]
+    ids = [(element["action_id"], element["value"]) for element in elements(message.blocks, "button")]
     assert ids == [("footnote:evidence", "7"), ("footnote:retract", "7")]
     (feedback,) = elements(message.blocks, "feedback_buttons")
     assert parse_action(feedback["action_id"], feedback["positive_button"]["value"]) == (ButtonAction.UP, 7)
@@ -163,9 +163,9 @@ def test_fact_check_lists_each_verdict_with_its_reason() -> None:
         "Not.",
     ]
     bold = [
-        markup.UNSEEN.sub("", one["text"])
-        for one in elements(message.blocks, "text")
-        if one.get("style") == {"bold": True}
+        markup.UNSEEN.sub("", element["text"])
+        for element in elements(message.blocks, "text")
+        if element.get("style") == {"bold": True}
     ]
     assert bold == ["✅ Confirmed", "❌ No"]
 
@@ -173,7 +173,7 @@ def test_fact_check_lists_each_verdict_with_its_reason() -> None:
 def test_nearest_pages_follow_their_label_directly() -> None:
     (message,) = render_messages(View(7, text="Nothing.", nearest_label="Nearest:", nearest=(ShownSource(0, "Page"),)))
 
-    assert "divider" not in [one["type"] for one in message.blocks]
+    assert "divider" not in [block["type"] for block in message.blocks]
 
 
 def test_irreversible_button_asks_for_confirmation() -> None:
