@@ -49,21 +49,21 @@ _MOST = 4_000
 _ON, _BACK = "on", "back"
 
 
-def build_evidence_message(view: EvidenceView, of: str, page: int, language: str, zone: tzinfo = UTC) -> JsonObject:
+def build_evidence_message(view: EvidenceView, source: str, page: int, language: str, zone: tzinfo = UTC) -> JsonObject:
     """Return a page of the evidence of a turn, as a private message."""
     pages = paginate_evidence(view, EVIDENCE, language, zone)
     page = min(max(page, 0), len(pages) - 1)
-    turning = [_page_buttons(of, page, len(pages))] if len(pages) > 1 else []
+    page_buttons = [_page_buttons(source, page, len(pages))] if len(pages) > 1 else []
     shown = render_page(MessagePage(tuple(map(_emphasize_claim, pages[page].parts))))
     nobody = {"parse": list[str]()}
-    return {"components": [*shown.components, *turning], "allowed_mentions": nobody, "flags": V2 | SUPPRESS_EMBEDS}
+    return {"components": [*shown.components, *page_buttons], "allowed_mentions": nobody, "flags": V2 | SUPPRESS_EMBEDS}
 
 
 def parse_page_turn(custom_id: str) -> tuple[str, int] | None:
     """Parse a page button into its message and page; None for another button."""
-    of, _, page = custom_id.removeprefix(f"{PAGE}:").rpartition(":")
-    of = of.partition(":")[2]
-    return (of, int(page)) if custom_id.startswith(f"{PAGE}:") and of and is_numeric_id(page) else None
+    source, _, page = custom_id.removeprefix(f"{PAGE}:").rpartition(":")
+    source = source.partition(":")[2]
+    return (source, int(page)) if custom_id.startswith(f"{PAGE}:") and source and is_numeric_id(page) else None
 
 
 def build_comment_modal(ticket: int, opinion: Literal["up", "down"], language: str) -> JsonObject:
@@ -71,9 +71,9 @@ def build_comment_modal(ticket: int, opinion: Literal["up", "down"], language: s
     field: JsonObject = {"type": INPUT, "custom_id": "text", "style": PARAGRAPH, "required": False}
     field["max_length"] = min(MAX_COMMENT, _MOST)
     label = build_label(translate("discord_comment_label", language), _TITLE)
-    asked = {"type": LABEL, "label": label, "component": field}
+    comment = {"type": LABEL, "label": label, "component": field}
     title = build_label(translate("comment", language), _TITLE)
-    return {"custom_id": f"{COMMENT}:{opinion}:{ticket}", "title": title, "components": [asked]}
+    return {"custom_id": f"{COMMENT}:{opinion}:{ticket}", "title": title, "components": [comment]}
 
 
 def parse_comment(data: Mapping[str, Any]) -> tuple[int, Literal["up", "down"], str] | None:
@@ -91,9 +91,9 @@ def _emphasize_claim(part: MessagePart) -> MessagePart:
     return MessagePart(PartKind.LABEL, part.runs) if part.kind is PartKind.CLAIM else part
 
 
-def _page_buttons(of: str, page: int, pages: int) -> JsonObject:
-    back = [build_button(f"{PAGE}:{_BACK}:{of}:{page - 1}", f"◀ {page}/{pages}")] if page else []
-    on = [build_button(f"{PAGE}:{_ON}:{of}:{page + 1}", f"{page + 2}/{pages} ▶")] if page + 1 < pages else []
+def _page_buttons(source: str, page: int, pages: int) -> JsonObject:
+    back = [build_button(f"{PAGE}:{_BACK}:{source}:{page - 1}", f"◀ {page}/{pages}")] if page else []
+    on = [build_button(f"{PAGE}:{_ON}:{source}:{page + 1}", f"{page + 2}/{pages} ▶")] if page + 1 < pages else []
     return {"type": ROW, "components": [*back, *on]}
 
 
@@ -111,152 +111,160 @@ class DiscordActions:
         self._buttons, self._actions, self._replies = ButtonActions(desk, acting), acting, replies
         self._intake, self._zone = intake, zone
 
-    async def press(self, found: DiscordInvocation) -> None:
+    async def press(self, invocation: DiscordInvocation) -> None:
         """Perform a button's action, and reply to the user who pressed it."""
-        page = parse_page_turn(found.name)
+        page = parse_page_turn(invocation.name)
         if page and (page[0] == SOURCES or page[0].isdecimal()):
-            await self._replies.accept(found)
-            await self._show_evidence(found, *page)
-        elif button := parse_button(found.name):
-            await self._press(found, *button)
-        elif doubt := parse_doubt(found.name):
-            await self._confirm(found, *doubt)
+            await self._replies.accept(invocation)
+            await self._show_evidence(invocation, *page)
+        elif button := parse_button(invocation.name):
+            await self._press(invocation, *button)
+        elif doubt := parse_doubt(invocation.name):
+            await self._confirm(invocation, *doubt)
 
-    async def comment(self, found: DiscordInvocation) -> bool:
+    async def comment(self, invocation: DiscordInvocation) -> bool:
         """Note a comment that was sent; False if it is none."""
-        sent = parse_comment({**found.data})
+        sent = parse_comment({**invocation.data})
         if sent is None:
             return False
         ticket, opinion, text = sent
-        await self._replies.defer(found, private=True)
-        by = await self.by(found)
-        await self._reply_with(found, self._actions.feedback(ticket, by, opinion, text, language=found.locale))
+        await self._replies.defer(invocation, private=True)
+        by = await self.by(invocation)
+        await self._reply_with(
+            invocation, self._actions.feedback(ticket, by, opinion, text, language=invocation.locale)
+        )
         return True
 
-    async def sources(self, found: DiscordInvocation) -> None:
+    async def sources(self, invocation: DiscordInvocation) -> None:
         """Show all pages that the user's conversation cites."""
-        await self._replies.defer(found, private=True)
-        await self._show_evidence(found, SOURCES, 0)
+        await self._replies.defer(invocation, private=True)
+        await self._show_evidence(invocation, SOURCES, 0)
 
-    async def take_back(self, found: DiscordInvocation, find: Callable[[], Awaitable[int | None]]) -> None:
+    async def take_back(self, invocation: DiscordInvocation, find: Callable[[], Awaitable[int | None]]) -> None:
         """Take back the answer of the ticket that is found; say so where there is none."""
-        await self._replies.defer(found, private=True)
+        await self._replies.defer(invocation, private=True)
         if (ticket := await find()) is None:
-            await self._replies.change(found, build_sentence(translate("discord_no_answer", found.locale)))
+            await self._replies.change(invocation, build_sentence(translate("discord_no_answer", invocation.locale)))
         else:
-            await self._retract(found, ticket)
+            await self._retract(invocation, ticket)
 
-    async def by(self, found: DiscordInvocation) -> Asker:
+    async def by(self, invocation: DiscordInvocation) -> Asker:
         """Return who invoked something and where they stand, with what Discord lets them do there."""
-        return await locate_asker(self._intake.directory, found)
+        return await locate_asker(self._intake.directory, invocation)
 
-    async def _press(self, found: DiscordInvocation, action: ButtonAction, ticket: int) -> None:
+    async def _press(self, invocation: DiscordInvocation, action: ButtonAction, ticket: int) -> None:
         match action:
             case ButtonAction.STOP:
-                await self._replies.accept(found)
-                if words := await self._perform(found, action, ticket, await self.by(found)):
-                    await self._replies.add(found, words)
+                await self._replies.accept(invocation)
+                if words := await self._perform(invocation, action, ticket, await self.by(invocation)):
+                    await self._replies.add(invocation, words)
             case ButtonAction.RETRACT:
-                first = build_confirmation(action, found.locale)
-                await self._replies.say(found, first.question, render_confirmation(first, ticket, DoubtPrompt.BACK))
+                first = build_confirmation(action, invocation.locale)
+                await self._replies.say(
+                    invocation, first.question, render_confirmation(first, ticket, DoubtPrompt.BACK)
+                )
             case ButtonAction.DOWN:
-                await self._rate_down(found, ticket)
+                await self._rate_down(invocation, ticket)
             case ButtonAction.EVIDENCE:
-                await self._replies.defer(found, private=True)
-                await self._show_evidence(found, str(ticket), 0)
+                await self._replies.defer(invocation, private=True)
+                await self._show_evidence(invocation, str(ticket), 0)
             case _:
-                await self._act(found, action, ticket)
+                await self._act(invocation, action, ticket)
 
-    async def _perform(self, found: DiscordInvocation, action: ButtonAction, ticket: int, by: Asker) -> str:
+    async def _perform(self, invocation: DiscordInvocation, action: ButtonAction, ticket: int, by: Asker) -> str:
         """Perform an action, and return the sentence for the user who pressed."""
 
         async def find_name() -> str:
-            return found.shown_name
+            return invocation.shown_name
 
-        not_yours = translate("discord_not_yours", found.locale)
+        not_yours = translate("discord_not_yours", invocation.locale)
         try:
             return await self._buttons.perform(
-                action, ticket, by, found.locale, find_name=find_name, not_yours=not_yours
+                action, ticket, by, invocation.locale, find_name=find_name, not_yours=not_yours
             )
         except ActionDenied as denied:
             return denied.words
         except StorageError as error:
             log.error("button action failed", extra={"cause": str(error)})  # noqa: TRY400 - the cause is one line
-            return translate("acting_unavailable", found.locale)
+            return translate("acting_unavailable", invocation.locale)
 
-    async def _confirm(self, found: DiscordInvocation, doubt: DoubtPrompt, ticket: int) -> None:
+    async def _confirm(self, invocation: DiscordInvocation, doubt: DoubtPrompt, ticket: int) -> None:
         """Handle the reply to a confirmation: ask a person about an answer, or retract it."""
         if doubt is DoubtPrompt.SURE:
-            first = build_confirmation(ButtonAction.ASK, found.locale)
-            await self._replies.say(found, first.question, render_confirmation(first, ticket))
+            first = build_confirmation(ButtonAction.ASK, invocation.locale)
+            await self._replies.say(invocation, first.question, render_confirmation(first, ticket))
             return
-        await self._replies.accept(found)
+        await self._replies.accept(invocation)
         match doubt:
             case DoubtPrompt.YES:
-                words = await self._perform(found, ButtonAction.ASK, ticket, await self.by(found))
-                await self._replies.change(found, build_sentence(words))
+                words = await self._perform(invocation, ButtonAction.ASK, ticket, await self.by(invocation))
+                await self._replies.change(invocation, build_sentence(words))
             case DoubtPrompt.BACK:
-                await self._retract(found, ticket)
+                await self._retract(invocation, ticket)
             case _:
-                await self._replies.remove(found)
+                await self._replies.remove(invocation)
 
-    async def _retract(self, found: DiscordInvocation, ticket: int) -> None:
-        refusal = await self._perform(found, ButtonAction.RETRACT, ticket, await self.by(found))
-        await self._replies.change(found, build_sentence(refusal or translate("discord_taken_back", found.locale)))
+    async def _retract(self, invocation: DiscordInvocation, ticket: int) -> None:
+        refusal = await self._perform(invocation, ButtonAction.RETRACT, ticket, await self.by(invocation))
+        await self._replies.change(
+            invocation, build_sentence(refusal or translate("discord_taken_back", invocation.locale))
+        )
 
-    async def _rate_down(self, found: DiscordInvocation, ticket: int) -> None:
+    async def _rate_down(self, invocation: DiscordInvocation, ticket: int) -> None:
         """Store a rating down, and ask why. Discord takes a modal only as the first reply."""
-        noting = asyncio.ensure_future(self._note_down(found, ticket))
-        done, _ = await asyncio.wait({noting}, timeout=COMMENT_SECONDS)
-        refused = noting.exception() if done else None
+        rating = asyncio.ensure_future(self._note_down(invocation, ticket))
+        done, _ = await asyncio.wait({rating}, timeout=COMMENT_SECONDS)
+        refused = rating.exception() if done else None
         if isinstance(refused, ActionDenied):
-            await self._replies.say(found, refused.words)
+            await self._replies.say(invocation, refused.words)
             return
-        await self._replies.modal(found, build_comment_modal(ticket, "down", found.locale))
+        await self._replies.modal(invocation, build_comment_modal(ticket, "down", invocation.locale))
         try:
-            await noting
+            await rating
         except ActionDenied as denied:
-            await self._replies.add(found, denied.words)
+            await self._replies.add(invocation, denied.words)
 
-    async def _note_down(self, found: DiscordInvocation, ticket: int) -> str:
-        return await self._actions.feedback(ticket, await self.by(found), "down", language=found.locale)
+    async def _note_down(self, invocation: DiscordInvocation, ticket: int) -> str:
+        return await self._actions.feedback(ticket, await self.by(invocation), "down", language=invocation.locale)
 
-    async def _show_evidence(self, found: DiscordInvocation, of: str, page: int) -> None:
+    async def _show_evidence(self, invocation: DiscordInvocation, source: str, page: int) -> None:
         """Show a page of what a ticket, or the conversation, stands on; looked up anew."""
-        by = await self.by(found)
-        if of == SOURCES:
-            looking, heading = self._load_sources(found, by), "sources_heading"
+        by = await self.by(invocation)
+        if source == SOURCES:
+            loading, heading = self._load_sources(invocation, by), "sources_heading"
         else:
-            looking, heading = self._actions.evidence(int(of), by, language=found.locale), "evidence"
-        view = await load_evidence_or_denial(looking, translate(heading, found.locale))
-        await self._replies.change(found, build_evidence_message(view, of, page, found.locale, self._zone))
+            loading, heading = self._actions.evidence(int(source), by, language=invocation.locale), "evidence"
+        view = await load_evidence_or_denial(loading, translate(heading, invocation.locale))
+        await self._replies.change(
+            invocation, build_evidence_message(view, source, page, invocation.locale, self._zone)
+        )
 
-    async def _load_sources(self, found: DiscordInvocation, by: Asker) -> EvidenceView:
+    async def _load_sources(self, invocation: DiscordInvocation, by: Asker) -> EvidenceView:
         try:
-            conversation = await self._intake.conversation(found)
+            conversation = await self._intake.conversation(invocation)
         except StorageError as error:
-            raise ActionDenied(translate("acting_unavailable", found.locale)) from error
-        return await self._actions.sources(conversation, by, language=found.locale)
+            raise ActionDenied(translate("acting_unavailable", invocation.locale)) from error
+        return await self._actions.sources(conversation, by, language=invocation.locale)
 
-    async def _act(self, found: DiscordInvocation, action: ButtonAction, ticket: int) -> None:
+    async def _act(self, invocation: DiscordInvocation, action: ButtonAction, ticket: int) -> None:
         """Perform an action, and only then say so: what is deferred stays so if the process ends meanwhile.
 
         An admin who rated an answer up is offered to make it an example.
         """
-        await self._replies.accept(found)
-        by = await self.by(found)
-        words = await self._perform(found, action, ticket, by)
+        await self._replies.accept(invocation)
+        by = await self.by(invocation)
+        words = await self._perform(invocation, action, ticket, by)
         offered = action is ButtonAction.UP and await self._buttons.offers_example(ticket, by)
-        offer = build_buttons([[build_example_button(ticket, found.locale)]]) if offered else []
-        await self._replies.add(found, words, *offer)
+        offer = build_buttons([[build_example_button(ticket, invocation.locale)]]) if offered else []
+        await self._replies.add(invocation, words, *offer)
 
-    async def _reply_with(self, found: DiscordInvocation, doing: Awaitable[str]) -> None:
-        await self._replies.change(found, build_sentence(await _words_of(doing)))
+    async def _reply_with(self, invocation: DiscordInvocation, action: Awaitable[str]) -> None:
+        await self._replies.change(invocation, build_sentence(await _words_of(action)))
 
 
-async def _words_of(doing: Awaitable[str]) -> str:
+async def _words_of(action: Awaitable[str]) -> str:
     """Return the reply to a user: the outcome, or the refusal."""
     try:
-        return await doing
+        return await action
     except ActionDenied as denied:
         return denied.words

@@ -231,8 +231,10 @@ class DiscordRateLimit:
         key, major = _limit_key(route, ids)
         if len(self._buckets) >= _MAX_BUCKETS:
             now = self.now()
-            kept = {name: one for name, one in self._buckets.items() if one.in_flight or one.soonest(now) > now}
-            self._buckets = kept
+            buckets = {
+                name: bucket for name, bucket in self._buckets.items() if bucket.in_flight or bucket.soonest(now) > now
+            }
+            self._buckets = buckets
         return self._buckets.setdefault((self._names.get(key, key), major), RateBucket())
 
 

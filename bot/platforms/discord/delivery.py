@@ -82,8 +82,8 @@ class ChannelDelivery:
         self, page: int, message: DiscordMessage, *, patience: float = PATIENCE, instead: str = ""
     ) -> SentMessage:
         """Post a page. `instead`: of a message that is there, and cannot show it."""
-        once = build_nonce(self._question.key, page, instead)
-        body = build_post(message, self._question.key, once, reply_to=self._reply_to())
+        nonce = build_nonce(self._question.key, page, instead)
+        body = build_post(message, self._question.key, nonce, reply_to=self._reply_to())
         answer = await self._post_in_thread(body, patience)
         number = str(answer["id"])
         if number in self._deleted and number != instead:
@@ -217,10 +217,10 @@ class InteractionDelivery:
     async def original(self) -> Json:
         """Return what the interaction was answered with; nothing where that is gone, or was never begun."""
         try:
-            found = await self._call(client.REPLY, **self._ids)
+            reply = await self._call(client.REPLY, **self._ids)
         except (PostGone, InteractionExpired):
             return {}
-        return found if isinstance(found, Mapping) else {}
+        return reply if isinstance(reply, Mapping) else {}
 
     async def _edit_reply(self, number: str, message: DiscordMessage, patience: float) -> str:
         body = build_body(message, self._question.key)
@@ -254,8 +254,8 @@ class Deliveries:
     def choose_reply(self, question: Question) -> InteractionDelivery | None:
         """Return the way to answer an interaction, while its token is good."""
         handle = parse_token(question.handle) if question.handle else None
-        good = is_token_valid(question.at.timestamp(), self._now()) and question.key not in self.late
-        if not (handle and good):
+        is_valid = is_token_valid(question.at.timestamp(), self._now()) and question.key not in self.late
+        if not (handle and is_valid):
             return None
         return InteractionDelivery(self._call, question, handle, self.choose_channel(question))
 
@@ -282,14 +282,14 @@ async def call_for_help(
 
     `now`: in seconds since 1970. Raises `PlatformError`.
     """
-    once, begun = secrets.token_hex(8), str(build_snowflake(now - _SKEW))
+    key, after = secrets.token_hex(8), str(build_snowflake(now - _SKEW))
 
     async def post(page: int, message: DiscordMessage) -> str:
-        body = build_post(message, f"{once}/{page}", build_nonce(f"{once}/{page}", page))
+        body = build_post(message, f"{key}/{page}", build_nonce(f"{key}/{page}", page))
         return str((await call(client.POST, body, channel=choose_channel(place)))["id"])
 
     async def find(page: int) -> Sequence[str]:
-        return (await directory.find_our_pages(call, place, f"{once}/{page}", begun, us)).messages
+        return (await directory.find_our_pages(call, place, f"{key}/{page}", after, us)).messages
 
     return await post_once(render_messages(View(0, text=text, mentions=tuple(people))), post, find)
 
@@ -300,8 +300,8 @@ async def notify_unseen(call: ApiClient, channel: ChannelDelivery, question: Que
     Whoever used a command is told by a DM, so that nobody else learns of it; without a word of the answer, for what
     may be read in one place is not for every place. Who asked before everybody is told there.
     """
-    occasion = "discord_late" if question.handle else "discord_ask_by_command"
-    (message, *_) = render_messages(View(0, text=translate(occasion, language or "en")))
+    sentence = "discord_late" if question.handle else "discord_ask_by_command"
+    (message, *_) = render_messages(View(0, text=translate(sentence, language or "en")))
     try:
         if not question.handle:
             await channel.post(0, message)

@@ -48,10 +48,10 @@ def place_asker(
 
     A DM stands in no server: there it counts what they are in the servers that are the team's own.
     """
-    here = {guild: one for guild, one in members.items() if one.present}
-    names = {f"{guild}/{name}" for guild, one in here.items() for name in (asker.user, *one.roles)}
-    direct, ids = asker.kind == "dm", {asker.user}.union(*(one.roles for one in here.values()))
-    listed = bool(here) if direct else asker.workspace in settings.servers
+    memberships = {guild: member for guild, member in members.items() if member.present}
+    names = {f"{guild}/{name}" for guild, member in memberships.items() for name in (asker.user, *member.roles)}
+    direct, ids = asker.kind == "dm", {asker.user}.union(*(member.roles for member in memberships.values()))
+    listed = bool(memberships) if direct else asker.workspace in settings.servers
     return replace(
         asker,
         listed_server=listed,
@@ -80,15 +80,15 @@ class DiscordDirectory:
     def settings(self) -> DiscordSettings:
         return DiscordSettings.read_from(self._app.settings)
 
-    def learn(self, learned: events.PlaceUpdate) -> None:
-        for one in learned.channels:
-            self._note(one)
-        for gone in learned.gone:
+    def learn(self, update: events.PlaceUpdate) -> None:
+        for channel in update.channels:
+            self._note(channel)
+        for gone in update.gone:
             self._channels.pop(gone, None)
             self._asked.forget(gone)
-        self._names |= learned.roles
-        if learned.ours:
-            self._ours[learned.guild] = learned.ours
+        self._names |= update.roles
+        if update.ours:
+            self._ours[update.guild] = update.ours
 
     def listed(self, guild: str) -> bool:
         return guild in self.settings.servers
@@ -123,14 +123,14 @@ class DiscordDirectory:
 
         `roles`: theirs there, where Discord said so with what they did.
         """
-        where = channel.parent if channel.is_thread else channel.id
+        place = channel.parent if channel.is_thread else channel.id
         if roles is not None:
             self._members.note(f"{channel.guild}/{user}", ServerMember(roles))
-        named = "" if direct else self._names.get(where, "")
+        channel_name = "" if direct else self._names.get(place, "")
         kind: Literal["dm", "channel"] = "dm" if direct else "channel"
-        found = Asker("discord", kind, "" if direct else channel.guild, where, user, channel_name=named)
-        known = {guild: self._members.known(f"{guild}/{user}") for guild in self._list_servers(found)}
-        return self._place(found, {guild: one for guild, one in known.items() if one})
+        asker = Asker("discord", kind, "" if direct else channel.guild, place, user, channel_name=channel_name)
+        known = {guild: self._members.known(f"{guild}/{user}") for guild in self._list_servers(asker)}
+        return self._place(asker, {guild: member for guild, member in known.items() if member})
 
     async def look_up(self, asker: Asker) -> Asker:
         """Return an asker with the facts that can be looked up in time."""
@@ -178,11 +178,11 @@ class DiscordDirectory:
             self._names[channel.id] = channel.name
 
     async def _look(self, number: str) -> events.ChannelInfo:
-        found = events.read_channel(await self._call(CHANNEL, channel=number) or {})
-        if found is None:
+        channel = events.read_channel(await self._call(CHANNEL, channel=number) or {})
+        if channel is None:
             raise PlatformError("Discord does not describe the channel.")
-        self._note(found)
-        return found
+        self._note(channel)
+        return channel
 
     async def _look_member(self, name: str) -> ServerMember:
         guild, _, user = name.partition("/")
@@ -198,13 +198,13 @@ _NOT_WRITTEN_IN = frozenset({2, 4, 13, 14})  # categories, directories, and room
 
 async def list_channels(call: ApiClient, servers: Iterable[str]) -> tuple[NamedChannel, ...]:
     """List the channels of servers that people write in. Raises `PlatformError`."""
-    found = list[NamedChannel]()
+    channels = list[NamedChannel]()
     for guild in servers:
         for data in await call(CHANNELS, guild=guild) or ():
-            one = events.read_channel(data, guild)
-            if one and one.kind not in _NOT_WRITTEN_IN:
-                found.append(NamedChannel(f"discord:{guild}/{one.id}", one.name))
-    return tuple(found)
+            channel = events.read_channel(data, guild)
+            if channel and channel.kind not in _NOT_WRITTEN_IN:
+                channels.append(NamedChannel(f"discord:{guild}/{channel.id}", channel.name))
+    return tuple(channels)
 
 
 PAGE = 100  # messages that are asked for at once
@@ -223,8 +223,8 @@ async def find_our_pages(
     call: ApiClient, place: Place, key: str, after: str, us: events.DiscordBotIdentity
 ) -> PostedMessages:
     """Return our messages that carry the mark of a key, in the order in which they stand."""
-    ours = [one async for one in _read_after(call, choose_channel(place), after) if _is_ours(one, us)]
-    marked = (str(one["id"]) for one in ours if parse_mark(one) == build_mark(key))
+    ours = [message async for message in _read_after(call, choose_channel(place), after) if _is_ours(message, us)]
+    marked = (str(message["id"]) for message in ours if parse_mark(message) == build_mark(key))
     return PostedMessages(tuple(sorted(marked, key=int)))
 
 
@@ -236,18 +236,18 @@ async def read_conversation(
     In a thread and in a DM those are the messages before it, elsewhere those that it is a reply to; before what is a
     conversation by itself there are none: a command, or a message of a channel that is no reply.
     """
-    place, found = question.place, deque[ConversationMessage]()
+    place, turns = question.place, deque[ConversationMessage]()
     apart = not place.workspace or place.thread not in {"", question.message}
     alone = question.key if not question.message else "" if apart else f"{place.channel_id}/{question.message}"
     if question.conversation == alone:
         return ()
     before = _read_before(call, choose_channel(place), question_time(question))
     async for message in before if apart else _read_replied(call, question):
-        if one := _to_turn(message, us):
-            found.appendleft(one)
-        if len(found) >= most:
+        if turn := _to_turn(message, us):
+            turns.appendleft(turn)
+        if len(turns) >= most:
             break
-    return tuple(found)
+    return tuple(turns)
 
 
 def read_text(message: Json) -> str:
@@ -260,27 +260,29 @@ async def _read_after(call: ApiClient, channel: str, after: str) -> AsyncIterato
     while page := await _read_page(call, channel, after=after):
         for message in page:
             yield message
-        after = max((str(one["id"]) for one in page), key=int)
+        after = max((str(last["id"]) for last in page), key=int)
 
 
 async def _read_before(call: ApiClient, channel: str, before: str) -> AsyncIterator[Json]:
     """Yield what stands in a channel before a message, newest first."""
     while page := await _read_page(call, channel, before=before):
-        for message in sorted(page, key=lambda one: int(one["id"]), reverse=True):
+        for message in sorted(page, key=lambda item: int(item["id"]), reverse=True):
             first = message.get("referenced_message") if message.get("type") == _STARTER else None
             yield first if isinstance(first, Mapping) else message
-        before = min((str(one["id"]) for one in page), key=int)
+        before = min((str(item["id"]) for item in page), key=int)
 
 
 async def _read_replied(call: ApiClient, question: Question) -> AsyncIterator[Json]:
     """Yield what a question replies to, what that replies to, and so on, for as long as it is there."""
     channel = question.place.channel
-    found = await _read_one(call, channel, question.message) if question.message else None
-    while found and (reply_to := str((found.get("message_reference") or {}).get("message_id", ""))):
-        given = found.get("referenced_message")
-        found = given if isinstance(given, Mapping) and _is_whole(given) else await _read_one(call, channel, reply_to)
-        if found:
-            yield found
+    message = await _read_one(call, channel, question.message) if question.message else None
+    while message and (reply_to := str((message.get("message_reference") or {}).get("message_id", ""))):
+        replied = message.get("referenced_message")
+        message = (
+            replied if isinstance(replied, Mapping) and _is_whole(replied) else await _read_one(call, channel, reply_to)
+        )
+        if message:
+            yield message
 
 
 async def _read_page(call: ApiClient, channel: str, **where: str) -> list[Json]:
@@ -293,10 +295,10 @@ async def _read_page(call: ApiClient, channel: str, **where: str) -> list[Json]:
 
 async def _read_one(call: ApiClient, channel: str, message: str) -> Json | None:
     try:
-        found = await call(client.READ_ONE, channel=channel, message=message)
+        answer = await call(client.READ_ONE, channel=channel, message=message)
     except (PostGone, ChannelUnavailable):
         return None
-    return found if isinstance(found, Mapping) else None
+    return answer if isinstance(answer, Mapping) else None
 
 
 def _to_turn(message: Json, us: events.DiscordBotIdentity) -> ConversationMessage | None:
@@ -329,7 +331,7 @@ def _collect_texts(component: Json) -> Iterator[str]:
 
 def _strip_markup(text: str) -> str:
     labelled = _LINK.sub(r"\1", text)
-    return _MARKUP.sub(lambda found: found[1] or "", labelled).replace(WORD_JOINER, "")
+    return _MARKUP.sub(lambda mark: mark[1] or "", labelled).replace(WORD_JOINER, "")
 
 
 strip_formatting = build_stripper(
@@ -348,26 +350,30 @@ def read_message_text(message: Json, user: str) -> str:
     if read_object(message, "author").get("id") == user:
         return strip_footnotes(read_text(message))
     own = _text_parts(message)
-    forwarded = [_text_parts(read_object(one, "message")) for one in read_objects(message, "message_snapshots")]
+    forwarded = [
+        _text_parts(read_object(snapshot, "message")) for snapshot in read_objects(message, "message_snapshots")
+    ]
     return "\n".join(filter(None, (own, *forwarded)))
 
 
 def _text_parts(message: Json) -> str:
     content = message.get("content")
-    embeds = [one for one in read_objects(message, "embeds") if one.get("type") in {None, "rich"}]
+    embeds = [item for item in read_objects(message, "embeds") if item.get("type") in {None, "rich"}]
     texts = ("\n".join(_embed_texts(embed)) for embed in embeds)
-    found = [content if isinstance(content, str) else "", *texts, *_component_texts(message)]
-    return "\n".join(one for one in found if one.strip())
+    parts = [content if isinstance(content, str) else "", *texts, *_component_texts(message)]
+    return "\n".join(item for item in parts if item.strip())
 
 
 def _embed_texts(embed: Json) -> Iterator[str]:
-    fields = (one.get(name) for one in read_objects(embed, "fields") for name in ("name", "value"))
-    yield from (one for one in (embed.get("title"), embed.get("description"), *fields) if isinstance(one, str) and one)
+    fields = (item.get(name) for item in read_objects(embed, "fields") for name in ("name", "value"))
+    yield from (
+        item for item in (embed.get("title"), embed.get("description"), *fields) if isinstance(item, str) and item
+    )
 
 
 def _component_texts(holder: Json) -> Iterator[str]:
-    for one in read_objects(holder, "components"):
-        text = one.get("content")
-        if one.get("type") == _TEXT and isinstance(text, str):
+    for component in read_objects(holder, "components"):
+        text = component.get("content")
+        if component.get("type") == _TEXT and isinstance(text, str):
             yield text
-        yield from _component_texts(one)
+        yield from _component_texts(component)

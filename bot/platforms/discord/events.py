@@ -31,14 +31,14 @@ def list_intents(*, message_content: bool) -> int:
 
 
 def build_invitation(application: str) -> str:
-    what = f"scope=bot%20applications.commands&permissions={INVITE_PERMISSIONS}"
-    return f"https://discord.com/oauth2/authorize?client_id={application}&{what}"
+    query = f"scope=bot%20applications.commands&permissions={INVITE_PERMISSIONS}"
+    return f"https://discord.com/oauth2/authorize?client_id={application}&{query}"
 
 
 def may_moderate(permissions: object) -> bool:
     """Return whether permissions, as Discord writes them, allow deleting messages of others."""
-    given = int(permissions) if isinstance(permissions, str) and permissions.isascii() and permissions.isdigit() else 0
-    return bool(given & (ADMINISTRATOR | MANAGE_MESSAGES))
+    bits = int(permissions) if isinstance(permissions, str) and permissions.isascii() and permissions.isdigit() else 0
+    return bool(bits & (ADMINISTRATOR | MANAGE_MESSAGES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ def parse_posted(message: Json, us: DiscordBotIdentity, guild: str = "") -> Disc
     content = message.get("content", "")
     if not (user and channel and number and isinstance(content, str)) or not _is_from_person(message, author, us):
         return None
-    mentions = [one for one in read_objects(message, "mentions") if read_id(one, "id")]
+    mentions = [mention for mention in read_objects(message, "mentions") if read_id(mention, "id")]
     reference, replied = read_object(message, "message_reference"), read_object(message, "referenced_message")
     return DiscordMessagePosted(
         read_id(message, "guild_id") or guild,
@@ -164,7 +164,7 @@ def parse_posted(message: Json, us: DiscordBotIdentity, guild: str = "") -> Disc
         content,
         parse_snowflake_time(number),
         roles=read_ids(member.get("roles")) if (member := read_object(message, "member")) else None,
-        people=frozenset(read_id(one, "id") for one in mentions),
+        people=frozenset(read_id(mention, "id") for mention in mentions),
         groups=read_ids(message.get("mention_roles")),
         names={read_id(mention, "id"): read_name(mention) for mention in mentions},
         replied=read_id(reference, "message_id") if not reference.get("type") else "",
@@ -174,18 +174,18 @@ def parse_posted(message: Json, us: DiscordBotIdentity, guild: str = "") -> Disc
     )
 
 
-def is_addressed(one: DiscordMessagePosted, us: DiscordBotIdentity, roles: Collection[str] = ()) -> bool:
+def is_addressed(message: DiscordMessagePosted, us: DiscordBotIdentity, roles: Collection[str] = ()) -> bool:
     """Return whether a message is to us: it mentions us or the role that is ours, replies to us, or is in a DM."""
-    mentioned = us.user in one.people or bool(one.groups & set(roles))
-    return not one.guild or mentioned or one.replied_user == us.user
+    mentioned = us.user in message.people or bool(message.groups & set(roles))
+    return not message.guild or mentioned or message.replied_user == us.user
 
 
-def is_to_another(one: DiscordMessagePosted, us: DiscordBotIdentity) -> bool:
+def is_to_another(message: DiscordMessagePosted, us: DiscordBotIdentity) -> bool:
     """Return whether a message addresses someone else: by a reply, its first mention, or @everyone."""
-    if one.replied_user and one.replied_user != us.user:
+    if message.replied_user and message.replied_user != us.user:
         return True
-    first = re.match(r"\s*<@([!&]?)(\d{1,20})>", one.raw)
-    return bool(first and first[2] != us.user) or bool(_BROADCAST.match(one.raw.lstrip()))
+    first = re.match(r"\s*<@([!&]?)(\d{1,20})>", message.raw)
+    return bool(first and first[2] != us.user) or bool(_BROADCAST.match(message.raw.lstrip()))
 
 
 def extract_text(raw: str, us: DiscordBotIdentity, names: Mapping[str, str], roles: Collection[str] = ()) -> str:
@@ -214,18 +214,18 @@ def read_channel(data: Json, guild: str = "") -> ChannelInfo | None:
 
 def read_id(data: Json, name: str) -> str:
     """Return an id that a field holds; empty where it holds none."""
-    found = data.get(name)
-    return found if isinstance(found, str) and _ID.fullmatch(found) and int(found) < 1 << 64 else ""
+    value = data.get(name)
+    return value if isinstance(value, str) and _ID.fullmatch(value) and int(value) < 1 << 64 else ""
 
 
-def read_ids(found: object) -> frozenset[str]:
-    listed = found if isinstance(found, list | tuple) else ()
-    return frozenset(one for one in listed if isinstance(one, str) and _ID.fullmatch(one))
+def read_ids(value: object) -> frozenset[str]:
+    listed = value if isinstance(value, list | tuple) else ()
+    return frozenset(id_ for id_ in listed if isinstance(id_, str) and _ID.fullmatch(id_))
 
 
 def read_name(user: Json, otherwise: str = "somebody") -> str:
     named = (read_object(user, "member").get("nick"), user.get("global_name"), user.get("username"))
-    return next((one for one in named if isinstance(one, str) and one), otherwise)
+    return next((name for name in named if isinstance(name, str) and name), otherwise)
 
 
 def _is_from_person(message: Json, author: Json, us: DiscordBotIdentity) -> bool:
@@ -242,16 +242,16 @@ def _parse_edited(data: Json, us: DiscordBotIdentity) -> DiscordMessageEdited | 
 
 def _parse_deleted(data: Json, _: DiscordBotIdentity) -> DiscordMessageDeleted | None:
     channel, many = read_id(data, "channel_id"), data.get("ids")
-    found = read_ids(many) if many is not None else read_ids([data.get("id")])
+    ids = read_ids(many) if many is not None else read_ids([data.get("id")])
     guild = read_id(data, "guild_id")
-    return DiscordMessageDeleted(guild, channel, tuple(sorted(found))) if channel and found else None
+    return DiscordMessageDeleted(guild, channel, tuple(sorted(ids))) if channel and ids else None
 
 
 def _parse_guild(data: Json, us: DiscordBotIdentity) -> PlaceUpdate | None:
     guild = read_id(data, "id")
     if not guild or data.get("unavailable"):
         return None
-    roles = [one for one in read_objects(data, "roles") if read_id(one, "id")]
+    roles = [role for role in read_objects(data, "roles") if read_id(role, "id")]
     ours = next((read_id(role, "id") for role in roles if read_id(read_object(role, "tags"), "bot_id") == us.user), "")
     channels = _parse_channels((*read_objects(data, "channels"), *read_objects(data, "threads")), guild)
     return PlaceUpdate(
@@ -275,13 +275,13 @@ def _parse_time(text: object) -> datetime | None:
 
 
 def _parse_channel(data: Json, _: DiscordBotIdentity) -> PlaceUpdate | None:
-    guild, found = read_id(data, "guild_id"), read_channel(data)
-    return PlaceUpdate(guild, (found,)) if guild and found else None
+    guild, channel = read_id(data, "guild_id"), read_channel(data)
+    return PlaceUpdate(guild, (channel,)) if guild and channel else None
 
 
 def _parse_gone(data: Json, _: DiscordBotIdentity) -> PlaceUpdate | None:
-    guild, found = read_id(data, "guild_id"), read_id(data, "id")
-    return PlaceUpdate(guild, gone=(found,)) if guild and found else None
+    guild, channel = read_id(data, "guild_id"), read_id(data, "id")
+    return PlaceUpdate(guild, gone=(channel,)) if guild and channel else None
 
 
 def _parse_thread_sync(data: Json, _: DiscordBotIdentity) -> PlaceUpdate | None:
@@ -299,7 +299,7 @@ def _parse_role(data: Json, us: DiscordBotIdentity) -> PlaceUpdate | None:
 
 
 def _parse_channels(listed: Iterable[Json], guild: str) -> tuple[ChannelInfo, ...]:
-    return tuple(found for one in listed if (found := read_channel(one, guild)))
+    return tuple(channel for item in listed if (channel := read_channel(item, guild)))
 
 
 def _parse_names(roles: Iterable[Json]) -> dict[str, str]:

@@ -35,31 +35,35 @@ from bot.views.catalog import translate
 from storage.types import QueuedQuestion
 
 
-def is_own_server(directory: DiscordDirectory, found: DiscordInvocation) -> bool:
+def is_own_server(directory: DiscordDirectory, invocation: DiscordInvocation) -> bool:
     """Return whether the bot itself is there: in a DM with us, or in a server of the team's that installed the app."""
-    return found.direct or (found.installed and directory.listed(found.guild))
+    return invocation.direct or (invocation.installed and directory.listed(invocation.guild))
 
 
-def detach_from_server(found: DiscordInvocation) -> DiscordInvocation:
+def detach_from_server(invocation: DiscordInvocation) -> DiscordInvocation:
     """Return what was invoked where the bot is not: of no server, so that it has no part in what is there."""
-    return replace(found, guild="", channel=replace(found.channel, guild="", kind=events.DM, parent=""), permissions="")
+    return replace(
+        invocation, guild="", channel=replace(invocation.channel, guild="", kind=events.DM, parent=""), permissions=""
+    )
 
 
-def identify_asker(directory: DiscordDirectory, found: DiscordInvocation) -> Asker:
+def identify_asker(directory: DiscordDirectory, invocation: DiscordInvocation) -> Asker:
     """Return who invoked something and where they stand, by what is known of them without asking."""
-    if is_own_server(directory, found):
-        roles = None if found.direct else found.roles
-        asker = directory.newcomer(found.channel, found.user, direct=found.direct, roles=roles)
-        return replace(asker, moderates=events.may_moderate(found.permissions), name=found.shown_name)
+    if is_own_server(directory, invocation):
+        roles = None if invocation.direct else invocation.roles
+        asker = directory.newcomer(invocation.channel, invocation.user, direct=invocation.direct, roles=roles)
+        return replace(asker, moderates=events.may_moderate(invocation.permissions), name=invocation.shown_name)
     if directory.settings.user_install:
-        there = directory.newcomer(detach_from_server(found).channel, found.user, direct=True)
-        return replace(there, name=found.shown_name)
-    return Asker("discord", "channel", found.guild, found.channel.id, found.user, exclusion=Exclusion.ELSEWHERE)
+        asker_in_dm = directory.newcomer(detach_from_server(invocation).channel, invocation.user, direct=True)
+        return replace(asker_in_dm, name=invocation.shown_name)
+    return Asker(
+        "discord", "channel", invocation.guild, invocation.channel.id, invocation.user, exclusion=Exclusion.ELSEWHERE
+    )
 
 
-async def locate_asker(directory: DiscordDirectory, found: DiscordInvocation) -> Asker:
+async def locate_asker(directory: DiscordDirectory, invocation: DiscordInvocation) -> Asker:
     """Return the same with all that Discord says of them."""
-    asker = identify_asker(directory, found)
+    asker = identify_asker(directory, invocation)
     return asker if asker.exclusion else await directory.look_up(asker)
 
 
@@ -68,8 +72,8 @@ LOOKED_AT = 20  # how many questions of a channel are looked at
 
 async def thread_conversation(app: App, channel_id: str, thread: events.ChannelInfo) -> str:
     """Return a thread's conversation: that of the message on which it was opened, which has its id."""
-    begun = await app.queue.by_message(channel_id, thread.id)
-    return begun.conversation if begun else f"discord:{thread.guild}/{thread.id}"
+    opener = await app.queue.by_message(channel_id, thread.id)
+    return opener.conversation if opener else f"discord:{thread.guild}/{thread.id}"
 
 
 async def find_conversation(app: App, channel: events.ChannelInfo, user: str, *, direct: bool) -> str:
@@ -80,12 +84,12 @@ async def find_conversation(app: App, channel: events.ChannelInfo, user: str, *,
     """
     if direct:
         return f"discord:/{channel.id}"
-    where = f"discord:{channel.guild}/{channel.parent if channel.is_thread else channel.id}"
+    place = f"discord:{channel.guild}/{channel.parent if channel.is_thread else channel.id}"
     if channel.is_thread:
-        return await thread_conversation(app, where, channel)
+        return await thread_conversation(app, place, channel)
     person = f"discord:{channel.guild}/{user}"
-    own = await app.queue.recent(where, user=person, limit=LOOKED_AT)
-    return newest_conversation([*own, *await app.queue.recent(where, limit=LOOKED_AT)], person)
+    own = await app.queue.recent(place, user=person, limit=LOOKED_AT)
+    return newest_conversation([*own, *await app.queue.recent(place, limit=LOOKED_AT)], person)
 
 
 def newest_conversation(rows: Iterable[QueuedQuestion], person: str) -> str:
@@ -127,8 +131,8 @@ class DiscordIntake:
 
         Discord tells of all servers whenever we connect. One may be listed in the settings a while after we entered.
         """
-        now, wanted = datetime.now(UTC), self._app.settings.welcome and self.directory.listed(entered.guild)
-        if not (wanted and entered.is_new(now)):
+        now, enabled = datetime.now(UTC), self._app.settings.welcome and self.directory.listed(entered.guild)
+        if not (enabled and entered.is_new(now)):
             return
         if channel := await self.directory.find_channel(entered.lobby, entered.guild):
             by = self.directory.newcomer(channel, self._us.user, direct=False)
@@ -180,10 +184,10 @@ class DiscordIntake:
         """Retract the answers to deleted questions, and the rest of answers that a user deleted."""
         await self._messages.delete(event.channel, self._withdraw(event))
 
-    async def conversation(self, found: DiscordInvocation) -> str:
+    async def conversation(self, invocation: DiscordInvocation) -> str:
         """Return the conversation of a user at the place of an interaction. Raises `StorageError`."""
-        here = found if is_own_server(self.directory, found) else detach_from_server(found)
-        return await find_conversation(self._app, here.channel, found.user, direct=found.direct)
+        here = invocation if is_own_server(self.directory, invocation) else detach_from_server(invocation)
+        return await find_conversation(self._app, here.channel, invocation.user, direct=invocation.direct)
 
     async def settings(self, channel_id: str) -> ChannelSettings:
         return await load_channel_settings_or_file(self._app, channel_id)
@@ -206,10 +210,10 @@ class DiscordIntake:
 
     def _admit_edit(self, question: Question, text: str) -> bool:
         """Return whether a question may be asked in other words just now: that counts as asking once more."""
-        what = f"{question.key}#{hash(text)}"
-        if self._has_to_wait(question, what):
+        key = f"{question.key}#{hash(text)}"
+        if self._has_to_wait(question, key):
             return False
-        self.cooldown.begin(question.asker.user, what)
+        self.cooldown.begin(question.asker.user, key)
         return True
 
     def _has_to_wait(self, question: Question, what: str) -> bool:
@@ -332,13 +336,13 @@ class DiscordHistoryReader:
                     raise
                 log.warning("catch-up of a server failed", extra={"server": guild, "cause": str(error)})
                 continue
-            found = [one for data in listed if (one := events.read_channel(data, guild))]
-            self._intake.directory.learn(events.PlaceUpdate(guild, tuple(found)))
+            channels = [channel for data in listed if (channel := events.read_channel(data, guild))]
+            self._intake.directory.learn(events.PlaceUpdate(guild, tuple(channels)))
             quiet = {str(data.get("id")) for data in listed if _has_nothing_new(data, since)}
-            for one in found:
-                if one.id not in quiet:
-                    self._guild[one.id] = guild
-                    yield one.id
+            for channel in channels:
+                if channel.id not in quiet:
+                    self._guild[channel.id] = guild
+                    yield channel.id
 
     async def missed(self, channel: str, since: float) -> AsyncIterator[MissedQuestion]:
         """Yield the questions in a channel or thread. Raises `PlatformError`, `StorageError`."""
@@ -348,15 +352,15 @@ class DiscordHistoryReader:
             if written and question and not question.only_asker:
                 yield MissedQuestion(question, written.edited)
 
-    async def look_again(self, asked: QueuedQuestion) -> None:
+    async def look_again(self, question: QueuedQuestion) -> None:
         """Handle an edit or deletion of a message, if there was one. Raises `PlatformError`, `StorageError`."""
-        guild, channel, number = asked.key.removeprefix("discord:").split("/")
+        guild, channel, number = question.key.removeprefix("discord:").split("/")
         try:
-            found = await self._read(READ_ONE, {"channel": channel, "message": number})
+            message = await self._read(READ_ONE, {"channel": channel, "message": number})
         except PostGone:
             await self._intake.delete(events.DiscordMessageDeleted(guild, channel, (number,)))
             return
-        now = events.parse_posted(found, self._us, guild)
+        now = events.parse_posted(message, self._us, guild)
         if now and now.edited:
             await self._intake.edit(events.DiscordMessageEdited(now))
 
@@ -365,12 +369,12 @@ class DiscordHistoryReader:
         after = str(events.build_snowflake(since))
         while True:
             try:
-                found = await self._read(READ, {"channel": channel}, {"after": after, "limit": str(PAGE)})
+                listed = await self._read(READ, {"channel": channel}, {"after": after, "limit": str(PAGE)})
             except RequestRefused as error:
                 if error.code not in _NOT_OURS:
                     raise
                 return
-            page = sorted(found or (), key=lambda one: int(one["id"]))
+            page = sorted(listed or (), key=lambda message: int(message["id"]))
             for message in page:
                 yield message
             if len(page) < PAGE:

@@ -113,8 +113,8 @@ class DiscordInvocation:
         return self.options.get("private") is True
 
     def option(self, name: str) -> str:
-        found = self.options.get(name)
-        return found if isinstance(found, str) else ""
+        value = self.options.get(name)
+        return value if isinstance(value, str) else ""
 
 
 def parse_invocation(data: Json, us: events.DiscordBotIdentity) -> DiscordInvocation | None:
@@ -139,7 +139,7 @@ def parse_invocation(data: Json, us: events.DiscordBotIdentity) -> DiscordInvoca
         str(data.get("locale") or "en").partition("-")[0].lower(),
         roles=events.read_ids(member.get("roles")),
         permissions=str(member.get("permissions") or ""),
-        options={str(one.get("name")): one.get("value") for one in read_objects(inner, "options")},
+        options={str(option.get("name")): option.get("value") for option in read_objects(inner, "options")},
         target=target,
         text=_read_message(read_object(read_object(read_object(inner, "resolved"), "messages"), target), us)
         if target
@@ -151,32 +151,34 @@ def parse_invocation(data: Json, us: events.DiscordBotIdentity) -> DiscordInvoca
     )
 
 
-def parse_question(found: DiscordInvocation) -> tuple[TaskKind, str] | None:
+def parse_question(invocation: DiscordInvocation) -> tuple[TaskKind, str] | None:
     """Return what is to be done with which text; None where it asks nothing."""
-    match found.kind, found.name:
+    match invocation.kind, invocation.name:
         case 2, "ask":
-            return "ask", found.option("question").strip()
+            return "ask", invocation.option("question").strip()
         case 2, "check":
-            return "check", strip_formatting(found.option("statement")).strip()
+            return "check", strip_formatting(invocation.option("statement")).strip()
         case 2, "Fact-check":
-            return "check", strip_formatting(found.text).strip()
+            return "check", strip_formatting(invocation.text).strip()
         case 5, "footnote:about":
-            return "ask", _quote_message(found.data)
+            return "ask", _quote_message(invocation.data)
         case _:
             return None
 
 
 def build_invocation_question(
-    found: DiscordInvocation, task: TaskKind, text: str, asker: Asker, *, only_asker: bool
+    invocation: DiscordInvocation, task: TaskKind, text: str, asker: Asker, *, only_asker: bool
 ) -> Question:
     """Return the question that it is: in a thread and a DM of their conversation, else one by itself."""
-    channel = found.channel
+    channel = invocation.channel
     thread = channel.id if channel.is_thread else ""
-    place = Place("discord", found.guild, channel.parent if thread else channel.id, thread)
-    conversation = f"discord:{found.guild}/{channel.id}" if thread or found.direct else found.key
-    conversation = found.key if only_asker and not found.direct else conversation
-    handle = found.handle.text
-    return Question(found.key, task, text, asker, place, conversation, found.at, only_asker=only_asker, handle=handle)
+    place = Place("discord", invocation.guild, channel.parent if thread else channel.id, thread)
+    conversation = f"discord:{invocation.guild}/{channel.id}" if thread or invocation.direct else invocation.key
+    conversation = invocation.key if only_asker and not invocation.direct else conversation
+    handle = invocation.handle.text
+    return Question(
+        invocation.key, task, text, asker, place, conversation, invocation.at, only_asker=only_asker, handle=handle
+    )
 
 
 def build_about_modal(text: str, language: str) -> dict[str, Any]:
@@ -191,26 +193,26 @@ def build_about_modal(text: str, language: str) -> dict[str, Any]:
 
 def _quote_message(data: Json) -> str:
     values = dict(read_modal_fields(data.get("components")))
-    wanted, message = values.get(_QUESTION, "").strip(), values.get(_MESSAGE, "").strip()
-    return f"{wanted}\n\n“{message}”" if message else wanted
+    question, message = values.get(_QUESTION, "").strip(), values.get(_MESSAGE, "").strip()
+    return f"{question}\n\n“{message}”" if message else question
 
 
 def read_modal_fields(components: object) -> Iterator[tuple[str, str]]:
     """Yield the fields of a modal, in labels or in rows."""
-    for one in components if isinstance(components, list) else ():
-        if not isinstance(one, Mapping):
+    for component in components if isinstance(components, list) else ():
+        if not isinstance(component, Mapping):
             continue
-        if isinstance(one.get("custom_id"), str) and isinstance(one.get("value"), str):
-            yield one["custom_id"], one["value"]
-        inner = one.get("component")
-        yield from read_modal_fields([inner] if isinstance(inner, Mapping) else one.get("components"))
+        if isinstance(component.get("custom_id"), str) and isinstance(component.get("value"), str):
+            yield component["custom_id"], component["value"]
+        inner = component.get("component")
+        yield from read_modal_fields([inner] if isinstance(inner, Mapping) else component.get("components"))
 
 
 def _build_field(name: str, label: str, *, style: int, most: int, required: bool, value: str = "") -> dict[str, Any]:
-    made: dict[str, Any] = {"type": 4, "custom_id": name, "style": style, "max_length": most, "required": required}
+    field: dict[str, Any] = {"type": 4, "custom_id": name, "style": style, "max_length": most, "required": required}
     if value:
-        made["value"] = _truncate(value, most)
-    return {"type": 18, "label": label[:45], "component": made}
+        field["value"] = _truncate(value, most)
+    return {"type": 18, "label": label[:45], "component": field}
 
 
 def _truncate(text: str, most: int) -> str:
@@ -221,14 +223,14 @@ def _truncate(text: str, most: int) -> str:
 def _parse_place(data: Json) -> events.ChannelInfo | None:
     """Return where something was invoked; by its id alone where Discord does not describe it."""
     guild = events.read_id(data, "guild_id")
-    if found := events.read_channel(read_object(data, "channel"), guild):
-        return found
+    if channel := events.read_channel(read_object(data, "channel"), guild):
+        return channel
     number = events.read_id(data, "channel_id")
     return events.ChannelInfo(number, 0 if guild else 1, guild) if number else None
 
 
 def _read_message(message: Json, us: events.DiscordBotIdentity) -> str:
-    names = {events.read_id(one, "id"): events.read_name(one) for one in read_objects(message, "mentions")}
+    names = {events.read_id(mention, "id"): events.read_name(mention) for mention in read_objects(message, "mentions")}
     return events.extract_text(read_message_text(message, us.user), us, names)
 
 
@@ -269,42 +271,42 @@ class InteractionReplies:
             except TimeoutError:
                 log.warning("deferral did not arrive in time; showing the answer")
 
-    async def defer(self, found: DiscordInvocation, *, private: bool) -> bool:
-        return await self._reply_first(found, DEFER, {"flags": EPHEMERAL} if private else {})
+    async def defer(self, invocation: DiscordInvocation, *, private: bool) -> bool:
+        return await self._reply_first(invocation, DEFER, {"flags": EPHEMERAL} if private else {})
 
-    async def accept(self, found: DiscordInvocation) -> bool:
+    async def accept(self, invocation: DiscordInvocation) -> bool:
         """Say that a press arrived, and that nothing is shown for it."""
-        return await self._reply_first(found, DEFER_UPDATE)
+        return await self._reply_first(invocation, DEFER_UPDATE)
 
-    async def modal(self, found: DiscordInvocation, modal: Json) -> bool:
-        return await self._reply_first(found, MODAL, modal)
+    async def modal(self, invocation: DiscordInvocation, modal: Json) -> bool:
+        return await self._reply_first(invocation, MODAL, modal)
 
-    async def say(self, found: DiscordInvocation, words: str, *rows: Json) -> bool:
+    async def say(self, invocation: DiscordInvocation, words: str, *rows: Json) -> bool:
         """Answer at once with a sentence, and perhaps rows of buttons beneath it."""
-        return await self._reply_first(found, SAY, {**build_sentence(words), "components": list(rows)})
+        return await self._reply_first(invocation, SAY, {**build_sentence(words), "components": list(rows)})
 
-    async def change(self, found: DiscordInvocation, body: Json) -> None:
+    async def change(self, invocation: DiscordInvocation, body: Json) -> None:
         """Put something in the place of what was deferred, or of the message whose button was pressed."""
-        application, token = found.handle.application, found.handle.token
-        kept = {**body, "flags": body["flags"] & ~EPHEMERAL}  # who sees it was settled when it was posted
+        application, token = invocation.handle.application, invocation.handle.token
+        edited = {**body, "flags": body["flags"] & ~EPHEMERAL}  # who sees it was settled when it was posted
         await _call_logging_refusal(
-            self._call(EDIT_REPLY, kept, application=application, token=token, message="@original")
+            self._call(EDIT_REPLY, edited, application=application, token=token, message="@original")
         )
 
-    async def remove(self, found: DiscordInvocation) -> None:
-        application, token = found.handle.application, found.handle.token
+    async def remove(self, invocation: DiscordInvocation) -> None:
+        application, token = invocation.handle.application, invocation.handle.token
         await _call_logging_refusal(self._call(DELETE_REPLY, application=application, token=token, message="@original"))
 
-    async def add(self, found: DiscordInvocation, words: str, *rows: Json) -> None:
-        application, token = found.handle.application, found.handle.token
+    async def add(self, invocation: DiscordInvocation, words: str, *rows: Json) -> None:
+        application, token = invocation.handle.application, invocation.handle.token
         body = {**build_sentence(words), "components": list(rows)}
         await _call_logging_refusal(self._call(FOLLOW_UP, body, application=application, token=token))
 
-    async def _reply_first(self, found: DiscordInvocation, kind: int, data: Json | None = None) -> bool:
+    async def _reply_first(self, invocation: DiscordInvocation, kind: int, data: Json | None = None) -> bool:
         body = {"type": kind, "data": data} if data else {"type": kind}
-        token = found.handle.token
+        token = invocation.handle.token
         try:
-            await self._call(CALLBACK, body, patience=REPLY_PATIENCE, interaction=found.id, token=token)
+            await self._call(CALLBACK, body, patience=REPLY_PATIENCE, interaction=invocation.id, token=token)
         except PlatformError as error:
             if getattr(error, "code", 0) == _ALREADY_REPLIED:
                 return True
@@ -353,15 +355,18 @@ def build_commands(*, user_install: bool) -> list[JsonObject]:
         {"name": ASK_ABOUT, "type": _MESSAGE_COMMAND},
     ]
     configure = _build_command(CONFIGURE, "discord_footnote", setting, value)
-    ruling = [
+    restricted = [
         {**configure, "default_member_permissions": str(MANAGE_SERVER)},
         {"name": TAKE_BACK, "type": _MESSAGE_COMMAND, "default_member_permissions": str(MANAGE_MESSAGES)},
     ]
     types, contexts = [_HERE], [_GUILDS, _DMS]
     if user_install:
         types, contexts = [_HERE, _THEIRS], [_GUILDS, _DMS, _ELSEWHERE]
-    usual = [{**one, "integration_types": types, "contexts": contexts} for one in anywhere]
-    return [*usual, *({**one, "integration_types": [_HERE], "contexts": [_GUILDS]} for one in ruling)]
+    unrestricted = [{**command, "integration_types": types, "contexts": contexts} for command in anywhere]
+    return [
+        *unrestricted,
+        *({**command, "integration_types": [_HERE], "contexts": [_GUILDS]} for command in restricted),
+    ]
 
 
 def _build_command(name: str, occasion: str, *options: JsonObject) -> JsonObject:
@@ -373,11 +378,11 @@ def _build_option(name: str, *, kind: int = _TEXT, required: bool = True, **more
 
 
 def _describe(occasion: str) -> JsonObject:
-    languages = [one for one in list_languages() if one not in {"en", *_UNKNOWN}]
-    told = {
+    languages = [language for language in list_languages() if language not in {"en", *_UNKNOWN}]
+    translations = {
         place: translate(occasion, language) for language in languages for place in _LOCALES.get(language, (language,))
     }
-    return {"description": translate(occasion, "en"), "description_localizations": told}
+    return {"description": translate(occasion, "en"), "description_localizations": translations}
 
 
 def matches_definitions(ours: Iterable[Mapping[str, Any]], theirs: Iterable[Mapping[str, Any]]) -> bool:
@@ -394,7 +399,7 @@ def _compared_fields(command: Mapping[str, Any]) -> str:
 def _plain_value(value: Any) -> Any:
     """Return a value without what Discord adds or leaves out: what is empty, false, or by default so."""
     if isinstance(value, Mapping):
-        return sorted((key, _plain_value(one)) for key, one in value.items() if one not in (None, False, "", [], {}))
+        return sorted((key, _plain_value(item)) for key, item in value.items() if item not in (None, False, "", [], {}))
     if value in (None, False, "", [], {}):
         return ""
-    return [_plain_value(one) for one in value] if isinstance(value, list | tuple) else str(value)
+    return [_plain_value(item) for item in value] if isinstance(value, list | tuple) else str(value)

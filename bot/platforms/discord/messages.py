@@ -54,19 +54,19 @@ _FULL = "%Y-%m-%d %H:%M"
 
 def decode_markup(text: str, names: Mapping[str, str]) -> str:
     """Return a message as its reader sees it, formatting characters included."""
-    text = _PERSON.sub(lambda found: f"@{names.get(found[1], 'somebody')}", text)
-    text = _CHANNEL.sub(lambda found: f"#{names.get(found[1], 'channel')}", text)
-    text = _ROLE.sub(lambda found: f"@{names.get(found[1], 'role')}", text)
+    text = _PERSON.sub(lambda mark: f"@{names.get(mark[1], 'somebody')}", text)
+    text = _CHANNEL.sub(lambda mark: f"#{names.get(mark[1], 'channel')}", text)
+    text = _ROLE.sub(lambda mark: f"@{names.get(mark[1], 'role')}", text)
     text = _COMMAND.sub(r"\1", _EMOJI.sub(r"\1", text))
     return _ADDRESS.sub(r"\1", _TIME.sub(_decode_time, _GUIDE.sub(r"#\1", text)))
 
 
-def _decode_time(found: re.Match[str]) -> str:
+def _decode_time(mark: re.Match[str]) -> str:
     try:
-        at = datetime.fromtimestamp(int(found[1]), UTC)
+        at = datetime.fromtimestamp(int(mark[1]), UTC)
     except (OverflowError, OSError, ValueError):
-        return found[1]
-    return at.strftime(_FORMATS.get(found[2] or "f", _FULL))
+        return mark[1]
+    return at.strftime(_FORMATS.get(mark[2] or "f", _FULL))
 
 
 PERSON = lazy_compile(r"[0-9]{1,20}")  # a person's id
@@ -109,10 +109,12 @@ class DoubtPrompt(StrEnum):
 
 
 def build_buttons(rows: Iterable[Iterable[Button]]) -> list[JsonObject]:
-    found = [list(row) for row in rows]
-    first = {_build_custom_id(one): one for row in reversed(found) for one in reversed(row)}
-    made = [[_build_styled_button(one) for one in row if first[_build_custom_id(one)] is one] for row in found]
-    return [{"type": ROW, "components": row} for row in made if row]
+    listed = [list(row) for row in rows]
+    first = {_build_custom_id(button): button for row in reversed(listed) for button in reversed(row)}
+    built = [
+        [_build_styled_button(button) for button in row if first[_build_custom_id(button)] is button] for row in listed
+    ]
+    return [{"type": ROW, "components": row} for row in built if row]
 
 
 def render_confirmation(sure: Confirmation, ticket: int, yes_is: DoubtPrompt = DoubtPrompt.YES) -> JsonObject:
@@ -151,13 +153,13 @@ def is_numeric_id(text: str) -> bool:
     return text.isascii() and text.isdigit()
 
 
-def _build_styled_button(one: Button) -> JsonObject:
-    return build_button(_build_custom_id(one), one.label, _STYLES.get(one.action, SECONDARY))
+def _build_styled_button(button: Button) -> JsonObject:
+    return build_button(_build_custom_id(button), button.label, _STYLES.get(button.action, SECONDARY))
 
 
-def _build_custom_id(one: Button) -> str:
-    to_be_sure = one.action is ButtonAction.ASK and one.sure is not None
-    return f"{PREFIX}{(DoubtPrompt.SURE if to_be_sure else one.action).value}:{one.ticket}"
+def _build_custom_id(button: Button) -> str:
+    confirms = button.action is ButtonAction.ASK and button.sure is not None
+    return f"{PREFIX}{(DoubtPrompt.SURE if confirms else button.action).value}:{button.ticket}"
 
 
 TEXT, CONTAINER = 10, 17
@@ -196,8 +198,8 @@ def render_page(page: MessagePage) -> DiscordMessage:
 
 def _render_plain_page(page: MessagePage) -> DiscordMessage:
     """Return a page as one text, for a message that was of components stays so."""
-    said = "\n\n".join(filter(None, map(render_markdown, page.parts)))
-    return DiscordMessage(({"type": TEXT, "content": said or NOTHING},))
+    text = "\n\n".join(filter(None, map(render_markdown, page.parts)))
+    return DiscordMessage(({"type": TEXT, "content": text or NOTHING},))
 
 
 def _count_work_parts(parts: list[MessagePart]) -> int:
@@ -228,8 +230,8 @@ def build_mark(key: str) -> int:
 def parse_mark(message: Mapping[str, Any]) -> int:
     """Return the mark of a message; 0 if it has none."""
     first = next(iter(message.get("components") or ()), None)
-    found = first.get("id") if isinstance(first, Mapping) else None
-    return found if isinstance(found, int) and found >= _LEAST else 0
+    mark = first.get("id") if isinstance(first, Mapping) else None
+    return mark if isinstance(mark, int) and mark >= _LEAST else 0
 
 
 def build_nonce(key: str, page: int, instead: str = "") -> str:
@@ -253,10 +255,10 @@ def build_body(message: DiscordMessage, key: str) -> JsonObject:
     }
 
 
-def build_post(message: DiscordMessage, key: str, once: str, *, reply_to: str = "") -> JsonObject:
+def build_post(message: DiscordMessage, key: str, nonce: str, *, reply_to: str = "") -> JsonObject:
     """Return the body of a post."""
     reference = build_reference(reply_to) if reply_to else {}
-    return {**build_body(message, key), **reference, "nonce": once, "enforce_nonce": True}
+    return {**build_body(message, key), **reference, "nonce": nonce, "enforce_nonce": True}
 
 
 def build_reference(reply_to: str) -> JsonObject:
@@ -268,7 +270,7 @@ def is_showing(message: Mapping[str, Any], body: Mapping[str, Any]) -> bool:
     return list(_list_texts(message)) == list(_list_texts(body))
 
 
-def _list_texts(one: Mapping[str, Any]) -> Iterator[str]:
-    for component in one.get("components") or ():
+def _list_texts(holder: Mapping[str, Any]) -> Iterator[str]:
+    for component in holder.get("components") or ():
         yield from (str(component[name]).strip() for name in ("content", "custom_id") if name in component)
         yield from _list_texts(component)

@@ -74,8 +74,8 @@ class DiscordPlatform:
 
     async def show_sign(self, question: Question, view: View) -> ProgressSign:
         """Show that we are typing; who used a command sees "thinking", and in its place how many are before them."""
-        answering = self._deliveries.choose_reply(question)
-        if answering is None:
+        reply = self._deliveries.choose_reply(question)
+        if reply is None:
             channel = _choose_typing_channel(question)
             shown = not question.only_asker and await self._show_typing(channel, patience=SIGN_PATIENCE)
             return ProgressSign.SHOWN if shown else ProgressSign.NONE
@@ -83,20 +83,20 @@ class DiscordPlatform:
             return ProgressSign.SHOWN
         await self._settled(question.key)
         message = messages.render_first(view, self._zone)
-        if self._shown.get(question.key) != message and answering.spare():
-            await answering.edit(0, delivery.ORIGINAL_REPLY, message, patience=0.0)
+        if self._shown.get(question.key) != message and reply.spare():
+            await reply.edit(0, delivery.ORIGINAL_REPLY, message, patience=0.0)
             self._shown[question.key] = message
         return ProgressSign.WORDED
 
     async def find(self, question: Question) -> PostedMessages:
-        answering, found = self._deliveries.choose_reply(question), set[str]()
-        if answering:
-            original = await answering.original()
+        reply, ids = self._deliveries.choose_reply(question), set[str]()
+        if reply:
+            original = await reply.original()
             if messages.parse_mark(original) == messages.build_mark(question.key):
-                found.add(str(original["id"]))
+                ids.add(str(original["id"]))
         if not question.only_asker:
-            found |= set(await self._find_in_channel(question, instead=answering is not None))
-        return PostedMessages(tuple(sorted(found, key=int)))
+            ids |= set(await self._find_in_channel(question, replied=reply is not None))
+        return PostedMessages(tuple(sorted(ids, key=int)))
 
     async def remove(self, question: Question, posted: PostedMessages) -> None:
         """Delete what was posted. What only the asker sees is gone when they look away."""
@@ -121,8 +121,8 @@ class DiscordPlatform:
         way = self._deliveries.choose(question)
         if way is None:
             return await self._refuse_unseen(question, view, posted)
-        bring = self._show_final if view.done else self._show_partial
-        shown = await bring(way, question, view, posted)
+        show_view = self._show_final if view.done else self._show_partial
+        shown = await show_view(way, question, view, posted)
         if shown != posted:  # Discord ends typing with a post
             self._typed.pop(_choose_typing_channel(question), None)
         return shown
@@ -189,19 +189,19 @@ class DiscordPlatform:
             return False
         return True
 
-    async def _find_in_channel(self, question: Question, *, instead: bool) -> tuple[str, ...]:
-        """Return what stands in the channel. `instead`: where we may not look, an interaction's answer is all."""
+    async def _find_in_channel(self, question: Question, *, replied: bool) -> tuple[str, ...]:
+        """Return our pages in the channel. `replied`: an interaction was answered, which is all if the channel is unreadable."""
         after, place = directory.question_time(question), question.place
         try:
-            found = await directory.find_our_pages(self._call, place, question.key, after, self._us)
-            if not found and delivery.is_thread_wanted(question):  # perhaps none may be opened
+            pages = await directory.find_our_pages(self._call, place, question.key, after, self._us)
+            if not pages and delivery.is_thread_wanted(question):  # perhaps none may be opened
                 place = replace(place, thread="")
-                found = await directory.find_our_pages(self._call, place, question.key, after, self._us)
+                pages = await directory.find_our_pages(self._call, place, question.key, after, self._us)
         except RequestRefused:
-            if not instead:
+            if not replied:
                 raise
             return ()
-        return found.messages
+        return pages.messages
 
     async def _delete(self, question: Question, page: int, number: str) -> None:
         try:

@@ -48,7 +48,7 @@ async def check_application(settings: DiscordSettings, call: ApiClient) -> Seque
     try:
         application, user = await call(APPLICATION), await call(ME)
         us = str(user["id"])
-        servers = [found for guild in settings.servers for found in await _check_server(call, guild, us)]
+        servers = [result for guild in settings.servers for result in await _check_server(call, guild, us)]
     except (AccessDenied, CannotPost) as error:
         return (CheckResult("fail", f"Discord: the bot token is refused. {error}", _TOKEN), _REFUSED)
     except PlatformError as error:
@@ -58,13 +58,13 @@ async def check_application(settings: DiscordSettings, call: ApiClient) -> Seque
 
 def _check_application(settings: DiscordSettings, application: Json, user: Json) -> Iterator[CheckResult]:
     yield CheckResult("ok", f"Discord: the bot is {user.get('username')} (application {application.get('id')}).")
-    given = bool(int(application.get("flags") or 0) & CONTENT_FLAGS)
-    if settings.message_content and not given:
+    granted = bool(int(application.get("flags") or 0) & CONTENT_FLAGS)
+    if settings.message_content and not granted:
         yield CheckResult("fail", "Discord: the intent Message Content is configured but not granted.", _INTENT)
-    elif given and not settings.message_content:
+    elif granted and not settings.message_content:
         yield CheckResult("warn", "Discord: the intent Message Content is granted but not used.", _UNUSED)
     else:
-        reads = "it reads all messages" if given else "it reads DMs, mentions, replies and commands"
+        reads = "it reads all messages" if granted else "it reads DMs, mentions, replies and commands"
         yield CheckResult("ok", f"Discord: {reads}.")
     if application.get("interactions_endpoint_url"):
         yield CheckResult("fail", "Discord: commands and buttons go to another address.", _ENDPOINT)
@@ -88,25 +88,27 @@ def _check_readers(settings: DiscordSettings, readers: Collection[str]) -> Itera
 async def _check_server(call: ApiClient, guild: str, user: str) -> Sequence[CheckResult]:
     """Look at one server. Raises `PlatformError` where Discord is away."""
     try:
-        found, member = await call(GUILD, guild=guild), await call(MEMBER, guild=guild, user=user)
+        server, member = await call(GUILD, guild=guild), await call(MEMBER, guild=guild, user=user)
         roles = await call(ROLES, guild=guild)
     except RequestRefused:
         hint = "Invite it by the link under Installation on the application's page, or take the server out of servers."
         return (CheckResult("fail", f"Discord: the bot is not in the server {guild}.", hint),)
-    return tuple(list_missing_permissions(str(found.get("name")), guild, member, roles))
+    return tuple(list_missing_permissions(str(server.get("name")), guild, member, roles))
 
 
 def list_missing_permissions(name: str, guild: str, member: Json, roles: Sequence[Json]) -> Iterator[CheckResult]:
     """Tell what the bot's roles in a server do not allow; channels may allow or forbid more. Pure."""
-    held = {guild, *map(str, member.get("roles") or ())}
-    given = 0
+    role_ids = {guild, *map(str, member.get("roles") or ())}
+    allowed = 0
     for role in roles:
-        given |= int(role.get("permissions") or 0) if str(role.get("id")) in held else 0
-    lacking = [(what, why) for what, (bit, why) in PERMISSIONS.items() if not given & (bit | ADMINISTRATOR)]
-    for what, why in lacking:
+        allowed |= int(role.get("permissions") or 0) if str(role.get("id")) in role_ids else 0
+    missing = [
+        (permission, why) for permission, (bit, why) in PERMISSIONS.items() if not allowed & (bit | ADMINISTRATOR)
+    ]
+    for permission, why in missing:
         hint = f"With it, it {why}. Give it to the bot's role: Server Settings, Roles."
-        yield CheckResult("fail", f"Discord: the permission {what} is missing in {name}.", hint)
-    if not lacking:
+        yield CheckResult("fail", f"Discord: the permission {permission} is missing in {name}.", hint)
+    if not missing:
         yield CheckResult("ok", f"Discord: it may answer in {name} (discord:{guild}).")
 
 

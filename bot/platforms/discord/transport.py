@@ -26,9 +26,9 @@ from bot.platforms.shared.payload_text import Json
 
 def redirect_library(route: Route, api_url: str) -> Route:
     """Return the same route at another server; what is counted for rate limits stays."""
-    made = copy.copy(route)
-    made.url = api_url.rstrip("/") + route.url.removeprefix(Route.BASE)
-    return made
+    redirected = copy.copy(route)
+    redirected.url = api_url.rstrip("/") + route.url.removeprefix(Route.BASE)
+    return redirected
 
 
 class RedirectedHttp(HTTPClient):
@@ -83,12 +83,14 @@ _LOOK_SECONDS = 0.005
 
 async def end_heartbeats(ours: Callable[[DiscordWebSocket], bool]) -> None:
     """End the threads of our connections, and wait for them. The loop has to run meanwhile, for they use it."""
-    found = [one for one in threading.enumerate() if isinstance(one, KeepAliveHandler) and ours(one.ws)]
-    for thread in found:
+    heartbeats = [
+        thread for thread in threading.enumerate() if isinstance(thread, KeepAliveHandler) and ours(thread.ws)
+    ]
+    for thread in heartbeats:
         thread.stop()
     try:
         async with asyncio.timeout(END_SECONDS):
-            while any(thread.is_alive() for thread in found):  # noqa: ASYNC110 - a thread tells nobody of its end
+            while any(thread.is_alive() for thread in heartbeats):  # noqa: ASYNC110 - a thread tells nobody of its end
                 await asyncio.sleep(_LOOK_SECONDS)
     except TimeoutError:
         log.warning("a heartbeat thread of discord.py does not stop")

@@ -74,13 +74,13 @@ def render_settings(text: str) -> str:
     return replace_pieces(text, _SETTINGS_PIECES, _render_piece, escape_markdown)
 
 
-def _render_piece(found: re.Match[str]) -> str:
-    if found["person"]:
-        return f"<@{found['person']}>"
-    if found["setting"]:
-        return f"**{found['setting']}**"
-    value = f" value:{found['value']}" if found["value"] else ""
-    return f"`/footnote setting:{found['key']}{value}`"
+def _render_piece(piece: re.Match[str]) -> str:
+    if piece["person"]:
+        return f"<@{piece['person']}>"
+    if piece["setting"]:
+        return f"**{piece['setting']}**"
+    value = f" value:{piece['value']}" if piece["value"] else ""
+    return f"`/footnote setting:{piece['key']}{value}`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +99,8 @@ class DiscordRouter:
         """Handle an event. Raises nothing: failures are logged."""
         try:
             if event == "INTERACTION_CREATE":
-                if found := parse_invocation(data, self.us):
-                    await self._invoke(found)
+                if invocation := parse_invocation(data, self.us):
+                    await self._invoke(invocation)
             else:
                 await self._handle(events.parse_event(event, data, self.us))
         except Exception as error:  # noqa: BLE001 - whatever it is, the next event is heard
@@ -119,97 +119,101 @@ class DiscordRouter:
                 self.intake.directory.learn(event)
                 await self.intake.welcome(event)
 
-    async def _invoke(self, found: DiscordInvocation) -> None:
-        if asked := parse_question(found):
-            await self._ask(found, *asked)
-        elif found.kind == COMMAND:
-            await self._command(found)
-        elif refusal := render_exclusion(self._identify(found).exclusion, found.locale):
-            await self.replies.say(found, refusal)
-        elif found.kind == PRESS:
-            await self.actions.press(found)
-        elif found.kind == SUBMIT:
-            await self.actions.comment(found)
+    async def _invoke(self, invocation: DiscordInvocation) -> None:
+        if question := parse_question(invocation):
+            await self._ask(invocation, *question)
+        elif invocation.kind == COMMAND:
+            await self._command(invocation)
+        elif refusal := render_exclusion(self._identify(invocation).exclusion, invocation.locale):
+            await self.replies.say(invocation, refusal)
+        elif invocation.kind == PRESS:
+            await self.actions.press(invocation)
+        elif invocation.kind == SUBMIT:
+            await self.actions.comment(invocation)
 
-    def _identify(self, found: DiscordInvocation) -> Asker:
-        return identify_asker(self.intake.directory, found)
+    def _identify(self, invocation: DiscordInvocation) -> Asker:
+        return identify_asker(self.intake.directory, invocation)
 
-    async def _ask(self, found: DiscordInvocation, task: TaskKind, text: str) -> None:
+    async def _ask(self, invocation: DiscordInvocation, task: TaskKind, text: str) -> None:
         """Accept a question, and acknowledge it afterwards; the asker is looked up later."""
-        question = await self._question(found, task, text)
+        question = await self._question(invocation, task, text)
         if isinstance(question, str):
-            await self.replies.say(found, question)
+            await self.replies.say(invocation, question)
             return
         with self.replies.deferring(question.key):
             if await self.desk.take(question) is not IntakeStatus.KNOWN:
-                await self.replies.defer(found, private=question.only_asker)
+                await self.replies.defer(invocation, private=question.only_asker)
 
-    async def _question(self, found: DiscordInvocation, task: TaskKind, text: str) -> Question | str:
+    async def _question(self, invocation: DiscordInvocation, task: TaskKind, text: str) -> Question | str:
         """Return the question that something is, or what whoever invoked it is told instead.
 
         Of what is invoked where the bot itself is not, the answer is for whoever invoked it alone.
         """
-        asker = self._identify(found)
-        if refusal := self._explain_refusal(found, asker):
+        asker = self._identify(invocation)
+        if refusal := self._explain_refusal(invocation, asker):
             return refusal
-        menu = found.name == FACT_CHECK
+        menu = invocation.name == FACT_CHECK
         if not text:
-            return translate("discord_no_text" if menu else f"discord_{task}_usage", found.locale)
+            return translate("discord_no_text" if menu else f"discord_{task}_usage", invocation.locale)
         cooldown, directory = self.intake.cooldown, self.intake.directory
-        if left := cooldown.left(found.user, found.key):
-            return render_cooldown(left, found.locale)
-        cooldown.begin(found.user, found.key)
-        if not is_own_server(directory, found):
-            return build_invocation_question(detach_from_server(found), task, text, asker, only_asker=True)
-        made = build_invocation_question(found, task, text, asker, only_asker=False)
-        settings = await self.intake.settings(made.place.channel_id)
-        private = not found.direct and (found.private or settings.ephemeral or menu)
-        return build_invocation_question(found, task, text, asker, only_asker=True) if private else made
+        if left := cooldown.left(invocation.user, invocation.key):
+            return render_cooldown(left, invocation.locale)
+        cooldown.begin(invocation.user, invocation.key)
+        if not is_own_server(directory, invocation):
+            return build_invocation_question(detach_from_server(invocation), task, text, asker, only_asker=True)
+        question = build_invocation_question(invocation, task, text, asker, only_asker=False)
+        settings = await self.intake.settings(question.place.channel_id)
+        private = not invocation.direct and (invocation.private or settings.ephemeral or menu)
+        return build_invocation_question(invocation, task, text, asker, only_asker=True) if private else question
 
-    def _explain_refusal(self, found: DiscordInvocation, asker: Asker) -> str:
+    def _explain_refusal(self, invocation: DiscordInvocation, asker: Asker) -> str:
         """Return why a user is not answered at all; empty if they are."""
-        if refusal := render_exclusion(asker.exclusion, found.locale):
+        if refusal := render_exclusion(asker.exclusion, invocation.locale):
             return refusal
-        lost = found.channel.is_thread and not found.channel.parent and is_own_server(self.intake.directory, found)
-        return translate("discord_not_here", found.locale) if lost else ""
+        lost = (
+            invocation.channel.is_thread
+            and not invocation.channel.parent
+            and is_own_server(self.intake.directory, invocation)
+        )
+        return translate("discord_not_here", invocation.locale) if lost else ""
 
-    async def _command(self, found: DiscordInvocation) -> None:
-        match found.name:
+    async def _command(self, invocation: DiscordInvocation) -> None:
+        match invocation.name:
             case interactions.ASK_ABOUT | interactions.SOURCES:
-                if refusal := self._explain_refusal(found, self._identify(found)):
-                    await self.replies.say(found, refusal)
-                elif found.name == SOURCES:
-                    await self.actions.sources(found)
-                elif found.text:
-                    await self.replies.modal(found, build_about_modal(found.text, found.locale))
+                if refusal := self._explain_refusal(invocation, self._identify(invocation)):
+                    await self.replies.say(invocation, refusal)
+                elif invocation.name == SOURCES:
+                    await self.actions.sources(invocation)
+                elif invocation.text:
+                    await self.replies.modal(invocation, build_about_modal(invocation.text, invocation.locale))
                 else:
-                    await self.replies.say(found, translate("discord_no_text", found.locale))
+                    await self.replies.say(invocation, translate("discord_no_text", invocation.locale))
             case interactions.PRIVACY:
                 privacy = self.intake.directory.settings.privacy
-                await self.replies.say(found, privacy or translate("discord_privacy", found.locale))
+                await self.replies.say(invocation, privacy or translate("discord_privacy", invocation.locale))
             case interactions.CONFIGURE:
-                await self._configure(found)
+                await self._configure(invocation)
             case interactions.TAKE_BACK:
-                await self.actions.take_back(found, partial(self._find_answer, found))
+                await self.actions.take_back(invocation, partial(self._find_answer, invocation))
             case _:
-                await self.replies.say(found, translate("discord_unknown_command", found.locale))
+                await self.replies.say(invocation, translate("discord_unknown_command", invocation.locale))
 
-    async def _configure(self, found: DiscordInvocation) -> None:
+    async def _configure(self, invocation: DiscordInvocation) -> None:
         """Show or change the settings of a channel; Discord's permissions decide who may use the command."""
-        await self.replies.defer(found, private=True)
-        written = " ".join(filter(None, (found.option("setting"), found.option("value"))))
-        words = await self.channel_command.answer(written, await self.actions.by(found), found.locale)
-        await self.replies.change(found, build_sentence(words, render_settings))
+        await self.replies.defer(invocation, private=True)
+        written = " ".join(filter(None, (invocation.option("setting"), invocation.option("value"))))
+        words = await self.channel_command.answer(written, await self.actions.by(invocation), invocation.locale)
+        await self.replies.change(invocation, build_sentence(words, render_settings))
 
-    async def _find_answer(self, found: DiscordInvocation) -> int | None:
+    async def _find_answer(self, invocation: DiscordInvocation) -> int | None:
         """Return the ticket of the answer that the message of a context menu is; None where it is none."""
         try:
-            channel = await self.intake.directory.channel(found.channel.id, found.guild)
+            channel = await self.intake.directory.channel(invocation.channel.id, invocation.guild)
         except (PlatformError, TimeoutError):
-            channel = found.channel
+            channel = invocation.channel
         where = channel.parent if channel.is_thread else channel.id
-        row = await self.app.queue.by_message(f"discord:{found.guild}/{where}", found.target)
-        return row.ticket if row and found.target in row.posted else None
+        row = await self.app.queue.by_message(f"discord:{invocation.guild}/{where}", invocation.target)
+        return row.ticket if row and invocation.target in row.posted else None
 
 
 @asynccontextmanager
@@ -262,10 +266,10 @@ async def _load_identity(call: ApiClient) -> DiscordBotIdentity:
 
 async def _sync_commands(call: ApiClient, us: DiscordBotIdentity, *, user_install: bool) -> None:
     """Have Discord know our commands. It is told only where something changed, for it lets nobody do so often."""
-    wanted = build_commands(user_install=user_install)
+    commands = build_commands(user_install=user_install)
     known = await call(COMMANDS, query={"with_localizations": "true"}, application=us.application)
-    if not matches_definitions(wanted, known or ()):
-        await call(SET_COMMANDS, wanted, application=us.application)
+    if not matches_definitions(commands, known or ()):
+        await call(SET_COMMANDS, commands, application=us.application)
         log.info("commands registered with Discord")
 
 

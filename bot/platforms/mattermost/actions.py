@@ -107,9 +107,9 @@ class MattermostActions:
                 words = _OURS.sub("!footnote", await self._command.answer(rest, by, language))
                 await self._tell(written.user, View(0, text=words))
             case "sources":
-                finding = self._actions.sources(locate(written, channel)[1], by, language=language)
-                found = await load_evidence_or_denial(finding, translate("sources_heading", language))
-                await self._tell(written.user, found, language)
+                loading = self._actions.sources(locate(written, channel)[1], by, language=language)
+                view = await load_evidence_or_denial(loading, translate("sources_heading", language))
+                await self._tell(written.user, view, language)
             case _:
                 await self._tell(written.user, View(0, text=translate("mattermost_help", language, name=self._us.name)))
 
@@ -136,9 +136,9 @@ class MattermostActions:
         row = await self._app.queue.get(ticket)
         return decode_without_handle(row).place if row else None
 
-    async def _tell(self, user: str, said: View | EvidenceView, language: str = "") -> None:
+    async def _tell(self, user: str, view: View | EvidenceView, language: str = "") -> None:
         try:
-            await self._direct_messages.tell(user, said, language)
+            await self._direct_messages.tell(user, view, language)
         except PlatformError as error:
             log.warning("reply to a user failed", extra={"cause": str(error)})
 
@@ -158,11 +158,11 @@ class MattermostCallback:
         except ValueError:
             return Response(status_code=400)
         context = read_object(body, "context") if isinstance(body, dict) else {}
-        found = self._callback.read(context)
-        if found is None:
+        button = self._callback.read(context)
+        if button is None:
             log.warning("refused a request that is not from Mattermost")
             return Response(status_code=401)
-        return JSONResponse(await self._press(*found, body))
+        return JSONResponse(await self._press(*button, body))
 
     async def _press(self, action: ButtonAction, ticket: int, body: Json) -> Json:
         """Do it, and return what the server shows whoever pressed; what takes longer is told by itself."""

@@ -100,7 +100,7 @@ async def open_api(
 def list_posts(page: Json) -> list[Json]:
     """Return the posts of a list that are no parents beside it and stand there still, newest first; pure."""
     posts = page.get("posts")
-    kept = posts if isinstance(posts, Mapping) else {}
-    found = [kept[one] for one in page.get("order") or () if isinstance(kept.get(one), Mapping)]
-    standing = [one for one in found if not one.get("delete_at") and not one.get("original_id")]
-    return sorted(standing, key=lambda one: (one.get("create_at", 0), str(one.get("id"))), reverse=True)
+    by_id = posts if isinstance(posts, Mapping) else {}
+    listed = [by_id[post] for post in page.get("order") or () if isinstance(by_id.get(post), Mapping)]
+    present = [post for post in listed if not post.get("delete_at") and not post.get("original_id")]
+    return sorted(present, key=lambda post: (post.get("create_at", 0), str(post.get("id"))), reverse=True)

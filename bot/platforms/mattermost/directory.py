@@ -57,13 +57,13 @@ def place_asker(
     the team's own; nor is anything to somebody of another server.
     """
     direct = asker.kind == "dm"
-    named = {f"mattermost:{team}/{asker.user}" for team in teams} if direct and person.present else set[str]()
-    own = person.present and (bool(teams) if direct else asker.workspace in teams and not channel.shared)
+    names = {f"mattermost:{team}/{asker.user}" for team in teams} if direct and person.present else set[str]()
+    is_own = person.present and (bool(teams) if direct else asker.workspace in teams and not channel.shared)
     return replace(
         asker,
-        listed_server=own,
+        listed_server=is_own,
         guest=person.guest and not settings.guests,
-        principals=tuple(sorted(named.intersection(readers))),
+        principals=tuple(sorted(names.intersection(readers))),
         exclusion=find_exclusion(listed=direct or asker.workspace in teams, ids={asker.user}, deny=settings.deny),
         name=person.name,
         channel_name=channel.name,
@@ -113,9 +113,9 @@ class MattermostDirectory:
 
     def newcomer(self, channel: ChannelInfo, user: str) -> Asker:
         """Return somebody whose question is only being taken: who they are is looked up when its turn comes."""
-        found = Asker("mattermost", "dm" if channel.direct else "channel", channel.team, channel.id, user)
+        asker = Asker("mattermost", "dm" if channel.direct else "channel", channel.team, channel.id, user)
         person = self._people.known(user) or _UNKNOWN
-        return place_asker(found, channel, person, {channel.team} & self.teams, self.settings, ())
+        return place_asker(asker, channel, person, {channel.team} & self.teams, self.settings, ())
 
     async def refresh_asker(self, asker: Asker) -> Asker:
         """Return an earlier asker with current facts. Raises `PlatformUnavailable`."""
@@ -128,13 +128,13 @@ class MattermostDirectory:
         they are a member there.
         """
         if thought and channel.direct and thought.channel != channel.id:
-            there, member = await self.find_channel(thought.channel), await self._is_member(thought.channel, user)
-            channel = there if there and member is not None else channel
-        found = Asker("mattermost", "dm" if channel.direct else "channel", channel.team, channel.id, user)
-        found = await self._place(found, lookup_or_default, LOOK_SECONDS)
+            other, member = await self.find_channel(thought.channel), await self._is_member(thought.channel, user)
+            channel = other if other and member is not None else channel
+        asker = Asker("mattermost", "dm" if channel.direct else "channel", channel.team, channel.id, user)
+        asker = await self._place(asker, lookup_or_default, LOOK_SECONDS)
         rules = (self._people.known(user) or _UNKNOWN).rules
         member = None if channel.direct else await self._is_member(channel.id, user)
-        return replace(found, moderates=bool(member) or (rules and member is not None))
+        return replace(asker, moderates=bool(member) or (rules and member is not None))
 
     async def person(self, user: str) -> Person:
         """Return what is known of somebody; nothing where that cannot be told."""
@@ -171,10 +171,10 @@ class MattermostDirectory:
         return place_asker(asker, channel, person, teams, self.settings, self._app.settings.readers)
 
     async def _look(self, number: str) -> ChannelInfo:
-        found = read_channel(await self._call(client.CHANNEL, channel=number))
-        if found is None:
+        channel = read_channel(await self._call(client.CHANNEL, channel=number))
+        if channel is None:
             raise PlatformError("Mattermost does not describe the channel.")
-        return found
+        return channel
 
     async def _look_person(self, user: str) -> Person:
         return read_person(await self._call(client.USER, user=user))
@@ -182,18 +182,18 @@ class MattermostDirectory:
     async def _look_member(self, name: str) -> bool:
         team, _, user = name.partition("/")
         try:
-            found = await self._call(client.TEAM_MEMBER, team=team, user=user)
+            member = await self._call(client.TEAM_MEMBER, team=team, user=user)
         except (NotFound, NotAllowed):
             return False
-        return not found.get("delete_at")
+        return not member.get("delete_at")
 
     async def _is_member(self, channel: str, user: str) -> bool | None:
         """Return whether somebody rules a channel; None where they are not in it, or that cannot be told."""
         try:
-            found = await self._call(client.CHANNEL_MEMBER, channel=channel, user=user, patience=LOOK_SECONDS)
+            member = await self._call(client.CHANNEL_MEMBER, channel=channel, user=user, patience=LOOK_SECONDS)
         except PlatformError:
             return None
-        return bool(found.get("scheme_admin")) or "channel_admin" in str(found.get("roles", "")).split()
+        return bool(member.get("scheme_admin")) or "channel_admin" in str(member.get("roles", "")).split()
 
     async def _open_direct(self, user: str) -> str:
         return str((await self._call(client.DIRECT, [self._us.user, user]))["id"])
@@ -221,11 +221,11 @@ async def read_thread(call: ApiClient, root: str, **where: str) -> AsyncIterator
             page = await call(client.THREAD, query=query, post=root)
         except PostGone:
             return
-        fresh = [one for one in list_posts(page) if str(one["id"]) not in seen]
+        fresh = [post for post in list_posts(page) if str(post["id"]) not in seen]
         for post in fresh:
             seen.add(str(post["id"]))
             yield post
-        replies = [one for one in fresh if one["id"] != root]
+        replies = [post for post in fresh if post["id"] != root]
         if not page.get("has_next") or not replies:
             return
         last = replies[-1] if query.get("direction") == "up" else replies[0]
@@ -236,13 +236,13 @@ async def find_our_posts(
     call: ApiClient, key: str, channel: str, root: str, since: int, us: MattermostBotIdentity
 ) -> PostedMessages:
     """Return our posts since then that carry the mark of a key, in the order of their pages."""
-    mark_key, found = hash_key(key), list[tuple[int, int, str]]()
+    mark_key, marked = hash_key(key), list[tuple[int, int, str]]()
     posts = read_thread(call, root, direction="down") if root else read_back(call, channel, since)
     async for post in posts:
         mark = read_mark(post) if post.get("user_id") == us.user else None
         if mark and mark.key == mark_key:
-            found.append((mark.page, int(post.get("create_at", 0)), str(post["id"])))
-    return PostedMessages(tuple(number for _, _, number in sorted(found)))
+            marked.append((mark.page, int(post.get("create_at", 0)), str(post["id"])))
+    return PostedMessages(tuple(number for _, _, number in sorted(marked)))
 
 
 async def read_conversation(
@@ -255,17 +255,17 @@ async def read_conversation(
     place, before = question.place, count_milliseconds(question.at)
     if place.workspace and place.thread in {"", question.message}:
         return ()
-    found = deque[ConversationMessage](maxlen=most)
+    turns = deque[ConversationMessage](maxlen=most)
     if place.thread:
         start = {"fromPost": question.message, "fromCreateAt": str(before), "direction": "up"}
-        posts = [one async for one in read_thread(call, place.thread, **start)]
+        posts = [post async for post in read_thread(call, place.thread, **start)]
     else:
         query = {"per_page": str(min(most + 1, PAGE)), "skipFetchThreads": "true", "before": question.message}
         posts = list_posts(await call(client.READ, query=query, channel=place.channel))
-    for post in sorted(posts, key=lambda one: (one.get("create_at", 0), str(one["id"]))):
+    for post in sorted(posts, key=lambda post: (post.get("create_at", 0), str(post["id"]))):
         if post.get("create_at", 0) <= before and post["id"] != question.message and (turn := _to_turn(post, us)):
-            found.append(turn)
-    return tuple(found)
+            turns.append(turn)
+    return tuple(turns)
 
 
 def _to_turn(post: Json, us: MattermostBotIdentity) -> ConversationMessage | None:
@@ -286,9 +286,11 @@ def select_teams(joined: Mapping[str, str], wanted: Collection[str]) -> frozense
 
 async def list_channels(call: ApiClient, teams: Iterable[str]) -> tuple[NamedChannel, ...]:
     """List the channels of teams that the bot is in, by their names in addresses. Raises `PlatformError`."""
-    found = list[NamedChannel]()
+    channels = list[NamedChannel]()
     for team in teams:
         listed = await call(client.MY_CHANNELS, team=team)
-        here = (one for one in listed if one.get("team_id") == team and not one.get("delete_at"))
-        found += [NamedChannel(f"mattermost:{team}/{one['id']}", str(one.get("name", ""))) for one in here]
-    return tuple(found)
+        active = (channel for channel in listed if channel.get("team_id") == team and not channel.get("delete_at"))
+        channels += [
+            NamedChannel(f"mattermost:{team}/{channel['id']}", str(channel.get("name", ""))) for channel in active
+        ]
+    return tuple(channels)

@@ -136,7 +136,7 @@ def parse_post(post: Json, us: MattermostBotIdentity) -> PostWritten | None:
     """Return a post that a person wrote; None for what is ours, a bot's or the server's, or is no post."""
     ids = [post.get(name) for name in ("channel_id", "id", "user_id")]
     raw, root, at = post.get("message"), post.get("root_id") or "", post.get("create_at")
-    if not all(isinstance(one, str) and one for one in (*ids, "·")) or not isinstance(raw, str):
+    if not all(isinstance(value, str) and value for value in (*ids, "·")) or not isinstance(raw, str):
         return None
     channel, number, user = map(str, ids)
     foreign = user == us.user or str(post.get("type") or "") not in _TYPES or bool(post.get("delete_at"))
@@ -166,19 +166,19 @@ def _parse_deleted(post: Json) -> PostDeleted | None:
 
 def _parse_reaction(reaction: Json, broadcast: Json, us: MattermostBotIdentity) -> Reacted | None:
     channel = reaction.get("channel_id") or broadcast.get("channel_id")
-    found = [reaction.get("post_id"), reaction.get("user_id"), reaction.get("emoji_name")]
-    if not all(isinstance(one, str) and one for one in (channel, *found)) or found[1] == us.user:
+    ids = [reaction.get("post_id"), reaction.get("user_id"), reaction.get("emoji_name")]
+    if not all(isinstance(value, str) and value for value in (channel, *ids)) or ids[1] == us.user:
         return None
-    return Reacted(str(channel), *map(str, found))
+    return Reacted(str(channel), *map(str, ids))
 
 
 def _read_inner(data: Json, name: str) -> Json:
     """Return the object that a field holds as JSON in a string; an empty one where it holds none."""
     try:
-        found: Any = json.loads(str(data.get(name, "")))
+        value: Any = json.loads(str(data.get(name, "")))
     except ValueError:
         return {}
-    return found if isinstance(found, Mapping) else {}
+    return value if isinstance(value, Mapping) else {}
 
 
 def read_time(milliseconds: int) -> datetime:
@@ -209,7 +209,7 @@ def read_person(data: Json) -> Person:
 
 def list_mentioned(raw: str) -> list[str]:
     """Return the names that a text mentions, in small letters, as far as that can be told from it."""
-    return [found[1].rstrip(".-_").lower() for found in _MENTION.finditer(raw)]
+    return [mention[1].rstrip(".-_").lower() for mention in _MENTION.finditer(raw)]
 
 
 def is_addressed(raw: str, us: MattermostBotIdentity) -> bool:
@@ -246,15 +246,15 @@ _MARKUP = lazy_compile(r"\\([!-/:-@\[-`{-~])|\*\*|(?<![\\*\w])[*_](?=\S)|(?<=\S)
 def split_command(raw: str, us: MattermostBotIdentity) -> tuple[Command | None, str]:
     """Return the command that a text to us begins with, if it does, and the rest of it in plain words."""
     text = re.sub(rf"(?<![\w@.-])@{re.escape(us.name)}(?![\w-])[,:]?[ \t]*", "", raw, flags=re.IGNORECASE).strip()
-    found = _COMMAND.match(text)
-    command = _COMMANDS.get(found[1].lower()) if found else None
-    return command, strip_formatting(text[found.end() :] if found and command else text).strip()
+    command_word = _COMMAND.match(text)
+    command = _COMMANDS.get(command_word[1].lower()) if command_word else None
+    return command, strip_formatting(text[command_word.end() :] if command_word and command else text).strip()
 
 
 def read_own_text(message: str) -> str:
     """Return what a post of ours says, in plain words and without its footnotes."""
     labelled = _LINK.sub(r"\1", message)
-    return strip_footnotes(_MARKUP.sub(lambda found: found[1] or "", labelled).replace(WORD_JOINER, ""))
+    return strip_footnotes(_MARKUP.sub(lambda mark: mark[1] or "", labelled).replace(WORD_JOINER, ""))
 
 
 def locate(written: PostWritten, channel: ChannelInfo) -> tuple[Place, str]:

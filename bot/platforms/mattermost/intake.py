@@ -166,9 +166,9 @@ class MattermostIntake:
             await self._desk.delete_question(row.key)
         if not event.root:
             thread = await self._app.queue.conversation(f"{place.channel_id}/{event.id}", limit=MAX_THREAD)
-            for one in thread:
-                if not (row and one.key == row.key):
-                    await self._desk.delete_question(one.key)
+            for question in thread:
+                if not (row and question.key == row.key):
+                    await self._desk.delete_question(question.key)
 
 
 class MattermostHistoryReader:
@@ -194,22 +194,22 @@ class MattermostHistoryReader:
 
     async def missed(self, channel: str, since: float) -> AsyncIterator[MissedQuestion]:
         """Yield the questions in a channel and its threads. Raises `PlatformError`, `StorageError`."""
-        posts = [one async for one in read_back(self._patient, channel, int(since * 1000))]
+        posts = [post async for post in read_back(self._patient, channel, int(since * 1000))]
         for post in reversed(posts):
             written = events.parse_post(post, self._us)
             question = await self._intake.question(written) if written else None
             if written and question:
                 yield MissedQuestion(question, written.edited)
 
-    async def look_again(self, asked: QueuedQuestion) -> None:
+    async def look_again(self, question: QueuedQuestion) -> None:
         """Handle an edit or deletion of a post, if there was one. Raises `PlatformError`, `StorageError`."""
-        channel = asked.channel.rpartition("/")[2]
+        channel = question.channel.rpartition("/")[2]
         try:
-            found = await self._read(client.READ_ONE, post=asked.message)
+            post = await self._read(client.READ_ONE, post=question.message)
         except PostGone:
-            await self._intake.delete(PostDeleted(channel, asked.message, "", "·"))
+            await self._intake.delete(PostDeleted(channel, question.message, "", "·"))
             return
-        now = events.parse_post(found, self._us)
+        now = events.parse_post(post, self._us)
         if now and now.edited:
             await self._intake.edit(PostEdited(now))
 

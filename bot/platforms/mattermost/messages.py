@@ -126,8 +126,8 @@ def render_evidence(view: EvidenceView, language: str, zone: tzinfo) -> tuple[Ma
 
 
 def _render_page(page: MessagePage, names: Names) -> MattermostPost:
-    said = "\n\n".join(filter(None, (render_markdown(part, names) for part in page.parts)))
-    return MattermostPost(said or NOTHING, tuple(one for row in page.rows for one in row))
+    text = "\n\n".join(filter(None, (render_markdown(part, names) for part in page.parts)))
+    return MattermostPost(text or NOTHING, tuple(button for row in page.rows for button in row))
 
 
 MARK = "footnote"
@@ -149,8 +149,8 @@ def hash_key(key: str) -> str:
 
 def read_mark(post: Json) -> PostMark | None:
     """Return the mark of a post of ours; None if it has none."""
-    found = read_object(read_object(post, "props"), MARK)
-    key, page, ticket = found.get("key"), found.get("page"), found.get("ticket")
+    mark = read_object(read_object(post, "props"), MARK)
+    key, page, ticket = mark.get("key"), mark.get("page"), mark.get("ticket")
     if isinstance(key, str) and isinstance(page, int) and isinstance(ticket, int):
         return PostMark(key, page, ticket)
     return None
@@ -172,8 +172,8 @@ class Callback:
         if name not in set(ButtonAction) or not isinstance(ticket, int) or not isinstance(proof, str):
             return None
         action = ButtonAction(name)
-        known = hmac.compare_digest(self.sign(action, ticket).encode(), proof.encode("utf-8", "replace"))
-        return (action, ticket) if known else None
+        is_ours = hmac.compare_digest(self.sign(action, ticket).encode(), proof.encode("utf-8", "replace"))
+        return (action, ticket) if is_ours else None
 
 
 def build_props(post: MattermostPost, mark: PostMark | None, callback: Callback | None) -> JsonObject:
@@ -190,12 +190,16 @@ def build_props(post: MattermostPost, mark: PostMark | None, callback: Callback 
     return props
 
 
-def _build_action(one: Button, callback: Callback) -> JsonObject:
-    context = {"action": one.action.value, "ticket": one.ticket, "proof": callback.sign(one.action, one.ticket)}
-    style = {"style": "danger"} if one.action is ButtonAction.STOP else {}
-    name = " ".join(one.label.split())
+def _build_action(button: Button, callback: Callback) -> JsonObject:
+    context = {
+        "action": button.action.value,
+        "ticket": button.ticket,
+        "proof": callback.sign(button.action, button.ticket),
+    }
+    style = {"style": "danger"} if button.action is ButtonAction.STOP else {}
+    name = " ".join(button.label.split())
     return {
-        "id": one.action.value,
+        "id": button.action.value,
         "type": "button",
         "name": name,
         "integration": {"url": callback.url, "context": context},
@@ -205,8 +209,8 @@ def _build_action(one: Button, callback: Callback) -> JsonObject:
 
 def _build_legend(buttons: Iterable[Button]) -> str:
     """Return what the reactions beneath a post do: whoever adds one of them has pressed it."""
-    told = ((_SHOWN.get(button.action, "⭐"), button.label) for button in buttons)
-    return " · ".join(emoji if emoji == label else f"{emoji} {escape_markdown(label)}" for emoji, label in told)
+    shown = ((_SHOWN.get(button.action, "⭐"), button.label) for button in buttons)
+    return " · ".join(emoji if emoji == label else f"{emoji} {escape_markdown(label)}" for emoji, label in shown)
 
 
 def build_pending_id(key: str, page: int, instead: str = "") -> str:

@@ -35,13 +35,13 @@ class DirectMessages:
     ) -> None:
         self._call, self._directory, self._callback, self._zone = call, directory, callback, zone
 
-    async def tell(self, user: str, said: View | EvidenceView, language: str = "") -> None:
+    async def tell(self, user: str, view: View | EvidenceView, language: str = "") -> None:
         """Say something to somebody in our DM with them; what takes several posts is a thread there."""
         channel, root = await self._directory.direct(user), ""
-        if isinstance(said, View):
-            pages = messages.render_messages(said, self._zone)
+        if isinstance(view, View):
+            pages = messages.render_messages(view, self._zone)
         else:
-            pages = messages.render_evidence(said, language, self._zone)
+            pages = messages.render_evidence(view, language, self._zone)
         for post in pages:
             body = {"channel_id": channel, "root_id": root, "message": post.text}
             answer = await self._call(client.POST, {**body, "props": messages.build_props(post, None, self._callback)})
@@ -94,9 +94,9 @@ class MattermostPlatform:
         return DeliveryCapabilities(pace=PACE)
 
     async def show(self, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
-        bring = self._show_final if view.done else self._show_partial
+        show_view = self._show_final if view.done else self._show_partial
         try:
-            return await bring(question, view, posted)
+            return await show_view(question, view, posted)
         except (CannotPost, PostGone):
             self._shown.pop(question.key, None)
             raise
@@ -132,8 +132,8 @@ class MattermostPlatform:
             return await self._post(place.channel, place.thread, message, key, page, 0)
 
         async def find(page: int) -> Sequence[str]:
-            found = await find_our_posts(self._call, key, place.channel, place.thread, since, self._us)
-            return found.messages[page : page + 1]
+            posts = await find_our_posts(self._call, key, place.channel, place.thread, since, self._us)
+            return posts.messages[page : page + 1]
 
         return await post_once(messages.render_messages(view, self._zone, names), post, find)
 
@@ -243,7 +243,7 @@ class MattermostPlatform:
                 await self._put_reactions(number, buttons)
 
     async def _put_reactions(self, number: str, buttons: Sequence[Button]) -> None:
-        for emoji in [EMOJI[one.action] for one in buttons]:
+        for emoji in [EMOJI[button.action] for button in buttons]:
             if not self._call.pacing.spare(client.REACT):
                 break
             body = {"user_id": self._us.user, "post_id": number, "emoji_name": emoji}
@@ -258,17 +258,17 @@ class MattermostPlatform:
 
     async def _show_typing(self, channel: str, root: str) -> bool:
         """Show that we are typing, unless that is shown already, or there is no room; return whether it is."""
-        now, where = self._call.pacing.now(), f"{channel}/{root}"
-        if now < self._typed.get(where, 0.0):
+        now, place = self._call.pacing.now(), f"{channel}/{root}"
+        if now < self._typed.get(place, 0.0):
             return True
         if not self._call.pacing.spare(client.TYPING):
             return False
         self._typed = {name: until for name, until in self._typed.items() if until > now}
-        self._typed[where] = now + TYPING_SECONDS
+        self._typed[place] = now + TYPING_SECONDS
         try:
             await self._call(client.TYPING, {"channel_id": channel, "parent_id": root}, patience=0.0)
         except PlatformError:
-            self._typed.pop(where, None)
+            self._typed.pop(place, None)
             return False
         return True
 

@@ -39,25 +39,25 @@ def judge_account(settings: MattermostSettings, me: Json, hint: str) -> Sequence
     known = CheckResult("ok", f"Mattermost: the bot is @{me.get('username')} on {settings.url}.")
     if me.get("is_bot"):
         return (known,)
-    said = f"Mattermost: {me.get('username')} is a person's account, not a bot's."
-    return (known, CheckResult("warn", said, hint))
+    line = f"Mattermost: {me.get('username')} is a person's account, not a bot's."
+    return (known, CheckResult("warn", line, hint))
 
 
 def judge_teams(settings: MattermostSettings, joined: Mapping[str, str]) -> Sequence[CheckResult]:
     """Tell which teams are answered, by those that the bot is in; pure."""
     known = ", ".join(f"{name} ({team})" for team, name in sorted(joined.items(), key=lambda item: item[1])) or "none"
     if not settings.teams:
-        lacking = f"Mattermost: no team is configured; the bot is in {known}."
-        return (CheckResult("fail", lacking, _TEAMS.format(known=known)),)
-    found = list[CheckResult]()
+        line = f"Mattermost: no team is configured; the bot is in {known}."
+        return (CheckResult("fail", line, _TEAMS.format(known=known)),)
+    results = list[CheckResult]()
     for wanted in settings.teams:
-        team = next((one for one, name in joined.items() if wanted in {one, name}), "")
+        team = next((id_ for id_, name in joined.items() if wanted in {id_, name}), "")
         if team:
-            found.append(CheckResult("ok", f"Mattermost: it answers in {joined[team]} (mattermost:{team})."))
+            results.append(CheckResult("ok", f"Mattermost: it answers in {joined[team]} (mattermost:{team})."))
         else:
             hint = f"Add it there (team menu, Invite People), or take the team out of teams. It is in: {known}."
-            found.append(CheckResult("fail", f"Mattermost: the bot is not in the team {wanted}.", hint))
-    return found
+            results.append(CheckResult("fail", f"Mattermost: the bot is not in the team {wanted}.", hint))
+    return results
 
 
 def list_deaf_readers(

@@ -126,9 +126,9 @@ async def _load_identity(call: ApiClient, wanted: tuple[str, ...]) -> Mattermost
         me, listed = await call(ME), await call(MY_TEAMS)
     except AccessDenied as error:
         raise error.for_good() from error
-    teams = {str(one["id"]): str(one["name"]) for one in listed}
-    if lacking := [one for one in wanted if one not in {*teams, *teams.values()}]:
-        log.warning("the bot is not in these teams of [mattermost] teams: %s", ", ".join(lacking))
+    teams = {str(team["id"]): str(team["name"]) for team in listed}
+    if missing := [team for team in wanted if team not in {*teams, *teams.values()}]:
+        log.warning("the bot is not in these teams of [mattermost] teams: %s", ", ".join(missing))
     return MattermostBotIdentity(str(me["id"]), str(me["username"]), teams)
 
 

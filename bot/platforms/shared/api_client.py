@@ -95,8 +95,8 @@ class Api:
             seconds = LOCKED_OUT_SECONDS if kind is AccessDenied else self.pause_seconds
             return kind(line, hint=hint, seconds=seconds)
         if not own or status >= _BROKEN:
-            held = not own and _BAD_REQUEST <= status < _BROKEN and status != _TIMED_OUT
-            return PlatformUnavailable(line, seconds=RETRY_SECONDS if held else None)
+            wait = not own and _BAD_REQUEST <= status < _BROKEN and status != _TIMED_OUT
+            return PlatformUnavailable(line, seconds=RETRY_SECONDS if wait else None)
         error = kind(line, hint=hint)
         if isinstance(error, RequestRefused):
             error.code = code
@@ -123,11 +123,11 @@ class Api:
         return AccessDenied if status == _LOCKED_OUT else self.by_status.get(status, self.otherwise)
 
     def _read_wait(self, reply: Reply) -> float:
-        worded = isinstance(reply.body, Mapping)
-        named = (reply.headers[name] for name in self.wait_headers if name in reply.headers)
-        asked = reply.field("retry_after")
-        wait = asked if asked is not None else next(named, None)
-        return parse_seconds(wait, self.wait_seconds if worded else self.banned_seconds)
+        is_own = isinstance(reply.body, Mapping)
+        header_values = (reply.headers[name] for name in self.wait_headers if name in reply.headers)
+        seconds = reply.field("retry_after")
+        wait = seconds if seconds is not None else next(header_values, None)
+        return parse_seconds(wait, self.wait_seconds if is_own else self.banned_seconds)
 
 
 def parse_seconds(text: Any, otherwise: float) -> float:
@@ -258,7 +258,7 @@ async def retry_call(
     `seconds` has done nothing.
     """
     waited, doubtful = 0.0, False
-    for left in reversed(range(_TRIES)):
+    for tries_left in reversed(range(_TRIES)):
         started = clock.now()
         try:
             return await _observe_try(lambda: attempt(max(patience - waited, 0.0)), name, clock, observe)  # noqa: B023
@@ -267,7 +267,7 @@ async def retry_call(
             failed = error if isinstance(error, PlatformUnavailable) else _too_busy(name, error)
             doubtful = doubtful or failed.seconds is None
             pause = RETRY_SECONDS if failed.seconds is None else failed.seconds
-            if not left or pause > patience - waited or (failed.seconds is None and not repeatable):
+            if not tries_left or pause > patience - waited or (failed.seconds is None and not repeatable):
                 raise failed.doubted() if doubtful else failed from error.__cause__
             await clock.sleep(pause)
     raise AssertionError
@@ -364,8 +364,8 @@ async def post_once(
         try:
             sent.append(await post(number, page))
         except PlatformUnavailable as error:
-            found = () if error.seconds is not None else await find(number)
-            if not found:
+            existing = () if error.seconds is not None else await find(number)
+            if not existing:
                 raise error.doubted() if sent else error from error
-            sent += found
+            sent += existing
     return PostedMessages(tuple(sent))

@@ -141,18 +141,18 @@ class CatchUpRun:
         """Accept all questions since then; channels that cannot be read are logged and skipped."""
         if since is None:
             return
-        since, taken = max(since, self._now() - MAX_AGE.total_seconds()), 0
+        since, new_questions = max(since, self._now() - MAX_AGE.total_seconds()), 0
         await self._marker.begun(since)
         try:
             async for channel in self._archive.channels(since):
-                taken += await self._catch_up_channel(channel, since)
+                new_questions += await self._catch_up_channel(channel, since)
         except PlatformError as error:
             # The next start looks at all of it again.
             log.warning("catch-up incomplete", extra={"cause": str(error)})
         else:
             await self._marker.closed(since)
-        if taken:
-            log.info("missed questions found: %d", taken)
+        if new_questions:
+            log.info("missed questions found: %d", new_questions)
         await self._review()
 
     async def _review(self) -> None:
@@ -175,27 +175,27 @@ class CatchUpRun:
 
     async def _catch_up_channel(self, channel: str, since: float) -> int:
         """Catch up with a channel, and retry while the database is unreachable."""
-        taken = 0
+        new_questions = 0
         for attempt in itertools.count():
             try:
                 async for missed in self._archive.missed(channel, since):
-                    taken += await self._take_missed(missed)
+                    new_questions += await self._take_missed(missed)
             except StorageError as error:
                 await _back_off(self._sleep, attempt, error)
                 continue
             except PlatformError as error:
                 log.warning("catch-up of a channel failed", extra={"channel": channel, "cause": str(error)})
             break
-        return taken
+        return new_questions
 
     async def _take_missed(self, missed: MissedQuestion) -> int:
         question = missed.question
         if question.unasked:
             return 0
-        taken = await self._desk.take(question, missed=True)
-        if taken is IntakeStatus.KNOWN and missed.edited:
+        status = await self._desk.take(question, missed=True)
+        if status is IntakeStatus.KNOWN and missed.edited:
             await self._desk.edit_question(question.key, question.text)
-        return int(taken is IntakeStatus.NEW)
+        return int(status is IntakeStatus.NEW)
 
 
 async def call_patiently(call: Callable[[], Awaitable[T]], spare: Callable[[], bool], sleep: Sleep) -> T:

@@ -45,33 +45,33 @@ Participates = Callable[[bool], Awaitable[bool]]
 """Whether the bot takes part in a thread; given True, whether because the message's author asked it there."""
 
 
-def classify_audience(remark: IncomingMessage, *, joined: bool, follows: bool, every: bool) -> Audience:
+def classify_audience(message: IncomingMessage, *, joined: bool, follows: bool, every: bool) -> Audience:
     """Return whom a message addresses; pure."""
-    if remark.addressed:
+    if message.addressed:
         return Audience.OURS
-    if remark.to_others:
+    if message.to_others:
         return Audience.THEIRS
-    if remark.within:
-        asked = follows and not every
-        return Audience.THEIRS if not joined else Audience.OURS if asked else Audience.ANYBODYS
+    if message.within:
+        continued = follows and not every
+        return Audience.THEIRS if not joined else Audience.OURS if continued else Audience.ANYBODYS
     # An edit does not turn a message into a question to nobody in particular.
-    return Audience.ANYBODYS if every and not remark.edited else Audience.THEIRS
+    return Audience.ANYBODYS if every and not message.edited else Audience.THEIRS
 
 
-async def find_audience(remark: IncomingMessage, joined: Participates, *, every: bool) -> Audience:
+async def find_audience(message: IncomingMessage, joined: Participates, *, every: bool) -> Audience:
     """Return whom a message addresses, and look up only what decides it. Raises what `joined` raises."""
-    in_thread = remark.within and not (remark.addressed or remark.to_others)
+    in_thread = message.within and not (message.addressed or message.to_others)
     takes_part = in_thread and await joined(False)  # noqa: FBT003 - see `Participates`
     follows = takes_part and not every and await joined(True)  # noqa: FBT003 - see `Participates`
-    return classify_audience(remark, joined=takes_part, follows=follows, every=every)
+    return classify_audience(message, joined=takes_part, follows=follows, every=every)
 
 
-def is_edit_addressed(remark: IncomingMessage, *, unasked: bool) -> bool:
+def is_edit_addressed(message: IncomingMessage, *, unasked: bool) -> bool:
     """Return whether an edit changes an accepted question; pure.
 
     A question stays one if the mention of the bot is edited away; in a thread it needs no mention.
     """
-    return not unasked or remark.addressed or remark.within
+    return not unasked or message.addressed or message.within
 
 
 class MessageIntake:

@@ -14,13 +14,13 @@ JsonObject = dict[str, Any]
 
 def read_object(data: Json, name: str) -> Json:
     """Return the object that a field holds; an empty one where it holds none."""
-    found = data.get(name)
-    return found if isinstance(found, Mapping) else {}
+    value = data.get(name)
+    return value if isinstance(value, Mapping) else {}
 
 
 def read_objects(data: Json, name: str) -> list[Json]:
-    found = data.get(name)
-    return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list | tuple) else []
+    values = data.get(name)
+    return [value for value in values if isinstance(value, Mapping)] if isinstance(values, list | tuple) else []
 
 
 StripFormatting = Callable[[str], str]

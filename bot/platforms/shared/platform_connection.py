@@ -181,7 +181,7 @@ class PlatformConnections:
     @property
     def failure(self) -> Exception | None:
         """What the first of those that failed did so with; None where none did."""
-        return next((one.failure for one in self.all if one.failure), None)
+        return next((connection.failure for connection in self.all if connection.failure), None)
 
     @asynccontextmanager
     async def kept(self) -> AsyncIterator[None]:
@@ -189,7 +189,7 @@ class PlatformConnections:
         try:
             yield
         finally:
-            await asyncio.gather(*(one.close() for one in self.all))
+            await asyncio.gather(*(connection.close() for connection in self.all))
 
     @asynccontextmanager
     async def arriving(self, arrived: ConnectedPlatform, *, sleep: Sleep = asyncio.sleep) -> AsyncIterator[None]:
@@ -197,20 +197,20 @@ class PlatformConnections:
 
         `arrived` hears of each that was opened, before anything is taken from there.
         """
-        for one in self.all:
-            one.begin(arrived, sleep, partial(self._is_alone, one))
+        for connection in self.all:
+            connection.begin(arrived, sleep, partial(self._is_alone, connection))
         try:
             async with run_beside(self._wait_until_tried(), name="platforms tried"):
                 yield
         finally:
-            await asyncio.gather(*(one.leave() for one in self.all))
+            await asyncio.gather(*(connection.leave() for connection in self.all))
 
-    def _is_alone(self, one: PlatformConnection) -> bool:
-        return not any(other.is_hopeful for other in self.all if other is not one)
+    def _is_alone(self, connection: PlatformConnection) -> bool:
+        return not any(other.is_hopeful for other in self.all if other is not connection)
 
     async def _wait_until_tried(self) -> None:
         """Tell when each was tried, but do not wait for long."""
         with suppress(TimeoutError):
             async with asyncio.timeout(STARTUP_SECONDS):
-                await asyncio.gather(*(one.tried.wait() for one in self.all))
+                await asyncio.gather(*(connection.tried.wait() for connection in self.all))
         self.all_tried.set()

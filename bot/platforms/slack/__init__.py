@@ -40,8 +40,8 @@ class SlackSettings(PlatformSettings):
 
     @property
     def missing(self) -> tuple[str, ...]:
-        wanted = _REQUIRED_SECRETS[self.mode] if self.configured else ()
-        return tuple(self.SECRETS[name] for name in wanted if not getattr(self, name))
+        required = _REQUIRED_SECRETS[self.mode] if self.configured else ()
+        return tuple(self.SECRETS[name] for name in required if not getattr(self, name))
 
     @property
     def form(self) -> str:

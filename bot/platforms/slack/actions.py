@@ -55,29 +55,29 @@ _TITLE = 24
 _HEADER = 150
 
 
-def build_evidence_modal(view: EvidenceView, of: str, page: int, language: str, zone: tzinfo = UTC) -> JsonObject:
+def build_evidence_modal(view: EvidenceView, source: str, page: int, language: str, zone: tzinfo = UTC) -> JsonObject:
     """Return a page of what a turn checked."""
     pages = paginate_evidence(view, MODAL, language, zone)
     page = min(max(page, 0), len(pages) - 1)
-    turning = [_page_buttons(of, page, len(pages))] if len(pages) > 1 else []
-    return _build_modal(EVIDENCE, view.heading, [*_modal_blocks(pages[page], view.heading), *turning], language)
+    page_buttons = [_page_buttons(source, page, len(pages))] if len(pages) > 1 else []
+    return _build_modal(EVIDENCE, view.heading, [*_modal_blocks(pages[page], view.heading), *page_buttons], language)
 
 
 def parse_page_turn(value: str) -> tuple[str, int] | None:
     """Parse a page button into its message and page; None for another button."""
-    of, _, page = value.rpartition(":")
-    return (of, int(page)) if of and page.isascii() and page.isdigit() else None
+    source, _, page = value.rpartition(":")
+    return (source, int(page)) if source and page.isascii() and page.isdigit() else None
 
 
 def build_comment_modal(ticket: int, opinion: Literal["up", "down"], language: str, *, at: str = "") -> JsonObject:
     """Return what asks for a comment on an answer; `parse_comment` reads it. `at`: the channel where it was opened."""
     field: JsonObject = {"type": "plain_text_input", "action_id": "text", "multiline": True, "max_length": MAX_COMMENT}
-    asked = build_label(translate("slack_comment_label", language), 2_000)
-    block = {"type": "input", "block_id": "comment", "optional": True, "label": asked, "element": field}
-    made = _build_modal(COMMENT, translate("comment", language), [block], language, close="slack_cancel")
+    label = build_label(translate("slack_comment_label", language), 2_000)
+    block = {"type": "input", "block_id": "comment", "optional": True, "label": label, "element": field}
+    modal = _build_modal(COMMENT, translate("comment", language), [block], language, close="slack_cancel")
     submit = build_label(translate("slack_send", language), _TITLE)
     metadata = f"{opinion}:{ticket}{f'{_SEPARATOR}{at}' if at else ''}"
-    return {**made, "submit": submit, "private_metadata": metadata}
+    return {**modal, "submit": submit, "private_metadata": metadata}
 
 
 def parse_comment(view: JsonObject) -> tuple[int, Literal["up", "down"], str] | None:
@@ -126,10 +126,10 @@ def _plain_text(part: MessagePart) -> str:
     return "".join(run.text for run in part.runs)
 
 
-def _page_buttons(of: str, page: int, pages: int) -> JsonObject:
+def _page_buttons(source: str, page: int, pages: int) -> JsonObject:
     turns = [(BACK, page - 1, f"◀ {page}/{pages}"), (ON, page + 1, f"{page + 2}/{pages} ▶")]
     shown = [
-        {"type": "button", "action_id": action, "text": build_label(text), "value": f"{of}:{to}"}
+        {"type": "button", "action_id": action, "text": build_label(text), "value": f"{source}:{to}"}
         for action, to, text in turns
         if 0 <= to < pages
     ]
@@ -183,29 +183,29 @@ class SlackActions:
         if press.view:
             await self._turn_page(press)
             return
-        found = parse_action(press.name, press.value)
-        if found is None:
+        button = parse_action(press.name, press.value)
+        if button is None:
             return
         by, language = await self._identify(press.user, press.channel)
         try:
-            words = await self._perform(found[0], found[1], press, by, language)
+            words = await self._perform(button[0], button[1], press, by, language)
         except ActionDenied as denied:
             words = denied.words
         except StorageError as error:
             log.error("button action failed", extra={"cause": str(error)})  # noqa: TRY400 - the cause is one line
             words = translate("acting_unavailable", language)
         if words:
-            rated_up = found[0] is ButtonAction.UP
-            await self._tell(press, words, await self._build_offer(found[1], by, language) if rated_up else [])
+            rated_up = button[0] is ButtonAction.UP
+            await self._tell(press, words, await self._build_offer(button[1], by, language) if rated_up else [])
 
     async def comment(self, body: Json) -> Json | None:
         """Note a comment that was sent, and return the modal that says what came of it; None if it is none of ours."""
         view = read_object(body, "view")
         metadata, _, channel = str(view.get("private_metadata", "")).partition(_SEPARATOR)
-        found = parse_comment({**view, "private_metadata": metadata})
-        if found is None:
+        comment = parse_comment({**view, "private_metadata": metadata})
+        if comment is None:
             return None
-        ticket, opinion, text = found
+        ticket, opinion, text = comment
         by, language = await self._identify(str(read_object(body, "user").get("id", "")), channel)
         try:
             words = await self._actions.feedback(ticket, by, opinion, text, language=language)
@@ -238,29 +238,31 @@ class SlackActions:
 
     async def _show_evidence(self, ticket: int, press: ButtonPress, by: Asker, language: str) -> bool:
         """Show a modal of the evidence, and return whether. Raises `ActionDenied` where none is open."""
-        looking = asyncio.ensure_future(self._actions.evidence(ticket, by, language=language))
-        done, _ = await asyncio.wait({looking}, timeout=PATIENT_SECONDS)
-        of = f"{ticket}{_SEPARATOR}{press.channel}"
+        loading = asyncio.ensure_future(self._actions.evidence(ticket, by, language=language))
+        done, _ = await asyncio.wait({loading}, timeout=PATIENT_SECONDS)
+        source = f"{ticket}{_SEPARATOR}{press.channel}"
         if done:
-            modal = build_evidence_modal(looking.result(), of, 0, language, self._zone)
+            modal = build_evidence_modal(loading.result(), source, 0, language, self._zone)
             return bool(await self._open_modal(press, modal))
         heading = translate("evidence", language)
         waiting = build_notice_modal(heading, translate("looking", language), language)
         opened = await self._open_modal(press, waiting)
-        view = await load_evidence_or_denial(looking, heading)
+        view = await load_evidence_or_denial(loading, heading)
         if opened:
-            await self._update_modal(opened, build_evidence_modal(view, of, 0, language, self._zone))
+            await self._update_modal(opened, build_evidence_modal(view, source, 0, language, self._zone))
         return bool(opened)
 
     async def _turn_page(self, press: ButtonPress) -> None:
-        found = parse_page_turn(press.value)
-        ticket, _, channel = (found[0] if found else "").partition(_SEPARATOR)
-        if found is None or not ticket.isdigit():
+        page_turn = parse_page_turn(press.value)
+        ticket, _, channel = (page_turn[0] if page_turn else "").partition(_SEPARATOR)
+        if page_turn is None or not ticket.isdigit():
             return
         by, language = await self._identify(press.user, channel)
         heading = translate("evidence", language)
         view = await load_evidence_or_denial(self._actions.evidence(int(ticket), by, language=language), heading)
-        await self._update_modal(press.view, build_evidence_modal(view, found[0], found[1], language, self._zone))
+        await self._update_modal(
+            press.view, build_evidence_modal(view, page_turn[0], page_turn[1], language, self._zone)
+        )
 
     async def _open_modal(self, press: ButtonPress, modal: Json) -> str:
         """Open a modal, and return its id; empty where Slack will not have it any more."""
@@ -279,14 +281,14 @@ class SlackActions:
 
     async def _build_offer(self, ticket: int, by: Asker, language: str) -> list[JsonObject]:
         """Return the button by which an admin makes an answer an example; nothing for others."""
-        offered = await self._buttons.offers_example(ticket, by)
-        return build_actions([[build_example_button(ticket, language)]]) if offered else []
+        is_offered = await self._buttons.offers_example(ticket, by)
+        return build_actions([[build_example_button(ticket, language)]]) if is_offered else []
 
     async def _tell(self, press: ButtonPress, words: str, buttons: Sequence[Json] = ()) -> None:
-        said = [{"type": "section", "text": {"type": "mrkdwn", "text": escape_mrkdwn(words)}}, *buttons]
+        blocks = [{"type": "section", "text": {"type": "mrkdwn", "text": escape_mrkdwn(words)}}, *buttons]
         thread = {"thread_ts": press.thread} if press.thread else {}
         body = {"response_type": "ephemeral", "replace_original": False, "text": escape_mrkdwn(words), **thread}
-        body |= {"blocks": said} if buttons else {}
+        body |= {"blocks": blocks} if buttons else {}
         try:
             await self._call.respond(press.url, body)
         except PlatformError as error:
@@ -307,8 +309,8 @@ def _render_piece(piece: re.Match[str]) -> str:
 
 def _separate_code(text: str) -> str:
     """Return a text escaped; a joiner between code and the comma behind it would keep it from being code."""
-    made = escape_mrkdwn(text)
-    return made.lstrip(WORD_JOINER) if text[:1] in {",", "."} else made
+    escaped = escape_mrkdwn(text)
+    return escaped.lstrip(WORD_JOINER) if text[:1] in {",", "."} else escaped
 
 
 MAX_PROMPT = 75  # characters of a suggested prompt that are shown
@@ -323,8 +325,8 @@ class SlackNotices:
     async def configure(self, command: Mapping[str, Any]) -> str:
         """Return the answer to `/footnote`, as mrkdwn."""
         channel, user = str(command.get("channel_id", "")), str(command.get("user_id", ""))
-        looking = self._directory.asker(channel, user, direct=events.is_direct(channel))
-        by, language = await asyncio.gather(looking, self._directory.language(user))
+        lookup = self._directory.asker(channel, user, direct=events.is_direct(channel))
+        by, language = await asyncio.gather(lookup, self._directory.language(user))
         return render_settings(await self._configuring.answer(str(command.get("text") or ""), by, language or "en"))
 
     async def usage(self, invoked: SlackInvocation) -> str:
@@ -334,8 +336,11 @@ class SlackNotices:
     async def suggest(self, opened: events.AssistantOpened) -> None:
         """Suggest what one could begin with to somebody who opens the chat."""
         try:
-            found, language = await self._introduce(opened.channel, opened.user)
-            questions = (translate("intro_question", language), *(render_plain(one.text) for one in found.questions))
+            introduction, language = await self._introduce(opened.channel, opened.user)
+            questions = (
+                translate("intro_question", language),
+                *(render_plain(example.text) for example in introduction.questions),
+            )
             facts: dict[str, Any] = {
                 "channel_id": opened.channel,
                 "title": translate("slack_prompts", language),
@@ -351,15 +356,15 @@ class SlackNotices:
     async def publish_home(self, opened: events.AssistantOpened) -> None:
         """Show somebody who we are, what they may read, and what they could ask."""
         try:
-            found, language = await self._introduce(opened.channel, opened.user)
-            text = render_introduction(found, language, self._app.settings.zone)
+            introduction, language = await self._introduce(opened.channel, opened.user)
+            text = render_introduction(introduction, language, self._app.settings.zone)
             await self._call(PUBLISH_HOME, {"user_id": opened.user, "view": build_home(text, self._app.settings.zone)})
         except (PlatformError, StorageError) as error:
             log.warning("publishing the App Home failed", extra={"cause": str(error)})
 
     async def _introduce(self, channel: str, user: str) -> tuple[Introduction, str]:
         """Return our introduction for somebody's DM with us, and their language. Raises `StorageError`."""
-        looking = self._directory.asker(channel, user, direct=True)
-        by, spoken = await asyncio.gather(looking, self._directory.language(user))
+        lookup = self._directory.asker(channel, user, direct=True)
+        by, spoken = await asyncio.gather(lookup, self._directory.language(user))
         readable = await find_searchable_corpora(self._app, by)
         return await load_introduction(self._app.manifest, readable, spoken or "en"), spoken or "en"

@@ -44,8 +44,8 @@ _GROUP = lazy_compile(r"slack:([^/]+)/(S[A-Z0-9]+)")
 
 def find_user_groups(readers: Iterable[str], team: str = "") -> dict[str, str]:
     """Return the ids of the user groups among readers, by their names there; of one team, or of all."""
-    found = filter(None, map(_GROUP.fullmatch, sorted(readers)))
-    return {group[0]: group[2] for group in found if team in {"", group[1]}}
+    matches = filter(None, map(_GROUP.fullmatch, sorted(readers)))
+    return {group[0]: group[2] for group in matches if team in {"", group[1]}}
 
 
 def is_shared(channel: Json) -> bool | None:
@@ -64,8 +64,8 @@ def is_stranger(user: Json, us: events.SlackBotIdentity) -> bool:
     """Return whether somebody is of another organisation, or has left this one, as `users.info` has them; pure."""
     if user.get("deleted") is True:
         return True
-    own = user.get("enterprise_user")
-    if us.enterprise and isinstance(own, Mapping) and own.get("enterprise_id") == us.enterprise:
+    organisation = user.get("enterprise_user")
+    if us.enterprise and isinstance(organisation, Mapping) and organisation.get("enterprise_id") == us.enterprise:
         return False
     return user.get("is_stranger") is True or user.get("team_id") != us.team
 
@@ -77,10 +77,10 @@ def is_guest(user: Json) -> bool:
 
 def read_name(user: Json) -> str:
     """Return the name that somebody is shown by; empty where Slack does not say it; pure."""
-    found = user.get("profile")
-    profile = found if isinstance(found, Mapping) else {}
+    value = user.get("profile")
+    profile = value if isinstance(value, Mapping) else {}
     names = (profile.get("display_name"), profile.get("real_name"), user.get("real_name"), user.get("name"))
-    return next((one for one in names if isinstance(one, str) and one.strip()), "")
+    return next((name for name in names if isinstance(name, str) and name.strip()), "")
 
 
 class SlackDirectory:
@@ -143,7 +143,7 @@ class SlackDirectory:
             await cache.close()
 
     async def _place(self, asker: Asker, lookup: Callable[..., Awaitable[Any]], seconds: float) -> Asker:
-        named = find_user_groups(self._app.settings.readers, self._us.team) if asker.kind == "dm" else {}
+        groups_by_name = find_user_groups(self._app.settings.readers, self._us.team) if asker.kind == "dm" else {}
         others, uninvited, guest, *members = await asyncio.gather(
             lookup(partial(self._is_shared, asker, seconds), what="whether a channel is shared", otherwise=True),
             lookup(
@@ -156,12 +156,12 @@ class SlackDirectory:
                     what="the members of a user group",
                     otherwise=frozenset[str](),
                 )
-                for group in named.values()
+                for group in groups_by_name.values()
             ),
         )
-        groups = tuple(name for name, found in zip(named, members, strict=True) if asker.user in found)
-        known = {"shared_with_other_organisations": others, "uninvited": uninvited, "guest": guest}
-        return self._name(replace(asker, **known, principals=groups))
+        groups = tuple(name for name, users in zip(groups_by_name, members, strict=True) if asker.user in users)
+        facts = {"shared_with_other_organisations": others, "uninvited": uninvited, "guest": guest}
+        return self._name(replace(asker, **facts, principals=groups))
 
     def _name(self, asker: Asker) -> Asker:
         """Return somebody with the names that are known without asking for them."""
@@ -188,15 +188,15 @@ class SlackDirectory:
         return not SlackSettings.read_from(self._app.settings).guests and is_guest(await self._people.of(user, seconds))
 
     async def _channel(self, channel: str) -> Json:
-        found: Json = (await self._call(CHANNEL, {"channel": channel})).get("channel") or {}
+        info: Json = (await self._call(CHANNEL, {"channel": channel})).get("channel") or {}
         # A DM says nothing of the sort, but who it is with does.
-        if events.is_direct(channel) and is_shared(found) is None and found.get("user"):
-            return {"is_ext_shared": is_stranger(await self._people.of(str(found["user"])), self._us)}
-        return found
+        if events.is_direct(channel) and is_shared(info) is None and info.get("user"):
+            return {"is_ext_shared": is_stranger(await self._people.of(str(info["user"])), self._us)}
+        return info
 
     async def _person(self, user: str) -> Json:
-        found: Json = (await self._call(USER, {"user": user, "include_locale": True})).get("user") or {}
-        return found
+        info: Json = (await self._call(USER, {"user": user, "include_locale": True})).get("user") or {}
+        return info
 
     async def _members(self, group: str) -> frozenset[str]:
         """Return who is in a user group that is not disabled, all pages of it."""
@@ -216,14 +216,17 @@ _CHANNELS_AT_ONCE = 999  # the most that Slack gives
 async def list_channels(call: ApiClient) -> tuple[NamedChannel, ...]:
     """List the channels that the bot sees: the public ones, and private ones that it is in. Raises `PlatformError`."""
     team = (await call(WHO_WE_ARE))["team_id"]
-    found, facts = list[NamedChannel](), dict[str, Any](types="public_channel,private_channel", exclude_archived=True)
+    channels, facts = (
+        list[NamedChannel](),
+        dict[str, Any](types="public_channel,private_channel", exclude_archived=True),
+    )
     while True:
         page = await call(CHANNELS, {"limit": _CHANNELS_AT_ONCE, **facts})
-        listed = (one for one in page.get("channels") or () if one.get("id") and one.get("name"))
-        found += [NamedChannel(f"slack:{team}/{one['id']}", str(one["name"])) for one in listed]
+        listed = (channel for channel in page.get("channels") or () if channel.get("id") and channel.get("name"))
+        channels += [NamedChannel(f"slack:{team}/{channel['id']}", str(channel["name"])) for channel in listed]
         cursor = str((page.get("response_metadata") or {}).get("next_cursor") or "")
         if not cursor or cursor == facts.get("cursor"):
-            return tuple(found)
+            return tuple(channels)
         facts["cursor"] = cursor
 
 
@@ -232,22 +235,22 @@ PAGE = 200  # messages that are asked for at once
 
 async def find_our_message(call: ApiClient, question: Question, us: str) -> PostedMessages:
     """Return our messages in answer to a question, in the order in which they stand."""
-    found = await _find_in(call, question, question.place, us)
-    if not found and question.place.thread:  # perhaps no reply was allowed
-        found = await _find_in(call, question, replace(question.place, thread=""), us)
-    return found
+    posted = await _find_in(call, question, question.place, us)
+    if not posted and question.place.thread:  # perhaps no reply was allowed
+        posted = await _find_in(call, question, replace(question.place, thread=""), us)
+    return posted
 
 
 async def _find_in(call: ApiClient, question: Question, place: Place, us: str) -> PostedMessages:
-    after, found, unmarked = _question_ts(question), list[str](), list[str]()
+    after, marked, unmarked = _question_ts(question), list[str](), list[str]()
     async for message in _read_pages(call, place, oldest=after):
         if message.get("user") != us or _ts_seconds(message) <= float(after):
             continue
         if read_mark(message, ANSWER) == question.key:
-            found.append(str(message["ts"]))
+            marked.append(str(message["ts"]))
         elif place.thread and not message.get("metadata") and "#" not in question.key:  # what is shared is never live
             unmarked.append(str(message["ts"]))
-    return PostedMessages(tuple(sorted([*found, *([] if found else unmarked[:1])], key=float)))
+    return PostedMessages(tuple(sorted([*marked, *([] if marked else unmarked[:1])], key=float)))
 
 
 async def find_help_call(call: ApiClient, place: Place, key: str) -> PostedMessages:
@@ -270,11 +273,11 @@ async def read_thread(call: ApiClient, question: Question, us: str, most: int) -
     """
     if question.place.thread in {"", question.message}:
         return ()
-    before, found = float(_question_ts(question)), deque[ConversationMessage](maxlen=most)
+    before, turns = float(_question_ts(question)), deque[ConversationMessage](maxlen=most)
     async for message in _read_pages(call, question.place):
-        if _ts_seconds(message) < before and (one := _to_turn(message, us)).text:
-            found.append(one)
-    return tuple(sorted(found, key=lambda one: float(one.message)))
+        if _ts_seconds(message) < before and (turn := _to_turn(message, us)).text:
+            turns.append(turn)
+    return tuple(sorted(turns, key=lambda turn: float(turn.message)))
 
 
 async def _read_pages(call: ApiClient, place: Place, *, oldest: str = "0") -> AsyncIterator[Json]:

@@ -26,16 +26,16 @@ _BROADCASTS = {"here", "channel", "everyone"}
 
 
 def decode_mrkdwn(text: str) -> str:
-    return _ENTITY.sub(lambda found: _PLAIN_FORMS[found[1]], _ANGLES.sub(_decode_angle, text))
+    return _ENTITY.sub(lambda entity: _PLAIN_FORMS[entity[1]], _ANGLES.sub(_decode_angle, text))
 
 
-def _decode_angle(found: re.Match[str]) -> str:
-    mark, what, label = found["mark"], found["what"], found["label"] or ""
+def _decode_angle(angle: re.Match[str]) -> str:
+    mark, target, label = angle["mark"], angle["what"], angle["label"] or ""
     if mark == "!":
-        return label or (f"@{what}" if what in _BROADCASTS else "")
+        return label or (f"@{target}" if target in _BROADCASTS else "")
     if mark:
-        return f"{mark}{(label or what).lstrip(mark)}"
-    return f"{label} ({what})" if label and label != what and not what.endswith(label) else what
+        return f"{mark}{(label or target).lstrip(mark)}"
+    return f"{label} ({target})" if label and label != target and not target.endswith(label) else target
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +79,8 @@ class SlackMessagePosted:
 
     def to_others(self, us: SlackBotIdentity) -> bool:
         """Return whether it begins with the mention of somebody else or of many, and so is to them."""
-        found = _TO_SOMEBODY.match(self.raw)
-        return found is not None and found[1] != us.user
+        mention = _TO_SOMEBODY.match(self.raw)
+        return mention is not None and mention[1] != us.user
 
 
 def build_message_key(team: str, channel: str, ts: str) -> str:
@@ -179,10 +179,10 @@ def parse_event(body: Json, us: SlackBotIdentity) -> SlackEvent:
     if not isinstance(event, Mapping):
         return None
     reader = PARSERS.get(str(event.get("type")))
-    found = reader(event, us) if reader else None
-    if isinstance(found, SlackMessagePosted) and body.get("is_ext_shared_channel") is True:
-        return replace(found, shared=True)
-    return found
+    parsed = reader(event, us) if reader else None
+    if isinstance(parsed, SlackMessagePosted) and body.get("is_ext_shared_channel") is True:
+        return replace(parsed, shared=True)
+    return parsed
 
 
 def build_message_question(
@@ -307,13 +307,15 @@ def _parse_stop(event: Json, us: SlackBotIdentity) -> StopRequested | None:
         return None
     messages = event.get("streaming_message_ts")
     listed = messages if isinstance(messages, list) else [messages]
-    return StopRequested(us.team, channel, str(thread), user, tuple(one for one in listed if isinstance(one, str)))
+    return StopRequested(
+        us.team, channel, str(thread), user, tuple(message for message in listed if isinstance(message, str))
+    )
 
 
 def _parse_channel_change(event: Json, _: SlackBotIdentity) -> ChannelChanged | None:
     channel = event.get("channel")
-    found = channel.get("id") if isinstance(channel, Mapping) else channel
-    return ChannelChanged(found, str(event["type"])) if isinstance(found, str) and found else None
+    id_ = channel.get("id") if isinstance(channel, Mapping) else channel
+    return ChannelChanged(id_, str(event["type"])) if isinstance(id_, str) and id_ else None
 
 
 def _parse_uninstalled(_: Json, __: SlackBotIdentity) -> WorkspaceDisconnected:

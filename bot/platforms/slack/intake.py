@@ -151,11 +151,11 @@ class SlackIntake:
         if audience is Audience.THEIRS:
             return None
         asker = self.directory.newcomer(written.channel, written.user, direct=written.direct, shared=written.shared)
-        found = events.build_message_question(
+        question = events.build_message_question(
             written, self._us, asker, only_asker=settings.ephemeral, unasked=audience is Audience.ANYBODYS
         )
-        wordless = replace(found, text=EMPTY_MENTION) if message.addressed else None
-        return found if found.text else wordless
+        wordless = replace(question, text=EMPTY_MENTION) if message.addressed else None
+        return question if question.text else wordless
 
     async def edit(self, event: events.SlackMessageEdited) -> None:
         """Answer an edited question again. Raises `StorageError`."""
@@ -214,18 +214,18 @@ class SlackHistoryReader:
             if isinstance(written, events.SlackMessagePosted) and (question := await self._intake.question(written)):
                 yield MissedQuestion(question, written.edited)
 
-    async def look_again(self, asked: QueuedQuestion) -> None:
+    async def look_again(self, question: QueuedQuestion) -> None:
         """Handle an edit or deletion of a message, if there was one. Raises `PlatformError`, `StorageError`."""
-        channel, ts = asked.channel.rpartition("/")[2], asked.message
+        channel, ts = question.channel.rpartition("/")[2], question.message
         facts: dict[str, Any] = {"channel": channel, "ts": ts, "oldest": ts, "latest": ts, "inclusive": True}
         try:
             pages = self._read_pages(REPLIES, "messages", **facts)
-            found = [message async for message in pages if message.get("ts") == ts]
+            messages = [message async for message in pages if message.get("ts") == ts]
         except PostGone:
             await self._intake.delete(events.SlackMessageDeleted(self._us.team, channel, ts))
             return
         where = {"channel": channel, "channel_type": "im" if events.is_direct(channel) else "channel"}
-        for message in found:
+        for message in messages:
             event = {"type": "message", "subtype": "message_changed", "message": message, **where}
             match events.parse_event({"event": event}, self._us):
                 case events.SlackMessageDeleted() as erased:

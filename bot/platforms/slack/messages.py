@@ -65,8 +65,8 @@ def format_markdown_link(title: str, url: str) -> str:
     )
 
 
-def _escape_formatting(found: re.Match[str]) -> str:
-    return f"{WORD_JOINER}{found[0]}{WORD_JOINER}"
+def _escape_formatting(mark: re.Match[str]) -> str:
+    return f"{WORD_JOINER}{mark[0]}{WORD_JOINER}"
 
 
 def _clean_label(title: str, url: str) -> str:
@@ -93,7 +93,9 @@ PERSON = lazy_compile(r"[UW][A-Z0-9]{1,30}")  # a person's id
 def build_rich_text(part: MessagePart) -> JsonObject | None:
     """Return the block that shows a part; None where nothing of it can be seen."""
     elements = [
-        made for quote, runs in groupby(part.runs, _is_quote) if (made := _build_element(runs, part.kind, quote=quote))
+        element
+        for quote, runs in groupby(part.runs, _is_quote)
+        if (element := _build_element(runs, part.kind, quote=quote))
     ]
     return {"type": "rich_text", "elements": elements} if elements else None
 
@@ -103,7 +105,7 @@ def _is_quote(run: TextRun) -> bool:
 
 
 def _build_element(runs: Iterable[TextRun], kind: PartKind, *, quote: bool) -> JsonObject | None:
-    inline = list(_trim_line_breaks([made for run in runs if (made := _build_inline(run, _PARTS.get(kind, {})))]))
+    inline = list(_trim_line_breaks([element for run in runs if (element := _build_inline(run, _PARTS.get(kind, {})))]))
     return {"type": "rich_text_quote" if quote else "rich_text_section", "elements": inline} if inline else None
 
 
@@ -114,20 +116,20 @@ def _build_inline(run: TextRun, style: JsonObject) -> JsonObject | None:
     if not text:
         return None
     linked = run.url and len(run.url) <= _LONGEST_URL
-    made: JsonObject = {"type": "link", "url": run.url, "text": text} if linked else {"type": "text", "text": text}
+    element: JsonObject = {"type": "link", "url": run.url, "text": text} if linked else {"type": "text", "text": text}
     style = {**style, **({} if linked else _RUNS.get(run.style, {}))}
-    return {**made, "style": style} if style else made
+    return {**element, "style": style} if style else element
 
 
 def _trim_line_breaks(inline: list[JsonObject]) -> Iterator[JsonObject]:
     """Yield the elements without line breaks at their ends: each group of them begins a line of its own."""
     last = len(inline) - 1
-    for place, made in enumerate(inline):
-        text = str(made.get("text", ""))
+    for place, element in enumerate(inline):
+        text = str(element.get("text", ""))
         text = text.lstrip("\n") if place == 0 else text
         text = text.rstrip("\n") if place == last else text
-        if text or "text" not in made:
-            yield {**made, "text": text} if "text" in made else made
+        if text or "text" not in element:
+            yield {**element, "text": text} if "text" in element else element
 
 
 ROW = 5  # buttons in a row: more are possible, but hard to survey
@@ -160,11 +162,11 @@ _OPINIONS = (ButtonAction.UP, ButtonAction.DOWN)
 
 def build_actions(rows: Iterable[Iterable[Button]]) -> list[JsonObject]:
     """Return rows of buttons: an `actions` block for each, and `context_actions` for feedback. Each action once."""
-    found = [list(row) for row in rows]
-    first = {button.action: button for row in reversed(found) for button in reversed(row)}
+    listed = [list(row) for row in rows]
+    first = {button.action: button for row in reversed(listed) for button in reversed(row)}
     opinions = [first.pop(action) for action in _OPINIONS] if first.keys() >= set(_OPINIONS) else []
-    kept = [[_build_button(one) for one in row if first.get(one.action) is one] for row in found]
-    blocks = [{"type": "actions", "elements": row} for row in kept if row]
+    built = [[_build_button(button) for button in row if first.get(button.action) is button] for row in listed]
+    blocks = [{"type": "actions", "elements": row} for row in built if row]
     return [*blocks, _build_feedback(*opinions)] if opinions else blocks
 
 
@@ -186,9 +188,9 @@ def build_label(text: str, longest: int = _LONGEST) -> JsonObject:
 
 
 def _build_button(button: Button) -> JsonObject:
-    made = {"type": "button", "text": build_label(button.label), "value": str(button.ticket)}
-    made["action_id"] = f"{PREFIX}{button.action.value}"
-    return {**made, "confirm": _build_confirmation(button.label, button.sure)} if button.sure else made
+    element = {"type": "button", "text": build_label(button.label), "value": str(button.ticket)}
+    element["action_id"] = f"{PREFIX}{button.action.value}"
+    return {**element, "confirm": _build_confirmation(button.label, button.sure)} if button.sure else element
 
 
 def _build_confirmation(title: str, sure: Confirmation) -> JsonObject:
@@ -249,23 +251,23 @@ def render_page(page: MessagePage) -> SlackMessage:
 
 def render_fallback(page: MessagePage) -> str:
     """Return the text of a page as mrkdwn, cut where it gets long: the blocks have it all."""
-    said, left = list[str](), _TEXT
+    pieces, left = list[str](), _TEXT
     for run in (run for part in page.parts for run in (*part.runs, TextRun("\n"))):
         piece = _render_mrkdwn(run, left)
-        said.append(piece)
+        pieces.append(piece)
         left -= count_units(piece)
         if not piece and run.text:
             break
-    return "".join(said).strip() or NOTHING
+    return "".join(pieces).strip() or NOTHING
 
 
 def _render_mrkdwn(run: TextRun, left: int) -> str:
     """Return a run for mrkdwn, cut to what is left; empty where there is no room for any of it."""
     if run.style is TextStyle.PERSON and PERSON.fullmatch(run.text):
-        made = f"<@{run.text}>"
+        text = f"<@{run.text}>"
     else:
-        made = escape_mrkdwn(next(split_text(run.text, lambda text: count_units(escape_mrkdwn(text)) <= left), ""))
-    return made if count_units(made) <= left else ""
+        text = escape_mrkdwn(next(split_text(run.text, lambda text: count_units(escape_mrkdwn(text)) <= left), ""))
+    return text if count_units(text) <= left else ""
 
 
 def build_home(text: str, zone: tzinfo) -> JsonObject:

@@ -114,9 +114,9 @@ class SlackPlatform:
     async def show(self, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
         if question.only_asker:
             return await self._show_privately(question, view) if view.done else posted
-        bring = self._show_final if view.done else self._show_partial
+        show_view = self._show_final if view.done else self._show_partial
         try:
-            return await bring(question, view, posted)
+            return await show_view(question, view, posted)
         except (CannotPost, PostGone):
             self._forget(question)
             raise
@@ -285,9 +285,9 @@ class SlackPlatform:
 
     async def _set_status(self, question: Question, *words: str) -> None:
         """Set the status of a question's thread, as Slack words it behind our name and by itself; empty to end it."""
-        status, *alone = map(escape_mrkdwn, words)
+        status, *loading = map(escape_mrkdwn, words)
         facts: dict[str, Any] = {"channel_id": question.place.channel, "thread_ts": question.place.thread}
-        facts |= {"status": status, **({"loading_messages": alone} if alone else {})}
+        facts |= {"status": status, **({"loading_messages": loading} if loading else {})}
         await self._call(STATUS, facts, patience=0.0)
 
     def _forget(self, question: Question) -> None:

@@ -64,17 +64,17 @@ async def check_bot(settings: SlackSettings, readers: Collection[str] = ()) -> S
             line = f"Slack: it cannot be reached: {explain_unreached(error, 'Slack')}."
             return (CheckResult("fail", line, _AWAY), _UNREACHED)
         return (CheckResult("fail", f"Slack: the bot token is refused: {_read_code(error)}.", _TOKEN), _REFUSED)
-    given = {name.strip() for name in reply.headers.get("x-oauth-scopes", "").split(",")}
+    granted = {name.strip() for name in reply.headers.get("x-oauth-scopes", "").split(",")}
     who = reply.body
-    known = f"Slack: the bot is {who.get('user')} in {who.get('team')} (slack:{who.get('team_id')})."
-    return (CheckResult("ok", known), *list_missing_scopes(given, readers))
+    line = f"Slack: the bot is {who.get('user')} in {who.get('team')} (slack:{who.get('team_id')})."
+    return (CheckResult("ok", line), *list_missing_scopes(granted, readers))
 
 
-def list_missing_scopes(given: set[str], readers: Collection[str] = ()) -> Iterator[CheckResult]:
+def list_missing_scopes(granted: set[str], readers: Collection[str] = ()) -> Iterator[CheckResult]:
     """Tell what the bot token may not do, by the scopes that it was given and whom `visible_to` names; pure."""
     unneeded = set() if find_user_groups(readers) else {"usergroups:read"}
     for scope in SCOPES:
-        if scope not in given | unneeded:
+        if scope not in granted | unneeded:
             hint = f"It {SCOPES[scope]}. Update the app by slack-manifest.yaml, and install it again."
             yield CheckResult("fail", f"Slack: the scope {scope} is missing.", hint)
 
@@ -94,10 +94,10 @@ async def check_socket(settings: SlackSettings) -> Sequence[CheckResult]:
 def check_http(settings: SlackSettings) -> Sequence[CheckResult]:
     secret = settings.signing_secret.get_secret_value()
     if len(secret) != _SECRET_LENGTH or not set(secret) <= _LETTERS:
-        unlike = "Slack: the signing secret does not look like one (32 digits and a to f)."
-        return (CheckResult("warn", unlike, _SECRET),)
-    said = "Slack: the signing secret cannot be tried from here; Slack proves it by what it sends to /slack/events."
-    return (CheckResult("skip", said),)
+        line = "Slack: the signing secret does not look like one (32 digits and a to f)."
+        return (CheckResult("warn", line, _SECRET),)
+    line = "Slack: the signing secret cannot be tried from here; Slack proves it by what it sends to /slack/events."
+    return (CheckResult("skip", line),)
 
 
 def _is_refusal(error: PlatformError) -> bool:

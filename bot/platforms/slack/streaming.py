@@ -52,9 +52,9 @@ def build_opening_chunks(view: View) -> tuple[list[JsonObject], StreamedState]:
 
     The buttons come first: whatever comes later stands beneath, and so the cards stay together.
     """
-    made, sent = build_new_chunks(StreamedState(), view)
-    pressed = build_actions([view.buttons])
-    return [*([{"type": "blocks", "blocks": pressed}] if pressed else []), *made], sent
+    chunks, sent = build_new_chunks(StreamedState(), view)
+    buttons = build_actions([view.buttons])
+    return [*([{"type": "blocks", "blocks": buttons}] if buttons else []), *chunks], sent
 
 
 def build_new_chunks(sent: StreamedState, view: View) -> tuple[list[JsonObject], StreamedState]:
@@ -69,8 +69,8 @@ def build_new_chunks(sent: StreamedState, view: View) -> tuple[list[JsonObject],
     cards = {name: {**card, "status": "complete"} for name, card in known.items() if card["status"] == "in_progress"}
     cards |= {str(card["id"]): card for card in _build_cards(view)}
     noticed = sent.noticed or bool(view.notice)
-    said = [f"{escape_markdown(view.notice)}\n\n"] if noticed and not sent.noticed else []
-    text = "".join([*said, *map(_sentence_chunk, view.sentences[len(sent.sentences) :])])
+    notice = [f"{escape_markdown(view.notice)}\n\n"] if noticed and not sent.noticed else []
+    text = "".join([*notice, *map(_sentence_chunk, view.sentences[len(sent.sentences) :])])
     size = sent.text + len(text.encode("utf-8", "replace"))
     after = StreamedState(tuple({**known, **cards}.items()), view.sentences, noticed, size)
     if after.size > MOST_BYTES:
@@ -88,8 +88,8 @@ def _build_cards(view: View) -> Iterator[JsonObject]:
         quoted = f"“{view.quote.quote}” ({view.quote.title})"
         name = hashlib.sha256(quoted.encode("utf-8", "replace")).hexdigest()[:12]
         # Not "complete": that is the sign of what was confirmed.
-        made = _task_card(f"quote-{name}", view.quote_label or view.quote.title, "pending")
-        yield {**made, "details": _render_quote(view.quote)}
+        quote_card = _task_card(f"quote-{name}", view.quote_label or view.quote.title, "pending")
+        yield {**quote_card, "details": _render_quote(view.quote)}
 
 
 def _card_update(card: JsonObject, known: JsonObject) -> JsonObject:
@@ -102,8 +102,8 @@ def _claim_card(card: ClaimCard) -> tuple[str, str]:
 
 
 def _task_card(name: str, title: str, status: str, details: str = "") -> JsonObject:
-    made: JsonObject = {"type": "task_update", "id": name, "title": _shorten_field(title), "status": status}
-    return {**made, "details": _shorten_field(details)} if details.strip() else made
+    card: JsonObject = {"type": "task_update", "id": name, "title": _shorten_field(title), "status": status}
+    return {**card, "details": _shorten_field(details)} if details.strip() else card
 
 
 def _render_quote(source: ShownSource) -> str:
@@ -174,11 +174,11 @@ class LiveMessages:
 
         Raises `PlatformUnavailable`.
         """
-        made, sent = build_opening_chunks(view)
+        chunks, sent = build_opening_chunks(view)
         if not sent.cards:
             return ""
         try:
-            answer = await self._call(START_STREAM, {**_stream_target(question), "chunks": made}, patience=0.0)
+            answer = await self._call(START_STREAM, {**_stream_target(question), "chunks": chunks}, patience=0.0)
         except PlatformUnavailable as error:
             if error.seconds is None:
                 raise
@@ -202,12 +202,12 @@ class LiveMessages:
 
     async def _append(self, question: Question, live: _LiveMessage, view: View) -> bool:
         try:
-            made, sent = build_new_chunks(live.sent, view)
+            chunks, sent = build_new_chunks(live.sent, view)
         except ValueError:
             return False
-        if not made:
+        if not chunks:
             return True
-        facts = {"channel": question.place.channel, "ts": live.ts, "chunks": made}
+        facts = {"channel": question.place.channel, "ts": live.ts, "chunks": chunks}
         try:
             await self._call(APPEND_STREAM, facts, patience=0.0)
         except PlatformUnavailable as error:

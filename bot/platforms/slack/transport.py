@@ -310,12 +310,12 @@ class SlackRouter:
 
     async def on_command(self, body: Json, ack: AsyncAck) -> None:
         """Take what `/ask` or `/check` asks; answer `/footnote`, and how to ask to whoever asks nothing."""
-        found = parse_invocation(body, self.us)
-        if found and found.text:
-            words = self.intake.word_wait(await self.intake.take_invoked(found))
+        invocation = parse_invocation(body, self.us)
+        if invocation and invocation.text:
+            words = self.intake.word_wait(await self.intake.take_invoked(invocation))
             await (ack(words, response_type="ephemeral") if words else ack())
-        elif found:
-            await ack(await self.notices.usage(found), response_type="ephemeral")
+        elif invocation:
+            await ack(await self.notices.usage(invocation), response_type="ephemeral")
         elif body["command"] == CONFIGURE_COMMAND:
             await ack(await self.notices.configure(body), response_type="ephemeral")
         else:
@@ -323,14 +323,14 @@ class SlackRouter:
 
     async def on_shortcut(self, body: Json, ack: AsyncAck) -> None:
         """Take the message that is to be checked."""
-        if found := parse_invocation(body, self.us):
-            await self.intake.take_invoked(found)
+        if invocation := parse_invocation(body, self.us):
+            await self.intake.take_invoked(invocation)
         await ack()
 
     async def on_action(self, body: Json, ack: AsyncAck) -> None:
         """Do what a button says, as far as Slack waits for it."""
-        if press := parse_press(body):
-            await self.tasks.wait_briefly(self.actions.press(press))
+        if button_press := parse_press(body):
+            await self.tasks.wait_briefly(self.actions.press(button_press))
         await ack()
 
     async def on_comment(self, body: Json, ack: AsyncAck) -> None:
