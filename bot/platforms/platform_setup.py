@@ -1,4 +1,4 @@
-"""What a platform brings to `footnote setup`: what to ask, how an answer is tried, and where the bot is."""
+"""A platform's part of `footnote setup`: its questions, how answers are tried, and where the bot is."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ class Workspace:
 
 @dataclass(frozen=True, slots=True)
 class BotLocation:
-    """What a platform tells of the bot once it lets it in."""
+    """Where the bot is, as the platform shows it."""
 
     mention: str  # how people call it: "@footnote"
     workspaces: tuple[Workspace, ...] = ()

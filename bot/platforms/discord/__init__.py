@@ -1,6 +1,6 @@
-"""Discord: its events become questions, views become its messages.
+"""Discord: events become questions, views become messages.
 
-Discord's library is imported only where there is a token.
+Discord's library is imported only if there is a token.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Handle what people do with an answer in Discord: buttons, pages of evidence, comments, and what they are shown."""
+"""Handle buttons, pages of evidence and comments in Discord."""
 
 import asyncio
 import logging
@@ -50,7 +50,7 @@ _ON, _BACK = "on", "back"
 
 
 def build_evidence_message(view: EvidenceView, source: str, page: int, language: str, zone: tzinfo = UTC) -> JsonObject:
-    """Return a page of the evidence of a turn, as a private message."""
+    """Return a page of the evidence as a private message."""
     pages = paginate_evidence(view, EVIDENCE, language, zone)
     page = min(max(page, 0), len(pages) - 1)
     page_buttons = [_page_buttons(source, page, len(pages))] if len(pages) > 1 else []
@@ -67,7 +67,7 @@ def parse_page_turn(custom_id: str) -> tuple[str, int] | None:
 
 
 def build_comment_modal(ticket: int, opinion: Literal["up", "down"], language: str) -> JsonObject:
-    """Return what asks for a comment on an answer; `parse_comment` reads it."""
+    """Return the modal that asks for a comment; `parse_comment` reads it."""
     field: JsonObject = {"type": INPUT, "custom_id": "text", "style": PARAGRAPH, "required": False}
     field["max_length"] = min(MAX_COMMENT, _MOST)
     label = build_label(translate("discord_comment_label", language), _TITLE)
@@ -77,7 +77,7 @@ def build_comment_modal(ticket: int, opinion: Literal["up", "down"], language: s
 
 
 def parse_comment(data: Mapping[str, Any]) -> tuple[int, Literal["up", "down"], str] | None:
-    """Return the ticket, the opinion and the comment of a modal that was sent; None where it is none of ours."""
+    """Return the ticket, the opinion and the comment of a submitted modal; None if it is not ours."""
     custom_id = str(data.get("custom_id", ""))
     opinion, _, ticket = custom_id.removeprefix(f"{COMMENT}:").partition(":")
     if not custom_id.startswith(f"{COMMENT}:") or opinion not in {"up", "down"} or not is_numeric_id(ticket):
@@ -87,7 +87,7 @@ def parse_comment(data: Mapping[str, Any]) -> tuple[int, Literal["up", "down"], 
 
 
 def _emphasize_claim(part: MessagePart) -> MessagePart:
-    """Let a claim stand out: it is the heading of what follows."""
+    """Turn a claim into the heading of its evidence."""
     return MessagePart(PartKind.LABEL, part.runs) if part.kind is PartKind.CLAIM else part
 
 
@@ -123,7 +123,7 @@ class DiscordActions:
             await self._confirm(invocation, *doubt)
 
     async def comment(self, invocation: DiscordInvocation) -> bool:
-        """Note a comment that was sent; False if it is none."""
+        """Store a submitted comment; False if it is none."""
         sent = parse_comment({**invocation.data})
         if sent is None:
             return False
@@ -136,12 +136,12 @@ class DiscordActions:
         return True
 
     async def sources(self, invocation: DiscordInvocation) -> None:
-        """Show all pages that the user's conversation cites."""
+        """Show all pages cited in the user's conversation."""
         await self._replies.defer(invocation, private=True)
         await self._show_evidence(invocation, SOURCES, 0)
 
     async def take_back(self, invocation: DiscordInvocation, find: Callable[[], Awaitable[int | None]]) -> None:
-        """Take back the answer of the ticket that is found; say so where there is none."""
+        """Retract the answer that `find` returns; report if there is none."""
         await self._replies.defer(invocation, private=True)
         if (ticket := await find()) is None:
             await self._replies.change(invocation, build_sentence(translate("discord_no_answer", invocation.locale)))
@@ -149,7 +149,7 @@ class DiscordActions:
             await self._retract(invocation, ticket)
 
     async def by(self, invocation: DiscordInvocation) -> Asker:
-        """Return who invoked something and where they stand, with what Discord lets them do there."""
+        """Return who acts, with their permissions in Discord."""
         return await locate_asker(self._intake.directory, invocation)
 
     async def _press(self, invocation: DiscordInvocation, action: ButtonAction, ticket: int) -> None:
@@ -172,7 +172,7 @@ class DiscordActions:
                 await self._act(invocation, action, ticket)
 
     async def _perform(self, invocation: DiscordInvocation, action: ButtonAction, ticket: int, by: Asker) -> str:
-        """Perform an action, and return the sentence for the user who pressed."""
+        """Perform an action and return the sentence for the user who pressed."""
 
         async def find_name() -> str:
             return invocation.shown_name
@@ -211,7 +211,7 @@ class DiscordActions:
         )
 
     async def _rate_down(self, invocation: DiscordInvocation, ticket: int) -> None:
-        """Store a rating down, and ask why. Discord takes a modal only as the first reply."""
+        """Store a rating down, and ask why. Discord accepts a modal only as the first reply."""
         rating = asyncio.ensure_future(self._note_down(invocation, ticket))
         done, _ = await asyncio.wait({rating}, timeout=COMMENT_SECONDS)
         refused = rating.exception() if done else None
@@ -228,7 +228,7 @@ class DiscordActions:
         return await self._actions.feedback(ticket, await self.by(invocation), "down", language=invocation.locale)
 
     async def _show_evidence(self, invocation: DiscordInvocation, source: str, page: int) -> None:
-        """Show a page of what a ticket, or the conversation, stands on; looked up anew."""
+        """Show a page of the evidence of a ticket or a conversation; loaded again for each page."""
         by = await self.by(invocation)
         if source == SOURCES:
             loading, heading = self._load_sources(invocation, by), "sources_heading"
@@ -247,7 +247,7 @@ class DiscordActions:
         return await self._actions.sources(conversation, by, language=invocation.locale)
 
     async def _act(self, invocation: DiscordInvocation, action: ButtonAction, ticket: int) -> None:
-        """Perform an action, and only then say so: what is deferred stays so if the process ends meanwhile.
+        """Perform an action and then report it: a deferral stays visible if the process ends meanwhile.
 
         An admin who rated an answer up is offered to make it an example.
         """
@@ -263,7 +263,7 @@ class DiscordActions:
 
 
 async def _words_of(action: Awaitable[str]) -> str:
-    """Return the reply to a user: the outcome, or the refusal."""
+    """Return the outcome for the user, or the refusal."""
     try:
         return await action
     except ActionDenied as denied:

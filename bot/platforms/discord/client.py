@@ -1,8 +1,8 @@
 """Discord's REST API: its routes, its rate limits by bucket and over all calls, and its error codes.
 
-discord.py's own HTTP client is for its gateway alone: it repeats a call up to five times and waits within, so that
-the caller cannot know whether one of them was done before the last was refused; it logs addresses, which contain the
-tokens of interactions; and a call of it that is cancelled while all routes are closed leaves them closed.
+discord.py's HTTP client serves its gateway alone. It repeats a call up to five times and waits meanwhile, so the caller
+cannot know whether one of them succeeded before the last was refused. It logs addresses, which contain interaction
+tokens. A cancelled call leaves all routes closed if they were closed.
 """
 
 import asyncio
@@ -61,15 +61,15 @@ DENIED_STATUSES = frozenset({401, 403, LIMITED})
 
 
 class MessageRefused(ContentRefused, RequestRefused):
-    """Discord will not have a message as it is."""
+    """Discord refuses a message's content."""
 
 
 class ChannelUnavailable(RequestRefused):
-    """There is no such channel, or thread."""
+    """The channel or thread does not exist."""
 
 
 class ThreadArchived(EditRefused):
-    """The thread is archived: nothing in it can be changed until it is opened again."""
+    """The thread is archived: nothing in it can be changed until it is reopened."""
 
 
 class InteractionExpired(RequestRefused):
@@ -106,7 +106,7 @@ _MAJOR = frozenset({"guild", "channel", "application", "token"})  # calls that d
 
 
 def _limit_key(route: Route, ids: Ids) -> tuple[str, str]:
-    """Return what a call's limit is counted by: the route, and the values that matter."""
+    """Return the key of a call's limit: the route, and the ids that Discord counts separately."""
     names = (name for _, name, _, _ in string.Formatter().parse(route.path) if name in _MAJOR)
     return f"{route.method} {route.path}", "/".join(ids[name] for name in names if name)
 
@@ -119,7 +119,7 @@ _MAX_BUCKETS = 10_000  # how many limits are remembered
 
 @dataclass(slots=True)
 class RateBucket:
-    """A limit as Discord last told it. Times are a clock's seconds."""
+    """A limit as last reported by Discord. Times are a clock's seconds."""
 
     limit: int = 1
     left: int = 1
@@ -131,9 +131,9 @@ class RateBucket:
     answered: asyncio.Event = field(default_factory=asyncio.Event)
 
     def awaits(self, now: float) -> bool:
-        """Return whether the quota is unknown until an in-flight call is answered.
+        """Return whether the quota is unknown until an in-flight call returns.
 
-        This holds for the very first calls, of which only one is made, and for a new window that is fully used.
+        This holds for the very first call, of which only one is made, and for a new window that is fully used.
         """
         if not self.known:
             return self.in_flight > 0
@@ -147,7 +147,7 @@ class RateBucket:
 
 
 class DiscordRateLimit:
-    """The limits of one bot, and the calls that wait for them. Implements `Pacing`."""
+    """The rate limits of one bot, and the calls that wait for them. Implements `Pacing`."""
 
     def __init__(
         self, now: Callable[[], float] = time.monotonic, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
@@ -158,7 +158,7 @@ class DiscordRateLimit:
         self._everywhere, self._denied = RateWindow(GLOBAL_RATE), RateWindow(INVALID_RATE)
 
     async def turn(self, route: Route, ids: Ids, *, patience: float) -> RateBucket:
-        """Wait until a call may be made, and count it; `done` is given what this returns. Raises `Busy`."""
+        """Wait until a call fits, and count it; `done` receives the return value. Raises `Busy`."""
         until = self.now() + patience
         while True:
             bucket = await self._wait_for_bucket(route, ids, patience)
@@ -176,7 +176,7 @@ class DiscordRateLimit:
         return bucket
 
     def done(self, turn: RateBucket, route: Route, ids: Ids, reply: Reply | None) -> None:
-        """Note what an answer says of a call's limit; None if there was no answer."""
+        """Update a call's limit from its reply; None if there was none."""
         bucket, headers = turn, reply.headers if reply else NO_IDS
         if reply and reply.status in DENIED_STATUSES and headers.get("X-RateLimit-Scope") != "shared":
             self.denied()
@@ -196,11 +196,11 @@ class DiscordRateLimit:
         bucket.told = bucket.known = True
 
     def denied(self) -> None:
-        """Count a call that Discord refused as one that should not have been made."""
+        """Count a refused call: Discord bans an address after too many."""
         self._denied = self._denied.after(self.now())
 
     def hold(self, route: Route, ids: Ids, seconds: float, reply: Reply) -> None:
-        """Make no call for so long: on this route, or on all if Discord says so or a proxy before it refuses."""
+        """Make no call for so long: on this route, or on all if the limit is global or a proxy refuses."""
         until = self.now() + seconds
         if not isinstance(reply.body, Mapping) or reply.field("global") is True:
             self._everywhere = replace(self._everywhere, closed=max(self._everywhere.closed, until))
@@ -209,7 +209,7 @@ class DiscordRateLimit:
             bucket.closed = max(bucket.closed, until)
 
     def spare(self, route: Route, ids: Ids = NO_IDS) -> bool:
-        """Return whether an optional call fits: half of the limit is reserved for calls that cannot be left out."""
+        """Return whether an optional call fits; half of the limit is reserved for required calls."""
         now, bucket = self.now(), self._bucket(route, ids)
         if bucket.soonest(now) > now or self._denied.soonest(now) > now:
             return False
@@ -217,7 +217,7 @@ class DiscordRateLimit:
         return room and (not bucket.told or bucket.left > bucket.limit // 2)
 
     async def _wait_for_bucket(self, route: Route, ids: Ids, patience: float) -> RateBucket:
-        """Return the bucket of a call, once it is known what is left in it."""
+        """Return the bucket of a call once its quota is known."""
         while True:
             bucket = self._bucket(route, ids)
             if not bucket.awaits(self.now()):
@@ -245,7 +245,7 @@ API = "https://discord.com/api/v10"
 async def open_api(
     token: str, url: str, pacing: DiscordRateLimit | None = None, observe: ObserveCall = ignore_call
 ) -> AsyncIterator[ApiClient]:
-    """Give a client of one bot within the block; at Discord's usual address if none is given."""
+    """Open a client of one bot for the block; at Discord's usual address if none is given."""
     api = Api(
         "Discord",
         (url or API).rstrip("/"),

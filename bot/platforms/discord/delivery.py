@@ -1,4 +1,4 @@
-"""Deliver our messages: to a channel, to a thread opened for them, or as the answer to an interaction."""
+"""Deliver our messages: to a channel, to a thread opened for them, or as the reply to an interaction."""
 
 import logging
 import secrets
@@ -43,12 +43,12 @@ _ARCHIVE_MINUTES = 1_440
 
 
 def is_thread_wanted(question: Question) -> bool:
-    """Return whether a thread is to be opened on the very message that asks; pure."""
+    """Return whether to open a thread on the question's own message; pure."""
     return bool(question.message) and question.place.thread == question.message
 
 
 async def open_thread(call: ApiClient, question: Question) -> None:
-    """Open the thread, unless it is there. Raises `PlatformError`."""
+    """Open the thread, unless it exists. Raises `PlatformError`."""
     name = build_label(defang_text(question.text), _LONGEST) if question.text.strip() else _DEFAULT_NAME
     body: dict[str, Any] = {"name": name, "auto_archive_duration": _ARCHIVE_MINUTES}
     try:
@@ -66,7 +66,7 @@ _NO_REPLY = frozenset({50035, 160002})
 class ChannelDelivery:
     """Messages of a channel, a thread or a DM.
 
-    `deleted`: the messages that we deleted. `threadless`: the questions on which no thread may be opened.
+    `deleted`: our messages that we deleted. `threadless`: the questions on which no thread may be opened.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class ChannelDelivery:
     async def post(
         self, page: int, message: DiscordMessage, *, patience: float = PATIENCE, instead: str = ""
     ) -> SentMessage:
-        """Post a page. `instead`: of a message that is there, and cannot show it."""
+        """Post a page. `instead`: the message that it replaces."""
         nonce = build_nonce(self._question.key, page, instead)
         body = build_post(message, self._question.key, nonce, reply_to=self._reply_to())
         answer = await self._post_in_thread(body, patience)
@@ -96,18 +96,18 @@ class ChannelDelivery:
         await self._change(client.EDIT, number, build_body(message, self._question.key), patience=patience)
 
     async def delete(self, page: int, number: str) -> None:  # noqa: ARG002 - as an interaction's needs it
-        """Delete a message; what is gone is no error."""
+        """Delete a message, if it still exists."""
         self._deleted.append(number)
         with suppress(PostGone, ChannelUnavailable):
             await self._change(client.DELETE, number)
 
     def spare(self) -> bool:
-        """Return whether there is room for an edit that can be left out."""
+        """Return whether an optional edit fits."""
         return self._call.pacing.spare(client.EDIT, {"channel": self._channel})
 
     @property
     def _in_thread(self) -> bool:
-        """Whether the answer stands in a thread that is opened for it."""
+        """Whether the answer is in a thread opened for it."""
         return is_thread_wanted(self._question) and self._question.key not in self._threadless
 
     @property
@@ -116,7 +116,7 @@ class ChannelDelivery:
         return choose_channel(place) if self._in_thread or not is_thread_wanted(self._question) else place.channel
 
     async def _post_in_thread(self, body: Json, patience: float) -> Json:
-        """Post where the answer is to stand: in the channel where no thread may be opened."""
+        """Post in the answer's thread; in the channel if no thread may be opened."""
         try:
             return await self._post_as_reply(body, patience)
         except ChannelUnavailable:
@@ -141,7 +141,7 @@ class ChannelDelivery:
         return answer
 
     async def _change(self, route: Route, number: str, body: Any = None, *, patience: float = PATIENCE) -> None:
-        """Change a message, also one that stands in the channel because no thread was opened before a restart."""
+        """Change a message, also one posted in the channel before a restart because no thread was opened."""
         try:
             await self._change_there(route, number, body, patience)
         except ChannelUnavailable as gone:
@@ -154,7 +154,7 @@ class ChannelDelivery:
                 raise gone from None
 
     async def _change_there(self, route: Route, number: str, body: Any, patience: float) -> None:
-        """Change a message; an archived thread is opened for that. Raises `ThreadArchived` where we may not."""
+        """Change a message, reopening an archived thread. Raises `ThreadArchived` if that is not allowed."""
         try:
             await self._call(route, body, patience=patience, channel=self._channel, message=number)
         except ThreadArchived as archived:
@@ -165,18 +165,18 @@ class ChannelDelivery:
             await self._call(route, body, patience=patience, channel=self._channel, message=number)
 
     def _reply_to(self) -> str:
-        """Return the message that asks, where it stands in the same channel."""
+        """Return the question's message, if it is in the same channel."""
         return "" if self._in_thread else self._question.message
 
 
 class InteractionDelivery:
-    """The answer to an interaction, as long as its token is good."""
+    """The reply to an interaction, while its token is valid."""
 
     def __init__(self, call: ApiClient, question: Question, handle: InteractionToken, channel: ChannelDelivery) -> None:
         self._call, self._question, self._ids, self._channel = call, question, handle.ids, channel
 
     async def post(self, page: int, message: DiscordMessage, *, patience: float = PATIENCE) -> SentMessage:
-        """Post a page: the first is what the interaction waits for."""
+        """Post a page; the first one replaces the deferral."""
         if page == 0:
             return SentMessage(await self._edit_reply(ORIGINAL_REPLY, message, patience))
         if not self._question.only_asker:
@@ -211,11 +211,11 @@ class InteractionDelivery:
             await self._call(client.DELETE_REPLY, message=number, **self._ids)
 
     def spare(self) -> bool:
-        """Return whether there is room for an edit that can be left out."""
+        """Return whether an optional edit fits."""
         return self._call.pacing.spare(client.EDIT_REPLY, dict[str, str](**self._ids))
 
     async def original(self) -> Json:
-        """Return what the interaction was answered with; nothing where that is gone, or was never begun."""
+        """Return the original reply; an empty object if it was deleted or never started."""
         try:
             reply = await self._call(client.REPLY, **self._ids)
         except (PostGone, InteractionExpired):
@@ -241,18 +241,18 @@ class Deliveries:
     """Chooses how each answer is delivered."""
 
     def __init__(self, call: ApiClient, now: Callable[[], float], zone: tzinfo = UTC) -> None:
-        """Set it up. `now`: in seconds since 1970."""
+        """`now` returns seconds since 1970."""
         self._call, self._now, self._zone = call, now, zone
         self.late = deque[str](maxlen=_REMEMBERED)  # the questions whose token ended early
         self.deleted = deque[str](maxlen=_REMEMBERED)  # our messages that we deleted: Discord tells of them as of any
         self._threadless = deque[str](maxlen=_REMEMBERED)
 
     def choose(self, question: Question) -> Delivery | None:
-        """Return the way to where an answer belongs; None if its asker alone cannot be reached any more."""
+        """Return how to deliver an answer; None if only its asker may see it and cannot be reached any more."""
         return self.choose_reply(question) or (None if question.only_asker else self.choose_channel(question))
 
     def choose_reply(self, question: Question) -> InteractionDelivery | None:
-        """Return the way to answer an interaction, while its token is good."""
+        """Return how to reply to an interaction; None if its token is not valid."""
         handle = parse_token(question.handle) if question.handle else None
         is_valid = is_token_valid(question.at.timestamp(), self._now()) and question.key not in self.late
         if not (handle and is_valid):
@@ -263,7 +263,7 @@ class Deliveries:
         return ChannelDelivery(self._call, question, self.deleted, self._threadless)
 
     async def tell(self, question: Question, text: str) -> None:
-        """Say a sentence where it was asked: to the asker alone if an interaction lets us. Raises `PlatformError`."""
+        """Post a sentence at the question, to the asker alone if an interaction allows it. Raises `PlatformError`."""
         notice = replace(question, key=f"{question.key}#told")
         way = self.choose(notice) or self.choose_channel(notice)
         for page, message in enumerate(render_messages(View(0, text=text), self._zone)):
@@ -278,7 +278,7 @@ _SKEW = 60.0  # seconds by which our clock may be ahead of Discord's
 async def call_for_help(
     call: ApiClient, us: DiscordBotIdentity, place: Place, text: str, people: Sequence[str], now: float
 ) -> PostedMessages:
-    """Post a sentence that mentions these people; one whose post is in doubt is looked for, not repeated.
+    """Post a sentence that mentions these people; a post in doubt is looked up instead of repeated.
 
     `now`: in seconds since 1970. Raises `PlatformError`.
     """
@@ -295,10 +295,10 @@ async def call_for_help(
 
 
 async def notify_unseen(call: ApiClient, channel: ChannelDelivery, question: Question, language: str) -> None:
-    """Tell an asker that nothing can be shown to them alone any more, as far as they can be told.
+    """Notify an asker, if possible, that nothing can be shown to them privately any more.
 
-    Whoever used a command is told by a DM, so that nobody else learns of it; without a word of the answer, for what
-    may be read in one place is not for every place. Who asked before everybody is told there.
+    A user of a command is notified by a DM without any words of the answer: what is readable in one place may not be in
+    another. Other askers are notified in the channel.
     """
     sentence = "discord_late" if question.handle else "discord_ask_by_command"
     (message, *_) = render_messages(View(0, text=translate(sentence, language or "en")))

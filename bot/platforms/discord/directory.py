@@ -1,4 +1,4 @@
-"""Know places and people of Discord, and read what stands in a conversation, ours by its marks."""
+"""Look up channels and users of Discord, and read conversations and our own posts."""
 
 import asyncio
 import re
@@ -44,9 +44,9 @@ class ServerMember:
 def place_asker(
     asker: Asker, members: Mapping[str, ServerMember], settings: DiscordSettings, readers: Collection[str]
 ) -> Asker:
-    """Return an asker with what settings make of them, by what they are in servers; pure.
+    """Return an asker with the facts that follow from settings and memberships; pure.
 
-    A DM stands in no server: there it counts what they are in the servers that are the team's own.
+    In a DM, memberships in the team's own servers count.
     """
     memberships = {guild: member for guild, member in members.items() if member.present}
     names = {f"{guild}/{name}" for guild, member in memberships.items() for name in (asker.user, *member.roles)}
@@ -61,7 +61,7 @@ def place_asker(
 
 
 class DiscordDirectory:
-    """What is known of the servers."""
+    """Channels, roles and members of the servers."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class DiscordDirectory:
         return self._names
 
     async def channel(self, number: str, guild: str, seconds: float = LOOK_SECONDS) -> events.ChannelInfo:
-        """Return a channel or thread. Raises `PlatformError`, `TimeoutError` where a server's cannot be looked up."""
+        """Return a channel or thread. Raises `PlatformError`, `TimeoutError` if the look-up fails."""
         if not guild:
             return events.ChannelInfo(number, events.DM)
         return self._channels.get(number) or await self._asked.of(number, seconds)
@@ -119,9 +119,9 @@ class DiscordDirectory:
         direct: bool,
         roles: frozenset[str] | None = None,
     ) -> Asker:
-        """Return somebody and where they stand, in a thread its channel, by what is known of them without asking.
+        """Return an asker in a channel, or a thread's channel, by cached facts alone.
 
-        `roles`: theirs there, where Discord said so with what they did.
+        `roles`: the user's, if the event contained them.
         """
         place = channel.parent if channel.is_thread else channel.id
         if roles is not None:
@@ -137,10 +137,7 @@ class DiscordDirectory:
         return await self._look_up(asker, lookup_or_default, LOOK_SECONDS)
 
     async def refresh_asker(self, asker: Asker) -> Asker:
-        """Return somebody who asked a while ago, and where they stand by now: they may have left, or been denied.
-
-        Raises `PlatformUnavailable`.
-        """
+        """Return an earlier asker with current facts: they may have left. Raises `PlatformUnavailable`."""
         return await self._look_up(asker, partial(lookup_or_raise, platform="Discord"), PATIENT_SECONDS)
 
     async def _look_up(self, asker: Asker, lookup: Callable[..., Awaitable[Any]], seconds: float) -> Asker:
@@ -197,7 +194,7 @@ _NOT_WRITTEN_IN = frozenset({2, 4, 13, 14})  # categories, directories, and room
 
 
 async def list_channels(call: ApiClient, servers: Iterable[str]) -> tuple[NamedChannel, ...]:
-    """List the channels of servers that people write in. Raises `PlatformError`."""
+    """List the servers' channels with messages. Raises `PlatformError`."""
     channels = list[NamedChannel]()
     for guild in servers:
         for data in await call(CHANNELS, guild=guild) or ():
@@ -215,14 +212,14 @@ _MARKUP = lazy_compile(r"\\([!-/:-@\[-`{-~])|\*\*|^(?:-#|>) ", re.MULTILINE)
 
 
 def question_time(question: Question) -> str:
-    """Return the id that is smaller than those of all that came after a question."""
+    """Return an id that is smaller than those of all messages after a question."""
     return question.message or str(events.build_snowflake(question.at.timestamp()))
 
 
 async def find_our_pages(
     call: ApiClient, place: Place, key: str, after: str, us: events.DiscordBotIdentity
 ) -> PostedMessages:
-    """Return our messages that carry the mark of a key, in the order in which they stand."""
+    """Return our messages that carry the mark of a key, in order."""
     ours = [message async for message in _read_after(call, choose_channel(place), after) if _is_ours(message, us)]
     marked = (str(message["id"]) for message in ours if parse_mark(message) == build_mark(key))
     return PostedMessages(tuple(sorted(marked, key=int)))
@@ -233,8 +230,8 @@ async def read_conversation(
 ) -> tuple[ConversationMessage, ...]:
     """Return the last messages before a question in its conversation, oldest first.
 
-    In a thread and in a DM those are the messages before it, elsewhere those that it is a reply to; before what is a
-    conversation by itself there are none: a command, or a message of a channel that is no reply.
+    In a thread or DM those are the messages before it, elsewhere the chain of replies. A command, or a message in
+    a channel that is not a reply, is a conversation of its own.
     """
     place, turns = question.place, deque[ConversationMessage]()
     apart = not place.workspace or place.thread not in {"", question.message}
@@ -251,12 +248,12 @@ async def read_conversation(
 
 
 def read_text(message: Json) -> str:
-    """Return what a message of ours says in plain words; pure."""
+    """Return our own message in plain words; pure."""
     return "\n".join(_strip_markup(text) for text in _collect_texts(message))
 
 
 async def _read_after(call: ApiClient, channel: str, after: str) -> AsyncIterator[Json]:
-    """Yield what stands in a channel after a message; nothing where the channel is gone."""
+    """Yield the messages of a channel after one; nothing if the channel does not exist."""
     while page := await _read_page(call, channel, after=after):
         for message in page:
             yield message
@@ -264,7 +261,7 @@ async def _read_after(call: ApiClient, channel: str, after: str) -> AsyncIterato
 
 
 async def _read_before(call: ApiClient, channel: str, before: str) -> AsyncIterator[Json]:
-    """Yield what stands in a channel before a message, newest first."""
+    """Yield the messages of a channel before one, newest first."""
     while page := await _read_page(call, channel, before=before):
         for message in sorted(page, key=lambda item: int(item["id"]), reverse=True):
             first = message.get("referenced_message") if message.get("type") == _STARTER else None
@@ -273,7 +270,7 @@ async def _read_before(call: ApiClient, channel: str, before: str) -> AsyncItera
 
 
 async def _read_replied(call: ApiClient, question: Question) -> AsyncIterator[Json]:
-    """Yield what a question replies to, what that replies to, and so on, for as long as it is there."""
+    """Yield the message that a question replies to, the one that this replies to, and so on."""
     channel = question.place.channel
     message = await _read_one(call, channel, question.message) if question.message else None
     while message and (reply_to := str((message.get("message_reference") or {}).get("message_id", ""))):
@@ -314,7 +311,7 @@ def _to_turn(message: Json, us: events.DiscordBotIdentity) -> ConversationMessag
 
 
 def _is_whole(message: Json) -> bool:
-    """Return whether a message that came with its reply says what it is a reply to itself."""
+    """Return whether a message that came with its reply includes its own reference."""
     return message.get("type") != _REPLY or bool(message.get("message_reference"))
 
 
@@ -343,9 +340,9 @@ _TEXT = 10  # the kind of a component that holds text
 
 
 def read_message_text(message: Json, user: str) -> str:
-    """Return all that a message says, as Discord has it; empty where it has no words.
+    """Return all words of a message; empty if it has none.
 
-    `user` is ours: of an answer of our own what it says, without its footnotes.
+    `user` is ours: our own answers lose their footnotes.
     """
     if read_object(message, "author").get("id") == user:
         return strip_footnotes(read_text(message))

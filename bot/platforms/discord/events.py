@@ -1,4 +1,4 @@
-"""Parse the gateway's events into frozen values, and list the intents and permissions that they need; pure."""
+"""Parse gateway events into frozen values, and list the intents and permissions that they need; pure."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -36,7 +36,7 @@ def build_invitation(application: str) -> str:
 
 
 def may_moderate(permissions: object) -> bool:
-    """Return whether permissions, as Discord writes them, allow deleting messages of others."""
+    """Return whether permissions, as Discord writes them, allow deleting others' messages."""
     bits = int(permissions) if isinstance(permissions, str) and permissions.isascii() and permissions.isdigit() else 0
     return bool(bits & (ADMINISTRATOR | MANAGE_MESSAGES))
 
@@ -57,16 +57,16 @@ class DiscordMessagePosted:
     channel: str  # where it stands: in a thread, the thread
     id: str
     user: str
-    raw: str  # its text as Discord has it; empty where Discord does not let us read it
+    raw: str  # its text as Discord has it; empty if Discord does not let us read it
     at: datetime
-    roles: frozenset[str] | None = None  # of who wrote it; None where Discord does not say
+    roles: frozenset[str] | None = None  # of who wrote it; None if Discord does not say
     people: frozenset[str] = frozenset()  # whom it mentions; a reply may mention whom it answers without a word of it
     groups: frozenset[str] = frozenset()  # which roles it mentions
     names: Mapping[str, str] = field(default_factory=dict)  # of whom it mentions, by their ids
     replied: str = ""  # the message that it replies to
     replied_user: str = ""  # who wrote that
     edited: bool = False
-    shown_name: str = ""  # the name that who wrote it is shown by there; empty where Discord does not say
+    shown_name: str = ""  # the name that who wrote it is shown by there; empty if Discord does not say
 
     @property
     def key(self) -> str:
@@ -95,7 +95,7 @@ class DiscordMessageDeleted:
 
 @dataclass(frozen=True, slots=True)
 class ChannelInfo:
-    """A channel or a thread as far as it matters here."""
+    """A channel or a thread."""
 
     id: str
     kind: int
@@ -116,7 +116,7 @@ THREADS = frozenset({ANNOUNCED, THREAD, PRIVATE})
 
 @dataclass(frozen=True, slots=True)
 class PlaceUpdate:
-    """What Discord says of a server's channels, threads, and of the role that is ours there."""
+    """Changed channels, threads and roles of a server."""
 
     guild: str
     channels: tuple[ChannelInfo, ...] = ()
@@ -129,7 +129,7 @@ class PlaceUpdate:
     language: str = ""  # that the server prefers, such as `de`
 
     def is_new(self, now: datetime) -> bool:
-        """Return whether we entered it of late, and there is a place to say so."""
+        """Return whether the bot joined recently and the server has a channel for greetings."""
         return bool(self.lobby and self.since) and now - (self.since or now) < _NEWLY_ENTERED
 
 
@@ -142,13 +142,13 @@ _BROADCAST = lazy_compile(r"@(everyone|here)\b")
 
 
 def parse_event(event: str, data: Json, us: DiscordBotIdentity) -> DiscordEvent:
-    """Return what an event of the gateway means to us; None where it means nothing."""
+    """Parse a gateway event; None if it is irrelevant."""
     reader = PARSERS.get(event)
     return reader(data, us) if reader else None
 
 
 def parse_posted(message: Json, us: DiscordBotIdentity, guild: str = "") -> DiscordMessagePosted | None:
-    """Return a message as a person's; None where it is nobody's. `guild`: where it stands, if it does not say so."""
+    """Parse a user's message; None if it is not one. `guild`: its server, if the message does not say."""
     author, user = read_object(message, "author"), read_id(read_object(message, "author"), "id")
     channel, number = read_id(message, "channel_id"), read_id(message, "id")
     content = message.get("content", "")
@@ -175,7 +175,7 @@ def parse_posted(message: Json, us: DiscordBotIdentity, guild: str = "") -> Disc
 
 
 def is_addressed(message: DiscordMessagePosted, us: DiscordBotIdentity, roles: Collection[str] = ()) -> bool:
-    """Return whether a message is to us: it mentions us or the role that is ours, replies to us, or is in a DM."""
+    """Return whether a message mentions us or our role, replies to us, or is in a DM."""
     mentioned = us.user in message.people or bool(message.groups & set(roles))
     return not message.guild or mentioned or message.replied_user == us.user
 
@@ -189,7 +189,7 @@ def is_to_another(message: DiscordMessagePosted, us: DiscordBotIdentity) -> bool
 
 
 def extract_text(raw: str, us: DiscordBotIdentity, names: Mapping[str, str], roles: Collection[str] = ()) -> str:
-    """Return a text of Discord's in plain words, without the mentions of us."""
+    """Return Discord's text in plain words, without mentions of us."""
     ours = "|".join((rf"<@!?{re.escape(us.user)}>", *(rf"<@&{re.escape(role)}>" for role in sorted(roles))))
     return decode_markup(re.sub(rf"(?:{ours})[,:]?[ \t]*", "", raw), names).strip()
 
@@ -204,7 +204,7 @@ def build_snowflake(seconds: float) -> int:
 
 
 def read_channel(data: Json, guild: str = "") -> ChannelInfo | None:
-    """Return a channel or thread as Discord describes it; None where it does not."""
+    """Parse a channel or thread; None if it is invalid."""
     number, kind = read_id(data, "id"), data.get("type")
     if not number or not isinstance(kind, int):
         return None
@@ -213,7 +213,7 @@ def read_channel(data: Json, guild: str = "") -> ChannelInfo | None:
 
 
 def read_id(data: Json, name: str) -> str:
-    """Return an id that a field holds; empty where it holds none."""
+    """Return the id in a field; empty if there is none."""
     value = data.get(name)
     return value if isinstance(value, str) and _ID.fullmatch(value) and int(value) < 1 << 64 else ""
 

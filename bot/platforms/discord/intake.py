@@ -1,4 +1,4 @@
-"""Turn Discord's messages into questions for the desk, also those that were missed."""
+"""Turn Discord's messages, also missed ones, into questions for the desk."""
 
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
@@ -36,19 +36,19 @@ from storage.types import QueuedQuestion
 
 
 def is_own_server(directory: DiscordDirectory, invocation: DiscordInvocation) -> bool:
-    """Return whether the bot itself is there: in a DM with us, or in a server of the team's that installed the app."""
+    """Return whether the bot itself is there: in its DM, or in a server of the team that installed the app."""
     return invocation.direct or (invocation.installed and directory.listed(invocation.guild))
 
 
 def detach_from_server(invocation: DiscordInvocation) -> DiscordInvocation:
-    """Return what was invoked where the bot is not: of no server, so that it has no part in what is there."""
+    """Return an invocation without its server, if the bot itself is not there."""
     return replace(
         invocation, guild="", channel=replace(invocation.channel, guild="", kind=events.DM, parent=""), permissions=""
     )
 
 
 def identify_asker(directory: DiscordDirectory, invocation: DiscordInvocation) -> Asker:
-    """Return who invoked something and where they stand, by what is known of them without asking."""
+    """Return who invoked something and where, by cached facts alone."""
     if is_own_server(directory, invocation):
         roles = None if invocation.direct else invocation.roles
         asker = directory.newcomer(invocation.channel, invocation.user, direct=invocation.direct, roles=roles)
@@ -62,7 +62,7 @@ def identify_asker(directory: DiscordDirectory, invocation: DiscordInvocation) -
 
 
 async def locate_asker(directory: DiscordDirectory, invocation: DiscordInvocation) -> Asker:
-    """Return the same with all that Discord says of them."""
+    """Return who invoked something and where, with looked-up facts."""
     asker = identify_asker(directory, invocation)
     return asker if asker.exclusion else await directory.look_up(asker)
 
@@ -77,10 +77,9 @@ async def thread_conversation(app: App, channel_id: str, thread: events.ChannelI
 
 
 async def find_conversation(app: App, channel: events.ChannelInfo, user: str, *, direct: bool) -> str:
-    """Return the conversation that somebody means where they stand; empty where there is none. Raises `StorageError`.
+    """Return the conversation that a user means in a channel; empty if there is none. Raises `StorageError`.
 
-    In a channel it is the one in which they asked last, else the last one that everybody there can see. Where the bot
-    itself is not, all that is known is what they asked. `direct`: they are in their DM with us.
+    In a channel it is their latest one, else the latest that everyone there can see. `direct`: in a DM with the bot.
     """
     if direct:
         return f"discord:/{channel.id}"
@@ -93,7 +92,7 @@ async def find_conversation(app: App, channel: events.ChannelInfo, user: str, *,
 
 
 def newest_conversation(rows: Iterable[QueuedQuestion], person: str) -> str:
-    """Return the conversation of the first question whose answer somebody can see; empty where there is none. Pure."""
+    """Return the conversation of the first question whose answer a user can see; empty if there is none. Pure."""
     seen = (row for row in rows if row.user == person or not row.body.get("only_asker"))
     answered = (row for row in seen if row.outcome == DeliveryOutcome.DELIVERED)
     return next((row.conversation for row in answered), "")
@@ -105,7 +104,7 @@ _TEXT = frozenset({0, 5})  # channels of which a message may get a thread
 
 
 class DiscordIntake:
-    """Takes questions."""
+    """Accepts questions."""
 
     def __init__(
         self,
@@ -127,9 +126,9 @@ class DiscordIntake:
         return await self._messages.take(written.channel, written.key, partial(self._admit, written))
 
     async def welcome(self, entered: events.PlaceUpdate) -> None:
-        """Introduce ourselves in a server that we entered of late, unless settings say not to.
+        """Introduce the bot in a server that it joined recently, unless settings turn that off.
 
-        Discord tells of all servers whenever we connect. One may be listed in the settings a while after we entered.
+        Discord lists all servers at each connection; one may be added to the settings after the bot joined.
         """
         now, enabled = datetime.now(UTC), self._app.settings.welcome and self.directory.listed(entered.guild)
         if not (enabled and entered.is_new(now)):
@@ -193,7 +192,7 @@ class DiscordIntake:
         return await load_channel_settings_or_file(self._app, channel_id)
 
     async def _admit(self, written: events.DiscordMessagePosted) -> Question | None:
-        """Return the question that a message is, if it may be answered now and there; who has to wait is told."""
+        """Return a message's question if it may be answered now; an asker who has to wait is notified."""
         question = await self.question(written)
         if question is None:
             return None
@@ -209,7 +208,7 @@ class DiscordIntake:
         return question
 
     def _admit_edit(self, question: Question, text: str) -> bool:
-        """Return whether a question may be asked in other words just now: that counts as asking once more."""
+        """Return whether an edited question may be asked now: it counts against the cooldown."""
         key = f"{question.key}#{hash(text)}"
         if self._has_to_wait(question, key):
             return False
@@ -241,12 +240,12 @@ class DiscordIntake:
         return IncomingMessage(addressed, others, within=within, edited=written.edited)
 
     def _identify(self, written: events.DiscordMessagePosted, channel: events.ChannelInfo) -> Asker:
-        """Return who wrote a message, by what is known of them: more is looked up when their question's turn comes."""
+        """Return the author by cached facts alone; the rest is looked up at their turn."""
         asker = self.directory.newcomer(channel, written.user, direct=not written.guild, roles=written.roles)
         return replace(asker, name=written.shown_name)
 
     async def _read_edit(self, now: events.DiscordMessagePosted) -> tuple[str, IncomingMessage] | None:
-        """Return what a message says since it was edited; None where that is not answered, now or there."""
+        """Return an edited message's text; None if it is not answered."""
         if now.guild and not self._is_listed(now.guild):
             return None
         channel = await self.directory.find_channel(now.channel, now.guild)
@@ -258,7 +257,7 @@ class DiscordIntake:
         return (text, self._read(now, channel)) if seen else None
 
     async def _locate(self, written: events.DiscordMessagePosted, channel: events.ChannelInfo) -> tuple[Place, str]:
-        """Return where an answer goes, and the conversation that it belongs to."""
+        """Return an answer's place and conversation."""
         if not written.guild:
             return Place("discord", "", written.channel), f"discord:/{written.channel}"
         parent = channel.parent if channel.is_thread else channel.id
@@ -326,7 +325,7 @@ class DiscordHistoryReader:
         return events.parse_snowflake_time(number).timestamp() if is_id else None
 
     async def channels(self, since: float) -> AsyncIterator[str]:
-        """Yield the channels and open threads in which something was written since then. Raises `PlatformError`."""
+        """Yield the channels and open threads with messages since then. Raises `PlatformError`."""
         for guild in tuple(self._guilds()):
             try:
                 listed = list(await self._read(CHANNELS, {"guild": guild}) or ())
@@ -365,7 +364,7 @@ class DiscordHistoryReader:
             await self._intake.edit(events.DiscordMessageEdited(now))
 
     async def _written(self, channel: str, since: float) -> AsyncIterator[Json]:
-        """Yield a channel's messages since then, oldest first; none where we may not read, and nobody could ask us."""
+        """Yield a channel's messages since then, oldest first; none if the bot may not read it."""
         after = str(events.build_snowflake(since))
         while True:
             try:
@@ -390,7 +389,7 @@ class DiscordHistoryReader:
 
 
 def _has_nothing_new(channel: Json, since: float) -> bool:
-    """Return whether nothing was written in a channel since then, as far as Discord says."""
+    """Return whether a channel has no message since then, as far as Discord shows."""
     last = channel.get("last_message_id")
     never = channel.get("type") in _WITHOUT_MESSAGES
     return never or (isinstance(last, str) and last.isdecimal() and int(last) < events.build_snowflake(since))

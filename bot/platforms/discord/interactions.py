@@ -1,7 +1,6 @@
-"""Parse commands, context menus, buttons and modals, and answer each interaction within 3 seconds.
+"""Parse commands, context menus, buttons and modals, and reply to each interaction within 3 seconds.
 
-An interaction is answered by a deferral or a sentence, then by changing what stands there; its token is a secret good
-for 15 minutes.
+The first reply is a deferral or a sentence, which is then edited. The token is a secret, valid for 15 minutes.
 """
 
 import asyncio
@@ -32,7 +31,7 @@ _MARGIN = 15.0  # no answer is begun so shortly before the end
 
 
 class Ids(TypedDict):
-    """An application and a token, by the names that routes have for them."""
+    """An application and a token, by their names in routes."""
 
     application: str
     token: str
@@ -47,7 +46,7 @@ class InteractionToken:
 
     @property
     def text(self) -> str:
-        """What `Question.handle` is."""
+        """The value of `Question.handle`."""
         return json.dumps([self.application, self.token])
 
     @property
@@ -56,7 +55,7 @@ class InteractionToken:
 
 
 def parse_token(text: str) -> InteractionToken | None:
-    """Return the handle that a question has; None where it was no interaction."""
+    """Parse a question's handle; None if it is not an interaction's."""
     try:
         application, token = json.loads(text)
     except (ValueError, TypeError):
@@ -65,7 +64,7 @@ def parse_token(text: str) -> InteractionToken | None:
 
 
 def is_token_valid(asked: float, now: float) -> bool:
-    """Return whether a token is good still, by when the interaction began. Both in seconds since 1970."""
+    """Return whether a token is still valid. Both times are seconds since 1970."""
     return now < asked + GOOD_SECONDS - _MARGIN
 
 
@@ -80,7 +79,7 @@ LONGEST = 4_000  # of what a field of a modal holds
 
 @dataclass(frozen=True, slots=True)
 class DiscordInvocation:
-    """An interaction: who did what, where, and how it is answered."""
+    """An interaction: who did what, where, and how to reply."""
 
     id: str
     handle: InteractionToken
@@ -152,7 +151,7 @@ def parse_invocation(data: Json, us: events.DiscordBotIdentity) -> DiscordInvoca
 
 
 def parse_question(invocation: DiscordInvocation) -> tuple[TaskKind, str] | None:
-    """Return what is to be done with which text; None where it asks nothing."""
+    """Return the task and text of an invocation; None if it is not a question."""
     match invocation.kind, invocation.name:
         case 2, "ask":
             return "ask", invocation.option("question").strip()
@@ -169,7 +168,7 @@ def parse_question(invocation: DiscordInvocation) -> tuple[TaskKind, str] | None
 def build_invocation_question(
     invocation: DiscordInvocation, task: TaskKind, text: str, asker: Asker, *, only_asker: bool
 ) -> Question:
-    """Return the question that it is: in a thread and a DM of their conversation, else one by itself."""
+    """Return an invocation's question: in a thread or DM part of that conversation, else one of its own."""
     channel = invocation.channel
     thread = channel.id if channel.is_thread else ""
     place = Place("discord", invocation.guild, channel.parent if thread else channel.id, thread)
@@ -198,7 +197,7 @@ def _quote_message(data: Json) -> str:
 
 
 def read_modal_fields(components: object) -> Iterator[tuple[str, str]]:
-    """Yield the fields of a modal, in labels or in rows."""
+    """Yield the fields of a modal, in labels or rows, as name and value."""
     for component in components if isinstance(components, list) else ():
         if not isinstance(component, Mapping):
             continue
@@ -216,12 +215,12 @@ def _build_field(name: str, label: str, *, style: int, most: int, required: bool
 
 
 def _truncate(text: str, most: int) -> str:
-    """Return as much of a text as fits, in UTF-16 units."""
+    """Return the beginning of a text that fits, in UTF-16 units."""
     return text.encode("utf-16-le", "replace")[: most * 2].decode("utf-16-le", "ignore")
 
 
 def _parse_place(data: Json) -> events.ChannelInfo | None:
-    """Return where something was invoked; by its id alone where Discord does not describe it."""
+    """Return where something was invoked; by its id alone if Discord does not describe it."""
     guild = events.read_id(data, "guild_id")
     if channel := events.read_channel(read_object(data, "channel"), guild):
         return channel
@@ -246,7 +245,7 @@ _ALREADY_REPLIED = 40060
 
 
 class InteractionReplies:
-    """Answers interactions."""
+    """Replies to interactions."""
 
     def __init__(self, call: ApiClient) -> None:
         self._call = call
@@ -254,7 +253,7 @@ class InteractionReplies:
 
     @contextmanager
     def deferring(self, key: str) -> Iterator[None]:
-        """Within the block a question is stored and then deferred: until its end, `settled` waits."""
+        """Store and defer a question within the block; `settled` waits for its end."""
         done = self._deferring[key] = asyncio.Event()
         try:
             yield
@@ -263,7 +262,7 @@ class InteractionReplies:
             done.set()
 
     async def settled(self, key: str) -> None:
-        """Wait until a question is deferred: before that Discord knows of no answer that could be changed."""
+        """Wait until a question is deferred: before that there is no reply to edit."""
         if done := self._deferring.get(key):
             try:
                 async with asyncio.timeout(SETTLED_SECONDS):
@@ -275,18 +274,18 @@ class InteractionReplies:
         return await self._reply_first(invocation, DEFER, {"flags": EPHEMERAL} if private else {})
 
     async def accept(self, invocation: DiscordInvocation) -> bool:
-        """Say that a press arrived, and that nothing is shown for it."""
+        """Acknowledge a button without showing anything."""
         return await self._reply_first(invocation, DEFER_UPDATE)
 
     async def modal(self, invocation: DiscordInvocation, modal: Json) -> bool:
         return await self._reply_first(invocation, MODAL, modal)
 
     async def say(self, invocation: DiscordInvocation, words: str, *rows: Json) -> bool:
-        """Answer at once with a sentence, and perhaps rows of buttons beneath it."""
+        """Reply with a sentence and rows of buttons."""
         return await self._reply_first(invocation, SAY, {**build_sentence(words), "components": list(rows)})
 
     async def change(self, invocation: DiscordInvocation, body: Json) -> None:
-        """Put something in the place of what was deferred, or of the message whose button was pressed."""
+        """Edit the deferral, or the message whose button was pressed."""
         application, token = invocation.handle.application, invocation.handle.token
         edited = {**body, "flags": body["flags"] & ~EPHEMERAL}  # who sees it was settled when it was posted
         await _call_logging_refusal(
@@ -323,7 +322,7 @@ async def _call_logging_refusal(call: Awaitable[object]) -> None:
 
 
 def build_sentence(words: str, shown: Callable[[str], str] = escape_markdown) -> dict[str, Any]:
-    """Return a message of our own words that its reader alone sees; pure. `shown` makes them safe to be shown."""
+    """Return a private message of our own words; pure. `shown` escapes them."""
     content = shown(words)
     while len(content.encode("utf-16-le", "replace")) // 2 > _LONGEST:
         words = words[: len(words) * 3 // 4]
@@ -341,7 +340,7 @@ _COMPARED = ("name", "type", "description", "description_localizations", "defaul
 
 
 def build_commands(*, user_install: bool) -> list[JsonObject]:
-    """Return all that is to be shown; with `user_install` for people everywhere who installed the app themselves."""
+    """Return all commands; with `user_install` also for users who installed the app themselves."""
     private = _build_option("private", kind=_SWITCH, required=False)
     keys = [{"name": key, "value": key} for key in (*CHANNEL_KEYS, DIGEST)]
     setting = {**_build_option("setting", required=False), "choices": keys}
@@ -386,7 +385,7 @@ def _describe(occasion: str) -> JsonObject:
 
 
 def matches_definitions(ours: Iterable[Mapping[str, Any]], theirs: Iterable[Mapping[str, Any]]) -> bool:
-    """Return whether Discord has our definitions: registering them is limited to a few times a day."""
+    """Return whether Discord has our definitions: they may be registered only a few times a day."""
     return sorted(map(_compared_fields, ours)) == sorted(map(_compared_fields, theirs))
 
 
@@ -397,7 +396,7 @@ def _compared_fields(command: Mapping[str, Any]) -> str:
 
 
 def _plain_value(value: Any) -> Any:
-    """Return a value without what Discord adds or leaves out: what is empty, false, or by default so."""
+    """Return a value without Discord's additions and omissions: empty, false and default values."""
     if isinstance(value, Mapping):
         return sorted((key, _plain_value(item)) for key, item in value.items() if item not in (None, False, "", [], {}))
     if value in (None, False, "", [], {}):

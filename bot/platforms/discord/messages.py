@@ -1,7 +1,6 @@
-"""Render a view as Discord's messages of Components V2, with buttons, marks and nonces, escaped; pure.
+"""Render a view as Discord's messages of Components V2, with buttons, marks and nonces; pure.
 
-Escaping is the very last step before text leaves, once for each piece. Lengths are counted as UTF-16 does, which is
-never less than Discord's count.
+Text is escaped once, last. Lengths are counted in UTF-16 units, never less than Discord's count.
 """
 
 import re
@@ -53,7 +52,7 @@ _FULL = "%Y-%m-%d %H:%M"
 
 
 def decode_markup(text: str, names: Mapping[str, str]) -> str:
-    """Return a message as its reader sees it, formatting characters included."""
+    """Return a message as its reader sees it, including formatting characters."""
     text = _PERSON.sub(lambda mark: f"@{names.get(mark[1], 'somebody')}", text)
     text = _CHANNEL.sub(lambda mark: f"#{names.get(mark[1], 'channel')}", text)
     text = _ROLE.sub(lambda mark: f"@{names.get(mark[1], 'role')}", text)
@@ -100,7 +99,7 @@ _STYLES = MappingProxyType({ButtonAction.STOP: DANGER, ButtonAction.EVIDENCE: PR
 
 
 class DoubtPrompt(StrEnum):
-    """What is pressed around "Ask a person", where that publishes what its asker alone sees, and around "Take back"."""
+    """The buttons of the confirmations of "Ask a person" and "Take back"."""
 
     SURE = "sure"  # ask me first
     YES = "yes"
@@ -124,14 +123,14 @@ def render_confirmation(sure: Confirmation, ticket: int, yes_is: DoubtPrompt = D
 
 
 def parse_doubt(custom_id: str) -> tuple[DoubtPrompt, int] | None:
-    """Return what a press around a question means, and the ticket; None where it is none of those."""
+    """Parse a confirmation's button into its meaning and ticket; None if it is another."""
     name, _, ticket = custom_id.removeprefix(PREFIX).partition(":")
     known = custom_id.startswith(PREFIX) and name in set(DoubtPrompt) and is_numeric_id(ticket)
     return (DoubtPrompt(name), int(ticket)) if known else None
 
 
 def parse_button(custom_id: str) -> tuple[ButtonAction, int] | None:
-    """Return what a press of a button means: the action and its ticket; None where it is no button of an answer."""
+    """Parse an answer's button into its action and ticket; None if it is another."""
     name, _, ticket = custom_id.removeprefix(PREFIX).partition(":")
     if not (custom_id.startswith(PREFIX) and name in set(ButtonAction) and is_numeric_id(ticket)):
         return None
@@ -143,13 +142,13 @@ def build_button(custom_id: str, text: str, style: int = SECONDARY) -> JsonObjec
 
 
 def build_label(text: str, longest: int) -> str:
-    """Return a plain text that is short enough for a button or a title, and never empty."""
+    """Return a text that fits a button or title, and is never empty."""
     shown = " ".join(text.split()) or "…"
     return shown if count_units(shown) <= longest else f"{shown[: longest // 2 - 1]}…"
 
 
 def is_numeric_id(text: str) -> bool:
-    """Return whether a text is a number as we write it."""
+    """Return whether a text consists of ASCII digits."""
     return text.isascii() and text.isdigit()
 
 
@@ -169,21 +168,21 @@ _WORK = frozenset({PartKind.STATUS, PartKind.NOTICE, PartKind.COLLAPSED, PartKin
 
 @dataclass(frozen=True, slots=True)
 class DiscordMessage:
-    """What a message is made of."""
+    """The content of a message."""
 
     components: tuple[JsonObject, ...]
     people: tuple[str, ...] = ()  # whom it mentions
 
 
 def render_messages(view: View, zone: tzinfo = UTC) -> tuple[DiscordMessage, ...]:
-    """Return the messages that show a view whole: one at least."""
+    """Return the messages that show a complete view: at least one."""
     if view.plain:
         return tuple(map(_render_plain_page, paginate_view(view, CONTENT, zone)))
     return tuple(map(render_page, paginate_view(view, COMPONENTS, zone)))
 
 
 def render_first(view: View, zone: tzinfo = UTC) -> DiscordMessage:
-    """Return one message with the beginning of a view and all its buttons: for a view on the way."""
+    """Return one message with the start of an unfinished view and all its buttons."""
     pages = paginate_view(view, COMPONENTS, zone)
     return render_page(MessagePage(pages[0].parts, pages[-1].rows))
 
@@ -197,19 +196,19 @@ def render_page(page: MessagePage) -> DiscordMessage:
 
 
 def _render_plain_page(page: MessagePage) -> DiscordMessage:
-    """Return a page as one text, for a message that was of components stays so."""
+    """Return a page as one text component: a message of components must keep them."""
     text = "\n\n".join(filter(None, map(render_markdown, page.parts)))
     return DiscordMessage(({"type": TEXT, "content": text or NOTHING},))
 
 
 def _count_work_parts(parts: list[MessagePart]) -> int:
-    """Return how many parts of a page say what is being done; a label belongs to what comes after it."""
+    """Return how many parts of a page report progress; a label belongs to the part after it."""
     end = next((place for place, part in enumerate(parts) if not _is_work_part(part)), len(parts))
     return end - 1 if 0 < end < len(parts) and parts[end - 1].kind is PartKind.LABEL else end
 
 
 def _is_work_part(part: MessagePart) -> bool:
-    """Return whether a part says what is being done: of claims those that are checked on the way."""
+    """Return whether a part reports progress, such as a claim being checked."""
     return bool(part.state) if part.kind is PartKind.CLAIM else part.kind in _WORK
 
 
@@ -223,7 +222,7 @@ _LEAST, _MOST = 1 << 20, (1 << 31) - 1
 
 
 def build_mark(key: str) -> int:
-    """Return the mark of what is posted under a key. Everybody who reads the message can read it; it tells nothing."""
+    """Return the public mark of a key's posts; it reveals nothing."""
     return _LEAST + int.from_bytes(sha256(key.encode()).digest()[:8]) % (_MOST - _LEAST)
 
 
@@ -235,17 +234,17 @@ def parse_mark(message: Mapping[str, Any]) -> int:
 
 
 def build_nonce(key: str, page: int, instead: str = "") -> str:
-    """Return what tells a post from every other. `instead`: the id of a message that was there and is deleted."""
+    """Return what identifies a post. `instead`: the id of a deleted message that it replaces."""
     return sha256(f"{key}\n{page}\n{instead}".encode()).hexdigest()[:25]
 
 
 def choose_channel(place: Place) -> str:
-    """Return where messages stand: a thread is a channel of its own."""
+    """Return the channel of messages: a thread is a channel of its own."""
     return place.thread or place.channel
 
 
 def build_body(message: DiscordMessage, key: str) -> JsonObject:
-    """Return what a message shows and whom it pings: people that it names, nobody else, not even who is replied to."""
+    """Return a message's content and whom it pings: only mentioned people."""
     first, *others = message.components
     allowed = {"parse": list[str](), "users": list(message.people), "replied_user": False}
     return {
@@ -256,7 +255,6 @@ def build_body(message: DiscordMessage, key: str) -> JsonObject:
 
 
 def build_post(message: DiscordMessage, key: str, nonce: str, *, reply_to: str = "") -> JsonObject:
-    """Return the body of a post."""
     reference = build_reference(reply_to) if reply_to else {}
     return {**build_body(message, key), **reference, "nonce": nonce, "enforce_nonce": True}
 
@@ -266,7 +264,7 @@ def build_reference(reply_to: str) -> JsonObject:
 
 
 def is_showing(message: Mapping[str, Any], body: Mapping[str, Any]) -> bool:
-    """Return whether a message that Discord returns shows what was sent: to a nonce it returns the first."""
+    """Return whether Discord's message shows what was sent: for a known nonce it returns the first post."""
     return list(_list_texts(message)) == list(_list_texts(body))
 
 

@@ -23,7 +23,7 @@ TYPING_SECONDS = 8.0  # Discord shows that we are typing for ten
 
 
 class DiscordPlatform:
-    """All servers that one bot is in, and its DMs. Implements `bot.desk.platform_port.Platform`."""
+    """All servers and DMs of one bot. Implements `bot.desk.platform_port.Platform`."""
 
     name = "discord"
 
@@ -53,11 +53,11 @@ class DiscordPlatform:
         return self._ready()
 
     async def asker(self, question: Question) -> Asker:
-        """Return who asked, and where they stand by now. Raises `PlatformUnavailable` where Discord does not say."""
+        """Return the asker with current facts. Raises `PlatformUnavailable` if Discord does not answer."""
         return await self._refresh_asker(question.asker)
 
     def ways(self, question: Question) -> DeliveryCapabilities:
-        """Say what can be done: what only the asker sees is ours to change and to read while its token is good."""
+        """Return what can be done: private answers can be edited and read while their token is valid."""
         possible = not question.only_asker or self._deliveries.choose_reply(question) is not None
         return DeliveryCapabilities(edits=possible, reads_back=possible, pace=PACE)
 
@@ -73,7 +73,7 @@ class DiscordPlatform:
             raise
 
     async def show_sign(self, question: Question, view: View) -> ProgressSign:
-        """Show that we are typing; who used a command sees "thinking", and in its place how many are before them."""
+        """Show typing; for a command, show the queue position in place of "thinking"."""
         reply = self._deliveries.choose_reply(question)
         if reply is None:
             channel = _choose_typing_channel(question)
@@ -99,22 +99,21 @@ class DiscordPlatform:
         return PostedMessages(tuple(sorted(ids, key=int)))
 
     async def remove(self, question: Question, posted: PostedMessages) -> None:
-        """Delete what was posted. What only the asker sees is gone when they look away."""
+        """Delete posts. Private ones disappear anyway."""
         for page, number in enumerate(posted.messages):
             await self._delete(question, page, number)
         self._shown.pop(question.key, None)
 
     async def tell(self, question: Question, text: str) -> None:
-        """Say a sentence where it was asked: to the asker alone if an interaction lets us."""
+        """Post a sentence at the question, to the asker alone if an interaction allows it."""
         await self._settled(question.key)
         await self._deliveries.tell(question, text)
 
     async def call(self, place: Place, text: str, people: Sequence[str]) -> PostedMessages:
-        """Post a sentence that mentions these people; a post in doubt is looked for, not repeated."""
+        """Post a sentence that mentions these people; a post in doubt is looked up instead of repeated."""
         return await delivery.call_for_help(self._call, self._us, place, text, people, self._now())
 
     async def heard(self, question: Question, most: int) -> tuple[ConversationMessage, ...]:
-        """Read the conversation before a question."""
         return await directory.read_conversation(self._call, question, self._us, most)
 
     async def _update(self, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
@@ -146,7 +145,6 @@ class DiscordPlatform:
     async def _show_final(
         self, way: Delivery, question: Question, view: View, posted: PostedMessages
     ) -> PostedMessages:
-        """Show the complete view, in as many messages as it needs."""
 
         async def edit(page: int, number: str, message: messages.DiscordMessage) -> None:
             await way.edit(page, number, message)
@@ -172,9 +170,9 @@ class DiscordPlatform:
         raise CannotPost("Discord no longer allows showing this to its asker alone.")
 
     async def _show_typing(self, channel: str, *, patience: float = 0.0) -> bool:
-        """Show that we are typing, unless that is shown already; return whether it is.
+        """Show typing, unless it is shown; return whether it is.
 
-        Without patience only where there is room for what can be left out.
+        Without patience only if an optional call fits.
         """
         now = self._call.pacing.now()
         if now < self._typed.get(channel, 0.0):
@@ -190,7 +188,7 @@ class DiscordPlatform:
         return True
 
     async def _find_in_channel(self, question: Question, *, replied: bool) -> tuple[str, ...]:
-        """Return our pages in the channel. `replied`: an interaction was answered, which is all if the channel is unreadable."""
+        """Return our pages in the channel; none if it is unreadable and an interaction was answered (`replied`)."""
         after, place = directory.question_time(question), question.place
         try:
             pages = await directory.find_our_pages(self._call, place, question.key, after, self._us)
@@ -213,6 +211,6 @@ class DiscordPlatform:
 
 
 def _choose_typing_channel(question: Question) -> str:
-    """Return where we type: a thread that is only to be opened is not there yet."""
+    """Return where to show typing: a thread that is still to be opened does not exist yet."""
     place = question.place
     return place.channel if delivery.is_thread_wanted(question) else messages.choose_channel(place)

@@ -1,4 +1,4 @@
-"""Check Discord's token, intents and permissions: for `footnote doctor`, and for `footnote setup` as entered."""
+"""Check Discord's token, intents and permissions for `footnote doctor` and `footnote setup`."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
@@ -36,7 +36,7 @@ _UNREACHED = CheckResult("skip", f"{_UNSEEN} Discord cannot be reached.")
 
 
 async def check_discord(scene: Inspection, pacing: DiscordRateLimit | None = None) -> Sequence[CheckResult]:
-    """Check whether Discord accepts the token, and whether the bot may do all that is needed."""
+    """Check the token, the intents and the bot's permissions."""
     settings = DiscordSettings.read_from(scene.settings)
     async with open_api(settings.token.get_secret_value(), settings.api_url, pacing) as call:
         application = await check_application(settings, call)
@@ -77,7 +77,7 @@ def _check_listed(settings: DiscordSettings, application: Json) -> Iterator[Chec
 
 
 def _check_readers(settings: DiscordSettings, readers: Collection[str]) -> Iterator[CheckResult]:
-    """Tell which readers are in no server of the team's, and so read nothing; pure."""
+    """Report readers of servers that are not configured, who read nothing; pure."""
     for reader in sorted(readers):
         server = reader.removeprefix("discord:").partition("/")[0]
         if reader.startswith("discord:") and server not in settings.servers and not is_channel_name(reader):
@@ -86,7 +86,7 @@ def _check_readers(settings: DiscordSettings, readers: Collection[str]) -> Itera
 
 
 async def _check_server(call: ApiClient, guild: str, user: str) -> Sequence[CheckResult]:
-    """Look at one server. Raises `PlatformError` where Discord is away."""
+    """Check one server. Raises `PlatformError` if Discord is unreachable."""
     try:
         server, member = await call(GUILD, guild=guild), await call(MEMBER, guild=guild, user=user)
         roles = await call(ROLES, guild=guild)
@@ -97,7 +97,7 @@ async def _check_server(call: ApiClient, guild: str, user: str) -> Sequence[Chec
 
 
 def list_missing_permissions(name: str, guild: str, member: Json, roles: Sequence[Json]) -> Iterator[CheckResult]:
-    """Tell what the bot's roles in a server do not allow; channels may allow or forbid more. Pure."""
+    """Report permissions that the bot's roles in a server lack; channels may differ. Pure."""
     role_ids = {guild, *map(str, member.get("roles") or ())}
     allowed = 0
     for role in roles:
@@ -121,7 +121,7 @@ def list_questions(_: DiscordSettings) -> Sequence[SetupQuestion]:
 
 
 async def try_answer(table: DiscordSettings, _: str) -> Sequence[CheckResult]:
-    """Check whether Discord accepts the token, before any server is named."""
+    """Check whether Discord accepts the token, before any server is configured."""
     async with open_api(table.token.get_secret_value(), table.api_url) as call:
         results = await check_application(table.model_copy(update={"servers": ()}), call)
     return tuple(result for result in results if result.level != "warn")

@@ -25,14 +25,14 @@ from bot.platforms.shared.payload_text import Json
 
 
 def redirect_library(route: Route, api_url: str) -> Route:
-    """Return the same route at another server; what is counted for rate limits stays."""
+    """Return the same route at another server; rate limits stay the same."""
     redirected = copy.copy(route)
     redirected.url = api_url.rstrip("/") + route.url.removeprefix(Route.BASE)
     return redirected
 
 
 class RedirectedHttp(HTTPClient):
-    """discord.py's HTTP client, at these addresses."""
+    """discord.py's HTTP client at other addresses."""
 
     def __init__(self, api_url: str, gateway_url: str, **options: Any) -> None:
         super().__init__(**options)
@@ -43,7 +43,7 @@ class RedirectedHttp(HTTPClient):
         return await super().request(redirect_library(route, self._api_url) if self._api_url else route, **options)
 
     async def ws_connect(self, url: str, *, compress: int = 0) -> Any:
-        """Open the gateway; where a session is resumed is for the server to say."""
+        """Open the gateway; the server decides where a session is resumed."""
         usual = str(DiscordWebSocket.DEFAULT_GATEWAY)
         if self._gateway_url and url.startswith(usual):
             url = self._gateway_url.rstrip("/") + "/" + url.removeprefix(usual)
@@ -51,16 +51,16 @@ class RedirectedHttp(HTTPClient):
 
 
 class RedirectedShards(discord.AutoShardedClient):
-    """A client that asks for Discord at these addresses; empty ones are Discord's own."""
+    """A client that calls Discord at these addresses; empty ones are Discord's own."""
 
     def __init__(self, *, api_url: str = "", gateway_url: str = "", **options: Any) -> None:
         self._addresses = api_url, gateway_url
         super().__init__(**options)
 
     async def close(self) -> None:
-        """Close all connections, and end their heartbeats. Who is cancelled meanwhile does not keep it from closing.
+        """Close all connections and end their heartbeats, even if cancelled meanwhile.
 
-        While a session begins it may have to be called once more, when that has ended.
+        If a session is starting, call it again when that has ended.
         """
         await asyncio.shield(self._close_all())
 
@@ -82,7 +82,7 @@ _LOOK_SECONDS = 0.005
 
 
 async def end_heartbeats(ours: Callable[[DiscordWebSocket], bool]) -> None:
-    """End the threads of our connections, and wait for them. The loop has to run meanwhile, for they use it."""
+    """End our connections' threads and wait for them. The event loop must run meanwhile, because they use it."""
     heartbeats = [
         thread for thread in threading.enumerate() if isinstance(thread, KeepAliveHandler) and ours(thread.ws)
     ]
@@ -97,14 +97,14 @@ async def end_heartbeats(ours: Callable[[DiscordWebSocket], bool]) -> None:
 
 
 class ShardProgress:
-    """The last moment of each shard, in seconds since 1970. One shard knows nothing of what another missed."""
+    """The last moment of each shard, in seconds since 1970. A shard knows nothing of others' gaps."""
 
     def __init__(self, since: float | None) -> None:
         self._before, self._last = since, dict[int, float]()
         self._shards = 1
 
     def begun(self, shard: tuple[int, int], now: float) -> float | None:
-        """Note that a session begins, and return since when its shard missed something; None where it did not."""
+        """Note a new session, and return since when its shard missed events; None if it did not."""
         number, self._shards = shard
         since = self._last.get(number, self._before)
         self._last[number] = now
@@ -119,7 +119,7 @@ class ShardProgress:
 
 
 def shard_of(ready: Json) -> tuple[int, int]:
-    """Return which shard a session is of, and how many there are; pure."""
+    """Return a session's shard and the number of shards; pure."""
     match ready.get("shard"):
         case [int(number), int(shards)] if 0 <= number < shards:
             return number, shards
@@ -145,7 +145,7 @@ _REFUSED: Mapping[int, str] = {
 
 
 class Gateway:
-    """Holds the connection, and hands on what arrives."""
+    """Holds the connection and passes events on."""
 
     def __init__(
         self,
@@ -164,7 +164,7 @@ class Gateway:
 
     @asynccontextmanager
     async def connected(self) -> AsyncIterator[None]:
-        """Hold the connection within the block; that Discord is away is no error, for it is tried until it is there."""
+        """Hold the connection within the block, reconnecting as long as Discord is unreachable."""
         async with self._tasks.kept():
             living = asyncio.create_task(self._run(), name="discord")
             try:
@@ -186,7 +186,7 @@ class Gateway:
         return PlatformError(self._reason)
 
     async def _disconnect(self, living: asyncio.Task[None]) -> None:
-        """Break the connection off. While it begins a session, discord.py swallows that, so it is closed besides."""
+        """Close the connection. While a session starts, discord.py swallows cancellation, so it is also closed."""
         while not living.done():
             living.cancel()
             if self._client:
@@ -226,7 +226,7 @@ class Gateway:
         log.error("Discord refuses the bot: %s", why)
 
     async def _handle_event(self, name: str, data: Json) -> None:
-        """Hand on an event, and have what was missed caught up where a new session begins."""
+        """Pass an event on; start a catch-up if a new session missed events."""
         if self._closing:
             return
         now = self._clock.now().timestamp()
@@ -243,7 +243,7 @@ class Gateway:
 
 
 class _Client(RedirectedShards):
-    """discord.py's client, which remembers next to nothing of what it sees."""
+    """discord.py's client with almost no cache."""
 
     def __init__(self, settings: DiscordSettings, event: HandleEvent, clock: Clock) -> None:
         # It would warn that it cannot speak.
@@ -271,7 +271,7 @@ class _Client(RedirectedShards):
         return len(self._connected_shards) == (len(self.shard_ids) if self.shard_ids else self.shard_count)
 
     async def before_identify_hook(self, _: int | None, *, initial: bool = False) -> None:
-        """Begin one session at a time: Discord takes one in five seconds."""
+        """Start one session at a time: Discord allows one every five seconds."""
         if not initial:
             await self._clock.sleep(IDENTIFY_SECONDS)
 
@@ -291,7 +291,7 @@ class _Client(RedirectedShards):
         self._connected_shards.discard(shard)
 
     async def on_error(self, event_method: str, /, *_: Any, **__: Any) -> None:
-        """Tell that an event could not be handed on, and not what it said."""
+        """Log a failed event without its content."""
         log.error("discord.py failed on an event", extra={"event": event_method})
 
     async def shut_down(self) -> None:

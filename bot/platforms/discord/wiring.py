@@ -1,4 +1,4 @@
-"""Compose Discord: who we are there, the routing of events and interactions, the commands, and the gateway."""
+"""Compose Discord: identity, routing of events and interactions, commands and gateway."""
 
 import logging
 import re
@@ -70,7 +70,7 @@ _SETTINGS_PIECES = lazy_compile(
 
 
 def render_settings(text: str) -> str:
-    """Return a reply that only the admin sees, so that a mention in it pings no one."""
+    """Return a private reply to an admin; its mentions ping no one."""
     return replace_pieces(text, _SETTINGS_PIECES, _render_piece, escape_markdown)
 
 
@@ -85,7 +85,7 @@ def _render_piece(piece: re.Match[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DiscordRouter:
-    """What listens to Discord: decides what an event or an interaction means, and who does it."""
+    """Routes events and interactions."""
 
     app: App
     us: DiscordBotIdentity
@@ -145,9 +145,9 @@ class DiscordRouter:
                 await self.replies.defer(invocation, private=question.only_asker)
 
     async def _question(self, invocation: DiscordInvocation, task: TaskKind, text: str) -> Question | str:
-        """Return the question that something is, or what whoever invoked it is told instead.
+        """Return the question of an invocation, or the refusal for the user.
 
-        Of what is invoked where the bot itself is not, the answer is for whoever invoked it alone.
+        Where the bot itself is absent, the answer is private.
         """
         asker = self._identify(invocation)
         if refusal := self._explain_refusal(invocation, asker):
@@ -167,7 +167,7 @@ class DiscordRouter:
         return build_invocation_question(invocation, task, text, asker, only_asker=True) if private else question
 
     def _explain_refusal(self, invocation: DiscordInvocation, asker: Asker) -> str:
-        """Return why a user is not answered at all; empty if they are."""
+        """Return why a user is not answered; empty if they are."""
         if refusal := render_exclusion(asker.exclusion, invocation.locale):
             return refusal
         lost = (
@@ -199,14 +199,14 @@ class DiscordRouter:
                 await self.replies.say(invocation, translate("discord_unknown_command", invocation.locale))
 
     async def _configure(self, invocation: DiscordInvocation) -> None:
-        """Show or change the settings of a channel; Discord's permissions decide who may use the command."""
+        """Show or change a channel's settings; Discord's permissions decide who may use the command."""
         await self.replies.defer(invocation, private=True)
         written = " ".join(filter(None, (invocation.option("setting"), invocation.option("value"))))
         words = await self.channel_command.answer(written, await self.actions.by(invocation), invocation.locale)
         await self.replies.change(invocation, build_sentence(words, render_settings))
 
     async def _find_answer(self, invocation: DiscordInvocation) -> int | None:
-        """Return the ticket of the answer that the message of a context menu is; None where it is none."""
+        """Return the ticket of the answer in a context menu's message; None if it is not an answer."""
         try:
             channel = await self.intake.directory.channel(invocation.channel.id, invocation.guild)
         except (PlatformError, TimeoutError):
@@ -220,7 +220,7 @@ class DiscordRouter:
 async def open_client(
     app: App, desk: Desk, call: ApiClient, clock: Clock | None = None
 ) -> AsyncIterator[DiscordPlatform]:
-    """Give Discord as the desk sees it. Raises `PlatformError`, `StorageError`."""
+    """Open Discord as the desk's platform. Raises `PlatformError`, `StorageError`."""
     settings, platforms, tasks = DiscordSettings.read_from(app.settings), dict[str, Platform](), TaskSupervisor()
     clock, zone = clock or Clock(), app.settings.zone
     us = await _load_identity(call)
@@ -265,7 +265,7 @@ async def _load_identity(call: ApiClient) -> DiscordBotIdentity:
 
 
 async def _sync_commands(call: ApiClient, us: DiscordBotIdentity, *, user_install: bool) -> None:
-    """Have Discord know our commands. It is told only where something changed, for it lets nobody do so often."""
+    """Register our commands if they changed: registrations are limited."""
     commands = build_commands(user_install=user_install)
     known = await call(COMMANDS, query={"with_localizations": "true"}, application=us.application)
     if not matches_definitions(commands, known or ()):
@@ -275,7 +275,7 @@ async def _sync_commands(call: ApiClient, us: DiscordBotIdentity, *, user_instal
 
 @asynccontextmanager
 async def open_discord(app: App, desk: Desk) -> AsyncIterator[OpenedPlatform]:
-    """Open Discord by the token of the settings. Raises `PlatformError`, `StorageError`."""
+    """Open Discord with the settings' token. Raises `PlatformError`, `StorageError`."""
     settings = DiscordSettings.read_from(app.settings)
     token, observe = settings.token.get_secret_value(), partial(app.observe_call, "discord")
     async with open_api(token, settings.api_url, observe=observe) as call:

@@ -1,6 +1,6 @@
-"""Mattermost: its events become questions, views become its messages.
+"""Mattermost: events become questions, views become messages.
 
-Its API and its WebSocket are called by aiohttp; no library of Mattermost's is needed.
+Its API and WebSocket are called with aiohttp; no library of Mattermost's is needed.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Do what people want of answers in Mattermost: by reactions, by buttons, and by commands that are written to us."""
+"""Perform actions on answers in Mattermost: by reactions, buttons and commands in messages."""
 
 import asyncio
 import logging
@@ -63,7 +63,7 @@ class MattermostActions:
         self._directory, self._direct_messages, self._command = directory, direct_messages, command
 
     async def react(self, event: Reacted) -> None:
-        """Do what a reaction to an answer of ours is for, and tell whoever put it there."""
+        """Perform the action of a reaction to our answer, and notify the user."""
         action = read_emoji(event.emoji)
         if action is None:
             return
@@ -80,7 +80,7 @@ class MattermostActions:
             await self._tell(event.user, View(0, text=words))
 
     async def press(self, action: ButtonAction, ticket: int, user: str, channel: ChannelInfo) -> str:
-        """Do what somebody wants of an answer, and return what they are told; nothing where they see it anyway."""
+        """Perform an action and return the sentence for the user; empty if they see the effect anyway."""
         language = (await self._directory.person(user)).locale or "en"
         try:
             by = await self._directory.actor(user, channel, await self._find_place(ticket))
@@ -94,7 +94,7 @@ class MattermostActions:
             return translate("acting_unavailable", language)
 
     async def run(self, command: Command, rest: str, written: PostWritten, channel: ChannelInfo) -> None:
-        """Do what a command orders, and tell whoever gave it, alone."""
+        """Execute a command, and reply to its user alone."""
         by, person = await asyncio.gather(
             self._directory.actor(written.user, channel), self._directory.person(written.user)
         )
@@ -144,7 +144,7 @@ class MattermostActions:
 
 
 class MattermostCallback:
-    """Takes what the server hands on that people press. What proves it is ours comes back with it."""
+    """Receives pressed buttons from the server. A signature in each proves that it is ours."""
 
     def __init__(
         self, actions: MattermostActions, directory: MattermostDirectory, callback: Callback, tasks: TaskSupervisor
@@ -165,7 +165,7 @@ class MattermostCallback:
         return JSONResponse(await self._press(*button, body))
 
     async def _press(self, action: ButtonAction, ticket: int, body: Json) -> Json:
-        """Do it, and return what the server shows whoever pressed; what takes longer is told by itself."""
+        """Perform it and return the reply for the user; a slow action replies separately."""
         user, channel = (
             str(body.get("user_id", "")),
             await self._directory.find_channel(str(body.get("channel_id", ""))),

@@ -1,7 +1,7 @@
 """Mattermost's API v4: its routes, its rate limit and its error codes.
 
-A post is never repeated: whoever posts looks for it first if an answer was lost. `pending_post_id` keeps a post that
-the server is still saving from being saved twice, for half a minute and on one node of a cluster.
+A post is never repeated: callers look for it first if a reply was lost. `pending_post_id` prevents duplicates of a post
+that the server is still saving, for half a minute and on one node of a cluster.
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -44,7 +44,7 @@ PAGE = 200  # posts that are asked for at once, the most that there may be
 
 
 class NotAllowed(RequestRefused):
-    """The bot may not do that there, or may not know of it."""
+    """The bot lacks permission, or may not know whether it exists."""
 
 
 class NotFound(RequestRefused):
@@ -70,7 +70,7 @@ _BURST = 10  # seconds whose calls may be made at once: the server takes a hundr
 
 
 def build_pacing(calls: int, *clock: Any) -> Lanes:
-    """Return the limit of one account, which counts all calls alike: so many a second."""
+    """Return the rate limit of one account: so many calls a second, of all routes together."""
     return Lanes(*clock, together=Rate(calls * _BURST, _BURST))
 
 
@@ -78,7 +78,7 @@ def build_pacing(calls: int, *clock: Any) -> Lanes:
 async def open_api(
     token: str, url: str, pacing: Lanes | None = None, observe: ObserveCall = ignore_call
 ) -> AsyncIterator[ApiClient]:
-    """Give a client of one account within the block."""
+    """Open a client of one account for the block."""
     api = Api(
         "Mattermost",
         f"{url}/api/v4",
@@ -98,7 +98,7 @@ async def open_api(
 
 
 def list_posts(page: Json) -> list[Json]:
-    """Return the posts of a list that are no parents beside it and stand there still, newest first; pure."""
+    """Return a page's existing posts without their parents, newest first; pure."""
     posts = page.get("posts")
     by_id = posts if isinstance(posts, Mapping) else {}
     listed = [by_id[post] for post in page.get("order") or () if isinstance(by_id.get(post), Mapping)]

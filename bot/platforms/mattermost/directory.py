@@ -1,4 +1,4 @@
-"""Know places and people of Mattermost, and read what stands in a channel or a thread, ours by its marks."""
+"""Look up channels and users of Mattermost, and read channels, threads and our own posts."""
 
 import time
 from collections import deque
@@ -51,10 +51,10 @@ def place_asker(
     settings: MattermostSettings,
     readers: Collection[str],
 ) -> Asker:
-    """Return an asker with what settings make of them; pure. `teams`: those of ours that matter and they are in.
+    """Return an asker with the facts that follow from settings; pure. `teams`: those of the relevant teams they are in.
 
-    A DM stands in no team: there it counts in which teams they are. A channel that is shared with other servers is not
-    the team's own; nor is anything to somebody of another server.
+    In a DM, memberships in teams count. A channel shared with other servers is not the team's own, nor is anything for
+    a user of another server.
     """
     direct = asker.kind == "dm"
     names = {f"mattermost:{team}/{asker.user}" for team in teams} if direct and person.present else set[str]()
@@ -71,7 +71,7 @@ def place_asker(
 
 
 class MattermostDirectory:
-    """What is known of the channels, and of people."""
+    """Channels and users of a server."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class MattermostDirectory:
         self._directs = LookupCache[str](self._open_direct, clock)
 
     def listed(self, channel: ChannelInfo) -> bool:
-        """Return whether somebody may be answered there at all; a channel of a few people stands in no team."""
+        """Return whether the bot may answer there at all; group channels belong to no team."""
         return channel.direct or channel.team in self.teams
 
     @property
@@ -112,7 +112,7 @@ class MattermostDirectory:
         return await lookup_retrying(look, "the channel of a message", self._call.pacing.sleep)
 
     def newcomer(self, channel: ChannelInfo, user: str) -> Asker:
-        """Return somebody whose question is only being taken: who they are is looked up when its turn comes."""
+        """Return an asker by cached facts; the rest is looked up at their turn."""
         asker = Asker("mattermost", "dm" if channel.direct else "channel", channel.team, channel.id, user)
         person = self._people.known(user) or _UNKNOWN
         return place_asker(asker, channel, person, {channel.team} & self.teams, self.settings, ())
@@ -122,10 +122,9 @@ class MattermostDirectory:
         return await self._place(asker, partial(lookup_or_raise, platform="Mattermost"), PATIENT_SECONDS)
 
     async def actor(self, user: str, channel: ChannelInfo, thought: Place | None = None) -> Asker:
-        """Return somebody who acts in a channel, and whether they may remove there what others write.
+        """Return a user who acts in a channel, and whether they may moderate there.
 
-        `thought`: where the question stands that they act on. Who acts on it in a DM with us stands there, as long as
-        they are a member there.
+        `thought`: the question's place. A user who acts on it in our DM acts there, if they are still a member.
         """
         if thought and channel.direct and thought.channel != channel.id:
             other, member = await self.find_channel(thought.channel), await self._is_member(thought.channel, user)
@@ -137,11 +136,11 @@ class MattermostDirectory:
         return replace(asker, moderates=bool(member) or (rules and member is not None))
 
     async def person(self, user: str) -> Person:
-        """Return what is known of somebody; nothing where that cannot be told."""
+        """Return a user; an unknown one if the look-up fails."""
         return await lookup_or_default(partial(self._people.of, user), "a user", otherwise=_UNKNOWN)
 
     async def direct(self, user: str) -> str:
-        """Return our DM with somebody. Raises `PlatformError`."""
+        """Return our DM with a user. Raises `PlatformError`."""
         try:
             return await self._directs.of(user, PATIENT_SECONDS)
         except TimeoutError as error:
@@ -188,7 +187,7 @@ class MattermostDirectory:
         return not member.get("delete_at")
 
     async def _is_member(self, channel: str, user: str) -> bool | None:
-        """Return whether somebody rules a channel; None where they are not in it, or that cannot be told."""
+        """Return whether a user administers a channel; None if they are not a member, or unknown."""
         try:
             member = await self._call(client.CHANNEL_MEMBER, channel=channel, user=user, patience=LOOK_SECONDS)
         except PlatformError:
@@ -200,7 +199,7 @@ class MattermostDirectory:
 
 
 async def read_back(call: Callable[..., Awaitable[Any]], channel: str, since: int) -> AsyncIterator[Json]:
-    """Yield the posts of a channel, of its threads too, newest first, back to a moment. Raises `PlatformError`."""
+    """Yield a channel's posts, including threads, newest first, back to a moment. Raises `PlatformError`."""
     query = {"per_page": str(PAGE), "skipFetchThreads": "true"}
     while True:
         page = list_posts(await call(client.READ, query=query, channel=channel))
@@ -214,7 +213,7 @@ async def read_back(call: Callable[..., Awaitable[Any]], channel: str, since: in
 
 
 async def read_thread(call: ApiClient, root: str, **where: str) -> AsyncIterator[Json]:
-    """Yield the posts of a thread; nothing where it is gone. `where`: from which post, and in which direction."""
+    """Yield the posts of a thread; nothing if it does not exist. `where`: the first post and the direction."""
     query, seen = {"perPage": str(PAGE), "skipFetchThreads": "false", **where}, set[str]()
     while True:
         try:
@@ -235,7 +234,7 @@ async def read_thread(call: ApiClient, root: str, **where: str) -> AsyncIterator
 async def find_our_posts(
     call: ApiClient, key: str, channel: str, root: str, since: int, us: MattermostBotIdentity
 ) -> PostedMessages:
-    """Return our posts since then that carry the mark of a key, in the order of their pages."""
+    """Return our posts since then that carry the mark of a key, by page."""
     mark_key, marked = hash_key(key), list[tuple[int, int, str]]()
     posts = read_thread(call, root, direction="down") if root else read_back(call, channel, since)
     async for post in posts:
@@ -248,9 +247,9 @@ async def find_our_posts(
 async def read_conversation(
     call: ApiClient, question: Question, us: MattermostBotIdentity, most: int
 ) -> tuple[ConversationMessage, ...]:
-    """Return the last messages before a question in its thread or its DM, oldest first.
+    """Return the last messages before a question in its thread or DM, oldest first.
 
-    Before a message that begins a thread in a channel there are none: what people say there is none of its.
+    A message that begins a thread in a channel has none.
     """
     place, before = question.place, count_milliseconds(question.at)
     if place.workspace and place.thread in {"", question.message}:
@@ -280,12 +279,12 @@ def _to_turn(post: Json, us: MattermostBotIdentity) -> ConversationMessage | Non
 
 
 def select_teams(joined: Mapping[str, str], wanted: Collection[str]) -> frozenset[str]:
-    """Return the ids of those of the teams that settings name, by id or by name; pure."""
+    """Return the ids of the joined teams that settings name, by id or name; pure."""
     return frozenset(team for team, name in joined.items() if {team, name} & set(wanted))
 
 
 async def list_channels(call: ApiClient, teams: Iterable[str]) -> tuple[NamedChannel, ...]:
-    """List the channels of teams that the bot is in, by their names in addresses. Raises `PlatformError`."""
+    """List the bot's channels in these teams, by their names in addresses. Raises `PlatformError`."""
     channels = list[NamedChannel]()
     for team in teams:
         listed = await call(client.MY_CHANNELS, team=team)

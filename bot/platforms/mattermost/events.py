@@ -1,6 +1,6 @@
-"""Read what Mattermost tells (events of its WebSocket, posts, channels, people) as values; pure.
+"""Parse Mattermost's events, posts, channels and users into values; pure.
 
-Within an event a post stands as JSON in a string. What has not the form that it should have is passed over.
+An event contains its post as a JSON string. Malformed values are ignored.
 """
 
 import json
@@ -50,7 +50,7 @@ class ChannelInfo:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """What a server says of somebody."""
+    """A user as the server describes them."""
 
     name: str = ""  # by which they are mentioned
     locale: str = ""
@@ -61,7 +61,7 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class PostWritten:
-    """A post of somebody's, new or edited."""
+    """A user's post, new or edited."""
 
     channel: str
     id: str
@@ -79,7 +79,7 @@ class PostEdited:
 
 @dataclass(frozen=True, slots=True)
 class PostDeleted:
-    """With a post that begins a thread all of that is gone, and nothing else is told of it."""
+    """A deleted post. Without a root, its whole thread is deleted, and no other event reports that."""
 
     channel: str
     id: str
@@ -114,7 +114,7 @@ MattermostEvent = PostWritten | PostEdited | PostDeleted | Reacted | ChannelChan
 
 
 def parse_event(frame: Json, us: MattermostBotIdentity) -> MattermostEvent | None:
-    """Return what an event means; None for what is no business of ours."""
+    """Parse an event; None if it is irrelevant."""
     data, name = read_object(frame, "data"), str(frame.get("event", ""))
     match name:
         case "posted":
@@ -133,7 +133,7 @@ def parse_event(frame: Json, us: MattermostBotIdentity) -> MattermostEvent | Non
 
 
 def parse_post(post: Json, us: MattermostBotIdentity) -> PostWritten | None:
-    """Return a post that a person wrote; None for what is ours, a bot's or the server's, or is no post."""
+    """Parse a user's post; None if it is ours, a bot's or the server's, or invalid."""
     ids = [post.get(name) for name in ("channel_id", "id", "user_id")]
     raw, root, at = post.get("message"), post.get("root_id") or "", post.get("create_at")
     if not all(isinstance(value, str) and value for value in (*ids, "·")) or not isinstance(raw, str):
@@ -146,12 +146,12 @@ def parse_post(post: Json, us: MattermostBotIdentity) -> PostWritten | None:
 
 
 def _is_made(props: Json) -> bool:
-    """Return whether a bot or an integration wrote a post: two that answer each other would do so for ever."""
+    """Return whether a bot or an integration wrote a post: bots could answer each other endlessly."""
     return any(str(props.get(name, "")).lower() == "true" for name in _OURS_TO_IGNORE)
 
 
 def _parse_invitation(post: Json, us: MattermostBotIdentity) -> Invited | None:
-    """Return that we were added, which the server posts; that others were is no business of ours."""
+    """Return that we were added, by the server's own post; others being added is ignored."""
     channel, by, added = post.get("channel_id"), post.get("user_id"), read_object(post, "props").get("addedUserId")
     ours = post.get("type") == _ADDED and added == us.user
     return Invited(channel, by) if ours and isinstance(channel, str) and isinstance(by, str) else None
@@ -173,7 +173,7 @@ def _parse_reaction(reaction: Json, broadcast: Json, us: MattermostBotIdentity) 
 
 
 def _read_inner(data: Json, name: str) -> Json:
-    """Return the object that a field holds as JSON in a string; an empty one where it holds none."""
+    """Return the object in a field's JSON string; an empty one if there is none."""
     try:
         value: Any = json.loads(str(data.get(name, "")))
     except ValueError:
@@ -190,7 +190,7 @@ def count_milliseconds(at: datetime) -> int:
 
 
 def read_channel(data: Json) -> ChannelInfo | None:
-    """Return a channel as the server describes it; None where it does not."""
+    """Parse a channel; None if it is invalid."""
     number, kind = data.get("id"), data.get("type")
     if not (isinstance(number, str) and isinstance(kind, str) and number and kind):
         return None
@@ -200,7 +200,6 @@ def read_channel(data: Json) -> ChannelInfo | None:
 
 
 def read_person(data: Json) -> Person:
-    """Return somebody as the server describes them."""
     roles = str(data.get("roles", "")).split()
     present = bool(data.get("username")) and not data.get("delete_at") and not data.get("remote_id")
     locale = str(data.get("locale") or "").partition("-")[0].lower()
@@ -208,7 +207,7 @@ def read_person(data: Json) -> Person:
 
 
 def list_mentioned(raw: str) -> list[str]:
-    """Return the names that a text mentions, in small letters, as far as that can be told from it."""
+    """Return the names that a text mentions, in lower case."""
     return [mention[1].rstrip(".-_").lower() for mention in _MENTION.finditer(raw)]
 
 
@@ -217,7 +216,7 @@ def is_addressed(raw: str, us: MattermostBotIdentity) -> bool:
 
 
 def is_to_others(raw: str) -> bool:
-    """Return whether a text that does not mention us is said to somebody, or to all: it begins with a mention."""
+    """Return whether a text without a mention of us is to others: it begins with a mention or addresses all."""
     mentioned = list_mentioned(raw)
     begins = raw.lstrip().startswith("@") and bool(mentioned)
     return begins or bool(_BROADCAST.intersection(mentioned))
@@ -244,7 +243,7 @@ _MARKUP = lazy_compile(r"\\([!-/:-@\[-`{-~])|\*\*|(?<![\\*\w])[*_](?=\S)|(?<=\S)
 
 
 def split_command(raw: str, us: MattermostBotIdentity) -> tuple[Command | None, str]:
-    """Return the command that a text to us begins with, if it does, and the rest of it in plain words."""
+    """Return a text's leading command, if any, and the rest in plain words."""
     text = re.sub(rf"(?<![\w@.-])@{re.escape(us.name)}(?![\w-])[,:]?[ \t]*", "", raw, flags=re.IGNORECASE).strip()
     command_word = _COMMAND.match(text)
     command = _COMMANDS.get(command_word[1].lower()) if command_word else None
@@ -252,13 +251,13 @@ def split_command(raw: str, us: MattermostBotIdentity) -> tuple[Command | None, 
 
 
 def read_own_text(message: str) -> str:
-    """Return what a post of ours says, in plain words and without its footnotes."""
+    """Return our own post in plain words, without footnotes."""
     labelled = _LINK.sub(r"\1", message)
     return strip_footnotes(_MARKUP.sub(lambda mark: mark[1] or "", labelled).replace(WORD_JOINER, ""))
 
 
 def locate(written: PostWritten, channel: ChannelInfo) -> tuple[Place, str]:
-    """Return where an answer goes, and the conversation that it belongs to: a thread, or a DM; pure."""
+    """Return an answer's place and conversation: a thread or a DM; pure."""
     place = Place("mattermost", channel.team, channel.id, written.root)
     if channel.direct and not written.root:
         return place, place.channel_id

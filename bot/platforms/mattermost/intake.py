@@ -1,4 +1,4 @@
-"""Turn Mattermost's posts into questions for the desk, also those that were missed."""
+"""Turn Mattermost's posts, also missed ones, into questions for the desk."""
 
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Container
@@ -45,7 +45,7 @@ RunCommand = Callable[[Command, str, PostWritten, ChannelInfo], Awaitable[None]]
 
 
 class MattermostIntake:
-    """Takes questions of one server."""
+    """Accepts questions of one server."""
 
     def __init__(
         self,
@@ -57,13 +57,13 @@ class MattermostIntake:
         run_command: RunCommand,
         deleted: Container[str],
     ) -> None:
-        """Set it up. `deleted`: the posts that we deleted, of which Mattermost tells as of anyone's."""
+        """`deleted`: the posts that we deleted, whose deletions Mattermost reports like any other."""
         self._run_command, self._deleted = run_command, deleted
         self._app, self._desk, self._us, self.directory, self._tasks = app, desk, us, directory, tasks
         self._messages, self._unlisted = MessageIntake(app, desk, tasks), set[str]()
 
     async def take(self, written: PostWritten) -> IntakeStatus | None:
-        """Take a post, or do what it orders."""
+        """Accept a post, or execute its command."""
         return await self._messages.take(
             written.channel, f"{written.channel}/{written.id}", partial(self._admit, written)
         )
@@ -131,7 +131,7 @@ class MattermostIntake:
         await self._desk.take(build_welcome(by, place, datetime.now(UTC), language))
 
     async def find_listed(self, number: str) -> ChannelInfo | None:
-        """Return a channel, if it is one in which we answer."""
+        """Return a channel, if the bot answers there."""
         channel = await self.directory.find_channel(number)
         if channel and not self.directory.listed(channel):
             if channel.team not in self._unlisted:
@@ -180,7 +180,7 @@ class MattermostHistoryReader:
         self._call, self._us, self._intake = call, us, intake
 
     async def channels(self, since: float) -> AsyncIterator[str]:
-        """Yield the channels and DMs in which something was written since then. Raises `PlatformError`."""
+        """Yield the channels and DMs with posts since then. Raises `PlatformError`."""
         seen = set[str]()
         for team in self._intake.directory.teams:
             for data in await self._read(client.MY_CHANNELS, team=team):

@@ -1,7 +1,7 @@
-"""Render a view as Mattermost's posts, with what can be pressed beneath them and marks in their properties; pure.
+"""Render a view as Mattermost's posts, with buttons or reactions and with marks in their properties; pure.
 
-Escaping is the very last step before text leaves, once for each piece. Lengths are counted in code points, as
-Mattermost does. What can be pressed are buttons, which the server hands to us over HTTP, or else reactions.
+Text is escaped once, last. Lengths are counted in code points, as Mattermost does. The server sends pressed buttons
+to us over HTTP; without them, reactions are used.
 """
 
 import hashlib
@@ -98,25 +98,25 @@ _TONE = lazy_compile(r"_(?:light|medium_light|medium|medium_dark|dark)_skin_tone
 
 
 def read_emoji(name: str) -> ButtonAction | None:
-    """Return what an emoji beneath an answer does; None for any other. However dark a thumb is, it is one."""
+    """Return the action of an emoji, in any skin tone; None if it has none."""
     return _ACTIONS.get(_TONE.sub("", name.lower()))
 
 
 @dataclass(frozen=True, slots=True)
 class MattermostPost:
-    """What a post says, and what can be pressed beneath it."""
+    """The content of a post."""
 
     text: str
     buttons: tuple[Button, ...] = ()
 
 
 def render_messages(view: View, zone: tzinfo = UTC, names: Names = MappingProxyType({})) -> tuple[MattermostPost, ...]:
-    """Return the posts that show a view whole: one at least."""
+    """Return the posts that show a complete view: at least one."""
     return tuple(_render_page(page, names) for page in paginate_view(view, LIMITS, zone))
 
 
 def render_first(view: View, zone: tzinfo = UTC) -> MattermostPost:
-    """Return one post with the beginning of a view and all that can be pressed: for a view on the way."""
+    """Return one post with the start of an unfinished view and all its buttons."""
     pages = paginate_view(view, LIMITS, zone)
     return _render_page(MessagePage(pages[0].parts, pages[-1].rows), {})
 
@@ -135,7 +135,7 @@ MARK = "footnote"
 
 @dataclass(frozen=True, slots=True)
 class PostMark:
-    """What a post of ours carries: of which question it is, by what only we can tell, which page, and its ticket."""
+    """The mark of our post: its question's hashed key, its page and its ticket."""
 
     key: str
     page: int = 0
@@ -143,12 +143,12 @@ class PostMark:
 
 
 def hash_key(key: str) -> str:
-    """Return the mark of what is posted under a key. Everybody can read it; it tells nothing."""
+    """Return the public mark of a key's posts; it reveals nothing."""
     return hashlib.sha256(key.encode()).hexdigest()[:32]
 
 
 def read_mark(post: Json) -> PostMark | None:
-    """Return the mark of a post of ours; None if it has none."""
+    """Return the mark of our post; None if it has none."""
     mark = read_object(read_object(post, "props"), MARK)
     key, page, ticket = mark.get("key"), mark.get("page"), mark.get("ticket")
     if isinstance(key, str) and isinstance(page, int) and isinstance(ticket, int):
@@ -158,7 +158,7 @@ def read_mark(post: Json) -> PostMark | None:
 
 @dataclass(frozen=True, slots=True)
 class Callback:
-    """Where the server hands on what people press, and what proves that we made the button."""
+    """Where the server sends pressed buttons, and the secret that proves them ours."""
 
     url: str
     secret: bytes
@@ -167,7 +167,7 @@ class Callback:
         return hmac.new(self.secret, f"{action.value}:{ticket}".encode(), hashlib.sha256).hexdigest()
 
     def read(self, context: Json) -> tuple[ButtonAction, int] | None:
-        """Return what a button does that comes back with its context; None where that is not one of ours."""
+        """Return the action and ticket of a pressed button's context; None if it is not ours."""
         name, ticket, proof = context.get("action"), context.get("ticket"), context.get("proof")
         if name not in set(ButtonAction) or not isinstance(ticket, int) or not isinstance(proof, str):
             return None
@@ -177,7 +177,7 @@ class Callback:
 
 
 def build_props(post: MattermostPost, mark: PostMark | None, callback: Callback | None) -> JsonObject:
-    """Return the properties of a post. A post with attachments, if empty ones, gets no preview of what it links to."""
+    """Return the properties of a post. Attachments, even empty ones, prevent link previews."""
     props: JsonObject = {"unsafe_links": "true", "disable_group_highlight": True, "attachments": []}
     if post.buttons and callback:
         props["attachments"] = [
@@ -208,11 +208,11 @@ def _build_action(button: Button, callback: Callback) -> JsonObject:
 
 
 def _build_legend(buttons: Iterable[Button]) -> str:
-    """Return what the reactions beneath a post do: whoever adds one of them has pressed it."""
+    """Return the meaning of the reactions beneath a post; adding one performs it."""
     shown = ((_SHOWN.get(button.action, "⭐"), button.label) for button in buttons)
     return " · ".join(emoji if emoji == label else f"{emoji} {escape_markdown(label)}" for emoji, label in shown)
 
 
 def build_pending_id(key: str, page: int, instead: str = "") -> str:
-    """Return what tells a post from every other. `instead`: the id of a post that was there and is deleted."""
+    """Return what identifies a post. `instead`: the id of a deleted post that it replaces."""
     return hashlib.sha256(f"{key}\n{page}\n{instead}".encode()).hexdigest()[:40]

@@ -1,4 +1,4 @@
-"""Post and edit posts in Mattermost until they show a view, and read back what was posted."""
+"""Post and edit posts in Mattermost until they show a view, and read our posts."""
 
 import asyncio
 import secrets
@@ -28,7 +28,7 @@ _SKEW = 60_000  # milliseconds by which the server's clock and ours may differ
 
 
 class DirectMessages:
-    """What is shown to one person alone."""
+    """Shows things to one user alone."""
 
     def __init__(
         self, call: ApiClient, directory: MattermostDirectory, callback: Callback | None, zone: tzinfo = UTC
@@ -36,7 +36,7 @@ class DirectMessages:
         self._call, self._directory, self._callback, self._zone = call, directory, callback, zone
 
     async def tell(self, user: str, view: View | EvidenceView, language: str = "") -> None:
-        """Say something to somebody in our DM with them; what takes several posts is a thread there."""
+        """Post in our DM with a user; several posts become a thread there."""
         channel, root = await self._directory.direct(user), ""
         if isinstance(view, View):
             pages = messages.render_messages(view, self._zone)
@@ -49,7 +49,7 @@ class DirectMessages:
 
 
 class MattermostPlatform:
-    """The teams of one server, and its DMs. Implements `bot.desk.platform_port.Platform`."""
+    """The teams and DMs of one server. Implements `bot.desk.platform_port.Platform`."""
 
     name = "mattermost"
 
@@ -85,11 +85,11 @@ class MattermostPlatform:
         return self._ready()
 
     async def asker(self, question: Question) -> Asker:
-        """Return who asked, and where they stand by now. Raises `PlatformUnavailable` where Mattermost does not say."""
+        """Return the asker with current facts. Raises `PlatformUnavailable` if Mattermost does not answer."""
         return await self._directory.refresh_asker(question.asker)
 
     def ways(self, question: Question) -> DeliveryCapabilities:
-        """Say what can be done: what only the asker sees stands in our DM with them, like any other post."""
+        """Return what can be done: private answers are ordinary posts in our DM with the asker."""
         del question
         return DeliveryCapabilities(pace=PACE)
 
@@ -102,7 +102,6 @@ class MattermostPlatform:
             raise
 
     async def show_sign(self, question: Question, view: View) -> ProgressSign:
-        """Show that we are typing."""
         del view
         channel, root = await self._locate(question)
         return ProgressSign.SHOWN if await self._show_typing(channel, root) else ProgressSign.NONE
@@ -113,17 +112,16 @@ class MattermostPlatform:
         return await find_our_posts(self._call, question.key, channel, root, since, self._us)
 
     async def remove(self, question: Question, posted: PostedMessages) -> None:
-        """Delete what was posted."""
         for page, number in enumerate(posted.messages):
             await self._delete(question, page, number)
         self._shown.pop(question.key, None)
 
     async def tell(self, question: Question, text: str) -> None:
-        """Say a sentence to the asker alone."""
+        """Post a sentence to the asker alone."""
         await self._direct_messages.tell(question.asker.user, View(0, text=text))
 
     async def call(self, place: Place, text: str, people: Sequence[str]) -> PostedMessages:
-        """Post a sentence that mentions these people; a post in doubt is looked for, not repeated."""
+        """Post a sentence that mentions these people; a post in doubt is looked up instead of repeated."""
         names = {person: (await self._directory.person(person)).name for person in people}
         view, key = View(0, text=text, mentions=tuple(people)), secrets.token_hex(8)
         since = int(self._now() * 1000) - _SKEW
@@ -138,11 +136,10 @@ class MattermostPlatform:
         return await post_once(messages.render_messages(view, self._zone, names), post, find)
 
     async def heard(self, question: Question, most: int) -> tuple[ConversationMessage, ...]:
-        """Read the conversation before a question."""
         return await read_conversation(self._call, question, self._us, most)
 
     async def _locate(self, question: Question) -> tuple[str, str]:
-        """Return the channel and the thread in it where an answer stands: our DM where only the asker may see it."""
+        """Return the channel and thread of an answer: our DM if only the asker may see it."""
         if question.only_asker and question.asker.kind != "dm":
             return await self._directory.direct(question.asker.user), ""
         return question.place.channel, question.place.thread
@@ -166,7 +163,6 @@ class MattermostPlatform:
         return posted
 
     async def _show_final(self, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
-        """Show the complete view, in as many posts as it needs."""
         channel, root = await self._locate(question)
 
         async def edit(page: int, number: str, content: MattermostPost) -> None:
@@ -235,7 +231,7 @@ class MattermostPlatform:
             self._instead.popitem(last=False)
 
     async def _react(self, number: str, buttons: Sequence[Button]) -> None:
-        """Put what can be pressed beneath a post, for a press needs but one click then; the post tells it anyway."""
+        """Add a post's actions as reactions, so that one click suffices; the post explains them anyway."""
         if self._callback:
             return
         async with self._reacting:  # what comes later is done later
@@ -257,7 +253,7 @@ class MattermostPlatform:
             await self._call(client.UNREACT, patience=FIRST_POST_PATIENCE, post=number, emoji=stop)
 
     async def _show_typing(self, channel: str, root: str) -> bool:
-        """Show that we are typing, unless that is shown already, or there is no room; return whether it is."""
+        """Show typing, unless it is shown or no optional call fits; return whether it is."""
         now, place = self._call.pacing.now(), f"{channel}/{root}"
         if now < self._typed.get(place, 0.0):
             return True
@@ -274,6 +270,6 @@ class MattermostPlatform:
 
 
 def _offer(question: Question, post: MattermostPost) -> MattermostPost:
-    """Return a post with what may be pressed; what would publish what only its asker sees wants to be asked first."""
+    """Return a post with permitted buttons: asking a person would publish a private answer unconfirmed."""
     offered = (button for button in post.buttons if not (question.only_asker and button.action is ButtonAction.ASK))
     return MattermostPost(post.text, tuple(offered))

@@ -1,4 +1,4 @@
-"""Check Mattermost's address, token, teams and buttons: for `footnote doctor`, and for `footnote setup` as entered."""
+"""Check Mattermost's address, token, teams and buttons for `footnote doctor` and `footnote setup`."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
@@ -17,7 +17,7 @@ _TEAMS = "Set [mattermost] teams to those that are to be answered: {known}."
 
 
 async def check_mattermost(scene: Inspection) -> Sequence[CheckResult]:
-    """Check whether the server accepts the token, and whether the bot is in the teams that settings name."""
+    """Check the token, and whether the bot is in the configured teams."""
     settings = MattermostSettings.read_from(scene.settings)
     async with open_api(settings.token.get_secret_value(), settings.url) as call:
         try:
@@ -35,7 +35,7 @@ async def check_mattermost(scene: Inspection) -> Sequence[CheckResult]:
 
 
 def judge_account(settings: MattermostSettings, me: Json, hint: str) -> Sequence[CheckResult]:
-    """Return whose account the token is of; a person's is a warning. Pure."""
+    """Return whose account the token belongs to; a person's is a warning. Pure."""
     known = CheckResult("ok", f"Mattermost: the bot is @{me.get('username')} on {settings.url}.")
     if me.get("is_bot"):
         return (known,)
@@ -44,7 +44,7 @@ def judge_account(settings: MattermostSettings, me: Json, hint: str) -> Sequence
 
 
 def judge_teams(settings: MattermostSettings, joined: Mapping[str, str]) -> Sequence[CheckResult]:
-    """Tell which teams are answered, by those that the bot is in; pure."""
+    """Report which teams are answered, by those that the bot is in; pure."""
     known = ", ".join(f"{name} ({team})" for team, name in sorted(joined.items(), key=lambda item: item[1])) or "none"
     if not settings.teams:
         line = f"Mattermost: no team is configured; the bot is in {known}."
@@ -63,7 +63,7 @@ def judge_teams(settings: MattermostSettings, joined: Mapping[str, str]) -> Sequ
 def list_deaf_readers(
     settings: MattermostSettings, joined: Mapping[str, str], readers: Collection[str]
 ) -> Iterator[CheckResult]:
-    """Tell which readers are in no team that is answered, and so read nothing; pure."""
+    """Report readers of teams that are not answered, who read nothing; pure."""
     answered = {team for team, name in joined.items() if {team, name} & set(settings.teams)}
     for reader in sorted(readers):
         team, _, place = reader.removeprefix("mattermost:").partition("/")
@@ -85,7 +85,7 @@ def list_questions(_: MattermostSettings) -> Sequence[SetupQuestion]:
 
 
 async def try_answer(table: MattermostSettings, key: str) -> Sequence[CheckResult]:
-    """Try the token; an address alone lets nobody in."""
+    """Try the token; an address alone cannot be tried."""
     if key != "token":
         return ()
     async with open_api(table.token.get_secret_value(), table.url) as call:

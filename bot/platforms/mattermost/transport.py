@@ -1,4 +1,4 @@
-"""Receive Mattermost's events over its WebSocket, which is resumed where it broke off, or caught up with."""
+"""Receive Mattermost's events over its WebSocket; after a break, resume it or catch up."""
 
 import asyncio
 import json
@@ -28,32 +28,32 @@ HandleEvent = Callable[[Json], Awaitable[None]]
 
 
 class SocketGap(Exception):
-    """Something is wrong with a socket, so that another is opened."""
+    """A socket failed, so that another is opened."""
 
 
 class NotTaken(SocketGap):
-    """The server does not know who opens a socket."""
+    """The server does not accept our token."""
 
 
 class EventOrder:
-    """Which connection it is, and which event comes next: what is missing is noticed. Pure."""
+    """The connection and the next event's number, to notice missing events. Pure."""
 
     def __init__(self) -> None:
         self.connection, self._next = "", 0
 
     @property
     def query(self) -> Mapping[str, str]:
-        """By what the server knows where we broke off."""
+        """The query by which the server resumes where the connection ended."""
         return {"connection_id": self.connection, "sequence_number": str(self._next)} if self.connection else {}
 
     def begin(self, connection: str) -> bool:
-        """Note that the server greets, and return whether it is another connection than before: a fresh start."""
+        """Note the server's greeting, and return whether the connection is a new one."""
         fresh = connection != self.connection or not connection
         self.connection, self._next = connection, 0 if fresh else self._next
         return fresh
 
     def follow(self, number: int) -> bool:
-        """Note an event by its number, and return whether it is the one that comes next."""
+        """Note an event's number, and return whether it is the next one."""
         if number != self._next:
             self.connection, self._next = "", 0
             return False
@@ -62,7 +62,7 @@ class EventOrder:
 
 
 class MattermostSocket:
-    """Holds the connection, and hands on what arrives."""
+    """Holds the connection and passes events on."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class MattermostSocket:
         clock: Clock,
         check: Callable[[], Awaitable[object]],
     ) -> None:
-        """Set it up. `check` asks who we are; it raises `AccessDenied` where our token is not taken."""
+        """`check` calls the API; it raises `AccessDenied` if our token is refused."""
         self._session, self._url, self._token = session, f"{url}/api/v4/websocket".replace("http", "ws", 1), token
         self._handle, self._tasks, self._catch_up, self._clock = hear, tasks, catch_up, clock
         self._check, self._since, self._order = check, since, EventOrder()
@@ -84,7 +84,7 @@ class MattermostSocket:
 
     @asynccontextmanager
     async def connected(self) -> AsyncIterator[None]:
-        """Hold the connection within the block; a server that is away is tried until it is there."""
+        """Hold the connection within the block, reconnecting as long as the server is unreachable."""
         async with self._tasks.kept():
             living = asyncio.create_task(self._run(), name="mattermost")
             try:
@@ -121,7 +121,7 @@ class MattermostSocket:
                 await self._clock.sleep(wait)
 
     async def _listen(self) -> AsyncIterator[None]:
-        """Hand on the events of one connection, until it ends."""
+        """Pass on the events of one connection, until it ends."""
         headers, challenge = {"Authorization": f"Bearer {self._token}"}, {"token": self._token}
         connecting = self._session.ws_connect(
             self._url, headers=headers, params=self._order.query, heartbeat=HEARTBEAT_SECONDS, max_msg_size=_MAX_FRAME
@@ -152,13 +152,13 @@ class MattermostSocket:
         await self._tasks.wait_briefly(self._handle(frame))
 
     def _greet(self, connection: str) -> None:
-        """Begin to listen; what happened since a connection that is lost, or an earlier run, is caught up with."""
+        """Start to listen; catch up with events since a lost connection or an earlier run."""
         self._open = True
         if self._order.begin(connection):
             self._tasks.spawn(self._catch_up(None if self._since is None else self._since - SKEW_SECONDS))
 
     async def _ask_why(self) -> None:
-        """Give up where our token is not taken any more; a proxy may have refused us, or the server be in trouble."""
+        """Give up if our token is refused; otherwise a proxy refused us, or the server has a problem."""
         try:
             await self._check()
         except AccessDenied:

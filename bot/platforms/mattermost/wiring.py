@@ -1,4 +1,4 @@
-"""Compose Mattermost: who we are there, the routing of events, what answers, and the socket."""
+"""Compose Mattermost: identity, routing of events, actions and socket."""
 
 import logging
 from collections import deque
@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class MattermostRouter:
-    """What listens to Mattermost: decides what an event means, and who does it."""
+    """Routes events."""
 
     us: MattermostBotIdentity
     intake: MattermostIntake
@@ -69,7 +69,7 @@ class MattermostRouter:
 async def open_client(
     app: App, desk: Desk, call: ApiClient, clock: Clock | None = None
 ) -> AsyncIterator[OpenedPlatform]:
-    """Give Mattermost as the desk sees it. Raises `PlatformError`, `StorageError`."""
+    """Open Mattermost as the desk's platform. Raises `PlatformError`, `StorageError`."""
     settings, platforms, tasks = MattermostSettings.read_from(app.settings), dict[str, Platform](), TaskSupervisor()
     clock, token = clock or Clock(), settings.token.get_secret_value()
     us = await _load_identity(call, settings.teams)

@@ -1,7 +1,7 @@
-"""Call a platform's HTTP API: at its pace, with its errors as the desk's, and nothing ever done twice.
+"""Call a platform's HTTP API at its rate limit, without ever doing anything twice.
 
-Routes, rates and error codes are data of each platform. The retry loop is ours: a library's knows neither that a call
-may be in doubt, nor a clock that tests turn.
+Routes, rates and error codes are data of each platform. The retry loop is ours: a library's knows neither calls in
+doubt nor a test clock.
 """
 
 import json
@@ -54,7 +54,7 @@ class EditRefused(RequestRefused):
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """How a platform's API is addressed, and what its refusals mean."""
+    """How to call a platform's API, and what its refusals mean."""
 
     platform: str
     url: str
@@ -78,7 +78,7 @@ class Api:
     def explain(self, call: object, reply: Reply) -> PlatformError | None:
         """Return the error of a reply; None if the call succeeded.
 
-        Only what the platform says in its own words is final; a proxy that refuses a call has not passed it on.
+        Only the platform's own words are final; a proxy that refuses a call has not forwarded it.
         """
         if self._is_done(reply):
             return None
@@ -131,7 +131,7 @@ class Api:
 
 
 def parse_seconds(text: Any, otherwise: float) -> float:
-    """Return seconds within an hour, as written by a platform; `otherwise` if they cannot be read."""
+    """Return seconds within an hour; `otherwise` if they cannot be parsed."""
     try:
         seconds = float(text)
     except (TypeError, ValueError):
@@ -161,21 +161,21 @@ class ApiClient:
         self.session, self.api, self.pacing, self._observe = session, api, pacing, observe
 
     def with_token(self, token: str) -> Self:
-        """Return the same for another account."""
+        """Return a client for another account."""
         api = replace(self.api, authorization=f"Bearer {token}")
         return type(self)(self.session, api, self.pacing, self._observe)
 
     async def __call__(self, route: Route, body: Any = None, **options: Any) -> Any:
-        """Make a call, and return the content of its answer; None if it has none. Raises `PlatformError`.
+        """Make a call and return its JSON; None if it has none. Raises `PlatformError`.
 
-        `options`: `query` and `patience`, and the values in the route's path by their names.
+        `options`: `query`, `patience`, and values in the route's path by name.
         """
         return (await self.request(route, body, **options)).body
 
     async def request(
         self, route: Route, body: Any = None, *, query: Ids | None = None, patience: float = PATIENCE, **ids: str
     ) -> Reply:
-        """Make a call, and return its answer with status and headers. Raises `PlatformError`."""
+        """Make a call and return its reply with status and headers. Raises `PlatformError`."""
 
         async def attempt(seconds: float) -> Reply:
             turn, reply = await self.pacing.turn(route, ids, patience=seconds), None
@@ -217,13 +217,13 @@ class ApiClient:
 
 @asynccontextmanager
 async def open_session() -> AsyncIterator[aiohttp.ClientSession]:
-    """Give a session that keeps its connections, and no cookies."""
+    """Open a session that keeps connections but no cookies."""
     async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
         yield session
 
 
 async def send(session: aiohttp.ClientSession, platform: str, route: Route, url: str, **options: Any) -> Reply:
-    """Send a request once, and return its answer, whatever it says. Raises `PlatformUnavailable`."""
+    """Send a request once and return the reply, whatever its status. Raises `PlatformUnavailable`."""
     with explain_lost_connection(platform, route):
         async with session.request(route.method, url, timeout=_TIMEOUT, allow_redirects=False, **options) as response:
             data = await response.read()
@@ -235,7 +235,7 @@ async def send(session: aiohttp.ClientSession, platform: str, route: Route, url:
 
 
 def _encode(body: Any, *, form: bool) -> tuple[Any, str]:
-    """Return a body as it is sent, and its type, without a charset: Discord takes none."""
+    """Return an encoded body and its type without a charset, which Discord refuses."""
     if body is None:
         return None, ""
     if form and not any(isinstance(value, Mapping | list | tuple) for value in body.values()):
@@ -252,9 +252,9 @@ async def retry_call(
     repeatable: bool,
     observe: ObserveCall = ignore_call,
 ) -> T:
-    """Make a call, and repeat it while patience lasts if it surely did nothing or may be done twice.
+    """Make a call; while patience lasts, repeat it if it did nothing or may be done twice.
 
-    `attempt` is given the seconds that it may wait for its turn. Raises `PlatformError`; a `PlatformUnavailable` with
+    `attempt` receives the seconds that it may wait for its turn. Raises `PlatformError`; a `PlatformUnavailable` with
     `seconds` has done nothing.
     """
     waited, doubtful = 0.0, False
@@ -295,7 +295,7 @@ def _too_busy(name: object, error: Busy) -> PlatformUnavailable:
 
 @contextmanager
 def explain_lost_connection(platform: str, name: object) -> Iterator[None]:
-    """Turn the errors of a connection into `PlatformUnavailable`: what never left has surely done nothing."""
+    """Raise `PlatformUnavailable` for connection errors; one with `seconds` if nothing was sent."""
     try:
         yield
     except aiohttp.ClientConnectorError as error:
@@ -321,10 +321,10 @@ async def show_pages(
     post: Callable[[int, str, T], Awaitable[SentMessage]],
     delete: Callable[[int, str], Awaitable[object]],
 ) -> PostedMessages:
-    """Bring what is posted to these pages: edit the messages that are there, post what lacks, delete the rest.
+    """Make posted messages show these pages: edit existing ones, post missing ones, delete the rest.
 
-    If a message cannot be edited, its page and all after it are posted anew, so that they stay in order; `post` is
-    given the message that it replaces. Raises `PlatformUnavailable`: in doubt once something was posted.
+    If a message cannot be edited, its page and all after it are posted again, to keep the order; `post` receives
+    the message that it replaces. Raises `PlatformUnavailable`: in doubt once something was posted.
     """
     shown, replaced = list[str](), list[tuple[int, str]]()
     try:
@@ -358,7 +358,7 @@ async def post_once(
     post: Callable[[int, T], Awaitable[str]],
     find: Callable[[int], Awaitable[Sequence[str]]],
 ) -> PostedMessages:
-    """Post pages in order; a page whose post is in doubt is looked for, not repeated. Raises `PlatformUnavailable`."""
+    """Post pages in order; a post in doubt is looked up instead of repeated. Raises `PlatformUnavailable`."""
     sent = list[str]()
     for number, page in enumerate(pages):
         try:

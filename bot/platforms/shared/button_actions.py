@@ -1,4 +1,4 @@
-"""Do what the buttons beneath an answer are for, the same on every platform."""
+"""Perform the buttons beneath an answer, the same on every platform."""
 
 from collections.abc import Awaitable, Callable
 from typing import Literal
@@ -11,7 +11,7 @@ from bot.views.turn_view import ButtonAction
 
 
 class ButtonActions:
-    """The actions whose outcome is a sentence; evidence is shown by each platform."""
+    """The actions that are answered with a sentence; each platform shows evidence itself."""
 
     def __init__(self, desk: Desk, actions: AnswerActions) -> None:
         self._desk, self._actions = desk, actions
@@ -26,10 +26,10 @@ class ButtonActions:
         find_name: Callable[[], Awaitable[str]],
         not_yours: str,
     ) -> str:
-        """Perform an action, and return the sentence for the user who pressed; empty if they see the effect anyway.
+        """Perform an action and return the sentence for the user; empty if they see the effect anyway.
 
-        `find_name`: looks up the name that the user is shown by. `not_yours`: for an answer that is not theirs to stop
-        or retract. Raises `ActionDenied`, `StorageError`.
+        `find_name` looks up the user's name. `not_yours` is returned if they may not stop or retract the answer.
+        Raises `ActionDenied`, `StorageError`.
         """
         match action:
             case ButtonAction.STOP | ButtonAction.RETRACT:
@@ -49,7 +49,7 @@ class ButtonActions:
         return words
 
     async def offers_example(self, ticket: int, by: Asker) -> bool:
-        """Return whether an admin may make an answer an example that they rated up."""
+        """Return whether a user may make an answer an example."""
         try:
             return await self._actions.offers_example(ticket, by)
         except ActionDenied:

@@ -28,17 +28,17 @@ log = logging.getLogger(__name__)
 
 
 class ResumeMarker:
-    """Stores since when messages are still to be read, in seconds since 1970. Failures are only logged."""
+    """Stores from when on messages are unread, in seconds since 1970. Failures are only logged."""
 
     def __init__(self, home: Path, platform: str) -> None:
         self.file, self._open = home / f"{platform}-unread-since", list[float]()
 
     async def earliest(self) -> float | None:
-        """Return since when an earlier run left messages unread; None if it read all."""
+        """Return from when on an earlier run left messages unread; None if it read all."""
         return await asyncio.to_thread(self._load)
 
     async def begun(self, since: float) -> None:
-        """Store that messages since then are to be read."""
+        """Store that messages since then are unread."""
         self._open.append(since)
         await asyncio.to_thread(self._save)
 
@@ -130,15 +130,15 @@ class CatchUpRun:
     async def since(self) -> float | None:
         """Return until when no question was missed, in seconds since 1970; None if none was ever accepted.
 
-        Call it before events arrive again. A question that was accepted during an interrupted catch-up does not show
-        how far that came. Raises `StorageError`.
+        Call it before events arrive again: a question accepted during an interrupted catch-up does not show how far it
+        came. Raises `StorageError`.
         """
         last, unread = await self._queue.newest(self._archive.platform), await self._marker.earliest()
         accepted = self._archive.asked_at(last) if last else None
         return min((moment for moment in (accepted, unread) if moment is not None), default=None)
 
     async def run(self, since: float | None) -> None:
-        """Accept all questions since then; channels that cannot be read are logged and skipped."""
+        """Accept all questions since then; unreadable channels are logged and skipped."""
         if since is None:
             return
         since, new_questions = max(since, self._now() - MAX_AGE.total_seconds()), 0
@@ -156,7 +156,7 @@ class CatchUpRun:
         await self._review()
 
     async def _review(self) -> None:
-        """Recheck recent questions, unless that is in progress."""
+        """Recheck recent questions, unless a recheck is in progress."""
         if self._reviewing:
             return
         self._reviewing = True
@@ -199,7 +199,7 @@ class CatchUpRun:
 
 
 async def call_patiently(call: Callable[[], Awaitable[T]], spare: Callable[[], bool], sleep: Sleep) -> T:
-    """Make a call once the rate limit has room, and retry until it is answered. Raises `PlatformError` if refused."""
+    """Make a call once the rate limit has room; retry while the platform is unreachable. Raises `PlatformError`."""
     for attempt in itertools.count():
         while not spare():
             await sleep(POLL_SECONDS)

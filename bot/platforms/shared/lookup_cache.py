@@ -52,7 +52,7 @@ class LookupCache(Generic[T]):
         self._answers[name] = (self.clock() + self.fresh, answer)
 
     def forget(self, name: str) -> None:
-        """Forget an answer, also one that is being looked up."""
+        """Forget an answer, also one in progress."""
         self._answers.pop(name, None)
         self._pending.pop(name, None)
 

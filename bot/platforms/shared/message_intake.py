@@ -46,7 +46,6 @@ Participates = Callable[[bool], Awaitable[bool]]
 
 
 def classify_audience(message: IncomingMessage, *, joined: bool, follows: bool, every: bool) -> Audience:
-    """Return whom a message addresses; pure."""
     if message.addressed:
         return Audience.OURS
     if message.to_others:
@@ -85,7 +84,7 @@ class MessageIntake:
     async def take(self, channel: str, key: str, read: Callable[[], Awaitable[Question | None]]) -> IntakeStatus | None:
         """Accept a message if it is a question. Raises `StorageError`.
 
-        A message that arrives twice, as each mention in Slack, is recognised without the database.
+        Repeated deliveries, such as Slack's of each mention, are recognised without the database.
         """
         async with self._lock(channel):
             if key in self._taken:
@@ -108,7 +107,7 @@ class MessageIntake:
     ) -> None:
         """Answer an edited question again, if it was accepted. Raises `StorageError`.
 
-        `admit` returns whether the question may be asked again now. `take` accepts a message that was no question yet.
+        `admit` returns whether the question may be asked again now. `take` accepts a message that was not a question.
         """
         await self._settle(channel)
         row = await self._app.queue.by_key(key)
@@ -129,7 +128,7 @@ class MessageIntake:
         await self._tasks.wait_briefly(withdraw)
 
     async def find_audience(self, message: IncomingMessage, conversation: str, author: str, *, every: bool) -> Audience:
-        """Return whose a message is. Raises `StorageError`."""
+        """Return whom a message addresses. Raises `StorageError`."""
         return await find_audience(message, partial(self._participates, conversation, author), every=every)
 
     async def _participates(self, conversation: str, author: str, by_author: bool) -> bool:  # noqa: FBT001 - see `Participates`
@@ -139,7 +138,7 @@ class MessageIntake:
         return self._locks.setdefault(channel, asyncio.Lock())
 
     async def _settle(self, channel: str) -> None:
-        """Wait until messages of a channel that are being handled are stored."""
+        """Wait until the channel's messages in progress are stored."""
         async with self._lock(channel):
             pass
 
@@ -147,7 +146,7 @@ class MessageIntake:
 def build_welcome(by: Asker, place: Place, at: datetime, language: str) -> Question:
     """Return the question who the bot is, asked by the user who invited it; the answer is posted in the channel.
 
-    The key is the channel's, so that the desk answers it once, however often the bot is invited.
+    Its key is the channel's, so that the bot introduces itself once, however often it is invited.
     """
     key = f"{place.channel_id}/welcome"
     return Question(key, "ask", translate("intro_question", language or "en"), by, place, key, at)

@@ -1,4 +1,4 @@
-"""Read foreign JSON whose fields may lack or have another type, and text without its formatting marks; pure."""
+"""Read foreign JSON of unknown form, and text without its formatting; pure."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +13,7 @@ JsonObject = dict[str, Any]
 
 
 def read_object(data: Json, name: str) -> Json:
-    """Return the object that a field holds; an empty one where it holds none."""
+    """Return the object in a field; an empty one if there is none."""
     value = data.get(name)
     return value if isinstance(value, Mapping) else {}
 
@@ -32,7 +32,7 @@ _FOOTNOTE = lazy_compile(r"^\[\d+\] .*$|[ \t]*\[\d+\]", re.MULTILINE)
 
 
 def build_stripper(lines: str, marks: Sequence[str], link: str = "") -> StripFormatting:
-    """Return what takes a platform's formatting out of a text; what stands in code stays as it is."""
+    """Return a function that removes a platform's formatting; code stays as it is."""
     at_beginning = re.compile(rf"^[ \t]*(?:{lines})", re.MULTILINE)
     shown_of = re.compile(link) if link else None
     around = [
@@ -66,6 +66,6 @@ def replace_pieces(
 
 
 def strip_footnotes(text: str) -> str:
-    """Return what an answer of our own says, without its footnotes, the counts beneath, and what parts its signs."""
+    """Return the words of our own answer, without footnotes, counts and the joiners in its signs."""
     lines = _FOOTNOTE.sub("", strip_invisible(text)).splitlines()
     return "\n".join(line for line in lines if not is_count(line)).strip()

@@ -1,4 +1,4 @@
-"""Open and connect each platform of a server beside all else, and try again for as long as it takes."""
+"""Open and connect the platforms of a server concurrently, retrying while they are unreachable."""
 
 import asyncio
 import itertools
@@ -29,18 +29,18 @@ STARTUP_SECONDS = 5.0  # how long a server waits for its platforms before it say
 
 @dataclass(frozen=True, slots=True)
 class OpenedPlatform:
-    """A platform that is configured, and what of it the HTTP server serves."""
+    """A configured platform, and its part in the HTTP server."""
 
     platform: Platform
     routes: tuple[BaseRoute, ...] = ()
     channels: ListChannels | None = None
-    """Lists the channels that the bot sees, by which names in the settings are read; None where it cannot."""
+    """Lists the channels that the bot sees, by which names in the settings are read; None if it cannot."""
     refused: Callable[[], Awaitable[PlatformError]] | None = None
-    """Waits until it refuses us for good though it was opened, and returns why; None where it cannot tell."""
+    """Waits until it refuses us for good though it was opened, and returns why; None if it cannot tell."""
 
 
 OpenPlatform = Callable[[App, Desk], AbstractAsyncContextManager[OpenedPlatform | None]]
-"""Opens a platform that hands what happens there to the desk; None where it is not configured."""
+"""Opens a platform that hands what happens there to the desk; None if it is not configured."""
 
 
 @asynccontextmanager
@@ -81,7 +81,7 @@ class PlatformConnection:
 
     @property
     def ready(self) -> str:
-        """Why nothing arrives from there just now; empty when all is well, or none is configured."""
+        """Why no events arrive now; empty if they do, or if it is not configured."""
         return self._platform.ready if self.connected and self._platform else self._reason
 
     @property
@@ -89,12 +89,12 @@ class PlatformConnection:
         return not self._refused and (self.connected or bool(self._reason))
 
     def begin(self, arrived: ConnectedPlatform, sleep: Sleep, alone: Callable[[], bool]) -> None:
-        """Begin to open it. `alone` says whether no other platform is served."""
+        """Start to open it. `alone` returns whether no other platform is served."""
         self._is_alone = alone
         self._task = asyncio.create_task(self._run(arrived, sleep), name=f"platform {self.name}")
 
     async def leave(self) -> None:
-        """Take nothing more from there. What was opened stays open until `close`."""
+        """Stop accepting events. What was opened stays open until `close`."""
         self._leaving.set()
         if self._task:
             if not (self.connected or self._left.is_set()):
@@ -151,7 +151,7 @@ class PlatformConnection:
                 self.connected, self._reason = False, ""
 
     async def _wait_until_left(self, opened: OpenedPlatform) -> None:
-        """Wait until it is left. Raises what it refuses us with, where nothing else would be served."""
+        """Wait until it is left. Raises the platform's refusal if nothing else would be served."""
         if opened.refused:
             async with run_beside(_await(opened.refused), name="platform refusal") as refusal:
                 await wait_for_first(self._leaving.wait(), refusal)
@@ -180,7 +180,7 @@ class PlatformConnections:
 
     @property
     def failure(self) -> Exception | None:
-        """What the first of those that failed did so with; None where none did."""
+        """The first failure; None if there is none."""
         return next((connection.failure for connection in self.all if connection.failure), None)
 
     @asynccontextmanager
@@ -193,9 +193,9 @@ class PlatformConnections:
 
     @asynccontextmanager
     async def arriving(self, arrived: ConnectedPlatform, *, sleep: Sleep = asyncio.sleep) -> AsyncIterator[None]:
-        """Open and connect them within the block; one that fails for good is told by `failed`.
+        """Open and connect the platforms within the block; `failed` is set if one fails permanently.
 
-        `arrived` hears of each that was opened, before anything is taken from there.
+        `arrived` is called with each opened platform before it accepts events.
         """
         for connection in self.all:
             connection.begin(arrived, sleep, partial(self._is_alone, connection))
@@ -209,7 +209,7 @@ class PlatformConnections:
         return not any(other.is_hopeful for other in self.all if other is not connection)
 
     async def _wait_until_tried(self) -> None:
-        """Tell when each was tried, but do not wait for long."""
+        """Set `all_tried` once each was tried, or after a short wait."""
         with suppress(TimeoutError):
             async with asyncio.timeout(STARTUP_SECONDS):
                 await asyncio.gather(*(connection.tried.wait() for connection in self.all))

@@ -1,4 +1,4 @@
-"""Keep the calls of an API within limits that are known beforehand, first come, first served."""
+"""Keep API calls within known rate limits, first come, first served."""
 
 import asyncio
 import time
@@ -23,7 +23,7 @@ class Rate:
 
 
 class Busy(Exception):
-    """No call may be made soon; `seconds` until one may."""
+    """No call fits soon; `seconds` until one does."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"no call for {seconds:.0f} s")
@@ -32,7 +32,7 @@ class Busy(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RateWindow:
-    """The newest calls that share a limit. All times are seconds of a clock."""
+    """The latest calls that share a limit. Times are seconds of a clock."""
 
     rate: Rate
     taken: tuple[float, ...] = ()  # in order, at most as many as the rate counts
@@ -47,7 +47,7 @@ class RateWindow:
         return replace(self, taken=(*self.taken, at)[-self.rate.calls :])
 
     def room(self, now: float) -> int:
-        """Return how many calls may be made at once now."""
+        """Return how many calls fit now."""
         if now < self.closed:
             return 0
         return self.rate.calls - sum(at + self.rate.seconds * _MARGIN > now for at in self.taken)
@@ -55,7 +55,7 @@ class RateWindow:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A call of an API. Names in braces in its path stand for values, which are never logged."""
+    """An API call. Names in braces in its path stand for values, which are never logged."""
 
     method: str
     path: str
@@ -71,7 +71,7 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer over HTTP. `body`: its JSON; None if it is not JSON."""
+    """An HTTP reply. `body`: its JSON; None if it is not JSON."""
 
     status: int
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -83,31 +83,31 @@ class Reply:
 
 
 class Pacing(Protocol):
-    """The limits of one account, and the calls that wait for them."""
+    """The rate limits of one account, and the calls that wait for them."""
 
     now: Callable[[], float]
     sleep: Callable[[float], Awaitable[object]]
 
     async def turn(self, route: Route, ids: Ids, *, patience: float) -> Any:
-        """Wait until a call may be made, and count it; `done` is given what this returns. Raises `Busy`."""
+        """Wait until a call fits, and count it; `done` receives the return value. Raises `Busy`."""
         ...
 
     def done(self, turn: Any, route: Route, ids: Ids, reply: Reply | None) -> None:
-        """Note what an answer says of the limits; None if there was no answer."""
+        """Update the limits from a reply; None if there was none."""
         ...
 
     def hold(self, route: Route, ids: Ids, seconds: float, reply: Reply) -> None:
-        """Make no call for so long, because the platform says so."""
+        """Make no call for so long, as the platform demands."""
         ...
 
     def spare(self, route: Route, ids: Ids = ...) -> bool:
-        """Return whether an optional call fits: half of the limit is reserved for calls that cannot be left out."""
+        """Return whether an optional call fits; half of the limit is reserved for required calls."""
         ...
 
 
 @dataclass(slots=True)
 class _Lane:
-    """The calls that share a limit, and those that wait for it, in order."""
+    """The calls that share a limit, and the queue for it."""
 
     window: RateWindow
     waiting: list[object] = field(default_factory=list)
@@ -115,7 +115,7 @@ class _Lane:
     """Set, and replaced, when a call is given up before its turn: those behind it may be made sooner."""
 
     def soonest(self, now: float, before: int) -> float:
-        """Return when a call may be made that so many others come before."""
+        """Return when a call fits behind so many others."""
         window = self.window
         for _ in range(before):
             window = window.after(window.soonest(now))
@@ -123,7 +123,7 @@ class _Lane:
 
 
 class Lanes:
-    """Limits that are known beforehand: of each route by its rate, or of all calls together. Implements `Pacing`."""
+    """Known rate limits: of each route, or of all calls together. Implements `Pacing`."""
 
     def __init__(
         self,
@@ -136,7 +136,7 @@ class Lanes:
         self._lanes: dict[str, _Lane] = {}
 
     async def turn(self, route: Route, ids: Ids = NO_IDS, *, patience: float) -> None:
-        """Wait until a call may be made, and count it; first come, first served. Raises `Busy`."""
+        """Wait until a call fits, and count it; first come, first served. Raises `Busy`."""
         lane, place, until = self._lane(route, ids), object(), self.now() + patience
         lane.waiting.append(place)
         try:
@@ -156,7 +156,7 @@ class Lanes:
             await wait_for_first(lane.left.wait(), self.sleep(at - now))
 
     def done(self, turn: Any, route: Route, ids: Ids, reply: Reply | None) -> None:
-        """Note nothing: no answer tells what is left."""
+        """Do nothing: replies do not report the limits."""
 
     def hold(self, route: Route, ids: Ids, seconds: float, reply: Reply | None = None) -> None:
         del reply
@@ -164,11 +164,11 @@ class Lanes:
         lane.window = replace(lane.window, closed=max(lane.window.closed, self.now() + seconds))
 
     def spare(self, route: Route, ids: Ids = NO_IDS) -> bool:
-        """Return whether an optional call fits: half of the limit is reserved for calls that cannot be left out."""
+        """Return whether an optional call fits; half of the limit is reserved for required calls."""
         return self.room(route, ids) > self._lane(route, ids).window.rate.calls // 2
 
     def room(self, route: Route, ids: Ids = NO_IDS) -> int:
-        """Return how many calls may be made at once now, in addition to those that wait."""
+        """Return how many calls fit now, in addition to waiting ones."""
         lane = self._lane(route, ids)
         return lane.window.room(self.now()) - len(lane.waiting)
 

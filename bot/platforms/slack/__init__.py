@@ -1,6 +1,6 @@
-"""Slack: its events become questions, views become its messages.
+"""Slack: events become questions, views become messages.
 
-Slack's libraries are imported only where a workspace is configured.
+Slack's libraries are imported only if a workspace is configured.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ def _validate_api_url(url: str) -> str:
 
 
 class SlackSettings(PlatformSettings):
-    """A Slack app, and how it is reached."""
+    """A Slack app and its connection."""
 
     SECRETS: ClassVar[Mapping[str, str]] = {
         "bot_token": "SLACK_BOT_TOKEN",

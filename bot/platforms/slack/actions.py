@@ -1,4 +1,4 @@
-"""Handle what people do with an answer in Slack: buttons, pages of evidence, comments, and the modals they open."""
+"""Handle buttons, pages of evidence, comments and their modals in Slack."""
 
 import asyncio
 import logging
@@ -56,7 +56,7 @@ _HEADER = 150
 
 
 def build_evidence_modal(view: EvidenceView, source: str, page: int, language: str, zone: tzinfo = UTC) -> JsonObject:
-    """Return a page of what a turn checked."""
+    """Return a page of a turn's evidence."""
     pages = paginate_evidence(view, MODAL, language, zone)
     page = min(max(page, 0), len(pages) - 1)
     page_buttons = [_page_buttons(source, page, len(pages))] if len(pages) > 1 else []
@@ -70,7 +70,7 @@ def parse_page_turn(value: str) -> tuple[str, int] | None:
 
 
 def build_comment_modal(ticket: int, opinion: Literal["up", "down"], language: str, *, at: str = "") -> JsonObject:
-    """Return what asks for a comment on an answer; `parse_comment` reads it. `at`: the channel where it was opened."""
+    """Return the modal that asks for a comment; `parse_comment` reads it. `at`: the channel where it was opened."""
     field: JsonObject = {"type": "plain_text_input", "action_id": "text", "multiline": True, "max_length": MAX_COMMENT}
     label = build_label(translate("slack_comment_label", language), 2_000)
     block = {"type": "input", "block_id": "comment", "optional": True, "label": label, "element": field}
@@ -81,7 +81,7 @@ def build_comment_modal(ticket: int, opinion: Literal["up", "down"], language: s
 
 
 def parse_comment(view: JsonObject) -> tuple[int, Literal["up", "down"], str] | None:
-    """Return the ticket, the opinion and the comment of a submitted view; None where it is none of ours."""
+    """Return the ticket, the opinion and the comment of a submitted modal; None if it is not ours."""
     opinion, _, ticket = str(view.get("private_metadata", "")).partition(":")
     if view.get("callback_id") != COMMENT or opinion not in {"up", "down"} or not ticket.isdigit():
         return None
@@ -90,7 +90,7 @@ def parse_comment(view: JsonObject) -> tuple[int, Literal["up", "down"], str] | 
 
 
 def build_notice_modal(heading: str, text: str, language: str) -> JsonObject:
-    """Return a modal that says a sentence of ours, such as that something cannot be shown here, or is looked up."""
+    """Return a modal with a sentence of ours."""
     page = paginate_evidence(EvidenceView(heading, "", text=text), MODAL, language)[0]
     return _build_modal(EVIDENCE, heading, _modal_blocks(page, heading), language)
 
@@ -104,7 +104,7 @@ def _build_modal(
 
 
 def _modal_blocks(page: MessagePage, title: str) -> list[JsonObject]:
-    """Return a page's blocks: its title stands above already, and a line parts each claim from what is before it."""
+    """Return a page's blocks without its title, which the modal shows, and with a divider before each claim."""
     shown = list[JsonObject]()
     for part in page.parts:
         block = None if part.kind is PartKind.HEADING and _plain_text(part) == title else _modal_block(part)
@@ -116,7 +116,7 @@ def _modal_blocks(page: MessagePage, title: str) -> list[JsonObject]:
 
 
 def _modal_block(part: MessagePart) -> JsonObject | None:
-    """Return a part as a block. A claim stands out: it is the heading of what follows."""
+    """Return a part as a block; a claim becomes the heading of its evidence."""
     if part.kind is PartKind.HEADING and 0 < count_units(text := render_plain(_plain_text(part))) <= _HEADER:
         return {"type": "header", "text": {"type": "plain_text", "text": text}}
     return build_rich_text(MessagePart(PartKind.LABEL, part.runs) if part.kind is PartKind.CLAIM else part)
@@ -138,7 +138,7 @@ def _page_buttons(source: str, page: int, pages: int) -> JsonObject:
 
 @dataclass(frozen=True, slots=True)
 class ButtonPress:
-    """A press of a button: of what, by whom, and how they can be answered."""
+    """A press of a button: which one, by whom, and how to reply."""
 
     name: str
     value: str
@@ -147,11 +147,11 @@ class ButtonPress:
     trigger: str
     url: str = ""
     thread: str = ""
-    view: str = ""  # the modal that the button stands in; empty where it stands in a message
+    view: str = ""  # the modal that the button stands in; empty if it stands in a message
 
 
 def parse_press(body: Json) -> ButtonPress | None:
-    """Return the press that `block_actions` is; None where nothing can be made of it. Pure."""
+    """Parse `block_actions`; None if it is invalid. Pure."""
     actions, container, view = body.get("actions"), read_object(body, "container"), read_object(body, "view")
     first = actions[0] if isinstance(actions, list) and actions and isinstance(actions[0], Mapping) else {}
     message = read_object(body, "message")
@@ -199,7 +199,7 @@ class SlackActions:
             await self._tell(press, words, await self._build_offer(button[1], by, language) if rated_up else [])
 
     async def comment(self, body: Json) -> Json | None:
-        """Note a comment that was sent, and return the modal that says what came of it; None if it is none of ours."""
+        """Store a submitted comment and return the modal with the outcome; None if it is not ours."""
         view = read_object(body, "view")
         metadata, _, channel = str(view.get("private_metadata", "")).partition(_SEPARATOR)
         comment = parse_comment({**view, "private_metadata": metadata})
@@ -214,7 +214,7 @@ class SlackActions:
         return build_notice_modal(translate("comment", language), words, language)
 
     async def _identify(self, user: str, channel: str) -> tuple[Asker, str]:
-        """Return who pressed and where they stand, and the language that they read."""
+        """Return who pressed where, and their language."""
         asker = self._directory.asker(channel, user, direct=is_direct(channel))
         by, language = await asyncio.gather(asker, self._directory.language(user))
         return by, language or "en"
@@ -237,7 +237,7 @@ class SlackActions:
         return words
 
     async def _show_evidence(self, ticket: int, press: ButtonPress, by: Asker, language: str) -> bool:
-        """Show a modal of the evidence, and return whether. Raises `ActionDenied` where none is open."""
+        """Show the evidence in a modal, and return whether. Raises `ActionDenied` if none is open."""
         loading = asyncio.ensure_future(self._actions.evidence(ticket, by, language=language))
         done, _ = await asyncio.wait({loading}, timeout=PATIENT_SECONDS)
         source = f"{ticket}{_SEPARATOR}{press.channel}"
@@ -265,7 +265,7 @@ class SlackActions:
         )
 
     async def _open_modal(self, press: ButtonPress, modal: Json) -> str:
-        """Open a modal, and return its id; empty where Slack will not have it any more."""
+        """Open a modal and return its id; empty if Slack refuses."""
         try:
             answer = await self._call(OPEN_VIEW, {"trigger_id": press.trigger, "view": modal})
         except PlatformError as error:
@@ -299,7 +299,7 @@ _SETTINGS_PIECES = lazy_compile(r"slack:[A-Z0-9]+/(?P<person>[UW][A-Z0-9]{1,30})
 
 
 def render_settings(text: str) -> str:
-    """Return a reply that only the admin sees, so that a mention in it pings no one."""
+    """Return a private reply to an admin; its mentions ping no one."""
     return replace_pieces(text, _SETTINGS_PIECES, _render_piece, _separate_code)
 
 
@@ -308,7 +308,7 @@ def _render_piece(piece: re.Match[str]) -> str:
 
 
 def _separate_code(text: str) -> str:
-    """Return a text escaped; a joiner between code and the comma behind it would keep it from being code."""
+    """Return escaped text; a joiner between code and the comma after it would break the code."""
     escaped = escape_mrkdwn(text)
     return escaped.lstrip(WORD_JOINER) if text[:1] in {",", "."} else escaped
 
@@ -317,13 +317,13 @@ MAX_PROMPT = 75  # characters of a suggested prompt that are shown
 
 
 class SlackNotices:
-    """Answers commands that ask nothing, and people who open a chat or the App Home."""
+    """Answers commands other than questions, and users who open a chat or the App Home."""
 
     def __init__(self, app: App, call: SlackApiClient, directory: SlackDirectory, configuring: ChannelCommand) -> None:
         self._app, self._call, self._directory, self._configuring = app, call, directory, configuring
 
     async def configure(self, command: Mapping[str, Any]) -> str:
-        """Return the answer to `/footnote`, as mrkdwn."""
+        """Return the answer to `/footnote` as mrkdwn."""
         channel, user = str(command.get("channel_id", "")), str(command.get("user_id", ""))
         lookup = self._directory.asker(channel, user, direct=events.is_direct(channel))
         by, language = await asyncio.gather(lookup, self._directory.language(user))
@@ -334,7 +334,7 @@ class SlackNotices:
         return escape_mrkdwn(translate(f"slack_{invoked.task}_usage", language or "en"))
 
     async def suggest(self, opened: events.AssistantOpened) -> None:
-        """Suggest what one could begin with to somebody who opens the chat."""
+        """Suggest first questions to a user who opens the chat."""
         try:
             introduction, language = await self._introduce(opened.channel, opened.user)
             questions = (
@@ -354,7 +354,7 @@ class SlackNotices:
             log.warning("setting suggested prompts failed", extra={"cause": str(error)})
 
     async def publish_home(self, opened: events.AssistantOpened) -> None:
-        """Show somebody who we are, what they may read, and what they could ask."""
+        """Show a user what the bot is, what they may read, and what they could ask."""
         try:
             introduction, language = await self._introduce(opened.channel, opened.user)
             text = render_introduction(introduction, language, self._app.settings.zone)
@@ -363,7 +363,7 @@ class SlackNotices:
             log.warning("publishing the App Home failed", extra={"cause": str(error)})
 
     async def _introduce(self, channel: str, user: str) -> tuple[Introduction, str]:
-        """Return our introduction for somebody's DM with us, and their language. Raises `StorageError`."""
+        """Return our introduction for a user's DM, and their language. Raises `StorageError`."""
         lookup = self._directory.asker(channel, user, direct=True)
         by, spoken = await asyncio.gather(lookup, self._directory.language(user))
         readable = await find_searchable_corpora(self._app, by)

@@ -1,6 +1,6 @@
 """Slack's Web API: its methods with their rates, its error codes, and replies to the address of a command.
 
-A post is never repeated: whoever posts looks for it by its mark first.
+A post is never repeated: callers look for it by its mark first.
 """
 
 import re
@@ -32,7 +32,7 @@ from bot.platforms.shared.rate_limit import Lanes, Rate, Reply, Route
 
 
 def _method(name: str, calls: int, *, repeatable: bool = False) -> Route:
-    """Return a method that may be called so often in a minute, by Slack's documents."""
+    """Return a method that Slack allows so many times a minute."""
     return Route("POST", f"/{name}", repeatable, name=name, rate=Rate(calls))
 
 
@@ -61,15 +61,15 @@ RESPOND = Route("POST", "", name="response_url")
 
 
 class ThreadRefused(RequestRefused):
-    """That message cannot be replied to: the answer is posted in the channel."""
+    """The message does not allow replies: the answer is posted in the channel."""
 
 
 class ChannelUnknown(RequestRefused):
-    """There is no such channel, or it is private and the bot is not invited."""
+    """The channel does not exist, or is private without the bot."""
 
 
 class StreamClosed(PlatformError):
-    """A message streams no more, or it streams still and cannot be changed otherwise."""
+    """A message is no longer live, or is still live and cannot be changed otherwise."""
 
     kind = "not_streaming"
 
@@ -133,7 +133,7 @@ class SlackApiClient(ApiClient):
     pacing: Lanes
 
     async def respond(self, url: str, body: Mapping[str, Any]) -> None:
-        """Post a message to the address that came with a command or an action; once. Raises `PlatformError`."""
+        """Post a message to the address of a command or an action, once. Raises `PlatformError`."""
         reply = await send(self.session, "Slack", RESPOND, url, json=dict(body))
         word = reply.content.decode("ascii", "replace")
         is_word = _WORD.fullmatch(word) and word != "null"
@@ -155,7 +155,7 @@ _IN_DOUBT = frozenset({200, 408})  # statuses of a reply that is not Slack's, af
 async def open_api(
     token: str, url: str, pacing: Lanes | None = None, observe: ObserveCall = ignore_call
 ) -> AsyncIterator[SlackApiClient]:
-    """Give a client that keeps its connections within the block."""
+    """Open a client that keeps its connections within the block."""
     api = Api(
         "Slack",
         url.rstrip("/"),

@@ -1,4 +1,4 @@
-"""Know places and people of Slack, and read what is in a channel or a thread, our posts by their marks."""
+"""Look up channels and users of Slack, and read channels, threads and our own posts."""
 
 import asyncio
 import time
@@ -43,15 +43,15 @@ _GROUP = lazy_compile(r"slack:([^/]+)/(S[A-Z0-9]+)")
 
 
 def find_user_groups(readers: Iterable[str], team: str = "") -> dict[str, str]:
-    """Return the ids of the user groups among readers, by their names there; of one team, or of all."""
+    """Return the user groups among readers as ids by name, of one team or all."""
     matches = filter(None, map(_GROUP.fullmatch, sorted(readers)))
     return {group[0]: group[2] for group in matches if team in {"", group[1]}}
 
 
 def is_shared(channel: Json) -> bool | None:
-    """Return whether people of other organisations are in a channel, as `conversations.info` has it; pure.
+    """Return whether other organisations share a channel, by `conversations.info`; pure.
 
-    Other workspaces of the same organisation are not others. None where Slack does not say, as of most DMs.
+    Workspaces of the same organisation do not count. None if Slack does not say, as of most DMs.
     """
     if channel.get("is_ext_shared") is True or channel.get("connected_team_ids"):
         return True
@@ -61,7 +61,7 @@ def is_shared(channel: Json) -> bool | None:
 
 
 def is_stranger(user: Json, us: events.SlackBotIdentity) -> bool:
-    """Return whether somebody is of another organisation, or has left this one, as `users.info` has them; pure."""
+    """Return whether a user belongs to another organisation or was deactivated, by `users.info`; pure."""
     if user.get("deleted") is True:
         return True
     organisation = user.get("enterprise_user")
@@ -71,12 +71,12 @@ def is_stranger(user: Json, us: events.SlackBotIdentity) -> bool:
 
 
 def is_guest(user: Json) -> bool:
-    """Return whether somebody is a guest of the workspace, in one channel or in several; pure."""
+    """Return whether a user is a guest of the workspace; pure."""
     return user.get("is_restricted") is True or user.get("is_ultra_restricted") is True
 
 
 def read_name(user: Json) -> str:
-    """Return the name that somebody is shown by; empty where Slack does not say it; pure."""
+    """Return a user's displayed name; empty if unknown; pure."""
     value = user.get("profile")
     profile = value if isinstance(value, Mapping) else {}
     names = (profile.get("display_name"), profile.get("real_name"), user.get("real_name"), user.get("name"))
@@ -84,7 +84,7 @@ def read_name(user: Json) -> str:
 
 
 class SlackDirectory:
-    """What is known of one workspace's channels, people and user groups. What cannot be told counts against them."""
+    """A workspace's channels, users and user groups. Unknown facts default to the restrictive value."""
 
     def __init__(
         self,
@@ -99,9 +99,9 @@ class SlackDirectory:
         self._groups = LookupCache[frozenset[str]](self._members, clock, PEOPLE_SECONDS)
 
     def newcomer(self, channel: str, user: str, *, direct: bool, shared: bool = False) -> Asker:
-        """Return somebody whose question is only being taken: who they are is looked up when its turn comes.
+        """Return an asker without looking them up, which happens at their turn.
 
-        `shared`: Slack said with what they did that the channel is.
+        `shared`: the event says that the channel is shared.
         """
         if shared:
             self._channels.note(channel, {"is_ext_shared": True})
@@ -116,12 +116,12 @@ class SlackDirectory:
         return await self._place(asker, partial(lookup_or_raise, platform="Slack"), PATIENT_SECONDS)
 
     async def shared(self, channel: str, user: str = "") -> bool:
-        """Return whether people of other organisations may be in a channel, or in the DM with somebody."""
+        """Return whether people of other organisations may be in a channel or a user's DM."""
         asker = Asker("slack", "dm" if user else "channel", self._us.team, channel, user)
         return await lookup_or_default(partial(self._is_shared, asker), "whether a channel is shared", otherwise=True)
 
     async def language(self, user: str) -> str:
-        """Return the language that somebody reads Slack in, such as `de`; empty where that is not known."""
+        """Return a user's language, such as `de`; empty if unknown."""
         try:
             locale = (await self._people.of(user)).get("locale")
         except (PlatformError, TimeoutError):
@@ -129,7 +129,7 @@ class SlackDirectory:
         return locale.partition("-")[0].lower() if isinstance(locale, str) else ""
 
     async def name(self, user: str) -> str:
-        """Return the name that somebody is shown by; empty where that is not known."""
+        """Return a user's displayed name; empty if unknown."""
         try:
             return read_name(await self._people.of(user))
         except (PlatformError, TimeoutError):
@@ -164,7 +164,7 @@ class SlackDirectory:
         return self._name(replace(asker, **facts, principals=groups))
 
     def _name(self, asker: Asker) -> Asker:
-        """Return somebody with the names that are known without asking for them."""
+        """Return an asker with cached names."""
         channel = (self._channels.known(asker.channel) or {}).get("name")
         person = read_name(self._people.known(asker.user) or {})
         return replace(asker, name=person, channel_name=channel if isinstance(channel, str) else "")
@@ -175,7 +175,7 @@ class SlackDirectory:
         return is_shared(await self._channels.of(asker.channel, seconds)) is not False
 
     async def _is_uninvited(self, asker: Asker, seconds: float) -> bool:
-        """Return whether we are not in a private channel; that is not remembered, as nobody tells us of an end."""
+        """Return whether the bot is absent from a private channel; not cached, as no event reports a change."""
         if asker.kind == "dm":
             return False
         try:
@@ -199,7 +199,7 @@ class SlackDirectory:
         return info
 
     async def _members(self, group: str) -> frozenset[str]:
-        """Return who is in a user group that is not disabled, all pages of it."""
+        """Return the members of an enabled user group, from all pages."""
         members, facts = set[str](), dict[str, Any](usergroup=group)
         while True:
             page = await self._call(GROUP_MEMBERS, facts)
@@ -214,12 +214,10 @@ _CHANNELS_AT_ONCE = 999  # the most that Slack gives
 
 
 async def list_channels(call: ApiClient) -> tuple[NamedChannel, ...]:
-    """List the channels that the bot sees: the public ones, and private ones that it is in. Raises `PlatformError`."""
+    """List the public channels, and private ones that the bot is in. Raises `PlatformError`."""
     team = (await call(WHO_WE_ARE))["team_id"]
-    channels, facts = (
-        list[NamedChannel](),
-        dict[str, Any](types="public_channel,private_channel", exclude_archived=True),
-    )
+    channels = list[NamedChannel]()
+    facts = dict[str, Any](types="public_channel,private_channel", exclude_archived=True)
     while True:
         page = await call(CHANNELS, {"limit": _CHANNELS_AT_ONCE, **facts})
         listed = (channel for channel in page.get("channels") or () if channel.get("id") and channel.get("name"))
@@ -234,7 +232,7 @@ PAGE = 200  # messages that are asked for at once
 
 
 async def find_our_message(call: ApiClient, question: Question, us: str) -> PostedMessages:
-    """Return our messages in answer to a question, in the order in which they stand."""
+    """Return our messages in answer to a question, in order."""
     posted = await _find_in(call, question, question.place, us)
     if not posted and question.place.thread:  # perhaps no reply was allowed
         posted = await _find_in(call, question, replace(question.place, thread=""), us)
@@ -254,7 +252,7 @@ async def _find_in(call: ApiClient, question: Question, place: Place, us: str) -
 
 
 async def find_help_call(call: ApiClient, place: Place, key: str) -> PostedMessages:
-    """Return the call for help that has this key, if it stands in a thread, or among the newest posts of a channel."""
+    """Return the call for help with this key, if it is in the thread or among a channel's newest posts."""
     looked = 0
     async for message in _read_pages(call, place):
         looked += 1
@@ -268,8 +266,8 @@ async def find_help_call(call: ApiClient, place: Place, key: str) -> PostedMessa
 async def read_thread(call: ApiClient, question: Question, us: str, most: int) -> tuple[ConversationMessage, ...]:
     """Return the last messages before a question in its thread, oldest first.
 
-    What has no thread is a conversation by itself, such as a command: what a channel's people say is none of its. Nor
-    is anything before a message that begins a thread, which is not read: only so many threads may be in a minute.
+    A question without a thread, such as a command, is a conversation of its own. A message that begins a thread has
+    nothing before it, so the thread is not read: such calls are limited.
     """
     if question.place.thread in {"", question.message}:
         return ()
@@ -281,7 +279,7 @@ async def read_thread(call: ApiClient, question: Question, us: str, most: int) -
 
 
 async def _read_pages(call: ApiClient, place: Place, *, oldest: str = "0") -> AsyncIterator[Json]:
-    """Yield what stands in a thread, or in a channel since a moment; nothing where that is gone."""
+    """Yield the messages of a thread, or of a channel since a moment; nothing if it does not exist."""
     facts: dict[str, Any] = {"channel": place.channel, "limit": PAGE, "include_all_metadata": True}
     facts |= {"ts": place.thread} if place.thread else {"oldest": oldest}
     route = REPLIES if place.thread else HISTORY

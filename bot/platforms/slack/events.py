@@ -78,7 +78,7 @@ class SlackMessagePosted:
         return re.search(rf"<@{re.escape(us.user)}(\|[^<>]*)?>", self.raw) is not None
 
     def to_others(self, us: SlackBotIdentity) -> bool:
-        """Return whether it begins with the mention of somebody else or of many, and so is to them."""
+        """Return whether it begins with a mention of another person or of many."""
         mention = _TO_SOMEBODY.match(self.raw)
         return mention is not None and mention[1] != us.user
 
@@ -127,7 +127,7 @@ class Invited:
 
 @dataclass(frozen=True, slots=True)
 class StopRequested:
-    """A user pressed Slack's own button that stops an agent."""
+    """A user pressed Slack's own stop button."""
 
     team: str
     channel: str
@@ -174,7 +174,7 @@ _SLACKBOT = "USLACKBOT"
 
 
 def parse_event(body: Json, us: SlackBotIdentity) -> SlackEvent:
-    """Return what an event means to us, given all that it came in; None where it means nothing."""
+    """Parse an event with its envelope; None if it is irrelevant."""
     event = body.get("event")
     if not isinstance(event, Mapping):
         return None
@@ -203,7 +203,7 @@ def build_message_question(
 
 
 def extract_text(raw: str, us: SlackBotIdentity) -> str:
-    """Return a text of Slack's in plain words, without the mentions of us."""
+    """Return Slack's text in plain words, without mentions of us."""
     return decode_mrkdwn(re.sub(rf"<@{re.escape(us.user)}(\|[^<>]*)?>[,:]?[ \t]*", "", raw)).strip()
 
 
@@ -233,7 +233,7 @@ def _parse_message(event: Json, us: SlackBotIdentity) -> SlackEvent:
 
 
 def _parse_posted(message: Json, event: Json, us: SlackBotIdentity) -> SlackMessagePosted | None:
-    """Return a message of a person; the event says in which channel."""
+    """Return a user's message; the event names the channel."""
     texts = {name: message.get(name) or "" for name in ("ts", "user", "text", "thread_ts")}
     channel, kind = event.get("channel"), event.get("channel_type") or ""
     known = all(isinstance(value, str) for value in (*texts.values(), channel, kind))
@@ -282,7 +282,7 @@ def _parse_deleted(event: Json, us: SlackBotIdentity) -> SlackMessageDeleted | N
 
 
 def is_ts(text: object) -> bool:
-    """Return whether something is a timestamp of Slack's, which is a message's id."""
+    """Return whether a value is a timestamp of Slack's, which is a message's id."""
     return isinstance(text, str) and bool(_TS.fullmatch(text)) and math.isfinite(float(text))
 
 
@@ -294,7 +294,7 @@ def _parse_opened(event: Json, _: SlackBotIdentity) -> AssistantOpened | None:
 
 
 def _parse_joined(event: Json, us: SlackBotIdentity) -> Invited | None:
-    """Return that we were invited; that others joined is no business of ours."""
+    """Return that we were invited; others joining is ignored."""
     channel, by = event.get("channel"), event.get("inviter")
     if event.get("user") != us.user or not (isinstance(channel, str) and channel):
         return None

@@ -1,7 +1,7 @@
-"""Turn Slack's messages into questions for the desk, also those that were missed, and know places and people.
+"""Turn Slack's messages, also missed ones, into questions for the desk.
 
-`SlackIntake.take` returns once a question is on the disk; only then is Slack told that it arrived. What could not be
-kept has been told, so that it need not come again; where nothing can be told, it raises, and Slack delivers once more.
+`SlackIntake.take` returns once a question is stored; only then is Slack's delivery acknowledged. If storing fails and
+the asker was notified, the delivery is acknowledged too; if not, it raises, and Slack delivers again.
 """
 
 import hashlib
@@ -42,7 +42,7 @@ SHORTCUT = "footnote_check"  # the callback id of **Fact-check this message**
 
 @dataclass(frozen=True, slots=True)
 class SlackInvocation:
-    """A question that somebody put by a command or a shortcut."""
+    """A question asked by a command or a shortcut."""
 
     task: TaskKind
     kind: str
@@ -55,12 +55,12 @@ class SlackInvocation:
 
     @property
     def direct(self) -> bool:
-        """Whether it was in a DM with us or with somebody else: Slack tells them apart for nobody."""
+        """Whether it was in a DM with the bot or another user: Slack does not distinguish them."""
         return is_direct(self.channel)
 
 
 def parse_invocation(body: Json, us: SlackBotIdentity) -> SlackInvocation | None:
-    """Return what a command or a shortcut asks; None where it is none of those that ask."""
+    """Parse the question of a command or a shortcut; None if it is another."""
     if body.get("command") in ASK_COMMANDS:
         task, text = build_task(str(body["command"])), extract_text(str(body.get("text") or ""), us)
         return SlackInvocation(
@@ -95,7 +95,7 @@ def _parse_shortcut(body: Json, us: SlackBotIdentity) -> SlackInvocation:
 
 
 def build_invocation_question(invoked: SlackInvocation, us: SlackBotIdentity, asker: Asker, at: datetime) -> Question:
-    """Return the question that it is: a conversation by itself."""
+    """Return an invocation's question: a conversation of its own."""
     key = f"slack:{us.team}/{invoked.kind}/{hashlib.sha256(invoked.trigger.encode()).hexdigest()[:32]}"
     place = Place("slack", us.team, invoked.channel, invoked.thread)
     return Question(key, invoked.task, invoked.text, asker, place, key, at, only_asker=True, handle=invoked.url)
@@ -105,7 +105,7 @@ RECENT_QUESTIONS = 5  # how many questions of a conversation may be the one that
 
 
 class SlackIntake:
-    """Takes questions of one workspace."""
+    """Accepts questions of one workspace."""
 
     def __init__(
         self,
@@ -138,7 +138,7 @@ class SlackIntake:
         await self._desk.take(build_welcome(by, place, datetime.now(UTC), language))
 
     def word_wait(self, question: Question) -> str:
-        """Return what somebody is told at once whose question has to wait; empty where it is being answered."""
+        """Return the notice for an asker who has to wait; empty if the question is being answered."""
         before = self._desk.count_before(question.key)
         return self._announce(question, before) if before else ""
 
@@ -166,7 +166,7 @@ class SlackIntake:
         await self._messages.delete(event.channel, self._desk.delete_question(event.key))
 
     async def stop(self, event: events.StopRequested) -> None:
-        """Stop answering where somebody pressed Slack's own button for that. Raises `StorageError`."""
+        """Stop answers at a press of Slack's own stop button. Raises `StorageError`."""
         channel = f"slack:{event.team}/{event.channel}"
         rows = [await self._app.queue.by_message(channel, message) for message in event.messages]
         if not any(rows):
@@ -198,7 +198,7 @@ class SlackHistoryReader:
         self._channel_types: dict[str, str] = {}
 
     async def channels(self, since: float) -> AsyncIterator[str]:  # noqa: ARG002 - Slack does not say where it is quiet
-        """Yield the channels and DMs that we are in. Raises `PlatformError`."""
+        """Yield the bot's channels and DMs. Raises `PlatformError`."""
         async for channel in self._read_pages(OUR_CHANNELS, "channels", types=_TYPES, exclude_archived=True):
             name = str(channel.get("id", ""))
             self._channel_types[name] = (
@@ -207,7 +207,7 @@ class SlackHistoryReader:
             yield name
 
     async def missed(self, channel: str, since: float) -> AsyncIterator[MissedQuestion]:
-        """Yield the questions in a channel, with those in threads that began before. Raises `PlatformError`."""
+        """Yield a channel's questions, including those in older threads. Raises `PlatformError`."""
         where = {"channel": channel, "channel_type": self._channel_types.get(channel, "")}
         async for message in self._read_messages(channel, since):
             written = events.parse_event({"event": {"type": "message", **message, **where}}, self._us)
@@ -234,7 +234,7 @@ class SlackHistoryReader:
                     await self._intake.edit(rewritten)
 
     async def _read_messages(self, channel: str, since: float) -> AsyncIterator[Json]:
-        """Yield a channel's messages since then, with those of threads that were begun before; oldest first."""
+        """Yield a channel's messages since then, including those in older threads; oldest first."""
         oldest = f"{since - THREAD_AGE.total_seconds():.6f}"
         roots = [root async for root in self._read_pages(HISTORY, "messages", channel=channel, oldest=oldest)]
         for root in reversed(roots):
@@ -247,7 +247,7 @@ class SlackHistoryReader:
                         yield reply
 
     async def _read_pages(self, route: Route, what: str, **facts: Any) -> AsyncIterator[Json]:
-        """Yield the items of a list, all pages of it. Raises `PlatformError`, but not that Slack is away."""
+        """Yield the items of all pages of a list, retrying while Slack is unreachable. Raises `PlatformError`."""
         pacing = self._call.pacing
         while True:
             page: Json = await call_patiently(

@@ -1,7 +1,6 @@
-"""Render a view as Slack's messages: blocks, buttons, the notification's text, and the payload that posts them; pure.
+"""Render a view as Slack's messages: blocks, buttons, the notification's text and the payload; pure.
 
-Limits are data; lengths are counted as UTF-16 does, which is never less than Slack's count. A post carries a mark, so
-that it is found again.
+Limits are data; lengths are counted in UTF-16 units, never less than Slack's count. Posts carry a mark to be found.
 """
 
 import re
@@ -35,7 +34,7 @@ _MARKDOWN = lazy_compile(r"[\\`*_~|\[\]()!]")
 def escape_mrkdwn(text: str) -> str:
     """Return text as mrkdwn shows it: the same words, no ping, no link, no formatting.
 
-    In Markdown it is as harmless, but asterisks and backticks would be taken for formatting there.
+    It is harmless in Markdown too, except that asterisks and backticks would be formatting there.
     """
     return _FORMATTING.sub(_escape_formatting, defang_text(text)).translate(_ENTITIES)
 
@@ -46,7 +45,7 @@ def escape_markdown(text: str) -> str:
 
 
 def format_link(title: str, url: str) -> str:
-    """Return a link for mrkdwn to a stored document's address; what cannot be linked to is shown as text."""
+    """Return a mrkdwn link to a stored document, or text if its address cannot be linked to."""
     target, label = sanitize_url(url), escape_mrkdwn(_clean_label(title, url))
     return (
         f"<{target.translate(_ENTITIES)}|{label}>"
@@ -56,7 +55,7 @@ def format_link(title: str, url: str) -> str:
 
 
 def format_markdown_link(title: str, url: str) -> str:
-    """Return a link for Markdown to a stored document's address; what cannot be linked to is shown as text."""
+    """Return a Markdown link to a stored document, or text if its address cannot be linked to."""
     target, label = sanitize_url(url), escape_markdown(_clean_label(title, url))
     return (
         f"[{label}]({target.translate(_ENTITIES)})"
@@ -91,7 +90,7 @@ PERSON = lazy_compile(r"[UW][A-Z0-9]{1,30}")  # a person's id
 
 
 def build_rich_text(part: MessagePart) -> JsonObject | None:
-    """Return the block that shows a part; None where nothing of it can be seen."""
+    """Return the block that shows a part; None if nothing of it is visible."""
     elements = [
         element
         for quote, runs in groupby(part.runs, _is_quote)
@@ -122,7 +121,7 @@ def _build_inline(run: TextRun, style: JsonObject) -> JsonObject | None:
 
 
 def _trim_line_breaks(inline: list[JsonObject]) -> Iterator[JsonObject]:
-    """Yield the elements without line breaks at their ends: each group of them begins a line of its own."""
+    """Yield elements without line breaks at both ends: each group begins a new line anyway."""
     last = len(inline) - 1
     for place, element in enumerate(inline):
         text = str(element.get("text", ""))
@@ -161,7 +160,7 @@ _OPINIONS = (ButtonAction.UP, ButtonAction.DOWN)
 
 
 def build_actions(rows: Iterable[Iterable[Button]]) -> list[JsonObject]:
-    """Return rows of buttons: an `actions` block for each, and `context_actions` for feedback. Each action once."""
+    """Return rows of buttons: an `actions` block each, and `context_actions` for feedback. Each action once."""
     listed = [list(row) for row in rows]
     first = {button.action: button for row in reversed(listed) for button in reversed(row)}
     opinions = [first.pop(action) for action in _OPINIONS] if first.keys() >= set(_OPINIONS) else []
@@ -171,7 +170,7 @@ def build_actions(rows: Iterable[Iterable[Button]]) -> list[JsonObject]:
 
 
 def parse_action(action_id: str, value: str) -> tuple[ButtonAction, int] | None:
-    """Return what a press of a button means: the action and its ticket; None where it is no button of ours."""
+    """Parse a button into its action and ticket; None if it is not ours."""
     name, ticket = action_id.removeprefix(PREFIX), value
     if action_id == FEEDBACK:
         name, _, ticket = value.partition(":")
@@ -181,7 +180,7 @@ def parse_action(action_id: str, value: str) -> tuple[ButtonAction, int] | None:
 
 
 def build_label(text: str, longest: int = _LONGEST) -> JsonObject:
-    """Return a plain text that is short enough for a button or a title."""
+    """Return a plain text that fits a button or a title."""
     shown = " ".join(text.split())
     shown = shown if count_units(shown) <= longest else shown[: longest // 2 - 1] + "…"
     return {"type": "plain_text", "text": shown, "emoji": True}
@@ -194,7 +193,7 @@ def _build_button(button: Button) -> JsonObject:
 
 
 def _build_confirmation(title: str, sure: Confirmation) -> JsonObject:
-    """Return what Slack asks before it tells us that a button was pressed."""
+    """Return the confirmation that Slack shows before it reports a press."""
     answers = {"confirm": build_label(sure.yes, _ANSWER), "deny": build_label(sure.no, _ANSWER)}
     return {"title": build_label(title), "text": build_label(sure.question, _QUESTION), **answers}
 
@@ -209,7 +208,7 @@ def _build_opinion(button: Button) -> JsonObject:
 
 
 def render_plain(text: str) -> str:
-    """Return a text for a field that is plain by itself, such as a card's title."""
+    """Return a text for a plain-text field, such as a card's title."""
     return defang_text(" ".join(text.split()))
 
 
@@ -224,21 +223,21 @@ _APART = frozenset({PartKind.SOURCES, PartKind.LEFT_OUT})  # what a line parts f
 
 @dataclass(frozen=True, slots=True)
 class SlackMessage:
-    """What a message is made of, as Slack takes it."""
+    """A message's content."""
 
     blocks: tuple[JsonObject, ...]
     text: str
 
 
 def render_messages(view: View, zone: tzinfo = UTC) -> tuple[SlackMessage, ...]:
-    """Return the messages that show a view whole: one at least."""
+    """Return the messages that show a complete view: at least one."""
     if view.plain:
         return tuple(SlackMessage((), render_fallback(page)) for page in paginate_view(view, PLAIN, zone))
     return tuple(map(render_page, paginate_view(view, SECTIONS, zone)))
 
 
 def render_first(view: View, zone: tzinfo = UTC) -> SlackMessage:
-    """Return one message with the beginning of a view and all its buttons: for a view on the way."""
+    """Return one message with the start of an unfinished view and all its buttons."""
     pages = paginate_view(view, SECTIONS, zone)
     return render_page(MessagePage(pages[0].parts, pages[-1].rows))
 
@@ -250,7 +249,7 @@ def render_page(page: MessagePage) -> SlackMessage:
 
 
 def render_fallback(page: MessagePage) -> str:
-    """Return the text of a page as mrkdwn, cut where it gets long: the blocks have it all."""
+    """Return the text of a page as mrkdwn, cut if it is long: the blocks have all of it."""
     pieces, left = list[str](), _TEXT
     for run in (run for part in page.parts for run in (*part.runs, TextRun("\n"))):
         piece = _render_mrkdwn(run, left)
@@ -262,7 +261,7 @@ def render_fallback(page: MessagePage) -> str:
 
 
 def _render_mrkdwn(run: TextRun, left: int) -> str:
-    """Return a run for mrkdwn, cut to what is left; empty where there is no room for any of it."""
+    """Return a run as mrkdwn, cut to the units left; empty if none of it fits."""
     if run.style is TextStyle.PERSON and PERSON.fullmatch(run.text):
         text = f"<@{run.text}>"
     else:
@@ -301,7 +300,7 @@ def _render_context(part: MessagePart) -> JsonObject | None:
 
 
 def _render_card(part: MessagePart, number: int) -> JsonObject | None:
-    """Return a claim as a card; what is left of one that was cut follows as text."""
+    """Return a claim as a card; the rest of a claim that was split follows as text."""
     head, *rest = part.runs
     title = render_plain(head.text)
     if head.style is not TextStyle.NOTE or not title or count_units(title) > TITLE:
@@ -322,12 +321,12 @@ ANSWER, CALL = "footnote_answer", "footnote_call"  # what a post is: part of an 
 
 
 def build_mark(kind: str, key: str, page: int = 0) -> JsonObject:
-    """Return the metadata of a post, by which it is found again. Everybody in the workspace can read it."""
+    """Return a post's metadata, by which it is found again. Everyone in the workspace can read it."""
     return {"event_type": kind, "event_payload": {"key": key, "page": page}}
 
 
 def read_mark(message: Mapping[str, Any], kind: str) -> str:
-    """Return the key that a message is marked with; empty if it is not marked so."""
+    """Return the key of a message's mark; empty if it has none of this kind."""
     metadata = message.get("metadata") or {}
     return str((metadata.get("event_payload") or {}).get("key", "")) if metadata.get("event_type") == kind else ""
 
@@ -343,7 +342,7 @@ def build_post(place: Place, message: SlackMessage, metadata: JsonObject) -> Jso
 
 
 def build_edit(place: Place, ts: str, message: SlackMessage, metadata: JsonObject) -> JsonObject:
-    """Return the arguments of an update. What was not unfurled stays so."""
+    """Return the arguments of an update."""
     return {"channel": place.channel, "ts": ts, **_message_fields(message), "metadata": metadata}
 
 
@@ -353,12 +352,12 @@ def build_ephemeral(question: Question, message: SlackMessage) -> JsonObject:
 
 
 def build_response(question: Question, message: SlackMessage) -> JsonObject:
-    """Return what is sent to the address that came with a command or an action: its asker sees it."""
+    """Return a private reply for the address of a command or an action."""
     return {**build_notice(question, message.text), **_message_fields(message)}
 
 
 def build_notice(question: Question, text: str) -> JsonObject:
-    """Return the same of a line of mrkdwn."""
+    """Return the same for a line of mrkdwn."""
     unfurl = {"unfurl_links": False, "unfurl_media": False}
     return {"response_type": "ephemeral", "replace_original": False, "text": text, **_reply_fields(question), **unfurl}
 
@@ -368,7 +367,7 @@ def _thread_fields(place: Place) -> JsonObject:
 
 
 def _reply_fields(question: Question) -> JsonObject:
-    """Return where among replies one person sees a post: what asks may have none, and then it would not be shown."""
+    """Return a private post's thread: none that the question itself begins, where it would not be shown."""
     thread = question.place.thread
     return {"thread_ts": thread} if thread and thread != question.message else {}
 

@@ -1,4 +1,4 @@
-"""Post and edit messages in Slack until they show a view, and read back what was posted."""
+"""Post and edit messages in Slack until they show a view, and read our posts."""
 
 import logging
 import secrets
@@ -51,7 +51,7 @@ PACE = 1.5  # seconds between two changes of one message
 
 
 class ProgressSigns:
-    """What was shown as the sign of each question, and since when."""
+    """The latest sign of each question, and when it was shown."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
@@ -72,7 +72,7 @@ class ProgressSigns:
         self._signs.pop(question.key, None)
 
     def announce(self, question: Question, before: int) -> str:
-        """Return the sign of a command's question as mrkdwn, for a reply that takes the place of `show_sign`."""
+        """Return the sign of a command's question as mrkdwn; this reply replaces `show_sign`."""
         self.note(question, "taken", self._now())
         return _word_taken(question, show_queue_position(View(0, question.language), before))
 
@@ -104,11 +104,11 @@ class SlackPlatform:
         return self._ready()
 
     async def asker(self, question: Question) -> Asker:
-        """Return who asked, and where they stand by now. Raises `PlatformUnavailable` where Slack does not say."""
+        """Return the asker with current facts. Raises `PlatformUnavailable` if Slack does not answer."""
         return await self._refresh_asker(question.asker)
 
     def ways(self, question: Question) -> DeliveryCapabilities:
-        """Say what can be done: what only the asker sees can be neither changed nor read back."""
+        """Return what can be done: private answers can be neither edited nor read."""
         return DeliveryCapabilities(edits=not question.only_asker, reads_back=not question.only_asker, pace=PACE)
 
     async def show(self, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
@@ -122,7 +122,7 @@ class SlackPlatform:
             raise
 
     async def show_sign(self, question: Question, view: View) -> ProgressSign:
-        """Set the status of the question's thread; say once to who used a command that an answer comes."""
+        """Set the status of the question's thread; for a command, announce once that an answer comes."""
         now, (shown, at) = self._call.pacing.now(), self._signs.get(question)
         pace = STATUS_SECONDS if shown == view.status else STATUS_PACE
         if question.handle:
@@ -140,7 +140,7 @@ class SlackPlatform:
         return await find_our_message(self._call, question, await self._load_user_id())
 
     async def remove(self, question: Question, posted: PostedMessages) -> None:
-        """Delete what was posted. What only the asker sees is gone when they look away, and cannot be deleted."""
+        """Delete posts. Private ones disappear anyway and cannot be deleted."""
         for ts in () if question.only_asker else posted.messages:
             await self._delete(question, ts)
         self._forget(question)
@@ -150,7 +150,7 @@ class SlackPlatform:
             await self._post_privately(question, message)
 
     async def call(self, place: Place, text: str, people: Sequence[str]) -> PostedMessages:
-        """Post a sentence that mentions these people; a post in doubt is looked for, not repeated."""
+        """Post a sentence that mentions these people; a post in doubt is looked up instead of repeated."""
         pages = [
             (message, secrets.token_hex(8))
             for message in render_messages(View(0, text=text, mentions=tuple(people)), self._zone)
@@ -166,7 +166,6 @@ class SlackPlatform:
         return await post_once(pages, post, find)
 
     async def heard(self, question: Question, most: int) -> tuple[ConversationMessage, ...]:
-        """Read the conversation before a question."""
         return await read_thread(self._call, question, await self._load_user_id(), most)
 
     async def _show_partial(self, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
@@ -195,7 +194,6 @@ class SlackPlatform:
         return PostedMessages((await self._post(question, message, 0, patience=FIRST_POST_PATIENCE),))
 
     async def _show_final(self, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
-        """Show the complete view, in as many messages as it needs."""
         pages = render_messages(view, self._zone)
         for ts in posted.messages[:1]:
             if self._streaming.live(question, ts):
@@ -215,7 +213,7 @@ class SlackPlatform:
         return shown
 
     async def _show_privately(self, question: Question, view: View) -> PostedMessages:
-        """Show the asker alone. Of such messages nothing is known later, not even where they stand."""
+        """Show a view to the asker alone. Such messages cannot be found later."""
         sent = list[str]()
         for number, message in enumerate(render_messages(view, self._zone)):
             try:
@@ -230,7 +228,7 @@ class SlackPlatform:
         return PostedMessages(tuple(sent))
 
     async def _post_privately(self, question: Question, message: SlackMessage) -> None:
-        """Post to one person: where they asked, as long as the address that came with it lives."""
+        """Post to the asker alone: where they asked, while that address is valid."""
         if question.handle:
             try:
                 await self._call.respond(question.handle, messages.build_response(question, message))
@@ -280,11 +278,11 @@ class SlackPlatform:
         return self._us
 
     def _may_promise_update(self) -> bool:
-        """Return whether there is room in this minute to update one more message when its answer is there."""
+        """Return whether one more message can be updated with its answer in this minute."""
         return self._call.pacing.room(UPDATE) > len(self._shown) + self._streaming.count + UPDATES_SPARED
 
     async def _set_status(self, question: Question, *words: str) -> None:
-        """Set the status of a question's thread, as Slack words it behind our name and by itself; empty to end it."""
+        """Set the status of a question's thread, beside our name and alone; empty to end it."""
         status, *loading = map(escape_mrkdwn, words)
         facts: dict[str, Any] = {"channel_id": question.place.channel, "thread_ts": question.place.thread}
         facts |= {"status": status, **({"loading_messages": loading} if loading else {})}
@@ -297,13 +295,13 @@ class SlackPlatform:
 
 
 def _word_taken(question: Question, view: View) -> str:
-    """Return what somebody is told who used a command: it stays, for Slack lets nobody change it."""
+    """Return the acknowledgement of a command, which cannot be edited later."""
     words = translate("slack_taken", view.language, question=shorten_question(question.text))
     return escape_mrkdwn(f"{words} {view.status}" if view.before else words)
 
 
 async def _call_or_wait(call: Awaitable[object]) -> None:
-    """Make a call that waits for the end of a live message, which comes by itself after some minutes."""
+    """Make a call that waits until a live message ends, which happens within minutes."""
     try:
         await call
     except StreamClosed as error:

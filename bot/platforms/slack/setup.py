@@ -1,4 +1,4 @@
-"""Check Slack's tokens and scopes: for `footnote doctor`, and for `footnote setup` as they are entered."""
+"""Check Slack's tokens and scopes for `footnote doctor` and `footnote setup`."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
@@ -46,7 +46,7 @@ _SECRET_LENGTH = 32
 
 
 async def check_slack(scene: Inspection) -> Sequence[CheckResult]:
-    """Check whether Slack accepts the tokens, and whether they may do all that is needed."""
+    """Check the tokens and their scopes."""
     settings = SlackSettings.read_from(scene.settings)
     bot = await check_bot(settings, scene.settings.readers)
     arrival = await check_socket(settings) if settings.mode == "socket" else check_http(settings)
@@ -71,7 +71,7 @@ async def check_bot(settings: SlackSettings, readers: Collection[str] = ()) -> S
 
 
 def list_missing_scopes(granted: set[str], readers: Collection[str] = ()) -> Iterator[CheckResult]:
-    """Tell what the bot token may not do, by the scopes that it was given and whom `visible_to` names; pure."""
+    """Report scopes that the bot token lacks, given the readers in `visible_to`; pure."""
     unneeded = set() if find_user_groups(readers) else {"usergroups:read"}
     for scope in SCOPES:
         if scope not in granted | unneeded:
@@ -105,7 +105,7 @@ def _is_refusal(error: PlatformError) -> bool:
 
 
 def _read_code(error: PlatformError) -> str:
-    """Return Slack's word for a refusal."""
+    """Return Slack's code of a refusal."""
     return str(error).rpartition(": ")[2].rstrip(".")
 
 

@@ -1,4 +1,4 @@
-"""Append what is new in a view to a live message, which only ever grows."""
+"""Append a view's news to a live message, which only grows."""
 
 import hashlib
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ _AROUND = 4  # what stands around a quotation
 
 @dataclass(frozen=True, slots=True)
 class StreamedState:
-    """What a live message shows by now."""
+    """The content of a live message so far."""
 
     cards: tuple[tuple[str, JsonObject], ...] = ()
     sentences: tuple[AnsweredSentence, ...] = ()
@@ -48,9 +48,9 @@ class StreamedState:
 
 
 def build_opening_chunks(view: View) -> tuple[list[JsonObject], StreamedState]:
-    """Return what a live message begins with: what can be pressed, the status, and what it says beforehand.
+    """Return the first chunks of a live message: buttons, status and notice.
 
-    The buttons come first: whatever comes later stands beneath, and so the cards stay together.
+    Buttons come first, so that the cards below them stay together.
     """
     chunks, sent = build_new_chunks(StreamedState(), view)
     buttons = build_actions([view.buttons])
@@ -58,9 +58,9 @@ def build_opening_chunks(view: View) -> tuple[list[JsonObject], StreamedState]:
 
 
 def build_new_chunks(sent: StreamedState, view: View) -> tuple[list[JsonObject], StreamedState]:
-    """Return the chunks that a view adds, and what is shown then; none where it adds nothing, or has no room.
+    """Return the chunks that a view adds, and the resulting state; no chunks if there is nothing new or no room.
 
-    Raises `ValueError`.
+    Raises `ValueError` if shown sentences were retracted.
     """
     if view.sentences[: len(sent.sentences)] != sent.sentences:
         raise ValueError("sentences were retracted")
@@ -93,7 +93,7 @@ def _build_cards(view: View) -> Iterator[JsonObject]:
 
 
 def _card_update(card: JsonObject, known: JsonObject) -> JsonObject:
-    """Return what changes a card: details that it has are not said again."""
+    """Return the changes of a card; details are sent once."""
     return {name: value for name, value in card.items() if name != "details" or not known.get("details")}
 
 
@@ -107,13 +107,13 @@ def _task_card(name: str, title: str, status: str, details: str = "") -> JsonObj
 
 
 def _render_quote(source: ShownSource) -> str:
-    """Return a quotation for a card's details, so short that there is room for where it stands."""
+    """Return a quotation that leaves room for its source in a card's details."""
     title = _shorten_field(f"({source.title})", FIELD // 2)
     return f"“{_shorten_field(source.quote, FIELD - count_units(title) - _AROUND)}” {title}"
 
 
 def _shorten_field(text: str, most: int = FIELD) -> str:
-    """Return a text for a card's field: the evidence shows it whole."""
+    """Return a text that fits a card's field; the evidence shows all of it."""
     text = " ".join(text.split())
     piece = next(split_text(text, lambda text: count_units(escape_mrkdwn(text)) < most), "")
     return escape_mrkdwn(piece if piece == text else f"{piece.rstrip()}…") or "…"
@@ -136,15 +136,13 @@ REFUSALS, REFUSED_SECONDS = 3, 600.0
 
 @dataclass(slots=True)
 class _LiveMessage:
-    """A live message."""
-
     ts: str
     sent: StreamedState
     given_up: bool = False
 
 
 class LiveMessages:
-    """The live messages of one workspace, by their questions."""
+    """The live messages of one workspace, by question."""
 
     def __init__(self, call: SlackApiClient) -> None:
         self._call = call
@@ -152,17 +150,13 @@ class LiveMessages:
         self._refused, self._closed_until = 0, 0.0
 
     def possible(self, question: Question) -> bool:
-        """Return whether a question's answer may begin as a live message: in a thread, where Slack has them.
-
-        And where it can be ended within the minute: no answer is to wait for that.
-        """
+        """Return whether an answer may be a live message: in a thread, if it can be ended within the minute."""
         pacing = self._call.pacing
         open_yet = bool(question.place.thread) and pacing.now() >= self._closed_until
         return open_yet and pacing.room(STOP_STREAM) > self.count
 
     @property
     def count(self) -> int:
-        """How many there are."""
         return len(self._live)
 
     def live(self, question: Question, ts: str) -> bool:
@@ -170,10 +164,7 @@ class LiveMessages:
         return live is not None and live.ts == ts
 
     async def begin(self, question: Question, view: View) -> str:
-        """Begin a live message and return its id; empty where Slack will not have one, or the limits leave no room.
-
-        Raises `PlatformUnavailable`.
-        """
+        """Begin a live message and return its id; empty if refused or no call fits. Raises `PlatformUnavailable`."""
         chunks, sent = build_opening_chunks(view)
         if not sent.cards:
             return ""
@@ -195,7 +186,7 @@ class LiveMessages:
         return ts
 
     async def go_on(self, question: Question, view: View) -> bool:
-        """Append what is new if there is room for it within the limits; returns False if it has to be given up."""
+        """Append news if a call fits; return False if the live message has to be given up."""
         live = self._live[question.key]
         live.given_up = live.given_up or not await self._append(question, live, view)
         return not live.given_up
@@ -219,10 +210,7 @@ class LiveMessages:
         return True
 
     async def end(self, question: Question, ts: str, metadata: dict[str, Any], *, patience: float = PATIENCE) -> None:
-        """Stop a live message, so that it can be updated; one that is none any more is no error.
-
-        Raises `PlatformUnavailable`.
-        """
+        """Stop a live message, if it is still live, so that it can be updated. Raises `PlatformUnavailable`."""
         try:
             facts = {"channel": question.place.channel, "ts": ts, "metadata": metadata}
             await self._call(STOP_STREAM, facts, patience=patience)
@@ -237,7 +225,7 @@ class LiveMessages:
 
 
 def _stream_target(question: Question) -> dict[str, Any]:
-    """Return where a live message goes. In a channel Slack wants to know for whom it is."""
+    """Return a live message's place. In a channel Slack requires its reader."""
     place, asker = question.place, question.asker
     who = {"recipient_team_id": asker.workspace, "recipient_user_id": asker.user} if asker.user else {}
     return {"channel": place.channel, "thread_ts": place.thread, "task_display_mode": "timeline", **who}

@@ -1,6 +1,6 @@
-"""Receive Slack's events over a socket that we open, or by signed requests that Slack makes to us.
+"""Receive Slack's events over a socket that we open, or by signed requests that Slack makes.
 
-A socket that has heard nothing for too long is opened anew, however alive it looks.
+A socket that is silent for too long is reopened.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ SIGNATURE_AGE_SECONDS = 300
 
 
 def is_signed_by_slack(secret: str, body: bytes, headers: Mapping[str, str], now: float) -> bool:
-    """Return whether a request is signed with our secret, and was signed just now."""
+    """Return whether a request was signed with our secret recently."""
     moment, signature = headers.get("x-slack-request-timestamp", ""), headers.get("x-slack-signature", "")
     if not secret or not re.fullmatch(r"[0-9]{1,12}", moment) or abs(now - int(moment)) > SIGNATURE_AGE_SECONDS:
         return False
@@ -58,7 +58,7 @@ CHECK_SECONDS = 15.0
 
 
 class ReconnectingSocket(Protocol):
-    """What is watched."""
+    """The watched socket."""
 
     closed: bool
 
@@ -67,7 +67,7 @@ class ReconnectingSocket(Protocol):
 
 
 class SocketWatch:
-    """When a socket heard something last, by a clock in seconds that nobody sets."""
+    """When a socket last received something, by a monotonic clock in seconds."""
 
     def __init__(
         self, now: Callable[[], float] = time.monotonic, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
@@ -78,7 +78,7 @@ class SocketWatch:
         """Whether Slack has said hello."""
 
     def heard(self, *, greeting: bool) -> float:
-        """Note that something came, and return for how many seconds events were lost before it; 0 if they were not."""
+        """Note a message, and return the seconds of lost events before it; 0 if none were lost."""
         now = self._now()
         silence = now - self._last if greeting and self.greeted else 0.0
         self.greeted = self.greeted or greeting
@@ -86,7 +86,7 @@ class SocketWatch:
         return silence if silence > LOST_SECONDS else 0.0
 
     def deaf(self) -> bool:
-        """Return whether it has heard nothing for too long, and nobody has opened it anew since."""
+        """Return whether the socket was silent for too long, and was not reopened since."""
         return self._now() - max(self._last, self._tried) >= DEAF_SECONDS
 
     def tried(self) -> None:
@@ -94,7 +94,7 @@ class SocketWatch:
 
 
 async def watch_socket(hearing: SocketWatch, socket: ReconnectingSocket) -> None:
-    """Open a socket anew whenever it is deaf, until this is cancelled."""
+    """Reopen a silent socket, until cancelled."""
     while not socket.closed:
         await hearing.sleep(CHECK_SECONDS)
         if not hearing.deaf() or socket.closed:
@@ -114,7 +114,7 @@ AGAIN_SECONDS = 5.0
 
 
 class HttpTransport:
-    """Requests that Slack makes; each proves by its signature that it is Slack's."""
+    """Requests that Slack makes, each signed."""
 
     def __init__(
         self,
@@ -132,7 +132,7 @@ class HttpTransport:
 
     @asynccontextmanager
     async def connected(self) -> AsyncIterator[None]:
-        """Catch up with what was missed; requests arrive whenever the HTTP server listens."""
+        """Catch up with missed questions; requests arrive whenever the HTTP server listens."""
         async with self._tasks.kept():
             self._tasks.spawn(self._catch_up(self._since))
             yield
@@ -156,7 +156,7 @@ class HttpTransport:
 
 
 class SocketTransport:
-    """A socket that we open. What goes deaf is opened anew."""
+    """A socket that we open, and reopen when it is silent."""
 
     def __init__(
         self,
@@ -239,12 +239,12 @@ class SocketTransport:
             self._in_flight.discard(task)
 
     async def _note_message(self, _: AsyncBaseSocketModeClient, message: dict[str, object], __: str | None) -> None:
-        """Note that something came; after a long silence what was missed is caught up."""
+        """Note a message; after a long silence, start a catch-up."""
         if lost := self._watch.heard(greeting=message.get("type") == "hello"):
             self._tasks.spawn(self._catch_up(time.time() - lost))
 
     async def _close(self, client: SocketModeClient) -> None:
-        """Take in what has arrived, then close; what comes meanwhile is not acknowledged, and comes again."""
+        """Handle events in progress, then close; Slack resends later ones."""
         self._closing = True
         if intake := set(filter(None, self._in_flight)):
             _, late = await asyncio.wait(intake, timeout=LAST_SECONDS)
@@ -253,7 +253,7 @@ class SocketTransport:
 
 
 async def _close_client(client: SocketModeClient) -> None:
-    """Close a client once its own tasks are over: they would still write to the socket while that closes."""
+    """Close a client after its own tasks, which would still write to the socket."""
     client.closed, client.auto_reconnect_enabled = True, False
     await cancel_tasks(
         filter(None, (client.message_processor, client.current_session_monitor, client.message_receiver))
@@ -270,7 +270,7 @@ ANY = re.compile("")  # what it is, its parser decides
 
 @dataclass(slots=True)
 class SlackRouter:
-    """The listeners of one workspace, as bolt calls them. What one raises is not acknowledged, and comes once more."""
+    """The listeners of one workspace. If one raises, the event is not acknowledged, and Slack resends it."""
 
     us: events.SlackBotIdentity
     intake: SlackIntake
@@ -280,7 +280,6 @@ class SlackRouter:
     line: SlackTransport | None = None  # ends when the workspace lets us go
 
     def register(self, slack: AsyncApp) -> None:
-        """Register every listener with bolt."""
         slack.event(ANY)(self.on_event)
         slack.command(ANY)(self.on_command)
         slack.shortcut(ANY)(self.on_shortcut)
@@ -288,7 +287,7 @@ class SlackRouter:
         slack.view(ANY)(self.on_comment)
 
     async def on_event(self, body: Json) -> None:
-        """Do what an event means. Raises `StorageError` where it must come once more."""
+        """Handle an event. Raises `StorageError` if Slack must resend it."""
         match events.parse_event(body, self.us):
             case events.SlackMessagePosted() as written:
                 await self.intake.take(written)
@@ -309,7 +308,7 @@ class SlackRouter:
                 self.line.end(why)
 
     async def on_command(self, body: Json, ack: AsyncAck) -> None:
-        """Take what `/ask` or `/check` asks; answer `/footnote`, and how to ask to whoever asks nothing."""
+        """Accept the question of `/ask` or `/check`, or explain the usage; answer `/footnote`."""
         invocation = parse_invocation(body, self.us)
         if invocation and invocation.text:
             words = self.intake.word_wait(await self.intake.take_invoked(invocation))
@@ -322,25 +321,25 @@ class SlackRouter:
             await ack()
 
     async def on_shortcut(self, body: Json, ack: AsyncAck) -> None:
-        """Take the message that is to be checked."""
+        """Accept the message to check."""
         if invocation := parse_invocation(body, self.us):
             await self.intake.take_invoked(invocation)
         await ack()
 
     async def on_action(self, body: Json, ack: AsyncAck) -> None:
-        """Do what a button says, as far as Slack waits for it."""
+        """Perform a button's action within the time that Slack waits."""
         if button_press := parse_press(body):
             await self.tasks.wait_briefly(self.actions.press(button_press))
         await ack()
 
     async def on_comment(self, body: Json, ack: AsyncAck) -> None:
-        """Keep a comment, and thank for it in its modal."""
+        """Store a comment and show the outcome in its modal."""
         view = await self.actions.comment(body)
         await (ack(response_action="update", view=dict(view)) if view else ack())
 
 
 def build_bolt_app(us: events.SlackBotIdentity, api_url: str) -> AsyncApp:
-    """Return bolt's app. It calls nothing, so it gets no token to call with."""
+    """Return bolt's app. It makes no calls, so it gets no token."""
     logger = logging.getLogger(LOGGER)
     # Below warnings it says what people wrote; its warnings are of tokens that are given otherwise, and of listeners.
     logger.setLevel(logging.ERROR)
@@ -362,7 +361,7 @@ def build_bolt_app(us: events.SlackBotIdentity, api_url: str) -> AsyncApp:
 
     @app.error
     async def report(error: Exception) -> BoltResponse:
-        """Say what was not taken in, without what people wrote."""
+        """Log a failed event without its content."""
         cause = f"{type(error).__name__}: {error}"
         log.error("handling a Slack event failed", extra={"cause": cause})
         return BoltResponse(status=BROKEN, body="")

@@ -1,4 +1,4 @@
-"""Compose a workspace of Slack: who we are there, the routing of events, what answers, and the transport."""
+"""Compose a workspace of Slack: identity, routing of events, actions and transport."""
 
 import time
 from collections.abc import AsyncIterator
@@ -37,10 +37,7 @@ from bot.settings.tables.settings_tables import Settings
 async def open_workspace(
     app: App, desk: Desk, call: SlackApiClient, hearing: SocketWatch | None = None
 ) -> AsyncIterator[tuple[Platform, tuple[BaseRoute, ...]]]:
-    """Give a workspace as the desk sees it, and what of it the HTTP server serves.
-
-    Raises `PlatformError`, `StorageError`.
-    """
+    """Open a workspace as the desk's platform, with its HTTP routes. Raises `PlatformError`, `StorageError`."""
     zone, settings, platforms = app.settings.zone, SlackSettings.read_from(app.settings), dict[str, Platform]()
     us, tasks = await _load_identity(call), TaskSupervisor()
     directory = SlackDirectory(call, us, app)
