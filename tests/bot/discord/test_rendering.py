@@ -84,7 +84,9 @@ def test_nothing_of_any_view_is_lost(view: View) -> None:
     texts_ = [text for message in made for text in content(message)]
     shown_ = squeezed("".join(texts_).replace("\\", ""))
 
-    for number in chain(*(sentence.citations for sentence in view.sentences), (one.number for one in view.sources if one.number)):
+    for number in chain(
+        *(sentence.citations for sentence in view.sentences), (shown.number for shown in view.sources if shown.number)
+    ):
         assert f"[{number}]" in shown_
     urls = [sanitize_url(source.url) for source in (*view.sources, *view.nearest, *filter(None, [view.quote]))]
     if not any(urls):
@@ -93,7 +95,9 @@ def test_nothing_of_any_view_is_lost(view: View) -> None:
         whole = "".join(run.text for block in build_blocks(view, DAY.tzinfo) for group in block.groups for run in group)
         assert squeezed(bare).translate(signs) == squeezed(strip_invisible(whole)).translate(signs)
     pressable = [name for message in made for name in ids(message)]
-    assert pressable == list(dict.fromkeys(f"footnote:{button.action.value}:{button.ticket}" for button in view.buttons))
+    assert pressable == list(
+        dict.fromkeys(f"footnote:{button.action.value}:{button.ticket}" for button in view.buttons)
+    )
 
 
 @settings(max_examples=sample(30))

@@ -59,7 +59,9 @@ def test_any_view_fits_and_is_harmless(view: View, people: tuple[str, ...]) -> N
             f"@{NAMES[person]}" for person in people if person in NAMES
         }
     said = squeezed("".join(transcript.words(post.text) for post in made))
-    for number in chain(*(sentence.citations for sentence in view.sentences), (one.number for one in view.sources if one.number)):
+    for number in chain(
+        *(sentence.citations for sentence in view.sentences), (shown.number for shown in view.sources if shown.number)
+    ):
         assert f"[{number}]" in said
     if all(len(url) < 100 for url in urls) and not people:
         whole = "".join(run.text for block in build_blocks(view, DAY.tzinfo) for group in block.groups for run in group)

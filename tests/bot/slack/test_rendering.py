@@ -48,7 +48,9 @@ def test_any_view_fits_completely_and_is_harmless(view: View, people_: tuple[str
     assert set(addresses(shown)) <= urls - {""}
     assert people(shown) == list(people_)
     said = words("".join(lines(shown)))
-    for number in chain(*(sentence.citations for sentence in view.sentences), (one.number for one in view.sources if one.number)):
+    for number in chain(
+        *(sentence.citations for sentence in view.sentences), (shown.number for shown in view.sources if shown.number)
+    ):
         assert f"[{number}]" in said
     if all(len(url) < 100 for url in urls):  # a long one stands as text behind its title
         whole = "".join(run.text for block in build_blocks(view, DAY.tzinfo) for group in block.groups for run in group)
