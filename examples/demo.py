@@ -1,7 +1,7 @@
-"""`make demo`: reads the example handbook in, asks one question, replays a turn with a model, and goes on as a chat.
+"""`make demo`: ingests the example handbook, asks one question, replays a turn with a model, and ends in a chat.
 
-It types the commands that anyone would type, with settings of its own (`demo.toml`), so that nothing of yours changes.
-Of a model it asks nothing: the turn is a scripted one, and where a model is configured it only tells how to ask it.
+It runs the usual commands with its own settings (`demo.toml`), so that nothing of yours changes. It never calls a
+model: the turn is scripted, and if a model is configured, it only prints how to ask it.
 """
 
 import os
@@ -28,23 +28,23 @@ NEXT = "May I bring my dog to the office?"
 def main(*, talk: bool) -> int:
     """Run the demonstration, ending in a chat if `talk`, and return its exit status."""
     for name in [name for name in os.environ if name.upper().startswith("FOOTNOTE_")]:
-        if not name.upper().startswith("FOOTNOTE_MODEL"):  # whether there is a model must be told as it is
-            del os.environ[name]  # other settings of one's own do not belong in a demonstration
+        if not name.upper().startswith("FOOTNOTE_MODEL"):  # the demo shows whether a model is configured
+            del os.environ[name]  # other settings of the user would change the demo
     screen, started = Console(highlight=False), time.monotonic()
     for command in (["ingest", "all"], ["ask", "--system", "extractive", QUESTION]):
         if status := _run(screen, command):
             return status
     _show_model(screen)
     screen.print()
-    took = format_duration(time.monotonic() - started)
-    happened = f"The example handbook was read in, and questions were answered from it, in {took}."
+    duration = format_duration(time.monotonic() - started)
+    happened = f"The example handbook was ingested, and questions were answered from it, in {duration}."
     screen.print(Text("Your own documents: make install, then footnote setup."))
     screen.print(Text(f"{happened} Try next: {_typed(['ask', NEXT])}"), soft_wrap=True)
     return _run(screen, ["chat"]) if talk else 0
 
 
 def _show_model(screen: Console) -> None:
-    """Show what a model is for: with a scripted one, or, where one is configured, by telling how to ask that."""
+    """Show a turn with a scripted model or, if a model is configured, how to ask it."""
     output = open_output(as_json=False, debug=False)
     with report_errors(output):
         settings = load_settings(SETTINGS)
@@ -52,12 +52,12 @@ def _show_model(screen: Console) -> None:
             scripted_turn.show(output, settings)
             return
     named = f"A model is configured ({settings.model.names})" if settings.model.names else "A model is configured"
-    how = f"and was asked nothing so far. This asks it, as any question in `chat` does: {_typed(['ask', QUESTION])}"
-    screen.print(Text(f"{named} {how}"), soft_wrap=True)
+    usage = f"and was not called so far. This calls it, as any question in `chat` does: {_typed(['ask', QUESTION])}"
+    screen.print(Text(f"{named} {usage}"), soft_wrap=True)
 
 
 def _run(screen: Console, command: Sequence[str]) -> int:
-    """Show a command as it would be typed, run it, and return its exit status."""
+    """Print a command, run it, and return its exit status."""
     screen.print(Text(f"$ {_typed(command)}", style="bold"), soft_wrap=True)
     try:
         status = app(["--config", str(SETTINGS), *command], standalone_mode=False)

@@ -1,7 +1,7 @@
-"""A stand-in for a language model: for one question over the example handbook it says what is written here.
+"""A scripted language model, with fixed replies for one question over the example handbook.
 
-It reads a prompt only to find the numbers of the sentences that it cites. Where they are not there somebody has edited
-the handbook, and it says nothing rather than something wrong.
+It reads a prompt only to find the numbers of the sentences that it cites. If they are missing, the handbook was edited,
+and it fails rather than reply something wrong.
 """
 
 import re
@@ -13,7 +13,7 @@ from evaluation.simulated_model.scripted_llm import ScriptedLLM, script_stages
 from storage.types import Verdict
 
 LABEL = "scripted model: no key configured"
-"""Its name as well, so that the record says of every call who replied."""
+"""Also its name, so that every recorded call shows who replied."""
 QUESTION = "What may I spend on a night away on a business trip?"
 
 HOTEL = "A hotel may cost up to 140 euros a night, except in Bergen and Oslo, where the limit is 190 euros."
@@ -23,7 +23,7 @@ FRIENDS = "Private rooms with friends or family are welcome: you receive 30 euro
 
 
 class HandbookChanged(Exception):
-    """What is written here does not fit what was found."""
+    """The script does not fit the found passages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Judged:
     by: str = ""
     """The sentence that settles it."""
     silent_on: str = ""
-    """The word that no sentence has, where none settles it."""
+    """The word that no sentence contains, if none decides the claim."""
 
 
 SUPPORTED = "For a private room with friends or family you receive 30 euros a night to spend on your hosts."
@@ -90,7 +90,7 @@ def _draft(prompt: str) -> str:
 
 
 def _refined(prompt: str) -> str:
-    """Criticise the draft, and then leave out of it what was criticised."""
+    """Criticise the draft, and then omit the criticised sentence."""
     if "Feedback:" not in prompt:
         return (
             "Relevant: Nobody asked for breakfast. 70/100\nNatural: It reads well. 100/100\n"

@@ -1,4 +1,4 @@
-"""One turn in all seven stages with a scripted model, shown as it happens and then as it stands in the record.
+"""One turn in all seven stages with a scripted model, shown while it runs and then as it is recorded.
 
 Search, prompts, the reading of replies, the check of every sentence and the record are the real ones: nothing but the
 model's replies is made up, and every part that is shown says so.
@@ -28,36 +28,36 @@ from storage.types import LogEntry
 
 
 def show(output: Output, settings: Settings) -> None:
-    """Take the turn and show it; where what is scripted does not fit the handbook any more, say that instead."""
+    """Run the turn and show it, or print that the script does not fit the handbook any more."""
     output.view(_heading(f"What a turn with a model looks like: “{QUESTION}”"))
     try:
-        done, entries = asyncio.run(taken(settings, lambda event: output.view(_happened(event))))
+        done, entries = asyncio.run(run_turn(settings, lambda event: output.view(_happened(event))))
     except HandbookChanged as changed:
-        output.view(Text(f"Left out: the handbook is not the one that this was written for; {changed}."))
+        output.view(Text(f"Skipped: the handbook is not the one that this was written for; {changed}."))
         return
     zone, calls = settings.zone, [entry for entry in entries if "template" in entry.body]
     output.view(_heading("The answer"), render_answer(done, language="en", zone=zone))
     claims = render_claims(read_claims(entries[-1].body, collect_passages(entries, {})))
     output.view(_heading("What was checked: the model's own claims, and then each sentence"), *claims)
-    output.view(_heading(f"The model's calls, as `audit show {done.answer_id}` tells them"), render_turn(calls, zone))
+    output.view(_heading(f"The model's calls, as `audit show {done.answer_id}` shows them"), render_turn(calls, zone))
 
 
-async def taken(settings: Settings, tell: Callable[[Event], None]) -> tuple[TurnResult, Sequence[LogEntry]]:
-    """Take the turn; return its answer, and what is on record of it.
+async def run_turn(settings: Settings, tell: Callable[[Event], None]) -> tuple[TurnResult, Sequence[LogEntry]]:
+    """Run the turn; return its answer and its log entries.
 
     Raises:
-        HandbookChanged: what is scripted does not fit what was found.
+        HandbookChanged: the script does not fit the found passages.
         Failed: the turn failed.
     """
-    # For the record. Nothing is sent: the model that would be asked at this address, which no host has, is replaced.
+    # Only for the record: the model at this address, which does not exist, is replaced and never called.
     scripted = ModelValues(name=LABEL, base_url="http://scripted.invalid")
     async with open_app(settings.model_copy(update={"model": scripted})) as app:
         asked = TurnRequest(QUESTION, identify_terminal_user(), system="wikichat")
         done = await answer(replace(app, llm=build_scripted_model()), asked, tell)
         if done.failure:
             raise CommandError(explain_failure(done.failure))
-        found = {claim.claim.text: claim.verdict for claim in done.answer.claims if claim.claim.origin == "model"}
-        if done.answer.withheld or found != {text: one.verdict for text, one in CLAIMS.items()}:
+        verdicts = {claim.claim.text: claim.verdict for claim in done.answer.claims if claim.claim.origin == "model"}
+        if done.answer.withheld or verdicts != {text: one.verdict for text, one in CLAIMS.items()}:
             raise HandbookChanged("the answer is another one")
         return done, await app.audit.turn(done.answer_id)
 

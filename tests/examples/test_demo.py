@@ -92,7 +92,7 @@ def test_changed_handbook_is_reported(tmp_path: Path) -> None:
 
     printed = _run(tmp_path)
 
-    assert "Left out: the handbook is not the one that this was written for" in printed
+    assert "Skipped: the handbook is not the one that this was written for" in printed
     assert printed.count(LABEL) == 1
     assert "REFUTES" not in printed
 
@@ -103,6 +103,6 @@ def test_demo_does_not_call_a_configured_model(shown: tuple[str, Path], tmp_path
 
     printed = _run(shutil.copytree(shown[1], tmp_path / "again"), **variables)
 
-    assert "A model is configured (some-model) and was asked nothing so far." in printed
+    assert "A model is configured (some-model) and was not called so far." in printed
     assert "45 euros a day. [1]" in printed
     assert LABEL not in printed
