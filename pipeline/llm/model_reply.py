@@ -144,11 +144,11 @@ class ReplyAccumulator:
     def _say(self, message: Mapping[str, Any]) -> str:
         self.refused = self.refused or bool(_as_text(message.get("refusal")))
         self.called_tools = self.called_tools or bool(message.get("tool_calls"))
-        reasoning, said = _split_content(message.get("content"))
+        reasoning, text = _split_content(message.get("content"))
         reasoning += _as_text(message.get("reasoning_content")) or _as_text(message.get("reasoning"))
         if reasoning:
             self._reasoning.append(reasoning)
-        ready = self.filter.feed(said)
+        ready = self.filter.feed(text)
         if self._streamed and (self._reasoning or self.filter.tagged):
             ready += self.filter.stop_holding()
         return self._keep(ready)

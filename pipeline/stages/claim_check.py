@@ -74,8 +74,8 @@ async def _check_claims(
     claims = split(talk.question.text)[: max(1, kit.limits.claims)]
     talks = (Conversation((*talk.earlier, replace(talk.question, text=claim))) for claim in claims)
     judgements = await gather_all(judge_conversation(talk, kit, judge) for talk in talks)
-    said = [await report_judgement(claim, found, kit) for claim, found in zip(claims, judgements, strict=True)]
-    return Status.ANSWERED if Status.ANSWERED in said else Status.ABSTAINED
+    statuses = [await report_judgement(claim, found, kit) for claim, found in zip(claims, judgements, strict=True)]
+    return Status.ANSWERED if Status.ANSWERED in statuses else Status.ABSTAINED
 
 
 def validate_claim(text: str) -> None:
@@ -199,8 +199,8 @@ async def report_judgement(claim: str, verdict: Judgement, kit: Kit) -> Status:
     stated = Claim(claim, origin="user")
     kit.tell(ClaimChecked(CheckedClaim(stated, verdict.verdict, named, verdict.reasoning, others, verdict.because)))
     shown = (*verdict.evidence, *verdict.nearest)
-    said = [await kit.say(CitedSentence(piece.text, (piece,))) for piece in shown]
-    return Status.ANSWERED if any(said) else Status.ABSTAINED
+    passed = [await kit.say(CitedSentence(piece.text, (piece,))) for piece in shown]
+    return Status.ANSWERED if any(passed) else Status.ABSTAINED
 
 
 async def judge_by_rules(talk: Conversation, hits: Sequence[Hit], kit: Kit) -> Judgement:

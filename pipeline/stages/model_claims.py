@@ -265,12 +265,12 @@ class ClaimVerifier:
         self._send_queued()
 
     def _apply_ruling(self, case: _PendingClaim, ruling: ClaimRuling, sentences: Sequence[Evidence]) -> None:
-        found = ruling.found
-        checked = record_claim(case.claim, sentences, found)
+        verification = ruling.found
+        checked = record_claim(case.claim, sentences, verification)
         if ruling.whole:
             self._kit.tell(ClaimExplained(checked))
             return
         self._kit.tell(ClaimChecked(checked))
-        supporting = found.sentences if found.verdict is Verdict.SUPPORTS else ()
+        supporting = verification.sentences if verification.verdict is Verdict.SUPPORTS else ()
         if not case.settled.done():  # a turn that has just failed cancels it
             case.settled.set_result(tuple(sentences[number - 1] for number in supporting))

@@ -245,9 +245,9 @@ def is_name_ordinal(facts: PassageFacts, number: Number, sentence: ParsedSentenc
     named = sentence.text.at(place) if place in sentence.capitals else ""
     if not number.ordinal or not named:
         return False
-    said = [(part, at) for part in facts.sentences for at, low in enumerate(part.text.low) if low == named]
-    return bool(said) and not any(
-        known.first - 3 <= at <= known.last + 2 for one, at in said for known in one.numbers if known.ordinal
+    places = [(part, at) for part in facts.sentences for at, low in enumerate(part.text.low) if low == named]
+    return bool(places) and not any(
+        known.first - 3 <= at <= known.last + 2 for one, at in places for known in one.numbers if known.ordinal
     )
 
 

@@ -167,16 +167,16 @@ async def analyse_sentence(
     pages = ((piece.document.title, *piece.document.aliases, piece.passage.section) for piece in evidence)
     own = tuple(dict.fromkeys(piece.document.corpus for piece in evidence))
     context = (*dict.fromkeys(name for page in pages for name in page if name), *names)
-    found = check_rules(sentence, [passage.text for passage in passages], context=context, asked=asked, own=own)
+    findings = check_rules(sentence, [passage.text for passage in passages], context=context, asked=asked, own=own)
     sentences = [[passage.text[start:end] for start, end in find_quotable_spans(passage)] for passage in passages]
     nearest = select_closest(sentence, sentences)
     states, *source = await read([sentence, *nearest])
-    features = extract_features(sentence, sentences, states=states, source=source, found=found)
+    features = extract_features(sentence, sentences, states=states, source=source, found=findings)
     unsaid = _find_unsaid(sentence, (*context, *asked, *(passage.text for passage in passages)))
     closest = nearest[0] if nearest else ""
     # A sentence in another language shares no word with the passage.
     strange = detect_language(sentence) == detect_language(closest) and _is_strange(unsaid, features)
-    return SentenceAnalysis(features, found, closest, unsaid, strange, answers=bool(_ANSWER.match(sentence)))
+    return SentenceAnalysis(features, findings, closest, unsaid, strange, answers=bool(_ANSWER.match(sentence)))
 
 
 _ANSWER = lazy_compile(r"\s*(?:yes|no)\b(?!\s*\w)", re.IGNORECASE)

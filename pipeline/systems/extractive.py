@@ -26,8 +26,8 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
     considered = await consider(talk, kit)
     if considered.chance < ANSWER_THRESHOLD:
         return Status.ABSTAINED
-    said = [await kit.say(sentence) for sentence in considered.select(kit.limits.sentences)]
-    return Status.ANSWERED if any(said) else Status.ABSTAINED
+    passed = [await kit.say(sentence) for sentence in considered.select(kit.limits.sentences)]
+    return Status.ANSWERED if any(passed) else Status.ABSTAINED
 
 
 async def consider(talk: Conversation, kit: Kit) -> RankedQuotes:

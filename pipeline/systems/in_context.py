@@ -38,8 +38,8 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
     if not findings:
         return Status.ABSTAINED
     await show_examples(context, findings, kit)
-    said = await say_draft(context, findings, kit, refined=True)
-    return Status.ANSWERED if said else Status.ABSTAINED
+    answered = await say_draft(context, findings, kit, refined=True)
+    return Status.ANSWERED if answered else Status.ABSTAINED
 
 
 def read_knowledge(hits: Sequence[Hit]) -> tuple[SourcedFinding, ...]:

@@ -34,8 +34,8 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
     findings = order_rivals_by_date(quote_evidence(collect_sentences(hits)))
     if not findings:
         return Status.ABSTAINED
-    said = await say_draft(context, findings, kit, refined=True)
-    return Status.ANSWERED if said else Status.ABSTAINED
+    answered = await say_draft(context, findings, kit, refined=True)
+    return Status.ANSWERED if answered else Status.ABSTAINED
 
 
 async def search(query: SearchQuery, kit: Kit) -> tuple[Hit, ...]:

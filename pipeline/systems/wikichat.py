@@ -33,11 +33,11 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
     if not findings:
         return Status.CHATTED if looked_up is None and recalled is None else Status.ABSTAINED
     if kit.limits.student or not kit.limits.refine:
-        said = await say_draft(context, findings, kit, shown=shown)  # 6
+        answered = await say_draft(context, findings, kit, shown=shown)  # 6
     else:
-        kept = await collect_draft(context, findings, kit)  # 6
-        said = await say_refined(context, kept, findings, kit, shown=shown)  # 7
-    return Status.ANSWERED if said else Status.ABSTAINED
+        draft = await collect_draft(context, findings, kit)  # 6
+        answered = await say_refined(context, draft, findings, kit, shown=shown)  # 7
+    return Status.ANSWERED if answered else Status.ABSTAINED
 
 
 async def recall(context: TurnContext, kit: Kit, claims: list[TimedClaim]) -> tuple[SourcedFinding, ...] | None:

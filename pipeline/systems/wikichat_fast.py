@@ -55,8 +55,8 @@ async def _answered(
         if not known or kit.limits.student or not asks_for_fact(talk):
             await verified
     if known and not verified.done():
-        said = await say_in_waves(context, known, verifier, verified, kit, shown=shown)
-        return Status.ANSWERED if said else Status.ABSTAINED
+        answered = await say_in_waves(context, known, verifier, verified, kit, shown=shown)
+        return Status.ANSWERED if answered else Status.ABSTAINED
     recalled = verified.result()
     faults = [outcome for outcome in (looked_up, recalled) if isinstance(outcome, PipelineError)]
     findings = merge_findings(summarised, verifier.kept)
@@ -66,8 +66,8 @@ async def _answered(
         findings = deduplicate_findings(await reader.look_up_claims(map(seek_claim, verifier.claims)))
     if not findings:
         return Status.CHATTED if looked_up is None and recalled is None else Status.ABSTAINED
-    said = await say_draft(context, findings, kit, refined=True, shown=shown)  # 6, 7
-    return Status.ANSWERED if said else Status.ABSTAINED
+    answered = await say_draft(context, findings, kit, refined=True, shown=shown)  # 6, 7
+    return Status.ANSWERED if answered else Status.ABSTAINED
 
 
 ENTRY = SystemEntry(

@@ -1,4 +1,4 @@
-"""A scripted language model: what each stage says stands in the test."""
+"""A scripted language model: the test defines the reply of each stage."""
 
 import asyncio
 import re
@@ -27,7 +27,7 @@ class ScriptedLLM:
     size: int = 7
     """Characters of a streamed piece."""
     waits: Mapping[str, asyncio.Event] = field(default_factory=dict)
-    """By stage what a reply waits for; a `continuation` is told from the other drafts, here as in the script."""
+    """The event that a stage's reply waits for; a `continuation` has its own, as in the script."""
     calls: list[ModelCall] = field(default_factory=list)
     is_busy: bool = False
     """Whether it says that all its places are taken."""

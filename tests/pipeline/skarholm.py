@@ -80,13 +80,13 @@ def by_source(**lines: str) -> Callable[[ModelCall], str]:
 
     def line(call: ModelCall) -> str:
         shown = re.findall(r"^From: (.*)\n(\d+): ", turn_of(call), re.MULTILINE)
-        said = (
+        bullets = (
             re.sub(r"\[(\d+)\]$", lambda mark, at=int(first): f"[{int(mark[1]) + at - 1}]", bullets, flags=re.MULTILINE)
             for place, first in shown
             for title, bullets in lines.items()
             if place.startswith(title.replace("_", " ") + " (")
         )
-        return "\n".join(said) or "None"
+        return "\n".join(bullets) or "None"
 
     return line
 
@@ -104,12 +104,12 @@ def staged(
     llm = ScriptedLLM(lines(script, system), **options)
     conversation = question(talk) if isinstance(talk, str) else talk
     stage = Stage(SHELF, conversation, limits or Limits(), llm, reads_alike)
-    stage.kit = replace(stage.kit, quote=lambda _: False)  # what is quoted meanwhile is tested by itself
+    stage.kit = replace(stage.kit, quote=lambda _: False)  # interim quotes have their own tests
     return stage, llm
 
 
 Run = Callable[..., Awaitable[tuple[Outcome, ScriptedLLM]]]
-"""Takes a turn: a question or a conversation, a script, and limits where they matter."""
+"""Takes a turn: a question or a conversation, a script, and optional limits."""
 WIKICHATS: Mapping[str, System] = {"wikichat": wikichat.answer, "wikichat-fast": wikichat_fast.answer}
 
 

@@ -1,4 +1,4 @@
-"""The gate: what passes it, what does not, and what the answer is made of."""
+"""The gate: sentences that pass, sentences that do not, and the assembled answer."""
 
 import logging
 from collections.abc import Sequence
@@ -138,7 +138,7 @@ VERBATIM = Support(1.0, holds=True, verbatim=True)
 
 
 class TestJudgement:
-    """Where there is a model, it judges every sentence that is no quotation and not surely false."""
+    """The model, if there is one, judges every sentence that is neither a quotation nor surely false."""
 
     SENTENCE = sentence(OFFICE, "The office opens at nine.")
 

@@ -1,6 +1,6 @@
-"""A small world for systems: pages written in the test, a search by shared words, and a kit around a real gate.
+"""An environment for systems: pages written in the test, a search by shared words, and a kit around a real gate.
 
-Where a scripted model is given, the kit asks it through the real prompts, and the gate does so too.
+The kit and the gate call a scripted model, if there is one, through the real prompts.
 """
 
 import re
@@ -38,7 +38,7 @@ def hit(
     score: float = 1.0,
     language: str = "en",
 ) -> Hit:
-    """Return a hit of one passage that stands in a page of its own unless told otherwise."""
+    """Return a hit of one passage, by default in its own page."""
     passage = Passage(f"{key}#{position}", "handbook", key, section, text, position, f"hash of {text}", kind)
     document = Document("handbook", key, title, url=f"https://example.org/{key}", date=date, language=language)
     return Hit(passage, document, score, dense=0.5, lexical=1.0)
@@ -68,7 +68,7 @@ class Shelf:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a turn ended, and what could be watched on the way."""
+    """How a turn ended, and its observable events."""
 
     answer: Answer
     gate: Gate
@@ -95,7 +95,7 @@ async def run(
 
 
 class Stage:
-    """What a system is run on: a kit, and what is watched and noted meanwhile."""
+    """The environment of a system: a kit, and the recorded events and steps."""
 
     def __init__(
         self,
@@ -161,9 +161,9 @@ class Stage:
 
 
 async def reads_alike(sentence: str, evidence: Sequence[Evidence], *, asked: Sequence[str] = ()) -> Support:
-    """Hold where passages have most words of a sentence; doubt the meaning where not; deny numbers that nobody said.
+    """Hold if passages have most words of a sentence, else doubt the meaning; deny numbers that are not in them.
 
-    A stand-in for the real check, simple enough to foresee.
+    A simple, predictable replacement of the real check.
     """
     verbatim = await check_verbatim(sentence, evidence)
     if verbatim.holds:

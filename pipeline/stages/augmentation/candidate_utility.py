@@ -125,11 +125,11 @@ def write_feedback(reply: str, cited: Sequence[str]) -> str:
 async def send(memory: WorkingMemory, kit: Kit) -> bool:
     """Say the best candidate; return whether a sentence left. If none did, raises the fault that ended the loop."""
     best = memory.best
-    said = False
+    passed = False
     if best and best.let_out is None:
         best = await _ask_gate(memory, best, kit)
     if best and best.let_out:
-        said = await say_collected(memory.context, best.sentences, best.notes, kit)
-    if memory.fault and not said:
+        passed = await say_collected(memory.context, best.sentences, best.notes, kit)
+    if memory.fault and not passed:
         raise memory.fault
-    return said
+    return passed

@@ -154,10 +154,10 @@ async def _say_or_redraft(
     except _BeginningRefused as refusal:
         again = redraft(refused=refusal.sentence.text)
         try:
-            said = (await _say_stream(again, speaker, kit, refused=refusal.sentence)).said
+            any_said = (await _say_stream(again, speaker, kit, refused=refusal.sentence)).said
         except PipelineError:
-            said = await speaker.replace(refusal.sentence)
-        return SpokenStream(said, came=True)
+            any_said = await speaker.replace(refusal.sentence)
+        return SpokenStream(any_said, came=True)
 
 
 async def say_shown(shown: Sequence[Evidence], kit: Kit) -> bool:
@@ -191,7 +191,7 @@ async def _say_stream(
     sentences replace one that was `refused`: then, if none of them cites its notes, these come first, as without them
     the rest often says the contrary.
     """
-    said = False
+    any_said = False
     came = False
     arrived: asyncio.Queue[MarkedSentence | None] = asyncio.Queue()
     async with open_task_group() as group:
@@ -212,16 +212,16 @@ async def _say_stream(
         queued = deque[MarkedSentence | None]()
         if refused:
             led, queued = await _hold_until_led(arrived, refused)
-            said = not led and len(queued) > 1 and await speaker.lead_in(refused)
+            any_said = not led and len(queued) > 1 and await speaker.lead_in(refused)
         while sentence := queued.popleft() if queued else await arrived.get():
             written = await speaker.say_as_written(sentence) or await speaker.say_quoted(sentence)
             if not (refused or came or written or await speaker.say_drafted(sentence)):
                 raise _BeginningRefused(sentence)  # the group ends the rest of the draft
-            said = written or await speaker.replace(sentence) or said
+            any_said = written or await speaker.replace(sentence) or any_said
             came = True
         if fault := await reading:
             raise fault
-    return SpokenStream(said, came)
+    return SpokenStream(any_said, came)
 
 
 async def _hold_until_led(
@@ -264,12 +264,12 @@ class ReplySpeaker:
         """Say the continuation of the reply over other findings, without repetitions; return whether any left."""
         self._annotator = self._annotator.continued(findings)
         self._findings = findings
-        said = False
+        any_said = False
         for sentence in sentences:
             known = any(has_same_words(sentence.text, earlier.text) for earlier in self._said)
             passed = known or await self.say_as_written(sentence) or await self.say_quoted(sentence)
-            said = passed or await self.replace(sentence) or said
-        return said
+            any_said = passed or await self.replace(sentence) or any_said
+        return any_said
 
     async def say_as_written(self, marked: MarkedSentence) -> bool:
         sentence = self._annotator.annotate(marked)

@@ -74,9 +74,9 @@ def _mark_miscopied(found: Iterable[Doubt], allowed: frozenset[str], *, where: b
     """Yield doubts, marked if the rest is copied; the asker's own words are not a mistake in copying."""
     for doubt in found:
         terms = content_terms(doubt.said)
-        asked = bool(terms) and allowed.issuperset(terms)
-        miscopied = where and not asked
-        yield doubt._replace(miscopied=miscopied, grave=miscopied or (doubt.grave and not asked))
+        is_asked = bool(terms) and allowed.issuperset(terms)
+        miscopied = where and not is_asked
+        yield doubt._replace(miscopied=miscopied, grave=miscopied or (doubt.grave and not is_asked))
 
 
 def _is_answer(sentence: ParsedSentence, place: int) -> bool:

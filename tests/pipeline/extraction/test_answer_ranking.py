@@ -1,4 +1,4 @@
-"""What is known of a candidate, and how likely it is to answer."""
+"""Features of a candidate, and its chance to answer."""
 
 from dataclasses import replace
 

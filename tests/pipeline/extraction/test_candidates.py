@@ -1,4 +1,4 @@
-"""What of the found passages could be quoted."""
+"""The quotable sentences, lists and rows of passages."""
 
 import pytest
 from hypothesis import given

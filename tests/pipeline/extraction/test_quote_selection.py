@@ -1,4 +1,4 @@
-"""What is said of the candidates, and in which order."""
+"""The choice of quotes among candidates, and their order."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -55,7 +55,7 @@ def settings_for(server: ModelServer, **changes) -> ModelSettings:
 
 @asynccontextmanager
 async def asking(script: Script, profile: StrictProfile = OPENAI, **changes) -> AsyncIterator[Asking]:
-    """Open a model on a server that follows a script, with settings changed as told."""
+    """Open a model on a server that follows a script, with these settings changed."""
     waits: list[float] = []
 
     async def note(seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""What a turn may use, how many call at once, and what happens when somebody stops."""
+"""The budget of a turn, concurrent calls, and cancellation."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""Calls that go well: what is sent, what comes back, what it cost."""
+"""Successful calls: request, reply, usage and cost."""
 
 import pytest
 

@@ -41,7 +41,7 @@ def after_pieces(count: int, *end: bytes | float | Ending):
 
 
 def cut(request) -> Fault:
-    """Send half of what was promised."""
+    """Send half of the announced body."""
     data = b"".join(encode_reply(request, GOOD))
     return Fault((data[: len(data) // 2], Ending.CLOSE))
 

@@ -236,7 +236,7 @@ def test_structured_replies_are_asked_for_in_json(template: str) -> None:
 
 BEGINNING = render_beginning(PromptMode(sharing=True))
 _LEAST_TOKENS = re.compile(r" ?[A-Za-z]+|\d{1,3}|[^\sA-Za-z0-9]+")
-"""No tokenizer of OpenAI's joins more than one of these into a token, but a mark that stands before a word."""
+"""No tokenizer of OpenAI's joins more than one of these into a token, except a mark before a word."""
 _JOINED = re.compile(r"(?<=\S)[^\sA-Za-z0-9](?=[A-Za-z])|(?<=[A-Za-z])'(?=[a-z])")
 
 

@@ -1,4 +1,4 @@
-"""Asking a model: what is put right on the way, what is not, and what is noted of every call."""
+"""Calling a model: recoverable and final faults, and the record of every call."""
 
 import asyncio
 from random import Random

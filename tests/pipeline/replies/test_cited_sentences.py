@@ -257,7 +257,7 @@ def test_a_sentence_is_given_out_while_the_reply_grows() -> None:
 
 @given(REPLIES, st.integers(0, 12))
 def test_sentences_are_clean_and_cite_offered_numbers(reply: str, count: int) -> None:
-    """Every sentence has words, nothing that links or calls, and each number once, from 1 to what was offered."""
+    """Every sentence has words, no links or mentions, and each offered number at most once."""
     for sentence in split_sentences(reply, count):
         assert clean_markup(sentence.text).strip() == sentence.text
         assert re.search(r"[^\W_]", sentence.text)

@@ -1,4 +1,4 @@
-"""Drafts as they arrive: what is cited by which sentence, and when a model says in prose that the notes do not tell."""
+"""Drafts as they arrive: the notes that each sentence cites, and prose that says that the notes do not answer."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Replies of models: what they mean, in the format asked for and in the habits of models; and what is not believed."""
+"""Parsing of model replies, in the requested format and in common variations."""
 
 import json
 import time
@@ -196,7 +196,7 @@ class TestBullets:
             bullets_format(5).from_text(text)
 
     def test_numbers_may_come_as_strings(self) -> None:
-        """Small models do that; true and 1.5 are no numbers of sentences."""
+        """Small models do that; true and 1.5 are not numbers of sentences."""
         data = {"bullets": [{"text": "It rings.", "sentences": ["1", "[2]", 9, 0, -1, True, 1.5, None, 2]}]}
 
         assert bullets_format(5).from_json(data) == (Bullet("It rings.", (1, 2)),)

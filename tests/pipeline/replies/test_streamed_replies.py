@@ -1,4 +1,4 @@
-"""Claims and verdicts as they arrive: what is certain is given at once, and in the end all that the whole has."""
+"""Claims and verdicts as they arrive: each is yielded once certain, the same as of the whole reply."""
 
 import pytest
 from hypothesis import example, given

@@ -1,4 +1,4 @@
-"""A draft as it is shown to whoever refines it, and a refinement that breaks off."""
+"""The format of a draft for refinement, and refinements that break off."""
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
@@ -43,7 +43,7 @@ def test_formatted_draft_parses_to_the_same_sentences() -> None:
     assert split_sentences(format_draft(draft), 2) == draft
 
 
-def test_repeated_sentence_is_not_said_again() -> None:
+def test_repeated_sentence_is_skipped() -> None:
     text = "The bell was cast in 1887."
     one, other = (tuple(collect_sentences([hit(text, key=key)])) for key in ("bells.md", "quay.md"))
 

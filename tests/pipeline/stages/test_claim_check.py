@@ -1,4 +1,4 @@
-"""Fact-checking: what is decided of a claim, by rules and by a model that the rules may overrule."""
+"""Fact-checking of a claim, by rules and by a model that the rules may overrule."""
 
 import pytest
 
@@ -36,7 +36,7 @@ def held(support: Support, found=LIGHT, coverage=1.0) -> PassageSupport:
 async def check(
     claim, system=check_claim_by_rules, llm=None, supports=reads_alike, shelf=SHELF
 ) -> tuple[Outcome, CheckedClaim]:
-    """Check a claim; return what was told, and the claim with its verdict."""
+    """Check a claim; return the turn's outcome, and the claim with its verdict."""
     stage = Stage(shelf, question(claim), Limits(), llm, supports)
     outcome = stage.finish(await system(question(claim), stage.kit))
     (checked,) = [event.checked for event in outcome.events if isinstance(event, ClaimChecked)]
@@ -91,7 +91,7 @@ def test_single_and_joint_support_decide_the_verdict(alone, together, verdict, r
     ],
 )
 def test_a_passage_that_says_more_of_a_claim_outdoes_one_that_seems_to_say_it(alone, verdict):
-    """Born in 1819, says no page; but one about that year has all the names."""
+    """No page says "born in 1819", but one about that year has all the names."""
     judgement = decide_verdict([held(support, coverage=coverage) for support, coverage in alone], held(HOLDS))
 
     assert judgement.verdict is verdict

@@ -37,7 +37,7 @@ TABLE = (("ask", "a", 0.9), ("ask", "b", 0.8), ("ask", "c", 0.5), ("a", "b", 0.9
 
 
 def test_sparse_scores_are_bm25() -> None:
-    """Of two texts of 2 and 4 words, mean 3: k1 = 1.2, b = 0.75; "harbour" stands in both, "crane" in the second."""
+    """Two texts of 2 and 4 words, mean 3: k1 = 1.2, b = 0.75; "harbour" is in both, "crane" in the second."""
     scores = score_by_words("harbour crane", ["harbour opens", "harbour crane lifts crane"])
     both, one = log(1 + 0.5 / 2.5), log(1 + 1.5 / 1.5)
     short, long = 1.2 * (0.25 + 0.75 * 2 / 3), 1.2 * (0.25 + 0.75 * 4 / 3)

@@ -1,4 +1,4 @@
-"""Findings: what is the same, what disagrees, and what comes first."""
+"""Findings: duplicates, disagreement and order."""
 
 from dataclasses import replace
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""What is quoted while one waits: the sentence that is likely to answer, or nothing."""
+"""The interim quotation: the sentence that is likely to answer, or nothing."""
 
 import asyncio
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ SHELF = Shelf([
 
 
 async def quoted(text: str, *, compare=None, shelf=SHELF) -> list[str]:
-    """Return what is quoted of the nearest pages while a moment passes."""
+    """Return the interim quotations from the nearest pages."""
     talk = question(text)
     stage = Stage(shelf, talk, Limits(), None, check_verbatim)
     kit = replace(stage.kit, compare=compare) if compare else stage.kit

@@ -1,4 +1,4 @@
-"""Sentences of an answer judged by a scripted model: together where they wait, each by what it cites, none for ever."""
+"""Sentences of an answer judged by a scripted model: waiting ones together, each by the passages it cites."""
 
 import asyncio
 import re

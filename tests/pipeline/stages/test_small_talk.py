@@ -1,4 +1,4 @@
-"""What is small talk, and what only begins like it."""
+"""Small talk, and questions that only begin like it."""
 
 import time
 

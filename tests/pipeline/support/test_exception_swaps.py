@@ -1,4 +1,4 @@
-"""Numbers of rules and of their exceptions: told apart where a sentence gives one to the other."""
+"""Numbers of rules and of their exceptions are distinguished."""
 
 import pytest
 

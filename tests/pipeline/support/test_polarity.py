@@ -1,4 +1,4 @@
-"""Negations and opposites: where a sentence denies what a passage says, and where it only seems to."""
+"""Negations and opposites: real and apparent denials of a passage."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What the rules find in passages, kind by kind, and what they say of it. The company and its people are invented."""
+"""The findings of the rules in passages, kind by kind, and their reasons. The company and its people are invented."""
 
 import time
 
@@ -20,7 +20,7 @@ UNION = (
 def find_faults(
     sentence: str, *passages: str, kind: FindingKind | None = None, context: tuple[str, ...] = ()
 ) -> list[RuleFinding]:
-    """Return what is not found, of one kind or of any but doubtful wording."""
+    """Return the findings that are not supported, of one kind or of any but doubtful wording."""
     findings = check_rules(sentence, passages or (GLASS,), context=context)
     missed = [rule for rule in findings if rule.outcome not in {FindingOutcome.FOUND, FindingOutcome.CHANGED}]
     return [rule for rule in missed if kind in {None, rule.kind}]

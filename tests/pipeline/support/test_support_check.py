@@ -1,4 +1,4 @@
-"""The local support check: what stands verbatim, what rules decide, what the score decides."""
+"""The local support check: verbatim sentences, decisions by rules, decisions by the score."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Sentences about rows of tables: what stands in one row, and what was joined from two."""
+"""Sentences about rows of tables: facts of one row, and facts joined from two."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A model of words for tests: each word has a direction of its own, wherever it stands."""
+"""A model of words for tests: each word has its own direction in any context."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

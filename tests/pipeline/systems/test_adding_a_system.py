@@ -1,4 +1,4 @@
-"""The guide `docs/adding-a-system.md` is held to the code: what it tells to write is written, and then it works."""
+"""The guide `docs/adding-a-system.md` fits the code: a system written by it works."""
 
 import re
 from collections.abc import Iterator

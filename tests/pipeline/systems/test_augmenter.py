@@ -65,13 +65,13 @@ async def run(
 async def test_the_worked_example() -> None:
     outcome, llm = await run({"draft": writing(WRONG, RIGHT)})
 
-    # evidence: the question, the query, and names that stand in question and evidence
+    # evidence: the question, the query, and names in question and evidence
     queries = [step.facts["query"] for step in outcome.recorder.steps if step.stage == "search"]
     assert queries == [ASKED, "Skarholm IF keeper signed 2013", "Skarholm IF", "Jon Vik", "Lysvik BK"]
     first, second = (call.messages[-1].text for call in llm.of("draft"))
     assert "In 2013 Skarholm IF signed the keeper Jon Vik" in first
     assert "Seven national cups went to Lysvik BK." in first
-    # the first candidate is not said; the second is asked for with what is wrong, over the same notes
+    # the first candidate is not said; the second is requested with the fault of the first, over the same notes
     assert "What is to be mended: The notes that it cites do not say this: “Skarholm IF signed" in second
     assert "2 world cups" not in first
     assert re.findall(r"^\[\d+\] .*", first, re.MULTILINE) == re.findall(r"^\[\d+\] .*", second, re.MULTILINE)

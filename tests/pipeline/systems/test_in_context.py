@@ -1,4 +1,4 @@
-"""The system that shows worked examples, step by step with a scripted model; and what examples can never do."""
+"""The system that shows worked examples, step by step with a scripted model, and the limits of examples."""
 
 from dataclasses import replace
 from datetime import date
@@ -42,7 +42,7 @@ async def ask(llm: ScriptedLLM, **more: object) -> Outcome:
 
 
 def shown(call: ModelCall) -> list[str]:
-    """Return which examples stand before a call, in their order."""
+    """Return the examples shown before a call, in their order."""
     texts = [message.text for message in call.messages[:-1]]
     return [demo.id for text in texts for demo in POOL if f"User: {demo.turns[-1][1]}\n" in text]
 
@@ -110,7 +110,7 @@ async def test_without_examples_it_answers_all_the_same(limits: Limits) -> None:
     assert not any(shown(call) for call in llm.calls)
 
 
-async def test_example_text_is_never_said() -> None:
+async def test_example_text_never_leaves() -> None:
     """A model that copies an example instead of reading the notes: its words have no evidence in this turn."""
     llm = ScriptedLLM({**SCRIPT, "draft": "The dock is 6 metres deep [1].", "verify": "1. SUPPORTS [1]"})
     outcome = await ask(llm, pool=(replace(STRANGER, pinned=True),))

@@ -1,4 +1,4 @@
-"""What becomes of a drafted sentence: judged with the question beside it, and replaced where it is withheld."""
+"""Drafted sentences are judged with the question, and replaced if they are withheld."""
 
 import asyncio
 import re

@@ -1,6 +1,6 @@
 """A search engine's turn: the dialogue makes the query, and all of its pages are before the model in one prompt.
 
-The conversation is of the paper's kind: one tells of an interest, and the other looks up what there is to say.
+The conversation is of the paper's kind: one speaker mentions an interest, and the other looks up facts about it.
 """
 
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ SUPPORTED = "1. SUPPORTS [1] It says so."
 
 
 class Web(Shelf):
-    """Gives the passages of so many pages, as an engine does, and fails as told."""
+    """Returns the passages of so many pages, as an engine does, or raises its `fault`."""
 
     fault: Exception | None = None
     counts: Sequence[int] = ()
@@ -64,7 +64,7 @@ async def asked(llm: ScriptedLLM, web: Shelf | None, shelf: Shelf = HANDBOOK, te
 
 
 async def test_the_dialogue_makes_the_query_and_all_pages_are_in_one_prompt() -> None:
-    """Each step of the paper: query, N = 5 pages of a black box, one reply over them all; then the gate."""
+    """Each step of the paper: query, N = 5 pages of a black box, one reply over them all, and the gate."""
     llm, web, handbook = ScriptedLLM(script()), Web(PAGES), Shelf(HANDBOOK.hits)
     outcome = await asked(llm, web, handbook)
 

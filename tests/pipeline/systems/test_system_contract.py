@@ -1,4 +1,4 @@
-"""What every system keeps, whatever it tries: one suite over all of them, the hostile ones of this file included."""
+"""The contract of every system: one suite over all of them, the hostile ones of this file included."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -70,7 +70,7 @@ async def cites_nothing(_: Conversation, kit: Kit) -> Status:
 
 
 async def points_beside(_: Conversation, kit: Kit) -> Status:
-    """Give a span in which something else stands."""
+    """Give a span of other text."""
     hits = await kit.search(SearchQuery("leave"), 3)
     evidence = replace(_evidence(hits[0]), span=(1, len(hits[0].passage.text)))
     return await _say(hits, kit, CitedSentence(hits[0].passage.text, (evidence,)))
@@ -83,7 +83,7 @@ async def makes_it_up(_: Conversation, kit: Kit) -> Status:
 
 
 async def hides_it_in_the_note(_: Conversation, kit: Kit) -> Status:
-    """Quote truly and say the rest beside it."""
+    """Quote truly and add the rest in the note."""
     hits = await kit.search(SearchQuery("leave"), 3)
     sentence = CitedSentence(hits[0].passage.text, (_evidence(hits[0]),), note="Leave is unlimited.")
     return await _say(hits, kit, sentence)
@@ -102,7 +102,7 @@ async def speaks_and_abstains(_: Conversation, kit: Kit) -> Status:
 
 
 async def quotes_what_no_page_says(_: Conversation, kit: Kit) -> Status:
-    """Show as a quotation what was not found, and what was found otherwise."""
+    """Show quotations of an unknown passage, an edited one, and a wrong span."""
     hits = await kit.search(SearchQuery("leave"), 3)
     edited = replace(hits[0], passage=replace(hits[0].passage, text="Everyone has 99 days of leave."))
     beside = replace(_evidence(hits[0]), span=(1, len(hits[0].passage.text)))

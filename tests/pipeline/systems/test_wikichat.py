@@ -455,7 +455,7 @@ async def test_cancelling_while_a_draft_arrives_ends_it(system: System) -> None:
     assert stage.recorder.steps[-1].facts["error"] == "CancelledError"
 
 
-async def test_sentences_are_said_before_the_draft_ends(system: System) -> None:
+async def test_sentences_leave_before_the_draft_ends(system: System) -> None:
     """The first sentence can be seen before the last is written."""
     draft = "Skarholm lighthouse was built in 1887 [1]. " * 3 + "Skarholm lighthouse " * 20
     stage, _ = staged(QUESTION, {**BUILT, "draft": draft}, Limits(refine=False), system=system)

@@ -1,4 +1,4 @@
-"""What only the fast system has: claims verified while others are written, together where they wait, reasons later."""
+"""Features of the fast system only: claims verified while others are written, waiting ones together, reasons later."""
 
 import asyncio
 import re
@@ -287,7 +287,7 @@ async def test_a_new_draft_is_continued_by_what_was_written_behind_it() -> None:
     kit = replace(stage.kit, end_draft=lambda: ended.append(1))
     turn = asyncio.create_task(wikichat_fast.answer(question(QUESTION), kit))
     await until(lambda: len(behind()) > 1)
-    assert not ended  # what is given up does not end the draft
+    assert not ended  # an abandoned wave does not end the draft
 
     written.set()
     outcome = stage.finish(await turn)

@@ -24,7 +24,7 @@ from tests.pipeline.world import Shelf, Stage, hit, question, reads_alike
         ("It is.", "The bell was cast in 1887.", 0.0),
         ("", "", 0.0),
         ("The bell was cast in 1887.", "The bell was cast in 1887.", 1.0),
-        # characters and their pairs, where no spaces part words: 東京 東 京 | 東京 京都 東 京
+        # characters and their pairs, in scripts without spaces: 東京 東 京 | 東京 京都 東 京
         ("東京", "東京都", 6 / 7),
     ],
 )

@@ -1,4 +1,4 @@
-"""Names are linked to the pages that bear them, whatever stands behind a title, and by what they stand beside."""
+"""Linking of names to pages by title, qualifier and context."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The next act by what is in the memory: a table, and that every way comes to an end."""
+"""The next act by the content of the memory, and the end of every loop."""
 
 from dataclasses import replace
 from typing import get_args
