@@ -73,7 +73,7 @@ class Bot:
     def posted(self, channel: int = 0, *, person: int = 0) -> list[str]:
         """Return the texts of the bot that a user sees in a channel."""
         workspace = self.workspace
-        return [one.text for one in workspace.seen(workspace.channels[channel], by=workspace.users[person])]
+        return [message.text for message in workspace.seen(workspace.channels[channel], by=workspace.users[person])]
 
     async def until_posted(self, text: str, channel: int = 0, *, person: int = 0) -> None:
         """Wait until a user sees a text of the bot."""

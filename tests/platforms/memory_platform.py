@@ -161,7 +161,7 @@ class MemoryPlatform:
         return ProgressSign.NONE
 
     async def find(self, question: Question) -> PostedMessages:
-        marked = (one.id for one in self.messages.values() if one.key == question.key and not one.only)
+        marked = (message.id for message in self.messages.values() if message.key == question.key and not message.only)
         return PostedMessages(tuple(marked))
 
     async def remove(self, question: Question, posted: PostedMessages) -> None:

@@ -65,7 +65,7 @@ class Member(Bot):
         before, last = len(self.server.received), self.people.answers(asked)[-1]
         await self.workspace.press("evidence", last.ts if self.is_slack else last.id, user=self.user)
         calls = {"response_url", "views.open", "edit_response", "callback", "follow_up"}
-        await self.server.until(lambda: any(one.name in calls for one in self.server.received[before:]))
+        await self.server.until(lambda: any(call.name in calls for call in self.server.received[before:]))
         await self.workspace.until(lambda: not self.workspace.pending)
 
     async def until_answered(self, *asked: str) -> None:

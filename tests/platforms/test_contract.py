@@ -286,7 +286,7 @@ async def test_long_answer_is_whole(bot: Bot) -> None:
     bot.system.inner = recite
     await bot.start()
     asks = await bot.ask("Which rules has the harbour book?")
-    await bot.workspace.until(lambda: any("evidence" in one.buttons for one in bot.workspace.answer(asks)))
+    await bot.workspace.until(lambda: any("evidence" in message.buttons for message in bot.workspace.answer(asks)))
     answer = bot.workspace.answer(asks)
     said = re.sub(r"\s+", " ", text(answer))
     assert [said.count(rule) for rule in RULES] == [1] * len(RULES)
@@ -333,7 +333,7 @@ async def test_final_answer_removed_by_a_user_is_retracted(bot: Bot) -> None:
     await bot.workspace.erase(shown.id)
 
     row = await bot.done(asks, DeliveryOutcome.RETRACTED)
-    assert any("the answer was taken back" in str(one.body) for one in await bot.app.audit.turn(row.turn_id))
+    assert any("the answer was taken back" in str(entry.body) for entry in await bot.app.audit.turn(row.turn_id))
 
 
 async def test_mention_without_words_is_greeted(bot: Bot) -> None:

@@ -39,7 +39,7 @@ async def test_erasure_removes_an_answer_with_its_notes_and_calls(bot: Bot) -> N
     await bot.start()
     assert bot.app
     left = await bot.done(asks, "retracted")
-    edits = [one.body for one in await bot.app.audit.turn(row.turn_id) if one.kind is EntryKind.EDITED]
+    edits = [entry.body for entry in await bot.app.audit.turn(row.turn_id) if entry.kind is EntryKind.EDITED]
 
     assert BUILT not in "\n".join(bot.posted())
     assert ANSWERS[BUILT] not in "\n".join(bot.posted())
@@ -54,7 +54,7 @@ async def test_erasure_removes_a_shared_answer(bot: Bot) -> None:
     await bot.start()
     asks = await bot.ask(only_asker=True)
     await bot.answered(asks)
-    await bot.workspace.until(lambda: any("share" in one.buttons for one in bot.workspace.answer(asks)))
+    await bot.workspace.until(lambda: any("share" in message.buttons for message in bot.workspace.answer(asks)))
     await bot.press("share", asks)
     here, (asker, other, _) = bot.workspace.channels[0], bot.workspace.users
     await bot.workspace.until(lambda: translate("share_done", "en") in text(bot.workspace.seen(here, by=asker)))
@@ -82,5 +82,5 @@ async def test_messages_that_cannot_be_removed_are_recorded(bot: Bot) -> None:
     await bot.start()
     await bot.done(asks, "retracted")
     assert bot.app
-    last = [one.body for one in await bot.app.audit.turn(row.turn_id) if one.kind is EntryKind.EDITED][-1]
+    last = [entry.body for entry in await bot.app.audit.turn(row.turn_id) if entry.kind is EntryKind.EDITED][-1]
     assert (last["removed"], last["standing"], bool(last["why"])) == ([], list(row.posted), True)

@@ -136,7 +136,7 @@ class Vaults:
     async def press(self, action: str, asked: str, channel: str, user: str) -> None:
         """Press a button of an answer, and wait until it was handled."""
         self.pressed, before = (channel, user), len(self.workspace.server.received)
-        shown = [one for one in self.workspace.answer(asked) if action in one.buttons][-1]
+        shown = [message for message in self.workspace.answer(asked) if action in message.buttons][-1]
         await self.workspace.press(action, shown.id, user=user)
         await self.workspace.until(lambda: len(self.workspace.server.received) > before)
         await until_idle(self.app, self.workspace)
@@ -194,10 +194,10 @@ async def test_private_answer_is_shared_only_if_it_may_be_read_by_then(vaults: V
     await vaults.allow({**OPEN, CORPORA[0]: ()} if narrowed else OPEN)
     await vaults.press("share", asked, channel, user)
     words = translate("not_here" if narrowed else "share_done", "en")
-    await workspace.until(lambda: any(words in one.text for one in workspace.seen(channel, by=user)))
+    await workspace.until(lambda: any(words in message.text for message in workspace.seen(channel, by=user)))
     vaults.check_received()
 
-    shared = find_corpora([one.text for one in workspace.seen(channel, by=vaults.users[0])])
+    shared = find_corpora([message.text for message in workspace.seen(channel, by=vaults.users[0])])
     assert shared == (frozenset() if narrowed else frozenset(CORPORA))
 
 
@@ -214,4 +214,4 @@ async def test_servers_that_settings_do_not_name_read_nothing(vaults: Vaults) ->
     vaults.foreign = channel
     vaults.check_received()
 
-    assert not [one for one in discord.state.ours() if one.channel == channel and not one.only]
+    assert not [message for message in discord.state.ours() if message.channel == channel and not message.only]

@@ -33,7 +33,7 @@ async def test_long_answer_in_any_script_is_whole(name: str, script: str, tmp_pa
             asks = await bot.ask(QUESTIONS[script])
             await bot.system.until_said(QUESTIONS[script])
             await bot.system.open()
-            await workspace.until(lambda: any("evidence" in one.buttons for one in workspace.answer(asks)))
+            await workspace.until(lambda: any("evidence" in message.buttons for message in workspace.answer(asks)))
             answer = workspace.answer(asks)
         said = re.sub(r"\s+", " ", text(answer))
         assert [said.count(rule) for rule in rules] == [1] * len(rules)

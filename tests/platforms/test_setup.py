@@ -76,7 +76,7 @@ async def test_wrong_token_is_refused(name: str) -> None:
         key = next(iter(platform.tokens))
         wrong = type(table).model_validate({**dict(table), key: "xoxb-of-somebody-else"})
         try:
-            levels = {one.level for one in await setup.try_answer(wrong, key)}
+            levels = {result.level for result in await setup.try_answer(wrong, key)}
         except Exception as error:  # noqa: BLE001 - setup reports it as the doctor does
             levels = {"fail"} if str(error) else set()
 

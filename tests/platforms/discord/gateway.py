@@ -55,7 +55,7 @@ class Gateway:
     def send_event(self, name: str, body: Teller, *, needed: int = 0, guild: str = "") -> int:
         """Send an event to every session that wants it, and return how many do."""
         self._forget()
-        wanting = [one for one in self.sessions.values() if one.wants(needed) and one.holds(guild)]
+        wanting = [session for session in self.sessions.values() if session.wants(needed) and session.holds(guild)]
         for session in wanting:
             session.send_event(name, body(bool(session.intents & MESSAGE_CONTENT)))
         self._notify()
@@ -158,7 +158,7 @@ class Gateway:
         return session
 
     def _begin(self, session: Session) -> None:
-        guilds = [one for one in self._world.guilds.values() if BOT in one.members and session.holds(one.id)]
+        guilds = [guild for guild in self._world.guilds.values() if BOT in guild.members and session.holds(guild.id)]
         ready = {"v": 10, "user": user_json(self._world, BOT), "session_id": session.id, "session_type": "normal"}
         ready |= {"resume_gateway_url": f"{self.url}/resume", "shard": list(session.shard)}
         ready |= {"guilds": [{"id": one.id, "unavailable": True} for one in guilds]}

@@ -136,7 +136,7 @@ async def test_messages_at_every_limit_are_taken(discord: FakeDiscord) -> None:
     await send(discord, body={"content": "x" * 2_000})
     _, _, sent = await send(discord, body=full)
 
-    assert [one["id"] for one in sent["components"][0]["components"][-1]["components"]] == [34, 35]
+    assert [component["id"] for component in sent["components"][0]["components"][-1]["components"]] == [34, 35]
     assert discord.refused == []
 
 

@@ -246,7 +246,7 @@ async def test_retraction_needs_a_confirmation(bot: Bot) -> None:
     answer = await answered(bot, asked)
     await press(bot, "retract", answer)
     await bot.until(translate("retract_sure", "en"))
-    (doubt,) = (one for one in bot.server.state.ours() if "back" in actions(one))
+    (doubt,) = (message for message in bot.server.state.ours() if "back" in actions(message))
     assert doubt.only == "101"
     await press(bot, "no", doubt)
     assert ANSWERS[BUILT] in await bot.until("[Evidence]")
@@ -279,7 +279,7 @@ async def test_asking_a_person_about_a_private_answer_needs_a_confirmation(bot: 
         await press(bot, "sure", answer)
         await bot.until(translate("ask_sure", "en"))
         assert bot.server.notified == []
-        (asked,) = (one for one in bot.server.state.ours() if wanted in actions(one))
+        (asked,) = (message for message in bot.server.state.ours() if wanted in actions(message))
         assert asked.only == "101"
         await press(bot, wanted, asked)
         await bot.server.until(lambda: translate("ask_sure", "en") not in bot.sees())
@@ -378,7 +378,7 @@ async def test_user_installations_are_not_answered_by_default(bot: Bot) -> None:
     for name, options in (("ask", {"question": BUILT}), ("check", {"statement": BUILT}), ("sources", {})):
         used = await bot.people.command(name, channel="221", **options)
         await bot.server.until(lambda: used.acked)  # noqa: B023
-        (reply,) = (one for one in bot.server.state.ours() if one.interaction == used.id)
+        (reply,) = (message for message in bot.server.state.ours() if message.interaction == used.id)
         assert (reply.only, reply.content.replace("\u2060", "")) == ("101", translate("discord_not_here", "en"))
 
     assert bot.system.asked == bot.server.refused == []
@@ -390,7 +390,7 @@ async def test_user_installations_follow_the_rules_of_their_dm(bot: Bot) -> None
         await bot.people.command("ask", channel="221", user=user, question=BUILT)
         words = ANSWERS[BUILT] if answered else translate("abstained", "en").split(".")[0]
         await bot.until(words, channel="221", by=user)
-        (answer,) = (one for one in bot.server.state.ours() if one.only == user)
+        (answer,) = (message for message in bot.server.state.ours() if message.only == user)
         await press(bot, "evidence", answer, user=user)
         await bot.until(translate("evidence", "en"), channel="221", by=user)
         await bot.people.command("sources", channel="221", user=user)

@@ -30,7 +30,7 @@ async def test_many_commands_are_stored_and_deferred_in_time(bot: Bot) -> None:
     bot.system.shut.add(BUILT)
     burst = [await bot.people.command("ask", question=BUILT, private=True) for _ in range(ASKED)]
     await bot.system.until_asked(ASKED)
-    await bot.server.until(lambda: all(one.acked for one in burst))
+    await bot.server.until(lambda: all(interaction.acked for interaction in burst))
     used = list[Interaction]()
     for _ in range(ASKED):
         used.append(await bot.people.command("ask", question=BUILT, private=True))
@@ -40,7 +40,7 @@ async def test_many_commands_are_stored_and_deferred_in_time(bot: Bot) -> None:
     await bot.server.until(lambda: all(_answered(bot, one) for one in (*burst, *used)), seconds=30)
     await bot.stop()
 
-    assert all(len(_answers(bot, one)) == 1 for one in (*burst, *used))
+    assert all(len(_answers(bot, interaction)) == 1 for interaction in (*burst, *used))
     assert all(stored)
     assert bot.server.refused == []
 
@@ -133,7 +133,7 @@ async def test_unreadable_event_stops_nothing(bot: Bot) -> None:
 
 
 def _answers(bot: Bot, used: Interaction) -> list[str]:
-    return [repr(one.components) for one in bot.server.state.ours() if one.interaction == used.id]
+    return [repr(message.components) for message in bot.server.state.ours() if message.interaction == used.id]
 
 
 def _answered(bot: Bot, used: Interaction) -> bool:

@@ -47,7 +47,7 @@ def transcript(discord: Any, channel: str, by: str) -> str:
 
 
 def _rooted(discord: Any, channel: str) -> set[str]:
-    return {one.thread for one in discord.state.here(channel)}
+    return {message.thread for message in discord.state.here(channel)}
 
 
 def _here(discord: Any, place: Channel, by: str, indent: str) -> Iterator[str]:

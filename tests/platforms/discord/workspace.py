@@ -90,7 +90,7 @@ class DiscordWorkspace(Workspace):
 
     def answer(self, message: str) -> tuple[Read, ...]:
         """Return what replies to a message, or answers a command."""
-        ours = [one for one in self.server.state.ours() if not one.flags & LOADING]
+        ours = [message for message in self.server.state.ours() if not message.flags & LOADING]
         if message.startswith("command "):
             used = message.split()[1]
             mark = build_mark(f"discord:interaction/{used}")

@@ -135,7 +135,7 @@ async def thread(call: Call) -> Any:
     up = {"up": True, "down": False}.get(call.query.get("direction", "down"))
     if up is None:
         raise Refusal(400, "api.context.invalid_url_param.app_error")
-    rest = [one for one in call.state.thread(asked.root or asked.id) if one.id != asked.id]
+    rest = [post for post in call.state.thread(asked.root or asked.id) if post.id != asked.id]
     if call.query.get("fromPost"):
         at = (call.number("fromCreateAt", 0), call.query["fromPost"])
         rest = [one for one in rest if ((one.create_at, one.id) < at if up else (one.create_at, one.id) > at)]

@@ -30,7 +30,7 @@ async def bot(request: pytest.FixtureRequest, filled: Path, tmp_path: Path) -> A
 
 async def until_told(bot: Bot, user: str, words: str) -> None:
     """Wait until a user has a text in their DM."""
-    await bot.workspace.until(lambda: any(words in one.text for one in bot.workspace.seen(GENERAL, by=user)))
+    await bot.workspace.until(lambda: any(words in message.text for message in bot.workspace.seen(GENERAL, by=user)))
 
 
 async def test_unnamed_teams_and_integrations_are_not_answered(bot: Bot) -> None:

@@ -62,7 +62,7 @@ class MattermostWorkspace(Workspace):
         post = self.server.state.posts[message]
         assert action in pressable(post), f"there is no {action} to press"
         self.press_anyway(action, post, user)
-        for button in (one for attached in attachments(post) for one in attached.get("actions", ())):
+        for button in (action for attached in attachments(post) for action in attached.get("actions", ())):
             if button["id"] == action:
                 await self._call_back(post, button["integration"], user)
 
@@ -99,7 +99,7 @@ class MattermostWorkspace(Workspace):
         return tuple(_read(self.server.state.posts[number]) for _, _, number in marked)
 
     def ours(self, channel: str) -> list[Post]:
-        return [one for one in self.server.state.here(channel) if one.user == BOT]
+        return [post for post in self.server.state.here(channel) if post.user == BOT]
 
     def seen(self, channel: str, *, by: str) -> tuple[Read, ...]:
         """Return the bot's posts in a channel and in the user's DM, and what that user was shown for a while."""

@@ -92,7 +92,7 @@ class People:
         blocks = list(message.blocks)
         for kind, part in message.stream.parts if message.stream else ():
             blocks += part if kind == "blocks" else []
-        ((block_id, element),) = [one for one in made.elements(blocks) if one[1]["action_id"] == action_id]
+        ((block_id, element),) = [pair for pair in made.elements(blocks) if pair[1]["action_id"] == action_id]
         action = made.action(element, block_id, self._slack.state.ts(), chosen)
         return self._hand_out(made.pressed(self._slack, user, message, action))
 
@@ -138,7 +138,7 @@ class People:
         self._slack.send_event(event)
 
     async def stop(self, channel: str, thread: str, *, user: str = "U1") -> None:
-        streams = [one for one in self._slack.state.thread(channel, thread) if one.stream]
+        streams = [message for message in self._slack.state.thread(channel, thread) if message.stream]
         stopped = [stream for stream in streams if self._slack.streaming(stream)]
         for message in stopped:
             message.stream.state = "stopped_by_user"  # type: ignore[union-attr]

@@ -61,7 +61,8 @@ class Sockets:
         if not self.allowed:
             raise Refusal("socket_mode_disabled")  # [K] the name
         ticket = f"ticket-{next(self._numbers)}"
-        self._tickets[ticket] = self.clock.now() + limits.TICKET_SECONDS
+        leisure = self.ack_seconds / limits.ACK_SECONDS
+        self._tickets[ticket] = self.clock.now() + limits.TICKET_SECONDS * leisure
         return ticket
 
     async def connect(self, request: web.Request) -> web.StreamResponse:

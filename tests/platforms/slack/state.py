@@ -164,7 +164,7 @@ class State:
 
     def top(self, channel: str) -> list[Message]:
         """Return the public messages of a channel outside of threads, oldest first."""
-        return [one for one in self._here(channel) if not one.thread and not one.only]
+        return [message for message in self._here(channel) if not message.thread and not message.only]
 
     def _here(self, channel: str) -> Iterator[Message]:
         # They are in the order of their timestamps, for they were added when they got them.

@@ -302,7 +302,7 @@ async def test_pings_links_and_previews_are_read(slack: FakeSlack, web: AsyncWeb
 
     assert {"<!here>", "<@U2>", "<@U3>", "<@U4>"} <= set(slack.pings)
     assert slack.links == ["https://a.example/"]
-    assert [one.unfurls for one in slack.state.ours()] == [False, True, False]
+    assert [message.unfurls for message in slack.state.ours()] == [False, True, False]
 
 
 async def test_no_token_is_logged(slack: FakeSlack, web: AsyncWebClient) -> None:
@@ -317,7 +317,7 @@ async def test_no_token_is_logged(slack: FakeSlack, web: AsyncWebClient) -> None
 async def test_events_of_bots_and_joins_are_marked(slack: FakeSlack, web: AsyncWebClient) -> None:
     await slack.people.mention("When?", user=OTHER_BOT)
     await slack.people.invite("C1", "UX")
-    bot, mention, joined, _ = (one.payload["event"] for one in slack.courier.unacked)
+    bot, mention, joined, _ = (delivery.payload["event"] for delivery in slack.courier.unacked)
     history = (await web.conversations_history(channel="C1"))["messages"]
 
     assert (bot["bot_id"], mention["type"], mention["bot_id"]) == ("B8BOT", "app_mention", "B8BOT")

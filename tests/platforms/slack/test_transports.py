@@ -97,7 +97,7 @@ async def test_silent_socket_is_replaced(socket: Bot) -> None:
     await clock.advance(60)
     await socket.server.until(lambda: socket.server.sockets.made == 2)
     await eventually(lambda: not socket.platform or not socket.platform.ready)
-    await socket.server.until(lambda: any(one.number == 1 for one in socket.server.sockets.links))
+    await socket.server.until(lambda: any(link.number == 1 for link in socket.server.sockets.links))
     socket.server.courier.redeliver()
     await socket.until(ANSWERS[BUILT])
 

@@ -44,11 +44,11 @@ def transcript(state: State, channel: str, by: str) -> str:
 
 
 def _tops(state: State, channel: str, by: str) -> list[Message]:
-    return [one for one in _here(state, channel, by) if not one.thread]
+    return [message for message in _here(state, channel, by) if not message.thread]
 
 
 def _replies(state: State, root: Message, by: str) -> list[Message]:
-    return [one for one in _here(state, root.channel, by) if one.thread == root.ts]
+    return [message for message in _here(state, root.channel, by) if message.thread == root.ts]
 
 
 def _here(state: State, channel: str, by: str) -> list[Message]:

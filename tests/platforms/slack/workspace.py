@@ -111,7 +111,7 @@ class SlackWorkspace(Workspace):
         return modal(view, self.server.state) if view else ""
 
     def find_thread(self, text: str) -> str:
-        (found,) = [one.thread for one in self.server.state.ours() if text in words(one, self.server.state)]
+        (found,) = [message.thread for message in self.server.state.ours() if text in words(message, self.server.state)]
         return found
 
     def read_payloads(self, message: str) -> list[Any]:

@@ -34,7 +34,7 @@ def checked(view: Any, kind: str = "modal") -> dict[str, Any]:
         raise Refusal("view_too_large")
     found = list(_SHAPES[kind](view, "/view"))
     found += objections(view.get("blocks"), "modal" if kind == "modal" else "home", "/view/blocks")
-    inputs = any(isinstance(one, dict) and one.get("type") == "input" for one in view.get("blocks") or ())
+    inputs = any(isinstance(block, dict) and block.get("type") == "input" for block in view.get("blocks") or ())
     if kind == "modal" and inputs and "submit" not in view:
         found.append("[ERROR] missing required field: submit [json-pointer:/view]")
     if found:
