@@ -133,12 +133,19 @@ class Vaults:
         is_direct = channel not in self.workspace.channels and members
         return ("", next(iter(members - {bot}))) if is_direct else (channel, "")
 
+    def _count_responses(self) -> int:
+        """Return how many calls may have answered a press."""
+        server = self.workspace.server
+        if self.workspace.name == "mattermost":
+            return len(server.post_states)
+        return sum(call.name in _SLACK_RESPONSES | _DISCORD_WRITES for call in server.received)
+
     async def press(self, action: str, asked: str, channel: str, user: str) -> None:
         """Press a button of an answer, and wait until it was handled."""
-        self.pressed, before = (channel, user), len(self.workspace.server.received)
+        self.pressed, before = (channel, user), self._count_responses()
         shown = [message for message in self.workspace.answer(asked) if action in message.buttons][-1]
         await self.workspace.press(action, shown.id, user=user)
-        await self.workspace.until(lambda: len(self.workspace.server.received) > before)
+        await self.workspace.until(lambda: self._count_responses() > before)
         await until_idle(self.app, self.workspace)
 
 
