@@ -1,4 +1,4 @@
-"""Pinned answers from the command line: pinned with a corrected text, listed, said by nobody once changed, dropped."""
+"""Pinned answers by command: pin with a corrected text, list, drop."""
 
 import asyncio
 import json
@@ -25,8 +25,8 @@ def config(tmp_path: Path) -> Path:
         with opened(tmp_path / "home") as store:
             await refresh_corpus(PageSource(PAGES), "handbook", store, progress=lambda _: None)
             services = App(Settings(home=tmp_path / "home"), store, **kept(store), systems=SYSTEMS)
-            asked = TurnRequest("When does the vault open?", TERMINAL, system="quoting", id="abc123")
-            await answer(services, asked, lambda _: None)
+            request = TurnRequest("When does the vault open?", TERMINAL, system="quoting", id="abc123")
+            await answer(services, request, lambda _: None)
 
     asyncio.run(prepare())
     file = tmp_path / "footnote.toml"
@@ -44,8 +44,9 @@ def test_a_corrected_answer_is_pinned_listed_and_dropped(config: Path, tmp_path:
     assert "No answer is pinned yet." in run(config, "list").stdout
     assert "abc123 is pinned." in run(config, "pin", "abc", "--text", str(text), "--by", "Ana").stdout
     assert "Ana" in run(config, "list").stdout
-    (one,) = json.loads(run(config, "list", "--json").stdout)["answers"]
-    assert (one["answer_id"], one["text"], one["name"], one["said"]) == ("abc123", "It closes at six.", "Ana", True)
+    (listed,) = json.loads(run(config, "list", "--json").stdout)["answers"]
+    assert [listed[name] for name in ("answer_id", "text", "name")] == ["abc123", "It closes at six.", "Ana"]
+    assert listed["said"] is True
     assert "abc123 is no longer pinned." in run(config, "drop", "abc").stdout
     assert json.loads(run(config, "list", "--json").stdout)["answers"] == []
     assert "No pinned answers begin with" in run(config, "drop", "abc").stderr

@@ -55,9 +55,9 @@ def test_a_terminal_gets_links_and_a_pipe_gets_none() -> None:
 def test_document_controls_are_removed() -> None:
     evil = "\x1b[2Jx\x1b]0;owned\x07\x9b31m\r"
     cited = citation(title=evil, section=evil, url="https://e.example/\x1b[2J", quote=evil, passage_text=evil)
-    said = Answer(Status.ANSWERED, (AnsweredSentence(evil, (1,), note=evil),), (cited,))
+    reply = Answer(Status.ANSWERED, (AnsweredSentence(evil, (1,), note=evil),), (cited,))
     views = [
-        render_answer(answered(answer=said, text=evil + "[1]"), language="en", zone=UTC),
+        render_answer(answered(answer=reply, text=evil + "[1]"), language="en", zone=UTC),
         render_sources([cited], zone=UTC),
         render_hits([replace(hit(title=evil, url=evil))]),
     ]
@@ -98,8 +98,8 @@ def test_an_abstention_names_the_nearest_pages_in_the_language_of_the_question()
 
 @given(st.text(alphabet="港の開く時間は七時です。 the quay", max_size=300), st.integers(20, 120))
 def test_no_line_is_wider_than_the_terminal(text: str, width: int) -> None:
-    said = Answer(Status.ANSWERED, (AnsweredSentence(text, (1,)),), (citation(quote=text, title=text),))
-    shown = _plain(render_answer(answered(answer=said, text=text), language="", zone=UTC), width)
+    reply = Answer(Status.ANSWERED, (AnsweredSentence(text, (1,)),), (citation(quote=text, title=text),))
+    shown = _plain(render_answer(answered(answer=reply, text=text), language="", zone=UTC), width)
 
     assert max(cell_len(line) for line in shown.splitlines()) <= width
 
@@ -123,8 +123,8 @@ def test_days_are_shown_in_the_configured_time_zone() -> None:
 
 
 def test_withheld_count_is_in_the_language_of_the_question() -> None:
-    said = replace(answered().answer, withheld=2)
-    lines = [_plain(render_answer(answered(answer=said), language=name, zone=UTC)) for name in ("en", "de", "ja", "")]
+    reply = replace(answered().answer, withheld=2)
+    lines = [_plain(render_answer(answered(answer=reply), language=name, zone=UTC)) for name in ("en", "de", "ja", "")]
 
     assert "Left out, because not confirmed: 2 of 3 statements." in lines[0]
     assert "Weggelassen, weil nicht bestätigt: 2 von 3 Aussagen." in lines[1]

@@ -1,4 +1,4 @@
-"""How the record reads after an answer: its delivery, what people did with it, and what admins set."""
+"""Entries after an answer as text: delivery, feedback and changed settings."""
 
 import io
 from datetime import UTC

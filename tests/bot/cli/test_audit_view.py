@@ -1,4 +1,4 @@
-"""How the record of a turn reads: its searches, its calls, its claims, what was withheld, in order."""
+"""A turn of the record as text: searches, calls, claims and withheld sentences, in order."""
 
 import io
 from dataclasses import replace

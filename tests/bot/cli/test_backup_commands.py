@@ -22,8 +22,8 @@ visible_to = ["slack:T1/C1"]
 
 
 def told_answer() -> Any:
-    said = told("ask", "How many days of leave do I get?", "--system", "extractive")
-    return [said[name] for name in ("status", "text", "citations")]
+    reply = told("ask", "How many days of leave do I get?", "--system", "extractive")
+    return [reply[name] for name in ("status", "text", "citations")]
 
 
 def test_answers_are_the_same_elsewhere_and_no_secret_is_kept(
@@ -38,9 +38,9 @@ def test_answers_are_the_same_elsewhere_and_no_secret_is_kept(
     made = told("backup", "kept")
     assert made["counts"]["passages"] > 0
     assert stat.S_IMODE(Path(made["file"]).stat().st_mode) == 0o600
-    held = Path(made["file"]).read_bytes()
+    content = Path(made["file"]).read_bytes()
     for secret in (*SECRETS.values(), "said-in-the-file", "sk-said-in-the-file-too"):
-        assert secret.encode() not in held
+        assert secret.encode() not in content
 
     back = told("restore", made["file"], "--home", "new")
     assert back["record"]["findings"] == []
@@ -52,7 +52,7 @@ def test_answers_are_the_same_elsewhere_and_no_secret_is_kept(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["backup", "nowhere/b.tar"], "Make that folder, or name a file in another folder."),
         (["backup", "footnote.toml/b.tar"], "Move that file away, or name a file in another folder."),
@@ -61,13 +61,13 @@ def test_answers_are_the_same_elsewhere_and_no_secret_is_kept(
     ],
 )
 def test_invalid_path_is_reported_before_work_starts(
-    handbook: Path, here: Path, arguments: list[str], said: str
+    handbook: Path, here: Path, arguments: list[str], message: str
 ) -> None:
     copy_home(handbook, here / ".footnote")
     (here / "footnote.toml").write_text("")
     result = run(*arguments)
     assert result.exit_code == 1
-    assert said in result.stderr
+    assert message in result.stderr
     assert "FOOTNOTE_HOME" not in result.stderr
     assert "started" not in result.stderr
 

@@ -38,8 +38,8 @@ class Script:
             self.noted.append,
         )
 
-    def _ask(self, question: str, said: tuple[Turn, ...]) -> TurnResult:
-        self.heard.append((question, said))
+    def _ask(self, question: str, history: tuple[Turn, ...]) -> TurnResult:
+        self.heard.append((question, history))
         reply = self.replies.pop(0) if self.replies else answered()
         if isinstance(reply, BaseException):
             raise reply
@@ -106,12 +106,12 @@ def test_a_fault_of_the_code_ends_the_conversation() -> None:
 
 
 def test_a_long_conversation_is_remembered_by_its_last_turns() -> None:
-    said: tuple[Turn, ...] = ()
+    history: tuple[Turn, ...] = ()
     for number in range(MAX_EARLIER_TURNS):
-        said = extend_history(said, str(number), answered())
+        history = extend_history(history, str(number), answered())
 
-    assert len(said) == MAX_EARLIER_TURNS
-    assert said[-2].text == str(MAX_EARLIER_TURNS - 1)
+    assert len(history) == MAX_EARLIER_TURNS
+    assert history[-2].text == str(MAX_EARLIER_TURNS - 1)
 
 
 def test_titles_come_by_how_often_they_are_cited() -> None:

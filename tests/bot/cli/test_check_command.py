@@ -1,4 +1,4 @@
-"""`footnote check`: what it asks of the services, what it prints, and that it works on the real one."""
+"""`footnote check`: verdicts of the real service, and invalid claims."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The command line: what each command asks of the services, what it prints, and how it fails."""
+"""The command line: requests of each command to the services, its output, and its failures."""
 
 from pathlib import Path
 
@@ -174,9 +174,9 @@ def test_chat_answers_line_by_line_through_a_pipe() -> None:
 
 
 def test_chat_as_json_is_one_document() -> None:
-    told = document(run("chat", "--json", typed="a\nb\n"))
+    printed = document(run("chat", "--json", typed="a\nb\n"))
 
-    assert [answer["answer_id"] for answer in told["answers"]] == ["abc123", "abc123"]
+    assert [answer["answer_id"] for answer in printed["answers"]] == ["abc123", "abc123"]
 
 
 def test_ctrl_c_stops_the_turn_and_not_the_chat() -> None:

@@ -6,8 +6,8 @@ from tests.bot.fake_services import FakeServices
 
 def test_reindex_opens_indexes_that_do_not_serve() -> None:
     services = FakeServices()
-    told = document(run("reindex", "--json", services=services))
+    printed = document(run("reindex", "--json", services=services))
 
-    assert (told["passages"], set(told)) == (12, {"passages", "seconds"})
+    assert (printed["passages"], set(printed)) == (12, {"passages", "seconds"})
     assert services.opened == [True]
     assert "Indexed again: 12 passages" in run("reindex", services=services).stdout

@@ -1,4 +1,4 @@
-"""Small commands start fast: what is heavy is imported by those who need it."""
+"""Small commands start fast: only the commands that need heavy modules import them."""
 
 import json
 import subprocess
@@ -25,8 +25,8 @@ print(*sorted(sys.modules), file=sys.stderr)
 
 
 def _modules(here: Path, *commands: Sequence[str]) -> set[str]:
-    given = [sys.executable, "-c", SCRIPT, json.dumps(commands)]
-    done = subprocess.run(given, cwd=here, capture_output=True, text=True, check=True, timeout=60)
+    command_line = [sys.executable, "-c", SCRIPT, json.dumps(commands)]
+    done = subprocess.run(command_line, cwd=here, capture_output=True, text=True, check=True, timeout=60)
     assert done.stderr.count("exit 0") == len(commands), done.stderr
     return set(done.stderr.splitlines()[-1].split())
 

@@ -41,31 +41,31 @@ def test_an_answer_is_made_an_example_pinned_and_dropped(config: Path) -> None:
     assert "No answer is an example yet." in run(config, "list").stdout
     assert "t1 is an example now." in run(config, "add", "t1").stdout
     assert "t1 was an example already." in run(config, "add", "t1").stdout
-    (one,) = listed(config)
-    assert (one["answer_id"], one["question"], one["by"]) == ("t1", "When?", "terminal")
-    assert (one["corpora"], one["pinned"], one["shown"]) == (["handbook"], False, True)
+    (row,) = listed(config)
+    assert (row["answer_id"], row["question"], row["by"]) == ("t1", "When?", "terminal")
+    assert (row["corpora"], row["pinned"], row["shown"]) == (["handbook"], False, True)
     assert json.loads(run(config, "pin", "t", "--json").stdout)["done"] == "is shown before all others"
     assert "pinned" in run(config, "list").stdout
     run(config, "pin", "t1", "--off")
-    assert [one["pinned"] for one in listed(config)] == [False]
+    assert [row["pinned"] for row in listed(config)] == [False]
     assert "t1 is no longer an example." in run(config, "drop", "t1").stdout
     assert listed(config) == []
     with open_database("", home=config.parent / "home") as database:
-        told = [entry.body for entry in asyncio.run(AuditLog(database).turn("t1")) if entry.body.get("what")]
-    assert [one["state"] for one in told] == ["added", "pinned", "unpinned", "dropped"]
+        bodies = [entry.body for entry in asyncio.run(AuditLog(database).turn("t1")) if entry.body.get("what")]
+    assert [row["state"] for row in bodies] == ["added", "pinned", "unpinned", "dropped"]
 
 
 def test_one_whose_page_was_forgotten_is_listed_as_not_shown(config: Path) -> None:
     run(config, "add", "t1")
     with open_database("", home=config.parent / "home") as database:
         asyncio.run(Manifest(database).forget("handbook", ["light"]))
-    assert [one["shown"] for one in listed(config)] == [False]
+    assert [row["shown"] for row in listed(config)] == [False]
     run(config, "drop", "t1")
     assert "A page that the answer cites has been forgotten since" in run(config, "add", "t1").stderr
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (("add", "t2"), "That question was not answered."),
         (("add", "zz"), "There is no answer “zz” in the record."),
@@ -74,7 +74,7 @@ def test_one_whose_page_was_forgotten_is_listed_as_not_shown(config: Path) -> No
         (("pin", ""), "There is no example “”."),
     ],
 )
-def test_refused_change_shows_a_hint(config: Path, arguments: tuple[str, ...], told: str) -> None:
+def test_refused_change_shows_a_hint(config: Path, arguments: tuple[str, ...], message: str) -> None:
     done = run(config, *arguments)
     assert done.exit_code == 1
-    assert told.rstrip(".") in done.stderr
+    assert message.rstrip(".") in done.stderr

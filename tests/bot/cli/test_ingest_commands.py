@@ -78,15 +78,15 @@ def test_an_empty_path_is_refused_rather_than_taken_for_this_folder(arguments: l
 
 
 @pytest.mark.parametrize("command", [["folder", "docs", "--corpus", "docs"], ["all"]])
-@pytest.mark.parametrize(("there", "status"), [((), 1), ((CorpusInfo("docs", 1, 1, None),), 0)])
+@pytest.mark.parametrize(("indexed", "status"), [((), 1), ((CorpusInfo("docs", 1, 1, None),), 0)])
 def test_ingest_fails_if_all_documents_fail_and_none_are_indexed(
-    command: list[str], there: tuple[CorpusInfo, ...], status: int
+    command: list[str], indexed: tuple[CorpusInfo, ...], status: int
 ) -> None:
     Path("footnote.toml").write_text(
         '[[corpus]]\nname = "docs"\nsource = { type = "folder", path = "docs" }\n', encoding="utf-8"
     )
     report = RefreshReport("docs", failures=(("a.pdf", "holds no text"),))
-    result = run("ingest", *command, services=FakeServices(report=report, corpora=there))
+    result = run("ingest", *command, services=FakeServices(report=report, corpora=indexed))
 
     assert result.exit_code == status
     assert ("Nothing of docs could be read" in result.stderr) == bool(status)
@@ -113,7 +113,7 @@ def test_a_dry_run_lists_what_would_be_read_and_why_not(tmp_path: Path) -> None:
     listed = document(run("ingest", "folder", str(tmp_path), "--dry-run", "--json", services=services))
 
     assert listed["read"] == ["a.md"]
-    assert {one["path"] for one in listed["left_out"]} == {"b.png", "d.md", "package-lock.json", ".git"}
+    assert {row["path"] for row in listed["left_out"]} == {"b.png", "d.md", "package-lock.json", ".git"}
     assert shown.index("d.md: is a broken link") < shown.index("b.png: pictures are not read")
     assert "package-lock.json: lock files and lists of packages" in shown
     assert not services.sources
@@ -154,12 +154,12 @@ def test_engine_is_chosen_by_an_option() -> None:
 
 def test_removals_are_confirmed_for_the_corpora_that_are_named() -> None:
     Path("footnote.toml").write_text(SOURCES, encoding="utf-8")
-    told = "Kept: `footnote ingest all --confirm-removal handbook` removes them."
-    services = FakeServices(report=RefreshReport("handbook", unchanged=9, held_back=31, fault=told))
+    notice = "Kept: `footnote ingest all --confirm-removal handbook` removes them."
+    services = FakeServices(report=RefreshReport("handbook", unchanged=9, held_back=31, fault=notice))
     shown = run("ingest", "all", "--confirm-removal", "wikipedia", services=services).stdout
 
     assert services.confirmed == [False, True]
-    assert f"handbook: {told}" in " ".join(shown.split())
+    assert f"handbook: {notice}" in " ".join(shown.split())
     run("ingest", "folder", "docs", "--corpus", "docs", "--confirm-removal", "docs", services=services)
     assert services.confirmed[2:] == [True]
     wrong = run("ingest", "all", "--confirm-removal", "handbok", "--json", services=services)
@@ -173,8 +173,8 @@ def test_ingest_only_reads_one_document_from_the_sources_of_the_settings() -> No
     run("ingest", "--only", "quay.md", "--corpus", "handbook", services=services)
 
     assert document(result)["corpora"][0]["documents"]["added"] == 2
-    asked = [(address, list(sources)) for address, sources in services.named]  # type: ignore[call-overload]
-    assert asked == [("https://example.com/quay.md", ["handbook", "wikipedia"]), ("quay.md", ["handbook"])]
+    requests = [(address, list(sources)) for address, sources in services.named]  # type: ignore[call-overload]
+    assert requests == [("https://example.com/quay.md", ["handbook", "wikipedia"]), ("quay.md", ["handbook"])]
     assert (
         "There are: handbook, wikipedia."
         in run("ingest", "--only", "x", "--corpus", "nothing", services=services).stderr
@@ -184,11 +184,11 @@ def test_ingest_only_reads_one_document_from_the_sources_of_the_settings() -> No
 def test_remove_asks_and_says_what_is_gone() -> None:
     services = FakeServices(report=RefreshReport("handbook", removed=2, passages_removed=9))
     for answer in ("", "n\n"):
-        asked = run("ingest", "remove", "handbook", services=services, typed=answer)
-        assert (asked.exit_code, services.removed) == (1, [])
-        assert "Nothing was changed — `--yes` does it without asking." in asked.stderr
-    said = run("ingest", "remove", "handbook", "--yes", services=services).stdout
-    assert "Removed: handbook (2 documents, 9 passages)." in said
+        refused = run("ingest", "remove", "handbook", services=services, typed=answer)
+        assert (refused.exit_code, services.removed) == (1, [])
+        assert "Nothing was changed — `--yes` does it without asking." in refused.stderr
+    printed = run("ingest", "remove", "handbook", "--yes", services=services).stdout
+    assert "Removed: handbook (2 documents, 9 passages)." in printed
     Path("footnote.toml").write_text(SOURCES, encoding="utf-8")
     again = run("ingest", "remove", "handbook", "--yes", services=services).stdout
     assert "the next refresh ingests it again" in " ".join(again.split())

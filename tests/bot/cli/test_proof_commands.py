@@ -33,7 +33,7 @@ def run(here: Path) -> Run:
     return lambda *arguments: call.invoke(app, arguments, obj=CliState(), prog_name="footnote")
 
 
-def tell(result: Result) -> Any:
+def read_json(result: Result) -> Any:
     return json.loads(result.stdout)
 
 
@@ -44,8 +44,8 @@ def test_verify_counts_what_it_checked_and_says_how_far_it_is_signed(run: Run) -
     assert "8 entries, 2 answers, 2 sentences, 2 sources" in before.stdout
     assert "Every sentence cites a source" in before.stdout
     assert "No checkpoint was signed yet" in before.stdout
-    told = tell(after)
-    assert (told["entries"], told["covered"], told["checkpoints"], told["findings"]) == (9, 9, 1, [])
+    printed = read_json(after)
+    assert (printed["entries"], printed["covered"], printed["checkpoints"], printed["findings"]) == (9, 9, 1, [])
 
 
 def test_a_record_that_was_changed_fails_each_time(run: Run, here: Path) -> None:
@@ -74,9 +74,9 @@ def change(here: Path, *statements: str) -> None:
 
 def test_empty_record_shows_its_faults(run: Run, here: Path) -> None:
     change(here, "DELETE FROM entries")
-    found = run("audit", "verify")
+    result = run("audit", "verify")
 
-    assert (found.exit_code, "entries 1 to 8 are missing" in found.stdout) == (1, True)
+    assert (result.exit_code, "entries 1 to 8 are missing" in result.stdout) == (1, True)
 
 
 def test_one_entry_that_is_missing_is_named_as_one(run: Run, here: Path) -> None:
@@ -85,7 +85,7 @@ def test_one_entry_that_is_missing_is_named_as_one(run: Run, here: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
+    ("changed", "expected"),
     [
         ("body = '{not json' WHERE seq = 3", "its body cannot be read"),
         ("body = '[1, 2]' WHERE seq = 1", "its body cannot be read"),
@@ -97,21 +97,21 @@ def test_one_entry_that_is_missing_is_named_as_one(run: Run, here: Path) -> None
         ("at = 'yesterday' WHERE seq = 1", "its moment cannot be read"),
     ],
 )
-def test_unreadable_entry_is_reported_and_hides_no_other(run: Run, here: Path, changed: str, told: str) -> None:
+def test_unreadable_entry_is_reported_and_hides_no_other(run: Run, here: Path, changed: str, expected: str) -> None:
     change(here, f"UPDATE entries SET {changed}")
     shown, again, exported = run("audit", "show", "abc"), run("audit", "reindex"), run("audit", "export")
 
     assert shown.exit_code == 0, shown.output
-    assert f"damaged: {told}" in " ".join(shown.stdout.split())
+    assert f"damaged: {expected}" in " ".join(shown.stdout.split())
     assert [run("audit", "show", "abc", "--json").exit_code, again.exit_code, exported.exit_code] == [0, 0, 0]
     assert [json.loads(line)["answer_id"] for line in exported.stdout.splitlines()] == ["abd", "abc"]
 
 
 def test_missing_key_is_created_by_the_hint(run: Run, here: Path) -> None:
     (here / "footnote-record.key").unlink()
-    found = run("audit", "checkpoint")
+    result = run("audit", "checkpoint")
 
-    assert "`footnote audit key --new` makes one; [record] key_path names" in found.stderr
+    assert "`footnote audit key --new` makes one; [record] key_path names" in result.stderr
     assert [run("audit", "key", "--new").exit_code, run("audit", "checkpoint").exit_code] == [0, 0]
 
 
@@ -139,7 +139,7 @@ def test_a_key_can_be_replaced_and_what_it_signed_stays_good(run: Run, here: Pat
 
 
 def test_a_receipt_is_one_document(run: Run) -> None:
-    assert tell(run("audit", "receipt", "abc"))["answer"] == "abc"
+    assert read_json(run("audit", "receipt", "abc"))["answer"] == "abc"
     assert "Several answers begin" in run("audit", "receipt", "ab").stderr
 
 
@@ -150,7 +150,7 @@ def test_an_export_with_proofs_is_of_the_whole_record(run: Run, alone: list[str]
 
     assert refused.exit_code == 2
     assert "footnote audit receipt ID" in " ".join(refused.output.replace("│", " ").split())
-    assert [one["kind"] for one in lines[-3:-1]] == ["delivered", "signing_key"]
+    assert [row["kind"] for row in lines[-3:-1]] == ["delivered", "signing_key"]
     assert lines[-1]["checkpoint"].splitlines()[1] == str(len(lines) - 1)
 
 
@@ -167,22 +167,22 @@ def test_an_export_with_proofs_is_of_the_whole_record(run: Run, alone: list[str]
 )
 def test_impossible_requests_are_reported(run: Run, here: Path, arguments: list[str], expected: str) -> None:
     (here / "footnote-record.key").unlink()
-    found = run("audit", *arguments)
+    result = run("audit", *arguments)
 
-    assert (found.exit_code, expected in found.stderr) == (1, True), found.output
+    assert (result.exit_code, expected in result.stderr) == (1, True), result.output
 
 
 def test_erase_previews_and_erases_with_yes(run: Run) -> None:
     who = ("erase", "--person", "slack:T1/U1")
     run("audit", "hold", "abd", "--why", "case 12")
-    planned, done = run(*who), tell(run(*who, "--why", "asked", "--yes", "--json"))
+    planned, done = run(*who), read_json(run(*who, "--why", "asked", "--yes", "--json"))
 
     assert "would erase 1 turn with 4 entries" in " ".join(planned.stdout.split())
     assert "1 turn on hold would stay" in " ".join(planned.stdout.split())
     assert (done["erased"], done["turns"], done["entries"], done["compacted"]) == (True, 1, 4, True)
     assert "The words of 4 entries were erased" in " ".join(run("audit", "verify").stdout.split())
-    assert tell(run("audit", "hold", "--json"))["held"] == ["abd"]
-    assert tell(run("audit", "hold", "abd", "--off", "--json"))["held"] == []
+    assert read_json(run("audit", "hold", "--json"))["held"] == ["abd"]
+    assert read_json(run("audit", "hold", "abd", "--off", "--json"))["held"] == []
     assert "nothing to erase" in run("erase", "--older-than", "1d").stdout
 
 

@@ -1,4 +1,4 @@
-"""Finding something in the record by command: lists, exports, figures, what was unanswered, feedback."""
+"""Search the record by command: lists, exports, figures, unanswered questions, feedback."""
 
 import csv
 import io
@@ -31,9 +31,9 @@ def services() -> FakeServices:
             LogEntry(name, EntryKind.TURN_CLOSED, {"status": "abstained", "text": "Nothing."}, at=DAY),
         )
     ]
-    told = {"what": "down", "by": "slack:T1/U1", "comment": "It opens at\neight."}
+    rating = {"what": "down", "by": "slack:T1/U1", "comment": "It opens at\neight."}
     acts = [
-        LogEntry("abc123", EntryKind.FEEDBACK, told, at=DAY),
+        LogEntry("abc123", EntryKind.FEEDBACK, rating, at=DAY),
         LogEntry("abc123", EntryKind.EDITED, {"retracted": True}, at=DAY),
     ]
     cut = LogEntry("ghi", EntryKind.TURN_OPENED, {"question": "Cut?"}, at=DAY + timedelta(days=1))
@@ -49,9 +49,9 @@ def test_the_list_says_who_asked_what_where_and_how_it_ended() -> None:
         "4 of 4 turns",
     ]
     assert "UTC · abstained · Ada (slack:T1/U1) · #sales (slack:T1/C1) =1+1 Why?" in " ".join(" ".join(lines).split())
-    told = document(run("audit", "list", "--json", services=services()))
-    assert [turn["answer_id"] for turn in told["turns"]] == ["ghi", "def789", "def456", "abc123"]
-    assert (told["total"], told["next"], told["turns"][1]["asker_name"]) == (4, None, "Ada")
+    printed = document(run("audit", "list", "--json", services=services()))
+    assert [turn["answer_id"] for turn in printed["turns"]] == ["ghi", "def789", "def456", "abc123"]
+    assert (printed["total"], printed["next"], printed["turns"][1]["asker_name"]) == (4, None, "Ada")
 
 
 def test_pages_of_the_list_follow_each_other() -> None:
@@ -80,9 +80,9 @@ def test_pages_of_the_list_follow_each_other() -> None:
     ],
 )
 def test_turns_are_chosen_by_options(options: list[str], expected: list[str]) -> None:
-    told = document(run("audit", "list", "--json", *options, services=services()))
+    printed = document(run("audit", "list", "--json", *options, services=services()))
 
-    assert [turn["answer_id"] for turn in told["turns"]] == expected
+    assert [turn["answer_id"] for turn in printed["turns"]] == expected
 
 
 @pytest.mark.parametrize(
@@ -109,8 +109,8 @@ def test_an_empty_record_has_nothing_to_show(command: str) -> None:
 
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout or command == "export"
-    found = document(run("audit", command, "--json", services=FakeServices(record=())))
-    assert not any(value for value in found.values() if isinstance(value, list))
+    read = document(run("audit", command, "--json", services=FakeServices(record=())))
+    assert not any(value for value in read.values() if isinstance(value, list))
 
 
 @pytest.mark.parametrize("command", ["list", "stats", "unanswered", "feedback"])
@@ -123,11 +123,11 @@ def test_the_index_is_made_again() -> None:
 
 
 def test_an_export_is_a_line_of_json_for_each_answer() -> None:
-    found = [json.loads(line) for line in run("audit", "export", services=services()).stdout.splitlines()]
+    read = [json.loads(line) for line in run("audit", "export", services=services()).stdout.splitlines()]
 
-    assert [one["answer_id"] for one in found] == ["ghi", "def789", "def456", "abc123"]
-    assert found[1]["question"] == EVIL
-    answer = found[-1]
+    assert [row["answer_id"] for row in read] == ["ghi", "def789", "def456", "abc123"]
+    assert read[1]["question"] == EVIL
+    answer = read[-1]
     assert (answer["schema"], answer["text"]) == (1, "The quay opens at seven. [1]")
     assert answer["citations"][0]["passage_text"] == "The quay opens at seven. It closes at nine."
     assert answer["feedback"][0]["comment"] == "It opens at\neight."
@@ -146,12 +146,12 @@ def test_an_export_for_spreadsheets_holds_no_formula() -> None:
 
 
 def test_figures_are_shown_by_step_and_in_total() -> None:
-    told = document(run("audit", "stats", "--until", "2026-03-04", "--step", "day", "--json", services=services()))
+    printed = document(run("audit", "stats", "--until", "2026-03-04", "--step", "day", "--json", services=services()))
 
-    assert [(step["turns"], step["answered"], step["down"]) for step in told["steps"]] == [(1, 1, 1), (1, 0, 0)] + [
+    assert [(step["turns"], step["answered"], step["down"]) for step in printed["steps"]] == [(1, 1, 1), (1, 0, 0)] + [
         (0, 0, 0)
-    ] * (len(told["steps"]) - 2)
-    assert (told["all"]["turns"], told["all"]["retracted"], told["all"]["failed"]) == (2, 1, 1)
+    ] * (len(printed["steps"]) - 2)
+    assert (printed["all"]["turns"], printed["all"]["retracted"], printed["all"]["failed"]) == (2, 1, 1)
     lines = run("audit", "stats", services=services()).stdout.splitlines()
     assert "4 asked by 1 person: 1 answered, 2 abstained, 1 failed or refused, 1 retracted" in lines
 
@@ -166,10 +166,10 @@ def test_unanswered_questions_are_grouped() -> None:
 
 
 def test_feedback_is_listed_with_its_question() -> None:
-    (told,) = document(run("audit", "feedback", "--json", services=services()))["feedback"]
+    (printed,) = document(run("audit", "feedback", "--json", services=services()))["feedback"]
     lines = " ".join(run("audit", "feedback", services=services()).stdout.split())
 
-    assert (told["what"], told["turn"]["answer_id"]) == ("down", "abc123")
+    assert (printed["what"], printed["turn"]["answer_id"]) == ("down", "abc123")
     assert "not helpful · slack:T1/U1" in lines
     assert "“It opens at eight.”" in lines
 
@@ -194,7 +194,7 @@ def test_moments_are_read_as_people_write_them(typed: str, *, end: bool, expecte
 @given(st.text("0123456789-:TZdwh+. ", max_size=20), st.booleans())
 def test_typed_text_is_a_moment_or_a_usage_error(typed: str, end: bool) -> None:  # noqa: FBT001 - a property's example
     try:
-        found = parse_moment(typed, UTC, DAY, end=end)
+        moment = parse_moment(typed, UTC, DAY, end=end)
     except typer.BadParameter:
         return
-    assert found is None or found.tzinfo
+    assert moment is None or moment.tzinfo

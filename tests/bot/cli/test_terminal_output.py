@@ -35,9 +35,9 @@ def test_durations_are_spelled_as_people_do(seconds: float, expected: str) -> No
 def test_without_a_terminal_there_is_a_plain_line_every_few_seconds() -> None:
     now = iter([0.0, 1.0, 6.0, 6.0, 7.0, 11.0, 11.0])
     err = Console(file=io.StringIO(), force_terminal=False)
-    with show_progress(err, label="docs", unit="documents", clock=lambda: next(now)) as tell:
+    with show_progress(err, label="docs", unit="documents", clock=lambda: next(now)) as report:
         for done in (1, 6, 7, 11):
-            tell(done, 20)
+            report(done, 20)
 
     assert err.file.getvalue().splitlines() == [
         "docs: started",
@@ -48,8 +48,8 @@ def test_without_a_terminal_there_is_a_plain_line_every_few_seconds() -> None:
 
 def test_in_a_terminal_there_is_a_bar() -> None:
     err = Console(file=io.StringIO(), force_terminal=True, width=100, _environ={})
-    with show_progress(err, label="docs", unit="documents") as tell:
-        tell(20, 20, "40 passages")
+    with show_progress(err, label="docs", unit="documents") as report:
+        report(20, 20, "40 passages")
 
     assert "━" in err.file.getvalue()
     assert "20 of 20 documents, 40 passages" in err.file.getvalue()

@@ -1,4 +1,4 @@
-"""What can be watched at a terminal while an answer is made, and an answer that appears as it comes."""
+"""The progress that a terminal shows during a turn, and an answer that is streamed."""
 
 import io
 from dataclasses import replace
@@ -38,15 +38,15 @@ def console(width: int = 60, *, terminal: bool = True) -> Console:
     return Console(file=io.StringIO(), width=width, color_system=None, force_terminal=terminal, _environ={})
 
 
-def said(text: str, *, paragraph: bool = False, note: str = "") -> AnsweredSentence:
+def sentence(text: str, *, paragraph: bool = False, note: str = "") -> AnsweredSentence:
     return AnsweredSentence(text, (1,), note, paragraph=paragraph)
 
 
 def watched(*events: Event, terminal: bool = True, as_json: bool = False, say=None) -> str:
     err = console(terminal=terminal)
-    with watch_turn(Output(console(), err, as_json=as_json), say) as tell:
+    with watch_turn(Output(console(), err, as_json=as_json), say) as observe:
         for event in events:
-            tell(event)
+            observe(event)
     return err.file.getvalue()
 
 
@@ -57,7 +57,7 @@ def watched(*events: Event, terminal: bool = True, as_json: bool = False, say=No
         (PassagesFound("a", (hit(),)), "Found 1 passage, reading …"),
         (checked(Verdict.REFUTES), "Checking claims …"),
         (DraftStarted(3), "Drafting from 3 findings …"),
-        (SentencePassed(said("x")), "Writing …"),
+        (SentencePassed(sentence("x")), "Writing …"),
     ],
 )
 def test_event_is_shown_in_a_line(event: Event, line: str) -> None:
@@ -106,18 +106,18 @@ def test_each_passed_sentence_is_reported(*, terminal: bool) -> None:
     heard: list[AnsweredSentence] = []
     watched(
         SearchStarted("a"),
-        SentencePassed(said("One.")),
-        SentencePassed(said("Two.")),
+        SentencePassed(sentence("One.")),
+        SentencePassed(sentence("Two.")),
         terminal=terminal,
         say=heard.append,
     )
 
-    assert [sentence.text for sentence in heard] == ["One.", "Two."]
+    assert [each.text for each in heard] == ["One.", "Two."]
 
 
 WORDS = st.lists(st.sampled_from(["quay", "the", "opens", "港が七時に開く", "Überraschungsmoment", "a"]), min_size=1)
 SENTENCES = st.lists(
-    st.builds(lambda words, par: said(" ".join(words), paragraph=par), WORDS, st.booleans()), min_size=1
+    st.builds(lambda words, par: sentence(" ".join(words), paragraph=par), WORDS, st.booleans()), min_size=1
 )
 
 
@@ -127,8 +127,8 @@ def test_an_answer_that_comes_piece_by_piece_looks_like_the_whole(
 ) -> None:
     flowing, whole = console(width), console(width)
     flow = StreamedAnswer(flowing)
-    for sentence in sentences:
-        flow.say(sentence)
+    for each in sentences:
+        flow.say(each)
     flow.close()
     text = style_sentences("".join(map(render_sentence, sentences)).strip(), sentences)
     whole.print(Group(text), width=min(width, WIDTH))
@@ -139,7 +139,7 @@ def test_an_answer_that_comes_piece_by_piece_looks_like_the_whole(
 
 def test_controls_in_streamed_sentences_are_removed() -> None:
     flow = StreamedAnswer(out := console())
-    flow.say(said("\x1b[2JOne.\x07", note="\x1b[1mPage"))
+    flow.say(sentence("\x1b[2JOne.\x07", note="\x1b[1mPage"))
     flow.close()
 
     assert flow.started

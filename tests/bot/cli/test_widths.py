@@ -1,4 +1,4 @@
-"""What commands print at every width: tables, paragraphs and addresses, in a terminal and in a pipe."""
+"""Output at every width: tables, paragraphs and addresses, in a terminal and in a pipe."""
 
 import fcntl
 import io
@@ -37,16 +37,16 @@ COMMANDS = (
 )  # fmt: skip
 
 
-def build_house() -> FakeServices:
+def make_services() -> FakeServices:
     cited = citation(url=URL, title="港の開く時間は七時です。" * 4)
-    said = replace(answered().answer, citations=(cited,))
+    reply = replace(answered().answer, citations=(cited,))
     opened, step, closed = logged()
     closed = replace(closed, body={**closed.body, "citations": [{**closed.body["citations"][0], "url": URL}]})
     rated = LogEntry("abc123", EntryKind.FEEDBACK, {"what": "down", "by": "slack:T1/U1", "comment": URL}, 4, DAY)
     return FakeServices(
         corpora=(CorpusInfo(NAME, 1_234_567, 12_345_678, DAY, 1),),
         hits=(hit(), replace(hit(2), document=document(url=URL))),
-        answer=answered(answer=said),
+        answer=answered(answer=reply),
         away=(DocumentRef(NAME, "old.md", "The old rules of the quay, as they were kept", URL),),
         record=(opened, step, closed, rated),
         report=replace(FakeServices().report, failures=((PATH, "holds no text"), (URL, "is not there"))),
@@ -54,8 +54,8 @@ def build_house() -> FakeServices:
 
 
 @dataclass(frozen=True)
-class Kept(Output):
-    """An output that keeps what it is to show."""
+class StoredOutput(Output):
+    """An output that stores its views."""
 
     views: list[RenderableType] = field(default_factory=list)
 
@@ -72,17 +72,18 @@ def show(views: Sequence[RenderableType], width: int) -> str:
 
 @pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
 def test_no_address_is_broken_and_no_line_but_an_address_is_too_long(arguments: Sequence[str]) -> None:
-    kept = Kept(Console(file=io.StringIO()), Console(file=io.StringIO()))
-    state = CliState(build_house().doors(), lambda **_: kept)
+    output = StoredOutput(Console(file=io.StringIO()), Console(file=io.StringIO()))
+    state = CliState(make_services().doors(), lambda **_: output)
     result = CliRunner().invoke(app, arguments, obj=state, prog_name="footnote")
-    named = [one for one in (URL, PATH) if one in show(kept.views, UNWRAPPED)]
+    named = [address for address in (URL, PATH) if address in show(output.views, UNWRAPPED)]
 
-    assert (result.exit_code, bool(kept.views)) == (0, True)
+    assert (result.exit_code, bool(output.views)) == (0, True)
     for width in (40, 60, 80, 200):
-        lines = show(kept.views, width).splitlines()
+        lines = show(output.views, width).splitlines()
 
-        assert all(any(one in line for line in lines) for one in named)
-        assert [line for line in lines if cell_len(line) > width and not any(one in line for one in named)] == []
+        assert all(any(address in line for line in lines) for address in named)
+        long = [line for line in lines if cell_len(line) > width]
+        assert all(any(address in line for address in named) for line in long)
 
 
 @pytest.mark.parametrize("width", [40, 60, 80])

@@ -83,14 +83,14 @@ def perfect(kind: CallKind, case: GoldCase, call: ModelCall) -> str:
 
 @dataclass
 class GoldLLM:
-    """A model that knows which case it is asked, and replies as it is told."""
+    """A model that recognises each case, and replies by a script."""
 
     speak: Speak = perfect
     schemas: bool = False
     calls: list[tuple[str, str]] = field(default_factory=list)
     """The kind and the case of each call."""
     stopped_after: int | None = None
-    """After how many calls somebody presses Ctrl-C; no call returns then."""
+    """The number of calls before Ctrl-C; no call returns then."""
     stopped: bool = False
     running: int = 0
     most: int = 0

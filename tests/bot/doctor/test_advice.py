@@ -1,4 +1,4 @@
-"""Advice: each rule by figures that call for it and by figures that do not, and the lines to write."""
+"""Advice: each rule with figures that trigger it or do not, and the resulting settings."""
 
 import tomllib
 from collections.abc import Callable
@@ -130,10 +130,10 @@ CASES: list[tuple[Callable[[ExamFacts], Advice | None], ExamFacts, Expected]] = 
 def test_each_rule_advises_by_its_figures(
     rule: Callable[[ExamFacts], Advice | None], measured: ExamFacts, expected: Expected
 ) -> None:
-    given = rule(measured)
+    advised = rule(measured)
 
-    assert (dict(given.changes) if given else None) == (expected and expected[0])
-    assert expected is None or (given and expected[1] in given.why)
+    assert (dict(advised.changes) if advised else None) == (expected and expected[0])
+    assert expected is None or (advised and expected[1] in advised.why)
 
 
 @pytest.mark.parametrize(

@@ -30,10 +30,10 @@ def test_ten_claims_of_each_verdict() -> None:
 
 @pytest.mark.parametrize("file", FILES)
 def test_no_case_is_there_twice(file: str) -> None:
-    found = read_cases(file, NOW.date())
+    read = read_cases(file, NOW.date())
 
-    assert len({case.name for case in found}) == len(found)
-    assert len({str(sorted(case.facts.items(), key=lambda fact: fact[0])) for case in found}) == len(found)
+    assert len({case.name for case in read}) == len(read)
+    assert len({str(sorted(case.facts.items(), key=lambda fact: fact[0])) for case in read}) == len(read)
 
 
 @pytest.mark.parametrize("file", FILES)
@@ -41,7 +41,7 @@ def test_no_case_is_an_example_of_the_prompts(file: str) -> None:
     shown = "\n".join(path.read_text(encoding="utf-8") for path in PROMPTS.glob("*.json"))
     text = (GOLD_FOLDER / f"{file}.json").read_text(encoding="utf-8")
 
-    assert not [one for one in _texts(json.loads(text)) if len(one) > 25 and one in shown]
+    assert not [text_ for text_ in _texts(json.loads(text)) if len(text_) > 25 and text_ in shown]
     for name in ("Kestrel", "Ellery", "Tereshkova", "Larkspur", "Skarholm", "Bodensee", "Falk", "Skardal", "Lovelace"):
         assert name not in text
 
@@ -52,23 +52,23 @@ def test_the_expected_reply_is_read_and_right(kind: CallKind, *, student: bool) 
     for case in cases(kind):
         reader = kind.reader(case, PromptMode(student=student))
         if isinstance(reader, ReplyFormat):
-            said = reader.from_text(right(kind, case, schema=False, student=student))
+            reply = reader.from_text(right(kind, case, schema=False, student=student))
             if kind.structured:
-                given = json.loads(right(kind, case, schema=True, student=student))
-                assert kind.judge(case, reader.from_json(given)).wrong == "", case.name
+                object_ = json.loads(right(kind, case, schema=True, student=student))
+                assert kind.judge(case, reader.from_json(object_)).wrong == "", case.name
         else:
-            said = (*reader.feed(right(kind, case, schema=False)), *reader.close())
-        assert kind.judge(case, said).wrong == "", case.name
+            reply = (*reader.feed(right(kind, case, schema=False)), *reader.close())
+        assert kind.judge(case, reply).wrong == "", case.name
 
 
 @pytest.mark.parametrize("name", ["summarise", "verify"])
 def test_expected_numbers_are_of_sentences_that_are_there(name: str) -> None:
     for case in cases(BY_KIND[name]):
-        there, expected = range(1, len(case.facts["sentences"]) + 1), case.expected
+        numbers, expected = range(1, len(case.facts["sentences"]) + 1), case.expected
         named = [*expected.get("must", expected.get("sentences", ())), *expected["may"]]
 
         assert len(set(named)) == len(named), case.name
-        assert set(named) <= set(there), case.name
+        assert set(named) <= set(numbers), case.name
 
 
 @pytest.mark.parametrize("name", ["draft", "refine"])
@@ -114,8 +114,8 @@ def test_each_system_has_its_kinds() -> None:
     assert names == ["verify", "verdicts", "feedback", "refine"]
 
 
-def _texts(found: Any) -> list[str]:
-    if isinstance(found, str):
-        return [found]
-    values = found.values() if isinstance(found, dict) else found if isinstance(found, list) else ()
+def _texts(read: Any) -> list[str]:
+    if isinstance(read, str):
+        return [read]
+    values = read.values() if isinstance(read, dict) else read if isinstance(read, list) else ()
     return [text for value in values for text in _texts(value)]

@@ -1,4 +1,4 @@
-"""The doctor's checks: each says what it found in a line, with what to do, whatever is broken."""
+"""The doctor's checks: each reports in a line with a hint, also if something else is broken."""
 
 import asyncio
 import os
@@ -34,12 +34,12 @@ SLACK = {"bot_token": "xoxb-hush", "app_token": "xapp-hush"}
 MODEL = {"name": "gold", "base_url": "http://127.0.0.1:1/v1"}
 
 
-def _scene(*, llm: GoldLLM | None = None, settings: dict[str, Any] | None = None, **looked: Any) -> Inspection:
-    return replace(Inspection(Settings.model_validate(settings or {}), NOW, opens(llm or GoldLLM())), **looked)
+def inspect(*, llm: GoldLLM | None = None, settings: dict[str, Any] | None = None, **facts: Any) -> Inspection:
+    return replace(Inspection(Settings.model_validate(settings or {}), NOW, opens(llm or GoldLLM())), **facts)
 
 
-def _found(check: HealthCheck, looked: Inspection) -> tuple[CheckResult, ...]:
-    return asyncio.run(run_checks((check,), looked))
+def run_check(check: HealthCheck, inspection: Inspection) -> tuple[CheckResult, ...]:
+    return asyncio.run(run_checks((check,), inspection))
 
 
 def _corpus(name: str = "handbook", *readers: str, **more: Any) -> dict[str, Any]:
@@ -192,7 +192,7 @@ CASES: list[tuple[HealthCheck, dict[str, Any], dict[str, Any], list[tuple[str, s
 def test_check_reports_each_state(
     check: HealthCheck, settings: dict[str, Any], inspected: dict[str, Any], expected: list[tuple[str, str]]
 ) -> None:
-    results = _found(check, _scene(settings=settings, **inspected))
+    results = run_check(check, inspect(settings=settings, **inspected))
 
     assert [result.level for result in results] == [level for level, _ in expected]
     for result, (_, text) in zip(results, expected, strict=True):
@@ -211,12 +211,12 @@ def test_home_is_checked_for_access(mode: int | None, level: str, text: str) -> 
     else:
         Path(".footnote").mkdir()
         Path(".footnote").chmod(mode)
-    inspection = replace(_scene(), now=datetime.now(UTC))
-    (result,) = _found(home_checks.check_home, inspection)
+    inspection = replace(inspect(), now=datetime.now(UTC))
+    (result,) = run_check(home_checks.check_home, inspection)
 
     assert (result.level, text in f"{result.what} {result.hint}") == (level, True)
     if mode == 0o700:
-        assert [each.level for each in _found(home_checks.check_clock, inspection)] == ["ok"]
+        assert [each.level for each in run_check(home_checks.check_clock, inspection)] == ["ok"]
 
 
 @pytest.mark.parametrize(
@@ -238,8 +238,8 @@ def test_used_port_fails_unless_our_server_uses_it() -> None:
         used.bind(("127.0.0.1", 0))
         used.listen()
         settings = {"http": {"port": used.getsockname()[1]}}
-        (foreign,) = _found(server_checks.check_port, _scene(settings=settings))
-        (own,) = _found(server_checks.check_port, _scene(settings=settings, **SERVING))
+        (foreign,) = run_check(server_checks.check_port, inspect(settings=settings))
+        (own,) = run_check(server_checks.check_port, inspect(settings=settings, **SERVING))
 
     assert (foreign.level, "Address already in use" in foreign.what, own.level) == ("fail", True, "ok")
 
@@ -257,8 +257,8 @@ def test_search_engine_is_tried_without_showing_the_key(case: str) -> None:
     engine, key, level, text = ENGINES[case]
     with serve(engine) as server:
         path = "/res/v1/web/search" if engine.kind == "brave" else ""
-        given = {"type": engine.kind, "url": server.url + path, "api_key": key}
-        (result,) = _found(server_checks.check_search_engine, _scene(settings={"search_engine": given}))
+        values = {"type": engine.kind, "url": server.url + path, "api_key": key}
+        (result,) = run_check(server_checks.check_search_engine, inspect(settings={"search_engine": values}))
 
     assert (result.level, text in f"{result.what} {result.hint}") == (level, True)
     assert not key or key not in str(result)
@@ -268,99 +268,101 @@ def test_unwritable_home_is_reported_once() -> None:
     Path(".footnote").touch()
     checks = (home_checks.check_home, home_checks.check_database, home_checks.check_home)
     unwritable = HomeUnusable("It cannot be written.", hint="Mend it.")
-    for looked in ({"fault": unwritable}, {"file": replace(WHOLE, unwritable=unwritable)}):
-        (found,) = asyncio.run(run_checks(checks, _scene(**looked)))
-        assert found.what == f"{Path('.footnote').absolute()} is a file, not a folder."
+    for inspection in ({"fault": unwritable}, {"file": replace(WHOLE, unwritable=unwritable)}):
+        (finding,) = asyncio.run(run_checks(checks, inspect(**inspection)))
+        assert finding.what == f"{Path('.footnote').absolute()} is a file, not a folder."
 
 
 def test_room_is_counted_for_a_copy_and_for_dumps() -> None:
     Path("dump.xml.bz2").write_bytes(b"x" * 1_000)
     source = {"type": "wikipedia", "dump": "dump.xml.bz2"}
-    looked = _scene(settings={"corpus": [{"name": "wiki", "source": source}]}, file=replace(WHOLE, revision="older"))
+    inspection = inspect(
+        settings={"corpus": [{"name": "wiki", "source": source}]}, file=replace(WHOLE, revision="older")
+    )
 
-    assert home_checks.estimate_bytes(looked) == 500_000_000 + 1_000_000 + 12_000
-    assert home_checks.estimate_bytes(_scene()) == 500_000_000
+    assert home_checks.estimate_bytes(inspection) == 500_000_000 + 1_000_000 + 12_000
+    assert home_checks.estimate_bytes(inspect()) == 500_000_000
 
 
 def test_room_is_counted_for_a_dump_that_is_still_to_be_downloaded() -> None:
     source = {"type": "wikipedia", "wiki": "simple", "contact": "ada@example.com"}
-    given = {"corpus": [{"name": "handbook", "source": source}]}
+    values = {"corpus": [{"name": "handbook", "source": source}]}
 
-    assert home_checks.estimate_bytes(_scene(settings=given)) == 500_000_000 + 13 * 400_000_000
-    assert home_checks.estimate_bytes(_scene(settings=given, corpora=(HANDBOOK,))) == 500_000_000
+    assert home_checks.estimate_bytes(inspect(settings=values)) == 500_000_000 + 13 * 400_000_000
+    assert home_checks.estimate_bytes(inspect(settings=values, corpora=(HANDBOOK,))) == 500_000_000
 
 
 def test_missing_indexes_fail() -> None:
     Path(".footnote").mkdir()
-    found = _found(home_checks.check_indexes, _scene(corpora=(HANDBOOK,)))
+    results = run_check(home_checks.check_indexes, inspect(corpora=(HANDBOOK,)))
 
-    assert [finding.level for finding in found] == ["fail", "fail"]
-    assert all("is missing" in finding.what and "reindex" in finding.hint for finding in found)
+    assert [finding.level for finding in results] == ["fail", "fail"]
+    assert all("is missing" in finding.what and "reindex" in finding.hint for finding in results)
     assert {path.name for path in Path(".footnote").iterdir()} <= {"lock"}
 
 
-async def _broken(looked: Inspection) -> Sequence[CheckResult]:
-    raise KeyError(looked.settings.timezone)
+async def _broken(inspection: Inspection) -> Sequence[CheckResult]:
+    raise KeyError(inspection.settings.timezone)
 
 
-async def _endless(looked: Inspection) -> Sequence[CheckResult]:
-    del looked
+async def _endless(inspection: Inspection) -> Sequence[CheckResult]:
+    del inspection
     await asyncio.Event().wait()
     return ()
 
 
 def test_a_check_that_breaks_or_never_ends_is_a_finding_too() -> None:
     checks = (_broken, _endless, settings_checks.check_platforms)
-    found = asyncio.run(run_checks(checks, _scene(), seconds=0.05))
+    results = asyncio.run(run_checks(checks, inspect(), seconds=0.05))
 
-    assert [finding.level for finding in found] == ["fail", "warn", "ok"]
-    assert "took longer than 0.05 s" in found[1].what
+    assert [finding.level for finding in results] == ["fail", "warn", "ok"]
+    assert "took longer than 0.05 s" in results[1].what
 
 
-def _looked(settings: dict[str, Any]) -> tuple[Inspection, tuple[CheckResult, ...]]:
+def inspect_all(settings: dict[str, Any]) -> tuple[Inspection, tuple[CheckResult, ...]]:
     async def look() -> tuple[Inspection, tuple[CheckResult, ...]]:
-        seen = await inspect_home(Settings.model_validate(settings | {"http": {"port": 0}}), opens(GoldLLM()))
-        return seen, await run_checks(CHECKS, seen)
+        inspection = await inspect_home(Settings.model_validate(settings | {"http": {"port": 0}}), opens(GoldLLM()))
+        return inspection, await run_checks(CHECKS, inspection)
 
     return asyncio.run(look())
 
 
 def test_a_home_that_is_not_there_yet_is_well_and_is_not_made() -> None:
-    seen, found = _looked({})
+    inspection, results = inspect_all({})
 
-    assert (seen.owner, seen.file, seen.corpora) == (None, None, None)
-    assert {finding.level for finding in found} == {"ok"}
+    assert (inspection.owner, inspection.file, inspection.corpora) == (None, None, None)
+    assert {finding.level for finding in results} == {"ok"}
     assert not Path(".footnote").exists()
 
 
 def test_a_home_as_it_was_made_is_looked_at_whole(here: Path) -> None:
     with open_database("", home=here / ".footnote"):
         pass
-    seen, found = _looked({})
+    inspection, results = inspect_all({})
 
-    assert seen.corpora == ()
-    assert seen.file
-    assert (seen.file.revision, seen.file.unwritable) == ("fits", None)
-    assert [finding.what for finding in found if finding.level != "ok"] == [
+    assert inspection.corpora == ()
+    assert inspection.file
+    assert (inspection.file.revision, inspection.file.unwritable) == ("fits", None)
+    assert [finding.what for finding in results if finding.level != "ok"] == [
         "Indexes: nothing is ingested yet, so nothing can be answered."
     ]
 
 
 def test_lock_owner_is_found(here: Path) -> None:
     with lock_home(here / ".footnote"):
-        seen, _ = _looked({})
+        inspection, _ = inspect_all({})
 
-    assert seen.owner
-    assert f"process {os.getpid()}" in seen.owner
-    assert not seen.serving
+    assert inspection.owner
+    assert f"process {os.getpid()}" in inspection.owner
+    assert not inspection.serving
 
 
 @pytest.mark.parametrize("content", [b"", b"garbage" * 4_000])
 def test_invalid_database_file_fails_alone(content: bytes) -> None:
     Path(".footnote").mkdir(mode=0o700)
     Path(".footnote/footnote.db").write_bytes(content)
-    _, found = _looked({})
-    failed = [finding.what for finding in found if finding.level == "fail"]
+    _, results = inspect_all({})
+    failed = [finding.what for finding in results if finding.level == "fail"]
 
     assert len(failed) == bool(content)
     assert all("damaged" in what for what in failed)
@@ -368,8 +370,8 @@ def test_invalid_database_file_fails_alone(content: bytes) -> None:
 
 
 def test_unreachable_database_is_reported_without_password() -> None:
-    _, found = _looked({"database": "postgresql://user:hush@127.0.0.1:1/footnote"})
-    failed = [finding for finding in found if finding.level == "fail"]
+    _, results = inspect_all({"database": "postgresql://user:hush@127.0.0.1:1/footnote"})
+    failed = [finding for finding in results if finding.level == "fail"]
 
     assert len(failed) == 2  # and its vectors have no server
     assert "hush" not in str(failed)

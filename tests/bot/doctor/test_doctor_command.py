@@ -66,7 +66,7 @@ def test_advice_ends_in_the_lines_to_write() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "arguments", "status", "said"),
+    ("settings", "arguments", "status", "message"),
     [
         ("", ["--model"], 1, "No model is configured"),
         (f"{MODEL}student = true", ["--model", "--stage", "refine"], 1, "makes no model calls at this stage"),
@@ -76,11 +76,11 @@ def test_advice_ends_in_the_lines_to_write() -> None:
         (MODEL, ["--stage", "verify"], 2, "add --model"),
     ],
 )
-def test_impossible_examination_is_explained(settings: str, arguments: list[str], status: int, said: str) -> None:
+def test_impossible_examination_is_explained(settings: str, arguments: list[str], status: int, message: str) -> None:
     result = run(*arguments, settings=settings)
 
     assert (result.exit_code, result.stdout) == (status, "")
-    assert said in " ".join(result.stderr.replace("│", " ").split())
+    assert message in " ".join(result.stderr.replace("│", " ").split())
 
 
 def test_silent_model_gives_one_line() -> None:
@@ -135,20 +135,20 @@ def test_failed_check_exits_with_1() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "healthy", "level", "said"),
+    ("settings", "healthy", "level", "message"),
     [
         (FREE_PORT, True, "ok", "Settings: footnote.toml can be read."),
         ("timezon = 'UTC'", False, "fail", "footnote.toml, line 1: there is no setting `timezon`."),
         ("timezone = ", False, "fail", "footnote.toml is not valid TOML"),
     ],
 )
-def test_findings_as_json(settings: str, *, healthy: bool, level: str, said: str) -> None:
+def test_findings_as_json(settings: str, *, healthy: bool, level: str, message: str) -> None:
     result = run("--json", settings=settings)
     document = json.loads(result.stdout)
 
     assert (document["schema"], document["healthy"], result.exit_code) == (1, healthy, 0 if healthy else 1)
     assert document["findings"][0]["level"] == level
-    assert said in document["findings"][0]["what"]
+    assert message in document["findings"][0]["what"]
     assert all(set(finding) == {"level", "what", "hint"} for finding in document["findings"])
 
 
@@ -158,12 +158,12 @@ def test_a_wrong_file_hides_neither_swapped_tokens_nor_who_may_read_them(
 ) -> None:
     monkeypatch.setenv("SLACK_BOT_TOKEN", "xapp-1-A1-2-hush")
     Path("footnote.env").touch(mode=0o644)
-    found = json.loads(run("--json", settings=broken).stdout)["findings"]
+    findings = json.loads(run("--json", settings=broken).stdout)["findings"]
 
-    assert [one["level"] for one in found] == ["fail", "fail", "warn", "skip"]
-    assert "SLACK_BOT_TOKEN holds an app token" in found[1]["what"]
-    assert "footnote.env" in found[2]["what"]
-    assert "hush" not in str(found)
+    assert [finding["level"] for finding in findings] == ["fail", "fail", "warn", "skip"]
+    assert "SLACK_BOT_TOKEN holds an app token" in findings[1]["what"]
+    assert "footnote.env" in findings[2]["what"]
+    assert "hush" not in str(findings)
 
 
 def _agreeing(*_: Any) -> str:

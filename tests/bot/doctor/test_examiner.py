@@ -25,20 +25,20 @@ from tests.fake_model_server import serve
 S, R, N = Verdict.SUPPORTS, Verdict.REFUTES, Verdict.NOT_ENOUGH_INFO
 
 
-async def examined(*llms: GoldLLM, settings: Settings | None = None, tokens: int = 10**9, **wanted: Any) -> ExamResults:
+async def examine(*llms: GoldLLM, settings: Settings | None = None, tokens: int = 10**9, **wanted: Any) -> ExamResults:
     model = ModelValues(name="gold", base_url="http://127.0.0.1:1")
-    found, chosen = ExamResults(), settings or Settings(model=model, system="wikichat")
+    results, chosen = ExamResults(), settings or Settings(model=model, system="wikichat")
     asked_for = plan_exam(ExamRequest(**wanted), chosen, NOW)
-    await run_exam(asked_for, opens(*llms), tokens=tokens, now=NOW, report=_silent, results=found)
-    return found
+    await run_exam(asked_for, opens(*llms), tokens=tokens, now=NOW, report=_silent, results=results)
+    return results
 
 
-def told(found: ExamResults, **model: Any) -> ModelReport:
-    return build_report(found, Settings(model=ModelValues(name="gold", base_url="http://127.0.0.1:1", **model)))
+def report_on(results: ExamResults, **model: Any) -> ModelReport:
+    return build_report(results, Settings(model=ModelValues(name="gold", base_url="http://127.0.0.1:1", **model)))
 
 
-def figures(found: ExamResults, way: int = 0) -> dict[str, Figures]:
-    return dict(told(found).facts.measured[way].figures)
+def figures(results: ExamResults, way: int = 0) -> dict[str, Figures]:
+    return dict(report_on(results).facts.measured[way].figures)
 
 
 @pytest.mark.parametrize("schemas", [False, True])
@@ -47,34 +47,34 @@ def figures(found: ExamResults, way: int = 0) -> dict[str, Figures]:
 async def test_a_perfect_model_needs_no_advice(*, schemas: bool, student: bool, system: str) -> None:
     llm = GoldLLM(schemas=schemas)
     model = ModelValues(name="gold", base_url="http://127.0.0.1:1", student=student)
-    found = await examined(llm, settings=Settings(model=model, system=system))
+    results = await examine(llm, settings=Settings(model=model, system=system))
 
-    for kind, one in figures(found).items():
+    for kind, each in figures(results).items():
         count = len(cases(BY_KIND[kind]))
-        assert (one.cases, one.first, one.readable, one.right, one.calls) == (count,) * 5, (kind, one.wrong)
-        assert one.valid == one.cited
-        assert one.prompt_tokens == 1_200 * count
-        assert one.cost == pytest.approx(0.002 * count)
-        assert one.schema == (count if schemas and BY_KIND[kind].structured else 0)
-    assert figures(found)["verify"].verdicts == {(S, S): 10, (R, R): 10, (N, N): 10}
-    assert ("refine" in figures(found)) is (system == "wikichat" and not student)
-    assert "verdicts" in figures(found)
-    assert told(found).facts.figures
-    assert told(found).advice == ()
+        assert (each.cases, each.first, each.readable, each.right, each.calls) == (count,) * 5, (kind, each.wrong)
+        assert each.valid == each.cited
+        assert each.prompt_tokens == 1_200 * count
+        assert each.cost == pytest.approx(0.002 * count)
+        assert each.schema == (count if schemas and BY_KIND[kind].structured else 0)
+    assert figures(results)["verify"].verdicts == {(S, S): 10, (R, R): 10, (N, N): 10}
+    assert ("refine" in figures(results)) is (system == "wikichat" and not student)
+    assert "verdicts" in figures(results)
+    assert report_on(results).facts.figures
+    assert report_on(results).advice == ()
     assert len(set(llm.calls)) == len(llm.calls)
 
 
 async def test_calls_run_at_once_up_to_the_limit() -> None:
     llm = GoldLLM()
-    await examined(llm, stages=("query",))
+    await examine(llm, stages=("query",))
 
     assert llm.most == 8
 
 
 async def test_stages_and_cases_can_be_limited() -> None:
-    found = await examined(GoldLLM(), stages=("refine", "draft"), limit=3)
+    results = await examine(GoldLLM(), stages=("refine", "draft"), limit=3)
 
-    assert {kind: one.cases for kind, one in figures(found).items()} == {"draft": 3, "feedback": 3, "refine": 3}
+    assert {kind: each.cases for kind, each in figures(results).items()} == {"draft": 3, "feedback": 3, "refine": 3}
 
 
 async def test_a_format_kept_at_the_second_try_counts_as_that() -> None:
@@ -82,19 +82,19 @@ async def test_a_format_kept_at_the_second_try_counts_as_that() -> None:
         again = call.messages[-1].text.startswith("This reply cannot be read")
         return perfect(kind, case, call) if again else "Let me think about that."
 
-    found = figures(await examined(GoldLLM(speak), stages=("split", "verify", "draft")))
+    results = figures(await examine(GoldLLM(speak), stages=("split", "verify", "draft")))
 
-    for one in found.values():
-        assert (one.cases, one.first, one.readable, one.right, one.calls) == (30, 0, 30, 30, 60)
+    for each in results.values():
+        assert (each.cases, each.first, each.readable, each.right, each.calls) == (30, 0, 30, 30, 60)
 
 
 async def test_unsupported_format_is_reported() -> None:
-    found = await examined(GoldLLM(lambda *_: "I would rather talk about the weather."), stages=("query", "verify"))
-    one = figures(found)["verify"]
+    results = await examine(GoldLLM(lambda *_: "I would rather talk about the weather."), stages=("query", "verify"))
+    each = figures(results)["verify"]
 
-    assert (one.cases, one.readable, one.right, one.calls, one.faults) == (30, 0, 0, 60, ())
-    assert found.fault is None
-    assert any("--compare" in advice.why for advice in told(found).advice)
+    assert (each.cases, each.readable, each.right, each.calls, each.faults) == (30, 0, 0, 60, ())
+    assert results.fault is None
+    assert any("--compare" in advice.why for advice in report_on(results).advice)
 
 
 async def test_a_model_that_supports_everything_is_found_out() -> None:
@@ -103,27 +103,27 @@ async def test_a_model_that_supports_everything_is_found_out() -> None:
             return perfect(kind, case, call)
         return "Reasoning: Sure.\nSentences: 1\nVerdict: SUPPORTS"
 
-    found = await examined(GoldLLM(speak))
-    verify = figures(found)["verify"]
+    results = await examine(GoldLLM(speak))
+    verify = figures(results)["verify"]
 
     assert verify.verdicts == {(S, S): 10, (R, S): 10, (N, S): 10}
     assert (verify.readable, verify.right) == (30, 10)
-    assert told(found).advice == (
+    assert report_on(results).advice == (
         Advice(
             "40 of 60 verdicts are right; of 40 claims without support it accepts 20: let a stronger model verify.",
             {"model.stages.verify.name": "NAME OF A STRONGER MODEL"},
         ),
     )
-    assert told(found).lines == ("[model]", 'stages = { verify = { name = "NAME OF A STRONGER MODEL" } }')
+    assert report_on(results).lines == ("[model]", 'stages = { verify = { name = "NAME OF A STRONGER MODEL" } }')
 
 
 async def test_a_model_that_never_replies_is_given_up_soon() -> None:
     gone = ModelUnavailable("the server does not accept the key", hint="check api_key")
     llm = GoldLLM(lambda *_: gone)
-    found = await examined(llm)
+    results = await examine(llm)
 
-    assert found.fault is gone
-    assert not found.anything
+    assert results.fault is gone
+    assert not results.anything
     assert MAX_DEAD_CASES <= len(llm.calls) <= MAX_DEAD_CASES + 8
     assert {kind for kind, _ in llm.calls} == {"query"}
 
@@ -132,20 +132,20 @@ async def test_a_model_that_never_replies_is_given_up_soon() -> None:
 async def test_an_outage_is_given_up_however_few_cases_a_kind_has(*, compare: bool) -> None:
     gone = ModelUnavailable("the server does not reply", hint="is it running?")
     llm = GoldLLM(lambda *_: gone)
-    found = await examined(llm, limit=2, compare=compare)
+    results = await examine(llm, limit=2, compare=compare)
 
-    assert found.fault is gone
+    assert results.fault is gone
     assert len(llm.calls) == MAX_DEAD_CASES
     assert len({kind for kind, _ in llm.calls}) == MAX_DEAD_CASES // 2
 
 
 async def test_an_outage_on_the_way_ends_it_soon() -> None:
     gone, llm = ModelUnavailable("the server does not reply", hint="is it running?"), GoldLLM()
-    llm.speak = lambda *given: gone if len(llm.calls) > 40 else perfect(*given)
-    found = await examined(llm, limit=20)
-    shown = told(found).facts.measured[0]
+    llm.speak = lambda *values: gone if len(llm.calls) > 40 else perfect(*values)
+    results = await examine(llm, limit=20)
+    shown = report_on(results).facts.measured[0]
 
-    assert not found.fault
+    assert not results.fault
     assert len(llm.calls) <= 40 + 2 * (MAX_DEAD_CASES + 8)
     assert set(shown.cut_short.values()) == {str(gone)}
     assert 1 <= len(shown.cut_short) <= 2
@@ -153,11 +153,11 @@ async def test_an_outage_on_the_way_ends_it_soon() -> None:
 
 async def test_a_stage_whose_model_is_missing_does_not_stop_the_others() -> None:
     gone = ModelUnavailable("it does not know the model 'typo'", hint="check name")
-    found = await examined(GoldLLM(lambda kind, *rest: gone if kind.name == "split" else perfect(kind, *rest)))
-    shown = told(found)
+    results = await examine(GoldLLM(lambda kind, *rest: gone if kind.name == "split" else perfect(kind, *rest)))
+    shown = report_on(results)
 
     assert shown.facts.measured[0].cut_short == {"split": str(gone)}
-    assert figures(found)["verify"].right == 30
+    assert figures(results)["verify"].right == 30
     assert "it does not know the model 'typo'. Check name." in shown.advice[0].why
 
 
@@ -165,32 +165,32 @@ async def test_refusals_are_counted_and_do_not_stop_a_stage() -> None:
     def speak(kind: Any, case: Any, call: ModelCall) -> str | Exception:
         return ModelRefused("the model declined to reply") if "order" in case.name else perfect(kind, case, call)
 
-    one = figures(await examined(GoldLLM(speak), stages=("verify",)))["verify"]
+    each = figures(await examine(GoldLLM(speak), stages=("verify",)))["verify"]
 
-    assert (one.cases, len(one.faults), one.right) == (28, 2, 28)
+    assert (each.cases, len(each.faults), each.right) == (28, 2, 28)
 
 
 async def test_a_budget_that_is_used_up_ends_it_all() -> None:
     llm = GoldLLM()
-    llm.speak = lambda *given: BudgetExceeded("used up") if len(llm.calls) > 40 else perfect(*given)
+    llm.speak = lambda *values: BudgetExceeded("used up") if len(llm.calls) > 40 else perfect(*values)
     model = ModelValues(name="gold", base_url="http://127.0.0.1:1", max_concurrency=1)
-    found = await examined(llm, tokens=40_000, settings=Settings(model=model, system="wikichat"))
-    shown = told(found)
+    results = await examine(llm, tokens=40_000, settings=Settings(model=model, system="wikichat"))
+    shown = report_on(results)
 
     assert shown.facts.measured[0].cut_short == {"summarise": "the budget of 40,000 tokens is used up"}
-    assert figures(found)["query"].right == 31
-    assert figures(found)["summarise"].cases == 40 - 31
-    assert figures(found)["summarise"].faults == ()
-    assert "split" not in figures(found)
+    assert figures(results)["query"].right == 31
+    assert figures(results)["summarise"].cases == 40 - 31
+    assert figures(results)["summarise"].faults == ()
+    assert "split" not in figures(results)
 
 
 async def test_a_budget_too_small_for_any_case_is_an_error() -> None:
-    found = await examined(GoldLLM(lambda *_: BudgetExceeded("used up")), tokens=10)
+    results = await examine(GoldLLM(lambda *_: BudgetExceeded("used up")), tokens=10)
 
-    assert str(found.fault) == "the budget of 10 tokens is used up"
-    assert found.fault
-    assert found.fault.hint == "raise --tokens"
-    assert not found.anything
+    assert str(results.fault) == "the budget of 10 tokens is used up"
+    assert results.fault
+    assert results.fault.hint == "raise --tokens"
+    assert not results.anything
 
 
 async def test_thoughts_and_cut_replies_show() -> None:
@@ -198,10 +198,10 @@ async def test_thoughts_and_cut_replies_show() -> None:
         text = right(kind, case, schema=False)
         return ModelReply(text, "m", "Hm.", "length", prompt_tokens=900, completion_tokens=500)
 
-    found = await examined(GoldLLM(speak), stages=("split",))
+    results = await examine(GoldLLM(speak), stages=("split",))
 
-    assert figures(found)["split"].cut == figures(found)["split"].thought == 30
-    changes = {key: value for advice in told(found).advice for key, value in advice.changes.items()}
+    assert figures(results)["split"].cut == figures(results)["split"].thought == 30
+    changes = {key: value for advice in report_on(results).advice for key, value in advice.changes.items()}
     assert changes == {"model.thinks": True, "model.thinking_tokens": 8_192}
 
 
@@ -210,15 +210,15 @@ async def test_every_way_of_asking_can_be_compared() -> None:
         return perfect(kind, case, call) if call.schema or not kind.structured else "Sure!"
 
     text, json, schema, student = GoldLLM(as_json), GoldLLM(schemas=True), GoldLLM(schemas=True), GoldLLM()
-    found = await examined(text, json, schema, student, compare=True)
-    shown = told(found, structured="text")
+    results = await examine(text, json, schema, student, compare=True)
+    shown = report_on(results, structured="text")
 
-    assert [one.way for one in shown.facts.measured] == ["text", "json", "schema", "student"]
-    assert set(figures(found, 1)) == {"query", "summarise", "split", "verify", "feedback"}
-    assert set(figures(found, 3)) == {"query", "summarise", "generate", "split", "verify", "verdicts", "draft"}
+    assert [each.way for each in shown.facts.measured] == ["text", "json", "schema", "student"]
+    assert set(figures(results, 1)) == {"query", "summarise", "split", "verify", "feedback"}
+    assert set(figures(results, 3)) == {"query", "summarise", "generate", "split", "verify", "verdicts", "draft"}
     assert shown.facts.measured[0].readable == 0
     assert shown.lines == ("[model]", 'structured = "schema"')
-    assert told(found).lines == ()
+    assert report_on(results).lines == ()
 
 
 def http(request: ChatRequest) -> Reply:
@@ -230,31 +230,31 @@ def http(request: ChatRequest) -> Reply:
 @pytest.mark.parametrize(("profile", "schema"), [(OPENAI, 2), (replace(VLLM, formats=("text",)), 0)])
 async def test_a_whole_server_is_examined(profile: StrictProfile, schema: int) -> None:
     async with serve(http, profile) as server:
-        found = await _over_http(server.url, profile, stages=("query", "verify", "draft"), limit=2)
+        results = await _over_http(server.url, profile, stages=("query", "verify", "draft"), limit=2)
 
-    for kind, one in figures(found).items():
-        assert (one.readable, one.right, one.shortened) == (2, 2, 0)
-        assert one.schema == (schema if BY_KIND[kind].structured else 0)
-        assert one.seconds > 0
-        assert not one.estimated
+    for kind, each in figures(results).items():
+        assert (each.readable, each.right, each.shortened) == (2, 2, 0)
+        assert each.schema == (schema if BY_KIND[kind].structured else 0)
+        assert each.seconds > 0
+        assert not each.estimated
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"api_key": "sk-wrong-key-0000"}, "does not accept the key"),
         ({"name": "no-such-model"}, "does not know the model 'no-such-model'"),
         ({"base_url": "http://127.0.0.1:9/v1", "retries": 0}, "cannot be reached"),
     ],
 )
-async def test_doctor_reports_settings_errors_in_one_line(changes: dict[str, Any], said: str) -> None:
+async def test_doctor_reports_settings_errors_in_one_line(changes: dict[str, Any], message: str) -> None:
     async with serve(http, OPENAI) as server:
-        found = await _over_http(server.url, OPENAI, **changes)
+        results = await _over_http(server.url, OPENAI, **changes)
 
-    assert isinstance(found.fault, ModelUnavailable)
-    assert said in str(found.fault)
-    assert found.fault.hint
-    assert "wrong-key" not in str(found.fault)
+    assert isinstance(results.fault, ModelUnavailable)
+    assert message in str(results.fault)
+    assert results.fault.hint
+    assert "wrong-key" not in str(results.fault)
 
 
 async def test_a_server_that_is_silent_for_too_long_wants_more_time() -> None:
@@ -266,11 +266,11 @@ async def test_a_server_that_is_silent_for_too_long_wants_more_time() -> None:
         return http(request) if calls <= 2 else HANG
 
     async with serve(script, OPENAI) as server:
-        found = await _over_http(
+        results = await _over_http(
             server.url, OPENAI, stages=("verify",), limit=4, timeout_seconds=0.5, max_concurrency=2
         )
-    (measured,) = told(found).facts.measured
-    changes = [advice.changes for advice in told(found, timeout_seconds=0.5).advice]
+    (measured,) = report_on(results).facts.measured
+    changes = [advice.changes for advice in report_on(results, timeout_seconds=0.5).advice]
 
     assert measured.figures["verify"].right == 2
     assert len(measured.figures["verify"].faults) == 2
@@ -279,17 +279,17 @@ async def test_a_server_that_is_silent_for_too_long_wants_more_time() -> None:
 
 async def _over_http(url: str, profile: StrictProfile, **wanted: Any) -> ExamResults:
     limits = {name: wanted.pop(name) for name in ("stages", "limit") if name in wanted}
-    given = {"name": profile.models[0], "base_url": url, "api_key": profile.key, **wanted}
-    settings, found = Settings(model=ModelValues(**given)), ExamResults()
+    values = {"name": profile.models[0], "base_url": url, "api_key": profile.key, **wanted}
+    settings, results = Settings(model=ModelValues(**values)), ExamResults()
 
     def opened(model: ModelSettings) -> Any:
         return open_model(model, sleep=lambda _: asyncio.sleep(0))
 
     await run_exam(
-        plan_exam(ExamRequest(**limits), settings, NOW), opened, tokens=10**9, now=NOW, report=_silent, results=found
+        plan_exam(ExamRequest(**limits), settings, NOW), opened, tokens=10**9, now=NOW, report=_silent, results=results
     )
-    return found
+    return results
 
 
-def _silent(done: int, total: int | None, beside: str = "") -> None:
-    del done, total, beside
+def _silent(done: int, total: int | None, doing: str = "") -> None:
+    del done, total, doing

@@ -1,4 +1,4 @@
-"""Judging replies to gold cases: what is wrong is told, and what bears on the matter is counted."""
+"""Grades of replies to gold cases: the reason if wrong, and the counts of relevant citations."""
 
 import pytest
 
@@ -10,16 +10,16 @@ from storage.types import SearchQuery, Verdict
 from tests.bot.doctor.gold import BY_KIND, cases
 
 
-def judged(kind: str, name: str, found: object) -> Grade:
-    return BY_KIND[kind].judge(case(kind, name), found)
+def grade(kind: str, name: str, graded: object) -> Grade:
+    return BY_KIND[kind].judge(case(kind, name), graded)
 
 
 def case(kind: str, name: str) -> GoldCase:
-    return next(one for one in cases(BY_KIND[kind]) if one.name == name)
+    return next(each for each in cases(BY_KIND[kind]) if each.name == name)
 
 
 @pytest.mark.parametrize(
-    ("name", "found", "wrong"),
+    ("name", "graded", "wrong"),
     [
         ("a plain fact", None, "nothing is searched for"),
         ("a plain fact", SearchQuery("boiling point"), "“boiling point” lacks ethanol"),
@@ -31,50 +31,50 @@ def case(kind: str, name: str) -> GoldCase:
         ("thanks", None, ""),
     ],
 )
-def test_a_query(name: str, found: SearchQuery | None, wrong: str) -> None:
-    assert judged("query", name, found) == Grade(wrong)
+def test_a_query(name: str, graded: SearchQuery | None, wrong: str) -> None:
+    assert grade("query", name, graded) == Grade(wrong)
 
 
 def test_bullets_rest_on_what_is_to_the_point() -> None:
     name = "general knowledge"
     stray = (Bullet("He named it penicillin.", (2, 3)), Bullet("He was knighted in 1944.", (4,)))
 
-    assert judged("summarise", name, (Bullet("A mould kills bacteria.", (2, 3)),)) == Grade("", 2, 2)
-    assert judged("summarise", name, stray) == Grade("[4] is irrelevant", 3, 2)
-    assert judged("summarise", name, (Bullet("He named it.", (3,)),)) == Grade("[2] is missing", 1, 1)
-    assert judged("summarise", name, ()) == Grade("[2] is missing")
-    assert "1929 is not in the sentences" in judged("summarise", name, (Bullet("It was 1929.", (2, 3)),)).wrong
-    assert judged("summarise", "nothing to the point", ()) == Grade()
+    assert grade("summarise", name, (Bullet("A mould kills bacteria.", (2, 3)),)) == Grade("", 2, 2)
+    assert grade("summarise", name, stray) == Grade("[4] is irrelevant", 3, 2)
+    assert grade("summarise", name, (Bullet("He named it.", (3,)),)) == Grade("[2] is missing", 1, 1)
+    assert grade("summarise", name, ()) == Grade("[2] is missing")
+    assert "1929 is not in the sentences" in grade("summarise", name, (Bullet("It was 1929.", (2, 3)),)).wrong
+    assert grade("summarise", "nothing to the point", ()) == Grade()
 
 
 def test_claims_name_what_they_are_about() -> None:
-    one, two = (
+    each, two = (
         TimedClaim("The Lindgren Bridge was opened in 1956."),
         TimedClaim("The Lindgren Bridge spans 320 metres."),
     )
     name = "facts and an opinion"
 
-    assert judged("split", name, (one, two)) == Grade()
-    assert judged("split", name, (one,)).wrong.startswith("no claim states")
-    assert "magnificent" in judged("split", name, (one, two, TimedClaim("The bridge is magnificent."))).wrong
-    assert "It is red" in judged("split", name, (one, two, TimedClaim("It is red."))).wrong
-    assert judged("split", "greetings alone", (one,)).wrong == "“The Lindgren Bridge was opened in 1956.” is not a fact"
+    assert grade("split", name, (each, two)) == Grade()
+    assert grade("split", name, (each,)).wrong.startswith("no claim states")
+    assert "magnificent" in grade("split", name, (each, two, TimedClaim("The bridge is magnificent."))).wrong
+    assert "It is red" in grade("split", name, (each, two, TimedClaim("It is red."))).wrong
+    assert grade("split", "greetings alone", (each,)).wrong == "“The Lindgren Bridge was opened in 1956.” is not a fact"
 
 
 def test_a_claim_has_the_time_that_is_expected() -> None:
-    said = "Omar Reyes leads the lab of Tidewell as of 2026."
+    text = "Omar Reyes leads the lab of Tidewell as of 2026."
 
-    assert judged("split", "now", (TimedClaim(said, "recent"),)) == Grade()
-    assert judged("split", "now", (TimedClaim(said, None),)).wrong.startswith("no claim states, for its time")
+    assert grade("split", "now", (TimedClaim(text, "recent"),)) == Grade()
+    assert grade("split", "now", (TimedClaim(text, None),)).wrong.startswith("no claim states, for its time")
 
 
 def test_a_verdict_is_right_or_not() -> None:
     name = "over two pages"
     right, partly = Verification(Verdict.SUPPORTS, (1, 3)), Verification(Verdict.SUPPORTS, (1, 2))
 
-    assert judged("verify", name, right) == Grade("", 2, 2, (Verdict.SUPPORTS, Verdict.SUPPORTS))
-    assert judged("verify", name, partly) == Grade("", 2, 1, (Verdict.SUPPORTS, Verdict.SUPPORTS))
-    assert judged("verify", name, Verification(Verdict.REFUTES, (1,))) == Grade(
+    assert grade("verify", name, right) == Grade("", 2, 2, (Verdict.SUPPORTS, Verdict.SUPPORTS))
+    assert grade("verify", name, partly) == Grade("", 2, 1, (Verdict.SUPPORTS, Verdict.SUPPORTS))
+    assert grade("verify", name, Verification(Verdict.REFUTES, (1,))) == Grade(
         "REFUTES and not SUPPORTS", verdicts=(Verdict.SUPPORTS, Verdict.REFUTES)
     )
 
@@ -93,10 +93,10 @@ def test_a_verdict_is_right_or_not() -> None:
     ],
 )
 def test_a_draft(name: str, reply: str, wrong: str) -> None:
-    found = judged("draft", name, split_sentences(reply, len(case("draft", name).facts["findings"])))
+    graded = grade("draft", name, split_sentences(reply, len(case("draft", name).facts["findings"])))
 
-    assert found.wrong.startswith(wrong)
-    assert bool(found.wrong) == bool(wrong)
+    assert graded.wrong.startswith(wrong)
+    assert bool(graded.wrong) == bool(wrong)
 
 
 def test_a_critic_finds_the_faults_and_no_others_where_there_are_none() -> None:
@@ -104,23 +104,23 @@ def test_a_critic_finds_the_faults_and_no_others_where_there_are_none() -> None:
     kind, flat = "feedback", Feedback(tuple(CriterionScore(name, "Good.", 95) for name in names))
     harsh = Feedback(tuple(CriterionScore(name, "Bad.", 40) for name in names))
 
-    assert judged(kind, "nothing to do: one sentence", flat) == Grade()
-    assert judged(kind, "nothing to do: one sentence", harsh).wrong.startswith("the critic denies that it is relevant")
-    assert judged(kind, "it repeats itself", flat).wrong == "it finds nothing to fix about: non-repetitive"
-    assert judged(kind, "it repeats itself", harsh) == Grade()
+    assert grade(kind, "nothing to do: one sentence", flat) == Grade()
+    assert grade(kind, "nothing to do: one sentence", harsh).wrong.startswith("the critic denies that it is relevant")
+    assert grade(kind, "it repeats itself", flat).wrong == "it finds nothing to fix about: non-repetitive"
+    assert grade(kind, "it repeats itself", harsh) == Grade()
 
 
 def test_a_refinement_adds_nothing() -> None:
     kind, name = "refine", "it repeats itself"
 
-    assert judged(kind, name, split_sentences("It is made of sourdough [2].", 2)) == Grade("", 1, 1)
-    assert "90" in judged(kind, name, split_sentences("It is made of 90 percent sourdough [1].", 2)).wrong
-    assert judged(kind, name, ()).wrong == "it is empty"
+    assert grade(kind, name, split_sentences("It is made of sourdough [2].", 2)) == Grade("", 1, 1)
+    assert "90" in grade(kind, name, split_sentences("It is made of 90 percent sourdough [1].", 2)).wrong
+    assert grade(kind, name, ()).wrong == "it is empty"
 
 
 def test_free_text_is_one_paragraph() -> None:
-    assert not judged("generate", "a plain fact", "About 78 degrees.\n").wrong
-    assert judged("generate", "a plain fact", "First.\n\nSecond.").wrong
+    assert not grade("generate", "a plain fact", "About 78 degrees.\n").wrong
+    assert grade("generate", "a plain fact", "First.\n\nSecond.").wrong
 
 
 def test_terms_and_numbers_are_found_however_they_are_written() -> None:

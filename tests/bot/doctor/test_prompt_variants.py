@@ -80,7 +80,7 @@ def test_no_outcomes_give_empty_figures() -> None:
 
 
 @pytest.mark.parametrize(
-    ("noted", "thought", "shortened"),
+    ("recorded", "thought", "shortened"),
     [
         (call(thought=True), 1, 0),
         (call(completion_tokens=400, written_tokens=20), 1, 0),
@@ -91,18 +91,20 @@ def test_no_outcomes_give_empty_figures() -> None:
         (call(sent_tokens=2_100, estimated=True), 0, 0),
     ],
 )
-def test_hidden_thoughts_and_shortened_prompts_are_detected(noted: RecordedCall, thought: int, shortened: int) -> None:
-    found = compute_figures([CaseOutcome("a case", (noted,), Grade())])
+def test_hidden_thoughts_and_shortened_prompts_are_detected(
+    recorded: RecordedCall, thought: int, shortened: int
+) -> None:
+    computed = compute_figures([CaseOutcome("a case", (recorded,), Grade())])
 
-    assert (found.thought, found.shortened) == (thought, shortened)
+    assert (computed.thought, computed.shortened) == (thought, shortened)
 
 
 @given(st.lists(st.floats(0, 100), min_size=1), st.floats(0.01, 1))
 def test_a_share_of_the_values_is_within(values: list[float], share: float) -> None:
-    found = compute_percentile(values, share)
+    computed = compute_percentile(values, share)
 
-    assert sum(value <= found for value in values) >= share * len(values) - 1e-9
-    assert sum(value < found for value in values) < share * len(values) + 1e-9
+    assert sum(value <= computed for value in values) >= share * len(values) - 1e-9
+    assert sum(value < computed for value in values) < share * len(values) + 1e-9
 
 
 def test_a_turn_counts_once_what_runs_at_once() -> None:
@@ -116,11 +118,16 @@ def test_a_turn_counts_once_what_runs_at_once() -> None:
         "feedback": 1,
         "refine": 5,
     }
-    found = {kind: Figures(calls=1, seconds=value) for kind, value in seconds.items()}
+    computed = {kind: Figures(calls=1, seconds=value) for kind, value in seconds.items()}
 
-    assert estimate_turn_seconds(found) == 6 + 4 + 1 + 5
-    assert estimate_turn_seconds({kind: one for kind, one in found.items() if kind not in {"feedback", "refine"}}) == 10
-    assert estimate_turn_seconds({kind: one for kind, one in found.items() if kind != "split"}) is None
+    assert estimate_turn_seconds(computed) == 6 + 4 + 1 + 5
+    assert (
+        estimate_turn_seconds(
+            {kind: measured for kind, measured in computed.items() if kind not in {"feedback", "refine"}}
+        )
+        == 10
+    )
+    assert estimate_turn_seconds({kind: measured for kind, measured in computed.items() if kind != "split"}) is None
 
 
 def test_the_plain_format_is_asked_everything_and_the_others_what_has_a_structure() -> None:

@@ -10,22 +10,22 @@ from tests.ingest.engines.pickling import PicklingEngine
 
 
 def test_git_is_looked_for(tmp_path):
-    for version, level, told in (("2.47.1", "ok", "reads handbook"), ("2.20.1", "fail", "too old")):
+    for version, level, expected in (("2.47.1", "ok", "reads handbook"), ("2.20.1", "fail", "too old")):
         program = tmp_path / version
         program.write_text(f"#!/bin/sh\necho git version {version}\n")
         program.chmod(0o700)
 
-        found = _check_git_version(str(program), "handbook")
+        results = _check_git_version(str(program), "handbook")
 
-        assert found.level == level
-        assert told in found.what
-        assert bool(found.hint) is (level == "fail")
+        assert results.level == level
+        assert expected in results.what
+        assert bool(results.hint) is (level == "fail")
     missing = _check_git_version(None, "handbook")
     assert (missing.level, "not installed" in missing.what, bool(missing.hint)) == ("fail", True, True)
 
 
 @pytest.mark.parametrize(
-    ("programs", "there", "told"),
+    ("programs", "installed", "expected"),
     [
         (NO_PROGRAMS, {}, []),
         (ReaderPrograms(ocr=True), {}, [("fail", "tesseract is not installed")]),
@@ -38,17 +38,17 @@ def test_git_is_looked_for(tmp_path):
         (ReaderPrograms(libreoffice=True), {"soffice": ""}, [("ok", "soffice opens .doc")]),
     ],
 )
-def test_programs_that_readers_may_call_are_looked_for(programs, there, told):
-    found = list(
+def test_programs_that_readers_may_call_are_looked_for(programs, installed, expected):
+    results = list(
         examine_programs(
-            programs, lambda names: next(filter(there.__contains__, names), None), lambda call: there[call[0]]
+            programs, lambda names: next(filter(installed.__contains__, names), None), lambda call: installed[call[0]]
         )
     )
 
-    assert [(one.level, any(words in one.what for _, words in told)) for one in found] == [
-        (level, True) for level, _ in told
+    assert [(result.level, any(words in result.what for _, words in expected)) for result in results] == [
+        (level, True) for level, _ in expected
     ]
-    assert all(one.hint for one in found if one.level == "fail")
+    assert all(result.hint for result in results if result.level == "fail")
 
 
 class AwayEngine(PicklingEngine):

@@ -14,16 +14,16 @@ GIT = {"type": "git", "url": "https://git.example.com/docs.git", "token_env": "D
 SECRET = "glpat-hush"
 
 
-def _found(environment: Mapping[str, str] | None = None, **given: dict[str, Any]) -> list[tuple[str, str, str]]:
+def examine(environment: Mapping[str, str] | None = None, **given: dict[str, Any]) -> list[tuple[str, str, str]]:
     corpora = [{"name": name, "source": source} for name, source in given.items()]
     settings = Settings.model_validate({"corpus": corpora})
-    found = examine_sources(settings.sources, SourceContext(Path(".footnote"), environment or {}))
-    return [(one.level, one.what, one.hint) for one in found]
+    results = examine_sources(settings.sources, SourceContext(Path(".footnote"), environment or {}))
+    return [(result.level, result.what, result.hint) for result in results]
 
 
 def test_missing_folder_or_dump_fails() -> None:
     Path("docs").mkdir()
-    (folder, dump) = _found(
+    (folder, dump) = examine(
         docs={"type": "folder", "path": "docs"},
         lost={"type": "folder", "path": "lost"},
         wiki={"type": "wikipedia", "dump": "wiki.xml.bz2"},
@@ -36,7 +36,7 @@ def test_missing_folder_or_dump_fails() -> None:
 
 @pytest.mark.parametrize("environment", [{}, {"DOCS_TOKEN_FILE": "nowhere"}])
 def test_missing_secret_of_a_source_fails(environment: dict[str, str]) -> None:
-    ((level, what, hint),) = _found(environment, docs=GIT)
+    ((level, what, hint),) = examine(environment, docs=GIT)
 
     assert level == "fail"
     assert "DOCS_TOKEN" in what
@@ -45,10 +45,10 @@ def test_missing_secret_of_a_source_fails(environment: dict[str, str]) -> None:
 
 def test_openable_sources_are_listed() -> None:
     Path("docs").mkdir()
-    found = _found({"DOCS_TOKEN": SECRET}, docs={"type": "folder", "path": "docs"}, code=GIT)
+    results = examine({"DOCS_TOKEN": SECRET}, docs={"type": "folder", "path": "docs"}, code=GIT)
 
-    assert found == [
+    assert results == [
         ("ok", "Sources: 2 sources can be opened: docs (folder), code (git).", ""),
         ("skip", "Sources: the servers of code were not contacted; `footnote ingest all` does.", ""),
     ]
-    assert _found() == []
+    assert examine() == []

@@ -62,11 +62,11 @@ async def test_axe_finds_nothing_serious_in_any_view(tmp_path: Path, scheme: str
         async def examine(view: str) -> None:
             await page.evaluate("() => document.querySelectorAll('details').forEach((one) => { one.open = true })")
             await page.evaluate(axe)
-            found = await page.evaluate("() => axe.run()")
+            report = await page.evaluate("() => axe.run()")
             faults.extend(
-                f"{view}: {one['id']} ({one['impact']}) {one['nodes'][0]['target']}"
-                for one in found["violations"]
-                if one["impact"] in {"serious", "critical"}
+                f"{view}: {violation['id']} ({violation['impact']}) {violation['nodes'][0]['target']}"
+                for violation in report["violations"]
+                if violation["impact"] in {"serious", "critical"}
             )
 
         await page.goto("/")

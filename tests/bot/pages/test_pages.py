@@ -1,4 +1,4 @@
-"""The pages by plain HTTP: what each shows, to whom, and that whatever anybody wrote stays text."""
+"""The pages by plain HTTP: their contents, access, and that any recorded text stays text."""
 
 import asyncio
 import json
@@ -61,7 +61,7 @@ HOSTILE = (
 LISTS = ("/answers", "/documents", "/unanswered", "/figures", "/corpora")
 
 
-def everything() -> tuple[str, ...]:
+def list_hostile_texts() -> tuple[str, ...]:
     data = os.environ.get("FOOTNOTE_DATA", "")
     files = sorted(Path(data).glob("**/blns*.json")) if data else []
     naughty = json.loads(files[0].read_text(encoding="utf-8")) if files else []
@@ -129,7 +129,7 @@ async def signed_in(app: Starlette, line: str) -> AsyncIterator[httpx.AsyncClien
 
 
 async def test_hostile_text_stays_text_in_every_field_of_every_view(made: tuple[Records, Any], app: Starlette) -> None:
-    records, texts = made[0], everything()
+    records, texts = made[0], list_hostile_texts()
     fields = 45
     for number, start in enumerate(range(0, len(texts), fields)):
         some = texts[start : start + fields]
@@ -138,11 +138,14 @@ async def test_hostile_text_stays_text_in_every_field_of_every_view(made: tuple[
             *make_turn(f"tame{number}", Texts(*("tame" for _ in some)), url="javascript:alert(1)")
         )
         async with browser(app) as client:
-            wild, tame = [Skeleton((await client.get(f"/answers/{one}{number}")).text) for one in ("hostile", "tame")]
+            wild, tame = [Skeleton((await client.get(f"/answers/{item}{number}")).text) for item in ("hostile", "tame")]
         assert wild.elements == tame.elements
         shown = re.sub(r"\s+", "", wild.text)
-        said = {one for one in some if len(one) > 3}
-        assert sum(re.sub(r"\s+", "", strip_invisible(one)) in shown for one in said) >= len(said) - len(some) // 3
+        expected = {item for item in some if len(item) > 3}
+        assert (
+            sum(re.sub(r"\s+", "", strip_invisible(item)) in shown for item in expected)
+            >= len(expected) - len(some) // 3
+        )
         links = [value for name, value in wild.attributes if name in {"href", "action", "src"}]
         assert all(link.startswith(("/", "#", "https://")) for link in links), links
 
@@ -152,23 +155,23 @@ async def test_hostile_text_stays_text_in_lists_and_forms(made: tuple[Records, A
     await made[0].audit.append(*make_turn(f"wild{path}", Texts(*HOSTILE), url="javascript:alert(1)"))
     names = ("words", "asker", "corpus", "document", "named", "since", "until", "step", "before")
     async with browser(app) as client:
-        for one in HOSTILE:
-            page = Skeleton((await client.get(path, params=dict.fromkeys(names, one))).text)
+        for item in HOSTILE:
+            page = Skeleton((await client.get(path, params=dict.fromkeys(names, item))).text)
             assert not {"script", "img", "b", "i"} & {tag for tag, _ in page.elements}
             assert not [name for name, _ in page.attributes if name.startswith("on")]
 
 
-@pytest.mark.parametrize(("path", "said"), [
+@pytest.mark.parametrize(("path", "expected"), [
     ("/", "Question, or statement to check"), ("/answers", "plain words"), ("/answers/plain", "Afterwards"),
     ("/documents", "plain words"), ("/corpora", "No refresh has run yet"), ("/unanswered", "asked 1 time"),
     ("/figures", "Supported statements"),
 ])  # fmt: skip
-async def test_each_view_is_shown_without_script_and_kept_by_nobody(app: Starlette, path: str, said: str) -> None:
+async def test_each_view_is_shown_without_script_and_kept_by_nobody(app: Starlette, path: str, expected: str) -> None:
     async with browser(app) as client:
         page = await client.get(path, params={"since": "2026-10-01", "until": "2026-10-31"})
 
     assert page.status_code == 200
-    assert said in Skeleton(page.text).text
+    assert expected in Skeleton(page.text).text
     assert {name: page.headers[name] for name in HEADERS} == HEADERS
     assert page.headers["cache-control"] == "no-store"
     assert "<script" not in page.text
@@ -210,7 +213,7 @@ async def test_readers_are_recorded(made: tuple[Records, Any], app: Starlette) -
     async with browser(app) as client:
         await client.get("/answers/plain")
         await client.get("/answers", params={"words": "plain"})
-    own, lists = [await made[0].audit.turn(one) for one in ("plain", RECORD)]
+    own, lists = [await made[0].audit.turn(item) for item in ("plain", RECORD)]
     assert (own[-1].kind, own[-1].body) == (EntryKind.READ, {"by": "pages:/operator", "what": "answer"})
     assert lists[-1].body["filter"]["words"] == "plain"
 
@@ -220,10 +223,10 @@ async def test_a_receipt_proves_an_answer_and_its_download_is_on_record(made: tu
     async with browser(app) as client:
         assert "There is no signing key" in (await client.get("/answers/plain/receipt")).text
         create_key(Settings().record.key_path)
-        given = await client.get("/answers/plain/receipt")
+        receipt = await client.get("/answers/plain/receipt")
     script: dict[str, Any] = runpy.run_path(str(Path(__file__).parents[3] / "docs" / "verify_receipt.py"))
-    assert given.headers["content-disposition"] == 'attachment; filename="receipt-plain.json"'
-    assert script["verify_receipt"](given.text)
+    assert receipt.headers["content-disposition"] == 'attachment; filename="receipt-plain.json"'
+    assert script["verify_receipt"](receipt.text)
     assert (await made[0].audit.turn("plain"))[-1].body == {"by": "pages:/operator", "what": "receipt"}
 
 
@@ -293,14 +296,14 @@ async def test_a_question_is_answered_as_in_the_channel_with_its_evidence(made: 
     assert (services.asked[0].text, services.asked[0].asker.user_id) == ("When does the quay open?", "pages:/operator")
 
 
-@pytest.mark.parametrize(("outcome", "said"), [
+@pytest.mark.parametrize(("outcome", "expected"), [
     (abstained(), "The nearest pages"), (QuestionWithoutWords("The question has no words."), "has no words"),
 ])  # fmt: skip
-async def test_unanswered_page_shows_the_reason(made: tuple[Records, Any], outcome: Any, said: str) -> None:
+async def test_unanswered_page_shows_the_reason(made: tuple[Records, Any], outcome: Any, expected: str) -> None:
     async with browser(made_app(*made, FakeServices(answer=outcome))) as client:
         filled = {"form_token": await form_token(client), "question": "?"}
         page = await client.post("/ask", data=filled)
-    assert said in page.text
+    assert expected in page.text
     assert page.text.endswith("</html>")
 
 
@@ -354,10 +357,10 @@ async def test_permitted_changes_are_made_and_recorded(made: tuple[Records, Any]
         assert (unsure.status_code, services.named) == (404, [])
         sure = token | {"corpus": "handbook", "document": "old.md", "sure": "yes"}
         assert (await client.post("/documents/forget", data=sure)).status_code == 303
-        told = [(await client.get(one.headers["location"])).text for one in (rated, unfit)]
+        pages = [(await client.get(item.headers["location"])).text for item in (rated, unfit)]
 
-    assert "Your rating was recorded" in told[0]
-    assert "cannot be a worked example" in told[1]
+    assert "Your rating was recorded" in pages[0]
+    assert "cannot be a worked example" in pages[1]
     assert services.named == [("old.md", "handbook")]
     entries = await made[0].audit.turn("plain")
     last = next(entry for entry in reversed(entries) if entry.kind is EntryKind.FEEDBACK)
@@ -375,15 +378,15 @@ async def test_an_answer_confirmed_throughout_becomes_an_example_once(made: tupl
         page = await client.post("/answers/t1/example", data=token, follow_redirects=True)
         assert "This is a worked example now." in page.text
         assert "/answers/t1/example" not in page.text
-    assert [(one.turn_id, one.by) for one in await made[0].examples.all()] == [("t1", "pages:/admin")]
+    assert [(item.turn_id, item.by) for item in await made[0].examples.all()] == [("t1", "pages:/admin")]
 
 
 async def test_leaving_the_page_stops_the_turn(made: tuple[Records, Any]) -> None:
     stopped = asyncio.Event()
 
     class Slow(FakeHome):
-        async def answer(self, asked: Any, tell: Any) -> Any:
-            tell(SearchStarted(asked.text))
+        async def answer(self, asked: Any, observe: Any) -> Any:
+            observe(SearchStarted(asked.text))
             try:
                 await asyncio.Event().wait()
             finally:

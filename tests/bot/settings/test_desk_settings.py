@@ -1,4 +1,4 @@
-"""The tables of the desk, its channels, budgets, the server and its nights: read, and told plainly when wrong."""
+"""The tables of the desk, of channels, budgets and the nightly refresh."""
 
 from datetime import time
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Discord's settings: its token comes from where bots keep it, is shown nowhere, and what is wrong is said."""
+"""Discord's settings: its token comes from the usual variables, and is never shown."""
 
 from pathlib import Path
 

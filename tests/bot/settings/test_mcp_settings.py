@@ -1,4 +1,4 @@
-"""Which programs may ask: a line each of a name, groups and a digest, and no token anywhere."""
+"""Programs that may ask: a line each of name, groups and digest, without the token."""
 
 from pathlib import Path
 
@@ -41,18 +41,18 @@ def test_token_lines_may_be_in_a_file(here: Path, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize(
-    ("lines", "told"),
+    ("lines", "expected"),
     [
         (["anna secret-token-itself-0123456789"], "footnote mcp token NAME"),
         ([f"anna/x sha256:{'a' * 64}"], "footnote mcp token NAME"),
         ([LINE, LINE], "two lines with the same name or the same token"),
     ],
 )
-def test_invalid_line_is_reported_without_its_text(here: Path, lines: list[str], told: str) -> None:
+def test_invalid_line_is_reported_without_its_text(here: Path, lines: list[str], expected: str) -> None:
     with pytest.raises(SettingsError) as caught:
         read(here, f"[mcp]\ntokens = {lines!r}")
 
-    assert told in str(caught.value)
+    assert expected in str(caught.value)
     assert "secret-token" not in str(caught.value)
     assert "sha256:a" not in str(caught.value)
 
@@ -79,6 +79,6 @@ def test_a_change_of_tokens_takes_effect_at_once_and_is_on_record(here: Path) ->
 
     assert take_live(before, after).mcp.match_token(TOKEN)
     assert effects == {"mcp.enabled": RESTART, "mcp.tokens": SCOPE}
-    kept = to_json_value(list_scope(after)["mcp.tokens"])
-    assert [(one["name"], one["groups"]) for one in kept] == [("anna", ["editors", "staff"])]
+    recorded = to_json_value(list_scope(after)["mcp.tokens"])
+    assert [(token["name"], token["groups"]) for token in recorded] == [("anna", ["editors", "staff"])]
     assert not collect_secrets(after) & {"anna", "editors"}

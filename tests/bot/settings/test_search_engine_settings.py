@@ -1,4 +1,4 @@
-"""Settings of the search engine: off until configured, and its key goes nowhere that others can listen."""
+"""Settings of the search engine: off until configured, and its key is sent over HTTPS only."""
 
 from pathlib import Path
 from typing import Any

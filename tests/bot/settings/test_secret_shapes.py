@@ -1,4 +1,4 @@
-"""Secrets are told apart by their shape, before anybody is asked."""
+"""Secrets are recognised by their shape, without a request."""
 
 import pytest
 
@@ -12,7 +12,7 @@ HEX = "0123456789abcdef" * 2
 
 
 @pytest.mark.parametrize(
-    ("platform", "key", "held", "found"),
+    ("platform", "key", "value", "description"),
     [
         ("slack", "bot_token", "xoxb-1-2-abc", ""),
         ("slack", "bot_token", "", ""),
@@ -34,21 +34,21 @@ HEX = "0123456789abcdef" * 2
         ("discord", "token", "xoxb-1-2", "a bot token (xoxb-…) of Slack"),
     ],
 )
-def test_misplaced_secret_is_described(platform: str, key: str, held: str, found: str) -> None:
-    fault = find_misplaced_secret(load_platforms().values(), load_platforms()[platform], key, held)
+def test_misplaced_secret_is_described(platform: str, key: str, value: str, description: str) -> None:
+    fault = find_misplaced_secret(load_platforms().values(), load_platforms()[platform], key, value)
 
-    assert bool(fault) == bool(found)
+    assert bool(fault) == bool(description)
     if fault:
-        assert found in fault.found
+        assert description in fault.found
         assert "It wants a" in fault.hint
-        assert held not in f"{fault.found} {fault.hint}"
+        assert value not in f"{fault.found} {fault.hint}"
 
 
 def test_tokens_that_were_swapped_keep_a_server_from_starting() -> None:
     slack = {"bot_token": "xapp-1-2", "app_token": "xoxb-1-2"}
-    told = [f"{fault} {fault.hint}" for fault in find_serving_faults(Settings.model_validate({"slack": slack}))]
+    faults = [f"{fault} {fault.hint}" for fault in find_serving_faults(Settings.model_validate({"slack": slack}))]
 
-    assert [one.partition(". It wants")[0] for one in told] == [
+    assert [line.partition(". It wants")[0] for line in faults] == [
         "SLACK_BOT_TOKEN holds an app token (xapp-…). That belongs into SLACK_APP_TOKEN",
         "SLACK_APP_TOKEN holds a bot token (xoxb-…). That belongs into SLACK_BOT_TOKEN",
     ]

@@ -1,4 +1,4 @@
-"""Settings: read in the right order, and told plainly when they are wrong."""
+"""Settings: sources in their order of precedence, and errors."""
 
 import tomllib
 from datetime import UTC
@@ -205,10 +205,11 @@ def test_all_errors_are_reported_at_once(monkeypatch: pytest.MonkeyPatch) -> Non
     with pytest.raises(SettingsError) as caught:
         load_settings()
 
-    told = [
-        str(one).partition(" must ")[0].removeprefix("footnote.toml, ") for one in (caught.value, *caught.value.others)
+    lines = [
+        str(error).partition(" must ")[0].removeprefix("footnote.toml, ")
+        for error in (caught.value, *caught.value.others)
     ]
-    assert told == [
+    assert lines == [
         "line 1: there is no setting `timezon`.",
         "line 3: there is no setting `corpus[1].nam`.",
         "line 4: corpus[1].owner",
@@ -226,7 +227,7 @@ VALUES = st.sampled_from(["{}", "[\n  {},\n]", '"""\n[[x]]\na = {}\n"""', "{{ k 
 
 @given(st.lists(st.tuples(st.sampled_from(["[{}]", "[[{}]]", "[[{}]]\n[{}.sub]"]), KEYS, KEYS, VALUES), max_size=8))
 def test_every_key_is_found_in_its_line(tables: list[tuple[str, str, str, str]]) -> None:
-    text, wanted, counts = "", {}, dict[str, int]()
+    text, places, counts = "", {}, dict[str, int]()
     for place, (header, table, key, value) in enumerate(tables):
         name = f"{table[0]}{header.count('[')}{table[1:]}" if table[0] in "'\"" else f"{table}{header.count('[')}"
         path: tuple[str | int, ...] = (name.strip("'\""),)
@@ -238,11 +239,11 @@ def test_every_key_is_found_in_its_line(tables: list[tuple[str, str, str, str]])
         counts.setdefault(name, 0)
         text += header.replace("{}", name) + "\n"
         path = (*path, "sub") if "sub" in header else path
-        wanted[(*path, key.strip("'\""))] = len(text.splitlines()) + 1
+        places[(*path, key.strip("'\""))] = len(text.splitlines()) + 1
         text += f"{key} = {value.format(place)}\n"
 
     assert tomllib.loads(text) is not None
-    assert {key: find_line(text, key) for key in wanted} == wanted
+    assert {key: find_line(text, key) for key in places} == places
 
 
 def test_time_zones_are_known_by_name() -> None:

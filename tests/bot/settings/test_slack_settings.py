@@ -1,4 +1,4 @@
-"""Slack's settings: its secrets come from where their owners keep them, are shown nowhere, and what lacks is said."""
+"""Slack's settings: secrets come from the usual variables, are never shown, and missing ones are named."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ NAMES = {"SLACK_BOT_TOKEN": BOT, "SLACK_APP_TOKEN": APP, "SLACK_SIGNING_SECRET":
 
 def _secrets(settings: Settings) -> tuple[str, ...]:
     slack = settings.slack
-    return tuple(one.get_secret_value() for one in (slack.bot_token, slack.app_token, slack.signing_secret))
+    return tuple(secret.get_secret_value() for secret in (slack.bot_token, slack.app_token, slack.signing_secret))
 
 
 def test_slack_is_configured_once_there_is_one_of_its_secrets(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Settings of wikis: what lets in is named and never written down, and goes nowhere that others can listen."""
+"""Settings of wikis: secrets come from named variables, and are sent over HTTPS only."""
 
 import pytest
 from pydantic import ValidationError
@@ -18,12 +18,12 @@ API = "https://wiki.example.com/w/api.php"
 CLOUD = "https://acme.atlassian.net/wiki"
 
 
-def given(**said):
-    return SOURCE_ENTRIES[said["type"]].settings.model_validate(said)
+def make_settings(**values):
+    return SOURCE_ENTRIES[values["type"]].settings.model_validate(values)
 
 
 @pytest.mark.parametrize(
-    ("said", "wrong"),
+    ("values", "expected"),
     [
         ({"type": "mediawiki", "api": ""}, "must have an address"),
         ({"type": "mediawiki", "api": "https://a:b@wiki.example.com/api.php"}, "without user, password"),
@@ -41,9 +41,9 @@ def given(**said):
         ({"type": "confluence_export", "path": "e.zip", "url_base": "ftp://x"}, "must be empty or begin"),
     ],
 )
-def test_invalid_settings_are_rejected(said, wrong):
-    with pytest.raises(ValidationError, match=wrong) as caught:
-        given(**said)
+def test_invalid_settings_are_rejected(values, expected):
+    with pytest.raises(ValidationError, match=expected) as caught:
+        make_settings(**values)
     assert "s3cr3t" not in str(caught.value)
 
 
@@ -51,14 +51,16 @@ def test_a_wiki_is_opened_and_let_in_by_a_variable(tmp_path):
     wiki = mediawiki.Wiki(user="Ada@bot", password="s3")
     wiki.edit("Holidays", "Thirty days.")
     with serve(wiki.answer) as server:
-        said = given(type="mediawiki", api=f"{server.url}/w/api.php", user="Ada@bot", password_env="WIKI_PASSWORD")
-        source = open_source(said, SourceContext(tmp_path, {"WIKI_PASSWORD": "s3"}))
+        values = make_settings(
+            type="mediawiki", api=f"{server.url}/w/api.php", user="Ada@bot", password_env="WIKI_PASSWORD"
+        )
+        source = open_source(values, SourceContext(tmp_path, {"WIKI_PASSWORD": "s3"}))
 
         assert isinstance(source, MediaWikiSource)
         assert Mirror().sync(source).titles() == ["Holidays"]
         assert all("footnote" in request.headers["user-agent"].lower() for request in server.requests)
         assert not any("s3" in request.path for request in server.requests)
-    assert "s3" not in f"{said!r}"
+    assert "s3" not in f"{values!r}"
 
 
 @pytest.mark.parametrize("cloud", [False, True])
@@ -68,8 +70,8 @@ def test_confluence_is_opened_and_let_in_as_its_edition_wants_it(tmp_path, cloud
     with serve(services.answer) as server:
         more = {"edition": "cloud", "email": "ann@acme.test"} if cloud else {}
         url = f"{server.url}{services.context}/"
-        said = given(type="confluence", url=url, token_env="TOKEN", spaces=["HR"], **more)
-        source = open_source(said, SourceContext(tmp_path, {"TOKEN": services.password}))
+        values = make_settings(type="confluence", url=url, token_env="TOKEN", spaces=["HR"], **more)
+        source = open_source(values, SourceContext(tmp_path, {"TOKEN": services.password}))
 
         assert isinstance(source, ConfluenceSource)
         assert Mirror().sync(source).titles() == ["Holidays"]
@@ -79,7 +81,7 @@ def test_confluence_is_opened_and_let_in_as_its_edition_wants_it(tmp_path, cloud
 def test_an_export_is_opened(tmp_path):
     path = packed(tmp_path / "e.zip", xml(space(), page(10, "Home", "<p>Hi there.</p>")))
 
-    source = open_source(given(type="confluence_export", path=str(path)), SourceContext(tmp_path, {}))
+    source = open_source(make_settings(type="confluence_export", path=str(path)), SourceContext(tmp_path, {}))
 
     assert isinstance(source, ConfluenceExport)
     assert Mirror().sync(source).titles() == ["Home"]

@@ -1,4 +1,4 @@
-"""A terminal on which somebody has decided what to type."""
+"""A terminal with scripted answers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -8,24 +8,24 @@ STOP = "\x03"  # Ctrl-C
 
 @dataclass
 class ScriptedTerminal:
-    """Types the answers in their order; `told` is what stands on the screen, without what is typed unseen."""
+    """Types the answers in their order; `lines` are those of the screen, without hidden input."""
 
     answers: Sequence[str] = ()
-    told: list[str] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
 
     def say(self, text: str = "", *, indent: int = 0, hang: int = 0) -> None:
         del indent, hang
-        self.told.append(text)
+        self.lines.append(text)
 
     def ask(self, prompt: str, *, secret: bool = False) -> str:
         self.asked.append(prompt)
         answer = self.answers[len(self.asked) - 1] if len(self.asked) <= len(self.answers) else STOP
-        self.told.append(f"{prompt} {'' if secret else answer}")
+        self.lines.append(f"{prompt} {'' if secret else answer}")
         if answer == STOP:
             raise KeyboardInterrupt(self.screen)
         return answer
 
     @property
     def screen(self) -> str:
-        return "\n".join(self.told)
+        return "\n".join(self.lines)

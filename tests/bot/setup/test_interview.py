@@ -1,4 +1,4 @@
-"""The questions of `footnote setup`: each answer is tried at once, and what is wrong is said and asked again."""
+"""The questions of `footnote setup`: each answer is tried at once, and a refused one is asked for again."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -36,11 +36,11 @@ def count(path: Path) -> FolderCount:
 
 def try_answer(entry: PlatformEntry, table: PlatformSettings, key: str) -> Sequence[CheckResult]:
     refused = "wrong" in getattr(table, key).get_secret_value()
-    told = f"{entry.title}: {key} is {'refused' if refused else 'taken'}."
-    return (CheckResult("fail" if refused else "ok", told, "Copy it anew."),)
+    line = f"{entry.title}: {key} is {'refused' if refused else 'taken'}."
+    return (CheckResult("fail" if refused else "ok", line, "Copy it anew."),)
 
 
-class Places:
+class FakeLocations:
     """Where the bot is; in no server until it was looked for so often."""
 
     def __init__(self, workspaces: Sequence[Workspace] = SERVERS, *, after: int = 0) -> None:
@@ -51,8 +51,8 @@ class Places:
         self.left -= 1
         if entry.name == "slack":
             return BotLocation("@footnote", (Workspace("T1", "Acme"),))
-        found = () if self.left >= 0 else self.workspaces
-        return BotLocation("@Footnote", found, "Invite it.", {"message_content": True})
+        missing_faults = () if self.left >= 0 else self.workspaces
+        return BotLocation("@Footnote", missing_faults, "Invite it.", {"message_content": True})
 
 
 def channels(*_: Any) -> Mapping[str, str]:
@@ -62,7 +62,7 @@ def channels(*_: Any) -> Mapping[str, str]:
 def run(
     *answers: str,
     settings: dict[str, Any] | None = None,
-    places: Places | None = None,
+    places: FakeLocations | None = None,
     judged: str = "ok",
     **given: Any,
 ) -> tuple[SetupChoices, ScriptedTerminal]:
@@ -71,7 +71,7 @@ def run(
         count,
         lambda choice: (CheckResult(judged if "bad" in choice.name else "ok", "Model: told."),),  # type: ignore[arg-type]
         try_answer,
-        (places or Places()).locate,
+        (places or FakeLocations()).locate,
         channels,
     )
     options = GivenAnswers(**given)
@@ -90,8 +90,13 @@ def test_a_folder_is_counted_named_and_asked_for_again_where_it_will_not_do() ->
     (one,) = chosen.folders
     assert (one.corpus, one.path, one.url_base) == ("handbook", Path("handbook").absolute(), "https://x.example/")
     assert "4 files to read: 3 .md, 1 .pdf. Left out: pictures (2)." in terminal.screen
-    for said in ("No such file", "empty can be read. Left out: pictures (2) — Name", "1 to 60 letters", "read already"):
-        assert said in terminal.screen
+    for message in (
+        "No such file",
+        "empty can be read. Left out: pictures (2) — Name",
+        "1 to 60 letters",
+        "read already",
+    ):
+        assert message in terminal.screen
     assert (chosen.platforms, chosen.visible_to, chosen.model) == ((), {}, None)
 
 
@@ -102,8 +107,8 @@ def test_tokens_are_recognised_tried_and_asked_again() -> None:
     (slack,) = chosen.platforms
     assert slack.answers == {"bot_token": BOT, "app_token": APP}
     assert chosen.visible_to == {"handbook": ("*",)}
-    for said in ("required here", "This is an app token", "bot_token is refused", "This is a signing secret"):
-        assert said in terminal.screen
+    for message in ("required here", "This is an app token", "bot_token is refused", "This is a signing secret"):
+        assert message in terminal.screen
     assert not any(secret in terminal.screen for secret in (BOT, APP, "0123456789abcdef"))
 
 
@@ -133,13 +138,15 @@ def test_readers_are_given_by_channel_names_or_ids(typed: list[str], readers: tu
 @pytest.mark.parametrize(
     ("places", "typed", "servers"),
     [
-        (Places(), ["2"], ("302",)),
-        (Places(SERVERS[:1]), [], ("301",)),
-        (Places(SERVERS[:1], after=2), ["", ""], ("301",)),
-        (Places((), after=1), ["later"], ()),
+        (FakeLocations(), ["2"], ("302",)),
+        (FakeLocations(SERVERS[:1]), [], ("301",)),
+        (FakeLocations(SERVERS[:1], after=2), ["", ""], ("301",)),
+        (FakeLocations((), after=1), ["later"], ()),
     ],
 )
-def test_the_servers_that_are_ones_own_are_chosen(places: Places, typed: list[str], servers: tuple[str, ...]) -> None:
+def test_the_servers_that_are_ones_own_are_chosen(
+    places: FakeLocations, typed: list[str], servers: tuple[str, ...]
+) -> None:
     chosen, _ = run(*FOLDER, "3", DISCORD, *typed, "1", *NO_MODEL, places=places)
 
     changes = {"message_content": True} | ({"servers": servers} if servers else {})
@@ -150,18 +157,22 @@ TOKEN = {"discord": {"token": DISCORD}}
 
 
 @pytest.mark.parametrize(
-    ("places", "given", "said"),
+    ("places", "given", "message"),
     [
-        (Places(), {"workspaces": ("999",)}, "The bot is not in a server of Discord with the id 999."),
-        (Places(SERVERS[:1]), {"workspaces": ("999",)}, "The bot is not in a server of Discord with the id 999."),
-        (Places(), {}, "Nothing says which server of Discord is your own."),
+        (FakeLocations(), {"workspaces": ("999",)}, "The bot is not in a server of Discord with the id 999."),
+        (
+            FakeLocations(SERVERS[:1]),
+            {"workspaces": ("999",)},
+            "The bot is not in a server of Discord with the id 999.",
+        ),
+        (FakeLocations(), {}, "Nothing says which server of Discord is your own."),
     ],
 )
-def test_unknown_workspace_lists_those_of_the_bot(places: Places, given: dict[str, Any], said: str) -> None:
+def test_unknown_workspace_lists_those_of_the_bot(places: FakeLocations, given: dict[str, Any], message: str) -> None:
     with pytest.raises(CommandError) as caught:
         run(settings=TOKEN, defaults=True, documents=(Path("handbook"),), places=places, **given)
 
-    assert str(caught.value) == said
+    assert str(caught.value) == message
     assert "Skarholm (301)" in caught.value.hint
     assert ("Elsewhere (302)" in caught.value.hint) == (len(places.workspaces) > 1)
 
@@ -257,12 +268,12 @@ def test_without_questions_what_will_not_do_is_an_error(given: dict[str, Any], k
 
 
 def test_all_missing_answers_are_reported_at_once() -> None:
-    found = find_missing_answers(GivenAnswers(platforms=("slack",), defaults=True), Settings())
+    missing_faults = find_missing_answers(GivenAnswers(platforms=("slack",), defaults=True), Settings())
     documents = (Path("handbook"),)
     unread = find_missing_answers(GivenAnswers(documents=documents, platforms=("discord",)), Settings())
 
-    assert [fault.hint.split()[1] for fault in found] == ["--documents", "the", "the"]
-    assert "SLACK_APP_TOKEN" in found[2].hint
+    assert [fault.hint.split()[1] for fault in missing_faults] == ["--documents", "the", "the"]
+    assert "SLACK_APP_TOKEN" in missing_faults[2].hint
     assert [fault.message for fault in unread] == [
         "Nothing says Discord's Bot token.",
         "Nothing says who may read the documents.",

@@ -45,19 +45,19 @@ KEYS: list[tuple[str | int, ...]] = [
 
 @given(st.sampled_from([OWN, "", "\n", "# Only this."]), st.lists(st.tuples(st.sampled_from(KEYS), VALUES), max_size=4))
 def test_a_value_is_set_and_the_rest_stays(text: str, changes: list[tuple[tuple[str | int, ...], Any]]) -> None:
-    wanted = tomllib.loads(text)
+    expected = tomllib.loads(text)
     for key, value in changes:
-        if "corpus" in key and not wanted.get("corpus"):
+        if "corpus" in key and not expected.get("corpus"):
             continue
         text = set_value(text, key, value)
-        table = wanted
+        table = expected
         for part in key[:-1]:
             table = table[part] if isinstance(part, int) else table.setdefault(part, {})
         table.pop("readers", None) if key[-1] == "visible_to" else None
         table[key[-1]] = value
 
-    assert tomllib.loads(text) == wanted
-    assert ("# Ours." in text) == (wanted.get("corpus") is not None)
+    assert tomllib.loads(text) == expected
+    assert ("# Ours." in text) == (expected.get("corpus") is not None)
 
 
 @given(VALUES)

@@ -57,13 +57,15 @@ def test_a_corpus_is_named_by_its_folder(folder: str, taken: list[str], name: st
 
 
 def test_files_are_counted_by_kind_and_by_why_not() -> None:
-    found = count_files([("a.md", ""), ("b.MD", ""), ("NOTES", ""), ("c.png", "pictures are not read"), ("d.pdf", "")])
+    counted = count_files(
+        [("a.md", ""), ("b.MD", ""), ("NOTES", ""), ("c.png", "pictures are not read"), ("d.pdf", "")]
+    )
 
-    assert found.describe() == "4 files to read: 2 .md, 1 without an ending, 1 .pdf. Left out: pictures (1)."
+    assert counted.describe() == "4 files to read: 2 .md, 1 without an ending, 1 .pdf. Left out: pictures (1)."
     assert count_files([]).describe() == ""
 
 
 @pytest.mark.parametrize(("kinds", "last"), [(7, "1 .7"), (8, "2 of other kinds")])
 def test_other_kinds_are_summarised_if_several(kinds: int, last: str) -> None:
-    found = count_files([(f"a.{number}", "") for number in range(1, kinds + 1)])
-    assert found.describe().endswith(f", 1 .6, {last}.")
+    counted = count_files([(f"a.{number}", "") for number in range(1, kinds + 1)])
+    assert counted.describe().endswith(f", 1 .6, {last}.")

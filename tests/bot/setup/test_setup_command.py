@@ -1,4 +1,4 @@
-"""`footnote setup` as a command: what it writes, when, and what it does then."""
+"""`footnote setup` as a command: the files it writes, and the next steps."""
 
 import json
 import os
@@ -54,7 +54,7 @@ def test_from_nothing_to_an_answer() -> None:
     settings = load_settings()
 
     assert result.exit_code == 0
-    assert [(one.name, one.visible_to) for one in settings.corpus] == [("handbook", ())]
+    assert [(row.name, row.visible_to) for row in settings.corpus] == [("handbook", ())]
     assert settings.schedule.nightly == "03:00"
     assert Path("footnote-record.key").exists()
     assert [str(source["path"]) for source in services.sources] == [str(Path("handbook").absolute())]
@@ -68,7 +68,7 @@ def test_from_nothing_to_an_answer() -> None:
 def test_stopping_changes_nothing(at: int) -> None:
     result, terminal = run([*ALL[:at], STOP])
 
-    assert (result.exit_code, terminal.told[-1]) == (130, "Nothing was written.")
+    assert (result.exit_code, terminal.lines[-1]) == (130, "Nothing was written.")
     assert list_files() == ["handbook"]
 
 
@@ -76,7 +76,7 @@ def test_declining_changes_nothing() -> None:
     result, terminal = run([*ALL[:6], "n"])
 
     assert (result.exit_code, list_files()) == (0, ["handbook"])
-    assert terminal.told[-1] == "Nothing was written."
+    assert terminal.lines[-1] == "Nothing was written."
 
 
 def test_a_second_run_changes_nothing_by_enter_and_adds_what_is_new() -> None:
@@ -93,7 +93,7 @@ def test_a_second_run_changes_nothing_by_enter_and_adds_what_is_new() -> None:
     assert (result.exit_code, added.exit_code, same) == (0, 0, before)
     assert "What happens now" not in terminal.screen
     assert Path("footnote.toml").read_text(encoding="utf-8").startswith(before)
-    assert [one.name for one in load_settings().corpus] == ["handbook", "travel"]
+    assert [row.name for row in load_settings().corpus] == ["handbook", "travel"]
 
 
 def test_beside_a_server_a_reload_is_advised_where_anything_is_new() -> None:
@@ -106,7 +106,7 @@ def test_beside_a_server_a_reload_is_advised_where_anything_is_new() -> None:
         _, same = run(["", "4", "", ""])
         _, added = run(["travel", "", "", "", "4", "", "", ""])
 
-    assert [RELOAD in one.screen for one in (same, added)] == [False, True]
+    assert [RELOAD in row.screen for row in (same, added)] == [False, True]
     assert SERVE not in same.screen + added.screen
     slack = load_platforms()["slack"]
     choices = SetupChoices(platforms=(PlatformChoice(slack, slack.settings(), {}, {}),))
@@ -135,17 +135,17 @@ def test_secrets_are_kept_in_a_file_of_ones_own_that_every_command_reads() -> No
 
 def test_without_a_terminal_options_say_it_all() -> None:
     missing, _ = run([], "--platform", "slack", "--yes")
-    told = missing.stderr.splitlines()
+    lines = missing.stderr.splitlines()
     result, _ = run([], "--documents", "handbook", "--platform", "none", "--question", "When?", "--yes")
 
     assert missing.exit_code == 1
-    assert [line.partition("Give ")[2].split(",")[0] for line in told] == [
+    assert [line.partition("Give ")[2].split(",")[0] for line in lines] == [
         "--documents FOLDER.",
         "the variable SLACK_BOT_TOKEN.",
         "the variable SLACK_APP_TOKEN.",
     ]
     assert result.exit_code == 0
-    assert [one.name for one in load_settings().corpus] == ["handbook"]
+    assert [row.name for row in load_settings().corpus] == ["handbook"]
 
 
 def test_setup_fails_if_nothing_can_be_read() -> None:
@@ -174,7 +174,7 @@ def test_unwritable_settings_are_reported_before_questions(command: str) -> None
         app, ("--config", str(path), command), obj=CliState(services=services), prog_name="footnote"
     )
 
-    assert (result.exit_code, terminal.told) == (1, [])
+    assert (result.exit_code, terminal.lines) == (1, [])
     assert f"{path} cannot be written" in result.stderr
     assert "footnote --config FILE" in result.stderr
 
@@ -183,7 +183,7 @@ def test_unwritable_home_is_reported_before_questions() -> None:
     os.environ["FOOTNOTE_HOME"] = str(Path("handbook/leave.md/home").absolute())
     result, terminal = run(ALL)
 
-    assert (result.exit_code, terminal.told) == (1, [])
+    assert (result.exit_code, terminal.lines) == (1, [])
     assert "FOOTNOTE_HOME" in result.stderr
 
 
@@ -191,5 +191,5 @@ def test_invalid_settings_are_reported_before_questions() -> None:
     Path("footnote.toml").write_text("timezon = 1\n[limits]\nsecond = 1\n", encoding="utf-8")
     result, terminal = run(ALL)
 
-    assert (result.exit_code, terminal.told) == (1, [])
+    assert (result.exit_code, terminal.lines) == (1, [])
     assert len(result.stderr.splitlines()) == 2

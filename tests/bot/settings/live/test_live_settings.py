@@ -52,9 +52,9 @@ def test_some_keys_take_effect_at_once_and_others_wait(
     changed: dict[str, Any], keys: list[str], waiting: list[str]
 ) -> None:
     running = Settings.model_validate({"corpus": [CORPUS]})
-    wanted = Settings.model_validate({"corpus": [CORPUS], **changed})
-    taken = take_live(running, wanted)
-    took, left = list_changes(running, taken), list_changes(taken, wanted)
+    changed_settings = Settings.model_validate({"corpus": [CORPUS], **changed})
+    taken = take_live(running, changed_settings)
+    took, left = list_changes(running, taken), list_changes(taken, changed_settings)
 
     assert [change.key.removeprefix("corpus.handbook.") for change in took] == keys or not keys
     assert [change.key for change in left] == waiting
@@ -70,8 +70,8 @@ def test_the_order_of_corpora_is_a_change_too() -> None:
 
 
 def test_scope_is_all_that_decides_who_may_read_what() -> None:
-    given = {"corpus": [CORPUS], "channel": [{"id": "slack:T1/C1", "corpora": ["handbook"]}]}
-    scope = list_scope(Settings.model_validate(given))
+    values = {"corpus": [CORPUS], "channel": [{"id": "slack:T1/C1", "corpora": ["handbook"]}]}
+    scope = list_scope(Settings.model_validate(values))
     assert scope.items() >= {"slack.guests": False}.items()
     assert {key: value for key, value in scope.items() if value} == {
         "corpus.handbook.visible_to": ["*"],

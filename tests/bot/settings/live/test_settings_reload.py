@@ -61,7 +61,7 @@ class House:
         return list(self.live.current.corpus[0].visible_to)
 
     async def recorded(self) -> list[tuple[Any, ...]]:
-        return [tuple(one.body[key] for key in ("key", "was", "now")) for one in await self.audit.turn(SCOPE_ID)]
+        return [tuple(entry.body[key] for key in ("key", "was", "now")) for entry in await self.audit.turn(SCOPE_ID)]
 
 
 async def test_a_name_is_the_channel_that_is_called_so(database: Database) -> None:
