@@ -17,6 +17,7 @@ from evaluation.distillation.lesson_export import EPILOG as EXPORT_EPILOG
 from evaluation.distillation.lesson_export import export
 from evaluation.reports.run_report import EPILOG as REPORT_EPILOG
 from evaluation.reports.run_report import report
+from evaluation.robustness.crashes import crashes
 from evaluation.robustness.hostile import hostile
 from evaluation.robustness.injection import injection
 from evaluation.simulated_model.paced_model import serve_model
@@ -39,6 +40,7 @@ app.command()(claims)
 app.command()(retrieval)
 app.command()(lazy)
 app.command()(standalone)
+app.command()(crashes)
 app.command()(injection)
 app.command()(hostile)
 app.command(epilog=MINE_EPILOG)(mine)
