@@ -53,24 +53,22 @@ def test_borrowed_terms_weigh_less() -> None:
     assert question.weights["zoo"] == pytest.approx(2 * question.weights["museum"])
 
 
-def test_a_term_of_the_sentence_before_is_known() -> None:
-    measured = features("leave", "It can be taken")
-
-    assert (measured.terms, measured.terms_before, measured.passage_terms) == (0.0, 1.0, 1.0)
-
-
-def test_another_passage_is_no_sentence_before() -> None:
-    assert features("pieces", "The office").terms_before == 0.0
-
-
 @pytest.mark.parametrize(
-    ("question", "amount", "name"),
-    [("How many days of leave?", -1.0, 0.0), ("Who takes leave?", 0.0, -1.0), ("What is leave?", 0.0, 0.0)],
+    ("question", "sentence", "expected"),
+    [
+        ("leave", "It can be taken", {"terms": 0.0, "terms_before": 1.0, "passage_terms": 1.0}),
+        ("pieces", "The office", {"terms_before": 0.0}),
+        ("How many days of leave?", "It can be taken", {"amount": -1.0, "name": 0.0}),
+        ("Who takes leave?", "It can be taken", {"amount": 0.0, "name": -1.0}),
+        ("What is leave?", "It can be taken", {"amount": 0.0, "name": 0.0}),
+    ],
 )
-def test_a_sentence_offers_what_is_asked_for_or_not(question: str, amount: float, name: float) -> None:
-    measured = features(question, "It can be taken")
+def test_terms_before_and_requested_kinds_are_features(
+    question: str, sentence: str, expected: dict[str, float]
+) -> None:
+    measured = features(question, sentence)
 
-    assert (measured.amount, measured.name) == (amount, name)
+    assert {name: getattr(measured, name) for name in expected} == expected
 
 
 @pytest.mark.parametrize(

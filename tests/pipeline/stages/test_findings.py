@@ -17,7 +17,7 @@ from pipeline.stages.findings import (
     select_context,
 )
 from pipeline.types import Support
-from storage.types import PassageKind
+from storage.types import Hit, PassageKind
 from tests.pipeline.world import hit
 
 OLD = hit("The ferry to Skarholm costs 12 crowns.", key="old.md", date=datetime(2021, 1, 1, tzinfo=UTC))
@@ -203,31 +203,25 @@ async def test_resolved_pronoun_survives_a_doubt() -> None:
     ]
 
 
-async def test_a_changed_copy_is_no_finding_but_its_sentence_is() -> None:
-    (pier,) = collect_sentences([PIER])[:1]
+@pytest.mark.parametrize(
+    ("statement", "place", "more", "expected"),
+    [
+        ("The pier is made of old oak.", (PIER, 0), {"better_quoted": True}, "The pier is made of oak."),
+        ("She built the yard.", (HAGEN, 1), {}, "Oda Hagen comes from Bergen. She built the yard."),
+        ("Up to 10 km cost 4 crowns.", (FARES, 0), {}, "Up to 10 km cost 4 crowns."),
+        ("The fare is 4 crowns.", (FARES, 0), {}, "Distance: Up to 10 km; Fare: 4 crowns"),
+    ],
+    ids=["changed copy", "no subject", "names its row", "no row"],
+)
+async def test_statement_is_bound_or_quoted(
+    statement: str, place: tuple[Hit, int], more: dict[str, bool], expected: str
+) -> None:
+    source, index = place
+    evidence = [collect_sentences([source])[index]]
 
     for checked in (False, True):
-        findings = await bind_finding(
-            "The pier is made of old oak.", [pier], answers(holds=True, better_quoted=True), checked=checked
-        )
-        assert quoted(*findings) == [pier.text]
-
-
-async def test_a_statement_that_names_nobody_is_no_finding() -> None:
-    she = collect_sentences([HAGEN])[1:2]
-
-    assert quoted(*await bind_finding("She built the yard.", she, answers(holds=True))) == [
-        "Oda Hagen comes from Bergen. She built the yard."
-    ]
-
-
-async def test_a_statement_about_a_row_says_which() -> None:
-    near, _ = collect_sentences([FARES])
-
-    assert quoted(*await bind_finding("Up to 10 km cost 4 crowns.", [near], answers(holds=True))) == [
-        "Up to 10 km cost 4 crowns."
-    ]
-    assert quoted(*await bind_finding("The fare is 4 crowns.", [near], answers(holds=True))) == [near.text]
+        findings = await bind_finding(statement, evidence, answers(holds=True, **more), checked=checked)
+        assert quoted(*findings) == [expected]
 
 
 DESK = hit(

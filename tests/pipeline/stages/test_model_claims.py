@@ -37,13 +37,16 @@ async def found(claim: str) -> list[str]:
     return [finding.text for finding in findings]
 
 
-@pytest.mark.parametrize("claim", ["The pier of Skarholm is of oak.", "Skarholm has a landing stage of timber."])
-async def test_a_verified_claim_is_a_finding_in_its_own_words(claim: str) -> None:
-    assert await found(claim) == [claim]
-
-
-async def test_a_number_that_the_evidence_lacks_is_not_passed_on() -> None:
-    assert await found("The pier of Skarholm was made of oak in 1921.") == [SAID]
+@pytest.mark.parametrize(
+    ("claim", "finding"),
+    [
+        ("The pier of Skarholm is of oak.", "The pier of Skarholm is of oak."),
+        ("Skarholm has a landing stage of timber.", "Skarholm has a landing stage of timber."),
+        ("The pier of Skarholm was made of oak in 1921.", SAID),
+    ],
+)
+async def test_verified_claim_is_kept_unless_its_number_is_missing(claim: str, finding: str) -> None:
+    assert await found(claim) == [finding]
 
 
 @pytest.mark.parametrize("verdict", [Verdict.SUPPORTS, Verdict.REFUTES])
@@ -70,12 +73,7 @@ def test_evidence_shares_words_or_meaning_with_a_claim(alike: float, *, found: b
     page = hit(SAID if found else "Guests sign the book at the front desk.")
 
     assert is_relevant("The pier of Skarholm is of oak.", replace(page, dense=alike)) is relevant
-
-
-def test_pages_in_another_language_share_no_words() -> None:
-    page = replace(hit("Die Mole von Lundey ist aus Eiche.", language="de"), dense=0.1)
-
-    assert is_relevant("The pier on the island is made of oak wood.", page)
+    assert is_relevant("The pier of Skarholm is of oak.", replace(hit("Die Mole.", language="de"), dense=alike))
 
 
 async def test_a_claim_without_relevant_evidence_is_verified_by_nobody() -> None:
