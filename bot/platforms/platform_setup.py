@@ -13,7 +13,7 @@ class SetupQuestion:
 
     key: str
     prompt: str
-    where: str  # where its answer is found, in a sentence
+    where: str  # where to find the answer, in a sentence
     secret: bool = True
     default: str = ""
 
@@ -32,23 +32,23 @@ class BotLocation:
 
     mention: str  # how people call it: "@footnote"
     workspaces: tuple[Workspace, ...] = ()
-    invitation: str = ""  # how it gets into a workspace, where it is in none
-    changes: Mapping[str, Any] = field(default_factory=dict)  # keys of its table that follow from what was found
+    invitation: str = ""  # how to invite it, if it is in no workspace
+    changes: Mapping[str, Any] = field(default_factory=dict)  # of its table, as found out
 
 
 @dataclass(frozen=True, slots=True)
 class PlatformSetup:
     """How a platform is set up. Its functions may ask the platform, and raise what that raises."""
 
-    steps: tuple[str, ...]  # what to do on the platform's own pages first
-    list_questions: Callable[[Any], Sequence[SetupQuestion]]  # of its table, as it is set
+    steps: tuple[str, ...]  # to do first on the platform's own pages
+    list_questions: Callable[[Any], Sequence[SetupQuestion]]  # given its table
     try_answer: Callable[[Any, str], Awaitable[Sequence[CheckResult]]]
-    """Tries what was just answered: of its table, as it is now, and the key."""
+    """Tries an answer, given the table with it and its key."""
     locate_bot: Callable[[Any], Awaitable[BotLocation]]
     list_channels: Callable[[Any, str], Awaitable[Mapping[str, str]]]
     """The ids of a workspace's channels, by their names without #."""
-    invite: str  # how the bot is let into a channel, in a sentence
-    workspaces_key: str = ""  # of the setting that lists the workspaces that are the team's own
+    invite: str  # how to add the bot to a channel, in a sentence
+    workspaces_key: str = ""  # of the setting that lists the team's own workspaces
 
 
 def explain_unreached(error: Exception, title: str) -> str:

@@ -48,28 +48,28 @@ class DiscordSettings(PlatformSettings):
     api_url: Annotated[str, AfterValidator(_validate_api_url), RESTART] = "https://discord.com/api/v10"
     gateway_url: Annotated[str, AfterValidator(_validate_gateway), RESTART] = "wss://gateway.discord.gg/"
     servers: Annotated[DiscordIds, SCOPE] = ()
-    """The servers that are the team's own, by their ids. Elsewhere nothing is answered."""
+    """The ids of the team's own servers. The bot answers nowhere else."""
     admins: Annotated[tuple[PersonId, ...], require_people_of("discord"), LIVE] = ()
     """Users who may stop and retract any answer; Discord's permissions decide who may use `/footnote`."""
     deny: Annotated[DiscordIds, SCOPE] = ()  # people and roles that are not answered, by their ids
     cooldown_seconds: Annotated[float, LIVE] = Field(default=0, ge=0, le=86_400)
-    """How long a user waits before the next question; 0 for no wait."""
+    """A user's wait between two questions; 0 for none."""
     message_content: Annotated[bool, RESTART] = False
-    """Whether the app has the privileged intent that lets it read messages which do not mention it."""
+    """Whether the app has the privileged intent to read messages that do not mention it."""
     user_install: Annotated[bool, RESTART] = False
-    """Whether people may install the app for themselves, and use its commands wherever they are."""
+    """Whether users may install the app for themselves, and use its commands everywhere."""
     shards: Annotated[int, RESTART] = Field(default=1, ge=0, le=10_000)
-    """How many connections share the servers; 0 for as many as Discord advises."""
+    """The number of connections that share the servers; 0 for Discord's recommendation."""
     shard_ids: Annotated[tuple[int, ...], RESTART] = ()
-    """Which of them this process keeps, counted from 0; empty for all."""
+    """Those of this process, counted from 0; empty for all."""
     privacy: Annotated[str, LIVE] = Field(default="", max_length=1_500)
-    """What `/privacy` says; empty for a text of ours."""
+    """The text of `/privacy`; empty for a text of ours."""
 
     @field_validator("shard_ids")
     @classmethod
     def _are_among_the_shards(cls, ids: tuple[int, ...], found: ValidationInfo) -> tuple[int, ...]:
         if any(not 0 <= id_ < found.data.get("shards", 1) for id_ in ids):
-            raise ValueError("must be numbers from 0, below that of `shards`, which says how many there are in all")
+            raise ValueError("must be numbers from 0 to below `shards`, the number of all shards")
         return ids
 
 

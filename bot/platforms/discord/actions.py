@@ -99,7 +99,7 @@ def _page_buttons(source: str, page: int, pages: int) -> JsonObject:
 
 log = logging.getLogger(__name__)
 
-COMMENT_SECONDS = 1.0  # so long the opinion may take to be noted before the modal for a comment opens
+COMMENT_SECONDS = 1.0  # limit for storing the opinion before the comment modal opens
 
 
 class DiscordActions:

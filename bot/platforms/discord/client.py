@@ -45,7 +45,7 @@ FOLLOW_UP = Route(
     "POST", "/webhooks/{application}/{token}", repeatable=False, authorized=False
 )  # there is no nonce for it
 CALLBACK = Route("POST", "/interactions/{interaction}/{token}/callback", authorized=False)
-"""Discord takes the first answer to an interaction, and says of further ones that there was one."""
+"""Discord accepts the first reply to an interaction, and refuses further ones with a code of their own."""
 CHANNEL = Route("GET", "/channels/{channel}")
 MEMBER = Route("GET", "/guilds/{guild}/members/{user}")
 GUILD = Route("GET", "/guilds/{guild}")
@@ -57,7 +57,7 @@ COMMANDS = Route("GET", "/applications/{application}/commands")
 SET_COMMANDS = Route("PUT", "/applications/{application}/commands")
 
 DENIED_STATUSES = frozenset({401, 403, LIMITED})
-"""Discord allows only so many of these before it bans an address."""
+"""Discord bans an address after too many of these."""
 
 
 class MessageRefused(ContentRefused, RequestRefused):
@@ -83,7 +83,7 @@ KINDS: Mapping[str | int, type[PlatformError]] = MappingProxyType(
         50083: ThreadArchived,
         **dict.fromkeys((10015, 10062, 50027), InteractionExpired),
         **dict.fromkeys((20009, 40005, 50006, 50035, 50109, 200_000, 240_000), MessageRefused),
-        # Switched off for a while, or overloaded.
+        # Temporarily disabled, or overloaded.
         **dict.fromkeys((20016, 20028, 20029, 40004, 40006, 40062, 40333, 130_000), PlatformUnavailable),
     }
 )
@@ -92,9 +92,9 @@ HINTS: Mapping[str | int, str] = MappingProxyType(
         0: "The bot token is not valid: copy it again from the application's page.",
         10003: "The channel is gone.",
         10004: "The bot is not in the server: invite it.",
-        50001: "The bot cannot see the channel: give it the right to.",
-        50007: "This person takes no messages from the bot.",
-        50013: "The bot lacks a right there: see the rights that docs/discord.md names.",
+        50001: "The bot cannot see the channel: give it the permission to.",
+        50007: "This person accepts no messages from the bot.",
+        50013: "The bot lacks a permission there: see the permissions in docs/discord.md.",
         50083: "The thread is archived and locked.",
         160005: "The thread is locked.",
         160006: "There are too many open threads.",
@@ -102,7 +102,7 @@ HINTS: Mapping[str | int, str] = MappingProxyType(
 )
 
 
-_MAJOR = frozenset({"guild", "channel", "application", "token"})  # calls that differ in these are limited apart
+_MAJOR = frozenset({"guild", "channel", "application", "token"})  # calls with other ids have limits of their own
 
 
 def _limit_key(route: Route, ids: Ids) -> tuple[str, str]:
@@ -111,10 +111,10 @@ def _limit_key(route: Route, ids: Ids) -> tuple[str, str]:
     return f"{route.method} {route.path}", "/".join(ids[name] for name in names if name)
 
 
-GLOBAL_RATE = Rate(45, 1.0)  # Discord takes 50: the rest is for discord.py, whose calls are not counted here
+GLOBAL_RATE = Rate(45, 1.0)  # Discord allows 50: the rest is for discord.py, whose calls are not counted here
 INVALID_RATE = Rate(5_000, 600.0)
-_MARGIN = 0.05  # seconds by which Discord's count may lag behind what it tells
-_MAX_BUCKETS = 10_000  # how many limits are remembered
+_MARGIN = 0.05  # seconds by which Discord's count may lag behind its headers
+_MAX_BUCKETS = 10_000  # remembered limits
 
 
 @dataclass(slots=True)
@@ -123,11 +123,11 @@ class RateBucket:
 
     limit: int = 1
     left: int = 1
-    full: float = 0.0  # when all of it is there again
-    closed: float = 0.0  # until when Discord wants none
+    full: float = 0.0  # when the full quota is available again
+    closed: float = 0.0  # until when Discord refuses calls
     in_flight: int = 0
-    told: bool = False  # whether Discord has told it
-    known: bool = False  # whether there was any answer: some routes have no limit that it tells of
+    reported: bool = False  # whether Discord has reported it
+    known: bool = False  # whether there was any reply: some routes have no reported limit
     answered: asyncio.Event = field(default_factory=asyncio.Event)
 
     def awaits(self, now: float) -> bool:
@@ -137,12 +137,12 @@ class RateBucket:
         """
         if not self.known:
             return self.in_flight > 0
-        return self.told and now >= self.full and self.in_flight >= self.limit
+        return self.reported and now >= self.full and self.in_flight >= self.limit
 
     def soonest(self, now: float) -> float:
-        if self.told and now >= self.full:
+        if self.reported and now >= self.full:
             self.left = max(self.limit - self.in_flight, 0)
-        free = self.full if self.told and self.left <= 0 and now < self.full else now
+        free = self.full if self.reported and self.left <= 0 and now < self.full else now
         return max(now, free, self.closed)
 
 
@@ -189,11 +189,11 @@ class DiscordRateLimit:
         bucket = self._buckets.setdefault((self._names[key], major), bucket)
         left = max(int(parse_seconds(headers["X-RateLimit-Remaining"], 0.0)) - bucket.in_flight, 0)
         full = self.now() + parse_seconds(headers.get("X-RateLimit-Reset-After"), 1.0) + _MARGIN
-        if bucket.told and self.now() < bucket.full:  # answers may come in another order than they were given
+        if bucket.reported and self.now() < bucket.full:  # replies may arrive out of order
             left, full = min(left, bucket.left), max(full, bucket.full)
         bucket.limit = int(parse_seconds(headers.get("X-RateLimit-Limit"), 1.0))
         bucket.left, bucket.full = left, full
-        bucket.told = bucket.known = True
+        bucket.reported = bucket.known = True
 
     def denied(self) -> None:
         """Count a refused call: Discord bans an address after too many."""
@@ -214,7 +214,7 @@ class DiscordRateLimit:
         if bucket.soonest(now) > now or self._denied.soonest(now) > now:
             return False
         room = not route.authorized or self._everywhere.room(now) > GLOBAL_RATE.calls // 2
-        return room and (not bucket.told or bucket.left > bucket.limit // 2)
+        return room and (not bucket.reported or bucket.left > bucket.limit // 2)
 
     async def _wait_for_bucket(self, route: Route, ids: Ids, patience: float) -> RateBucket:
         """Return the bucket of a call once its quota is known."""

@@ -60,7 +60,7 @@ async def open_thread(call: ApiClient, question: Question) -> None:
 
 ORIGINAL_REPLY = "@original"
 _NO_REPLY = frozenset({50035, 160002})
-"""What Discord says where a message cannot be replied to: it is no person's, or the history is hidden from us."""
+"""Codes for a message that cannot be replied to: not a person's, or in a history hidden from us."""
 
 
 class ChannelDelivery:
@@ -88,14 +88,14 @@ class ChannelDelivery:
         number = str(answer["id"])
         if number in self._deleted and number != instead:
             return await self.post(page, message, patience=patience, instead=number)
-        if not is_showing(answer, body):  # it is an earlier post whose answer was lost
+        if not is_showing(answer, body):  # an earlier post whose reply was lost
             await self.edit(page, number, message, patience=patience)
         return SentMessage(number)
 
     async def edit(self, page: int, number: str, message: DiscordMessage, *, patience: float = PATIENCE) -> None:  # noqa: ARG002
         await self._change(client.EDIT, number, build_body(message, self._question.key), patience=patience)
 
-    async def delete(self, page: int, number: str) -> None:  # noqa: ARG002 - as an interaction's needs it
+    async def delete(self, page: int, number: str) -> None:  # noqa: ARG002 - `InteractionDelivery` needs it
         """Delete a message, if it still exists."""
         self._deleted.append(number)
         with suppress(PostGone, ChannelUnavailable):
@@ -125,7 +125,7 @@ class ChannelDelivery:
         try:
             await open_thread(self._call, self._question)
         except RequestRefused as error:
-            log.warning("cannot open a thread: answering in the channel", extra={"cause": str(error)})
+            log.warning("cannot open a thread; answering in the channel", extra={"cause": str(error)})
             self._threadless.append(self._question.key)
             body = {**body, **build_reference(self._question.message)}
         return await self._post_as_reply(body, patience)
@@ -182,7 +182,7 @@ class InteractionDelivery:
         if not self._question.only_asker:
             try:
                 return await self._channel.post(page, message, patience=patience)
-            except CannotPost:  # it answers there all the same
+            except CannotPost:  # a follow-up is still possible
                 pass
         return await self._post_follow_up()
 
@@ -243,8 +243,10 @@ class Deliveries:
     def __init__(self, call: ApiClient, now: Callable[[], float], zone: tzinfo = UTC) -> None:
         """`now` returns seconds since 1970."""
         self._call, self._now, self._zone = call, now, zone
-        self.late = deque[str](maxlen=_REMEMBERED)  # the questions whose token ended early
-        self.deleted = deque[str](maxlen=_REMEMBERED)  # our messages that we deleted: Discord tells of them as of any
+        self.late = deque[str](maxlen=_REMEMBERED)  # questions whose token expired early
+        self.deleted = deque[str](
+            maxlen=_REMEMBERED
+        )  # our messages that we deleted; Discord reports them like any other
         self._threadless = deque[str](maxlen=_REMEMBERED)
 
     def choose(self, question: Question) -> Delivery | None:

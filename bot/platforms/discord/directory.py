@@ -185,12 +185,12 @@ class DiscordDirectory:
         guild, _, user = name.partition("/")
         try:
             member = await self._call(MEMBER, guild=guild, user=user) or {}
-        except RequestRefused:  # no member there
+        except RequestRefused:  # not a member
             return ServerMember(present=False)
         return ServerMember(events.read_ids(member.get("roles")))
 
 
-_NOT_WRITTEN_IN = frozenset({2, 4, 13, 14})  # categories, directories, and rooms to talk in
+_NOT_WRITTEN_IN = frozenset({2, 4, 13, 14})  # categories, directories and voice channels
 
 
 async def list_channels(call: ApiClient, servers: Iterable[str]) -> tuple[NamedChannel, ...]:
@@ -204,9 +204,9 @@ async def list_channels(call: ApiClient, servers: Iterable[str]) -> tuple[NamedC
     return tuple(channels)
 
 
-PAGE = 100  # messages that are asked for at once
+PAGE = 100  # messages of a call
 _REPLY, _STARTER = 19, 21
-"""Types of messages: a reply, and what stands in a thread for the message that it was opened on."""
+"""Message types: a reply, and a thread's placeholder for the message that it was opened on."""
 _LINK = lazy_compile(r"(?<!\\)\[((?:\\.|[^\\\[\]])*)\]\(<[^<>]*>\)")
 _MARKUP = lazy_compile(r"\\([!-/:-@\[-`{-~])|\*\*|^(?:-#|>) ", re.MULTILINE)
 
@@ -335,8 +335,8 @@ strip_formatting = build_stripper(
     lines=r">>>[ \t]+|>[ \t]+|-#[ \t]+|#{1,3}[ \t]+",
     marks=(r"\*\*\*", r"\*\*", r"\*", "___", "__", "_", "~~", r"\|\|"),
     link=r"\[([^\[\]\n]+)\]\(<?https?://[^\s()<>]+>?\)",
-)  # takes the marks out that Discord shows as formatting
-_TEXT = 10  # the kind of a component that holds text
+)  # removes Discord's formatting
+_TEXT = 10  # component type of text
 
 
 def read_message_text(message: Json, user: str) -> str:

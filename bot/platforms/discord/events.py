@@ -18,12 +18,12 @@ PERMISSIONS: Mapping[str, tuple[int, str]] = MappingProxyType(
         "Create Public Threads": (1 << 35, "opens threads for longer exchanges"),
         "Read Message History": (1 << 16, "reads what was said before, and replies"),
     }
-)  # of the bot's role in a server: a bit each, and what for
-INVITE_PERMISSIONS = sum(bit for bit, _ in PERMISSIONS.values())  # what the link that invites the bot asks for
+)  # of the bot's role in a server: the bit of each, and its purpose
+INVITE_PERMISSIONS = sum(bit for bit, _ in PERMISSIONS.values())  # requested by the bot's invitation link
 ADMINISTRATOR, MANAGE_SERVER, MANAGE_MESSAGES = 1 << 3, 1 << 5, 1 << 13
 GUILDS, MESSAGES, DIRECT, CONTENT = 1 << 0, 1 << 9, 1 << 12, 1 << 15  # intents; the last is privileged
 CONTENT_FLAGS = (1 << 18) | (1 << 19)
-"""Of an application: that it may read messages, as a large bot that was verified, or as a small one."""
+"""An application's flags that let it read messages: of a verified bot in many servers, and of a bot in few."""
 
 
 def list_intents(*, message_content: bool) -> int:
@@ -54,19 +54,19 @@ class DiscordMessagePosted:
     """A message of a user, as it is now."""
 
     guild: str  # the server; empty in a DM
-    channel: str  # where it stands: in a thread, the thread
+    channel: str  # a thread's id if it is in a thread
     id: str
     user: str
-    raw: str  # its text as Discord has it; empty if Discord does not let us read it
+    raw: str  # its text with Discord's markup; empty if hidden from us
     at: datetime
-    roles: frozenset[str] | None = None  # of who wrote it; None if Discord does not say
-    people: frozenset[str] = frozenset()  # whom it mentions; a reply may mention whom it answers without a word of it
-    groups: frozenset[str] = frozenset()  # which roles it mentions
-    names: Mapping[str, str] = field(default_factory=dict)  # of whom it mentions, by their ids
+    roles: frozenset[str] | None = None  # the author's; None if unknown
+    people: frozenset[str] = frozenset()  # mentioned users; a reply may mention its addressee invisibly
+    groups: frozenset[str] = frozenset()  # mentioned roles
+    names: Mapping[str, str] = field(default_factory=dict)  # of mentioned users, by id
     replied: str = ""  # the message that it replies to
-    replied_user: str = ""  # who wrote that
+    replied_user: str = ""  # that message's author
     edited: bool = False
-    shown_name: str = ""  # the name that who wrote it is shown by there; empty if Discord does not say
+    shown_name: str = ""  # the author's displayed name; empty if unknown
 
     @property
     def key(self) -> str:
@@ -100,7 +100,7 @@ class ChannelInfo:
     id: str
     kind: int
     guild: str = ""
-    parent: str = ""  # of a thread, the channel that it is in
+    parent: str = ""  # a thread's channel
     name: str = ""
 
     @property
@@ -122,11 +122,11 @@ class PlaceUpdate:
     channels: tuple[ChannelInfo, ...] = ()
     gone: tuple[str, ...] = ()
     roles: Mapping[str, str] = field(default_factory=dict)  # names by id
-    ours: str = ""  # the role that Discord made for us
-    joined: bool = False  # whether the server itself is told of, as when we enter it
-    since: datetime | None = None  # when we entered it, of a server itself
-    lobby: str = ""  # the channel in which Discord greets who enters
-    language: str = ""  # that the server prefers, such as `de`
+    ours: str = ""  # the role that Discord created for the bot
+    joined: bool = False  # whether the event is about the server itself, as when the bot joins
+    since: datetime | None = None  # when the bot joined
+    lobby: str = ""  # the channel in which Discord greets new members
+    language: str = ""  # the server's preferred one, such as `de`
 
     def is_new(self, now: datetime) -> bool:
         """Return whether the bot joined recently and the server has a channel for greetings."""
@@ -135,8 +135,8 @@ class PlaceUpdate:
 
 DiscordEvent = DiscordMessagePosted | DiscordMessageEdited | DiscordMessageDeleted | PlaceUpdate | None
 
-EPOCH_MS = 1_420_070_400_000  # the first moment that ids can tell, in milliseconds since 1970
-_PEOPLES = frozenset({0, 19})  # the types of messages that people write: by themselves, and as a reply
+EPOCH_MS = 1_420_070_400_000  # the earliest moment of ids, in milliseconds since 1970
+_PEOPLES = frozenset({0, 19})  # message types of users: plain messages and replies
 _ID = lazy_compile(r"\d{1,20}")
 _BROADCAST = lazy_compile(r"@(everyone|here)\b")
 
@@ -235,7 +235,7 @@ def _is_from_person(message: Json, author: Json, us: DiscordBotIdentity) -> bool
 
 
 def _parse_edited(data: Json, us: DiscordBotIdentity) -> DiscordMessageEdited | None:
-    # Discord says the same when it adds a preview of a link, and then no time of an edit is set.
+    # Discord sends the same event when it adds a link preview, but without a time of an edit.
     now = parse_posted(data, us) if data.get("edited_timestamp") else None
     return DiscordMessageEdited(now) if now else None
 
@@ -319,4 +319,4 @@ PARSERS: Mapping[str, Callable[[Json, DiscordBotIdentity], DiscordEvent]] = Mapp
         **dict.fromkeys(("CHANNEL_CREATE", "CHANNEL_UPDATE", "THREAD_CREATE", "THREAD_UPDATE"), _parse_channel),
         **dict.fromkeys(("CHANNEL_DELETE", "THREAD_DELETE"), _parse_gone),
     }
-)  # what reads each kind of event
+)  # the parser of each kind of event

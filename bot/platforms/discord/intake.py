@@ -67,7 +67,7 @@ async def locate_asker(directory: DiscordDirectory, invocation: DiscordInvocatio
     return asker if asker.exclusion else await directory.look_up(asker)
 
 
-LOOKED_AT = 20  # how many questions of a channel are looked at
+LOOKED_AT = 20  # checked questions of a channel
 
 
 async def thread_conversation(app: App, channel_id: str, thread: events.ChannelInfo) -> str:
@@ -100,7 +100,7 @@ def newest_conversation(rows: Iterable[QueuedQuestion], person: str) -> str:
 
 log = logging.getLogger(__name__)
 
-_TEXT = frozenset({0, 5})  # channels of which a message may get a thread
+_TEXT = frozenset({0, 5})  # channel types whose messages may get threads
 
 
 class DiscordIntake:
@@ -235,7 +235,7 @@ class DiscordIntake:
     def _read(self, written: events.DiscordMessagePosted, channel: events.ChannelInfo) -> IncomingMessage:
         addressed = events.is_addressed(written, self._us, self.directory.our_roles(written.guild))
         others = events.is_to_another(written, self._us)
-        # In a forum a post begins with its first message, which is to all of it.
+        # A forum post begins with its first message, which addresses the whole forum.
         within = channel.is_thread and channel.id != written.id
         return IncomingMessage(addressed, others, within=within, edited=written.edited)
 
@@ -253,7 +253,7 @@ class DiscordIntake:
             return None
         names, roles = {**self.directory.names, **now.names}, self.directory.our_roles(now.guild)
         text = events.extract_text(now.raw, self._us, names, roles)
-        seen = text or now.raw.strip() or not now.guild  # without Message Content a text may be there and not be seen
+        seen = text or now.raw.strip() or not now.guild  # without Message Content the text may be hidden from us
         return (text, self._read(now, channel)) if seen else None
 
     async def _locate(self, written: events.DiscordMessagePosted, channel: events.ChannelInfo) -> tuple[Place, str]:
@@ -298,7 +298,7 @@ def render_cooldown(seconds: float, language: str) -> str:
 
 
 PAGE = 100
-_NOT_OURS = frozenset({10003, 10004, 50001, 50013})  # what Discord says where we are not, or may not read
+_NOT_OURS = frozenset({10003, 10004, 50001, 50013})  # codes for places where the bot is absent or may not read
 _WITHOUT_MESSAGES = frozenset({4, 14, 15, 16})  # categories, directories, and forums, whose posts are threads
 
 

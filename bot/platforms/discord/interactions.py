@@ -27,7 +27,7 @@ from bot.types import Place, Question, TaskKind
 from bot.views.catalog import list_languages, translate
 
 GOOD_SECONDS = 15 * 60.0
-_MARGIN = 15.0  # no answer is begun so shortly before the end
+_MARGIN = 15.0  # no reply starts so shortly before the end
 
 
 class Ids(TypedDict):
@@ -74,7 +74,7 @@ FACT_CHECK, ASK_ABOUT, TAKE_BACK = "Fact-check", "Ask about this message", "Take
 """The commands and context menus, by their names."""
 ABOUT = "footnote:about"  # the custom id of the modal that asks about a message
 _QUESTION, _MESSAGE = "question", "message"
-LONGEST = 4_000  # of what a field of a modal holds
+LONGEST = 4_000  # characters of a modal's field
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,20 +84,20 @@ class DiscordInvocation:
     id: str
     handle: InteractionToken
     kind: int
-    name: str  # of a command; of a button or modal its custom id
+    name: str  # a command's name; a button's or modal's custom id
     guild: str
     channel: events.ChannelInfo
     user: str
     locale: str = "en"
     roles: frozenset[str] = frozenset()
-    permissions: str = ""  # of who invokes, in the channel, as Discord writes them
+    permissions: str = ""  # the user's in the channel, as Discord writes them
     options: Mapping[str, Any] = field(default_factory=dict)
-    target: str = ""  # the message that a context menu is of
-    text: str = ""  # what that says, in plain words
+    target: str = ""  # a context menu's message
+    text: str = ""  # that message in plain words
     direct: bool = False  # whether it is in a DM with us
-    installed: bool = True  # whether the server installed the app, and not only who uses it
+    installed: bool = True  # whether the server, and not only the user, installed the app
     data: Json = field(default_factory=dict)
-    shown_name: str = ""  # the name that whoever invokes it is shown by there
+    shown_name: str = ""  # the user's displayed name
 
     @property
     def key(self) -> str:
@@ -235,13 +235,13 @@ def _read_message(message: Json, us: events.DiscordBotIdentity) -> str:
 
 log = logging.getLogger(__name__)
 
-SAY, DEFER, DEFER_UPDATE, MODAL = 4, 5, 6, 9  # kinds of first answers
+SAY, DEFER, DEFER_UPDATE, MODAL = 4, 5, 6, 9  # kinds of first replies
 EPHEMERAL, NO_EMBEDS = 1 << 6, 1 << 2
-REPLY_PATIENCE = 2.5  # Discord takes a first answer for 3 s
-SETTLED_SECONDS = 10.0  # so long an answer waits at most for its deferral
+REPLY_PATIENCE = 2.5  # Discord accepts a first reply for 3 s
+SETTLED_SECONDS = 10.0  # that an answer waits at most for its deferral
 _LONGEST = 2_000
 _ALREADY_REPLIED = 40060
-"""Discord's code for an interaction that was answered: by the call before, whose answer was lost."""
+"""Discord's code for an interaction that has a reply: from an earlier call, whose response was lost."""
 
 
 class InteractionReplies:
@@ -287,7 +287,7 @@ class InteractionReplies:
     async def change(self, invocation: DiscordInvocation, body: Json) -> None:
         """Edit the deferral, or the message whose button was pressed."""
         application, token = invocation.handle.application, invocation.handle.token
-        edited = {**body, "flags": body["flags"] & ~EPHEMERAL}  # who sees it was settled when it was posted
+        edited = {**body, "flags": body["flags"] & ~EPHEMERAL}  # an edit cannot change who sees it
         await _call_logging_refusal(
             self._call(EDIT_REPLY, edited, application=application, token=token, message="@original")
         )
@@ -331,8 +331,8 @@ def build_sentence(words: str, shown: Callable[[str], str] = escape_markdown) ->
 
 
 _LOCALES: Mapping[str, tuple[str, ...]] = {"es": ("es-ES", "es-419"), "pt": ("pt-BR",), "zh": ("zh-CN", "zh-TW")}
-"""Discord's names of languages, where they are not ours."""
-_UNKNOWN = frozenset({"ar"})  # languages that Discord's client does not have
+"""Discord's language names that differ from ours."""
+_UNKNOWN = frozenset({"ar"})  # languages that Discord's client lacks
 _CHAT_COMMAND, _MESSAGE_COMMAND, _TEXT, _SWITCH = 1, 3, 3, 5
 _GUILDS, _DMS, _ELSEWHERE = 0, 1, 2
 _HERE, _THEIRS = 0, 1

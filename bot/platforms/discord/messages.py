@@ -85,11 +85,11 @@ def measure_markdown(text: str) -> int:
 
 
 CONTENT = MessageLimits(message=2_000, parts=100, part=2_000, row=5, measure=measure_markdown, markup=12, line=2, gap=2)
-"""Plain content, its parts divided by an empty line."""
+"""Plain content, its parts separated by empty lines."""
 COMPONENTS = MessageLimits(message=4_000, parts=26, part=4_000, row=5, measure=measure_markdown, markup=12, line=4)
-"""Text displays, with room among the 40 for two containers, two rows of buttons and ten buttons."""
+"""Text displays; the limit of 40 also covers two containers, two rows and ten buttons."""
 EVIDENCE = MessageLimits(message=4_000, parts=35, part=4_000, row=5, measure=measure_markdown, markup=12, line=4)
-"""The same without buttons but the two that turn pages."""
+"""The same, with only the two buttons that turn pages."""
 
 PREFIX = "footnote:"
 ROW, BUTTON = 1, 2
@@ -171,7 +171,7 @@ class DiscordMessage:
     """The content of a message."""
 
     components: tuple[JsonObject, ...]
-    people: tuple[str, ...] = ()  # whom it mentions
+    people: tuple[str, ...] = ()  # mentioned users
 
 
 def render_messages(view: View, zone: tzinfo = UTC) -> tuple[DiscordMessage, ...]:
@@ -218,7 +218,7 @@ def _build_container(texts: list[str]) -> JsonObject:
 
 V2, SUPPRESS_EMBEDS, EPHEMERAL = 1 << 15, 1 << 2, 1 << 6  # of a message's flags
 _LEAST, _MOST = 1 << 20, (1 << 31) - 1
-"""Marks are far from the small numbers that Discord gives to components without an id."""
+"""Range of marks, above the small numbers that Discord assigns to components without an id."""
 
 
 def build_mark(key: str) -> int:

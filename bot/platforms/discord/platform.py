@@ -16,9 +16,9 @@ from bot.platforms.shared.api_client import ApiClient, RequestRefused, SentMessa
 from bot.types import ConversationMessage, DeliveryCapabilities, Place, PostedMessages, ProgressSign, Question
 from bot.views.turn_view import View
 
-FIRST_POST_PATIENCE = 5.0  # seconds that the first sign of life waits for its turn in a channel
+FIRST_POST_PATIENCE = 5.0  # seconds that a channel's first post waits for its turn
 PACE = 1.5  # seconds between two changes of one message
-SIGN_PATIENCE = 2.0  # so long the first sign of a message waits for its turn
+SIGN_PATIENCE = 2.0  # seconds that a message's first sign waits for its turn
 TYPING_SECONDS = 8.0  # Discord shows that we are typing for ten
 
 
@@ -152,7 +152,7 @@ class DiscordPlatform:
         async def post(page: int, instead: str, message: messages.DiscordMessage) -> SentMessage:
             if not instead:
                 return await way.post(page, message)
-            # Posting opens an archived thread again; there is no other way in a thread that we did not open.
+            # Posting reopens an archived thread, and is the only way in a thread that we did not open.
             return await self._deliveries.choose_channel(question).post(page, message, instead=instead)
 
         pages = messages.render_messages(view, self._zone)
@@ -192,7 +192,7 @@ class DiscordPlatform:
         after, place = directory.question_time(question), question.place
         try:
             pages = await directory.find_our_pages(self._call, place, question.key, after, self._us)
-            if not pages and delivery.is_thread_wanted(question):  # perhaps none may be opened
+            if not pages and delivery.is_thread_wanted(question):  # perhaps the thread could not be opened
                 place = replace(place, thread="")
                 pages = await directory.find_our_pages(self._call, place, question.key, after, self._us)
         except RequestRefused:

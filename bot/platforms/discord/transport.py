@@ -69,7 +69,7 @@ class RedirectedShards(discord.AutoShardedClient):
         await end_heartbeats(lambda socket: getattr(socket, "_connection", None) is self._connection)
 
     def _get_state(self, **options: Any) -> Any:
-        # discord.py's own shards override this too: it is called once `http` is there, and before it is used.
+        # discord.py's own shards override this too: it is called after `http` is set, and before it is used.
         patience = options.get("max_ratelimit_timeout")
         self.http = RedirectedHttp(*self._addresses, loop=self.loop, max_ratelimit_timeout=patience)
         return super()._get_state(**options)
@@ -77,7 +77,7 @@ class RedirectedShards(discord.AutoShardedClient):
 
 log = logging.getLogger(__name__)
 
-END_SECONDS = 5.0  # how long such a thread may take to end: it is sending at most, over a connection that is closed
+END_SECONDS = 5.0  # for a thread to end: at most it is sending over a closed connection
 _LOOK_SECONDS = 0.005
 
 
@@ -90,7 +90,7 @@ async def end_heartbeats(ours: Callable[[DiscordWebSocket], bool]) -> None:
         thread.stop()
     try:
         async with asyncio.timeout(END_SECONDS):
-            while any(thread.is_alive() for thread in heartbeats):  # noqa: ASYNC110 - a thread tells nobody of its end
+            while any(thread.is_alive() for thread in heartbeats):  # noqa: ASYNC110 - a thread does not signal its end
                 await asyncio.sleep(_LOOK_SECONDS)
     except TimeoutError:
         log.warning("a heartbeat thread of discord.py does not stop")
@@ -130,10 +130,10 @@ def shard_of(ready: Json) -> tuple[int, int]:
 HandleEvent = Callable[[str, Json], Awaitable[None]]
 
 AGAIN_SECONDS, LONGEST_SECONDS = 5.0, 300.0
-"""How long to wait before a connection is begun anew, at first and at most: Discord allows 1,000 beginnings a day."""
+"""The first and the longest wait before a new connection: Discord allows 1,000 a day."""
 _LEAVING_SECONDS = 0.2
 IDENTIFY_SECONDS = 5.0
-LAST_SECONDS = 3.0  # how long what has arrived may take to be taken in when the connection is closed
+LAST_SECONDS = 3.0  # for events in progress when the connection is closed
 _REFUSED: Mapping[int, str] = {
     4004: "Discord refuses the bot token: copy it again from the application's page, under Bot.",
     4010: "Discord refuses the shard: see [discord] shards.",
@@ -141,7 +141,7 @@ _REFUSED: Mapping[int, str] = {
     4013: "Discord does not know an intent.",
     4014: "Discord does not grant the intent Message Content: enable it on the application's page, under Bot, or set "
     "[discord] message_content = false.",
-}  # why Discord closes a connection for good
+}  # why Discord closes a connection permanently
 
 
 class Gateway:
@@ -193,7 +193,7 @@ class Gateway:
                 await self._client.shut_down()
             await asyncio.wait({living}, timeout=_LEAVING_SECONDS)
         if self._client:
-            # What began meanwhile has a heartbeat, which the first closing did not see.
+            # A session that started meanwhile has a heartbeat that the first close missed.
             await self._client.shut_down()
 
     async def _run(self) -> None:
@@ -211,7 +211,7 @@ class Gateway:
                     self._stop(_REFUSED[error.code])
                 else:
                     log.warning("Discord closed the connection", extra={"cause": str(error.code)})
-            except Exception as error:  # noqa: BLE001 - whatever it is, it is tried again
+            except Exception as error:  # noqa: BLE001 - any error leads to a retry
                 log.warning("connection to Discord ended", extra={"cause": f"{type(error).__name__}: {error}"})
             finally:
                 with suppress(Exception):
@@ -246,7 +246,7 @@ class _Client(RedirectedShards):
     """discord.py's client with almost no cache."""
 
     def __init__(self, settings: DiscordSettings, event: HandleEvent, clock: Clock) -> None:
-        # It would warn that it cannot speak.
+        # Do not warn about missing voice support.
         discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False
         intents = discord.Intents.none()
         intents.value = list_intents(message_content=settings.message_content)
@@ -264,7 +264,7 @@ class _Client(RedirectedShards):
         )
         self._handle_event, self._clock = event, clock
         self._connected_shards = set[int]()
-        self.was_connected = False  # whether it ever was
+        self.was_connected = False
 
     @property
     def is_complete(self) -> bool:
@@ -292,7 +292,7 @@ class _Client(RedirectedShards):
 
     async def on_error(self, event_method: str, /, *_: Any, **__: Any) -> None:
         """Log a failed event without its content."""
-        log.error("discord.py failed on an event", extra={"event": event_method})
+        log.error("discord.py failed to handle an event", extra={"event": event_method})
 
     async def shut_down(self) -> None:
         self._connected_shards.clear()

@@ -103,7 +103,7 @@ class DiscordRouter:
                     await self._invoke(invocation)
             else:
                 await self._handle(events.parse_event(event, data, self.us))
-        except Exception as error:  # noqa: BLE001 - whatever it is, the next event is heard
+        except Exception as error:  # noqa: BLE001 - no error may stop later events
             cause = f"{type(error).__name__}: {error}"
             log.error("handling a Discord event failed", extra={"event": event, "cause": cause})  # noqa: TRY400
 
@@ -234,7 +234,7 @@ async def open_client(
     marker = ResumeMarker(app.settings.home, "discord")
     catch_up = CatchUpRun(archive, app.queue, desk, marker, now, call.pacing.sleep)
     actions = DiscordActions(desk, AnswerActions(app, platforms), replies, intake, zone)
-    # Discord itself lets only those use `/footnote` whom a server's admins let.
+    # Discord itself limits `/footnote` to users permitted by a server's admins.
     channel_command = ChannelCommand(app, lambda by: by.kind == "channel" and not by.exclusion)
     router = DiscordRouter(app, us, desk, intake, actions, replies, channel_command)
     gateway = Gateway(settings, router.hear, tasks, catch_up.run, await catch_up.since(), clock)

@@ -42,14 +42,14 @@ class MattermostSettings(PlatformSettings):
     token: Annotated[SecretStr, RESTART] = SecretStr("")
     url: Annotated[str, AfterValidator(_validate_url), RESTART] = ""  # of the server, such as https://chat.example.com
     teams: Annotated[tuple[str, ...], AfterValidator(_validate_teams), SCOPE] = ()
-    """The teams that are answered, by their ids or their names in addresses. In others nothing is answered."""
+    """The answered teams, by id or name in addresses. The bot answers in no other team."""
     admins: Annotated[tuple[PersonId, ...], require_people_of("mattermost"), LIVE] = ()  # who may change channels
-    deny: Annotated[tuple[str, ...], AfterValidator(_validate_people), SCOPE] = ()  # ids of who is not answered
-    guests: Annotated[bool, SCOPE] = False  # whether guests of the server read what `*` opens, as its members do
+    deny: Annotated[tuple[str, ...], AfterValidator(_validate_people), SCOPE] = ()  # ids of users who are not answered
+    guests: Annotated[bool, SCOPE] = False  # whether `*` includes guests of the server
     callback_url: Annotated[str, AfterValidator(_validate_url), RESTART] = ""
-    """Where the Mattermost server reaches `[http]`: answers have buttons then. Without it, reactions do their work."""
+    """The address of `[http]` for the Mattermost server: it enables buttons. Without it, reactions are used."""
     calls_per_second: Annotated[int, RESTART] = Field(default=10, ge=1, le=1_000)
-    """As the server's own limit, where that is turned on."""
+    """The server's own rate limit, if enabled."""
 
     @property
     def missing(self) -> tuple[str, ...]:

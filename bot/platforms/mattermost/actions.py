@@ -40,7 +40,7 @@ from storage.language.lazy_pattern import lazy_compile
 
 log = logging.getLogger(__name__)
 
-PATH = "/mattermost/actions"  # where the server hands on what is pressed
+PATH = "/mattermost/actions"  # where the server sends pressed buttons
 _OURS = lazy_compile(r"/footnote\b")
 
 
@@ -72,7 +72,7 @@ class MattermostActions:
         except PlatformError as error:
             log.info("cannot read the post of a reaction", extra={"cause": str(error)})
             return
-        # Whoever else's post carries a mark like ours has made it up.
+        # A mark on anyone else's post is forged.
         mark = read_mark(post) if post.get("user_id") == self._us.user else None
         channel = await self._directory.find_channel(event.channel) if mark and mark.ticket else None
         words = await self.press(action, mark.ticket, event.user, channel) if mark and channel else ""
@@ -160,7 +160,7 @@ class MattermostCallback:
         context = read_object(body, "context") if isinstance(body, dict) else {}
         button = self._callback.read(context)
         if button is None:
-            log.warning("refused a request that is not from Mattermost")
+            log.warning("rejected a request that is not from Mattermost")
             return Response(status_code=401)
         return JSONResponse(await self._press(*button, body))
 
@@ -178,4 +178,4 @@ class MattermostCallback:
         return {"ephemeral_text": words, "skip_slack_parsing": True} if words else {}
 
 
-PATIENT_SECONDS = 8 * SOON_SECONDS  # so long the server's reply to a press waits for what is told
+PATIENT_SECONDS = 8 * SOON_SECONDS  # that the response to a press waits for the action's outcome

@@ -29,7 +29,7 @@ USER = Route("GET", "/users/{user}")
 TEAM_MEMBER = Route("GET", "/teams/{team}/members/{user}")
 CHANNEL = Route("GET", "/channels/{channel}")
 CHANNEL_MEMBER = Route("GET", "/channels/{channel}/members/{user}")
-DIRECT = Route("POST", "/channels/direct")  # gives the DM of two people, which it makes once
+DIRECT = Route("POST", "/channels/direct")  # returns the DM of two users, creating it once
 READ = Route("GET", "/channels/{channel}/posts")
 READ_ONE = Route("GET", "/posts/{post}")
 THREAD = Route("GET", "/posts/{post}/thread")
@@ -40,7 +40,7 @@ REACT = Route("POST", "/reactions")
 UNREACT = Route("DELETE", "/users/me/posts/{post}/reactions/{emoji}")
 TYPING = Route("POST", "/users/me/typing")
 
-PAGE = 200  # posts that are asked for at once, the most that there may be
+PAGE = 200  # posts of a call, the most that Mattermost allows
 
 
 class NotAllowed(RequestRefused):
@@ -66,7 +66,7 @@ HINTS: Mapping[str | int, str] = MappingProxyType(
         "api.post.create_post.can_not_post_to_deleted.error": "The channel is archived.",
     }
 )
-_BURST = 10  # seconds whose calls may be made at once: the server takes a hundred, of ten a second
+_BURST = 10  # seconds whose calls may be made at once: the server accepts a hundred, at ten a second
 
 
 def build_pacing(calls: int, *clock: Any) -> Lanes:

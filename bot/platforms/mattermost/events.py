@@ -15,9 +15,9 @@ from bot.types import Place
 from bot.views.sanitize import WORD_JOINER
 from storage.language.lazy_pattern import lazy_compile
 
-DIRECT, GROUP = "D", "G"  # the types of channels that stand in no team
+DIRECT, GROUP = "D", "G"  # the types of channels without a team
 _OURS_TO_IGNORE = ("from_webhook", "from_bot", "from_plugin", "from_oauth_app")
-_TYPES = frozenset({"", "me"})  # of posts that people write; the others are the server's own
+_TYPES = frozenset({"", "me"})  # of users' posts; others are the server's own
 _ADDED = "system_add_to_channel"
 _BROADCAST = frozenset({"all", "channel", "here"})
 _MENTION = lazy_compile(r"(?<![\w@.-])@([a-z0-9][\w.-]*)", re.IGNORECASE)
@@ -28,8 +28,8 @@ class MattermostBotIdentity:
     """The bot on a server."""
 
     user: str
-    name: str  # by which we are mentioned
-    teams: Mapping[str, str]  # the names of the teams that we are in, by their ids
+    name: str  # used in mentions
+    teams: Mapping[str, str]  # the names of the bot's teams, by id
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class ChannelInfo:
     kind: str  # its type: open, private, or one of those above
     team: str = ""
     name: str = ""
-    shared: bool = False  # whether people of other servers are in it
+    shared: bool = False  # whether users of other servers are in it
     archived: bool = False
 
     @property
@@ -52,11 +52,11 @@ class ChannelInfo:
 class Person:
     """A user as the server describes them."""
 
-    name: str = ""  # by which they are mentioned
+    name: str = ""  # used in mentions
     locale: str = ""
     guest: bool = False
-    present: bool = True  # whether they are a member of this server, and of no other
-    rules: bool = False  # whether they administer it
+    present: bool = True  # whether they are an active user of this server, not of another
+    rules: bool = False  # whether they administer the server
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class PostWritten:
     id: str
     user: str
     raw: str
-    root: str  # the post that its thread begins with; empty for what begins one itself
+    root: str  # the first post of its thread; empty if it is the first itself
     at: datetime
     edited: bool = False
 
@@ -83,7 +83,7 @@ class PostDeleted:
 
     channel: str
     id: str
-    user: str  # whose it was
+    user: str  # its author
     root: str
 
 
@@ -237,7 +237,7 @@ strip_formatting = build_stripper(
     lines=r">[ \t]+|#{1,6}[ \t]+",
     marks=(r"\*\*\*", r"\*\*", r"\*", "___", "__", "_", "~~"),
     link=r"\[([^\[\]\n]+)\]\(<?https?://[^\s()<>]+>?\)",
-)  # takes the marks out that Mattermost shows as formatting
+)  # removes Mattermost's formatting
 _LINK = lazy_compile(r"(?<!\\)\[((?:\\.|[^\\\[\]])*)\]\([^()\s]*\)")
 _MARKUP = lazy_compile(r"\\([!-/:-@\[-`{-~])|\*\*|(?<![\\*\w])[*_](?=\S)|(?<=\S)(?<!\\)[*_](?!\w)|^> ", re.MULTILINE)
 

@@ -40,7 +40,7 @@ from storage.types import QueuedQuestion
 
 log = logging.getLogger(__name__)
 
-MAX_THREAD = 100  # how many questions of a thread are looked for that is deleted as a whole
+MAX_THREAD = 100  # checked questions of a deleted thread
 RunCommand = Callable[[Command, str, PostWritten, ChannelInfo], Awaitable[None]]
 
 
@@ -146,7 +146,7 @@ class MattermostIntake:
         return IncomingMessage(addressed, others, within=bool(written.root), edited=written.edited)
 
     async def _read_edit(self, now: PostWritten, channel: ChannelInfo) -> tuple[str, IncomingMessage] | None:
-        # A turn looks up who asks when it comes; here it is enough that they are not denied.
+        # The asker is looked up at their turn; here it suffices that they are not denied.
         if self.directory.newcomer(channel, now.user).exclusion:
             return None
         return events.split_command(now.raw, self._us)[1], self._read(now, channel)

@@ -28,9 +28,9 @@ from bot.views.turn_view import Button, ButtonAction, EvidenceView, View
 from storage.language.lazy_pattern import lazy_compile
 
 Names = Mapping[str, str]
-"""The names of people by their ids, of those who are to be mentioned."""
+"""The names of users to mention, by id."""
 
-# A backslash before a letter is one, there and in CommonMark; two of them would be two.
+# A backslash before a letter is literal there, as in CommonMark; two would show as two.
 _FORMATTING = lazy_compile(r"\\(?!\w)|[`*_~|{}\[\]()>#-]")
 _CHANNEL = lazy_compile(r"~(?=\S|\Z)")
 
@@ -62,7 +62,7 @@ def measure_markdown(text: str) -> int:
 
 
 LIMITS = MessageLimits(message=4_000, parts=200, part=4_000, row=8, measure=measure_markdown, markup=64, line=6, gap=2)
-"""What every server takes, and what its clients show without much folding; the newer ones take four times as much."""
+"""Accepted by every server, and shown by clients with little folding; newer servers accept four times as much."""
 NOTHING = "…"
 
 EMOJI: Mapping[ButtonAction, str] = MappingProxyType(

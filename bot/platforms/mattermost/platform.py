@@ -20,11 +20,11 @@ from bot.platforms.shared.api_client import PATIENCE, ApiClient, EditRefused, Se
 from bot.types import ConversationMessage, DeliveryCapabilities, Place, PostedMessages, ProgressSign, Question
 from bot.views.turn_view import Button, ButtonAction, EvidenceView, View
 
-FIRST_POST_PATIENCE = 5.0  # seconds that the first sign of life waits for its turn
+FIRST_POST_PATIENCE = 5.0  # seconds that the first post waits for its turn
 PACE = 1.5  # seconds between two changes of one post
 TYPING_SECONDS = 4.0  # Mattermost shows that we are typing for five
 _REMEMBERED = 1_000
-_SKEW = 60_000  # milliseconds by which the server's clock and ours may differ
+_SKEW = 60_000  # milliseconds between the server's clock and ours
 
 
 class DirectMessages:
@@ -76,7 +76,7 @@ class MattermostPlatform:
         self._shown: dict[str, MattermostPost] = {}
         self._typed: dict[str, float] = {}
         self._instead = OrderedDict[tuple[str, int], str]()
-        """By key and page the post that was there and that we deleted."""
+        """The post that we deleted, by key and page."""
         self._stoppable = deque[str](maxlen=_REMEMBERED)
 
     @property
@@ -150,7 +150,7 @@ class MattermostPlatform:
         if not posted:
             number = await self._post(channel, root, post, question.key, 0, view.ticket, patience=FIRST_POST_PATIENCE)
             self._shown[question.key] = post
-            self._typed.pop(f"{channel}/{root}", None)  # who has posted is shown typing no more
+            self._typed.pop(f"{channel}/{root}", None)  # a post ends the typing sign
             self._tasks.spawn(self._react(number, post.buttons))
             return PostedMessages((number,))
         if self._shown.get(question.key) != post and self._call.pacing.spare(client.EDIT):
@@ -207,7 +207,7 @@ class MattermostPlatform:
         }
         answer = await self._call(client.POST, body, patience=patience)
         number = str(answer["id"])
-        if answer.get("message") != post.text:  # to an id that it knows the server returns the first post
+        if answer.get("message") != post.text:  # for a known id the server returns the first post
             await self._edit(number, post, mark)
         return number
 
@@ -216,7 +216,7 @@ class MattermostPlatform:
         try:
             await self._call(client.EDIT, {"message": post.text, "props": props}, patience=patience, post=number)
         except NotAllowed:
-            await self._call(client.READ_ONE, post=number)  # of one that is gone it says the same
+            await self._call(client.READ_ONE, post=number)  # a deleted post is refused with the same code
             raise
 
     async def _delete(self, question: Question, page: int, number: str) -> None:
@@ -234,7 +234,7 @@ class MattermostPlatform:
         """Add a post's actions as reactions, so that one click suffices; the post explains them anyway."""
         if self._callback:
             return
-        async with self._reacting:  # what comes later is done later
+        async with self._reacting:  # in order
             with suppress(PlatformError):
                 await self._put_reactions(number, buttons)
 

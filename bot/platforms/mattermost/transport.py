@@ -16,10 +16,10 @@ from bot.platforms.shared.payload_text import Json, read_object
 
 log = logging.getLogger(__name__)
 
-AGAIN_SECONDS, LONGEST_SECONDS = 1.0, 60.0  # how long to wait before a socket is opened anew, at first and at most
-HELLO_SECONDS = 10.0  # how long a server may take to greet
-HEARTBEAT_SECONDS = 30.0  # how often it is asked whether it is there
-SKEW_SECONDS = 60.0  # by which its clock and ours may differ
+AGAIN_SECONDS, LONGEST_SECONDS = 1.0, 60.0  # the first and the longest wait before a new socket
+HELLO_SECONDS = 10.0  # within which a server must greet
+HEARTBEAT_SECONDS = 30.0  # between pings
+SKEW_SECONDS = 60.0  # between the server's clock and ours
 _MAX_FRAME = 1 << 24
 _REFUSED = "Mattermost refuses the token: make one on the bot account's page."
 _LOCKED_OUT = frozenset({401, 403})
@@ -127,9 +127,9 @@ class MattermostSocket:
             self._url, headers=headers, params=self._order.query, heartbeat=HEARTBEAT_SECONDS, max_msg_size=_MAX_FRAME
         )
         async with connecting as socket:
-            # What stands before the server may have taken the header away.
+            # A proxy may have removed the header.
             await socket.send_json({"seq": 1, "action": "authentication_challenge", "data": challenge})
-            self._open = bool(self._order.connection)  # a connection that is resumed is not greeted again
+            self._open = bool(self._order.connection)  # a resumed connection is not greeted again
             while not socket.closed:
                 async with asyncio.timeout(None if self._open else HELLO_SECONDS):
                     frame = await socket.receive()

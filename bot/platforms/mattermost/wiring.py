@@ -45,7 +45,7 @@ class MattermostRouter:
         """Handle an event. Raises nothing: failures are logged."""
         try:
             await self._handle(events.parse_event(frame, self.us))
-        except Exception as error:  # noqa: BLE001 - whatever it is, the next event is heard
+        except Exception as error:  # noqa: BLE001 - no error may stop later events
             facts = {"event": str(frame.get("event")), "cause": f"{type(error).__name__}: {error}"}
             log.error("handling a Mattermost event failed", extra=facts)  # noqa: TRY400
 
@@ -74,7 +74,7 @@ async def open_client(
     clock, token = clock or Clock(), settings.token.get_secret_value()
     us = await _load_identity(call, settings.teams)
     directory = MattermostDirectory(call, us, app, call.pacing.now)
-    # The secret that proves buttons ours lives as long as the token, and reveals nothing of it.
+    # The secret that signs buttons is valid as long as the token, and reveals nothing of it.
     secret = sha256(f"footnote buttons\n{token}".encode()).digest()
     callback = Callback(settings.callback_url + PATH, secret) if settings.callback_url else None
     direct_messages, deleted = DirectMessages(call, directory, callback, app.settings.zone), deque[str](maxlen=1_000)

@@ -29,7 +29,7 @@ from bot.types import PostedMessages
 T = TypeVar("T")
 
 PATIENCE = 40.0
-"""Seconds that a call waits for its turn; a caller who can come again waits less than a desk's call lasts."""
+"""Seconds that a call waits for its turn; callers that can retry wait less than a desk's call lasts."""
 LIMITED = 429
 LOCKED_OUT_SECONDS = 60.0  # before a refused token is tried again
 RETRY_SECONDS = 1.0  # before an unanswered call is repeated
@@ -43,13 +43,13 @@ _CODE = re.compile(r"[\w.]{1,120}")
 
 
 class RequestRefused(CannotPost):
-    """The platform refuses for good. `code` is the platform's own; None if it gave none."""
+    """The platform refuses permanently. `code` is the platform's own; None if it gave none."""
 
     code: str | int | None = None
 
 
 class EditRefused(RequestRefused):
-    """The message cannot be changed any more. It can be deleted, and posted anew."""
+    """The message cannot be edited any more, but deleted and posted again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +65,15 @@ class Api:
     ok_field: str = ""  # of the body: whether the call succeeded; empty if the HTTP status says so
     code_field: str = "code"
     kinds: Mapping[str | int, type[PlatformError]] = field(default_factory=dict)
-    """Errors by code. `PlatformUnavailable`: refused for the moment."""
-    unfit: tuple[str, ...] = ()  # beginnings of codes of content that is refused
+    """Errors by code. `PlatformUnavailable`: temporarily refused."""
+    unfit: tuple[str, ...] = ()  # prefixes of codes of refused content
     by_status: Mapping[int, type[PlatformError]] = field(default_factory=dict)  # for other codes
     otherwise: type[PlatformError] = RequestRefused  # for other codes and statuses
     hints: Mapping[str | int, str] = field(default_factory=dict)
     wait_headers: tuple[str, ...] = ("Retry-After",)
-    wait_seconds: float = 5.0  # if the platform asks to wait, and not how long
-    banned_seconds: float = 5.0  # the same, if what refuses is a proxy before the platform
-    pause_seconds: float | None = None  # before a call is tried again that was refused for the moment; None: in doubt
+    wait_seconds: float = 5.0  # if the platform asks to wait without saying how long
+    banned_seconds: float = 5.0  # the same, if a proxy before the platform refuses
+    pause_seconds: float | None = None  # before a temporarily refused call is retried; None: it is in doubt
 
     def explain(self, call: object, reply: Reply) -> PlatformError | None:
         """Return the error of a reply; None if the call succeeded.
@@ -145,7 +145,7 @@ class Clock(Protocol):
 
 
 ObserveCall = Callable[[object, str, float], None]
-"""Receives each try of a call: its name, its outcome, and its seconds, the wait for its turn included."""
+"""Receives each try of a call: its name, outcome and seconds, including the wait for its turn."""
 
 
 def ignore_call(name: object, outcome: str, seconds: float) -> None:
@@ -310,7 +310,7 @@ class SentMessage:
 
     id: str
     empty: bool = False
-    """Whether it shows nothing yet, and is edited once its id is stored: it cannot be found again."""
+    """Whether it is still empty, to be edited once its id is stored, because it cannot be found again."""
 
 
 async def show_pages(

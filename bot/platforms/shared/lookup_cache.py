@@ -13,11 +13,11 @@ T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
-FRESH_SECONDS = 3_600.0  # an answer is valid, unless an event says otherwise
-PEOPLE_SECONDS = 300.0  # the same of a person: no event reports guests, groups and roles
-LOOK_SECONDS = 1.5  # a look-up may take before a question is acknowledged, which platforms expect within 3 s
-PATIENT_SECONDS = 20.0  # the same for a question that was accepted already
-MOST = 50_000  # answers of a kind that are remembered
+FRESH_SECONDS = 3_600.0  # an answer is valid, unless an event changes it
+PEOPLE_SECONDS = 300.0  # the same for users: no event reports guests, groups and roles
+LOOK_SECONDS = 1.5  # limit of a look-up before a question is acknowledged, which platforms expect within 3 s
+PATIENT_SECONDS = 20.0  # the same for an accepted question
+MOST = 50_000  # remembered answers of a kind
 _TRIES = 5  # of a look-up while the platform is unreachable
 
 
@@ -27,7 +27,7 @@ class LookupCache(Generic[T]):
 
     look: Callable[[str], Awaitable[T]]
     clock: Callable[[], float]
-    fresh: float = FRESH_SECONDS  # so many seconds an answer counts
+    fresh: float = FRESH_SECONDS  # seconds that an answer is valid
     _answers: dict[str, tuple[float, T]] = field(default_factory=dict)
     _pending: dict[str, asyncio.Task[T]] = field(default_factory=dict)
 

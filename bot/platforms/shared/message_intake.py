@@ -18,7 +18,7 @@ from bot.desk.supervisor import TaskSupervisor
 from bot.types import IntakeStatus, Place, Question
 from bot.views.catalog import translate
 
-EMPTY_MENTION = "hello"  # the question of a mention without words
+EMPTY_MENTION = "hello"  # the question of a mention without text
 
 _REMEMBERED = 1_000  # accepted messages
 
@@ -27,7 +27,7 @@ class Audience(StrEnum):
     """Whom a message addresses."""
 
     OURS = "ours"  # the bot
-    ANYBODYS = "anybodys"  # nobody in particular: the bot may answer
+    ANYBODYS = "anybodys"  # no one in particular: the bot may answer
     THEIRS = "theirs"  # others
 
 
@@ -42,7 +42,7 @@ class IncomingMessage:
 
 
 Participates = Callable[[bool], Awaitable[bool]]
-"""Whether the bot takes part in a thread; given True, whether because the message's author asked it there."""
+"""Returns whether the bot takes part in a thread; given True, whether the message's author asked it there."""
 
 
 def classify_audience(message: IncomingMessage, *, joined: bool, follows: bool, every: bool) -> Audience:
@@ -53,7 +53,7 @@ def classify_audience(message: IncomingMessage, *, joined: bool, follows: bool, 
     if message.within:
         continued = follows and not every
         return Audience.THEIRS if not joined else Audience.OURS if continued else Audience.ANYBODYS
-    # An edit does not turn a message into a question to nobody in particular.
+    # An edit does not turn a message into a question to no one in particular.
     return Audience.ANYBODYS if every and not message.edited else Audience.THEIRS
 
 

@@ -27,7 +27,7 @@ StripFormatting = Callable[[str], str]
 
 _CODE = lazy_compile(r"```(?:[\w+#.-]*\n)?(.*?)```|``(.+?)``|`([^`\n]+)`", re.DOTALL)
 _WIDEST = 300
-"""So many characters are looked for the other end of a mark: whoever writes thousands of marks keeps nobody waiting."""
+"""Longest text between two marks, in characters: a message with thousands of marks must not block others."""
 _FOOTNOTE = lazy_compile(r"^\[\d+\] .*$|[ \t]*\[\d+\]", re.MULTILINE)
 
 

@@ -23,8 +23,8 @@ T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
-AGAIN_SECONDS, LONGEST_SECONDS = 5.0, 60.0  # how long to wait before a platform is tried again, at first and at most
-STARTUP_SECONDS = 5.0  # how long a server waits for its platforms before it says that it serves without them
+AGAIN_SECONDS, LONGEST_SECONDS = 5.0, 60.0  # the first and the longest wait before a retry
+STARTUP_SECONDS = 5.0  # before a server reports that it serves without some platforms
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +34,13 @@ class OpenedPlatform:
     platform: Platform
     routes: tuple[BaseRoute, ...] = ()
     channels: ListChannels | None = None
-    """Lists the channels that the bot sees, by which names in the settings are read; None if it cannot."""
+    """Lists the bot's channels, to resolve channel names in the settings; None if unsupported."""
     refused: Callable[[], Awaitable[PlatformError]] | None = None
-    """Waits until it refuses us for good though it was opened, and returns why; None if it cannot tell."""
+    """Waits until the opened platform refuses us permanently, and returns why; None if unsupported."""
 
 
 OpenPlatform = Callable[[App, Desk], AbstractAsyncContextManager[OpenedPlatform | None]]
-"""Opens a platform that hands what happens there to the desk; None if it is not configured."""
+"""Opens a platform that passes its events to the desk; None if it is not configured."""
 
 
 @asynccontextmanager
@@ -73,7 +73,7 @@ class PlatformConnection:
         self._is_alone: Callable[[], bool] = bool
         self._refused = False
         self.tried = asyncio.Event()
-        """It is there, or not configured, or could not be reached at first, or failed."""
+        """Set once it is connected, not configured, unreachable at first, or failed."""
         self.connected = False
         self.failure: Exception | None = None
         self._leaving, self._left, self._closing = asyncio.Event(), asyncio.Event(), asyncio.Event()
@@ -113,10 +113,10 @@ class PlatformConnection:
                     await arrived(opened)
                     await self._hold(opened)
             except asyncio.CancelledError:
-                # Who leaves breaks off what was not there yet; what was opened may still be posted to.
+                # Leaving cancels an unfinished opening; an opened platform may still be posted to.
                 if not self._leaving.is_set():
                     raise
-            except Exception as error:  # noqa: BLE001 - whatever it is, the server ends by it
+            except Exception as error:  # noqa: BLE001 - any error ends the server
                 self.failure, self._reason = error, str(error)
                 self._failed.set()
             self.tried.set()
@@ -130,7 +130,7 @@ class PlatformConnection:
             except PlatformUnavailable as error:
                 wait = compute_backoff(attempt, first=AGAIN_SECONDS, longest=LONGEST_SECONDS)
                 self._reason = str(error)
-                log.warning("%s cannot be reached yet", self.name, extra={"cause": str(error), "again": wait})
+                log.warning("cannot reach %s; retrying", self.name, extra={"cause": str(error), "again": wait})
                 self.tried.set()
                 await sleep(wait)
             else:
@@ -171,8 +171,8 @@ class PlatformConnections:
     """All platforms of a server."""
 
     def __init__(self, app: App, desk: Desk, platforms: Mapping[str, OpenPlatform]) -> None:
-        self.failed = asyncio.Event()  # one refuses us for good, or cannot be opened by a fault that stays
-        self.all_tried = asyncio.Event()  # each is there, or is late
+        self.failed = asyncio.Event()  # a platform refuses us permanently, or its opening failed
+        self.all_tried = asyncio.Event()  # each is connected or late
         self.all = tuple(
             PlatformConnection(name, partial(open_platform, app, desk), self.failed)
             for name, open_platform in platforms.items()

@@ -11,12 +11,12 @@ from bot.desk.supervisor import wait_for_first
 
 Ids = Mapping[str, str]
 NO_IDS: Ids = MappingProxyType({})
-_MARGIN = 1.02  # calls arrive a little closer together than they were sent
+_MARGIN = 1.02  # calls arrive closer together than they were sent
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """At most so many calls in any so many seconds."""
+    """At most so many calls within so many seconds."""
 
     calls: int
     seconds: float = 60.0
@@ -36,7 +36,7 @@ class RateWindow:
 
     rate: Rate
     taken: tuple[float, ...] = ()  # in order, at most as many as the rate counts
-    closed: float = 0.0  # until when the platform wants no calls
+    closed: float = 0.0  # until when the platform refuses calls
 
     def soonest(self, now: float) -> float:
         full = len(self.taken) >= self.rate.calls
@@ -59,11 +59,11 @@ class Route:
 
     method: str
     path: str
-    repeatable: bool = True  # whether doing it twice is the same as doing it once
-    authorized: bool = True  # whether our token is sent
+    repeatable: bool = True  # whether repeating it does no harm
+    authorized: bool = True  # whether it sends our token
     name: str = ""  # for logs and metrics, if not method and path
-    rate: Rate = Rate(20)  # its limit, where `Lanes` counts it
-    by_channel: bool = False  # whether that limit counts each channel apart
+    rate: Rate = Rate(20)  # its limit, as counted by `Lanes`
+    by_channel: bool = False  # whether each channel has a limit of its own
 
     def __str__(self) -> str:
         return self.name or f"{self.method} {self.path}"
@@ -112,7 +112,7 @@ class _Lane:
     window: RateWindow
     waiting: list[object] = field(default_factory=list)
     left: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set, and replaced, when a call is given up before its turn: those behind it may be made sooner."""
+    """Set, and replaced, when a waiting call is given up: those behind it may start sooner."""
 
     def soonest(self, now: float, before: int) -> float:
         """Return when a call fits behind so many others."""

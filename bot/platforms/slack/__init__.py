@@ -30,13 +30,13 @@ class SlackSettings(PlatformSettings):
     }
 
     mode: Annotated[Literal["socket", "http"], RESTART] = "socket"
-    """Whether events come over a socket that we open, or by requests that Slack makes to `[http]`."""
+    """Whether events arrive over a socket that we open, or by Slack's requests to `[http]`."""
     api_url: Annotated[str, AfterValidator(_validate_api_url), RESTART] = "https://slack.com/api/"
     bot_token: Annotated[SecretStr, RESTART] = SecretStr("")
     app_token: Annotated[SecretStr, RESTART] = SecretStr("")  # opens sockets; begins with `xapp-`
-    signing_secret: Annotated[SecretStr, RESTART] = SecretStr("")  # proves that a request comes from Slack
+    signing_secret: Annotated[SecretStr, RESTART] = SecretStr("")  # verifies that requests are from Slack
     admins: Annotated[tuple[PersonId, ...], require_people_of("slack"), LIVE] = ()  # who may change channels by command
-    guests: Annotated[bool, SCOPE] = False  # whether guests of the workspace read what `*` opens, as its members do
+    guests: Annotated[bool, SCOPE] = False  # whether `*` includes guests of the workspace
 
     @property
     def missing(self) -> tuple[str, ...]:

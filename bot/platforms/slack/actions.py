@@ -49,8 +49,8 @@ log = logging.getLogger(__name__)
 
 EVIDENCE, COMMENT = f"{PREFIX}evidence", f"{PREFIX}comment"  # the callback ids
 BACK, ON = f"{PREFIX}page:back", f"{PREFIX}page:on"  # the action ids of the buttons that turn pages
-PATIENT_SECONDS = 1.0  # so long evidence may take before a modal says that it is looked up
-_SEPARATOR = "@"  # between what a modal is of and where it was opened
+PATIENT_SECONDS = 1.0  # that evidence may take before a modal announces it
+_SEPARATOR = "@"  # between a modal's source and its channel
 _TITLE = 24
 _HEADER = 150
 
@@ -147,7 +147,7 @@ class ButtonPress:
     trigger: str
     url: str = ""
     thread: str = ""
-    view: str = ""  # the modal that the button stands in; empty if it stands in a message
+    view: str = ""  # the button's modal; empty if it is in a message
 
 
 def parse_press(body: Json) -> ButtonPress | None:
@@ -348,7 +348,7 @@ class SlackNotices:
                     {"title": shorten_line(question, MAX_PROMPT), "message": question} for question in questions
                 ],
             }
-            # Of an agent's chat no thread is named; Slack would leave them out.
+            # Without a thread: Slack would drop the prompts of an agent's chat.
             await self._call(SUGGEST_PROMPTS, facts)
         except (PlatformError, StorageError) as error:
             log.warning("setting suggested prompts failed", extra={"cause": str(error)})

@@ -140,7 +140,7 @@ class SlackApiClient(ApiClient):
         ok = word == "ok" if is_word else reply.field("ok")
         if ok is True and reply.status not in {LIMITED, *range(500, 600)}:
             return
-        # Whatever refuses it there, even a proxy, is passed by: the same can be said by a method.
+        # Any refusal of this address, even by a proxy, leaves a method to post the same.
         refused = isinstance(ok, bool) or reply.status not in _IN_DOUBT
         worded = {"ok": False, "error": "expired_url"} if refused else None
         error = self.api.explain(RESPOND, Reply(reply.status, reply.headers, worded))
@@ -148,7 +148,7 @@ class SlackApiClient(ApiClient):
 
 
 _WORD = re.compile(r"[a-z_]{1,60}")
-_IN_DOUBT = frozenset({200, 408})  # statuses of a reply that is not Slack's, after which it may have the message
+_IN_DOUBT = frozenset({200, 408})  # statuses after which a foreign reply leaves the post in doubt
 
 
 @asynccontextmanager

@@ -189,7 +189,7 @@ class SlackDirectory:
 
     async def _channel(self, channel: str) -> Json:
         info: Json = (await self._call(CHANNEL, {"channel": channel})).get("channel") or {}
-        # A DM says nothing of the sort, but who it is with does.
+        # A DM does not report that, but its user does.
         if events.is_direct(channel) and is_shared(info) is None and info.get("user"):
             return {"is_ext_shared": is_stranger(await self._people.of(str(info["user"])), self._us)}
         return info
@@ -210,7 +210,7 @@ class SlackDirectory:
             facts["cursor"] = cursor
 
 
-_CHANNELS_AT_ONCE = 999  # the most that Slack gives
+_CHANNELS_AT_ONCE = 999  # the most that Slack returns
 
 
 async def list_channels(call: ApiClient) -> tuple[NamedChannel, ...]:
@@ -228,13 +228,13 @@ async def list_channels(call: ApiClient) -> tuple[NamedChannel, ...]:
         facts["cursor"] = cursor
 
 
-PAGE = 200  # messages that are asked for at once
+PAGE = 200  # messages of a call
 
 
 async def find_our_message(call: ApiClient, question: Question, us: str) -> PostedMessages:
     """Return our messages in answer to a question, in order."""
     posted = await _find_in(call, question, question.place, us)
-    if not posted and question.place.thread:  # perhaps no reply was allowed
+    if not posted and question.place.thread:  # perhaps replies were not allowed
         posted = await _find_in(call, question, replace(question.place, thread=""), us)
     return posted
 
@@ -246,7 +246,7 @@ async def _find_in(call: ApiClient, question: Question, place: Place, us: str) -
             continue
         if read_mark(message, ANSWER) == question.key:
             marked.append(str(message["ts"]))
-        elif place.thread and not message.get("metadata") and "#" not in question.key:  # what is shared is never live
+        elif place.thread and not message.get("metadata") and "#" not in question.key:  # shared answers are never live
             unmarked.append(str(message["ts"]))
     return PostedMessages(tuple(sorted([*marked, *([] if marked else unmarked[:1])], key=float)))
 

@@ -13,11 +13,11 @@ from bot.types import Place, Question, TaskKind
 from storage.language.lazy_pattern import lazy_compile
 
 _TO_SOMEBODY = lazy_compile(r"\s*<(?:@|!(?=subteam\^|here\b|channel\b|everyone\b))([^|<>]+)(?:\|[^<>]*)?>")
-"""Whom a message begins by mentioning: a person, a group, or all who are there."""
+"""A message's leading mention of a person, a group or everyone."""
 
 
 strip_formatting = build_stripper(lines=r">{1,3}[ \t]*|[•◦▪][ \t]+", marks=(r"\*", "_", "~"))
-"""Takes the marks out of plain text that Slack shows as formatting."""
+"""Removes Slack's formatting."""
 
 _ANGLES = lazy_compile(r"<(?P<mark>[@#!]?)(?P<what>[^<>|]*)(?:\|(?P<label>[^<>]*))?>")
 _ENTITY = lazy_compile(r"&(amp|lt|gt);")
@@ -56,11 +56,11 @@ class SlackMessagePosted:
     channel: str
     ts: str
     user: str
-    raw: str  # its text as Slack has it, with references to people and channels in it
-    thread: str = ""  # the root of the thread that it stands in; empty for a message of the channel itself
+    raw: str  # its text with Slack's references to users and channels
+    thread: str = ""  # the root of its thread; empty for a message of the channel itself
     direct: bool = False  # whether it is in a DM with us
     edited: bool = False
-    shared: bool = False  # whether Slack said with it that people of other organisations are there
+    shared: bool = False  # whether its event says that other organisations share the channel
 
     @property
     def key(self) -> str:
@@ -133,7 +133,7 @@ class StopRequested:
     channel: str
     thread: str
     user: str
-    messages: tuple[str, ...] = ()  # what was being written
+    messages: tuple[str, ...] = ()  # unfinished ones
 
     @property
     def conversation(self) -> str:
@@ -169,7 +169,7 @@ SlackEvent = (
 
 _TS = lazy_compile(r"\d{1,12}\.\d{1,9}")
 _PEOPLES = frozenset({"", "file_share", "me_message", "thread_broadcast"})
-"""The subtypes of messages that people write; others are what happened, such as that somebody joined."""
+"""The subtypes of users' messages; others report events, such as a user joining."""
 _SLACKBOT = "USLACKBOT"
 
 
@@ -261,11 +261,11 @@ def _parse_edited(event: Json, us: SlackBotIdentity) -> SlackMessageEdited | Sla
     now, before = event.get("message"), event.get("previous_message")
     if not isinstance(now, Mapping):
         return None
-    if now.get("subtype") == "tombstone":  # stands where a message was that others replied to
+    if now.get("subtype") == "tombstone":  # replaces a deleted message with replies
         return _parse_deleted({**event, "deleted_ts": now.get("ts")}, us)
     if (now.get("subtype") or "") not in _PEOPLES:
         return None
-    # Slack says the same when it adds a preview of a link, or counts replies.
+    # Slack sends the same event when it adds a link preview, or counts replies.
     if isinstance(before, Mapping) and before.get("text") == now.get("text"):
         return None
     written = _parse_posted(now, event, us)
@@ -341,7 +341,7 @@ CHANNELS = (
     "group_deleted",
     "group_rename",
     "group_unarchive",
-)  # the events that say that a channel is not as it was
+)  # events about changes of a channel
 PARSERS: Mapping[str, Callable[[Json, SlackBotIdentity], SlackEvent]] = MappingProxyType(
     {
         "message": _parse_message,
@@ -354,4 +354,4 @@ PARSERS: Mapping[str, Callable[[Json, SlackBotIdentity], SlackEvent]] = MappingP
         **dict.fromkeys(CHANNELS, _parse_channel_change),
     }
 )
-"""What reads each kind of event. Slack hands over no others than those that the app's manifest names."""
+"""The parser of each kind of event. Slack sends only those that the app's manifest lists."""

@@ -35,7 +35,7 @@ from bot.platforms.slack.events import SlackBotIdentity, build_task, extract_tex
 from bot.types import IntakeStatus, Place, Question, QuestionState, TaskKind
 from storage.types import QueuedQuestion
 
-ASK_COMMANDS = ("/ask", "/check")  # the commands that ask
+ASK_COMMANDS = ("/ask", "/check")
 CONFIGURE_COMMAND = "/footnote"
 SHORTCUT = "footnote_check"  # the callback id of **Fact-check this message**
 
@@ -79,7 +79,7 @@ def parse_invocation(body: Json, us: SlackBotIdentity) -> SlackInvocation | None
 
 def _parse_shortcut(body: Json, us: SlackBotIdentity) -> SlackInvocation:
     message = read_object(body, "message")
-    # Of a thread that nobody has begun yet, nothing would be shown that one person is to see.
+    # A private post in a thread without replies would not be shown.
     root = message.get("thread_ts")
     text = strip_formatting(extract_text(str(message.get("text") or ""), us))
     return SlackInvocation(
@@ -101,7 +101,7 @@ def build_invocation_question(invoked: SlackInvocation, us: SlackBotIdentity, as
     return Question(key, invoked.task, invoked.text, asker, place, key, at, only_asker=True, handle=invoked.url)
 
 
-RECENT_QUESTIONS = 5  # how many questions of a conversation may be the one that is stopped
+RECENT_QUESTIONS = 5  # of a conversation, checked for running ones to stop
 
 
 class SlackIntake:
@@ -183,7 +183,7 @@ class SlackIntake:
         return events.extract_text(now.raw, self._us), self._read(now)
 
 
-THREAD_AGE = timedelta(days=7)  # how old a thread may be in which somebody asks on
+THREAD_AGE = timedelta(days=7)  # of threads that are checked for new questions
 PAGE = 200
 _TYPES = "public_channel,private_channel,im,mpim"
 
@@ -197,7 +197,7 @@ class SlackHistoryReader:
         self._call, self._us, self._intake = call, us, intake
         self._channel_types: dict[str, str] = {}
 
-    async def channels(self, since: float) -> AsyncIterator[str]:  # noqa: ARG002 - Slack does not say where it is quiet
+    async def channels(self, since: float) -> AsyncIterator[str]:  # noqa: ARG002 - Slack does not report quiet channels
         """Yield the bot's channels and DMs. Raises `PlatformError`."""
         async for channel in self._read_pages(OUR_CHANNELS, "channels", types=_TYPES, exclude_archived=True):
             name = str(channel.get("id", ""))

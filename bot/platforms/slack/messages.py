@@ -131,7 +131,7 @@ def _trim_line_breaks(inline: list[JsonObject]) -> Iterator[JsonObject]:
             yield {**element, "text": text} if "text" in element else element
 
 
-ROW = 5  # buttons in a row: more are possible, but hard to survey
+ROW = 5  # buttons in a row: more are possible, but hard to read
 
 
 def measure_mrkdwn(text: str) -> int:
@@ -143,14 +143,14 @@ def measure_markdown(text: str) -> int:
 
 
 SECTIONS = MessageLimits(message=9_000, parts=46, part=3_000, row=ROW, measure=measure_mrkdwn, markup=8, line=2, gap=80)
-"""Sections of mrkdwn, with room for a row of buttons, one for feedback, and a divider each."""
+"""Sections of mrkdwn; the limit of blocks also covers a row of buttons, one for feedback, and a divider each."""
 MARKDOWN = MessageLimits(
     message=9_000, parts=46, part=9_000, row=ROW, measure=measure_markdown, markup=8, line=2, gap=2
-)  # markdown blocks, and what is streamed
-PLAIN = replace(SECTIONS, message=2_900, part=2_900)  # what is shown as text alone
+)  # markdown blocks and streamed text
+PLAIN = replace(SECTIONS, message=2_900, part=2_900)  # text without blocks
 MODAL = MessageLimits(message=36_000, parts=49, part=3_000, row=ROW, measure=measure_mrkdwn, markup=8, line=2)
-"""Blocks of a modal, of which all together take 250,000 bytes at most, whatever the script and however it is coded. A
-line may part any two of them, and there is room for a row of buttons."""
+"""Blocks of a modal, at most 250,000 bytes together in any script and encoding. Dividers may separate any two of
+them, and a row of buttons fits."""
 
 PREFIX = "footnote:"
 FEEDBACK = f"{PREFIX}feedback"
@@ -213,12 +213,12 @@ def render_plain(text: str) -> str:
 
 
 CARD_STATES = {"checking": "in_progress", "supported": "complete", "refuted": "error", "unknown": "pending"}
-"""Our states of a claim as Slack's of a task."""
+"""Slack's task state of each state of a claim."""
 TITLE = 256  # characters of a card's title
 NOTHING = "…"
 _TEXT = 3_000
 _MAX_CONTEXT = 2_000
-_APART = frozenset({PartKind.SOURCES, PartKind.LEFT_OUT})  # what a line parts from the answer
+_APART = frozenset({PartKind.SOURCES, PartKind.LEFT_OUT})  # separated from the answer by a divider
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,7 +317,7 @@ def _render_card(part: MessagePart, number: int) -> JsonObject | None:
     return {**card, "details": details} if details else card
 
 
-ANSWER, CALL = "footnote_answer", "footnote_call"  # what a post is: part of an answer, or a call for help
+ANSWER, CALL = "footnote_answer", "footnote_call"  # kinds of posts
 
 
 def build_mark(kind: str, key: str, page: int = 0) -> JsonObject:

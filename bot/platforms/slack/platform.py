@@ -43,9 +43,9 @@ from bot.views.view_reducer import shorten_question, show_queue_position
 log = logging.getLogger(__name__)
 
 STATUS_SECONDS, STATUS_PACE = 90.0, 20.0
-"""Slack shows a status for two minutes: after so many seconds it is set again, and sooner only to other words."""
-UPDATES_SPARED = 10  # of the updates that Slack allows in a minute, how many are not for answers on their way
-FIRST_POST_PATIENCE = 5.0  # seconds that the first sign of life waits for its turn in a channel
+"""Slack shows a status for two minutes: it is renewed after the first, and reworded after the second of these times."""
+UPDATES_SPARED = 10  # updates a minute that are not for unfinished answers
+FIRST_POST_PATIENCE = 5.0  # seconds that a channel's first post waits for its turn
 _REMEMBERED = 1_000
 PACE = 1.5  # seconds between two changes of one message
 
@@ -130,7 +130,7 @@ class SlackPlatform:
                 self._signs.note(question, "taken", now)
                 await self._call.respond(question.handle, build_notice(question, _word_taken(question, view)))
         elif not question.place.thread:
-            return ProgressSign.SHOWN  # a status stands in a thread, and a welcome in none
+            return ProgressSign.SHOWN  # a status needs a thread, which a welcome lacks
         elif not shown or (now >= at + pace and self._call.pacing.spare(STATUS)):
             await self._set_status(question, translate("slack_status", view.language), view.status)
             self._signs.note(question, view.status, now)
@@ -257,7 +257,7 @@ class SlackPlatform:
         try:
             await self._call(UPDATE, facts, patience=patience)
         except StreamClosed:
-            # It is live still: begun before a restart, or given up while Slack could not be reached.
+            # It is still live: from before a restart, or given up while Slack was unreachable.
             await self._streaming.end(question, ts, metadata)
             await _call_or_wait(self._call(UPDATE, facts, patience=patience))
 

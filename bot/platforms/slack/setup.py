@@ -28,9 +28,9 @@ SCOPES: Mapping[str, str] = MappingProxyType(
         "usergroups:read": "knows who is in the user groups that visible_to names",
         "users:read": "knows whose organisation somebody is of, who is a guest, and their language",
     }
-)  # of the bot token
+)  # of the bot token, and their purpose
 MESSAGE_SCOPES = ("message.channels", "message.groups", "message.im", "message.mpim")
-"""The events that all arrive as `message`."""
+"""Subscribed events that arrive as `message`."""
 
 _TOKEN = "Copy the bot token (xoxb-…) again from the app's page, under OAuth & Permissions, to SLACK_BOT_TOKEN."  # noqa: S105
 _APP_TOKEN = (
@@ -116,7 +116,6 @@ _APP = SetupQuestion(
     "It is under Basic Information, App-Level Tokens: generate one with the scope connections:write.",
 )
 _SIGNING = SetupQuestion("signing_secret", "Signing secret", "It is under Basic Information, App Credentials.")
-_PAGES = 20  # of channels, which hold a thousand each
 
 
 def list_questions(table: SlackSettings) -> Sequence[SetupQuestion]:

@@ -27,9 +27,9 @@ from pipeline.types import AnsweredSentence
 FIELD = 256  # characters of a card's title, details and output
 MOST_BYTES = 8_000
 """A live message is reported to hold little more than 10,000 bytes, in which details count twice
-(openclaw/openclaw#143882). What does not fit in is shown when it is done."""
+(openclaw/openclaw#143882). The rest is shown in the final message."""
 MOST_CARDS = 30
-_AROUND = 4  # what stands around a quotation
+_AROUND = 4  # characters around a quotation
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def build_new_chunks(sent: StreamedState, view: View) -> tuple[list[JsonObject],
     if view.sentences[: len(sent.sentences)] != sent.sentences:
         raise ValueError("sentences were retracted")
     known = dict(sent.cards)
-    # A card whose claim is no longer there was not needed.
+    # A card whose claim was dropped is complete.
     cards = {name: {**card, "status": "complete"} for name, card in known.items() if card["status"] == "in_progress"}
     cards |= {str(card["id"]): card for card in _build_cards(view)}
     noticed = sent.noticed or bool(view.notice)
@@ -87,7 +87,7 @@ def _build_cards(view: View) -> Iterator[JsonObject]:
     if view.quote and not view.sentences:
         quoted = f"“{view.quote.quote}” ({view.quote.title})"
         name = hashlib.sha256(quoted.encode("utf-8", "replace")).hexdigest()[:12]
-        # Not "complete": that is the sign of what was confirmed.
+        # Not "complete", which marks confirmed claims.
         quote_card = _task_card(f"quote-{name}", view.quote_label or view.quote.title, "pending")
         yield {**quote_card, "details": _render_quote(view.quote)}
 
@@ -131,7 +131,7 @@ def _count_bytes(card: JsonObject, name: str) -> int:
 
 
 REFUSALS, REFUSED_SECONDS = 3, 600.0
-"""After how many refusals one after another no live message is begun, and for how long."""
+"""After so many consecutive refusals no live message is begun for so long."""
 
 
 @dataclass(slots=True)
@@ -202,7 +202,7 @@ class LiveMessages:
         try:
             await self._call(APPEND_STREAM, facts, patience=0.0)
         except PlatformUnavailable as error:
-            # Whether it arrived nobody knows, and appended again it would stand there twice.
+            # It may have arrived; resending could duplicate it.
             return error.seconds is not None
         except PlatformError:
             return False
@@ -217,7 +217,7 @@ class LiveMessages:
         except PlatformUnavailable:
             raise
         except PlatformError:
-            pass  # The update that follows says whether the message is still there.
+            pass  # The update that follows shows whether the message still exists.
         self.forget(question)
 
     def forget(self, question: Question) -> None:

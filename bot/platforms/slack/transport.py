@@ -38,7 +38,7 @@ from bot.platforms.slack.client import OPEN_SOCKET, SlackApiClient
 from bot.platforms.slack.intake import CONFIGURE_COMMAND, SlackIntake, parse_invocation
 
 SIGNATURE_AGE_SECONDS = 300
-"""So old, or so far ahead, a request may be: an older one may be one that somebody caught and sends again."""
+"""Greatest difference between a request's time and ours: an older request may be a replay."""
 
 
 def is_signed_by_slack(secret: str, body: bytes, headers: Mapping[str, str], now: float) -> bool:
@@ -53,7 +53,7 @@ def is_signed_by_slack(secret: str, body: bytes, headers: Mapping[str, str], now
 log = logging.getLogger(__name__)
 
 DEAF_SECONDS = 240.0
-LOST_SECONDS = 300.0  # after so long a silence that ends with a new connection, Slack has given events up
+LOST_SECONDS = 300.0  # of silence before a new connection, after which Slack has dropped events
 CHECK_SECONDS = 15.0
 
 
@@ -62,7 +62,7 @@ class ReconnectingSocket(Protocol):
 
     closed: bool
 
-    async def connect_to_new_endpoint(self, force: bool = False) -> None:  # noqa: FBT001, FBT002 - the SDK's own
+    async def connect_to_new_endpoint(self, force: bool = False) -> None:  # noqa: FBT001, FBT002 - the SDK's signature
         ...
 
 
@@ -75,7 +75,7 @@ class SocketWatch:
         self._now, self.sleep = now, sleep
         self._last = self._tried = now()
         self.greeted = False
-        """Whether Slack has said hello."""
+        """Whether Slack has greeted us."""
 
     def heard(self, *, greeting: bool) -> float:
         """Note a message, and return the seconds of lost events before it; 0 if none were lost."""
@@ -103,13 +103,13 @@ async def watch_socket(hearing: SocketWatch, socket: ReconnectingSocket) -> None
         log.info("socket to Slack is silent; reopening")
         try:
             await socket.connect_to_new_endpoint(force=True)
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is tried again
+        except Exception as error:  # noqa: BLE001 - any error leads to a retry
             log.warning("reopening the socket failed", extra={"cause": str(error)})
 
 
-PATH = "/slack/events"  # where Slack sends events, commands and what people press
+PATH = "/slack/events"  # where Slack sends events, commands and pressed buttons
 PING_SECONDS = 10.0
-LAST_SECONDS = 3.0  # how long what has arrived may take to be taken in when the socket is closed
+LAST_SECONDS = 3.0  # for events in progress when the socket is closed
 AGAIN_SECONDS = 5.0
 
 
@@ -146,11 +146,11 @@ class HttpTransport:
     async def _receive(self, request: Request) -> Response:
         body = await request.body()
         if not is_signed_by_slack(self._secret, body, request.headers, self._now()):
-            log.warning("refused a request that is not from Slack")
+            log.warning("rejected a request that is not from Slack")
             return Response(status_code=401)
         try:
             taken = to_async_bolt_request(request, body)
-        except Exception:  # noqa: BLE001 - bolt raises whatever a body of another form leads it to
+        except Exception:  # noqa: BLE001 - bolt may raise anything on a malformed body
             return Response(status_code=400)
         return to_starlette_response(await self._app.async_dispatch(taken))
 
@@ -265,7 +265,7 @@ SlackTransport = HttpTransport | SocketTransport
 
 LOGGER = "slack_bolt.footnote"
 BROKEN = 500
-ANY = re.compile("")  # what it is, its parser decides
+ANY = re.compile("")  # parsers select
 
 
 @dataclass(slots=True)
@@ -277,7 +277,7 @@ class SlackRouter:
     actions: SlackActions
     notices: SlackNotices
     tasks: TaskSupervisor
-    line: SlackTransport | None = None  # ends when the workspace lets us go
+    line: SlackTransport | None = None  # ends when the workspace disconnects the bot
 
     def register(self, slack: AsyncApp) -> None:
         slack.event(ANY)(self.on_event)
@@ -341,7 +341,7 @@ class SlackRouter:
 def build_bolt_app(us: events.SlackBotIdentity, api_url: str) -> AsyncApp:
     """Return bolt's app. It makes no calls, so it gets no token."""
     logger = logging.getLogger(LOGGER)
-    # Below warnings it says what people wrote; its warnings are of tokens that are given otherwise, and of listeners.
+    # Its lower levels log messages' content; its warnings are about tokens and listeners that we set differently.
     logger.setLevel(logging.ERROR)
 
     async def authorize() -> AuthorizeResult:
@@ -352,9 +352,9 @@ def build_bolt_app(us: events.SlackBotIdentity, api_url: str) -> AsyncApp:
         name=LOGGER,  # of the loggers that bolt gives our listeners: it sets their level to that of ours
         client=AsyncWebClient(base_url=api_url, logger=logger),
         authorize=authorize,
-        # Slack is answered once a listener has stored what it took.
+        # Slack gets its acknowledgement once a listener has stored the question.
         process_before_response=True,
-        # `transport` verifies requests, and `events` ignores what is ours: bolt would log what they say.
+        # `transport` verifies requests, and `events` ignores our own: bolt would log their content.
         request_verification_enabled=False,
         ignoring_self_events_enabled=False,
     )

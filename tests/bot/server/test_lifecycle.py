@@ -350,7 +350,7 @@ async def test_a_platform_that_is_away_at_the_start_takes_nothing_else_down(hear
     assert "; waiting for slack;" in line
     assert ready.json()["reasons"].keys() == {"documents", "slack"}
     assert ready.json()["reasons"]["slack"] == "Slack cannot be reached for auth.test."
-    assert ("slack cannot be reached yet", "Slack cannot be reached for auth.test.") in heard.lines
+    assert ("cannot reach slack; retrying", "Slack cannot be reached for auth.test.") in heard.lines
 
 
 async def test_a_platform_that_answers_nothing_at_the_start_can_be_left(heard: Log) -> None:
