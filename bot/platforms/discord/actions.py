@@ -42,6 +42,8 @@ from bot.views.turn_view import ButtonAction, EvidenceView
 from bot.views.view_reducer import build_confirmation, build_example_button
 from storage.errors import StorageError
 
+log = logging.getLogger(__name__)
+
 COMMENT, PAGE = f"{PREFIX}comment", f"{PREFIX}page"
 LABEL, INPUT, PARAGRAPH = 18, 4, 2
 _TITLE = 45
@@ -96,8 +98,6 @@ def _page_buttons(source: str, page: int, pages: int) -> JsonObject:
     on = [build_button(f"{PAGE}:{_ON}:{source}:{page + 1}", f"{page + 2}/{pages} ▶")] if page + 1 < pages else []
     return {"type": ROW, "components": [*back, *on]}
 
-
-log = logging.getLogger(__name__)
 
 COMMENT_SECONDS = 1.0  # limit for storing the opinion before the comment modal opens
 

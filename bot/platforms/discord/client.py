@@ -41,9 +41,7 @@ CHANGE_CHANNEL = Route("PATCH", "/channels/{channel}")
 REPLY = Route("GET", "/webhooks/{application}/{token}/messages/@original", authorized=False)
 EDIT_REPLY = Route("PATCH", "/webhooks/{application}/{token}/messages/{message}", authorized=False)
 DELETE_REPLY = Route("DELETE", "/webhooks/{application}/{token}/messages/{message}", authorized=False)
-FOLLOW_UP = Route(
-    "POST", "/webhooks/{application}/{token}", repeatable=False, authorized=False
-)  # there is no nonce for it
+FOLLOW_UP = Route("POST", "/webhooks/{application}/{token}", repeatable=False, authorized=False)  # without a nonce
 CALLBACK = Route("POST", "/interactions/{interaction}/{token}/callback", authorized=False)
 """Discord accepts the first reply to an interaction, and refuses further ones with a code of their own."""
 CHANNEL = Route("GET", "/channels/{channel}")

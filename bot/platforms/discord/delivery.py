@@ -36,6 +36,8 @@ from bot.views.message_layout import MessagePage
 from bot.views.sanitize import defang_text
 from bot.views.turn_view import View
 
+log = logging.getLogger(__name__)
+
 _THREAD_EXISTS = 160004
 _LONGEST = 100
 _DEFAULT_NAME = "Footnote"
@@ -271,8 +273,6 @@ class Deliveries:
         for page, message in enumerate(render_messages(View(0, text=text), self._zone)):
             await way.post(page, message)
 
-
-log = logging.getLogger(__name__)
 
 _SKEW = 60.0  # seconds by which our clock may be ahead of Discord's
 

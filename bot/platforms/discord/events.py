@@ -12,11 +12,11 @@ from storage.language.lazy_pattern import lazy_compile
 
 PERMISSIONS: Mapping[str, tuple[int, str]] = MappingProxyType(
     {
-        "View Channels": (1 << 10, "sees where it is asked"),
+        "View Channels": (1 << 10, "sees the channels"),
         "Send Messages": (1 << 11, "answers"),
         "Send Messages in Threads": (1 << 38, "answers in threads and forums"),
         "Create Public Threads": (1 << 35, "opens threads for longer exchanges"),
-        "Read Message History": (1 << 16, "reads what was said before, and replies"),
+        "Read Message History": (1 << 16, "reads earlier messages, and replies"),
     }
 )  # of the bot's role in a server: the bit of each, and its purpose
 INVITE_PERMISSIONS = sum(bit for bit, _ in PERMISSIONS.values())  # requested by the bot's invitation link

@@ -11,7 +11,7 @@ from bot.access import Asker, Exclusion
 from bot.app import App
 from bot.desk.channel_settings import ChannelSettings, load_channel_settings_or_file
 from bot.desk.desk import Desk
-from bot.desk.platform_port import PlatformError, PostGone
+from bot.desk.platform_port import PostGone
 from bot.desk.supervisor import TaskSupervisor
 from bot.desk.turn_policy import Cooldown
 from bot.platforms.discord import events
@@ -19,7 +19,7 @@ from bot.platforms.discord.client import ACTIVE_THREADS, CHANNELS, READ, READ_ON
 from bot.platforms.discord.delivery import Deliveries
 from bot.platforms.discord.directory import DiscordDirectory
 from bot.platforms.discord.interactions import DiscordInvocation
-from bot.platforms.shared.api_client import ApiClient, RequestRefused
+from bot.platforms.shared.api_client import ApiClient, RequestRefused, call_or_log
 from bot.platforms.shared.catch_up import MissedQuestion, call_patiently
 from bot.platforms.shared.message_intake import (
     EMPTY_MENTION,
@@ -33,6 +33,8 @@ from bot.platforms.shared.rate_limit import Route
 from bot.types import DeliveryOutcome, IntakeStatus, Place, Question
 from bot.views.catalog import translate
 from storage.types import QueuedQuestion
+
+log = logging.getLogger(__name__)
 
 
 def is_own_server(directory: DiscordDirectory, invocation: DiscordInvocation) -> bool:
@@ -97,8 +99,6 @@ def newest_conversation(rows: Iterable[QueuedQuestion], person: str) -> str:
     answered = (row for row in seen if row.outcome == DeliveryOutcome.DELIVERED)
     return next((row.conversation for row in answered), "")
 
-
-log = logging.getLogger(__name__)
 
 _TEXT = frozenset({0, 5})  # channel types whose messages may get threads
 
@@ -286,10 +286,7 @@ class DiscordIntake:
                 await self._desk.retract(row.ticket, by)
 
     async def _tell_asker(self, question: Question, words: str) -> None:
-        try:
-            await self._deliveries.tell(question, words)
-        except PlatformError as error:
-            log.warning("cannot notify an asker who is not answered", extra={"cause": str(error)})
+        await call_or_log(self._deliveries.tell(question, words), "cannot notify an asker who is not answered")
 
 
 def render_cooldown(seconds: float, language: str) -> str:

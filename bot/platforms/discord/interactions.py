@@ -6,7 +6,7 @@ The first reply is a deferral or a sentence, which is then edited. The token is 
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -21,10 +21,12 @@ from bot.platforms.discord.client import CALLBACK, DELETE_REPLY, EDIT_REPLY, FOL
 from bot.platforms.discord.directory import read_message_text, strip_formatting
 from bot.platforms.discord.events import MANAGE_MESSAGES, MANAGE_SERVER
 from bot.platforms.discord.messages import escape_markdown
-from bot.platforms.shared.api_client import ApiClient
+from bot.platforms.shared.api_client import ApiClient, call_or_log
 from bot.platforms.shared.payload_text import Json, JsonObject, read_object, read_objects
 from bot.types import Place, Question, TaskKind
 from bot.views.catalog import list_languages, translate
+
+log = logging.getLogger(__name__)
 
 GOOD_SECONDS = 15 * 60.0
 _MARGIN = 15.0  # no reply starts so shortly before the end
@@ -233,8 +235,6 @@ def _read_message(message: Json, us: events.DiscordBotIdentity) -> str:
     return events.extract_text(read_message_text(message, us.user), us, names)
 
 
-log = logging.getLogger(__name__)
-
 SAY, DEFER, DEFER_UPDATE, MODAL = 4, 5, 6, 9  # kinds of first replies
 EPHEMERAL, NO_EMBEDS = 1 << 6, 1 << 2
 REPLY_PATIENCE = 2.5  # Discord accepts a first reply for 3 s
@@ -288,18 +288,19 @@ class InteractionReplies:
         """Edit the deferral, or the message whose button was pressed."""
         application, token = invocation.handle.application, invocation.handle.token
         edited = {**body, "flags": body["flags"] & ~EPHEMERAL}  # an edit cannot change who sees it
-        await _call_logging_refusal(
-            self._call(EDIT_REPLY, edited, application=application, token=token, message="@original")
-        )
+        call = self._call(EDIT_REPLY, edited, application=application, token=token, message="@original")
+        await call_or_log(call, "reply to a user failed")
 
     async def remove(self, invocation: DiscordInvocation) -> None:
         application, token = invocation.handle.application, invocation.handle.token
-        await _call_logging_refusal(self._call(DELETE_REPLY, application=application, token=token, message="@original"))
+        call = self._call(DELETE_REPLY, application=application, token=token, message="@original")
+        await call_or_log(call, "reply to a user failed")
 
     async def add(self, invocation: DiscordInvocation, words: str, *rows: Json) -> None:
         application, token = invocation.handle.application, invocation.handle.token
         body = {**build_sentence(words), "components": list(rows)}
-        await _call_logging_refusal(self._call(FOLLOW_UP, body, application=application, token=token))
+        call = self._call(FOLLOW_UP, body, application=application, token=token)
+        await call_or_log(call, "reply to a user failed")
 
     async def _reply_first(self, invocation: DiscordInvocation, kind: int, data: Json | None = None) -> bool:
         body = {"type": kind, "data": data} if data else {"type": kind}
@@ -312,13 +313,6 @@ class InteractionReplies:
             log.warning("first reply to an interaction failed", extra={"cause": str(error)})
             return False
         return True
-
-
-async def _call_logging_refusal(call: Awaitable[object]) -> None:
-    try:
-        await call
-    except PlatformError as error:
-        log.warning("reply to a user failed", extra={"cause": str(error)})
 
 
 def build_sentence(words: str, shown: Callable[[str], str] = escape_markdown) -> dict[str, Any]:

@@ -23,6 +23,8 @@ from bot.platforms.discord.events import list_intents, parse_snowflake_time, rea
 from bot.platforms.shared.catch_up import StartCatchUp
 from bot.platforms.shared.payload_text import Json
 
+log = logging.getLogger(__name__)
+
 
 def redirect_library(route: Route, api_url: str) -> Route:
     """Return the same route at another server; rate limits stay the same."""
@@ -74,8 +76,6 @@ class RedirectedShards(discord.AutoShardedClient):
         self.http = RedirectedHttp(*self._addresses, loop=self.loop, max_ratelimit_timeout=patience)
         return super()._get_state(**options)
 
-
-log = logging.getLogger(__name__)
 
 END_SECONDS = 5.0  # for a thread to end: at most it is sending over a closed connection
 _LOOK_SECONDS = 0.005

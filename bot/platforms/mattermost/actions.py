@@ -29,7 +29,7 @@ from bot.platforms.mattermost.events import (
 )
 from bot.platforms.mattermost.messages import Callback, read_emoji, read_mark
 from bot.platforms.mattermost.platform import DirectMessages
-from bot.platforms.shared.api_client import ApiClient
+from bot.platforms.shared.api_client import ApiClient, call_or_log
 from bot.platforms.shared.button_actions import ButtonActions
 from bot.platforms.shared.payload_text import Json, read_object
 from bot.types import Place
@@ -137,10 +137,7 @@ class MattermostActions:
         return decode_without_handle(row).place if row else None
 
     async def _tell(self, user: str, view: View | EvidenceView, language: str = "") -> None:
-        try:
-            await self._direct_messages.tell(user, view, language)
-        except PlatformError as error:
-            log.warning("reply to a user failed", extra={"cause": str(error)})
+        await call_or_log(self._direct_messages.tell(user, view, language), "reply to a user failed")
 
 
 class MattermostCallback:

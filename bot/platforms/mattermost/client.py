@@ -48,7 +48,7 @@ class NotAllowed(RequestRefused):
 
 
 class NotFound(RequestRefused):
-    """There is no such channel, person or membership."""
+    """The channel, person or membership does not exist."""
 
 
 KINDS: Mapping[str | int, type[PlatformError]] = MappingProxyType(

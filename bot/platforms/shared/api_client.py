@@ -5,6 +5,7 @@ doubt nor a test clock.
 """
 
 import json
+import logging
 import math
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
@@ -27,6 +28,8 @@ from bot.platforms.shared.rate_limit import Busy, Ids, Pacing, Reply, Route
 from bot.types import PostedMessages
 
 T = TypeVar("T")
+
+log = logging.getLogger(__name__)
 
 PATIENCE = 40.0
 """Seconds that a call waits for its turn; callers that can retry wait less than a desk's call lasts."""
@@ -232,6 +235,15 @@ async def send(session: aiohttp.ClientSession, platform: str, route: Route, url:
     except ValueError:
         body = None
     return Reply(response.status, response.headers, body, data)
+
+
+async def call_or_log(call: Awaitable[T], failure: str) -> T | None:
+    """Return the outcome of a call; None if it failed, which is logged."""
+    try:
+        return await call
+    except PlatformError as error:
+        log.warning(failure, extra={"cause": str(error)})
+        return None
 
 
 def _encode(body: Any, *, form: bool) -> tuple[Any, str]:

@@ -9,9 +9,9 @@ from typing import Any, Generic, TypeVar
 from bot.desk.platform_port import PlatformError, PlatformUnavailable
 from bot.desk.supervisor import compute_backoff
 
-T = TypeVar("T")
-
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 FRESH_SECONDS = 3_600.0  # an answer is valid, unless an event changes it
 PEOPLE_SECONDS = 300.0  # the same for users: no event reports guests, groups and roles

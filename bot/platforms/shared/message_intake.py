@@ -33,7 +33,7 @@ class Audience(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class IncomingMessage:
-    """What decides whom a message addresses."""
+    """The facts that decide whom a message addresses."""
 
     addressed: bool  # it mentions the bot, replies to it, or is in a DM
     to_others: bool  # it addresses someone else, or everyone

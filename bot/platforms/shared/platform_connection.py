@@ -19,9 +19,9 @@ from bot.desk.supervisor import compute_backoff, run_beside, wait_for_first
 from bot.settings.live.channel_names import ListChannels
 from bot.settings.platform_registry import PlatformEntry
 
-T = TypeVar("T")
-
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 AGAIN_SECONDS, LONGEST_SECONDS = 5.0, 60.0  # the first and the longest wait before a retry
 STARTUP_SECONDS = 5.0  # before a server reports that it serves without some platforms

@@ -18,6 +18,7 @@ from bot.desk.channel_command import ChannelCommand
 from bot.desk.channel_settings import find_searchable_corpora
 from bot.desk.desk import Desk
 from bot.desk.platform_port import PlatformError
+from bot.platforms.shared.api_client import call_or_log
 from bot.platforms.shared.button_actions import ButtonActions
 from bot.platforms.shared.payload_text import Json, JsonObject, read_object, replace_pieces
 from bot.platforms.slack import events
@@ -266,18 +267,12 @@ class SlackActions:
 
     async def _open_modal(self, press: ButtonPress, modal: Json) -> str:
         """Open a modal and return its id; empty if Slack refuses."""
-        try:
-            answer = await self._call(OPEN_VIEW, {"trigger_id": press.trigger, "view": modal})
-        except PlatformError as error:
-            log.warning("opening a modal failed", extra={"cause": str(error)})
-            return ""
+        call = self._call(OPEN_VIEW, {"trigger_id": press.trigger, "view": modal})
+        answer = await call_or_log(call, "opening a modal failed") or {}
         return str((answer.get("view") or {}).get("id", ""))
 
     async def _update_modal(self, view: str, modal: Json) -> None:
-        try:
-            await self._call(UPDATE_VIEW, {"view_id": view, "view": modal})
-        except PlatformError as error:
-            log.warning("updating a modal failed", extra={"cause": str(error)})
+        await call_or_log(self._call(UPDATE_VIEW, {"view_id": view, "view": modal}), "updating a modal failed")
 
     async def _build_offer(self, ticket: int, by: Asker, language: str) -> list[JsonObject]:
         """Return the button by which an admin makes an answer an example; nothing for others."""
@@ -289,10 +284,7 @@ class SlackActions:
         thread = {"thread_ts": press.thread} if press.thread else {}
         body = {"response_type": "ephemeral", "replace_original": False, "text": escape_mrkdwn(words), **thread}
         body |= {"blocks": blocks} if buttons else {}
-        try:
-            await self._call.respond(press.url, body)
-        except PlatformError as error:
-            log.warning("reply to a user failed", extra={"cause": str(error)})
+        await call_or_log(self._call.respond(press.url, body), "reply to a user failed")
 
 
 _SETTINGS_PIECES = lazy_compile(r"slack:[A-Z0-9]+/(?P<person>[UW][A-Z0-9]{1,30})\b|`(?P<typed>/footnote [\w ]+)`")

@@ -119,7 +119,7 @@ HINTS: Mapping[str | int, str] = MappingProxyType(
         "not_in_channel": "The bot is not in the channel: invite it.",
         "missing_scope": "The app lacks a scope: compare it with slack-manifest.yaml, and install it again.",
         "invalid_auth": "The bot token is not valid: copy it again from the app's page.",
-        "not_authed": "There is no bot token.",
+        "not_authed": "The bot token is missing.",
         "account_inactive": "The bot was removed from the workspace: install the app again.",
         "token_revoked": "The bot token was revoked: install the app again.",
         "token_expired": "The bot token has expired: turn token rotation off, and install the app again.",

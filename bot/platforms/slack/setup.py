@@ -13,7 +13,7 @@ from bot.platforms.slack.directory import find_user_groups, list_channels
 
 SCOPES: Mapping[str, str] = MappingProxyType(
     {
-        "app_mentions:read": "hears where it is mentioned",
+        "app_mentions:read": "reads its mentions",
         "assistant:write": "shows what it is doing, and suggests what to ask",
         "channels:history": "reads threads of public channels that it is in",
         "channels:read": "knows whether a public channel is shared with other organisations",
@@ -21,12 +21,12 @@ SCOPES: Mapping[str, str] = MappingProxyType(
         "commands": "has commands and the shortcut",
         "groups:history": "reads threads of private channels that it is in",
         "groups:read": "knows whether a private channel is shared",
-        "im:history": "reads what is written to it alone",
-        "im:read": "finds the chats with it again",
+        "im:history": "reads DMs with it",
+        "im:read": "finds DMs with it",
         "mpim:history": "reads group messages that it is in",
         "mpim:read": "knows whether a group message is shared",
         "usergroups:read": "knows who is in the user groups that visible_to names",
-        "users:read": "knows whose organisation somebody is of, who is a guest, and their language",
+        "users:read": "knows a user's organisation and language, and whether they are a guest",
     }
 )  # of the bot token, and their purpose
 MESSAGE_SCOPES = ("message.channels", "message.groups", "message.im", "message.mpim")

@@ -37,6 +37,8 @@ from bot.platforms.slack.actions import SlackActions, SlackNotices, parse_press
 from bot.platforms.slack.client import OPEN_SOCKET, SlackApiClient
 from bot.platforms.slack.intake import CONFIGURE_COMMAND, SlackIntake, parse_invocation
 
+log = logging.getLogger(__name__)
+
 SIGNATURE_AGE_SECONDS = 300
 """Greatest difference between a request's time and ours: an older request may be a replay."""
 
@@ -49,8 +51,6 @@ def is_signed_by_slack(secret: str, body: bytes, headers: Mapping[str, str], now
     digest = hmac.new(secret.encode(), b"v0:" + moment.encode() + b":" + body, hashlib.sha256).hexdigest()
     return hmac.compare_digest(f"v0={digest}".encode(), signature.encode("utf-8", "replace"))
 
-
-log = logging.getLogger(__name__)
 
 DEAF_SECONDS = 240.0
 LOST_SECONDS = 300.0  # of silence before a new connection, after which Slack has dropped events
