@@ -30,7 +30,7 @@ from tests.team_servers import TeamServers, name_database
 
 @cache
 def empty_home() -> Path:
-    """Return a home with nothing in it, to copy: to make one takes ten times as long."""
+    """Return an empty home to copy, which is ten times as fast as making one."""
     folder = Path(tempfile.mkdtemp(prefix="footnote-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     with _open_store(folder / "home", WordEmbedder(), folder / "home"):
@@ -39,7 +39,6 @@ def empty_home() -> Path:
 
 @contextmanager
 def open_empty_database(home: Path) -> Iterator[Database]:
-    """Open a database with nothing in it."""
     home.mkdir(exist_ok=True)
     if not TeamServers.current():
         shutil.copy(empty_home() / "footnote.db", home)
@@ -90,7 +89,7 @@ def locate_vectors(home: Path) -> ChromaLocation:
 
 
 def kept(store: PassageStore) -> dict[str, Any]:
-    """Return all else that stands in a store's database, by the names of `App`'s fields."""
+    """Return the stores of a database, by the names of `App`'s fields."""
     database = store.manifest.database
     return {
         "manifest": store.manifest,
@@ -104,7 +103,6 @@ def kept(store: PassageStore) -> dict[str, Any]:
 
 
 async def listed_passages(manifest: Manifest, corpus: str, key: str) -> tuple[Passage, ...]:
-    """Return the listed passages of a document, in order."""
     stored = await manifest.stored(corpus, [key])
     return stored[key].passages if key in stored else ()
 
@@ -138,7 +136,6 @@ class Contents:
 
 
 async def contents(store: PassageStore, corpus: str) -> Contents:
-    """Read what the manifest and both indexes hold of a corpus."""
     listed = await store.manifest.listed(corpus, limit=100_000)
     rows = frozenset((p.id, p.hash, p.text, page.document.title, p.position) for page in listed for p in page.passages)
     known = {key for key, *_ in rows}

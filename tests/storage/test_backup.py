@@ -28,7 +28,7 @@ NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home with some megabytes in it, and a question that is being answered."""
+    """A home of some megabytes with a question being answered."""
     home = tmp_path_factory.mktemp("filled") / "home"
     with open_database("", home=home):
         pass
@@ -108,7 +108,6 @@ def test_a_log_of_a_lost_database_is_not_mixed_with_the_restored_one(home: Path,
 
 
 def change_manifest(file: Path, **changes: Any) -> None:
-    """Write a backup's manifest anew."""
     with tarfile.open(file) as archive:
         there = {one.name: archive.extractfile(one).read() for one in archive}  # type: ignore[union-attr]
     there[MANIFEST] = json.dumps(json.loads(there[MANIFEST]) | changes).encode()
@@ -170,7 +169,7 @@ def test_existing_files_are_not_overwritten(home: Path, tmp_path: Path) -> None:
 
 @contextmanager
 def full_disk(size: int) -> Iterator[None]:
-    """Let no file grow beyond so many bytes, as on a disk that is full."""
+    """Let no file grow beyond this size, as on a full disk."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:

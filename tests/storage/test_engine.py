@@ -23,8 +23,6 @@ from storage.types import EntryKind, LogEntry, NewQuestion
 
 
 def add(name: str) -> Callable[[Connection], None]:
-    """Make a function that writes one row."""
-
     def write(connection: Connection) -> None:
         connection.execute(insert(corpora), {"name": name})
 
@@ -32,7 +30,6 @@ def add(name: str) -> Callable[[Connection], None]:
 
 
 def names(connection: Connection) -> set[str]:
-    """Read the rows that `add` wrote."""
     return set(connection.execute(select(corpora.c.name)).scalars())
 
 

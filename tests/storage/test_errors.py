@@ -108,7 +108,7 @@ def test_failing_index_is_explained_by_the_disk(
 
 
 class PanicException(BaseException):
-    """What a library in Rust raises where it panics."""
+    """The error that libraries written in Rust raise on a panic."""
 
 
 @pytest.mark.parametrize(

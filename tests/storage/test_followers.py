@@ -48,7 +48,7 @@ async def test_a_home_finds_what_another_wrote_once_it_has_followed(homes):
 
 @dataclass
 class Disturbed:
-    """An index to which another home pays attention after each write."""
+    """An index during whose writes another home follows."""
 
     index: Any
     other: PassageStore

@@ -22,7 +22,6 @@ from storage.home.home_folder import (
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """Return a database that has just been made."""
     with open_database("", home=tmp_path / "home"):
         pass
     return tmp_path / "home" / "footnote.db"
@@ -30,7 +29,6 @@ def file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def other(file: Path) -> Iterator[sqlite3.Connection]:
-    """Return somebody else's connection to it."""
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         yield connection
 

@@ -17,13 +17,11 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 def after(seconds):
-    """Return a moment so many seconds after noon."""
     return NOON + timedelta(seconds=seconds)
 
 
 @pytest.fixture
 def leases(tmp_path):
-    """Leases over an empty database."""
     with open_empty_database(tmp_path) as database:
         yield Leases(database)
 

@@ -44,18 +44,15 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 @pytest.fixture
 def manifest(tmp_path: Path) -> Iterator[Manifest]:
-    """An empty manifest."""
     with open_empty_database(tmp_path) as database:
         yield Manifest(database)
 
 
 def document(key: str, *, corpus: str = "c", title: str = "T", fingerprint: str = "f") -> Document:
-    """Make a document's row."""
     return Document(corpus, key, title, fingerprint=fingerprint)
 
 
 def cut(of: Document, *texts: str) -> tuple[Passage, ...]:
-    """Make the passages of a document as chunking does."""
     return tuple(
         Passage(
             make_passage_id(of.corpus, of.key, "S", text, texts[:position].count(text)),
@@ -71,34 +68,29 @@ def cut(of: Document, *texts: str) -> tuple[Passage, ...]:
 
 
 def write(of: Document, *texts: str, over: int | None = None) -> VersionChange:
-    """Make the change that brings a version of a document."""
     return VersionChange(of.corpus, of.key, of, len(texts), pack_passages(cut(of, *texts)), over)
 
 
 def new(*texts: str, key: str = "a", corpus: str = "c", fingerprint: str = "f") -> VersionChange:
-    """Make the same by the names of the document."""
     return write(document(key, corpus=corpus, fingerprint=fingerprint), *texts)
 
 
 def gone(key: str = "a", corpus: str = "c") -> VersionChange:
-    """Make the change that removes a document."""
     return VersionChange(corpus, key, None)
 
 
 async def put(manifest: Manifest, *changes: VersionChange) -> Commit:
-    """Commit changes that meet no conflict."""
+    """Commit changes without a conflict."""
     commit = await manifest.commit(changes)
     assert commit.conflicts == frozenset()
     return commit
 
 
 async def texts(manifest: Manifest, key: str = "a", corpus: str = "c") -> list[str]:
-    """Read the texts of a document, in order."""
     return [passage.text for passage in await listed_passages(manifest, corpus, key)]
 
 
 def shown(versions: tuple[PackedVersion, ...]) -> Mapping[tuple[str, str], tuple[str, ...]]:
-    """Return what versions say, by their documents."""
     return {
         (version.document.corpus, version.document.key): tuple(it.text for it in version.body.all())
         for version in versions
@@ -183,7 +175,7 @@ async def test_documents_are_read_page_by_page(manifest: Manifest) -> None:
 async def test_a_document_that_was_changed_in_the_database_is_quoted_no_more(
     manifest: Manifest, caplog: pytest.LogCaptureFixture, altered: str
 ) -> None:
-    """It is logged without its text, and written anew when it is read again."""
+    """It is logged without its text and can be ingested again."""
     await put(manifest, new("The bell rings at ten.", "It is old."), new("other", key="b"))
     assert await texts(manifest) == ["The bell rings at ten.", "It is old."]
     await manifest.database.write(lambda connection: connection.execute(sa.text(altered)))
@@ -381,14 +373,13 @@ KEYS = "abc"
 
 @dataclass
 class Home:
-    """A home that follows the manifest: what its index of words holds, by number."""
+    """A home that follows the manifest; `held` are the numbers in its lexical index."""
 
     name: str
     followed: int = 0
     held: set[int] = field(default_factory=set)
 
     async def follow(self, manifest: Manifest, most: int, at: datetime) -> None:
-        """Take one step."""
         if not await self._tell(manifest, at):
             self.followed, self.held = 0, set()
             assert await self._tell(manifest, at)
@@ -401,7 +392,6 @@ class Home:
         return await manifest.database.write(lambda it: record_follower(it, self.name, self.followed, at))
 
     async def sees(self, manifest: Manifest) -> Mapping[tuple[str, str], tuple[str, ...]]:
-        """Return what its searches show, by words and by vectors; each must show the same."""
         worded = await manifest.visible(self.followed, self.held, [], ["c"])
         named = await manifest.visible(self.followed, [], [("c", key) for key in KEYS], ["c"])
         assert shown(worded) == shown(named)
@@ -426,7 +416,6 @@ STEP = st.one_of(
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder for each example."""
     return (tmp_path_factory.mktemp("home") for _ in itertools.count())
 
 
@@ -437,7 +426,6 @@ def test_every_home_sees_the_manifest_as_of_the_change_it_has_followed(folders: 
 
 
 async def follow_all(folder: Path, steps: list) -> None:
-    """Take all steps, look after each, and let all follow to the end."""
     homes, at = [Home(f"home {number}") for number in range(3)], NOON
     with open_empty_database(folder) as database:
         told = Told(Manifest(database))
@@ -463,13 +451,13 @@ async def follow_all(folder: Path, steps: list) -> None:
 
 @dataclass
 class Told:
-    """A manifest, and what stood after each of its changes, by number."""
+    """A manifest, and its documents after each change, by number."""
 
     manifest: Manifest
     states: dict[int, dict[tuple[str, str], tuple[str, ...]]] = field(default_factory=lambda: {0: {}})
 
     async def commit(self, changes: list[VersionChange]) -> None:
-        """Commit changes of documents of which each comes once; each takes a number, in their order."""
+        """Commit changes of distinct documents; each takes the next number."""
         for change in changes:
             state, last = dict(self.states[max(self.states)]), max(self.states)
             before = state.pop((change.corpus, change.key), None)
@@ -485,7 +473,7 @@ class Told:
 
 
 async def oldest_kept(manifest: Manifest) -> int:
-    """Return up to which change retired versions have lost their texts."""
+    """Return the newest change whose retired versions have lost their texts."""
     query = sa.text(
         "SELECT coalesce(max(retired), 0) FROM documents"
         " WHERE retired > 0 AND number NOT IN (SELECT number FROM bodies)"

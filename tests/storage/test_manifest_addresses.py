@@ -22,7 +22,6 @@ ROWS = [
 
 @pytest.fixture
 async def manifest(tmp_path):
-    """A manifest of these documents."""
     with open_empty_database(tmp_path) as database:
         opened = Manifest(database)
         for corpus, key, title, url in ROWS:

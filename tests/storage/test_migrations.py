@@ -33,8 +33,6 @@ def list_tables(file: Path) -> set[str]:
 
 
 async def describe_tables(database: Database) -> Mapping[str, Any]:
-    """Describe the columns, keys and indexes of each table, whatever the order of columns."""
-
     def describe(connection: Any) -> Mapping[str, Any]:
         tables = inspect(connection)
         return {

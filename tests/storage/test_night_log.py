@@ -13,13 +13,11 @@ NEXT = DUE + timedelta(days=1)
 
 
 def after(seconds):
-    """Return a moment so many seconds after the night began."""
     return DUE + timedelta(seconds=seconds)
 
 
 @pytest.fixture
 def database(tmp_path):
-    """An empty database."""
     with open_empty_database(tmp_path) as opened:
         yield opened
 

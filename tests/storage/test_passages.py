@@ -20,7 +20,6 @@ class Encyclopedia(PageSource):
 
     @property
     def reference(self) -> bool:
-        """Be one."""
         return True
 
 
@@ -33,7 +32,7 @@ class Signposts(PageSource):
 
 @pytest.fixture(params=DenseMode)
 async def store(request, tmp_path):
-    """A handbook of one page beside an encyclopedia of many, which is embedded or not."""
+    """A store of a handbook of one page and an encyclopedia of many, embedded or not."""
     with opened(tmp_path) as opened_store:
         await refresh_corpus(PageSource(OWN), "handbook", opened_store, progress=lambda _: None)
         source = Encyclopedia(WIKI)
@@ -79,13 +78,12 @@ async def test_disambiguation_page_comes_last(tmp_path):
 
 @dataclass
 class Onlooker(WordEmbedder):
-    """An embedder that notes whether the indexes are being written while it works."""
+    """An embedder that notes whether the indexes are being written meanwhile."""
 
     writing: Callable[[], bool] = bool
     seen: list[bool] = field(default_factory=list)
 
     def embed(self, texts: Sequence[str], *, polite: bool = False) -> Vectors:
-        """Look, and return what any would."""
         self.seen.append(self.writing())
         return super().embed(texts, polite=polite)
 

@@ -20,8 +20,6 @@ PLACE = "slack:T1/C1"
 
 
 class Clock:
-    """A clock that stands until it is moved."""
-
     def __init__(self) -> None:
         self.now = NOON
 
@@ -31,31 +29,26 @@ class Clock:
 
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Database]:
-    """A database of its own."""
     with open_empty_database(tmp_path) as database:
         yield database
 
 
 @pytest.fixture
 def clock() -> Clock:
-    """The queue's."""
     return Clock()
 
 
 @pytest.fixture
 def queue(database: Database, clock: Clock) -> Queue:
-    """A queue of its own."""
     return Queue(database, clock=clock)
 
 
 def asked(key: str, **more: Any) -> NewQuestion:
-    """Make a question."""
     question = NewQuestion(key, PLACE, f"{PLACE}/1", "slack:T1/U1", f"m-{key}", {"text": f"What is {key}?"}, "secret")
     return replace(question, **more)
 
 
 async def put(queue: Queue, *keys: str, **more: Any) -> list[int]:
-    """Take questions, and return their tickets."""
     return [(await queue.put(asked(key, **more)))[0].ticket for key in keys]
 
 

@@ -35,7 +35,7 @@ OPERATIONS = st.one_of(
 
 @dataclass
 class Model:
-    """What the queue should hold; tickets are given in order."""
+    """The expected state of the queue."""
 
     now: datetime = NOON
     rows: dict[int, QueuedQuestion] = field(default_factory=dict)
@@ -44,11 +44,9 @@ class Model:
 
     @property
     def until(self) -> datetime:
-        """When a lease that is given now lapses."""
         return self.now + timedelta(minutes=2)
 
     def put(self, key: str, place: str) -> tuple[int, bool]:
-        """Take a question."""
         for row in self.rows.values():
             if row.key == key:
                 return row.ticket, False
@@ -59,13 +57,12 @@ class Model:
         return ticket, True
 
     def free(self, row: QueuedQuestion, owner: str, *, sole: bool) -> bool:
-        """Say who may take it up."""
+        """Return whether an owner may claim a row."""
         if row.state != "running":
             return row.state == "waiting"
         return row.owner != owner and (sole or (row.lease_until is not None and row.lease_until < self.now))
 
     def change(self, ticket: int, *states: str, **values: Any) -> bool:
-        """Change a row if it is in one of these states."""
         row = self.rows.get(ticket)
         if row is None or row.state not in states:
             return False
@@ -74,7 +71,6 @@ class Model:
 
 
 def asked(key: str, place: str) -> NewQuestion:
-    """Make a question."""
     return NewQuestion(key, place, f"{place}/1", "slack:T1/U1", key, {"text": key}, "secret")
 
 
@@ -141,7 +137,7 @@ STEPS: dict[str, Any] = {step.__name__: step for step in (put, claim, renew, rel
 
 
 async def agree(queue: Queue, model: Model) -> None:
-    """Ask both everything."""
+    """Compare every query of the queue with the model."""
     rows = list(model.rows.values())
     assert [await queue.get(ticket) for ticket in range(1, 6)] == [model.rows.get(ticket) for ticket in range(1, 6)]
     for owner in OWNERS:

@@ -28,7 +28,6 @@ OUTCOME = RunOutcome(
 
 @pytest.fixture
 def database(tmp_path):
-    """An empty database."""
     with open_empty_database(tmp_path) as opened:
         yield opened
 

@@ -168,7 +168,6 @@ async def test_servers_that_start_at_once_make_the_tables_once(team_servers, tmp
 
 
 async def test_a_home_with_another_embedder_leaves_what_the_others_keep(team_servers, tmp_path, monkeypatch):
-    """It says so instead; alone it would make them again."""
     monkeypatch.setenv(VARIABLE, f"{team_servers.folder}:{team_servers.port}")
     with opened(tmp_path / "one") as one:
         await one.manifest.describe("c", reference=False, dense=DenseMode.LAZY)

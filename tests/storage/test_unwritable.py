@@ -33,13 +33,12 @@ GROWING = [name for name in WRITES if name not in {"claim", "finish"}]
 
 
 def question(key: str, text: str = "Why?") -> NewQuestion:
-    """Make a question."""
     return NewQuestion(key, "slack:T1/C1", "slack:T1/C1/1", "slack:T1/U1", key, {"text": text}, "secret-handle")
 
 
 @pytest.fixture(scope="module")
 def asked(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home whose queue holds many questions, to copy."""
+    """A home with many questions in its queue, to copy."""
 
     async def ask(home: Path) -> None:
         with open_database("", home=home) as database:
@@ -58,14 +57,13 @@ def home(asked: Path, tmp_path: Path) -> Path:
 
 @contextmanager
 def read_only(home: Path) -> Iterator[Database]:
-    """Open it without the right to write."""
     with open_database("", home=home, read_only=True) as database:
         yield database
 
 
 @contextmanager
 def full(home: Path) -> Iterator[Database]:
-    """Open it where the file cannot become larger; SQLite gives the same error for a disk."""
+    """Open it where its file cannot grow; SQLite reports this like a full disk."""
 
     def forbid(connection: Connection) -> None:
         connection.exec_driver_sql("PRAGMA max_page_count = 1")  # that is: as many as it has
@@ -77,7 +75,7 @@ def full(home: Path) -> Iterator[Database]:
 
 @contextmanager
 def locked(home: Path) -> Iterator[Database]:
-    """Open it while somebody else writes and does not end."""
+    """Open it while another connection keeps writing."""
     with ExitStack() as stack:
         database = stack.enter_context(open_database("", home=home, busy_seconds=0.01))
         other = stack.enter_context(closing(sqlite3.connect(home / "footnote.db", isolation_level=None)))
@@ -87,7 +85,7 @@ def locked(home: Path) -> Iterator[Database]:
 
 @contextmanager
 def damaged(home: Path) -> Iterator[Database]:
-    """Open it after its second half was overwritten."""
+    """Open it with its second half overwritten."""
     file = home / "footnote.db"
     content = file.read_bytes()
     half = len(content) // 2
@@ -129,7 +127,7 @@ async def test_stored_data_survives_and_writing_resumes(
 
 
 def killed(home: Path, target: Path) -> None:
-    """Leave a home as a process does that is killed: what it wrote last stands in the write-ahead log alone."""
+    """Leave a home as a killed process does: its last writes are in the write-ahead log alone."""
     with closing(sqlite3.connect(home / "footnote.db")) as connection:
         connection.execute("PRAGMA wal_autocheckpoint = 0")
         connection.execute("DELETE FROM questions WHERE ticket > 1")
@@ -139,7 +137,7 @@ def killed(home: Path, target: Path) -> None:
 
 @contextmanager
 def no_room(_: Path) -> Iterator[None]:
-    """Let no file of this process grow, as on a disk that is full."""
+    """Let no file of this process grow, as on a full disk."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
     try:
@@ -150,7 +148,7 @@ def no_room(_: Path) -> Iterator[None]:
 
 @contextmanager
 def no_shared_memory(home: Path) -> Iterator[None]:
-    """Let SQLite make no file beside its own, as on a read-only medium: it follows no link."""
+    """Let SQLite create no file next to its own, as on a read-only medium."""
     shared = home / "footnote.db-shm"
     shared.unlink(missing_ok=True)
     shared.symlink_to("/nowhere/at/all")

@@ -12,7 +12,7 @@ from storage.database.worker_threads import PriorityWorker, WritePriority
 
 
 class Gate:
-    """A call that holds the thread until it is let go."""
+    """A call that blocks the thread until it is released."""
 
     def __init__(self) -> None:
         self.reached, self.go_on = threading.Event(), threading.Event()
@@ -23,7 +23,7 @@ class Gate:
 
 
 async def held(worker: PriorityWorker) -> tuple[Gate, asyncio.Task[None]]:
-    """Let the worker be busy."""
+    """Keep the worker busy."""
     gate = Gate()
     task = asyncio.create_task(worker.run(WritePriority.BATCH, gate))
     await asyncio.to_thread(gate.reached.wait, 10)

@@ -21,18 +21,16 @@ ROOT = Path(__file__).parents[3]
 
 @dataclass
 class Server:
-    """The process, and what it logged so far."""
+    """The process and its log."""
 
     process: "subprocess.Popen[str]"
     lines: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def address(self) -> str:
-        """Where its HTTP server listens."""
         return re.search(r"http://\S+:\d+", self.lines[0]["event"])[0]  # type: ignore[index]
 
     def read_until(self, event: str) -> None:
-        """Read its log until a line begins so."""
         assert self.process.stderr
         for line in self.process.stderr:
             self.lines.append(json.loads(line))
@@ -41,7 +39,6 @@ class Server:
         raise AssertionError(f"it ended before it said {event!r}: {self.lines}")
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
-        """Stop it, and return its exit status."""
         self.process.send_signal(number)
         assert self.process.stderr
         self.lines += [json.loads(line) for line in self.process.stderr]
@@ -50,7 +47,7 @@ class Server:
 
 @contextmanager
 def process(*arguments: str, **variables: str) -> "Iterator[subprocess.Popen[str]]":
-    """Run a command in this folder; every warning of Python's is an error, but one that discord.py causes."""
+    """Run a command in this folder with Python's warnings as errors, except one that discord.py causes."""
     warnings = ("-W", "error", "-W", "ignore:'audioop':DeprecationWarning")
     command = [sys.executable, *warnings, "-m", "bot", *arguments]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
@@ -72,12 +69,11 @@ def serving(**variables: str) -> Iterator[Server]:
 
 
 def run(*arguments: str, typed: str = "") -> Result:
-    """Run a command in this process."""
     return CliRunner().invoke(app, arguments, input=typed, prog_name="footnote")
 
 
 def told(*arguments: str, status: int = 0) -> Mapping[str, Any]:
-    """Run a command and return its document."""
+    """Run a command and return its JSON document."""
     result = run(*arguments, "--json")
     assert result.exit_code == status, result.output
     document: Mapping[str, Any] = json.loads(result.stdout)

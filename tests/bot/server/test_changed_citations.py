@@ -25,7 +25,7 @@ def page(*texts: str) -> tuple[Document, tuple[Passage, ...]]:
 
 
 async def lost(sentence: str, cited: str, *texts: str, corpus: str = "handbook") -> list[tuple[str, bool]]:
-    """Return what is said instead of a sentence by its page, and whether the page is gone."""
+    """Return the page's new words for a sentence that is lost, and whether the page is gone."""
     answer = Answer(Status.ANSWERED, (AnsweredSentence(sentence, (1,)),), (cite(cited, corpus=corpus),))
     pages = {KEY: page(*texts)} if texts else {}
     found = await find_lost_sentences(answer, pages, SupportChecker(read), "How much vacation do I get?")

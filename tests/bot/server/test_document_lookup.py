@@ -30,7 +30,6 @@ PAGES = {
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[LocalService]:
-    """Two folders, and a home for them."""
     for name, text in PAGES.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
@@ -92,7 +91,6 @@ async def test_forgotten_document_returns_by_each_of_its_names(home: LocalServic
 
 
 async def test_similarly_named_forgotten_document_is_reported(home: LocalService) -> None:
-    """No search would find it."""
     await _filled(home)
     await home.forget("rules.md", "own")
     with pytest.raises(NoSuchDocument) as caught:
@@ -104,7 +102,7 @@ async def test_similarly_named_forgotten_document_is_reported(home: LocalService
 
 
 async def test_a_dump_does_not_speak_for_a_name_that_no_other_source_has(home: LocalService, tmp_path: Path) -> None:
-    """It would say of any that it cannot be read alone; where it is the only source, it does."""
+    """A dump reports for every name that it cannot read one document; that counts only if it is the only source."""
     await _filled(home)
     dump = WikipediaSettings(type="wikipedia", dump=tmp_path / "dump.xml")
     (tmp_path / "dump.xml").write_text("<mediawiki></mediawiki>", encoding="utf-8")

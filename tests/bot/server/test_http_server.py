@@ -29,8 +29,6 @@ ANYWHERE = HttpSettings(port=0)
 
 
 def says(reason: str) -> ReadinessCheck:
-    """Return a check that finds a reason, or none."""
-
     async def check() -> str:
         return reason
 
@@ -38,12 +36,10 @@ def says(reason: str) -> ReadinessCheck:
 
 
 async def breaks() -> str:
-    """Fail as a check may."""
     raise OSError(28, "No space left on device", "/home/footnote.db")
 
 
 async def asked(path: str, checks: Mapping[str, ReadinessCheck], *secrets: str) -> httpx.Response:
-    """Ask a server with these checks."""
     async with (
         serve_http(ANYWHERE, build_http_app(checks, build_redactor(secrets))) as address,
         httpx.AsyncClient() as client,

@@ -60,12 +60,11 @@ ASKER = Asker("slack", "channel", "T1", "C1", "U1", shared_with_other_organisati
 
 
 def settings(**changes: Any) -> Settings:
-    """Return the settings of a home in this folder."""
     return Settings(http={"port": 0}, desk={"grace_seconds": 5}, **changes)
 
 
 def question(number: int) -> Question:
-    """Return a question that nothing can be found for."""
+    """Return a question without an answer in the documents."""
     at = datetime(2026, 3, 1, tzinfo=UTC)
     return Question(
         f"slack:T1/C1/{number}", "ask", "When does the quay open?", ASKER, PLACE, f"c{number}", at, str(number)
@@ -74,7 +73,7 @@ def question(number: int) -> Question:
 
 @dataclass
 class Channel:
-    """A platform that notes what is done with it; it asks as soon as it is connected."""
+    """A platform that notes its calls and asks as soon as it is connected."""
 
     happened: list[str] = field(default_factory=list)
     called: list[tuple[Place, str]] = field(default_factory=list)
@@ -90,7 +89,6 @@ class Channel:
 
     @asynccontextmanager
     async def open(self, app: App, desk: Desk) -> AsyncIterator[OpenedPlatform | None]:
-        """Open it, with a route of its own."""
         del app
         self.desk = desk
 
@@ -157,13 +155,12 @@ class Channel:
 
 @asynccontextmanager
 async def _absent(app: App, desk: Desk) -> AsyncIterator[OpenedPlatform | None]:
-    """A platform that is not configured."""
     del app, desk
     yield None
 
 
 class Log(logging.Handler):
-    """What is logged, to be waited for."""
+    """Log lines that a test can wait for."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -175,7 +172,6 @@ class Log(logging.Handler):
         self._more.set()
 
     async def until(self, beginning: str) -> str:
-        """Wait for a line that begins so, and return it."""
         async with asyncio.timeout(60):
             while True:
                 found = [line for line, _ in self.lines if line.startswith(beginning)]
@@ -187,7 +183,6 @@ class Log(logging.Handler):
 
 @pytest.fixture
 def heard() -> Iterator[Log]:
-    """Hear what the server logs."""
     loggers = [
         logging.getLogger(name)
         for name in ("bot.server.lifecycle", "bot.platforms.shared.platform_connection", "bot.server.monitoring.health")
@@ -203,7 +198,7 @@ def heard() -> Iterator[Log]:
 
 
 async def served(channel: Channel, *, signals: int = 1) -> None:
-    """Serve until the channel has asked all and posted something, then send signals."""
+    """Serve until the channel has asked and posted, then send signals."""
     serving = asyncio.create_task(serve(settings(), {"discord": _absent, "slack": channel.open}))
     async with asyncio.timeout(60):
         for event in (channel.posting, channel.connected_now):
@@ -310,13 +305,12 @@ async def test_a_system_that_needs_a_model_is_not_ready_without() -> None:
 
 
 def hang_up() -> None:
-    """Ask this process to stop."""
     os.kill(os.getpid(), signal.SIGTERM)
 
 
 @dataclass
 class Late:
-    """A platform that cannot be reached at first, or answers nothing."""
+    """A platform that is unreachable at first, or never responds."""
 
     channel: Channel
     failing: int = 1
@@ -394,7 +388,7 @@ async def test_a_platform_that_lacks_a_secret_ends_it_before_it_begins() -> None
 
 
 async def test_why_it_is_not_ready_is_logged_once_until_it_changes() -> None:
-    """Though nobody asks; not what is only passing, such as that a socket is not open yet at the start."""
+    """Reasons that last for one check, such as an unopened socket at the start, are not logged."""
     none, full = {"model": "None."}, {"disk": "Full."}
     found = [{"slack": "Not open."} | none, none, none, {}, {"slack": "Not open."}, full, {}, full, full]
     heard, looks = Log(), asyncio.Event()
@@ -436,7 +430,7 @@ async def test_a_database_that_is_gone_or_cannot_be_written_is_not_ready(tmp_pat
 
 
 async def test_an_index_that_cannot_be_searched_is_not_ready() -> None:
-    """That it can be opened and counted says nothing; `/readyz` and the doctor search, and say what to do."""
+    """A damaged index can still be opened and counted, so `/readyz` and the doctor search it."""
     home, rings = settings().home, "The bell of Skarholm rings at ten."
     for broken in (False, True):
         with opened(home) as store:
@@ -476,7 +470,7 @@ OWNER = '{"pid": 7, "command": "footnote %s", "since": "2026-11-22T10:00:00+00:0
 
 
 async def test_a_command_waits_for_a_server_that_has_only_just_taken_the_home() -> None:
-    """Between the lock and the socket it would else be told that the home is in use."""
+    """Between the lock and the socket, the home would be reported as in use."""
     home = settings().home
     with lock_home(home):
         (home / "lock.owner").write_text(OWNER % "serve", encoding="utf-8")

@@ -52,7 +52,7 @@ def test_admins_are_notified_of_failures_and_held_back_removals() -> None:
 
 
 class _Channel:
-    """A platform that notes what it is called with; `faults` are raised first."""
+    """A platform that notes its calls; `faults` are raised first."""
 
     def __init__(self, *faults: Exception) -> None:
         self.called: list[tuple[Place, str]] = []
@@ -67,7 +67,7 @@ class _Channel:
 
 
 def _tell(night: NightReport, platforms: dict[str, Any], *, arrives: Any = None, **schedule: Any) -> list[float]:
-    """Tell of a night; return how long was waited, in seconds. `arrives` is connected after the first wait."""
+    """Notify of a night; return the seconds waited. `arrives` is connected after the first wait."""
     waits = list[float]()
 
     async def sleep(seconds: float) -> None:
@@ -82,7 +82,6 @@ def _tell(night: NightReport, platforms: dict[str, Any], *, arrives: Any = None,
 
 
 def test_all_of_it_is_logged_and_troubles_are_posted_pinging_nobody(caplog: pytest.LogCaptureFixture) -> None:
-    """In the admins' channel, as one message."""
     caplog.set_level("INFO", "bot.server.refresh.nightly")
     channel = _Channel()
 
@@ -97,7 +96,7 @@ def test_all_of_it_is_logged_and_troubles_are_posted_pinging_nobody(caplog: pyte
 
 
 def test_a_platform_that_is_away_is_tried_again() -> None:
-    """One that is not connected yet, as after a start, and one that does not answer; it is told once."""
+    """It may be unconnected, as after a start, or not respond; it is notified once."""
     late, away = _Channel(), _Channel(PlatformUnavailable("Slack is away."), PlatformUnavailable("Still.", seconds=3))
 
     assert _tell(BAD, {}, arrives=late) == list(RETRY_SECONDS[:1])

@@ -36,7 +36,7 @@ def _info(name: str, at: datetime | None) -> CorpusInfo:
 
 
 class _Refresh:
-    """Refreshes as it is told to, and says what it was asked for."""
+    """Refresh, or raise the error given for a corpus; note the calls."""
 
     def __init__(self, **errors: Exception) -> None:
         self.asked: list[tuple[str, datetime | None]] = []
@@ -73,7 +73,6 @@ async def _done() -> NightReport:
 
 
 def test_every_source_is_read_in_for_the_night_that_was_due() -> None:
-    """A corpus without a source is left as it is."""
     refresh = _Refresh()
     night = asyncio.run(refresh_every_source(_settings(), refresh, DUE))
 
@@ -107,7 +106,7 @@ def test_the_last_refresh_is_the_newest_of_what_has_a_source(
 async def _worked(
     home: Path, refreshed: datetime | None, *, nightly: str = "03:00", before: datetime | None = None, count: int = 0
 ) -> list[datetime]:
-    """Return the nights that a server works at its start, once there are `count`; `before`: the last one before."""
+    """Return the nights that a server runs at its start, once there are `count`; `before`: the last recorded."""
     heard = list[datetime]()
 
     async def told(night: NightReport) -> None:
@@ -131,7 +130,7 @@ async def _worked(
 
 
 async def test_a_night_that_the_server_was_down_for_is_made_up_for(tmp_path: Path) -> None:
-    """At once: known by the nights on record, whatever was refreshed by hand since; before any, by refreshes."""
+    """Recorded nights decide; without any, the last refreshes do."""
     assert await _worked(tmp_path / "a", NOW, before=DUE - timedelta(days=2), count=1) == [DUE]
     assert await _worked(tmp_path / "b", NOW - timedelta(days=2), count=1) == [DUE]
 
@@ -201,7 +200,6 @@ async def test_lost_night_is_not_ended_by_its_former_owner(tmp_path: Path) -> No
 
 
 async def test_stopped_server_gives_its_night_back(tmp_path: Path) -> None:
-    """The next server makes up for it at once, without waiting for a lease to lapse."""
     clock, begun = Clock(NOW), asyncio.Event()
 
     async def endless() -> NightReport:
@@ -220,7 +218,7 @@ async def test_stopped_server_gives_its_night_back(tmp_path: Path) -> None:
 
 
 class _Stumbling(NightLog):
-    """A database that is out of reach at first."""
+    """A database that is unreachable at first."""
 
     failures = 2
 

@@ -30,7 +30,7 @@ DAY = timedelta(days=1)
 
 @dataclass
 class Channel:
-    """A platform that can be away."""
+    """A platform that can be unreachable."""
 
     away: bool = False
     posted: list[tuple[Any, str]] = field(default_factory=list)

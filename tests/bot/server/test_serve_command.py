@@ -21,7 +21,7 @@ SECRET = "hunter22-hunter22"
 
 
 def run(error: Exception | None, *options: str) -> Result:
-    """Serve what logs a secret and ends, or fails."""
+    """Serve, log a secret, and end or fail."""
 
     async def serve(live: LiveSettings, read: Callable[[], Settings]) -> None:
         assert read() == live.current
@@ -35,12 +35,10 @@ def run(error: Exception | None, *options: str) -> Result:
 
 @pytest.fixture(autouse=True)
 def _key(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Configure a model."""
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
 
 
 def lines(result: Result) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return what was logged, and what was said beside."""
     said = result.stderr.splitlines()
     return [json.loads(line) for line in said if line.startswith("{")], [line for line in said if line[:1] != "{"]
 

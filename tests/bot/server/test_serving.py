@@ -25,7 +25,7 @@ QUESTION = "When was Skarholm lighthouse built?"
 
 @pytest.fixture
 def model(here: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[socket.socket]:
-    """Two pages, settings, and a model server that takes calls and never answers."""
+    """Two pages, settings, and a model server that accepts calls and never responds."""
     for name, text in PAGES.items():
         (here / "docs" / name).parent.mkdir(exist_ok=True)
         (here / "docs" / name).write_text(text)
@@ -39,13 +39,12 @@ def model(here: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[socket.socket
 
 
 def without(document: Mapping[str, Any], *keys: str) -> dict[str, Any]:
-    """Return a document without what is different each time."""
+    """Return a document without its varying parts."""
     return {key: value for key, value in document.items() if key not in keys}
 
 
 @contextmanager
 def hearing(path: str) -> Iterator[socket.socket]:
-    """Hear what a server tells systemd."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as states:
         states.bind(path)
         states.settimeout(60)
@@ -53,7 +52,6 @@ def hearing(path: str) -> Iterator[socket.socket]:
 
 
 def last_turn() -> Mapping[str, Any]:
-    """Return the last turn on record."""
     turn: Mapping[str, Any] = told("audit", "list", "-n", "1")["turns"][0]
     return turn
 
@@ -140,7 +138,6 @@ def test_ctrl_c_stops_the_turn_and_a_killed_server_is_reported(model: socket.soc
 
 
 def test_startup_fault_is_one_plain_line(model: socket.socket) -> None:
-    """On stderr, with exit status 1 and nothing left behind."""
     port = model.getsockname()[1]
     Path("footnote.toml").write_text(f"[http]\nport = {port}\n")
     refused = run("serve")

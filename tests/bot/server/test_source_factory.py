@@ -22,7 +22,6 @@ def titles(source):
 
 @pytest.mark.parametrize("cirrus", [False, True])
 def test_a_wiki_is_downloaded_into_the_home(tmp_path, cirrus):
-    """Dumps of the two kinds lie apart, so that neither is taken for an older one of the other."""
     mirror = FakeMirror()
     mirror.publish(
         "simplewiki", "20261101", {"pages-articles-multistream.xml.bz2": bz2.compress(dump(page(1, "Ada", "Ada.")))}
@@ -47,7 +46,7 @@ def test_a_file_of_ones_own_is_read_where_it_lies(tmp_path, cirrus):
 
 
 def test_a_site_is_read_by_rules_and_its_token_is_no_setting(tmp_path):
-    """A token goes to https alone, so that none is sent here; a variable that is not set is told."""
+    """Tokens are sent over https alone; an unset variable is reported."""
     site = FakeSite()
     site.page("/a", "A", "Page A.")
     site.page("/blog/b", "B", "Page B.")

@@ -8,17 +8,14 @@ from datetime import datetime
 
 @dataclass
 class Clock:
-    """A clock that stands where it is set."""
-
     now: datetime
 
     def __call__(self) -> datetime:
-        """Return what it shows."""
         return self.now
 
 
 async def until(true: Callable[[], bool]) -> None:
-    """Wait for an effect that tells nobody."""
+    """Poll for an effect without a notification."""
     async with asyncio.timeout(60):
         while not true():  # noqa: ASYNC110 - what happens elsewhere sets no event of ours
             await asyncio.sleep(0.001)

@@ -13,5 +13,5 @@ def minilm() -> MiniLM:
 
 @pytest.fixture(scope="session")
 def rounded() -> MiniLM:
-    """The same model with eight bits."""
+    """The same model with 8-bit weights."""
     return open_minilm(bits=8)

@@ -11,7 +11,7 @@ from storage.indexes.embedding import MOST_CHARACTERS_SENT, SERVICE_BATCH, open_
 
 
 class Letters:
-    """A scripted function: how often a, b and c stand in each text; it notes what it was asked."""
+    """Embed texts as their counts of a, b and c; note the calls."""
 
     def __init__(self, model_name: str = "small", api_key: str = "", url: str = "") -> None:
         self.model_name, self.api_key, self.url = model_name, api_key, url
@@ -23,7 +23,7 @@ class Letters:
 
 
 class Failing(Letters):
-    """A service that fails at its second call, and puts its caller's key into the message."""
+    """A service that fails at its second call, with its caller's key in the message."""
 
     def __call__(self, texts: list[str]) -> list[list[float]]:
         if self.asked:
@@ -32,7 +32,7 @@ class Failing(Letters):
 
 
 class Short(Letters):
-    """A service that answers fewer texts than it was asked, after the first call."""
+    """A service that returns too few vectors after the first call."""
 
     def __call__(self, texts: list[str]) -> list[list[float]]:
         given = super().__call__(texts)
@@ -40,14 +40,14 @@ class Short(Letters):
 
 
 class Broken(Letters):
-    """A service whose numbers are none."""
+    """A service that returns NaN."""
 
     def __call__(self, texts: list[str]) -> list[list[float]]:
         return [[float("nan")] * 3 for _ in texts]
 
 
 class Refusing(Letters):
-    """A function that cannot be made, as Chroma's cannot without their package or key."""
+    """A function that cannot be constructed, as Chroma's cannot without their package or key."""
 
     def __init__(self, api_key: str = "") -> None:
         raise ValueError(f"The refusing python package is not installed ({api_key})")
@@ -63,7 +63,6 @@ KNOWN: dict[str, Callable[..., Any]] = {
 
 
 def lengths(vectors: Sequence[Any]) -> Any:
-    """How long each vector is."""
     return np.linalg.norm(np.array(vectors), axis=1)
 
 
@@ -135,7 +134,6 @@ def test_failing_service_is_reported_in_one_line_without_its_key() -> None:
 
 @pytest.mark.parametrize(("function", "cause"), [("short", r"shape \(1, 3\) for 2 texts"), ("broken", "not finite")])
 def test_senseless_vectors_are_refused(function: str, cause: str) -> None:
-    """They would spoil an index silently."""
     with pytest.raises(EmbeddingUnavailable, match=cause):
         open_chroma_embedder(function, {}, known=KNOWN).embed(["a", "b"])
 

@@ -45,7 +45,7 @@ def serving(
         do_POST = do_PUT = do_DELETE = do_GET  # noqa: N815 - as the server calls them
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            pass
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         if tls:
@@ -102,7 +102,7 @@ def test_file_without_certificates_is_refused(tmp_path: Path) -> None:
 
 
 def make_certificate(folder: Path) -> Path:
-    """Make a certificate for 127.0.0.1 that signs itself, with its key in one file."""
+    """Make a self-signed certificate for 127.0.0.1 and its key, in one file."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
@@ -121,7 +121,7 @@ def make_certificate(folder: Path) -> Path:
 
 @pytest.fixture
 def cloud(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ChromaServer]:
-    """As Chroma Cloud: https, a token that says whose database it is, and quotas, before a Chroma server."""
+    """Put https, tokens and quotas in front of a Chroma server, as Chroma Cloud does."""
     if not TEAM:
         pytest.skip("make team starts a Chroma server")
     behind: TeamServers = request.getfixturevalue("team_servers")

@@ -17,12 +17,11 @@ from tests.storage.stores import damage_postings
 
 
 def row(key: str, text: str, *, corpus: str = "handbook", title: str = "", language: str = "en"):
-    """Return a document with one passage, named alike."""
     return Document(corpus, key, title, language=language), Passage(key, corpus, key, "", text, 0, f"hash-{key}")
 
 
 class Dense:
-    """The dense index behind one face for both, so that they keep one contract."""
+    """Adapter of the dense index for the contract."""
 
     def __init__(self, folder):
         self.embedder = WordEmbedder()
@@ -53,7 +52,7 @@ class Dense:
 
 
 class Lexical:
-    """The index of words behind the same face: each write is a change that it follows."""
+    """Adapter of the lexical index for the contract: each write is a change that it follows."""
 
     def __init__(self, folder):
         self.index = LexicalIndex(folder)
@@ -99,7 +98,7 @@ KEYS = {}
 
 @pytest.fixture(params=[Dense, Lexical], ids=["dense", "lexical"])
 def opened(request, tmp_path):
-    """Open the index in the same folder as often as the test likes."""
+    """Open the index in the same folder, any number of times."""
     indexes = []
 
     def open_again():
@@ -252,7 +251,7 @@ def test_a_dense_index_knows_whether_it_serves(tmp_path, expected, embedder, rea
 
 
 def test_a_damaged_dense_index_says_so_and_is_made_again_in_the_same_process(tmp_path):
-    """Chroma keeps what it could not open, and would give it to whoever opens the folder next."""
+    """Chroma caches a client that failed to open, and would return it for the same folder."""
     with closing(DenseIndex(tmp_path, embedder="e")):
         pass
     (tmp_path / "chroma.sqlite3").write_bytes(b"no database at all " * 500)

@@ -31,7 +31,6 @@ def test_a_package_that_is_missing_is_named_with_what_to_do() -> None:
 
 @pytest.mark.parametrize("name", [WEIGHTS, TOKENIZER])
 def test_a_damaged_file_is_refused(tmp_path: Path, name: str) -> None:
-    """A file of the right name with other bytes is not loaded."""
     folder = linked_model(tmp_path)
     (folder / name).unlink()
     (folder / name).write_bytes(b"{}")

@@ -17,12 +17,11 @@ SENTENCES = [
 
 @pytest.fixture(scope="module")
 def reader() -> TokenStateReader:
-    """The model."""
     return open_token_states()
 
 
 def test_each_token_has_a_state_at_each_height(reader: TokenStateReader) -> None:
-    """Any text is read, cut where it is too long; rows have length 1."""
+    """Longer texts are truncated; rows have length 1."""
     for found in reader.read(SENTENCES):
         tokens = len(found.ids)
         assert tokens <= MOST_SENTENCE_TOKENS - 2

@@ -13,7 +13,7 @@ MOST = 4
 
 
 class Counting:
-    """Embeds a text as its length and its first letter, and counts what it is asked for."""
+    """Embed a text as its length and first letter; note the texts."""
 
     def __init__(self) -> None:
         self.asked = list[str]()

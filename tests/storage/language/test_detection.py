@@ -69,7 +69,7 @@ def test_any_text_has_a_code_or_none(text: str) -> None:
 
 @pytest.mark.parametrize("language", ["en", "de", "es", "zh", "ar"])
 def test_real_questions(language: str) -> None:
-    """At least 98 of 100 real questions are told."""
+    """At least 98 of 100 real questions are recognised."""
     path = DATA / "retrieval_qa" / "xquad" / f"xquad.{language}.json"
     if not path.exists():
         pytest.skip(f"{path.name} is not here: set FOOTNOTE_DATA to the folder of data sets")

@@ -46,7 +46,6 @@ def test_unspaced_letters_are_those_of_the_unspaced_scripts(char: str) -> None:
 
 
 def test_unspaced_class_is_the_inside_of_a_character_class() -> None:
-    """It holds ranges only, nothing that would close the brackets around it."""
     assert "]" not in UNSPACED_CLASS
     assert "^" not in UNSPACED_CLASS
 
@@ -56,11 +55,10 @@ def test_unspaced_class_is_the_inside_of_a_character_class() -> None:
     [("", 1.0), ("42 €", 1.0), ("abc", 1.0), ("größe", 1.0), ("слово", 0.0), ("ab漢字", 0.5), ("한글 abcdef", 0.75)],
 )
 def test_latin_share(text: str, share: float) -> None:
-    """It counts letters only, and is 1 where there are none."""
+    """Only letters count; the share is 1 without any."""
     assert latin_share(text) == share
 
 
 @given(st.text())
 def test_latin_share_is_a_share(text: str) -> None:
-    """It lies between 0 and 1, whatever the text."""
     assert 0.0 <= latin_share(text) <= 1.0

@@ -76,7 +76,6 @@ DIFFERENT = [("C", "C++", ""), ("C#", "C++", ""), ("3.5", "35", ""), ("1.5", "15
 
 @pytest.mark.parametrize(("text", "expected"), WORDS)
 def test_words(text: str, expected: list[str]) -> None:
-    """Words are as they stand, without punctuation."""
     assert words(text) == expected
 
 

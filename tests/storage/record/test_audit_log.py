@@ -25,18 +25,16 @@ EAST = timezone(timedelta(hours=5))
 
 @pytest.fixture
 def log(tmp_path: Path) -> Iterator[AuditLog]:
-    """A log of its own whose clock stands at noon."""
+    """A log whose clock is fixed at noon."""
     with open_empty_database(tmp_path) as database:
         yield AuditLog(database, clock=lambda: NOON)
 
 
 def opened(turn: str, **body: Any) -> LogEntry:
-    """Make the first entry of a turn."""
     return LogEntry(turn, EntryKind.TURN_OPENED, body)
 
 
 def closed(turn: str, **body: Any) -> LogEntry:
-    """Make the last entry of a turn."""
     return LogEntry(turn, EntryKind.TURN_CLOSED, body)
 
 
@@ -174,7 +172,6 @@ def test_our_values_become_plain_ones() -> None:
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), [{"deep": float("-inf")}], datetime(2026, 3, 1)])  # noqa: DTZ001 - what must be refused
 def test_values_that_json_would_change_are_refused(value: Any) -> None:
-    """JSON has no such numbers, and a moment without a zone is nobody's."""
     with pytest.raises(ValueError, match="cannot be recorded"):
         to_json_value(value)
 

@@ -20,14 +20,12 @@ ADMIN = "slack:T1/U1"
 
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Database]:
-    """A database of its own."""
     with open_empty_database(tmp_path) as database:
         yield database
 
 
 @pytest.fixture
 def overrides(database: Database) -> ChannelOverrides:
-    """Nothing is set."""
     return ChannelOverrides(database, clock=lambda: NOON)
 
 

@@ -118,7 +118,7 @@ async def ask(queue: Queue, turn_id: str, who: str, question: str) -> int:
 
 
 async def fill(database: Database, *, at: datetime = NOON) -> int:
-    """Ann asks, Ben asks after her and is quoted nowhere, Ann rates his answer; return Ben's ticket."""
+    """Ann asks, Ben asks without being quoted, Ann rates his answer; return Ben's ticket."""
     log, queue = AuditLog(database, clock=lambda: at), Queue(database, clock=lambda: at)
     for ticket in ("a", "b"):
         await ask(queue, ticket, *((ANN, f"Why {SECRET}?") if ticket == "a" else (BEN, "And the rent?")))
@@ -177,7 +177,7 @@ async def test_erased_person_leaves_no_words_and_the_record_verifies(tmp_path: P
 
 
 class DyingDatabase:
-    """A database whose process dies before its so-many-eth write."""
+    """A database whose process dies after some writes."""
 
     def __init__(self, database: Database, writes: int) -> None:
         self._database, self._writes = database, writes

@@ -203,7 +203,6 @@ async def test_the_index_made_again_is_the_same(database: Database, search: Reco
 
 
 async def test_of_a_turn_that_is_blanked_only_figures_stay(database: Database, search: RecordSearch) -> None:
-    """Its words stand nowhere in the index, not even in what it would merge later."""
     await database.write(lambda connection: blank_turns(connection, ["refund"]))
     (found,) = await search.find(RecordFilter(status="retracted"))
 

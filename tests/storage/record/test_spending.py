@@ -22,30 +22,25 @@ USAGE = {"llm_calls": 3, "prompt_tokens": 100, "completion_tokens": 20, "cost": 
 
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Database]:
-    """A database of its own."""
     with open_empty_database(tmp_path) as database:
         yield database
 
 
 @pytest.fixture
 def log(database: Database) -> AuditLog:
-    """A log whose clock stands at noon."""
     return AuditLog(database, clock=lambda: NOON)
 
 
 @pytest.fixture
 def spending(database: Database) -> Spending:
-    """What is counted from it."""
     return Spending(database)
 
 
 def opened(turn: str, **asker: str) -> LogEntry:
-    """Make the entry that says who asks."""
     return LogEntry(turn, EntryKind.TURN_OPENED, {"asker": ASKER | asker, "question": "Why?"})
 
 
 def closed(turn: str, at: datetime | None = None, **usage: Any) -> LogEntry:
-    """Make the entry that says what it took."""
     return LogEntry(turn, EntryKind.TURN_CLOSED, {"status": "answered", "usage": USAGE | usage}, at=at)
 
 

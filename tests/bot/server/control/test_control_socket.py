@@ -11,7 +11,6 @@ from bot.server.control.control_socket import find_socket, open_socket
 
 
 def answers(path: Path) -> bool:
-    """Return whether somebody listens there."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
         try:
             client.connect(str(path))
@@ -21,12 +20,11 @@ def answers(path: Path) -> bool:
 
 
 def mode(path: Path) -> int:
-    """Return the rights of a file or folder."""
     return stat.S_IMODE(path.stat().st_mode)
 
 
 def long_home(tmp_path: Path) -> Path:
-    """Return a home whose path no socket can have."""
+    """Return a home whose path is too long for a socket."""
     home = tmp_path / ("h" * 100) / ("o" * 100)
     home.mkdir(parents=True)
     return home

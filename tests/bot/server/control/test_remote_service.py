@@ -34,7 +34,6 @@ ASKED = TurnRequest("When does the quay open?", ASKER, corpora=("handbook",))
 
 @asynccontextmanager
 async def remote(home: LocalService, folder: Path) -> AsyncIterator[LocalService]:
-    """Serve a home and reach it."""
     async with serve_control(home, folder, grace=5), connect_service(folder) as there:
         assert isinstance(there, RemoteService)
         yield there
@@ -42,7 +41,7 @@ async def remote(home: LocalService, folder: Path) -> AsyncIterator[LocalService
 
 @dataclass
 class Slow(FakeHome):
-    """Says a sentence, then takes for ever; it notes how it ended."""
+    """A service that sends a sentence and then blocks; it records cancellation."""
 
     began: asyncio.Event = field(default_factory=asyncio.Event)
     ended: asyncio.Event = field(default_factory=asyncio.Event)
@@ -62,7 +61,6 @@ class Slow(FakeHome):
 
 
 async def failing(house: FakeServices) -> RemoteError:
-    """Return what asking a house fails with."""
     async with remote(FakeHome(house), Path.cwd()) as home:
         with pytest.raises(RemoteError) as caught:
             await home.answer(ASKED, lambda _: None)
@@ -120,7 +118,7 @@ async def test_server_error_is_reported_like_a_local_one(error: Exception) -> No
 
 
 async def test_names_that_are_not_unicode_are_reported() -> None:
-    """A file system may hold any bytes; what is sent, and what went wrong, is text."""
+    """Paths may hold any bytes; the protocol carries text alone."""
     error = FileNotFoundError(2, "No such file or directory", "caf\udce9")
     assert str(await failing(FakeServices(answer=error))) == "No such file or directory: caf?."
 
@@ -254,7 +252,6 @@ async def test_interrupted_server_is_reported_in_one_line() -> None:
 
 
 async def test_nonsense_is_refused_and_harms_nobody() -> None:
-    """A request that none of our clients would send."""
     async with serve_control(FakeHome(FakeServices()), Path.cwd(), grace=5):
         transport = httpx.AsyncHTTPTransport(uds=str(find_socket(Path.cwd())))
         async with httpx.AsyncClient(transport=transport, base_url="http://footnote") as client:

@@ -42,7 +42,7 @@ SETTINGS = Settings.model_validate({
 
 @dataclass
 class Library:
-    """The service. It answers when `open` is set."""
+    """A service that answers once `open` is set."""
 
     result: TurnResult | Exception = field(default_factory=answered)
     hits: tuple[Hit, ...] = field(default_factory=lambda: (hit(),))
@@ -86,7 +86,7 @@ async def served(
     lend: Callable[[Asker], AbstractAsyncContextManager[ToolService]] | None = None,
     hurried: asyncio.Event | None = None,
 ) -> AsyncIterator[str]:
-    """Serve a library over HTTP as `footnote serve` does, and give the address."""
+    """Serve a library over HTTP as `footnote serve` does, and yield the address."""
     async with open_mcp_route(lend or library.lend, lambda: SETTINGS) as route:
         app = build_http_app({}, build_redactor(()), (route,))
         async with serve_http(HttpSettings(port=0), app, hurried) as address:
@@ -95,7 +95,7 @@ async def served(
 
 @asynccontextmanager
 async def connected(address: str, token: str, era: str = ERAS[1]) -> AsyncIterator[Client]:
-    """Give the official client, connected with a token."""
+    """Yield the official client, connected with a token."""
     headers = {"Authorization": f"Bearer {token}"}
     async with (
         create_mcp_http_client(headers=headers) as http,

@@ -33,7 +33,7 @@ HOSTILE = (
 
 
 def split(text: str) -> tuple[str, list[str]]:
-    """Return what is ours, and the lines that stand between the marks."""
+    """Return our part of the text, and the lines between the marks."""
     lines = text.split("\n")
     mark = lines[-1]
     assert lines.count(mark) == 2
@@ -43,7 +43,7 @@ def split(text: str) -> tuple[str, list[str]]:
 
 
 def rendered(words: str) -> list[tuple[Any, str]]:
-    """Return every kind of result whose documents say this wherever they may."""
+    """Return every kind of result, with this text wherever documents appear."""
     about = {"title": words, "url": "https://example.com/a"}
     found = Hit(passage(words), document(**about), 1.0)
     cited = citation(title=words, section=words, quote=words, passage_text=words)
@@ -61,7 +61,7 @@ def rendered(words: str) -> list[tuple[Any, str]]:
 
 
 def injections() -> list[str]:
-    """Return a few texts that were written to take a model over, where the data is there."""
+    """Return texts written to hijack a model, if the data set is present."""
     folder = Path(os.environ.get("FOOTNOTE_DATA", "/nowhere")) / "injection"
     attacks = folder / "bipia_text_attack_train.json"
     kinds = json.loads(attacks.read_text(encoding="utf-8")).values() if attacks.exists() else ()

@@ -42,8 +42,6 @@ STATE = ServerState(
 
 
 class Registered:
-    """Metrics in a registry of their own, read as Prometheus reads them."""
-
     def __init__(self) -> None:
         self.registry, self.collector = CollectorRegistry(), StateCollector()
         self.metrics = ServerMetrics(self.registry)
@@ -59,7 +57,6 @@ class Registered:
 
 @pytest.fixture
 def kept() -> Registered:
-    """A turn that was delivered, one that failed, and a state."""
     kept = Registered()
     failed = make_closing("b", Failure("model_unavailable", SECRET, SECRET))
     turns: Iterable[list[LogEntry]] = (
@@ -106,7 +103,7 @@ def test_turns_opened_by_an_earlier_process_are_counted(kept: Registered) -> Non
 
 
 def find_faults(family: Metric) -> list[str]:
-    """Say what `promtool check metrics` would."""
+    """Return the faults that `promtool check metrics` would report."""
     name, kind = family.name, family.type
     found = {
         "has no help": not re.fullmatch(r"[A-Z].*\.", family.documentation) and not name.startswith("process_"),
@@ -164,7 +161,7 @@ async def test_a_proxy_and_who_switched_it_off_see_nothing() -> None:
 
 
 class Pace:
-    """A clock that is turned by waiting."""
+    """A clock that advances by sleeping."""
 
     def __init__(self) -> None:
         self.at = 0.0

@@ -15,7 +15,7 @@ DOWN = ModelUnavailable("the server is away", hint="start it")
 
 
 class Llm:
-    """Ends calls as told, and else answers; notes what is asked."""
+    """A model that raises the given errors, then answers; it notes the calls."""
 
     def __init__(self, *ends: Exception | None) -> None:
         self.ends, self.asked = list(ends), list[str]()

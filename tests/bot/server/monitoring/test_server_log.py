@@ -26,27 +26,22 @@ SHAPED = [
 
 
 class Terminal(io.StringIO):
-    """A stream that somebody looks at."""
-
     def isatty(self) -> bool:
         return True
 
 
 @contextmanager
 def logged(*secrets: str, stream: io.StringIO | None = None, **how: Any) -> Iterator[io.StringIO]:
-    """Log within to a stream."""
     stream = stream or io.StringIO()
     with configure_logging(stream, redact=build_redactor(secrets), **({"level": "info"} | how)):
         yield stream
 
 
 def lines(stream: io.StringIO) -> list[dict[str, Any]]:
-    """Return the lines that were logged; each is JSON."""
     return [json.loads(line) for line in stream.getvalue().splitlines()]
 
 
 def fail(secret: str) -> None:
-    """Raise an error with a cause; both name a secret."""
     try:
         int(f"{secret}.")
     except ValueError as error:
@@ -54,7 +49,7 @@ def fail(secret: str) -> None:
 
 
 def log_everywhere(secret: str) -> None:
-    """Log a secret in every place that a line has."""
+    """Log a secret in every part of a line."""
     log = logging.getLogger("bot.anything")
     with bound_contextvars(bound=secret):
         log.info("said %s", secret)
@@ -161,7 +156,7 @@ def test_libraries_are_heard_when_they_warn() -> None:
 
 
 def test_a_line_that_cannot_be_written_names_no_secret(capsys: pytest.CaptureFixture[str]) -> None:
-    """The library itself would print all that it was given."""
+    """The logging library itself would print all arguments."""
     with logged("hunter22") as stream:
         ours = logging.getLogger().handlers[-1]  # a test's own handler raises
         ours.handle(logging.LogRecord("bot.x", logging.INFO, __file__, 1, "%d", ("hunter22",), None))

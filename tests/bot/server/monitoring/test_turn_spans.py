@@ -18,7 +18,7 @@ from tests.bot.server.monitoring.turns import BEGUN, SECRET, make_closing, make_
 
 @dataclass
 class Collector:
-    """What a collector was sent, over OTLP/HTTP; it takes nothing that is not of the protocol."""
+    """A collector that accepts OTLP over HTTP alone; it notes the spans."""
 
     address: str = ""
     bodies: list[bytes] = field(default_factory=list)

@@ -46,7 +46,7 @@ def grow(leaves: Sequence[bytes]) -> dict[Node, bytes]:
 
 
 def define(leaves: Sequence[bytes]) -> bytes:
-    """The root as RFC 6962 defines it, in 2.1."""
+    """The root by the definition of RFC 6962, section 2.1."""
     if not leaves:
         return hashlib.sha256().digest()
     if len(leaves) == 1:

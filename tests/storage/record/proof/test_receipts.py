@@ -62,7 +62,7 @@ def is_proof(script: ModuleType, text: str, trusted: str = "") -> bool:
 
 
 def run_script(file: Path, key: str) -> subprocess.CompletedProcess[str]:
-    """Run it as somebody who has Python alone."""
+    """Run it with plain Python, isolated from this environment."""
     command = [sys.executable, "-I", "-S", str(SCRIPT), str(file), key]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 

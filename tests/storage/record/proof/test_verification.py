@@ -17,7 +17,7 @@ def citation(number: int = 1, *, quote: str = "It opened in 1911.", text: str = 
 
 
 def sentence(text: str = "It opened in 1911.", *citations: int) -> dict[str, Any]:
-    """Make a sentence as it is recorded; it cites 1 unless told otherwise."""
+    """Make a sentence as it is recorded; by default it cites 1."""
     return {"text": text, "citations": list(citations or (1,))}
 
 
