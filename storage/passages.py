@@ -111,19 +111,29 @@ class PassageStore:
         if not corpora or k < 1:
             return ()
         self.activity.last = time.monotonic()
-        wanted = max(CANDIDATES, k)
-        found = await self.candidates(text, corpora, wanted, max(LAZY_DEPTH, k))
+        depth = max(CANDIDATES, k)
+        candidates = await self.candidates(text, corpora, depth, max(LAZY_DEPTH, k))
         trust = self.embedder.knows(text)
         fused = fuse_scores(
-            found.dense, found.lexical, asked=wanted, dense_weight=trust, left_out=found.left_out, unasked=found.unasked
+            candidates.dense,
+            candidates.lexical,
+            asked=depth,
+            dense_weight=trust,
+            left_out=candidates.left_out,
+            unasked=candidates.unasked,
         )
-        listed = found.listed
+        listed = candidates.listed
         own_first = self.own_first()
-        bonus = {key: own_first for key, (passage, _) in listed.items() if passage.corpus in found.preferred}
+        bonus = {key: own_first for key, (passage, _) in listed.items() if passage.corpus in candidates.preferred}
         malus = {key: -DISAMBIGUATION_MALUS for key, (_, document) in listed.items() if document.disambiguation}
         ranking = apply_bonus(apply_bonus(fused, bonus), malus)[:k]
         return tuple(
-            Hit(*listed[key], score=score, dense=found.dense.get(key, 0.0), lexical=found.lexical.get(key, 0.0))
+            Hit(
+                *listed[key],
+                score=score,
+                dense=candidates.dense.get(key, 0.0),
+                lexical=candidates.lexical.get(key, 0.0),
+            )
             for key, score in ranking
         )
 

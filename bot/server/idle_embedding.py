@@ -75,8 +75,8 @@ class IdleEmbedding:
         for start in range(0, (await manifest.lag(0, 1)).head, SCANNED_AT_ONCE):
             if not self.idle():
                 return []
-            found = await manifest.count_aliases(corpora, start, start + SCANNED_AT_ONCE)
-            best = heapq.nlargest(MOST_DOCUMENTS, [*best, *((count, name) for name, count in found.items())])
+            aliases = await manifest.count_aliases(corpora, start, start + SCANNED_AT_ONCE)
+            best = heapq.nlargest(MOST_DOCUMENTS, [*best, *((count, name) for name, count in aliases.items())])
         return [name for _, name in best]
 
 

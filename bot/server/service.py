@@ -102,11 +102,11 @@ class LocalService:
                 night=night,
             )
 
-    async def _choose_dense(self, corpus: str, source: SourceSettings, wanted: DenseChoice | None) -> DenseMode | None:
-        if wanted is None:
-            wanted = self.app.settings.find_dense(corpus)
-        if wanted:
-            return DenseMode(wanted)
+    async def _choose_dense(self, corpus: str, source: SourceSettings, choice: DenseChoice | None) -> DenseMode | None:
+        if choice is None:
+            choice = self.app.settings.find_dense(corpus)
+        if choice:
+            return DenseMode(choice)
         names = {info.name for info in await self.app.manifest.catalogue()}
         return None if corpus in names or not is_large_dump(source) else DenseMode.LAZY
 

@@ -297,18 +297,18 @@ def _split_url(address: str) -> tuple[str, str, str, str] | None:
 
 def find_documents(connection: sa.Connection, address: str, among: sa.Table = documents) -> tuple[DocumentRef, ...]:
     """Return the documents that an address, a key or a title names, by corpus and key; `among` may be `forgotten`."""
-    wanted = address.strip()
-    if not wanted:
+    stripped = address.strip()
+    if not stripped:
         return ()
     named = among.c.corpus, among.c.key, among.c.title, among.c.url
     # Corpora are named one by one because the index over keys begins with them.
-    by_key = sa.and_(among.c.corpus.in_(sa.select(corpora.c.name)), among.c.key == wanted)
+    by_key = sa.and_(among.c.corpus.in_(sa.select(corpora.c.name)), among.c.key == stripped)
     standing = [documents.c.retired == 0] if among is documents else []
-    query = sa.select(*named).where(sa.or_(by_key, among.c.title == wanted), *standing)
+    query = sa.select(*named).where(sa.or_(by_key, among.c.title == stripped), *standing)
     rows = {(row.corpus, row.key): DocumentRef(*row) for row in connection.execute(query)}
-    for condition in _url_conditions(wanted, among.c.url, ranges=connection.dialect.name == "sqlite"):
+    for condition in _url_conditions(stripped, among.c.url, ranges=connection.dialect.name == "sqlite"):
         found = (DocumentRef(*row) for row in connection.execute(sa.select(*named).where(condition, *standing)))
-        rows |= {(row.corpus, row.key): row for row in found if normalize_url(row.url) == normalize_url(wanted)}
+        rows |= {(row.corpus, row.key): row for row in found if normalize_url(row.url) == normalize_url(stripped)}
     return tuple(rows[name] for name in sorted(rows))
 
 

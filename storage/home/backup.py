@@ -181,9 +181,11 @@ def _explain_home_errors(home: Path) -> Iterator[None]:
 
 def _require_room(folder: Path, wanted: int) -> None:
     if (free := free_bytes(folder)) < wanted:
-        needed, there = wanted / 1e6, free / 1e6
+        megabytes_needed, megabytes_free = wanted / 1e6, free / 1e6
         hint = "Free some space there, or name a file on another disk."
-        raise HomeUnusable(f"{folder} has {there:,.0f} MB free, and up to {needed:,.0f} MB are needed.", hint=hint)
+        raise HomeUnusable(
+            f"{folder} has {megabytes_free:,.0f} MB free, and up to {megabytes_needed:,.0f} MB are needed.", hint=hint
+        )
 
 
 def read_manifest(file: Path) -> BackupManifest:

@@ -71,9 +71,9 @@ class AnswerReader:
 
     def read(self, question: str, evidence: Sequence[Evidence]) -> tuple[float, ...]:
         """Return how likely each sentence answers, as the logarithm of its odds against no answer. Blocks, one core."""
-        asked = self._tokens(question)[0][:MOST_QUESTION]
+        question_tokens = self._tokens(question)[0][:MOST_QUESTION]
         passages = {item.passage.id: item for item in evidence}
-        parts = [(key, part) for key, one in passages.items() for part in self._parts(asked, one)]
+        parts = [(key, part) for key, one in passages.items() for part in self._parts(question_tokens, one)]
         parts.sort(key=lambda part: len(part[1].row))
         scores = dict.fromkeys(range(len(evidence)), UNREAD)
         for start in range(0, len(parts), BATCH):
@@ -84,14 +84,14 @@ class AnswerReader:
                         scores[place] = max(scores[place], _score_span(one.span, part.spans, found))
         return tuple(scores.values())
 
-    def _parts(self, asked: list[int], one: Evidence) -> Iterator[_Part]:
+    def _parts(self, question_tokens: list[int], one: Evidence) -> Iterator[_Part]:
         heading = " ".join(part for part in (one.document.title, one.passage.section) if part)
-        opening = build_row(asked, self._tokens(heading)[0][:MOST_HEADING])
+        opening = build_row(question_tokens, self._tokens(heading)[0][:MOST_HEADING])
         ids, spans = self._tokens(one.passage.text)
         room = MOST_TOKENS - len(opening) - 1
         for start in range(0, max(1, len(ids) - room // 2), room // 2):
             row = [*opening, *ids[start : start + room], _BETWEEN]
-            yield _Part(row, len(asked) + 2, len(opening), spans[start : start + room])
+            yield _Part(row, len(question_tokens) + 2, len(opening), spans[start : start + room])
 
     def _tokens(self, text: str) -> tuple[list[int], list[Span]]:
         # The offsets are those of the text as long as each character stays one: a lone surrogate becomes "?".

@@ -137,9 +137,9 @@ def _greet_server(place: ChromaServer, tls: ssl.SSLContext | Literal[True]) -> t
             hint = "Check [chroma] url, that the server runs, and that it can be reached from here."
             raise StorageError(f"The Chroma server at {place.url} does not answer ({error}).", hint=hint) from error
     if version is None or str(version).partition(".")[0] != SPOKEN_VERSION:
-        said = f"is of version {version}" if version else "answers as no Chroma of today does"
+        reason = f"is of version {version}" if version else "answers as no Chroma of today does"
         hint = f"Run a Chroma server of version {SPOKEN_VERSION}, or correct [chroma] url."
-        raise StorageError(f"The Chroma server at {place.url} {said}, which does not fit.", hint=hint)
+        raise StorageError(f"The Chroma server at {place.url} {reason}, which does not fit.", hint=hint)
     known = identity if isinstance(identity, dict) else {}
     sole = [name for name in known.get("databases") or () if name != "*"]
     tenant = known.get("tenant") or chromadb.DEFAULT_TENANT

@@ -68,8 +68,8 @@ class DenseIndex:
     def search(self, corpus: str, vector: Vectors, k: int) -> dict[PassageRef, float]:
         """Return the cosine of the `k` nearest passages of a corpus."""
         include = ["distances", "metadatas"]
-        found = self._collection(corpus).query(query_embeddings=vector.reshape(1, -1), n_results=k, include=include)
-        rows = zip(found["ids"][0], found["metadatas"][0], found["distances"][0], strict=True)
+        result = self._collection(corpus).query(query_embeddings=vector.reshape(1, -1), n_results=k, include=include)
+        rows = zip(result["ids"][0], result["metadatas"][0], result["distances"][0], strict=True)
         return {PassageRef(corpus, str(of["document"]), key): 1.0 - distance for key, of, distance in rows}
 
     @_translating_errors
@@ -165,12 +165,12 @@ class DenseIndex:
         """Start to rebuild the index of a corpus next to the old one, or continue an interrupted rebuild."""
         collections = {collection.name: collection for collection in self._client.list_collections()}
         old = collections.get(COLLECTION_PREFIX + corpus)
-        kept = old if old and self._is_comparable(old) else None
+        reusable = old if old and self._is_comparable(old) else None
         name = REBUILD_PREFIX + COLLECTION_PREFIX + corpus
         begun = collections.get(name)
         if begun and begun.metadata != self._stamp:
             self._client.delete_collection(name)
-        return DenseRebuild(self, corpus, kept, self._make_collection(name))
+        return DenseRebuild(self, corpus, reusable, self._make_collection(name))
 
     def _make_collection(self, name: str) -> Any:
         configuration = {"hnsw": {"space": "cosine"}}

@@ -118,9 +118,11 @@ def is_secret(name: str) -> bool:
 
 def collect_secrets(options: Mapping[str, Any], environment: Mapping[str, str]) -> frozenset[str]:
     """Collect the secret values among `options` and in `environment`, where Chroma's functions look for theirs."""
-    given = {name: value for name, value in options.items() if is_secret(name) and not name.endswith("_env_var")}
+    secret_options = {
+        name: value for name, value in options.items() if is_secret(name) and not name.endswith("_env_var")
+    }
     around = {name: value for name, value in environment.items() if is_secret(name)}
-    return frozenset(value for value in _iterate_strings([given, around]) if len(value) >= SHORTEST_SECRET)
+    return frozenset(value for value in _iterate_strings([secret_options, around]) if len(value) >= SHORTEST_SECRET)
 
 
 def hide_secrets(text: str, secrets: Iterable[str]) -> str:

@@ -61,29 +61,29 @@ def refuse_lost_database(home: Path, chroma: ChromaLocation) -> None:
     if holds_passages(file):
         return
     try:
-        held = _count_indexed(home, chroma)
+        count = _count_indexed(home, chroma)
     except StorageError:
-        held = 1  # an unused index cannot be damaged
-    if held:
+        count = 1  # an unused index cannot be damaged
+    if count:
         raise DatabaseUnusable(f"{file} is missing or empty, but the indexes next to it are not.", hint=_LOST_HINT)
 
 
 def _count_indexed(home: Path, chroma: ChromaLocation) -> int:
-    folder, held = home / "lexical", 0
+    folder, count = home / "lexical", 0
     if folder.exists():
         with closing(LexicalIndex(folder)) as lexical:
-            held = lexical.count()
-    if not held and isinstance(chroma, Path) and chroma.exists():
+            count = lexical.count()
+    if not count and isinstance(chroma, Path) and chroma.exists():
         with closing(DenseIndex(chroma, embedder="")) as dense:
-            held = dense.total()
-    return held
+            count = dense.total()
+    return count
 
 
 def list_stale_reasons(
     dense: DenseIndex, lexical: LexicalIndex, corpora: Sequence[CorpusInfo], *, most: float = CHECKED_BYTES
 ) -> tuple[str, ...]:
-    wanted = {corpus.name: corpus.passages if corpus.dense is DenseMode.EAGER else 0 for corpus in corpora}
+    expected_counts = {corpus.name: corpus.passages if corpus.dense is DenseMode.EAGER else 0 for corpus in corpora}
     embedded = [corpus.name for corpus in corpora if corpus.dense is not DenseMode.OFF]
-    reasons = [dense.stale(name, wanted[name]) for name in embedded]
+    reasons = [dense.stale(name, expected_counts[name]) for name in embedded]
     expected = sum(corpus.passages for corpus in corpora)
     return tuple(filter(None, (*reasons, lexical.stale(expected, most=most))))

@@ -62,11 +62,11 @@ def check_model(folder: Path) -> None:
         path = folder / name
         try:
             with path.open("rb") as file:
-                found = hashlib.file_digest(file, "sha256").hexdigest()
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as error:
             cause = f"The MiniLM model cannot be read: {path}: {error.strerror}."
             raise EmbeddingUnavailable(cause, hint=REINSTALL_HINT) from error
-        if found != expected:
+        if digest != expected:
             cause = f"The MiniLM model is damaged: {path} has not the expected SHA-256."
             raise EmbeddingUnavailable(cause, hint=REINSTALL_HINT)
 
@@ -163,8 +163,8 @@ class MiniLM:
         filled = np.arange(ids.shape[1]) < lengths[:, np.newaxis]
         unseen = np.where(filled, 0, UNSEEN).astype(np.float32)[:, np.newaxis, np.newaxis]
         shares = (filled / lengths[:, np.newaxis]).astype(np.float32)[:, np.newaxis]
-        (found,) = self._session.run(None, {"ids": ids, "unseen": unseen, "shares": shares})
-        vectors: Vectors = found[:, 0] / np.linalg.norm(found[:, 0], axis=1, keepdims=True)
+        (digest,) = self._session.run(None, {"ids": ids, "unseen": unseen, "shares": shares})
+        vectors: Vectors = digest[:, 0] / np.linalg.norm(digest[:, 0], axis=1, keepdims=True)
         return vectors
 
 

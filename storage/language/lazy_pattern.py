@@ -15,9 +15,9 @@ class LazyPattern:
         _known.append(self)
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self.load(), name)
-        self.__dict__[name] = found  # from now on it is found without this detour
-        return found
+        method = getattr(self.load(), name)
+        self.__dict__[name] = method  # from now on it is found without this detour
+        return method
 
     def load(self) -> re.Pattern[Any]:
         self._compiled = self._compiled or re.compile(self._source, self._flags)

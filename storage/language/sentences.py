@@ -40,7 +40,7 @@ def is_row(line: str) -> bool:
 
 
 def _blocks_of_paragraph(text: str, start: int, end: int) -> Iterator[Span]:
-    lines = [found.span() for found in _LINE.finditer(text, start, end)]
+    lines = [match.span() for match in _LINE.finditer(text, start, end)]
     if not lines:
         return
     width = max(last - first for first, last in lines)
@@ -148,7 +148,7 @@ def _split_at_spaces(block: str, start: int, end: int) -> Iterator[Span]:
 
 def _find_cuts(block: str) -> Iterator[int]:
     """Yield where the sentences of a block end, but for the last one."""
-    enclosed = [found.span() for found in _find_matches(_ENCLOSED, _OPENS, block)]
+    enclosed = [match.span() for match in _find_matches(_ENCLOSED, _OPENS, block)]
     cased = _CAPITAL.search(block) is not None
     begin = place = 0
     for mark in _find_matches(_MARK, _MAY_END, block):

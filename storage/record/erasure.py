@@ -220,17 +220,17 @@ def _list_texts(connection: Connection, turn_ids: Collection[str]) -> Iterator[s
         yield from rows.scalars()
 
 
-def _list_quoting(connection: Connection, person: str, said: AbstractSet[str], holds: frozenset[str]) -> Iterator[int]:
+def _list_quoting(connection: Connection, person: str, words: AbstractSet[str], holds: frozenset[str]) -> Iterator[int]:
     """Yield the entries of others' turns in the same channels that were made from these words."""
     channels = select(turns.c.channel).where(turns.c.asker == person, turns.c.channel != "")
     theirs = turns.c.channel.in_(channels) & (turns.c.asker != person) & _is_free(holds)
     openings = _read_openings(connection, theirs)
-    quoting = [turn_id for turn_id, _, body in openings if not said.isdisjoint(body.get("earlier") or ())]
+    quoting = [turn_id for turn_id, _, body in openings if not words.isdisjoint(body.get("earlier") or ())]
     made = (EntryKind.TURN_OPENED.value, EntryKind.STEP.value)
     for turn_id in quoting:
         rows = select(entries.c.seq, entries.c.kind, entries.c.body).where(entries.c.turn_id == turn_id)
         for seq, kind, body in connection.execute(rows.where(entries.c.body != "")):
-            if kind in made or any(encode_json(text)[1:-1] in body for text in said):
+            if kind in made or any(encode_json(text)[1:-1] in body for text in words):
                 yield seq
 
 

@@ -148,11 +148,11 @@ class RecordSearch:
         self, since: datetime | None = None, until: datetime | None = None, *, corpus: str = ""
     ) -> tuple[QuestionGroup[TurnSummary], ...]:
         """Return unanswered questions, grouped by similarity, the most frequent first."""
-        wanted = RecordFilter(since=since, until=until, corpus=corpus, status="abstained", limit=_MOST_GROUPED)
+        criteria = RecordFilter(since=since, until=until, corpus=corpus, status="abstained", limit=_MOST_GROUPED)
 
         def group(connection: Connection) -> tuple[QuestionGroup[TurnSummary], ...]:
-            found = _find_turns(connection, wanted)
-            return group_questions([summary for summary in found if not summary.erased], lambda turn: turn.question)
+            matches = _find_turns(connection, criteria)
+            return group_questions([summary for summary in matches if not summary.erased], lambda turn: turn.question)
 
         return await self.database.read(group)  # in a thread: thousands of questions take a while to group
 

@@ -196,8 +196,8 @@ def _index_closings(connection: Connection, chosen: IndexedRows) -> None:
     if again := [number for number, (turn, _, _) in last.items() if turn.closed]:
         connection.execute(delete(turn_words).where(turn_words.c.rowid.in_(again)))
         connection.execute(delete(turn_documents).where(turn_documents.c.seq.in_(again)))
-    said = {number: (turn.question, _find_answer(body)) for number, (turn, body, _) in last.items()}
-    connection.execute(_SPEAK, [{"rowid": number, "terms": list_terms(*texts)} for number, texts in said.items()])
+    texts_of = {number: (turn.question, _find_answer(body)) for number, (turn, body, _) in last.items()}
+    connection.execute(_SPEAK, [{"rowid": number, "terms": list_terms(*texts)} for number, texts in texts_of.items()])
     _index_documents(connection, {number: body for number, (_, body, _) in last.items()})
 
 
@@ -344,10 +344,10 @@ class Spending:
 
 def record_spending(connection: Connection, closings: Sequence[Mapping[str, Any]]) -> None:
     """Record what turns cost, within the transaction that inserted and indexed the entries that close them."""
-    asked = {
+    openings = {
         row.turn_id: row for row in connection.execute(_FIND_ASKERS, {"turns": [row["turn_id"] for row in closings]})
     }
-    connection.execute(_SPEND, [_describe_spending(row, asked.get(row["turn_id"])) for row in closings])
+    connection.execute(_SPEND, [_describe_spending(row, openings.get(row["turn_id"])) for row in closings])
 
 
 _FIND_ASKERS = select(turns.c.turn_id, turns.c.platform, turns.c.channel, turns.c.asker).where(
@@ -356,8 +356,8 @@ _FIND_ASKERS = select(turns.c.turn_id, turns.c.platform, turns.c.channel, turns.
 _SPEND = insert(spending)
 
 
-def _describe_spending(row: Mapping[str, Any], asked: Row[str, str, str, str] | None) -> dict[str, Any]:
-    where = asked._asdict() if asked else dict.fromkeys(("platform", "channel", "asker"), "")
+def _describe_spending(row: Mapping[str, Any], openings: Row[str, str, str, str] | None) -> dict[str, Any]:
+    where = openings._asdict() if openings else dict.fromkeys(("platform", "channel", "asker"), "")
     about = {name: row[name] for name in ("seq", "turn_id", "at")}
     return {**where, **about, **measure_spending(decode_json(row["body"]))}
 

@@ -146,8 +146,8 @@ class CandidateSearch:
         new = [found.listed[key] for key in best if key not in found.dense]
         if lazy:
             vectors = await self.lazy.read([(document, passage) for passage, document in new])
-            asked = await self.embed(text)
-            dense = {**found.dense, **{key: float(vector @ asked) for key, vector in vectors.items()}}
+            question_vector = await self.embed(text)
+            dense = {**found.dense, **{key: float(vector @ question_vector) for key, vector in vectors.items()}}
             found = replace(found, dense=dense, left_out=frozenset(lazy) - dense.keys())
         return replace(found, unasked=unasked)
 

@@ -146,8 +146,8 @@ class LazyVectors:
         """Return the vector of each passage by its id. Raises `EmbeddingUnavailable` and `StorageError`."""
         found: dict[str, Vectors] = {}
         for passages in _by_corpus(one for _, one in self._add_fresh(found, rows)):
-            held = await self.read_pool.run(self.dense.fitting, passages)
-            found |= {_name(passage): held[passage.id] for passage in passages if passage.id in held}
+            known_vectors = await self.read_pool.run(self.dense.fitting, passages)
+            found |= {_name(passage): known_vectors[passage.id] for passage in passages if passage.id in known_vectors}
         self._used.update(PassageRef(one.corpus, one.document, one.id) for _, one in rows if _name(one) in found)
         if len(self._used) >= NOTED_AT_ONCE:
             self._start(self._note_uses())
@@ -171,8 +171,8 @@ class LazyVectors:
         """Embed and store missing vectors of these, as if used so many half-lives `early`; return how many."""
         new: list[PassageRow] = []
         for passages in _by_corpus(one for _, one in rows):
-            held = await self.read_pool.run(self.dense.fitting, passages)
-            lacking = {passage.id for passage in passages if passage.id not in held}
+            known_vectors = await self.read_pool.run(self.dense.fitting, passages)
+            lacking = {passage.id for passage in passages if passage.id not in known_vectors}
             new += [row for row in rows if row[1].id in lacking]
         for start in range(0, len(new), EMBEDDED_AT_ONCE):
             part = new[start : start + EMBEDDED_AT_ONCE]
@@ -249,8 +249,8 @@ class LazyVectors:
                 await self.write_pool.run(self.dense.upsert, part, vectors)
 
     async def _forget_removed(self, refs: Sequence[PassageRef]) -> None:
-        there = await self.manifest.recall({ref.id for ref in refs}, {(ref.corpus, ref.document) for ref in refs})
-        await self.remove([(ref.corpus, ref.id) for ref in refs if ref.id not in there])
+        present = await self.manifest.recall({ref.id for ref in refs}, {(ref.corpus, ref.document) for ref in refs})
+        await self.remove([(ref.corpus, ref.id) for ref in refs if ref.id not in present])
 
     async def _make_room(self) -> None:
         counts = {name: await self._count(name) for name in await self._lazy()}
@@ -268,8 +268,8 @@ class LazyVectors:
         for corpus, count in counts.items():
             used = await self.uses.known(corpus)
             if count > len(used):
-                held = await self.read_pool.run(self.dense.contents, corpus)
-                found += [(corpus, key) for key in sorted(held.keys() - used)]
+                known_vectors = await self.read_pool.run(self.dense.contents, corpus)
+                found += [(corpus, key) for key in sorted(known_vectors.keys() - used)]
         return found
 
     async def remove(self, gone: Sequence[tuple[str, str]]) -> None:

@@ -60,8 +60,8 @@ def opened(home: Path, embedder: Embedder | None = None, *, beside: Path | None 
 
     A home `beside` another shares its database and its vectors.
     """
-    there = any((home / name).exists() for name in ("footnote.db", "chroma", "lexical"))
-    if not there and not beside and not TeamServers.current():
+    exists = any((home / name).exists() for name in ("footnote.db", "chroma", "lexical"))
+    if not exists and not beside and not TeamServers.current():
         shutil.copytree(empty_home(), home, dirs_exist_ok=True)
     with _open_store(home, embedder or WordEmbedder(), beside or home) as store:
         yield store
@@ -139,6 +139,6 @@ async def contents(store: PassageStore, corpus: str) -> Contents:
     listed = await store.manifest.listed(corpus, limit=100_000)
     rows = frozenset((p.id, p.hash, p.text, page.document.title, p.position) for page in listed for p in page.passages)
     known = {key for key, *_ in rows}
-    held = await store.words_held()
-    lexical = {key: value for key, value in held.items() if key in known or corpus == "handbook"}
+    words_held = await store.words_held()
+    lexical = {key: value for key, value in words_held.items() if key in known or corpus == "handbook"}
     return Contents(rows, store.dense.contents(corpus), lexical)

@@ -109,12 +109,12 @@ def test_a_log_of_a_lost_database_is_not_mixed_with_the_restored_one(home: Path,
 
 def change_manifest(file: Path, **changes: Any) -> None:
     with tarfile.open(file) as archive:
-        there = {one.name: archive.extractfile(one).read() for one in archive}  # type: ignore[union-attr]
-    there[MANIFEST] = json.dumps(json.loads(there[MANIFEST]) | changes).encode()
+        members = {one.name: archive.extractfile(one).read() for one in archive}  # type: ignore[union-attr]
+    members[MANIFEST] = json.dumps(json.loads(members[MANIFEST]) | changes).encode()
     loose = file.parent / "loose"
     loose.mkdir()
     with tarfile.open(file, "w") as archive:
-        for name, content in there.items():
+        for name, content in members.items():
             (loose / name).write_bytes(content)
             archive.add(loose / name, name)
 

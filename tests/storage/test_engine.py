@@ -44,13 +44,13 @@ async def test_cached_query_is_repeated_after_a_write(tmp_path: Path) -> None:
         first = [await names_kept(), await names_kept()]
         await AuditLog(database).append(LogEntry("t", EntryKind.TURN_OPENED, {}))
         second = await names_kept()
-        asked = sum("FROM corpora" in one for one in read)
+        count_before = sum("FROM corpora" in one for one in read)
         await database.write(add("a"))
         third = await names_kept()
         event.remove(Engine, "before_cursor_execute", note)
 
     assert (first, second, third) == ([[], []], [], ["a"])
-    assert (asked, sum("FROM corpora" in one for one in read)) == (1, 2)
+    assert (count_before, sum("FROM corpora" in one for one in read)) == (1, 2)
 
 
 async def test_query_during_a_write_is_repeated_after_it(tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ async def test_a_home_that_looks_while_another_writes_undoes_nothing(homes):
     await refresh(disturbed, PAGES)
     await refresh(disturbed, LATER)
 
-    held = await contents(one, "handbook")
-    assert held.dense == held.lexical == {key: hash_ for key, hash_, *_ in held.manifest}
+    stored = await contents(one, "handbook")
+    assert stored.dense == stored.lexical == {key: hash_ for key, hash_, *_ in stored.manifest}
     await one.check()
     await other.check()

@@ -80,15 +80,15 @@ def test_missing_database_is_reported(tmp_path: Path) -> None:
 
 def test_each_damaged_page_is_reported_or_harmless(file: Path) -> None:
     whole = file.read_bytes()
-    told = 0
+    reported = 0
     for start in range(0, len(whole), 4_096):
         file.write_bytes(whole[:start] + b"\xa5" * 4_096 + whole[start + 4_096 :])
         try:
-            told += bool(_state(file).faults)
+            reported += bool(_state(file).faults)
         except DatabaseUnusable:
-            told += 1
+            reported += 1
 
-    assert told > len(whole) // 4_096 // 2
+    assert reported > len(whole) // 4_096 // 2
 
 
 def test_a_check_that_takes_too_long_is_ended(file: Path, other: sqlite3.Connection) -> None:

@@ -60,9 +60,9 @@ def test_second_owner_learns_the_holder_without_secrets(tmp_path: Path) -> None:
     with another_owner(tmp_path) as owner, pytest.raises(HomeLocked) as caught, lock_home(tmp_path):
         pass
 
-    said = str(caught.value)
-    assert f"(process {owner.pid}, `footnote ingest`, since " in said
-    assert "secret" not in said
+    message = str(caught.value)
+    assert f"(process {owner.pid}, `footnote ingest`, since " in message
+    assert "secret" not in message
     assert caught.value.hint
 
 

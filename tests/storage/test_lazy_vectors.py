@@ -37,7 +37,7 @@ async def lazy_store(home: Path, embedder: WordEmbedder, kept: int = 1000) -> As
 async def test_a_question_embeds_its_best_by_words_and_the_next_one_what_is_new(tmp_path: Path) -> None:
     async with lazy_store(tmp_path, first := WordEmbedder()) as store:
         assert first.calls == []
-        found = await store.search(QUESTION, ["gates"], 5)
+        hits = await store.search(QUESTION, ["gates"], 5)
         await store.lazy.flush()
         assert store.dense.count("gates") == LAZY_DEPTH
     async with lazy_store(tmp_path, second := WordEmbedder()) as store:
@@ -45,15 +45,15 @@ async def test_a_question_embeds_its_best_by_words_and_the_next_one_what_is_new(
 
     assert sum(first.calls) == LAZY_DEPTH + 1
     assert second.calls == [1]
-    assert found[0].document.key == "7"
-    assert [hit.passage.id for hit in found] == [hit.passage.id for hit in again]
+    assert hits[0].document.key == "7"
+    assert [hit.passage.id for hit in hits] == [hit.passage.id for hit in again]
 
 
 async def test_concurrent_requests_embed_a_passage_once(tmp_path: Path) -> None:
     async with lazy_store(tmp_path, embedder := WordEmbedder()) as store:
-        found = await asyncio.gather(*(store.search(QUESTION, ["gates"], 5) for _ in range(8)))
+        results = await asyncio.gather(*(store.search(QUESTION, ["gates"], 5) for _ in range(8)))
 
-    assert len({tuple(hit.passage.id for hit in hits) for hits in found}) == 1
+    assert len({tuple(hit.passage.id for hit in hits) for hits in results}) == 1
     assert LAZY_DEPTH < sum(embedder.calls) <= LAZY_DEPTH + 8
 
 
@@ -103,9 +103,9 @@ async def test_passage_removed_while_embedded_is_not_stored(tmp_path: Path) -> N
         await store.search(QUESTION, ["gates"], 5)
         await store.remove("gates", ["7"])
         await store.lazy.flush()
-        held = store.dense.held("gates", "7")
+        vectors = store.dense.held("gates", "7")
 
-    assert held == {}
+    assert vectors == {}
 
 
 async def test_vectors_of_another_embedder_are_made_again(tmp_path: Path) -> None:
@@ -151,15 +151,15 @@ def test_a_use_counts_half_as_much_after_each_half_life(one: list[float], other:
 
 async def test_a_corpus_may_change_its_mode(tmp_path: Path) -> None:
     async with lazy_store(tmp_path, embedder := WordEmbedder()) as store:
-        found = []
+        results = []
         for mode, held in ((DenseMode.EAGER, 60), (DenseMode.LAZY, 60), (DenseMode.OFF, 0), (DenseMode.LAZY, 0)):
             await refresh_corpus(PageSource(PAGES), "gates", store, progress=lambda _: None, dense=mode)
             await store.check()
             assert store.dense.count("gates") == held
-            found.append((await store.search(QUESTION, ["gates"], 1))[0].document.key)
+            results.append((await store.search(QUESTION, ["gates"], 1))[0].document.key)
             await store.lazy.flush()
 
-        assert found == ["7"] * 4
+        assert results == ["7"] * 4
         assert sum(embedder.calls) == 60 + 1 + LAZY_DEPTH
         (corpus,) = await store.manifest.corpora()
         assert corpus.dense is DenseMode.LAZY

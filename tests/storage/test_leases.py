@@ -62,9 +62,9 @@ async def test_of_many_who_ask_at_once_one_has_it(tmp_path):
     """Two connections to one file, as two processes have."""
     with open_home_database(tmp_path) as one, open_home_database(tmp_path) as other:
         both = [Leases(one), Leases(other)]
-        asked = await asyncio.gather(*(both[n % 2].take("n", f"owner {n}", NOON, 60) for n in range(20)))
+        results = await asyncio.gather(*(both[n % 2].take("n", f"owner {n}", NOON, 60) for n in range(20)))
 
-    assert asked.count(True) == 1
+    assert results.count(True) == 1
 
 
 TAKE = """

@@ -195,10 +195,12 @@ def test_packed_passages_are_restored(rows: list[tuple[str, str, PassageKind]]) 
         for one, (path, text, kind) in zip(cut(of, *(text for _, text, _ in rows)), rows, strict=True)
     ]
 
-    found = unpack_passages(of, pack_passages(made))
+    unpacked = unpack_passages(of, pack_passages(made))
 
-    assert [(it.section, it.text, it.kind, it.position) for it in found] == [(*row, at) for at, row in enumerate(rows)]
-    assert len({it.id for it in found}) == len(rows)
+    assert [(it.section, it.text, it.kind, it.position) for it in unpacked] == [
+        (*row, at) for at, row in enumerate(rows)
+    ]
+    assert len({it.id for it in unpacked}) == len(rows)
 
 
 @pytest.mark.parametrize("body", [b"", b"x", pack_passages([])[:-1]])
@@ -291,7 +293,7 @@ async def test_cached_versions_are_reused_until_a_write(manifest: Manifest) -> N
     sa.event.listen(sa.Engine, "before_cursor_execute", note := lambda *given: read.append(given[2]))
     try:
         again = await manifest.visible(head, [made.numbers["c", "a"]], names, ["c"])
-        there = await manifest.document("c", "a")
+        row = await manifest.document("c", "a")
         assert read == []
         later = await put(manifest, new("three"))
         read.clear()
@@ -300,7 +302,7 @@ async def test_cached_versions_are_reused_until_a_write(manifest: Manifest) -> N
     finally:
         sa.event.remove(sa.Engine, "before_cursor_execute", note)
 
-    assert (shown(again), there) == (shown(seen), seen[0].document)
+    assert (shown(again), row) == (shown(seen), seen[0].document)
     assert shown(await manifest.visible(later.numbers["c", "a"], [], [("c", "a")], ["c"])) == {("c", "a"): ("three",)}
 
 
@@ -361,11 +363,11 @@ async def test_changes_of_a_dead_home_are_finished_by_others(manifest: Manifest)
 
 async def test_a_checkpoint_is_kept_until_the_next(manifest: Manifest) -> None:
     assert await manifest.checkpoint("c") == Checkpoint()
-    kept = Checkpoint("mark", "digest", "2026-03-01")
-    await manifest.finish("c", NOON, (), kept)
+    checkpoint = Checkpoint("mark", "digest", "2026-03-01")
+    await manifest.finish("c", NOON, (), checkpoint)
     await manifest.finish("c", NOON)
 
-    assert await manifest.checkpoint("c") == kept
+    assert await manifest.checkpoint("c") == checkpoint
 
 
 KEYS = "abc"
@@ -428,29 +430,29 @@ def test_every_home_sees_the_manifest_as_of_the_change_it_has_followed(folders: 
 async def follow_all(folder: Path, steps: list) -> None:
     homes, at = [Home(f"home {number}") for number in range(3)], NOON
     with open_empty_database(folder) as database:
-        told = Told(Manifest(database))
+        history = RecordedManifest(Manifest(database))
         for what, of in steps:
             if what == "write":
-                await told.commit([new(*said, key=key) for key, said in of])
+                await history.commit([new(*words, key=key) for key, words in of])
             elif what == "remove":
-                await told.commit([gone(of)])
+                await history.commit([gone(of)])
             elif what == "follow":
-                await homes[of[0]].follow(told.manifest, of[1], at)
+                await homes[of[0]].follow(history.manifest, of[1], at)
             else:
                 at += of
-            oldest = await oldest_kept(told.manifest)
+            oldest = await oldest_kept(history.manifest)
             for home in homes:
-                assert home.followed < oldest or await home.sees(told.manifest) == told.states[home.followed]
+                assert home.followed < oldest or await home.sees(history.manifest) == history.states[home.followed]
         for home in homes:
-            while home.followed < max(told.states):
-                await home.follow(told.manifest, 3, at)
-            assert await home.sees(told.manifest) == told.states[max(told.states)]
-        live = {one.number for one in await told.manifest.listed("c")}
+            while home.followed < max(history.states):
+                await home.follow(history.manifest, 3, at)
+            assert await home.sees(history.manifest) == history.states[max(history.states)]
+        live = {one.number for one in await history.manifest.listed("c")}
         assert all(home.held == live for home in homes)
 
 
 @dataclass
-class Told:
+class RecordedManifest:
     """A manifest, and its documents after each change, by number."""
 
     manifest: Manifest

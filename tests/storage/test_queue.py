@@ -212,8 +212,8 @@ async def test_possibly_answered_questions_are_read_newest_first(queue: Queue, c
     for ticket, outcome in zip(tickets, ("delivered", "retracted", "silent"), strict=False):
         await queue.finish(ticket, outcome)
 
-    found = await queue.standing("slack", since=NOON + MINUTE, limit=9)
-    assert [row.ticket for row in found] == [tickets[3], tickets[0]]
+    rows = await queue.standing("slack", since=NOON + MINUTE, limit=9)
+    assert [row.ticket for row in rows] == [tickets[3], tickets[0]]
     assert len(await queue.standing("slack", since=NOON, limit=1)) == 1
 
 

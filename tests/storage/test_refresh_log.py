@@ -43,8 +43,8 @@ async def test_run_is_shown_while_running_and_when_ended(database):
     await runs.end(number, TWO, OUTCOME)
 
     (ended,) = await runs.recent()
-    told = {name: getattr(ended, name) for name in RunOutcome.__dataclass_fields__}
-    assert (RunOutcome(**told), ended.ended) == (OUTCOME, TWO)
+    outcome = {name: getattr(ended, name) for name in RunOutcome.__dataclass_fields__}
+    assert (RunOutcome(**outcome), ended.ended) == (OUTCOME, TWO)
 
 
 async def test_run_of_a_dead_process_is_marked_lost_by_the_next_run(database):
@@ -78,11 +78,11 @@ async def test_ended_runs_are_summed_up(database):
         number = await runs.begin(corpus, NOON, "host:1")
         if outcome:
             await runs.end(number, TWO, outcome)
-    found = {
+    totals = {
         (total.corpus, total.state): (total.runs, total.done["added"], total.done["passages_removed"])
         for total in await runs.totals()
     }
-    assert found == {("c", RunState.DONE): (2, 2, 16), ("c", RunState.FAILED): (1, 0, 0)}
+    assert totals == {("c", RunState.DONE): (2, 2, 16), ("c", RunState.FAILED): (1, 0, 0)}
 
 
 async def test_corpora_are_listed_with_their_last_run(database):

@@ -51,7 +51,7 @@ def test_unembedded_candidates_are_left_out_or_average() -> None:
 
     left_out = fuse_scores({"a": 0.1, "b": 0.9}, lexical, asked=3, left_out={"c"})
     unasked = dict(fuse_scores({"a": 0.1, "b": 0.9}, lexical, asked=2, unasked={"c"}))
-    asked = dict(fuse_scores({"a": 0.1, "b": 0.9}, lexical, asked=2))
+    fused = dict(fuse_scores({"a": 0.1, "b": 0.9}, lexical, asked=2))
 
     assert {key for key, _ in left_out} == {"a", "b"}
-    assert unasked["c"] > asked["c"]
+    assert unasked["c"] > fused["c"]

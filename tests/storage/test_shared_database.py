@@ -132,8 +132,8 @@ async def test_a_corpus_that_two_describe_at_once_is_there_once(two, meanwhile):
         lambda database: Manifest(database).describe("a", reference=True),
     )
 
-    there = await two[0].read(lambda it: it.execute(select(corpora.c.name, corpora.c.reference)).all())
-    assert there == [("a", True)]
+    rows = await two[0].read(lambda it: it.execute(select(corpora.c.name, corpora.c.reference)).all())
+    assert rows == [("a", True)]
 
 
 async def test_a_transaction_that_reads_sees_one_state(two):
@@ -174,13 +174,13 @@ async def test_a_home_with_another_embedder_leaves_what_the_others_keep(team_ser
         await refresh_corpus(PageSource({"a": {"": "A page."}}), "c", one, progress=lambda _: None)
         await one.search("page", ["c"], 1)
         await one.lazy.flush()
-        held = one.dense.contents("c")
+        vectors = one.dense.contents("c")
         with opened(tmp_path / "other", WordEmbedder("words@2"), beside=tmp_path / "one") as other:
             await other.recover()
             with pytest.raises(IndexStale, match="another embedding function"):
                 await other.check()
 
-        assert held == one.dense.contents("c") != {}
+        assert vectors == one.dense.contents("c") != {}
     team_servers.drop_databases()
 
 

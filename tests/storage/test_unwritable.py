@@ -109,9 +109,9 @@ async def test_unwritable_storage_is_one_sentence_with_a_hint(
     with broken(home) as database, pytest.raises(StorageError) as caught:
         await WRITES[write](database)
 
-    said = str(caught.value)
-    assert (type(caught.value), words in said, said.count("\n"), bool(caught.value.hint)) == (kind, True, 0, True)
-    assert "secret-handle" not in said + caught.value.hint
+    message = str(caught.value)
+    assert (type(caught.value), words in message, message.count("\n"), bool(caught.value.hint)) == (kind, True, 0, True)
+    assert "secret-handle" not in message + caught.value.hint
 
 
 @pytest.mark.parametrize("broken", [full, locked])

@@ -128,8 +128,8 @@ def encode_message(value: object) -> bytes:
 def decode_message(line: bytes | str) -> Any:
     """Decode the value of a line. Raises `MalformedMessage`: it holds none."""
     try:
-        held = json.loads(line)
-        return _adapters()[held["type"]].validate_python(held["value"], strict=False)
+        payload = json.loads(line)
+        return _adapters()[payload["type"]].validate_python(payload["value"], strict=False)
     except (ValueError, LookupError, TypeError) as error:
         reason = "wrong fields" if isinstance(error, ValidationError) else type(error).__name__
         raise MalformedMessage(f"a line that is none of our values: {reason}") from error

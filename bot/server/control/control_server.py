@@ -62,24 +62,24 @@ def build_control_app(home: BotService) -> Starlette:
     async def check(asked: Any, report: Report) -> object:
         return _log_failure(await home.check(asked, report))
 
-    async def search(wanted: Any, _: Report) -> object:
-        return protocol.HitList(await home.search(wanted.query, wanted.corpora, wanted.count))
+    async def search(search_request: Any, _: Report) -> object:
+        return protocol.HitList(await home.search(search_request.query, search_request.corpora, search_request.count))
 
     async def corpora(_: Any, __: Report) -> object:
         return protocol.CorpusList(await home.corpora())
 
-    async def refresh(wanted: Any, report: Report) -> object:
-        options = {name: getattr(wanted, name) for name in ("confirm_removal", "restore", "engine", "dense")}
-        return await home.refresh(wanted.corpus, wanted.source, report, **options)
+    async def refresh(refresh_request: Any, report: Report) -> object:
+        options = {name: getattr(refresh_request, name) for name in ("confirm_removal", "restore", "engine", "dense")}
+        return await home.refresh(refresh_request.corpus, refresh_request.source, report, **options)
 
-    async def read_one(wanted: Any, _: Report) -> object:
-        return protocol.ReportList(await home.read_one(wanted.address, wanted.sources))
+    async def read_one(name_request: Any, _: Report) -> object:
+        return protocol.ReportList(await home.read_one(name_request.address, name_request.sources))
 
-    async def remove(wanted: Any, _: Report) -> object:
-        return await home.remove(wanted.corpus)
+    async def remove(name_request: Any, _: Report) -> object:
+        return await home.remove(name_request.corpus)
 
-    async def forget(wanted: Any, _: Report) -> object:
-        return await home.forget(wanted.address, wanted.corpus)
+    async def forget(name_request: Any, _: Report) -> object:
+        return await home.forget(name_request.address, name_request.corpus)
 
     async def reload(_: Any, __: Report) -> object:
         return await home.reload()

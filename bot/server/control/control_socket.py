@@ -87,10 +87,10 @@ def _elsewhere(folder: Path) -> Path | None:
 def _is_ours(folder: Path) -> bool:
     """Return whether only this user owns and can enter a folder: another user could answer in our place."""
     try:
-        found = folder.stat()
+        status = folder.stat()
     except (OSError, ValueError):
         return False
-    return found.st_uid == os.getuid() and not stat.S_IMODE(found.st_mode) & 0o077
+    return status.st_uid == os.getuid() and not stat.S_IMODE(status.st_mode) & 0o077
 
 
 def _clear(folder: Path) -> None:

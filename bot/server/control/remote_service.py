@@ -66,8 +66,8 @@ class RemoteService:
         return await self._asked("/check", asked, TurnResult, report)
 
     async def search(self, query: str, corpora: Sequence[str], count: int) -> tuple[Hit, ...]:
-        wanted = protocol.SearchRequest(query, tuple(corpora), count)
-        return (await self._asked("/search", wanted, protocol.HitList)).hits
+        message = protocol.SearchRequest(query, tuple(corpora), count)
+        return (await self._asked("/search", message, protocol.HitList)).hits
 
     async def corpora(self) -> tuple[CorpusInfo, ...]:
         return (await self._asked("/corpora", None, protocol.CorpusList)).corpora
@@ -84,15 +84,15 @@ class RemoteService:
         dense: DenseChoice | None = None,
     ) -> RefreshReport:
         """Refresh a corpus; the server reads its source's paths and secrets."""
-        wanted = protocol.RefreshRequest(corpus, source, confirm_removal, engine, restore, dense)
-        return await self._asked("/refresh", wanted, RefreshReport, report)
+        message = protocol.RefreshRequest(corpus, source, confirm_removal, engine, restore, dense)
+        return await self._asked("/refresh", message, RefreshReport, report)
 
     async def reload(self) -> ReloadReport:
         return await self._asked("/reload", None, ReloadReport)
 
     async def read_one(self, address: str, sources: Mapping[str, SourceSettings]) -> tuple[RefreshReport, ...]:
-        wanted = protocol.ReadOneRequest(address, dict(sources))
-        return (await self._asked("/read_one", wanted, protocol.ReportList)).reports
+        message = protocol.ReadOneRequest(address, dict(sources))
+        return (await self._asked("/read_one", message, protocol.ReportList)).reports
 
     async def remove(self, corpus: str) -> RefreshReport:
         return await self._asked("/remove", protocol.RemoveRequest(corpus), RefreshReport)

@@ -108,9 +108,9 @@ class _Tools:
 
     async def _run(self, asker: Asker, params: CallToolRequestParams, events: asyncio.Queue[Event | None]) -> BaseModel:
         tool = TOOLS[params.name]
-        given = tool.arguments.model_validate(params.arguments or {})
+        parsed = tool.arguments.model_validate(params.arguments or {})
         async with self.lend(asker) as service:
-            return await tool.run(ToolCall(asker, service, self.read_settings(), events.put_nowait), given)
+            return await tool.run(ToolCall(asker, service, self.read_settings(), events.put_nowait), parsed)
 
 
 async def _cancel_when_gone(request: Request | None, work: "asyncio.Task[BaseModel]") -> None:
@@ -210,11 +210,11 @@ class _Tokens:
     read_settings: Callable[[], Settings]
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        found = self.read_settings().mcp.match_token(token)
-        if found is None:
+        holder = self.read_settings().mcp.match_token(token)
+        if holder is None:
             log.warning("request with an unknown token")
             return None
-        return AccessToken(token="", client_id=found.name, scopes=list(found.groups))
+        return AccessToken(token="", client_id=holder.name, scopes=list(holder.groups))
 
 
 def _identify_token(context: Context) -> Asker:

@@ -51,7 +51,7 @@ class ToolService(Protocol):
     """What tools work with: a `BotService`, or what bounds one."""
 
     async def answer(self, asked: TurnRequest, report: Callable[[Event], None], /) -> TurnResult: ...
-    async def check(self, asked: TurnRequest, report: Callable[[Event], None], /) -> TurnResult: ...
+    async def check(self, request: TurnRequest, report: Callable[[Event], None], /) -> TurnResult: ...
     async def search(self, query: str, corpora: Sequence[str], count: int, /) -> tuple[Hit, ...]: ...
     async def corpora(self) -> tuple[CorpusInfo, ...]: ...
 
@@ -66,12 +66,12 @@ class ToolCall:
     report: Callable[[Event], None]
 
     async def ask(self, given: AskArguments) -> results.AnswerResult:
-        asked = TurnRequest(given.question, self.asker, corpora=given.corpora)
-        return results.build_answer(await self.service.answer(asked, self.report))
+        request = TurnRequest(given.question, self.asker, corpora=given.corpora)
+        return results.build_answer(await self.service.answer(request, self.report))
 
     async def check(self, given: CheckArguments) -> results.VerdictResult:
-        asked = TurnRequest(given.claim, self.asker, corpora=given.corpora)
-        return results.build_verdict(await self.service.check(asked, self.report), given.claim)
+        request = TurnRequest(given.claim, self.asker, corpora=given.corpora)
+        return results.build_verdict(await self.service.check(request, self.report), given.claim)
 
     async def search(self, given: SearchArguments) -> results.PassagesResult:
         query, readable = validate_query(given.query), [info.name for info in await self._list_readable()]
@@ -86,9 +86,9 @@ class ToolCall:
         return results.build_corpora(await self._list_readable())
 
     async def _list_readable(self) -> Sequence[CorpusInfo]:
-        there, readers = await self.service.corpora(), self.settings.visible_to
-        names = select_readable({info.name: readers.get(info.name, ()) for info in there}, self.asker)
-        return [info for info in there if info.name in names]
+        infos, readers = await self.service.corpora(), self.settings.visible_to
+        names = select_readable({info.name: readers.get(info.name, ()) for info in infos}, self.asker)
+        return [info for info in infos if info.name in names]
 
 
 @dataclass(frozen=True, slots=True)

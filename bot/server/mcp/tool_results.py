@@ -115,14 +115,14 @@ def build_answer(done: TurnResult) -> AnswerResult:
 
 
 def build_verdict(done: TurnResult, claim: str) -> VerdictResult:
-    found = find_asked_claim(done.answer)
-    said = found.reasoning if found and found.because else ""
+    judged = find_asked_claim(done.answer)
+    reasoning = judged.reasoning if judged and judged.because else ""
     return VerdictResult(
         answer_id=done.answer_id,
         status=done.answer.status,
         claim=claim,
-        verdict=found.verdict.value if found else None,
-        reasoning=said or (render_reason(found, "en", done.answer.citations) if found else done.text),
+        verdict=judged.verdict.value if judged else None,
+        reasoning=reasoning or (render_reason(judged, "en", done.answer.citations) if judged else done.text),
         evidence=tuple(map(SourceItem.model_validate, done.answer.citations)),
     )
 
@@ -186,8 +186,8 @@ def _list_passages(passages: Sequence[PassageItem]) -> Iterator[str]:
 
 
 def _place(one: SourceItem | PageItem) -> str:
-    dated, found = f"{one.date:%Y-%m-%d}" if one.date else "", one.url or f"{one.corpus}: {one.document}"
-    return ", ".join(filter(None, (" › ".join(filter(None, (one.title, one.section))), dated, found)))
+    date_text, found = f"{one.date:%Y-%m-%d}" if one.date else "", one.url or f"{one.corpus}: {one.document}"
+    return ", ".join(filter(None, (" › ".join(filter(None, (one.title, one.section))), date_text, found)))
 
 
 def _describe_corpus(one: CorpusItem) -> str:

@@ -193,8 +193,8 @@ class Readiness:
         """Return why things are not ready, by their names."""
         async with self._looking:
             if self.clock() >= self._until:
-                said = await asyncio.gather(*(_run_check(check) for check in self.checks.values()))
-                found = dict(zip(self.checks, said, strict=True))
+                results = await asyncio.gather(*(_run_check(check) for check in self.checks.values()))
+                found = dict(zip(self.checks, results, strict=True))
                 self._found = {name: self.redact(reason) for name, reason in found.items() if reason}
                 self._until = self.clock() + FRESH_SECONDS
             return self._found

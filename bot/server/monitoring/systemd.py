@@ -39,15 +39,15 @@ async def keep_alive(
     notify: Notify, environ: Mapping[str, str], *, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
 ) -> AsyncIterator[None]:
     """Report within the block that the event loop runs, three times per timeout of systemd's watchdog."""
-    given = environ.get("WATCHDOG_USEC", "")
-    if not given.isdigit() or not int(given):
+    microseconds = environ.get("WATCHDOG_USEC", "")
+    if not microseconds.isdigit() or not int(microseconds):
         yield
         return
 
     async def beat() -> None:
         while True:
             notify(ALIVE)
-            await sleep(int(given) / 3_000_000)
+            await sleep(int(microseconds) / 3_000_000)
 
     async with run_beside(beat(), name="systemd"):
         yield

@@ -109,10 +109,10 @@ def _select_likest(sentence: str, quote: str) -> str:
 def _describe_loss(sentence: AnsweredSentence, gone: Citation, pages: Pages) -> LostSentence:
     key = (gone.corpus, gone.document)
     _, passages = pages.get(key, (None, ()))
-    said = [passage.text[start:end] for passage in passages for start, end in find_quotable_spans(passage)]
+    spans = [passage.text[start:end] for passage in passages for start, end in find_quotable_spans(passage)]
     was = _select_likest(sentence.text, gone.quote)
     wanted = set(content_terms(was or sentence.text))
-    likest = max(said, key=lambda one: len(wanted & set(content_terms(one))), default="")
+    likest = max(spans, key=lambda one: len(wanted & set(content_terms(one))), default="")
     like = bool(wanted) and len(wanted & set(content_terms(likest))) >= _LIKE * len(wanted)
     now = _join_space(likest) if like else ""
     return LostSentence(sentence.text, *key, gone.title, was, now, removed=key not in pages)

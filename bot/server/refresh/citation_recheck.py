@@ -108,8 +108,8 @@ class CitationRecheck:
         return any(run.state is RunState.RUNNING and self.clock() - run.seen < _RUN_STANDS for run in runs)
 
     async def _check(self, since: datetime) -> None:
-        there = {info.name: info.generation for info in await self.app.manifest.catalogue()}
-        moved = [name for name, generation in there.items() if self._generations.get(name) != generation]
+        generations = {info.name: info.generation for info in await self.app.manifest.catalogue()}
+        moved = [name for name, generation in generations.items() if self._generations.get(name) != generation]
         if not moved:
             return
         records = build_records(self.app.manifest.database).search
@@ -120,23 +120,23 @@ class CitationRecheck:
         for first in range(0, len(turn_ids), _BATCH):
             for entries in (await records.entries_of(turn_ids[first : first + _BATCH])).values():
                 await self._check_turn(entries)
-        self._generations |= there
+        self._generations |= generations
         self._digests |= digests
 
-    async def _digest_documents(self, wanted: set[DocumentId]) -> dict[DocumentId, str]:
-        ordered, digests = sorted(wanted), dict[DocumentId, str]()
+    async def _digest_documents(self, documents: set[DocumentId]) -> dict[DocumentId, str]:
+        ordered, digests = sorted(documents), dict[DocumentId, str]()
         for first in range(0, len(ordered), _BATCH):
             chunk = ordered[first : first + _BATCH]
             pages = await self._load_pages(chunk)
             for one in chunk:
-                said = "\n".join(passage.id for passage in pages[one][1]) if one in pages else ""
-                digests[one] = hashlib.sha256(said.encode()).hexdigest() if said else ""
+                passage_ids = "\n".join(passage.id for passage in pages[one][1]) if one in pages else ""
+                digests[one] = hashlib.sha256(passage_ids.encode()).hexdigest() if passage_ids else ""
         return digests
 
-    async def _load_pages(self, wanted: Sequence[DocumentId]) -> Pages:
+    async def _load_pages(self, documents: Sequence[DocumentId]) -> Pages:
         pages = dict[DocumentId, tuple[Document, tuple[Passage, ...]]]()
-        for corpus in {corpus for corpus, _ in wanted}:
-            stored = await self.app.manifest.stored(corpus, [key for name, key in wanted if name == corpus])
+        for corpus in {corpus for corpus, _ in documents}:
+            stored = await self.app.manifest.stored(corpus, [key for name, key in documents if name == corpus])
             pages |= {(corpus, key): (page.document, page.passages) for key, page in stored.items()}
         return pages
 
@@ -175,14 +175,14 @@ class CitationRecheck:
         last = {entry.turn_id: entry for entry in entries if not entry.erased}
         untold = [turn_id for turn_id, entry in last.items() if "lost" in entry.body or entry.body.get("again")]
         done = [entry for entry in entries if entry.body.get("state", "done") == "done"]
-        told = [(entry.body.get("told"), now - entry.at) for entry in done if entry.at]
+        notices = [(entry.body.get("told"), now - entry.at) for entry in done if entry.at]
         most = self.app.settings.record.recheck_most
         if self.app.settings.record.recheck == "note":
-            today = sum(how == "note" and ago < _DAY for how, ago in told)
+            today = sum(how == "note" and ago < _DAY for how, ago in notices)
             for turn_id in untold[: max(most - today, 0)]:
                 if turn := await self._load(turn_id):
                     await self._tell_note(turn)
-        elif untold and not any(how == "digest" and ago < _DIGEST_GAP for how, ago in told):
+        elif untold and not any(how == "digest" and ago < _DIGEST_GAP for how, ago in notices):
             turns = [turn for turn_id in untold if (turn := await self._load(turn_id))]
             if turns:
                 await self._tell_digest(turns, most)

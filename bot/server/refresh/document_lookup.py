@@ -120,9 +120,9 @@ async def reread_document(
     return tuple(reports)
 
 
-def select_documents(found: Sequence[DocumentRef], address: str, corpus: str = "") -> tuple[DocumentRef, ...]:
+def select_documents(documents: Sequence[DocumentRef], address: str, corpus: str = "") -> tuple[DocumentRef, ...]:
     """Return the documents of the corpus; if any of them have this key, only those."""
-    matching = tuple(document for document in found if not corpus or document.corpus == corpus)
+    matching = tuple(document for document in documents if not corpus or document.corpus == corpus)
     return tuple(document for document in matching if document.key == address.strip()) or matching
 
 

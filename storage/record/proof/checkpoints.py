@@ -194,10 +194,10 @@ def compare_head(note: str, keys: Sequence[PublicKey], tree: LeafTree) -> str:
 
 def _store(connection: Connection, size: int, note: str) -> str:
     lock_record(connection)
-    kept = connection.execute(select(checkpoints.c.note).where(checkpoints.c.size == size)).scalar()
-    if kept is None:
+    note_text = connection.execute(select(checkpoints.c.note).where(checkpoints.c.size == size)).scalar()
+    if note_text is None:
         connection.execute(insert(checkpoints), {"size": size, "note": note})
-    return kept or note
+    return note_text or note
 
 
 def read_keys(connection: Connection) -> list[PublicKey]:

@@ -63,7 +63,7 @@ def split_heads(text: str) -> list[str]:
     """Split a file of checkpoints, one after the other. Raises `ValueError` for any other content."""
     if not text.strip() or _NOTE.sub("", text).strip():
         raise ValueError("there is something in it that is no checkpoint" if text.strip() else "there is nothing in it")
-    return [found[0] for found in _NOTE.finditer(text)]
+    return [match[0] for match in _NOTE.finditer(text)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,10 +68,10 @@ def make_signing_key(name: str = "") -> SigningKey:
 
 def read_signing_key(text: str) -> SigningKey:
     """Read a key as `reveal` writes it. Raises `NoteInvalid`."""
-    given = text.strip()
-    if not given.startswith(_SECRET_PREFIX):
+    stripped = text.strip()
+    if not stripped.startswith(_SECRET_PREFIX):
         raise NoteInvalid("it is not a signing key")
-    name, digest, seed = _split_key(given.removeprefix(_SECRET_PREFIX))
+    name, digest, seed = _split_key(stripped.removeprefix(_SECRET_PREFIX))
     key = SigningKey(name, seed)
     if key.public.hash.hex() != digest:
         raise NoteInvalid("the signing key is damaged")

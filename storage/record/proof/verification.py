@@ -70,15 +70,21 @@ def check_assembled(closed: Mapping[str, Any]) -> Iterator[str]:
     """Check that a closed turn's text is its sentences with their notes and footnotes, and no word more."""
     sentences = closed.get("sentences") or ()
     assembled = "".join(
-        "".join((f"({said['note']})" if said.get("note") else "", str(said.get("text", "")), *_render_marks(said)))
-        for said in sentences
+        "".join(
+            (
+                f"({own_words['note']})" if own_words.get("note") else "",
+                str(own_words.get("text", "")),
+                *_render_marks(own_words),
+            )
+        )
+        for own_words in sentences
     )
     if sentences and _strip_spaces(str(closed.get("text", ""))) != _strip_spaces(assembled):
         yield "its text is not its sentences"
 
 
-def _render_marks(said: Mapping[str, Any]) -> Iterator[str]:
-    return (f"[{number}]" for number in said.get("citations") or ())
+def _render_marks(own_words: Mapping[str, Any]) -> Iterator[str]:
+    return (f"[{number}]" for number in own_words.get("citations") or ())
 
 
 def _strip_spaces(text: str) -> str:
@@ -90,10 +96,10 @@ def strip_marks(text: str) -> str:
     return _MARK.sub("", text)
 
 
-def check_delivered(said: str, delivered: Mapping[str, Any]) -> Iterator[str]:
+def check_delivered(own_words: str, delivered: Mapping[str, Any]) -> Iterator[str]:
     """Check that the delivered text contains the whole answer, which has no marks, unless some did not fit."""
     whole = delivered.get("outcome") == "delivered" and not delivered.get("left_out")
-    if whole and said not in strip_marks(str(delivered.get("text", ""))):
+    if whole and own_words not in strip_marks(str(delivered.get("text", ""))):
         yield "what was delivered is not what was said"
 
 
@@ -139,10 +145,10 @@ def _says_row(words: list[str], cells: list[_Ways]) -> bool:
     if not cells:
         return False
     for ways in cells:
-        said = next((way for way in ways if words[: len(way)] == way), None)
-        if said is None:
+        own_words = next((way for way in ways if words[: len(way)] == way), None)
+        if own_words is None:
             return False
-        words = words[len(said) :]
+        words = words[len(own_words) :]
     return not words
 
 

@@ -28,8 +28,8 @@ async def lost(sentence: str, cited: str, *texts: str, corpus: str = "handbook")
     """Return the page's new words for a sentence that is lost, and whether the page is gone."""
     answer = Answer(Status.ANSWERED, (AnsweredSentence(sentence, (1,)),), (cite(cited, corpus=corpus),))
     pages = {KEY: page(*texts)} if texts else {}
-    found = await find_lost_sentences(answer, pages, SupportChecker(read), "How much vacation do I get?")
-    return [(one.now, one.removed) for one in found]
+    sentences = await find_lost_sentences(answer, pages, SupportChecker(read), "How much vacation do I get?")
+    return [(one.now, one.removed) for one in sentences]
 
 
 @pytest.mark.parametrize("sentence", [DAYS, SAYS])

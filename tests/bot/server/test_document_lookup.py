@@ -176,9 +176,9 @@ async def test_unreachable_source_is_reported_if_no_other_has_the_document(home:
 
 async def test_a_source_that_cannot_be_opened_is_on_record_as_a_failed_run(home: LocalService) -> None:
     source = {"type": "git", "url": "https://git.example.com/docs.git", "token_env": "NO_SUCH_TOKEN"}
-    given = Settings.model_validate({"corpus": [{"name": "code", "source": source}]}).sources["code"]
+    source_settings = Settings.model_validate({"corpus": [{"name": "code", "source": source}]}).sources["code"]
     with pytest.raises(SettingsError, match="NO_SUCH_TOKEN"):
-        await home.refresh("code", given, lambda _: None, night=NIGHT)
+        await home.refresh("code", source_settings, lambda _: None, night=NIGHT)
     (run,) = await home.app.passages.runs.recent()
 
     assert (run.corpus, run.state, run.night) == ("code", RunState.FAILED, NIGHT)

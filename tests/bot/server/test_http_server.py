@@ -74,8 +74,8 @@ async def test_it_says_what_is_not_ready_and_no_secret() -> None:
 async def test_unread_corpus_is_reported_without_blocking_others() -> None:
     response = await asked("/readyz", {"corpora": says("travel was never read in."), "index": says("")})
 
-    told = {"status": "ready", "reasons": {"corpora": "travel was never read in."}}
-    assert (response.status_code, response.json()) == (200, told)
+    expected = {"status": "ready", "reasons": {"corpora": "travel was never read in."}}
+    assert (response.status_code, response.json()) == (200, expected)
 
 
 async def test_many_probes_cost_one_look() -> None:
@@ -107,8 +107,8 @@ async def test_platforms_add_routes_whose_bodies_are_bounded(caplog: pytest.LogC
         large = await client.post(address + "/slack/events", content=b"x" * (MAX_BODY_BYTES + 1))
 
     assert (small.text, large.status_code) == ("1000", 413)
-    told: list[Any] = [(r.method, r.path, r.status) for r in caplog.records if r.name == "bot.server.http_server"]  # type: ignore[attr-defined]
-    assert told == [("POST", "/slack/events", 200), ("POST", "/slack/events", 413)]
+    logged: list[Any] = [(r.method, r.path, r.status) for r in caplog.records if r.name == "bot.server.http_server"]  # type: ignore[attr-defined]
+    assert logged == [("POST", "/slack/events", 200), ("POST", "/slack/events", 413)]
     assert "hunter22" not in caplog.text
 
 

@@ -174,9 +174,9 @@ class Log(logging.Handler):
     async def until(self, beginning: str) -> str:
         async with asyncio.timeout(60):
             while True:
-                found = [line for line, _ in self.lines if line.startswith(beginning)]
-                if found:
-                    return found[-1]
+                matching = [line for line, _ in self.lines if line.startswith(beginning)]
+                if matching:
+                    return matching[-1]
                 self._more.clear()
                 await self._more.wait()
 
@@ -363,12 +363,12 @@ async def test_pending_questions_are_answered_once_their_platform_connects() -> 
     await served(Channel(slow=True), signals=2)
     channel, slept = Channel(asks=0), list[float]()
     async with open_app(settings()) as app:
-        there = dict[str, Platform]()
-        desk = open_desk(app, there)
+        platforms = dict[str, Platform]()
+        desk = open_desk(app, platforms)
         arrivals = PlatformConnections(app, desk, {"slack": Late(channel).open})
 
         async def arrived(opened: OpenedPlatform) -> None:
-            there[opened.platform.name] = opened.platform
+            platforms[opened.platform.name] = opened.platform
             await desk.resume_questions()
 
         async def sleep(seconds: float) -> None:
@@ -390,7 +390,7 @@ async def test_a_platform_that_lacks_a_secret_ends_it_before_it_begins() -> None
 async def test_why_it_is_not_ready_is_logged_once_until_it_changes() -> None:
     """Reasons that last for one check, such as an unopened socket at the start, are not logged."""
     none, full = {"model": "None."}, {"disk": "Full."}
-    found = [{"slack": "Not open."} | none, none, none, {}, {"slack": "Not open."}, full, {}, full, full]
+    reasons_in_order = [{"slack": "Not open."} | none, none, none, {}, {"slack": "Not open."}, full, {}, full, full]
     heard, looks = Log(), asyncio.Event()
     logger = logging.getLogger("bot.server.monitoring.health")
     logger.addHandler(heard)
@@ -398,10 +398,10 @@ async def test_why_it_is_not_ready_is_logged_once_until_it_changes() -> None:
 
     class Looked:
         async def reasons(self) -> dict[str, str]:
-            return found.pop(0)
+            return reasons_in_order.pop(0)
 
     async def sleep(_: float) -> None:
-        if not found:
+        if not reasons_in_order:
             looks.set()
             await asyncio.Event().wait()
 
@@ -444,8 +444,8 @@ async def test_an_index_that_cannot_be_searched_is_not_ready() -> None:
 
     assert "`footnote reindex`" in reasons["index"]
     assert looked.probe == rings
-    told = find_stale_indexes(home, home / "chroma", WordEmbedder(), looked.corpora or (), looked.probe)
-    assert "is damaged" in told[0]
+    faults = find_stale_indexes(home, home / "chroma", WordEmbedder(), looked.corpora or (), looked.probe)
+    assert "is damaged" in faults[0]
 
 
 async def test_blocks_exit_concurrently() -> None:

@@ -107,10 +107,10 @@ async def _worked(
     home: Path, refreshed: datetime | None, *, nightly: str = "03:00", before: datetime | None = None, count: int = 0
 ) -> list[datetime]:
     """Return the nights that a server runs at its start, once there are `count`; `before`: the last recorded."""
-    heard = list[datetime]()
+    nights = list[datetime]()
 
-    async def told(night: NightReport) -> None:
-        heard.append(night.due)
+    async def notify(night: NightReport) -> None:
+        nights.append(night.due)
 
     with _history(home) as history:
         watch = _watch(history, "this", Clock(NOW))
@@ -119,14 +119,14 @@ async def _worked(
             await history.nights.end(before, before, "done", ())
         infos = [_info("one", refreshed)]
         async with schedule_nights(
-            lambda: _settings(nightly), _Refresh(), told, watch=watch, corpora=infos, pulse=0.001
+            lambda: _settings(nightly), _Refresh(), notify, watch=watch, corpora=infos, pulse=0.001
         ):
             for _ in range(10):  # pulses in which something might happen that should not
                 await asyncio.sleep(0.001)
-            await until(lambda: len(heard) >= count)
+            await until(lambda: len(nights) >= count)
             rows = await history.nights.recent()
-            await until(lambda: len(heard) == len([row for row in rows if row.owner == "this"]))
-    return heard
+            await until(lambda: len(nights) == len([row for row in rows if row.owner == "this"]))
+    return nights
 
 
 async def test_a_night_that_the_server_was_down_for_is_made_up_for(tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ async def test_nights_on_time_are_not_repeated(tmp_path: Path) -> None:
 
 
 async def test_whose_process_dies_in_the_night_has_it_taken_over(tmp_path: Path) -> None:
-    clock, kept = Clock(NOW), list[NightReport | None]()
+    clock, results = Clock(NOW), list[NightReport | None]()
     with _history(tmp_path) as history:
         assert await history.nights.begin(DUE, NOW, "dead")
         watch = _watch(history, "alive", clock)
@@ -151,10 +151,10 @@ async def test_whose_process_dies_in_the_night_has_it_taken_over(tmp_path: Path)
         await asyncio.sleep(0.02)
         assert not waiting.done()
         clock.now += timedelta(minutes=3)
-        kept.append(await asyncio.wait_for(waiting, 60))
+        results.append(await asyncio.wait_for(waiting, 60))
         (row,) = await history.nights.recent()
 
-    assert kept == [await _done()]
+    assert results == [await _done()]
     assert (row.owner, row.outcome) == ("alive", "done")
 
 
@@ -265,8 +265,8 @@ async def test_run_of_a_dead_process_is_shown_as_lost(tmp_path: Path) -> None:
         later = NOW + timedelta(seconds=90)
         assert len((await history.summarize(settings, NOW, count=9)).running) == 2
         await history.leases.renew("refresh:alive", "box:1:a", later, 60)
-        told = await history.summarize(settings, later, count=9)
+        summary = await history.summarize(settings, later, count=9)
 
-    assert [run.corpus for run in told.running] == ["alive"]
-    assert [(run.corpus, run.state, run.ended) for run in told.ended] == [("killed", RunState.LOST, NOW)]
-    assert "the next run continues there" in told.ended[0].fault
+    assert [run.corpus for run in summary.running] == ["alive"]
+    assert [(run.corpus, run.state, run.ended) for run in summary.ended] == [("killed", RunState.LOST, NOW)]
+    assert "the next run continues there" in summary.ended[0].fault

@@ -39,15 +39,17 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def lines(result: Result) -> tuple[list[dict[str, Any]], list[str]]:
-    said = result.stderr.splitlines()
-    return [json.loads(line) for line in said if line.startswith("{")], [line for line in said if line[:1] != "{"]
+    messages = result.stderr.splitlines()
+    return [json.loads(line) for line in messages if line.startswith("{")], [
+        line for line in messages if line[:1] != "{"
+    ]
 
 
 def test_a_server_that_is_stopped_exits_with_0() -> None:
     result = run(None)
-    logged, said = lines(result)
+    logged, messages = lines(result)
 
-    assert (result.exit_code, result.stdout, said) == (0, "", [])
+    assert (result.exit_code, result.stdout, messages) == (0, "", [])
     assert [line["event"] for line in logged] == ["with ***"]
 
 
@@ -63,18 +65,18 @@ def test_a_server_that_is_stopped_exits_with_0() -> None:
 )
 def test_reportable_error_is_one_plain_line(error: Exception, line: str) -> None:
     result = run(error)
-    logged, said = lines(result)
+    logged, messages = lines(result)
 
-    assert (result.exit_code, said, len(logged)) == (1, [line], 1)
+    assert (result.exit_code, messages, len(logged)) == (1, [line], 1)
 
 
 @pytest.mark.parametrize("options", [[], ["--debug"]])
 def test_a_fault_of_the_code_is_logged_with_where_it_came_from(options: list[str]) -> None:
     result = run(ZeroDivisionError(f"by {SECRET}"), *options)
-    logged, said = lines(result)
+    logged, messages = lines(result)
 
     assert result.exit_code == 1
-    assert said[0].startswith("footnote: An unexpected error occurred: ZeroDivisionError: by ***")
+    assert messages[0].startswith("footnote: An unexpected error occurred: ZeroDivisionError: by ***")
     assert "test_serve_command.py" in logged[-1]["exception"]
     assert SECRET not in result.stderr
 

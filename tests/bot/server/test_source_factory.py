@@ -28,10 +28,10 @@ def test_a_wiki_is_downloaded_into_the_home(tmp_path, cirrus):
     )
     parts(mirror, "20261108", lines(("1", ADA)))
     with serve(mirror) as server:
-        given = WikipediaSettings(
+        wiki = WikipediaSettings(
             type="wikipedia", wiki="simple", mirror=server.url, contact="ops@example.com", cirrus=cirrus
         )
-        assert titles(open_source(given, SourceContext(tmp_path, {}))) == ["Ada Lovelace" if cirrus else "Ada"]
+        assert titles(open_source(wiki, SourceContext(tmp_path, {}))) == ["Ada Lovelace" if cirrus else "Ada"]
         assert all("(ops@example.com)" in request.headers["user-agent"] for request in server.requests)
     (found,) = (tmp_path / "dumps").rglob("*.bz2")
     assert found.parent.name == ("cirrus" if cirrus else "dumps")
@@ -41,8 +41,8 @@ def test_a_wiki_is_downloaded_into_the_home(tmp_path, cirrus):
 def test_a_file_of_ones_own_is_read_where_it_lies(tmp_path, cirrus):
     path = tmp_path / "dump"
     path.write_bytes(lines(("1", ADA)) if cirrus else dump(page(1, "Ada", "Ada.")))
-    given = WikipediaSettings(type="wikipedia", dump=path, cirrus=cirrus)
-    assert len(titles(open_source(given, SourceContext(tmp_path, {})))) == 1
+    wiki = WikipediaSettings(type="wikipedia", dump=path, cirrus=cirrus)
+    assert len(titles(open_source(wiki, SourceContext(tmp_path, {})))) == 1
 
 
 def test_a_site_is_read_by_rules_and_its_token_is_no_setting(tmp_path):

@@ -30,9 +30,9 @@ async def test_afterwards_signals_are_heard_as_before() -> None:
 
 @pytest.mark.parametrize("terminals", [(False, False), (True, True), (True, False)])
 async def test_a_hangup_reloads_but_stops_what_lost_its_terminal(terminals: tuple[bool, ...]) -> None:
-    stopping, there = StopRequest(), iter(terminals)
-    with handle_reload_signals(stopping, lambda: next(there, False)) as asked:
+    stopping, answers = StopRequest(), iter(terminals)
+    with handle_reload_signals(stopping, lambda: next(answers, False)) as asked:
         signal.raise_signal(signal.SIGHUP)
-        wanted = stopping.asked if terminals == (True, False) else asked
-        await wanted.wait()
-        assert (stopping.asked.is_set(), asked.is_set()) == (wanted is stopping.asked, wanted is asked)
+        expected = stopping.asked if terminals == (True, False) else asked
+        await expected.wait()
+        assert (stopping.asked.is_set(), asked.is_set()) == (expected is stopping.asked, expected is asked)

@@ -19,8 +19,8 @@ ELSEWHERE = "What is the capital of France?"
 
 
 def split(text: str, title: str = "Pumps") -> list[Evidence]:
-    found = hit(text, key=title, title=title)
-    return [Evidence(text[slice(*span)], found.passage, found.document, span) for span in sentence_spans(text)]
+    candidate = hit(text, key=title, title=title)
+    return [Evidence(text[slice(*span)], candidate.passage, candidate.document, span) for span in sentence_spans(text)]
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,9 @@ from storage.indexes.minilm import batch_by_length, pad_rows
 
 @given(st.lists(st.integers(1, 256)), st.integers(1, 2048))
 def test_every_text_is_in_one_batch(lengths: list[int], tokens: int) -> None:
-    found = [int(place) for batch in batch_by_length(lengths, tokens) for place in batch]
+    places = [int(place) for batch in batch_by_length(lengths, tokens) for place in batch]
 
-    assert sorted(found) == list(range(len(lengths)))
+    assert sorted(places) == list(range(len(lengths)))
 
 
 @given(st.lists(st.integers(1, 256)), st.integers(1, 2048))
@@ -22,9 +22,9 @@ def test_a_batch_keeps_to_its_tokens(lengths: list[int], tokens: int) -> None:
 
 def test_the_longest_come_first_and_like_lengths_together() -> None:
     """Two batches of like lengths instead of two that are mostly padding."""
-    found = [batch.tolist() for batch in batch_by_length([10, 100, 12, 90], 200)]
+    batches = [batch.tolist() for batch in batch_by_length([10, 100, 12, 90], 200)]
 
-    assert found == [[1, 3], [2, 0]]
+    assert batches == [[1, 3], [2, 0]]
 
 
 def test_short_rows_are_filled_with_zeros() -> None:

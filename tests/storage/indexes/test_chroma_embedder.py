@@ -35,8 +35,8 @@ class Short(Letters):
     """A service that returns too few vectors after the first call."""
 
     def __call__(self, texts: list[str]) -> list[list[float]]:
-        given = super().__call__(texts)
-        return given[: 2 if len(self.asked) == 1 else -1]
+        vectors = super().__call__(texts)
+        return vectors[: 2 if len(self.asked) == 1 else -1]
 
 
 class Broken(Letters):

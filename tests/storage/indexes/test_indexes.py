@@ -37,9 +37,9 @@ class Dense:
 
     def search(self, text, corpora, k):
         vector = self.embedder.embed([text])[0]
-        found = {ref: score for corpus in corpora for ref, score in self.index.search(corpus, vector, k).items()}
-        assert all(ref.id == ref.document and ref.corpus in corpora for ref in found)
-        return {ref.id: score for ref, score in found.items()}
+        scores = {ref: score for corpus in corpora for ref, score in self.index.search(corpus, vector, k).items()}
+        assert all(ref.id == ref.document and ref.corpus in corpora for ref in scores)
+        return {ref.id: score for ref, score in scores.items()}
 
     def contents(self):
         return {key for corpus in self.index.corpora() for key in self.index.contents(corpus)}
@@ -79,9 +79,9 @@ class Lexical:
             del self.keys[number]
 
     def search(self, text, corpora, k):
-        found, followed = self.index.search(text, corpora, k)
+        scores, followed = self.index.search(text, corpora, k)
         assert followed == self.index.followed
-        return {self.keys[number]: score for (number, _), score in found.items()}
+        return {self.keys[number]: score for (number, _), score in scores.items()}
 
     def contents(self):
         return {self.keys[number] for number, _ in self.index.places()}
@@ -116,9 +116,9 @@ def test_the_passage_that_shares_most_words_is_found_first(opened):
     index = opened()
     index.write([row("leave", "Everyone has 30 days of leave."), row("lunch", "Lunch is served at noon.")])
 
-    found = index.search("days of leave", ["handbook"], 2)
+    scores = index.search("days of leave", ["handbook"], 2)
 
-    assert max(found, key=found.get) == "leave"
+    assert max(scores, key=scores.get) == "leave"
 
 
 def test_writing_twice_changes_nothing_and_an_edit_replaces(opened):

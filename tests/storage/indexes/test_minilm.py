@@ -134,9 +134,9 @@ def test_half_a_character_is_embedded(minilm: MiniLM) -> None:
 def test_threads_may_embed_at_once(minilm: MiniLM) -> None:
     expected = minilm.embed(TEXTS)
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda _: minilm.embed(TEXTS), range(8)))
+        results = list(pool.map(lambda _: minilm.embed(TEXTS), range(8)))
 
-    np.testing.assert_allclose(found, [expected] * 8, atol=1e-5)
+    np.testing.assert_allclose(results, [expected] * 8, atol=1e-5)
 
 
 def test_like_meanings_lie_near_each_other(minilm: MiniLM) -> None:

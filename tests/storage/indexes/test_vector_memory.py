@@ -31,8 +31,8 @@ def test_vectors_are_those_of_the_embedder(rounds: list[list[str]]) -> None:
     memory: Any = VectorMemory(counting, MOST)  # type: ignore[arg-type]
     for texts in rounds:
         counting.asked.clear()
-        found = memory.embed(texts)
-        assert found.tolist() == [[len(text), ord(text[0])] for text in texts]
+        vectors = memory.embed(texts)
+        assert vectors.tolist() == [[len(text), ord(text[0])] for text in texts]
         assert len(counting.asked) == len(set(counting.asked))
         assert len(memory._vectors) <= MOST
 

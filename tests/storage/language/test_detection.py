@@ -62,9 +62,9 @@ def test_unsure(text: str) -> None:
 
 @given(st.text())
 def test_any_text_has_a_code_or_none(text: str) -> None:
-    found = detect_language(text)
+    code = detect_language(text)
 
-    assert found == "" or (len(found) == 2 and found.isalpha() and found.islower())
+    assert code == "" or (len(code) == 2 and code.isalpha() and code.islower())
 
 
 @pytest.mark.parametrize("language", ["en", "de", "es", "zh", "ar"])
@@ -74,6 +74,8 @@ def test_real_questions(language: str) -> None:
     if not path.exists():
         pytest.skip(f"{path.name} is not here: set FOOTNOTE_DATA to the folder of data sets")
     articles = json.loads(path.read_text(encoding="utf-8"))["data"]
-    asked = [qa["question"] for article in articles for paragraph in article["paragraphs"] for qa in paragraph["qas"]]
+    questions = [
+        qa["question"] for article in articles for paragraph in article["paragraphs"] for qa in paragraph["qas"]
+    ]
 
-    assert sum(detect_language(question) == language for question in asked) >= 0.98 * len(asked)
+    assert sum(detect_language(question) == language for question in questions) >= 0.98 * len(questions)

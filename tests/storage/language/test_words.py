@@ -181,9 +181,9 @@ LANGUAGES = st.sampled_from(["", "en", "de", "fr", "ar", "ru", "zh", "ja", "th",
 @given(TEXTS, LANGUAGES)
 @example("\u02bc", "")
 def test_terms_can_be_joined_by_spaces(text: str, language: str) -> None:
-    found = terms(text, language)
+    index_terms = terms(text, language)
 
-    assert " ".join(found).split() == found
+    assert " ".join(index_terms).split() == index_terms
 
 
 @given(TEXTS, LANGUAGES)
@@ -210,11 +210,11 @@ def test_counts_add_up(one: str, other: str) -> None:
 
 def test_threads_share_nothing() -> None:
     text = " ".join(f"running{n}s houses{n} walked{n}" for n in range(3000))
-    expected, found = terms(text), []
-    threads = [threading.Thread(target=lambda: found.append(terms(text))) for _ in range(4)]
+    expected, results = terms(text), []
+    threads = [threading.Thread(target=lambda: results.append(terms(text))) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
 
-    assert found == [expected] * 4
+    assert results == [expected] * 4

@@ -40,15 +40,15 @@ def make_turn(turn_id: str) -> tuple[LogEntry, ...]:
     }
     citation |= {"passage_id": "p1", "title": "Hall", "section": "", "passage_hash": hash_passage("Hall", "", TEXT)}
     sentence = {"text": "It opened in 1911.", "citations": [1]}
-    said = "It opened in 1911. [1]"
-    closed: dict[str, Any] = {"status": "answered", "system": "extractive", "text": said}
+    answer = "It opened in 1911. [1]"
+    closed: dict[str, Any] = {"status": "answered", "system": "extractive", "text": answer}
     closed |= {"sentences": [sentence], "citations": [citation]}
     opened = {"question": "When did it open?", "asker": {"platform": "slack", "workspace": "T1", "user": "U1"}}
     return (
         LogEntry(turn_id, EntryKind.TURN_OPENED, opened),
         LogEntry(turn_id, EntryKind.STEP, {"stage": "search", "hits": [["p1", 1.0, "c", "k"]]}),
         LogEntry(turn_id, EntryKind.TURN_CLOSED, closed),
-        LogEntry(turn_id, EntryKind.DELIVERED, {"outcome": "delivered", "text": f"{said}\n\n[1] Hall"}),
+        LogEntry(turn_id, EntryKind.DELIVERED, {"outcome": "delivered", "text": f"{answer}\n\n[1] Hall"}),
     )
 
 
@@ -170,8 +170,8 @@ async def check_attempt(home: Path, attempt: Attempt, kept: str) -> RecordCheck:
 async def count_missed(home: Path, stride: int = 1, most: int = 1_000_000) -> tuple[Counter[str], list[Attempt]]:
     """Make a record, try at most the last `most` attempts of each kind, and return their counts and the missed ones."""
     with open_database("", home=home) as database:
-        kept = await make_record(database)
-        whole = await verify_record(database, [KeptHead(kept)])
+        checkpoint = await make_record(database)
+        whole = await verify_record(database, [KeptHead(checkpoint)])
     if whole.findings:
         raise AssertionError(whole.findings)
     unguard(home)
@@ -179,5 +179,5 @@ async def count_missed(home: Path, stride: int = 1, most: int = 1_000_000) -> tu
         possible = [*list_flips(connection, stride), *list_moves(whole.entries)]
     kinds = dict.fromkeys(attempt.kind for attempt in possible)
     attempts = [attempt for kind in kinds for attempt in [each for each in possible if each.kind == kind][-most:]]
-    missed = [attempt for attempt in attempts if not (await check_attempt(home, attempt, kept)).findings]
+    missed = [attempt for attempt in attempts if not (await check_attempt(home, attempt, checkpoint)).findings]
     return Counter(attempt.kind for attempt in attempts), missed

@@ -39,8 +39,8 @@ async def test_an_example_is_kept_pinned_and_dropped_and_each_is_on_record(datab
     assert await pool.drop("t1", entry("dropped"))
     assert not await pool.drop("t1", entry("dropped"))
     assert await pool.all() == ()
-    told = await AuditLog(database).turn("t1")
-    assert [one.body["state"] for one in told] == ["added", "pinned", "dropped"]
+    entries = await AuditLog(database).turn("t1")
+    assert [one.body["state"] for one in entries] == ["added", "pinned", "dropped"]
     assert await AuditLog(database).turn("t2") == ()
 
 

@@ -142,12 +142,12 @@ async def test_erased_person_leaves_no_words_and_the_record_verifies(tmp_path: P
     (tmp_path / "footnote.db.before-0006").write_text(SECRET)
     with open_empty_database(tmp_path) as database:
         ben = await fill(database)
-        kept = await Checkpoints(database).make(KEY)
+        checkpoint = await Checkpoints(database).make(KEY)
         assert SECRET.lower().encode() in bytes_of(tmp_path)
 
         done = await RecordErasure(database).erase(PERSON, why="asked", by="terminal")
         left = bytes_of(tmp_path)
-        checked = await verify_record(database, [KeptHead(kept)])
+        checked = await verify_record(database, [KeptHead(checkpoint)])
         await rebuild_index(database)
         bens = await Queue(database).get(ben)
         log = AuditLog(database)
@@ -202,14 +202,14 @@ async def test_which_messages_are_to_go_is_known_wherever_the_process_dies(tmp_p
         await queue.note(row.ticket, turn_id="a", posted=["p1"])
         await queue.finish(row.ticket, "delivered")
         dying: Any = DyingDatabase(database, writes)
-        kept = await RecordErasure(database).plan(PERSON)
+        planned = await RecordErasure(database).plan(PERSON)
         with pytest.raises(KeyboardInterrupt) if writes < 3 else nullcontext():
             await RecordErasure(dying).erase(PERSON, why="asked", by="terminal", messages=True)
         done = await RecordErasure(database).erase(PERSON, why="asked", by="terminal", messages=True)
         (waits,) = await queue.open("me", NOON)
         checked = await verify_record(database)
 
-    assert (kept.messages, done.messages) == (0, 0 if writes else 2)
+    assert (planned.messages, done.messages) == (0, 0 if writes else 2)
     assert waits.body["taken_back"] == {"by": "terminal", "why": "asked", "messages": ["n1"]}
     assert (waits.posted, waits.user, waits.turn_id, checked.findings) == (("p1",), "", "a", ())
     assert SECRET[:8].lower().encode() not in bytes_of(tmp_path)

@@ -108,12 +108,12 @@ FILTERS: list[tuple[dict[str, Any], str]] = [
 
 
 async def test_turns_are_found_by_what_they_are(search: RecordSearch) -> None:
-    for wanted, expected in FILTERS:
-        found = await search.find(RecordFilter(**wanted))
+    for criteria, expected in FILTERS:
+        summaries = await search.find(RecordFilter(**criteria))
 
-        assert (wanted, " ".join(one.turn_id for one in found)) == (wanted, expected)
-        if not {"limit", "before"} & set(wanted):
-            assert await search.count(RecordFilter(**wanted)) == len(found)
+        assert (criteria, " ".join(one.turn_id for one in summaries)) == (criteria, expected)
+        if not {"limit", "before"} & set(criteria):
+            assert await search.count(RecordFilter(**criteria)) == len(summaries)
 
 
 async def test_any_typed_text_can_be_searched(search: RecordSearch) -> None:
@@ -159,14 +159,14 @@ async def test_documents_know_the_answers_that_cite_them(search: RecordSearch) -
 
 
 async def test_feedback_is_listed_with_its_turn_newest_first(search: RecordSearch) -> None:
-    found = await search.feedback(RecordFilter(limit=3))
+    ratings = await search.feedback(RecordFilter(limit=3))
 
-    assert [(turn.turn_id, entry.body["what"]) for turn, entry in found] == [
+    assert [(turn.turn_id, entry.body["what"]) for turn, entry in ratings] == [
         ("leave", "share"),
         ("leave", "up"),
         ("leave", "down"),
     ]
-    assert len(await search.feedback(RecordFilter(before=found[-1][1].seq))) == 1
+    assert len(await search.feedback(RecordFilter(before=ratings[-1][1].seq))) == 1
 
 
 async def test_figures_are_counted_step_by_step(search: RecordSearch) -> None:

@@ -60,45 +60,45 @@ class Slow(FakeHome):
         raise AssertionError
 
 
-async def failing(house: FakeServices) -> RemoteError:
-    async with remote(FakeHome(house), Path.cwd()) as home:
+async def failing(services: FakeServices) -> RemoteError:
+    async with remote(FakeHome(services), Path.cwd()) as home:
         with pytest.raises(RemoteError) as caught:
             await home.answer(ASKED, lambda _: None)
     return caught.value
 
 
 async def test_a_question_and_its_answer_cross_whole() -> None:
-    house, told = FakeServices(), list[Event]()
-    async with remote(FakeHome(house), Path.cwd()) as home:
-        done = await home.answer(ASKED, told.append)
-        checked = await home.check(ASKED, told.append)
+    services, events = FakeServices(), list[Event]()
+    async with remote(FakeHome(services), Path.cwd()) as home:
+        done = await home.answer(ASKED, events.append)
+        checked = await home.check(ASKED, events.append)
 
     assert (done, checked) == (answered(), answered())
-    assert house.asked == [ASKED, ASKED]
-    assert told == [SearchStarted(ASKED.text)] * 2
+    assert services.asked == [ASKED, ASKED]
+    assert events == [SearchStarted(ASKED.text)] * 2
 
 
 async def test_searching_listing_and_refreshing_cross_too() -> None:
-    house, steps = FakeServices(hits=(hit(1), hit(2))), list[RefreshProgress]()
+    services, steps = FakeServices(hits=(hit(1), hit(2))), list[RefreshProgress]()
     source = FolderSettings(type="folder", path=Path("docs"), include=("*.md",))
-    async with remote(FakeHome(house), Path.cwd()) as home:
-        assert await home.search("quay", ["a", "b"], 5) == house.hits
-        assert await home.corpora() == house.corpora
-        assert await home.refresh("handbook", source, steps.append) == house.report
+    async with remote(FakeHome(services), Path.cwd()) as home:
+        assert await home.search("quay", ["a", "b"], 5) == services.hits
+        assert await home.corpora() == services.corpora
+        assert await home.refresh("handbook", source, steps.append) == services.report
         options = {"confirm_removal": True, "engine": "ray", "dense": "lazy"}
-        assert await home.refresh("handbook", source, steps.append, **options) == house.report
-        assert await home.read_one("quay.md", {"handbook": source}) == (house.report,)
-        assert await home.forget("old.md", "handbook") == house.forgotten
-        assert await home.remove("handbook") == house.report
+        assert await home.refresh("handbook", source, steps.append, **options) == services.report
+        assert await home.read_one("quay.md", {"handbook": source}) == (services.report,)
+        assert await home.forget("old.md", "handbook") == services.forgotten
+        assert await home.remove("handbook") == services.report
         assert await home.reload() == ReloadReport(changed=("limits.seconds",), waiting=("home",))
 
-    assert house.searched == [("quay", ("a", "b"), 5)]
-    assert house.sources == [source.model_dump(exclude={"type"})] * 2
-    assert house.confirmed == [False, True]
-    assert house.removed == ["handbook"]
-    assert house.engines == [None, "ray"]
-    assert house.denses == [None, "lazy"]
-    assert house.named == [("quay.md", {"handbook": source}), ("old.md", "handbook")]
+    assert services.searched == [("quay", ("a", "b"), 5)]
+    assert services.sources == [source.model_dump(exclude={"type"})] * 2
+    assert services.confirmed == [False, True]
+    assert services.removed == ["handbook"]
+    assert services.engines == [None, "ray"]
+    assert services.denses == [None, "lazy"]
+    assert services.named == [("quay.md", {"handbook": source}), ("old.md", "handbook")]
     assert steps == [RefreshProgress(3, 3, 9, 1.5)] * 2
 
 
@@ -150,22 +150,22 @@ async def test_reportable_error_is_logged_by_the_server_too(caplog: pytest.LogCa
     async with remote(Failing(FakeServices()), Path.cwd()) as home:
         await home.answer(ASKED, lambda _: None)
 
-    told = [
+    logged = [
         (record.levelname, record.cause)
         for record in caplog.records
         if record.name == "bot.server.control.control_server"
     ]  # type: ignore[attr-defined]
-    assert told == [
+    assert logged == [
         ("INFO", "There is no corpus “x” — There are: y."),
         ("WARNING", "The disk that holds home is full — Free some space."),
     ]
 
 
 async def test_sentences_arrive_while_the_rest_is_being_made() -> None:
-    slow, said = Slow(FakeServices()), asyncio.Queue[Event]()
+    slow, events = Slow(FakeServices()), asyncio.Queue[Event]()
     async with remote(slow, Path.cwd()) as home:
-        asking = asyncio.create_task(home.answer(ASKED, said.put_nowait))
-        assert await said.get() == SentencePassed(AnsweredSentence(ASKED.text, (1,)))
+        asking = asyncio.create_task(home.answer(ASKED, events.put_nowait))
+        assert await events.get() == SentencePassed(AnsweredSentence(ASKED.text, (1,)))
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking

@@ -60,12 +60,12 @@ async def test_a_token_has_the_budget_of_a_person_and_all_is_on_record(tmp_path:
 
         first = await ask(ANNA)
         done = [first, *await asyncio.gather(ask(ANNA), ask(ANNA)), await ask(BOB)]
-        found = await RecordSearch(store.manifest.database).find(RecordFilter(asker="mcp:tokens/anna"))
+        turns = await RecordSearch(store.manifest.database).find(RecordFilter(asker="mcp:tokens/anna"))
 
     assert sorted(one.answer.status for one in done) == ["abstained"] * 3 + ["refused"]
     refused = next(one for one in done if one.answer.status is Status.REFUSED)
     assert refused.text == refused.failure.message
-    assert {one.turn_id: one.status for one in found} == {one.answer_id: one.answer.status for one in done[:3]}
+    assert {one.turn_id: one.status for one in turns} == {one.answer_id: one.answer.status for one in done[:3]}
 
 
 async def test_home_is_open_during_calls() -> None:

@@ -40,7 +40,7 @@ async def test_every_tool_is_listed_and_answers(era: str) -> None:
 
     async with served(library) as address, connected(address, ANNA, era) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-        asked = await client.call_tool("ask", {"question": "When does the quay open?"}, progress_callback=hear)
+        answer = await client.call_tool("ask", {"question": "When does the quay open?"}, progress_callback=hear)
         text, checked = await call(client, "check", claim="The quay opens at eight.", corpora=["handbook"])
         found, passages = await call(client, "search", query="quay", count=3)
         listed, corpora = await call(client, "sources")
@@ -48,11 +48,11 @@ async def test_every_tool_is_listed_and_answers(era: str) -> None:
     assert tools.keys() == TOOLS.keys()
     assert all(tool.annotations and tool.annotations.read_only_hint for tool in tools.values())
     assert "citations" in (tools["ask"].output_schema or {})["required"]
-    said = asked.structured_content
-    assert (said["status"], said["answer_id"], said["notice"]) == ("answered", "abc123", QUOTED)
-    assert said["sentences"] == [{"text": "The quay opens at seven.", "citations": [1], "note": ""}]
-    assert said["citations"][0] | {"title": "Harbour", "quote": "The quay opens at seven."} == said["citations"][0]
-    assert said["citations"][0].keys() >= {"url", "date", "passage_id"}
+    result = answer.structured_content
+    assert (result["status"], result["answer_id"], result["notice"]) == ("answered", "abc123", QUOTED)
+    assert result["sentences"] == [{"text": "The quay opens at seven.", "citations": [1], "note": ""}]
+    assert result["citations"][0] | {"title": "Harbour", "quote": "The quay opens at seven."} == result["citations"][0]
+    assert result["citations"][0].keys() >= {"url", "date", "passage_id"}
     assert len(progress) >= 2
     assert "quay" in str(progress[0])
     assert checked["answer_id"] == "abc123"
@@ -137,8 +137,8 @@ async def test_a_broken_connection_stops_the_call(era: str) -> None:
                 client.headers["Mcp-Session-Id"] = opened.headers["mcp-session-id"]
                 await client.post(address, json={"jsonrpc": "2.0", "method": "notifications/initialized"})
             else:
-                said = {"protocolVersion": era, "clientCapabilities": {}}
-                about["_meta"] = {f"io.modelcontextprotocol/{name}": value for name, value in said.items()}
+                metadata = {"protocolVersion": era, "clientCapabilities": {}}
+                about["_meta"] = {f"io.modelcontextprotocol/{name}": value for name, value in metadata.items()}
                 client.headers.update({"Mcp-Protocol-Version": era, "Mcp-Method": "tools/call", "Mcp-Name": "ask"})
             calling = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": about}
             posting = asyncio.create_task(client.post(address, json=calling, timeout=30))
@@ -182,14 +182,14 @@ async def test_failure_is_returned_as_a_result() -> None:
     failed = answered(answer=Answer(Status.FAILED), text="Something went wrong.")
     library = quick(result=abstained())
     async with served(library) as address, connected(address, ANNA) as client:
-        text, said = await call(client, "ask", question="When?")
+        text, result = await call(client, "ask", question="When?")
         library.result = failed
         broken = await client.call_tool("ask", {"question": "When?"})
         library.result = ModelUnavailable("The model does not answer.", hint="Try later.")
         down = await client.call_tool("ask", {"question": "When?"})
 
-    assert said["status"] == "abstained"
-    assert said["nearest"][0]["title"] == "Harbour"
+    assert result["status"] == "abstained"
+    assert result["nearest"][0]["title"] == "Harbour"
     assert "I found nothing." in text
     assert broken.is_error
     assert broken.structured_content["text"] == "Something went wrong."

@@ -45,17 +45,17 @@ def split(text: str) -> tuple[str, list[str]]:
 def rendered(words: str) -> list[tuple[Any, str]]:
     """Return every kind of result, with this text wherever documents appear."""
     about = {"title": words, "url": "https://example.com/a"}
-    found = Hit(passage(words), document(**about), 1.0)
+    hit = Hit(passage(words), document(**about), 1.0)
     cited = citation(title=words, section=words, quote=words, passage_text=words)
-    said = Answer(Status.ANSWERED, (AnsweredSentence(words, (1,)),), (cited,))
+    answer = Answer(Status.ANSWERED, (AnsweredSentence(words, (1,)),), (cited,))
     verdict = CheckedClaim(Claim("It is so.", "user"), Verdict.SUPPORTS, (), words)
     checked = Answer(Status.ANSWERED, (), (cited,), (verdict,))
-    near = Answer(Status.ABSTAINED, nearest=(found,))
+    near = Answer(Status.ABSTAINED, nearest=(hit,))
     results = (
-        build_answer(answered(answer=said, text=f"{words} [1]")),
+        build_answer(answered(answer=answer, text=f"{words} [1]")),
         build_answer(answered(answer=near, text="I found nothing.")),
         build_verdict(answered(answer=checked), "It is so."),
-        build_passages((found,)),
+        build_passages((hit,)),
     )
     return [(result, render_result(result, Random(1))) for result in results]
 

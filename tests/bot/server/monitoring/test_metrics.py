@@ -56,21 +56,21 @@ class Registered:
 
 
 @pytest.fixture
-def kept() -> Registered:
-    kept = Registered()
+def registered() -> Registered:
+    registered = Registered()
     failed = make_closing("b", Failure("model_unavailable", SECRET, SECRET))
     turns: Iterable[list[LogEntry]] = (
         [make_opening("a")], make_closing("a"), [make_delivery("a")], [make_opening("b", "terminal"), *failed],
     )  # fmt: skip
     for entries in turns:
-        kept.metrics.observe(entries)
-    kept.metrics.observe_call("discord", "GET /channels/{channel}", "done", 0.2)
-    kept.collector.state = STATE
-    return kept
+        registered.metrics.observe(entries)
+    registered.metrics.observe_call("discord", "GET /channels/{channel}", "done", 0.2)
+    registered.collector.state = STATE
+    return registered
 
 
 def test_figures_are_those_of_the_record(kept: Registered) -> None:
-    found = [
+    figures = [
         (kept.value("questions_total", platform="slack", task="ask"), 1),
         (kept.value("answers_total", platform="terminal", task="ask", system="wikichat", status="failed"), 1),
         (kept.value("efforts_total", effort="quick", lowered="slow"), 2),
@@ -93,7 +93,7 @@ def test_figures_are_those_of_the_record(kept: Registered) -> None:
         (kept.value("refresh_passages_total", corpus="handbook", change="added"), 60),
         (kept.value("store_size_bytes", store="database"), 4096),
     ]
-    assert [value for value, _ in found] == [wanted for _, wanted in found]
+    assert [value for value, _ in figures] == [wanted for _, wanted in figures]
 
 
 def test_turns_opened_by_an_earlier_process_are_counted(kept: Registered) -> None:
@@ -105,7 +105,7 @@ def test_turns_opened_by_an_earlier_process_are_counted(kept: Registered) -> Non
 def find_faults(family: Metric) -> list[str]:
     """Return the faults that `promtool check metrics` would report."""
     name, kind = family.name, family.type
-    found = {
+    faults = {
         "has no help": not re.fullmatch(r"[A-Z].*\.", family.documentation) and not name.startswith("process_"),
         "names its type": re.search(rf"_{kind}(_|$)", name),
         "is abbreviated or no base unit": re.search(r"_(ms|millis\w*|minutes|hours|kb|mb|secs?|latency)(_|$)", name),
@@ -115,9 +115,9 @@ def find_faults(family: Metric) -> list[str]:
         "has a unit that is not its end": re.search(r"_(seconds|bytes)_(?!created|total)", name),
     }
     for sample in family.samples:
-        found[f"has the label {sorted(sample.labels)}"] = not set(sample.labels) <= LABELS
-        found["is a counter without _total"] = kind == "counter" and not sample.name.endswith(("_total", "_created"))
-    return [f"{name} {fault}" for fault, there in found.items() if there]
+        faults[f"has the label {sorted(sample.labels)}"] = not set(sample.labels) <= LABELS
+        faults["is a counter without _total"] = kind == "counter" and not sample.name.endswith(("_total", "_created"))
+    return [f"{name} {fault}" for fault, present in faults.items() if present]
 
 
 def test_names_are_by_convention_and_no_label_is_by_people(kept: Registered) -> None:

@@ -74,11 +74,11 @@ def test_no_configured_secret_is_ever_logged(secret: str) -> None:
     with logged(secret) as stream:
         log_everywhere(secret)
 
-    said = stream.getvalue()
+    logged_text = stream.getvalue()
     for form in (secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1], repr(secret)[1:-1]):
-        assert form not in said
+        assert form not in logged_text
     assert len(lines(stream)) == 7
-    assert HIDDEN in said
+    assert HIDDEN in logged_text
 
 
 @pytest.mark.parametrize("secret", SHAPED)
@@ -106,9 +106,11 @@ def test_token_shaped_text_is_hidden(secret: str, kind: type[io.StringIO]) -> No
     ],
 )
 def test_only_what_is_secret_is_hidden(text: str, left: str) -> None:
-    said = build_redactor([])(text)
+    redacted = build_redactor([])(text)
 
-    assert said == left or (HIDDEN in left and HIDDEN in said and "abcdefgh" not in said and "abc.def" not in said)
+    assert redacted == left or (
+        HIDDEN in left and HIDDEN in redacted and "abcdefgh" not in redacted and "abc.def" not in redacted
+    )
 
 
 def test_every_secret_of_the_settings_is_known() -> None:

@@ -114,10 +114,10 @@ async def test_note_with_a_flipped_bit_is_refused(
 async def test_entries_of_a_receipt_cannot_be_left_out_of_it_twice_or_of_another_answer(
     tmp_path: Path, script: ModuleType
 ) -> None:
-    told = json.loads(await receipt(tmp_path))
-    for changed in ([], told["entries"] * 2, told["entries"][::-1]):
-        assert not is_proof(script, json.dumps({**told, "entries": changed}, indent=1, sort_keys=True) + "\n")
-    assert not is_proof(script, json.dumps({**told, "answer": "a"}, indent=1, sort_keys=True) + "\n")
+    parsed = json.loads(await receipt(tmp_path))
+    for changed in ([], parsed["entries"] * 2, parsed["entries"][::-1]):
+        assert not is_proof(script, json.dumps({**parsed, "entries": changed}, indent=1, sort_keys=True) + "\n")
+    assert not is_proof(script, json.dumps({**parsed, "answer": "a"}, indent=1, sort_keys=True) + "\n")
 
 
 async def test_lines_of_an_export_cannot_be_removed_added_swapped_or_repeated(

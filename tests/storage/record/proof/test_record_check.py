@@ -28,8 +28,8 @@ async def test_all_that_is_done_to_a_record_is_found(tmp_path: Path) -> None:
 async def test_untouched_record_has_no_findings(tmp_path: Path) -> None:
     with open_empty_database(tmp_path) as database:
         empty = await verify_record(database)
-        kept = await make_record(database)
-        whole = await verify_record(database, [KeptHead(kept)])
+        checkpoint = await make_record(database)
+        whole = await verify_record(database, [KeptHead(checkpoint)])
 
     assert (empty.entries, empty.findings, whole.findings) == (0, (), ())
     assert (whole.entries, whole.answers, whole.checkpoints, whole.covered) == (10, 2, 2, 10)
@@ -73,9 +73,9 @@ async def test_a_record_that_contradicts_itself_is_found(tmp_path: Path, what: s
     with open_empty_database(tmp_path) as database:
         await AuditLog(database).append(*ROWS[what])
         await Checkpoints(database).make(KEY)
-        found = (await verify_record(database)).findings
+        findings = (await verify_record(database)).findings
 
-    assert any(what in one.what for one in found), found
+    assert any(what in one.what for one in findings), findings
 
 
 NONSENSE = ["'[]'", "'{'", "x'ff00'", "7", "''", "'{\"sentences\": 1}'", "'[[[['"]
@@ -91,18 +91,18 @@ async def test_a_bad_row_hides_no_other(tmp_path: Path, column: str) -> None:
             connection.execute(f"UPDATE entries SET {column} = {value} WHERE seq = 3")
             connection.execute("UPDATE entries SET leaf = x'00' WHERE seq = 8")
         with open_database("", home=tmp_path) as database:
-            found = " ".join(finding.what for finding in (await verify_record(database)).findings)
-        assert ("entry 3" in found, "entry 8" in found, "entry 6" in found) == (True, True, False), value
+            findings = " ".join(finding.what for finding in (await verify_record(database)).findings)
+        assert ("entry 3" in findings, "entry 8" in findings, "entry 6" in findings) == (True, True, False), value
 
 
 async def test_a_key_that_is_replaced_leaves_old_checkpoints_as_good(tmp_path: Path) -> None:
     with open_empty_database(tmp_path) as database:
         old = await make_record(database)
         new = await Checkpoints(database).make(make_signing_key(KEY.name))
-        found = await verify_record(database, [KeptHead(old), KeptHead(new)])
+        checked = await verify_record(database, [KeptHead(old), KeptHead(new)])
         keys = [one.body["instead_of"] for one in await AuditLog(database).turn(RECORD)]
 
-    assert (found.findings, found.checkpoints, keys) == ((), 3, ["", str(KEY.public)])
+    assert (checked.findings, checked.checkpoints, keys) == ((), 3, ["", str(KEY.public)])
 
 
 async def test_changed_record_is_not_signed(tmp_path: Path) -> None:
@@ -163,6 +163,6 @@ async def test_clock_set_back_is_reported_as_an_oddity(tmp_path: Path) -> None:
         await AuditLog(database).append(
             *(LogEntry(RECORD, EntryKind.HOLD, {"what": "x", "on": True}, at=moment) for moment in moments)
         )
-        found = await verify_record(database)
+        checked = await verify_record(database)
 
-    assert (found.findings, [notice.what[:8] for notice in found.notices]) == ((), ["entry 3:"])
+    assert (checked.findings, [notice.what[:8] for notice in checked.notices]) == ((), ["entry 3:"])

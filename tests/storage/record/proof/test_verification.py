@@ -120,6 +120,6 @@ ROW = "Pump: B; Price (euros): 349; Warranty: 5 years"
 )
 def test_row_may_be_phrased_only_in_its_own_words(said: str, *, whole: bool) -> None:
     rows = f"Pump: A; Price (euros): 99; Warranty: 1 year\n{ROW}"
-    found = verify_turn(record(citations=[citation(quote=rows, text=rows)], sentences=[sentence(said)]))
+    findings = verify_turn(record(citations=[citation(quote=rows, text=rows)], sentences=[sentence(said)]))
 
-    assert (not found) == whole
+    assert (not findings) == whole
