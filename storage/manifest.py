@@ -84,8 +84,8 @@ class Manifest:
 
         def fetch(connection: sa.Connection) -> dict[str, StoredVersion]:
             queries = (_versions().where(*manifest_tx.stands(corpus, chunk)) for chunk in split_chunks(keys))
-            found = (self._version(row) for query in queries for row in connection.execute(query))
-            return {version.document.key: version for version in found}
+            versions = (self._version(row) for query in queries for row in connection.execute(query))
+            return {version.document.key: version for version in versions}
 
         return await self.database.read(fetch)
 
@@ -156,14 +156,14 @@ class Manifest:
         """Return the versions of these numbers, and those of the documents `named` that were current at `followed`."""
         state = self._state()
         known = self._memory.recall(state, numbers, named)
-        found = {number: one for number, one in known.items() if number in numbers or number <= followed}
-        there = {(version.document.corpus, version.document.key) for version in found.values()}
-        unread, unnamed = set(numbers).difference(found), set(named).difference(there)
+        versions = {number: one for number, one in known.items() if number in numbers or number <= followed}
+        names_seen = {(version.document.corpus, version.document.key) for version in versions.values()}
+        unread, unnamed = set(numbers).difference(versions), set(named).difference(names_seen)
         if unread or unnamed:
             read = await self.database.read(partial(self._fetch_visible, followed, unread, unnamed, within))
             self._memory.keep(state, read)
-            found |= {version.number: version for version in read}
-        return tuple(version for version in found.values() if version.document.corpus in within)
+            versions |= {version.number: version for version in read}
+        return tuple(version for version in versions.values() if version.document.corpus in within)
 
     def _state(self) -> Hashable:
         return self.database.count_changes(documents, bodies)

@@ -225,14 +225,14 @@ class PassageStore:
         To compare the index with the manifest: it reads both whole.
         """
         places = await self.threads.read.run(self.lexical.places)
-        found = await self.manifest.versions({number for number, _ in places})
-        versions = {version.number: version for version in found}
-        held: dict[str, str] = {}
+        versions_read = await self.manifest.versions({number for number, _ in places})
+        versions = {version.number: version for version in versions_read}
+        hashes: dict[str, str] = {}
         for number, position in places:
             passages = versions[number].passages if number in versions else ()
             one = passages[position] if position < len(passages) else None
-            held[one.id if one else f"{number}/{position}"] = one.hash if one else ""
-        return held
+            hashes[one.id if one else f"{number}/{position}"] = one.hash if one else ""
+        return hashes
 
     async def tidy(self) -> None:
         """Update the indexes after removals, unless a writer is at work, which will do it."""
@@ -272,11 +272,11 @@ class PassageStore:
             vectors = [row for part in await self._embed(fresh) for row in part]
             async with self._writing:  # documents changed meanwhile are skipped
                 names = {(corpus, one.document) for _, one in fresh}
-                there = await self.manifest.recall({one.id for _, one in fresh}, names)
-                kept = [(one, row) for (_, one), row in zip(fresh, vectors, strict=True) if one.id in there]
-                parts = (kept[start : start + EMBED_BATCH] for start in range(0, len(kept), EMBED_BATCH))
+                present = await self.manifest.recall({one.id for _, one in fresh}, names)
+                current = [(one, row) for (_, one), row in zip(fresh, vectors, strict=True) if one.id in present]
+                parts = (current[start : start + EMBED_BATCH] for start in range(0, len(current), EMBED_BATCH))
                 batches = [np.stack([row for _, row in part]) for part in parts]
-                await self._upsert([one for one, _ in kept], batches)
+                await self._upsert([one for one, _ in current], batches)
             after, done = versions[-1].number, done + len(rows)
             await progress(done)
 
@@ -298,10 +298,10 @@ class PassageStore:
         async with self._writing:
             corpora = await self.manifest.corpora()
             total = sum(corpus.passages for corpus in corpora)
-            done, kept = 0, corpora if vectors else ()
+            done, rebuilt = 0, corpora if vectors else ()
             for unknown in sorted(set(self.dense.corpora()) - {info.name for info in corpora}) if vectors else ():
                 await self.threads.write.run(self.dense.remove, unknown)
-            for corpus in kept:
+            for corpus in rebuilt:
                 done += await self._rebuild_vectors(corpus, partial(_add_progress, progress, done, total))
             await self.threads.write.run(self.lexical.begin_again)
             await self._settle(())
@@ -351,14 +351,14 @@ class PassageStore:
             return
         modes = {info.name: info.dense for info in await self.manifest.catalogue()}
         for corpus, key in names:
-            held = await self.threads.write.run(self.dense.held, corpus, key)
+            vectors = await self.threads.write.run(self.dense.held, corpus, key)
             stored = (await self.manifest.stored(corpus, [key])).get(key)
-            there = {passage.id: passage for passage in stored.passages} if stored else {}
-            gone = [one for one, content in held.items() if one not in there or there[one].hash != content]
+            passages = {passage.id: passage for passage in stored.passages} if stored else {}
+            gone = [one for one, content in vectors.items() if one not in passages or passages[one].hash != content]
             await self._drop([(corpus, id_) for id_ in gone], modes)
             if stored and modes.get(corpus) is DenseMode.EAGER:
                 lacking = [
-                    (stored.document, passage) for passage in stored.passages if held.get(passage.id) != passage.hash
+                    (stored.document, passage) for passage in stored.passages if vectors.get(passage.id) != passage.hash
                 ]
                 await self._upsert([one for _, one in lacking], await self._embed(lacking))
         await self._settle(names)

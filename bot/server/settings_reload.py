@@ -109,10 +109,10 @@ class SettingsReload:
         await self._take(self._written, _NamesRead({**known, **names.ids}, ()), by="start")
 
     async def _reload(self) -> ReloadReport:
-        wanted = await asyncio.to_thread(self._read)
-        written = take_live(self._written, wanted)
+        settings_read = await asyncio.to_thread(self._read)
+        written = take_live(self._written, settings_read)
         # What takes effect now together with what waits may be wrong though the file as a whole is right.
-        faults = (*find_serving_faults(wanted), *find_serving_faults(written), *_find_unknown_systems(written))
+        faults = (*find_serving_faults(settings_read), *find_serving_faults(written), *_find_unknown_systems(written))
         if faults:
             raise join_errors(tuple({str(fault): fault for fault in faults}.values()))
         known, changes = await self._load_known(written), list_changes(self._written, written)
@@ -124,7 +124,7 @@ class SettingsReload:
         _refuse_untold_tables(written, open_names)
         away = (f"{name}: grants no access yet: {platform_of(name)} is not connected" for name in open_names)
         notes = (*(note for names in read for note in names.notes), *away)
-        waiting = tuple(change.key for change in list_changes(written, wanted))
+        waiting = tuple(change.key for change in list_changes(written, settings_read))
         await self._take(written, _NamesRead(ids, ()), by="reload")
         return ReloadReport(tuple(change.key for change in changes), waiting, notes)
 

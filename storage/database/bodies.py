@@ -67,8 +67,8 @@ class PackedBody:
     def find(self, identity: str) -> Passage | None:
         """Return the passage with an id."""
         self._seek(identity)
-        found = self._positions.get(identity)
-        return None if found is None else self[found]
+        number = self._positions.get(identity)
+        return None if number is None else self[number]
 
     def _seek(self, identity: str) -> None:
         while identity not in self._positions and (position := len(self._ids)) < len(self):

@@ -137,8 +137,8 @@ _CHANGE = re.compile(r'\s*(?:INSERT\s+(?:OR\s+\w+\s+)?INTO|UPDATE|DELETE\s+FROM)
 
 @lru_cache(maxsize=1_024)
 def _find_changed_table(statement: str) -> str:
-    found = _CHANGE.match(statement)
-    return found[1] if found else ""
+    match = _CHANGE.match(statement)
+    return match[1] if match else ""
 
 
 @contextmanager

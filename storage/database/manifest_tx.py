@@ -291,8 +291,8 @@ def _split_url(address: str) -> tuple[str, str, str, str] | None:
     if not parts.scheme or not parts.netloc:
         return None
     pairs = parse_qsl(parts.query, keep_blank_values=True)
-    kept = sorted(pair for pair in pairs if pair[0].lower() not in _REVISION_PARAMETERS)
-    return parts.scheme.lower(), parts.netloc.lower(), parts.path.rstrip("/"), urlencode(kept)
+    parameters = sorted(pair for pair in pairs if pair[0].lower() not in _REVISION_PARAMETERS)
+    return parts.scheme.lower(), parts.netloc.lower(), parts.path.rstrip("/"), urlencode(parameters)
 
 
 def find_documents(connection: sa.Connection, address: str, among: sa.Table = documents) -> tuple[DocumentRef, ...]:

@@ -271,8 +271,8 @@ _ADD = {
 
 
 def _finish_question(connection: Connection, ticket: int, outcome: str, text: str | None, *, gone: bool) -> bool:
-    kept = connection.execute(_LOCK, {"number": ticket}).one_or_none()
-    body = {} if kept is None else decode_json(kept.body)
+    question = connection.execute(_LOCK, {"number": ticket}).one_or_none()
+    body = {} if question is None else decode_json(question.body)
     done = gone or (RETRACTION_KEY not in body and (text is None or body.get("text", text) == text))
     over = {"state": DONE, "outcome": outcome, "handle": ""} if done else {"state": WAITING}
     connection.execute(_CHANGE, {"number": ticket, **over, **_NO_OWNER})
@@ -309,19 +309,19 @@ def _update_progress(
         if values:
             connection.execute(_CHANGE, {"number": ticket, **values})
         return
-    kept = connection.execute(_LOCK, {"number": ticket}).one_or_none()
-    if kept is None:
+    question = connection.execute(_LOCK, {"number": ticket}).one_or_none()
+    if question is None:
         return
     changed = dict(values)
     if text is not None:
-        changed["body"] = encode_json({**decode_json(kept.body), "text": text})
+        changed["body"] = encode_json({**decode_json(question.body), "text": text})
     if changed:
         connection.execute(_CHANGE, {"number": ticket, **changed})
     if posted is not None:
         connection.execute(_FORGET_POSTS, {"number": ticket})
         shown = [{"position": position, "message": message} for position, message in enumerate(posted)]
         if shown:
-            place = {"ticket": ticket, "channel": kept.channel}
+            place = {"ticket": ticket, "channel": question.channel}
             connection.execute(_POST, [place | message for message in shown])
 
 

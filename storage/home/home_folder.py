@@ -92,9 +92,9 @@ def close_to_others(path: Path) -> None:
 
     Others' files, and shared folders such as `/tmp`, stay as they are: the doctor reports them.
     """
-    found = path.stat()
-    if found.st_mode & 0o077 and found.st_uid == os.geteuid() and not found.st_mode & stat.S_ISVTX:
-        path.chmod(stat.S_IMODE(found.st_mode) & 0o700)
+    status = path.stat()
+    if status.st_mode & 0o077 and status.st_uid == os.geteuid() and not status.st_mode & stat.S_ISVTX:
+        path.chmod(stat.S_IMODE(status.st_mode) & 0o700)
 
 
 def make_private_file(path: Path) -> None:
@@ -225,10 +225,10 @@ def used_bytes(folder: Path) -> int:
 
 def _file_bytes(path: Path) -> int:
     try:
-        found = path.lstat()
+        status = path.lstat()
     except OSError:  # it was only passing
         return 0
-    return found.st_size if stat.S_ISREG(found.st_mode) else 0
+    return status.st_size if stat.S_ISREG(status.st_mode) else 0
 
 
 def _connect_file(file: Path, mode: str, patience: float) -> sqlite3.Connection:

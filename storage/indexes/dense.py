@@ -76,9 +76,9 @@ class DenseIndex:
     def vectors(self, corpus: str, ids: Sequence[str]) -> dict[str, Vectors]:
         if not ids:
             return {}
-        found = self._collection(corpus).get(ids=list(ids), include=["embeddings"])
+        rows = self._collection(corpus).get(ids=list(ids), include=["embeddings"])
         return {
-            key: np.asarray(row, dtype=np.float32) for key, row in zip(found["ids"], found["embeddings"], strict=True)
+            key: np.asarray(row, dtype=np.float32) for key, row in zip(rows["ids"], rows["embeddings"], strict=True)
         }
 
     @_translating_errors
@@ -94,8 +94,8 @@ class DenseIndex:
     @_translating_errors
     def held(self, corpus: str, document: str) -> dict[str, str]:
         """Return the hash of every passage that the index holds of a document by id."""
-        found = self._collection(corpus).get(where={"document": document}, include=["metadatas"])
-        return {key: str(of["hash"]) for key, of in zip(found["ids"], found["metadatas"], strict=True)}
+        rows = self._collection(corpus).get(where={"document": document}, include=["metadatas"])
+        return {key: str(of["hash"]) for key, of in zip(rows["ids"], rows["metadatas"], strict=True)}
 
     @_translating_errors
     def count(self, corpus: str) -> int:

@@ -128,8 +128,8 @@ class LexicalIndex:
             searcher = self._index.searcher()
             if not searcher.num_docs:
                 return frozenset()
-            found = searcher.search(tantivy.Query.all_query(), limit=searcher.num_docs, count=False)
-            return frozenset(_place(searcher.doc(address)) for _, address in found.hits)
+            hits = searcher.search(tantivy.Query.all_query(), limit=searcher.num_docs, count=False)
+            return frozenset(_place(searcher.doc(address)) for _, address in hits.hits)
 
     def count(self) -> int:
         with self._translating_errors():
@@ -198,10 +198,10 @@ class LexicalIndex:
 
     def _expand(self, text: str) -> list[tuple[str, ...]]:
         """Return for each term of a question its forms in the indexed languages."""
-        asked = detect_language(text)
+        language = detect_language(text)
         known = self._stamp["languages"]
-        languages = [asked] if asked in known else [asked, *known]
-        informative = content_words(text, asked) or words(text)
+        languages = [language] if language in known else [language, *known]
+        informative = content_words(text, language) or words(text)
         return [group for word in informative for group in expand_term_forms(word, languages)]
 
     def _find_all(
@@ -214,13 +214,13 @@ class LexicalIndex:
         within = sum(searcher.doc_freq("corpus", corpus) for corpus in corpora)
         if within < WITHOUT_SCOPE * searcher.num_docs:
             return None
-        asked = k + SPARE_HITS
-        found = searcher.search(self._query(groups), limit=asked, count=False)
+        depth = k + SPARE_HITS
+        found = searcher.search(self._query(groups), limit=depth, count=False)
         documents = [(searcher.doc(address), score) for score, address in found.hits]
-        there = {_place(one): score for one, score in documents if one["corpus"][0] in corpora}
-        if len(there) < k and len(found.hits) == asked:
+        scores = {_place(one): score for one, score in documents if one["corpus"][0] in corpora}
+        if len(scores) < k and len(found.hits) == depth:
             return None
-        return dict(list(there.items())[:k])
+        return dict(list(scores.items())[:k])
 
     def _find_scoped(
         self, searcher: Any, groups: list[tuple[str, ...]], corpora: Sequence[str], k: int
@@ -230,8 +230,8 @@ class LexicalIndex:
         scope = tantivy.Query.const_score_query(of_corpora, 0.0)
         must = tantivy.Occur.Must
         query = tantivy.Query.boolean_query([(must, self._query(groups)), (must, scope)])
-        found = searcher.search(query, limit=k, count=False)
-        return {_place(searcher.doc(address)): float(score) for score, address in found.hits}
+        hits = searcher.search(query, limit=k, count=False)
+        return {_place(searcher.doc(address)): float(score) for score, address in hits.hits}
 
     def _query(self, groups: list[tuple[str, ...]]) -> Any:
         schema, tantivy = self._index.schema, _load_tantivy()

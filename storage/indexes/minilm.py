@@ -163,8 +163,8 @@ class MiniLM:
         filled = np.arange(ids.shape[1]) < lengths[:, np.newaxis]
         unseen = np.where(filled, 0, UNSEEN).astype(np.float32)[:, np.newaxis, np.newaxis]
         shares = (filled / lengths[:, np.newaxis]).astype(np.float32)[:, np.newaxis]
-        (digest,) = self._session.run(None, {"ids": ids, "unseen": unseen, "shares": shares})
-        vectors: Vectors = digest[:, 0] / np.linalg.norm(digest[:, 0], axis=1, keepdims=True)
+        (outputs,) = self._session.run(None, {"ids": ids, "unseen": unseen, "shares": shares})
+        vectors: Vectors = outputs[:, 0] / np.linalg.norm(outputs[:, 0], axis=1, keepdims=True)
         return vectors
 
 

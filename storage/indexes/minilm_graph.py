@@ -67,11 +67,11 @@ def build_reader_model(weights: Path) -> Any:
     answer, and in a text's first token how much all of it looks as if it had none.
     """
     graph = _Graph(weights)
-    found = graph.found(graph.states(kinds=True)[-1])
+    logits = graph.found(graph.states(kinds=True)[-1])
     kinds = helper.make_tensor_value_info("kinds", TensorProto.INT32, ["texts", "tokens"])
     unseen = helper.make_tensor_value_info("unseen", TensorProto.FLOAT, ["texts", 1, 1, "tokens"])
     return graph.model(
-        [kinds, unseen], [helper.make_tensor_value_info(found, TensorProto.FLOAT, ["texts", "tokens", 2])]
+        [kinds, unseen], [helper.make_tensor_value_info(logits, TensorProto.FLOAT, ["texts", "tokens", 2])]
     )
 
 
@@ -101,10 +101,10 @@ class _Graph:
 
     def states(self, *, packed: bool = False, kinds: bool = False) -> list[str]:
         """Add all layers, and return the tokens' states at the table of words and after each layer."""
-        found = [self._embedded(packed=packed, kinds=kinds)]
+        heights = [self._embedded(packed=packed, kinds=kinds)]
         for layer in range(LAYER_COUNT):
-            found.append(self._layer(f"encoder.layer.{layer}.", found[-1]))
-        return found
+            heights.append(self._layer(f"encoder.layer.{layer}.", heights[-1]))
+        return heights
 
     def _embedded(self, *, packed: bool, kinds: bool) -> str:
         """Sum the tables for word, position and kind of text, which is the first or what the input `kinds` says.
@@ -194,10 +194,10 @@ class _Graph:
 
     def _rounded(self, states: str) -> list[str]:
         """Round states to eight bits, once for all that they are multiplied with: numbers, a step's size, and zero."""
-        found = [f"{states}.{part}" for part in ("rounded", "step", "zero")]
-        if all(node.name != found[0] for node in self._nodes):
-            self._nodes.append(helper.make_node("DynamicQuantizeLinear", [states], found, name=found[0]))
-        return found
+        names = [f"{states}.{part}" for part in ("rounded", "step", "zero")]
+        if all(node.name != names[0] for node in self._nodes):
+            self._nodes.append(helper.make_node("DynamicQuantizeLinear", [states], names, name=names[0]))
+        return names
 
     def _node(self, operator: str, inputs: list[str], output: str, **attributes: Any) -> str:
         self._nodes.append(helper.make_node(operator, inputs, [output], name=output, **attributes))

@@ -169,10 +169,10 @@ def _find_matches(sought: re.Pattern[str], begins: re.Pattern[str], text: str) -
     """Yield what `finditer` does, several times as fast: `begins` is the set of characters that it can begin with."""
     begin = begins.search(text)
     while begin:
-        found = sought.match(text, begin.start())
-        if found:
-            yield found
-        begin = begins.search(text, (found or begin).end())
+        match = sought.match(text, begin.start())
+        if match:
+            yield match
+        begin = begins.search(text, (match or begin).end())
 
 
 def _is_end(block: str, begin: int, mark: re.Match[str], end: int, *, cased: bool) -> bool:

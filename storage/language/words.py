@@ -132,12 +132,12 @@ class _KnownTerms(dict[str, tuple[str, ...]]):
         self._language = language
 
     def __missing__(self, chunk: str) -> tuple[str, ...]:
-        found = self._find(chunk)
+        split = self._find(chunk)
         if len(chunk) <= _LONGEST_KNOWN:
             if len(self) >= self.most:
                 self.clear()
-            self[chunk] = found
-        return found
+            self[chunk] = split
+        return split
 
     def _find(self, chunk: str) -> tuple[str, ...]:
         bare = chunk.strip(_PUNCTUATION)
@@ -162,10 +162,10 @@ def content_words(text: str, language: str = "") -> list[str]:
 def _list_content_words(text: str, language: str, *, whole: bool) -> list[str]:
     """Return the content words of a text, or, if not `whole`, of a part of a text that is not all in capitals."""
     left_out = stop_words(language)
-    found = words(text)
-    shouted = whole and len(found) > 1 and text.isupper()
+    listed = words(text)
+    shouted = whole and len(listed) > 1 and text.isupper()
     kept: list[str] = []
-    for word in found:
+    for word in listed:
         if _UNSPACED.match(word):
             kept += filter(None, _stop_pattern(_language_of_run(word, language)).split(word))
         elif not _is_stop(word, left_out) or (len(word) > 1 and word.isupper() and not shouted):

@@ -141,8 +141,12 @@ class ApprovedExamples:
 
     def _replace(self, connection: Connection, turn_id: str, body: Mapping[str, Any]) -> bool:
         """Give a row another body, or remove it where nothing is left; return whether there was one."""
-        kept = examples.c.turn_id == turn_id
-        change = update(examples).where(kept).values(body=encode_json(body)) if body else delete(examples).where(kept)
+        same_turn = examples.c.turn_id == turn_id
+        change = (
+            update(examples).where(same_turn).values(body=encode_json(body))
+            if body
+            else delete(examples).where(same_turn)
+        )
         return bool(connection.execute(change).rowcount)
 
     async def _change(self, change: Callable[[Connection], bool], entry: LogEntry) -> bool:

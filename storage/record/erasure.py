@@ -131,10 +131,10 @@ class RecordErasure:
 
     def _holds(self, connection: Connection) -> frozenset[str]:
         query = select(entries.c.body).where(entries.c.kind == EntryKind.HOLD.value).order_by(entries.c.seq)
-        found = dict.fromkeys(self.held, True)
+        holds = dict.fromkeys(self.held, True)
         for body in map(read_body, connection.execute(query).scalars()):
-            found[str(body.get("what"))] = bool(body.get("on"))
-        return frozenset(name for name, on in found.items() if on or name in self.held)
+            holds[str(body.get("what"))] = bool(body.get("on"))
+        return frozenset(name for name, on in holds.items() if on or name in self.held)
 
     def _blank(self, connection: Connection, numbers: Sequence[int], about: dict[str, Any]) -> None:
         """Blank these entries under an entry that names them; the database allows nothing else."""
@@ -146,14 +146,14 @@ class RecordErasure:
 def _plan(connection: Connection, target: ErasureTarget, holds: frozenset[str], *, messages: bool) -> ErasurePlan:
     chosen = _choose_turns(connection, target)
     rows = connection.execute(select(turns.c.turn_id, turns.c.asker, turns.c.channel).where(chosen)).all()
-    held = {row.turn_id for row in rows if holds & {row.turn_id, row.asker, row.channel}}
+    held_turns = {row.turn_id for row in rows if holds & {row.turn_id, row.asker, row.channel}}
     if holds & {target.person, target.conversation}:
         return ErasurePlan(held=len(rows))
-    gone = [row.turn_id for row in rows if row.turn_id not in held]
+    gone = [row.turn_id for row in rows if row.turn_id not in held_turns]
     numbers = {*_list_entries(connection, gone), *_list_elsewhere(connection, target, gone, holds)}
     tickets = _list_tickets(connection, target, gone, holds)
     standing = tuple(_list_standing(connection, tickets)) if messages else ()
-    return ErasurePlan(tuple(gone), tuple(sorted(numbers)), tickets, len(held), standing)
+    return ErasurePlan(tuple(gone), tuple(sorted(numbers)), tickets, len(held_turns), standing)
 
 
 def _choose_turns(connection: Connection, target: ErasureTarget) -> ColumnElement[bool]:
@@ -205,13 +205,13 @@ def _list_elsewhere(
         return
     acts = select(entries.c.seq, entries.c.body).join(turns, turns.c.turn_id == entries.c.turn_id)
     acts = acts.where(entries.c.kind.in_([kind.value for kind in _BY_ACT]), _is_free(holds))
-    said = set(_list_texts(connection, gone))
+    words = set(_list_texts(connection, gone))
     for seq, body in connection.execute(acts):
-        found = read_body(body)
-        if found.get("by") == target.person:
-            said |= {str(found[name]) for name in ("comment", "text") if found.get(name)}
+        feedback = read_body(body)
+        if feedback.get("by") == target.person:
+            words |= {str(feedback[name]) for name in ("comment", "text") if feedback.get(name)}
             yield seq
-    yield from _list_quoting(connection, target.person, said, holds)
+    yield from _list_quoting(connection, target.person, words, holds)
 
 
 def _list_texts(connection: Connection, turn_ids: Collection[str]) -> Iterator[str]:
@@ -270,9 +270,9 @@ def _list_standing(connection: Connection, tickets: Collection[int]) -> Iterator
         for ticket, body in connection.execute(
             select(questions.c.ticket, questions.c.body).where(questions.c.ticket.in_(chunk))
         ):
-            asked = decode_json(body)
-            found = StandingMessages(ticket, 0 if asked.get("only_asker") else own[ticket], tuple(beside[ticket]))
-            if RETRACTION_KEY not in asked and (found.own or found.beside):
+            question = decode_json(body)
+            found = StandingMessages(ticket, 0 if question.get("only_asker") else own[ticket], tuple(beside[ticket]))
+            if RETRACTION_KEY not in question and (found.own or found.beside):
                 yield found
 
 
@@ -285,8 +285,8 @@ def _blank_turns(connection: Connection, turn_ids: Sequence[str]) -> None:
 
 def _blank_questions(connection: Connection, tickets: Sequence[int], wishes: Mapping[int, Mapping[str, Any]]) -> None:
     for chunk in split_chunks(tickets):
-        found = select(questions.c.ticket, questions.c.body).where(questions.c.ticket.in_(chunk)).with_for_update()
-        for ticket, body in connection.execute(found).all():
+        query = select(questions.c.ticket, questions.c.body).where(questions.c.ticket.in_(chunk)).with_for_update()
+        for ticket, body in connection.execute(query).all():
             nothing = {"asker": "", "handle": "", "outcome": _GONE, "body": encode_json(_blank_question(body))}
             connection.execute(update(questions).where(questions.c.ticket == ticket).values(nothing))
             if ticket in wishes:

@@ -368,11 +368,11 @@ def _measure(connection: Connection, wanted: RecordFilter, begin: datetime, end:
         **{name: _sum(turns.c[name]) for name in ("claims", "supported", "up", "down", "tokens", "cost")},
     }
     query = select(*(value.label(name) for name, value in counts.items())).where(*within)
-    found = connection.execute(query).one()._asdict()
+    figures = connection.execute(query).one()._asdict()
     timed = select(turns.c.seconds).where(*within, turns.c.status == _ANSWERED)
     taken = sorted(connection.execute(timed).scalars())
     median, slow = (taken[int(len(taken) * part)] if taken else 0.0 for part in (0.5, 0.95))
-    return Figures(begin, end, seconds=median, slow_seconds=slow, **found)
+    return Figures(begin, end, seconds=median, slow_seconds=slow, **figures)
 
 
 def _count_where(condition: ColumnElement[bool]) -> ColumnElement[int]:

@@ -268,8 +268,8 @@ def _index_feedback(connection: Connection, chosen: IndexedRows) -> None:
     for turn_id, number in numbers.items():
         acts = entries.c.turn_id == turn_id, entries.c.kind == EntryKind.FEEDBACK.value
         bodies = connection.execute(select(entries.c.body).where(*acts).order_by(entries.c.seq)).scalars()
-        given = [body for body in map(read_body, bodies) if body.get("what") in _OPINIONS]
-        last = [*{_text(body.get("by")): body["what"] for body in given}.values()]
+        opinions = [body for body in map(read_body, bodies) if body.get("what") in _OPINIONS]
+        last = [*{_text(body.get("by")): body["what"] for body in opinions}.values()]
         counts = {what: last.count(what) for what in _OPINIONS}
         connection.execute(update(turns).where(turns.c.seq == number).values(counts))
 
@@ -356,8 +356,8 @@ _FIND_ASKERS = select(turns.c.turn_id, turns.c.platform, turns.c.channel, turns.
 _SPEND = insert(spending)
 
 
-def _describe_spending(row: Mapping[str, Any], openings: Row[str, str, str, str] | None) -> dict[str, Any]:
-    where = openings._asdict() if openings else dict.fromkeys(("platform", "channel", "asker"), "")
+def _describe_spending(row: Mapping[str, Any], opening: Row[str, str, str, str] | None) -> dict[str, Any]:
+    where = opening._asdict() if opening else dict.fromkeys(("platform", "channel", "asker"), "")
     about = {name: row[name] for name in ("seq", "turn_id", "at")}
     return {**where, **about, **measure_spending(decode_json(row["body"]))}
 

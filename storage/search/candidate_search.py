@@ -126,30 +126,35 @@ class CandidateSearch:
             )
             names = {(ref.corpus, ref.document) for ref in near}
             versions = await self.manifest.visible(followed, {number for number, _ in worded}, names, corpora)
-            found = _join_candidates(near, worded, versions, frozenset(own if reference else ()))
+            candidates = _join_candidates(near, worded, versions, frozenset(own if reference else ()))
             # A commit between the two searches may have replaced documents: then both are searched again.
-            if found.joined == len(near) + len(worded) or self.lexical.followed == followed:
+            if candidates.joined == len(near) + len(worded) or self.lexical.followed == followed:
                 break
-        return await self._read_lazy(text, found, groups, modes, depth)
+        return await self._read_lazy(text, candidates, groups, modes, depth)
 
     async def _read_lazy(
-        self, text: str, found: Candidates, groups: Sequence[CorpusGroup], modes: Mapping[str, DenseMode], depth: int
+        self,
+        text: str,
+        candidates: Candidates,
+        groups: Sequence[CorpusGroup],
+        modes: Mapping[str, DenseMode],
+        depth: int,
     ) -> Candidates:
         """Add how near the best by words of lazy corpora are, and leave out the rest of these."""
         if self.embedder.knows(text) == 0:
-            return found
-        of = {key: found.listed[key][0].corpus for key in found.lexical}
+            return candidates
+        of = {key: candidates.listed[key][0].corpus for key in candidates.lexical}
         unasked = frozenset(key for key, corpus in of.items() if modes.get(corpus) is DenseMode.OFF)
-        lazy = {key: found.lexical[key] for key, corpus in of.items() if modes.get(corpus) is DenseMode.LAZY}
+        lazy = {key: candidates.lexical[key] for key, corpus in of.items() if modes.get(corpus) is DenseMode.LAZY}
         by_words = [key for key, _ in sorted(lazy.items(), key=rank_key)]
         best = [key for group in groups for key in [key for key in by_words if of[key] in group][:depth]]
-        new = [found.listed[key] for key in best if key not in found.dense]
+        new = [candidates.listed[key] for key in best if key not in candidates.dense]
         if lazy:
             vectors = await self.lazy.read([(document, passage) for passage, document in new])
             question_vector = await self.embed(text)
-            dense = {**found.dense, **{key: float(vector @ question_vector) for key, vector in vectors.items()}}
-            found = replace(found, dense=dense, left_out=frozenset(lazy) - dense.keys())
-        return replace(found, unasked=unasked)
+            dense = {**candidates.dense, **{key: float(vector @ question_vector) for key, vector in vectors.items()}}
+            candidates = replace(candidates, dense=dense, left_out=frozenset(lazy) - dense.keys())
+        return replace(candidates, unasked=unasked)
 
     async def _near(self, text: str, groups: Sequence[CorpusGroup], k: int) -> dict[PassageRef, float]:
         if self.embedder.knows(text) == 0:
@@ -164,9 +169,11 @@ class CandidateSearch:
     async def _worded(self, text: str, groups: Sequence[CorpusGroup], k: int) -> tuple[dict[Place, float], int]:
         """Return what all groups offer, as of one change."""
         while True:
-            found = await asyncio.gather(*(self.read_pool.run(self.lexical.search, text, group, k) for group in groups))
-            if len({followed for _, followed in found}) == 1:
-                return {place: score for scores, _ in found for place, score in scores.items()}, found[0][1]
+            results = await asyncio.gather(
+                *(self.read_pool.run(self.lexical.search, text, group, k) for group in groups)
+            )
+            if len({followed for _, followed in results}) == 1:
+                return {place: score for scores, _ in results for place, score in scores.items()}, results[0][1]
 
 
 def _join_candidates(

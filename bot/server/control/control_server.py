@@ -106,10 +106,10 @@ def _build_endpoint(work: Work) -> Callable[[Request], Awaitable[Response]]:
     async def endpoint(request: Request) -> Response:
         body = await request.body()
         try:
-            wanted = protocol.decode_message(body) if body else None
+            message = protocol.decode_message(body) if body else None
         except protocol.MalformedMessage as error:
             return Response(str(error), status_code=400)
-        return _LineStream(lambda report: work(wanted, report))
+        return _LineStream(lambda report: work(message, report))
 
     return endpoint
 

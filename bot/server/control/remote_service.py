@@ -141,8 +141,8 @@ async def open_remote_service(socket: Path) -> AsyncIterator[RemoteService | Non
 
 async def _shake_hands(client: httpx.AsyncClient) -> protocol.ServerHello | None:
     try:
-        said = await client.get("/hello", timeout=HANDSHAKE_SECONDS)
-        hello = protocol.decode_message(said.content)
+        reply = await client.get("/hello", timeout=HANDSHAKE_SECONDS)
+        hello = protocol.decode_message(reply.content)
     except (httpx.TransportError, protocol.MalformedMessage):
         return None
     return hello if isinstance(hello, protocol.ServerHello) else None

@@ -70,11 +70,11 @@ class BudgetedService:
     clock: Clock
     calls: _Calls
 
-    async def answer(self, asked: TurnRequest, report: Report) -> TurnResult:
-        return await self._take(asked, "ask", self.home.answer, report)
+    async def answer(self, request: TurnRequest, report: Report) -> TurnResult:
+        return await self._take(request, "ask", self.home.answer, report)
 
-    async def check(self, asked: TurnRequest, report: Report) -> TurnResult:
-        return await self._take(asked, "check", self.home.check, report)
+    async def check(self, request: TurnRequest, report: Report) -> TurnResult:
+        return await self._take(request, "check", self.home.check, report)
 
     async def search(self, query: str, corpora: Sequence[str], count: int) -> tuple[Hit, ...]:
         return await self.home.search(query, corpora, count)
@@ -84,22 +84,24 @@ class BudgetedService:
 
     async def _take(
         self,
-        asked: TurnRequest,
+        request: TurnRequest,
         task: TaskKind,
         run: Callable[[TurnRequest, Report], Awaitable[TurnResult]],
         report: Report,
     ) -> TurnResult:
-        app, now, language = self.home.app.snapshot(), self.clock.now(), detect_language(asked.text[:2_000])
+        app, now, language = self.home.app.snapshot(), self.clock.now(), detect_language(request.text[:2_000])
         self.calls.turns += 1
         try:
             under_way = self.calls.turns
-            budget = await check_call_budget(app, asked.asker.user_id, under_way=under_way, now=now, language=language)
-            asked = replace(asked, id=token_hex(6), system=budget.system, because=budget.because)
+            budget = await check_call_budget(
+                app, request.asker.user_id, under_way=under_way, now=now, language=language
+            )
+            request = replace(request, id=token_hex(6), system=budget.system, because=budget.because)
             if budget.refusal:
                 failure = Failure("over_budget", budget.refusal, f"The limit is set by [limits] {budget.because}.")
-                await record_unanswered(app, asked, task, Status.REFUSED, failure)
-                return TurnResult(asked.id, Answer(Status.REFUSED), failure.message, "", None, Usage(), 0.0, failure)
-            done = await run(asked, report)
+                await record_unanswered(app, request, task, Status.REFUSED, failure)
+                return TurnResult(request.id, Answer(Status.REFUSED), failure.message, "", None, Usage(), 0.0, failure)
+            done = await run(request, report)
         finally:
             self.calls.turns -= 1
         return replace(done, text=f"{budget.notice}\n\n{done.text}") if budget.notice else done

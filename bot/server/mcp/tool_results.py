@@ -186,8 +186,8 @@ def _list_passages(passages: Sequence[PassageItem]) -> Iterator[str]:
 
 
 def _place(one: SourceItem | PageItem) -> str:
-    date_text, found = f"{one.date:%Y-%m-%d}" if one.date else "", one.url or f"{one.corpus}: {one.document}"
-    return ", ".join(filter(None, (" › ".join(filter(None, (one.title, one.section))), date_text, found)))
+    date_text, address = f"{one.date:%Y-%m-%d}" if one.date else "", one.url or f"{one.corpus}: {one.document}"
+    return ", ".join(filter(None, (" › ".join(filter(None, (one.title, one.section))), date_text, address)))
 
 
 def _describe_corpus(one: CorpusItem) -> str:

@@ -93,10 +93,10 @@ def list_corpus_reasons(settings: Settings, read: Sequence[str], *, served: bool
 def _file_identity(file: Path | None) -> tuple[int, int] | None:
     """Return what distinguishes a file from another one of its name; None if it is missing."""
     try:
-        found = file.stat() if file else None
+        status = file.stat() if file else None
     except OSError:
         return None
-    return (found.st_dev, found.st_ino) if found else None
+    return (status.st_dev, status.st_ino) if status else None
 
 
 def _connection_check(platform: Connectable) -> ReadinessCheck:
@@ -128,17 +128,17 @@ async def watch_readiness(
 async def _log_readiness_changes(readiness: ReadinessSource, sleep: Callable[[float], Awaitable[object]]) -> None:
     known: Mapping[str, str] = {}
     while True:
-        found = await readiness.reasons()
-        if passing := found.keys() - known.keys():  # such as a connection that is only just being opened
+        reasons = await readiness.reasons()
+        if passing := reasons.keys() - known.keys():  # such as a connection that is only just being opened
             await sleep(CONFIRM_SECONDS)
             again = await readiness.reasons()
-            found = {name: again[name] for name in again if name in known or name in passing}
-        for name in found.keys() - known.keys():
+            reasons = {name: again[name] for name in again if name in known or name in passing}
+        for name in reasons.keys() - known.keys():
             word = "incomplete" if name in ADVISORY else "not ready"
-            log.warning("%s: %s", word, name, extra={"cause": found[name]})
-        for name in known.keys() - found.keys():
+            log.warning("%s: %s", word, name, extra={"cause": reasons[name]})
+        for name in known.keys() - reasons.keys():
             log.info("ready again: %s", name)
-        known = dict(found)
+        known = dict(reasons)
         await sleep(READINESS_SECONDS)
 
 
@@ -194,8 +194,8 @@ class Readiness:
         async with self._looking:
             if self.clock() >= self._until:
                 results = await asyncio.gather(*(_run_check(check) for check in self.checks.values()))
-                found = dict(zip(self.checks, results, strict=True))
-                self._found = {name: self.redact(reason) for name, reason in found.items() if reason}
+                by_check = dict(zip(self.checks, results, strict=True))
+                self._found = {name: self.redact(reason) for name, reason in by_check.items() if reason}
                 self._until = self.clock() + FRESH_SECONDS
             return self._found
 

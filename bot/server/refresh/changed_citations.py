@@ -79,11 +79,11 @@ def _find_standing(citation: Citation, pages: Pages) -> Evidence | None:
     document, passages = pages.get((citation.corpus, citation.document), (None, ()))
     if document is None:
         return None
-    wanted = _join_space(citation.passage_text)
-    same = next((passage for passage in passages if wanted and wanted in _join_space(passage.text)), None)
+    quoted_text = _join_space(citation.passage_text)
+    same = next((passage for passage in passages if quoted_text and quoted_text in _join_space(passage.text)), None)
     quoted = find_verbatim_passage(citation.quote, passages)
-    found = same or next((passage for passage in passages if quoted and passage.id == quoted), None)
-    return _build_evidence(found, document) if found else None
+    passage_now = same or next((passage for passage in passages if quoted and passage.id == quoted), None)
+    return _build_evidence(passage_now, document) if passage_now else None
 
 
 def _find_places(sentence: str, citation: Citation, pages: Pages) -> list[Evidence]:
@@ -94,8 +94,8 @@ def _find_places(sentence: str, citation: Citation, pages: Pages) -> list[Eviden
     document, passages = pages.get((citation.corpus, citation.document), (None, ()))
     if document is None or not passages:
         return []
-    wanted = set(content_terms(_select_likest(sentence, citation.quote) or sentence))
-    shared = [len(wanted & set(content_terms(passage.text))) for passage in passages]
+    terms = set(content_terms(_select_likest(sentence, citation.quote) or sentence))
+    shared = [len(terms & set(content_terms(passage.text))) for passage in passages]
     ranked = zip(passages, shared, strict=True)
     return [_build_evidence(one, document) for one, count in ranked if count == max(shared)][:_MOST_TRIED]
 
@@ -111,9 +111,9 @@ def _describe_loss(sentence: AnsweredSentence, gone: Citation, pages: Pages) -> 
     _, passages = pages.get(key, (None, ()))
     spans = [passage.text[start:end] for passage in passages for start, end in find_quotable_spans(passage)]
     was = _select_likest(sentence.text, gone.quote)
-    wanted = set(content_terms(was or sentence.text))
-    likest = max(spans, key=lambda one: len(wanted & set(content_terms(one))), default="")
-    like = bool(wanted) and len(wanted & set(content_terms(likest))) >= _LIKE * len(wanted)
+    terms = set(content_terms(was or sentence.text))
+    likest = max(spans, key=lambda one: len(terms & set(content_terms(one))), default="")
+    like = bool(terms) and len(terms & set(content_terms(likest))) >= _LIKE * len(terms)
     now = _join_space(likest) if like else ""
     return LostSentence(sentence.text, *key, gone.title, was, now, removed=key not in pages)
 

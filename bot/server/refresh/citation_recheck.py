@@ -146,10 +146,10 @@ class CitationRecheck:
             return
         record, known = turn.record, turn.known
         pages = await self._load_pages(sorted(record.stated))
-        found = await find_lost_sentences(turn.record.result.answer, pages, self.app.supports, record.question)
+        lost_sentences = await find_lost_sentences(turn.record.result.answer, pages, self.app.supports, record.question)
         lost = [
             one
-            for one in found
+            for one in lost_sentences
             if one.text not in known and not (one.removed and await self._stands_elsewhere(one.corpus, one.was))
         ]
         if lost:

@@ -61,15 +61,15 @@ async def forget_document(app: App, address: str, corpus: str = "") -> Forgotten
         SeveralDocuments: More than one is.
         StorageError: It could not be removed.
     """
-    found = select_documents(await app.manifest.find(address), address, corpus)
-    if not found and (page := _name_web_page(address, corpus)):
-        found = (page,)
-    if not found:
+    documents = select_documents(await app.manifest.find(address), address, corpus)
+    if not documents and (page := _name_web_page(address, corpus)):
+        documents = (page,)
+    if not documents:
         raise await _build_unknown_error(app, address, corpus)
-    if len(found) > 1:
-        raise SeveralDocuments(address, found)
-    report = await forget_documents(app.passages, found[0].corpus, [found[0].key])
-    return ForgottenDocument(found[0], report.passages_removed)
+    if len(documents) > 1:
+        raise SeveralDocuments(address, documents)
+    report = await forget_documents(app.passages, documents[0].corpus, [documents[0].key])
+    return ForgottenDocument(documents[0], report.passages_removed)
 
 
 def _name_web_page(address: str, corpus: str) -> DocumentRef | None:
@@ -138,8 +138,8 @@ async def _build_unknown_error(
     looked = ", ".join(names if sources is None else sources) or "any corpus"
     where = f"No document of {looked} is" if sources is None else f"No source of {looked} has"
     away = find_similar(address, await app.manifest.all_forgotten(), names)
-    found = await _search_similar(app, address, names)
-    near = [*(f"{_name_document(document)}, which was forgotten" for document in away), *map(_name_document, found)]
+    similar = await _search_similar(app, address, names)
+    near = [*(f"{_name_document(document)}, which was forgotten" for document in away), *map(_name_document, similar)]
     near = near[:MAX_SIMILAR]
     hint = f"Near it: {'; '.join(near)}." if near else "Give its address, its key, or its exact title."
     return NoSuchDocument(f"{where} “{address}”.", hint=hint)

@@ -52,10 +52,10 @@ _HEAD = re.compile(
 
 def parse_head(text: str) -> TreeHead:
     """Read the text of a checkpoint. Raises `NoteInvalid`."""
-    found = _HEAD.fullmatch(text)
-    if not found:
+    match = _HEAD.fullmatch(text)
+    if not match:
         raise NoteInvalid("it is not a checkpoint")
-    head = TreeHead(found["origin"], int(found["size"]), base64.b64decode(found["root"]), found["at"])
+    head = TreeHead(match["origin"], int(match["size"]), base64.b64decode(match["root"]), match["at"])
     if head.format() != text:
         raise NoteInvalid("its base64 is not canonical")
     return head
@@ -63,9 +63,9 @@ def parse_head(text: str) -> TreeHead:
 
 def read_head_moment(note: str) -> datetime | None:
     """Return when a checkpoint was made, whoever signed it; None if it does not say."""
-    found = re.search(r"^at (\S+)$", note, re.MULTILINE)
+    match = re.search(r"^at (\S+)$", note, re.MULTILINE)
     with suppress(ValueError):
-        return datetime.fromisoformat(found[1]) if found else None
+        return datetime.fromisoformat(match[1]) if match else None
     return None
 
 
@@ -203,13 +203,13 @@ def _store(connection: Connection, size: int, note: str) -> str:
 def read_keys(connection: Connection) -> list[PublicKey]:
     """Return the recorded public keys, oldest first; invalid ones are skipped, and reported by verification."""
     query = select(entries.c.body).where(entries.c.kind == EntryKind.SIGNING_KEY.value).order_by(entries.c.seq)
-    found = []
+    keys = []
     for body in connection.execute(query).scalars():
         try:
-            found.append(read_public_key(str(decode_json(body)["key"])))
+            keys.append(read_public_key(str(decode_json(body)["key"])))
         except (ValueError, LookupError, TypeError):
             continue
-    return found
+    return keys
 
 
 class RecordBroken(StorageError):

@@ -100,8 +100,8 @@ class _RawRow:
 
 def _fetch_rows(connection: Connection, after: int) -> list[_RawRow]:
     query = text(_RAW_ROWS[connection.dialect.name])
-    found = connection.execute(query, {"after": after, "page": _PAGE})
-    return [_RawRow(row[0], bool(row[1]), *(bytes(part or b"") for part in row[2:])) for row in found]
+    rows = connection.execute(query, {"after": after, "page": _PAGE})
+    return [_RawRow(row[0], bool(row[1]), *(bytes(part or b"") for part in row[2:])) for row in rows]
 
 
 def _fetch_notes(connection: Connection) -> tuple[list[tuple[Any, bytes]], int]:

@@ -72,7 +72,7 @@ def run(*arguments: str, typed: str = "") -> Result:
     return CliRunner().invoke(app, arguments, input=typed, prog_name="footnote")
 
 
-def told(*arguments: str, status: int = 0) -> Mapping[str, Any]:
+def run_json(*arguments: str, status: int = 0) -> Mapping[str, Any]:
     """Run a command and return its JSON document."""
     result = run(*arguments, "--json")
     assert result.exit_code == status, result.output

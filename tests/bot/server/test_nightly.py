@@ -46,12 +46,12 @@ class _Refresh:
         self,
         corpus: str,
         source: SourceSettings,
-        tell: Callable[[RefreshProgress], None],
+        report: Callable[[RefreshProgress], None],
         *,
         night: datetime | None = None,
     ) -> RefreshReport:
         self.asked.append((corpus, night))
-        tell(RefreshProgress(1, 1, 1, 0.1))
+        report(RefreshProgress(1, 1, 1, 0.1))
         assert source.type == "folder"
         if corpus in self._errors:
             raise self._errors[corpus]

@@ -12,7 +12,7 @@ from bot.settings.tables.settings_tables import Settings
 from bot.types import TurnRequest
 from bot.wiring import open_records
 from storage.types import EntryKind
-from tests.bot.server.server import run, serving, told
+from tests.bot.server.server import run, run_json, serving
 from tests.thorough import THOROUGH
 
 CHANGES, AT_ONCE = (20, 4) if THOROUGH else (5, 1)
@@ -33,7 +33,7 @@ async def test_settings_change_under_load_by_signal_and_by_command(here: Path) -
     for name in CORPORA:
         (here / name).mkdir()
         (here / name / "page.md").write_text(f"# Vaults\n\nThe vaults of the {name} hold maps.\n")
-        await asyncio.to_thread(told, "ingest", "folder", name, "--corpus", name)
+        await asyncio.to_thread(run_json, "ingest", "folder", name, "--corpus", name)
     asked, ended = dict[str, int](), asyncio.Event()
 
     async with AsyncExitStack() as stack:

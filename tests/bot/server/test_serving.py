@@ -13,7 +13,7 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.bot.server.server import process, run, serving, told
+from tests.bot.server.server import process, run, run_json, serving
 
 PAGES = {
     "light.md": "# Skarholm lighthouse\n\nSkarholm lighthouse was built in 1887. A keeper lives beside it.\n",
@@ -52,7 +52,7 @@ def hearing(path: str) -> Iterator[socket.socket]:
 
 
 def last_turn() -> Mapping[str, Any]:
-    turn: Mapping[str, Any] = told("audit", "list", "-n", "1")["turns"][0]
+    turn: Mapping[str, Any] = run_json("audit", "list", "-n", "1")["turns"][0]
     return turn
 
 
@@ -60,16 +60,16 @@ def test_all_commands_work_beside_it_and_say_what_they_say_without_it(model: soc
     del model
     pages = {"FOOTNOTE_PAGES__ENABLED": "true", "FOOTNOTE_PAGES__PORT": "0"}
     with hearing("notify") as states, serving(NOTIFY_SOCKET="notify", **pages) as server:
-        assert told("ingest", "folder", "docs", "--corpus", "docs")["documents"]["added"] == 2
-        beside = told("ask", QUESTION), told("search", "quay")
-        assert told("check", "The quay opens at nine.")["verdict"] == "REFUTES"
+        assert run_json("ingest", "folder", "docs", "--corpus", "docs")["documents"]["added"] == 2
+        beside = run_json("ask", QUESTION), run_json("search", "quay")
+        assert run_json("check", "The quay opens at nine.")["verdict"] == "REFUTES"
         lines = run("ask", QUESTION).stdout, run("chat", typed=f"{QUESTION}\nAnd the quay?\n").stdout
         wrong = run("ask", "🎉", "--json"), run("ask", QUESTION, "--corpus", "nothing")
-        assert told("corpora")["corpora"][0]["documents"] == 2
-        assert told("audit", "show", beside[0]["answer_id"])["answer_id"] == beside[0]["answer_id"]
+        assert run_json("corpora")["corpora"][0]["documents"] == 2
+        assert run_json("audit", "show", beside[0]["answer_id"])["answer_id"] == beside[0]["answer_id"]
         pages = server.lines[-1]["event"].partition("pages at ")[2].partition(";")[0]
         assert QUESTION in httpx.get(f"{pages}/answers/{beside[0]['answer_id']}").text
-        assert told("audit", "verify")["findings"] == []
+        assert run_json("audit", "verify")["findings"] == []
 
         answers = [httpx.get(server.address + path) for path in ("/healthz", "/readyz")]
         assert [(answer.status_code, answer.json()["status"]) for answer in answers] == [(200, "alive"), (200, "ready")]
@@ -78,7 +78,9 @@ def test_all_commands_work_beside_it_and_say_what_they_say_without_it(model: soc
         samples = [sample for family in families for sample in family.samples]
         ended = [sample for sample in samples if sample.name == "footnote_answers_total"]
         counted = {(one.labels["task"], one.labels["status"]): int(one.value) for one in ended}
-        assert counted == Counter((one["task"], one["status"]) for one in told("audit", "list", "-n", "100")["turns"])
+        assert counted == Counter(
+            (one["task"], one["status"]) for one in run_json("audit", "list", "-n", "100")["turns"]
+        )
         assert ("footnote_corpus_documents", 2.0) in {(one.name, one.value) for one in samples}
 
         for command in (["serve"], ["reindex"]):
@@ -98,7 +100,7 @@ def test_all_commands_work_beside_it_and_say_what_they_say_without_it(model: soc
     assert [*Path(".footnote/control").iterdir()] == []
 
     once = "answer_id", "seconds"
-    alone = told("ask", QUESTION), told("search", "quay")
+    alone = run_json("ask", QUESTION), run_json("search", "quay")
     assert [without(document, *once) for document in beside] == [without(document, *once) for document in alone]
     assert lines == (run("ask", QUESTION).stdout, run("chat", typed=f"{QUESTION}\nAnd the quay?\n").stdout)
     for before, after in zip(
@@ -109,7 +111,7 @@ def test_all_commands_work_beside_it_and_say_what_they_say_without_it(model: soc
 
 def test_ctrl_c_stops_the_turn_and_a_killed_server_is_reported(model: socket.socket) -> None:
     with serving() as server:
-        told("ingest", "folder", "docs", "--corpus", "docs")
+        run_json("ingest", "folder", "docs", "--corpus", "docs")
         with process("ask", QUESTION, "--system", "wikichat") as asking:
             call, _ = model.accept()
             asking.send_signal(signal.SIGINT)
@@ -132,9 +134,9 @@ def test_ctrl_c_stops_the_turn_and_a_killed_server_is_reported(model: socket.soc
         "footnote: The server stopped before it was done — "
         "Start `footnote serve` again, or run the command again without it.\n"
     )
-    statuses = [turn["status"] for turn in told("audit", "list")["turns"]]
+    statuses = [turn["status"] for turn in run_json("audit", "list")["turns"]]
     assert statuses[1] == "cancelled"
-    assert told("ask", QUESTION)["status"] == "answered"
+    assert run_json("ask", QUESTION)["status"] == "answered"
 
 
 def test_startup_fault_is_one_plain_line(model: socket.socket) -> None:

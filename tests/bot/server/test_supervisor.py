@@ -13,14 +13,14 @@ async def test_cancelled_task_leaves_nothing_unawaited() -> None:
     async def work() -> None:
         began.append("work")
 
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         task = tasks.spawn(work())
         await tasks.cancel()
         gc.collect()
 
     assert task.cancelled()
-    assert (began, [str(one.message) for one in told]) == ([], [])
+    assert (began, [str(one.message) for one in warned]) == ([], [])
 
 
 async def test_a_future_that_is_waited_for_outlives_who_waits() -> None:

@@ -163,19 +163,19 @@ async def test_a_server_that_stops_stops_its_calls() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "expected"),
     [
         ({}, "question: Field required"),
         ({"question": "When?", "corpus": "x"}, "corpus: Extra inputs"),
         ({"question": 7}, "question: Input should be"),
     ],
 )
-async def test_wrong_arguments_are_reported(given: dict[str, Any], told: str) -> None:
+async def test_wrong_arguments_are_reported(given: dict[str, Any], expected: str) -> None:
     async with served(quick()) as address, connected(address, ANNA) as client:
         done = await client.call_tool("ask", given)
 
     assert done.is_error
-    assert told in done.content[0].text
+    assert expected in done.content[0].text
 
 
 async def test_failure_is_returned_as_a_result() -> None:

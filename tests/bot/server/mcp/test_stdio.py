@@ -12,7 +12,7 @@ from mcp import Client, StdioServerParameters, stdio_client
 
 from bot.settings.tables.network_settings import digest_token, format_token_line
 from tests.bot.server.mcp.programs import call
-from tests.bot.server.server import ROOT, run, told
+from tests.bot.server.server import ROOT, run, run_json
 
 CORPUS = '[[corpus]]\nname = "handbook"\nvisible_to = ["mcp:tokens/anna"]\n'
 
@@ -23,7 +23,7 @@ def test_stdio_client_gets_what_it_may_read(here: Path) -> None:
     (here / "footnote.toml").write_text(f'[mcp]\ntokens = ["{line}"]\n{CORPUS}', encoding="utf-8")
     (here / "docs").mkdir()
     (here / "docs" / "page.md").write_text("# Harbour\n\nThe quay opens at seven.\n", encoding="utf-8")
-    told("ingest", "folder", "docs", "--corpus", "handbook")
+    run_json("ingest", "folder", "docs", "--corpus", "handbook")
     environment = {"PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"]}
     command = ["-W", "error", "-m", "bot", "mcp", "--as", "anna"]
     started = StdioServerParameters(command=sys.executable, args=command, env=environment, cwd=here)
@@ -43,7 +43,7 @@ def test_stdio_client_gets_what_it_may_read(here: Path) -> None:
     assert verdict["verdict"] == "SUPPORTS"
     assert [one["name"] for one in corpora["corpora"]] == ["handbook"]
     assert {one["corpus"] for one in found["passages"]} == {"handbook"}
-    listed = told("audit", "list")["turns"]
+    listed = run_json("audit", "list")["turns"]
     assert {(one["asker"], one["answer_id"]) for one in listed} == {
         ("mcp:tokens/anna", said["answer_id"]),
         ("mcp:tokens/anna", verdict["answer_id"]),
@@ -59,7 +59,7 @@ def test_a_name_without_a_token_is_refused(here: Path) -> None:
 
 
 def test_a_token_is_shown_once_with_the_line_for_the_settings() -> None:
-    made = told("mcp", "token", "anna", "--group", "editors")
+    made = run_json("mcp", "token", "anna", "--group", "editors")
     shown = run("mcp", "token", "anna", "--group", "editors")
 
     assert made["line"] == f"anna editors sha256:{digest_token(made['token'])}"

@@ -174,7 +174,7 @@ class Pace:
 
 
 async def test_each_attempt_of_a_call_is_traced_with_its_outcome() -> None:
-    told, replies = list[tuple[object, str, float]](), [RateLimited("wait", seconds=7.0), None, CannotPost("no")]
+    observed, replies = list[tuple[object, str, float]](), [RateLimited("wait", seconds=7.0), None, CannotPost("no")]
 
     async def attempt(_: float) -> None:
         await pace.sleep(1.0)
@@ -182,11 +182,11 @@ async def test_each_attempt_of_a_call_is_traced_with_its_outcome() -> None:
             raise reply
 
     def observe(name: object, outcome: str, seconds: float) -> None:
-        told.append((name, outcome, seconds))
+        observed.append((name, outcome, seconds))
 
     pace = Pace()
     await retry_call(attempt, "post", pace, patience=40, repeatable=False, observe=observe)
     with pytest.raises(CannotPost):
         await retry_call(attempt, "post", pace, patience=40, repeatable=False, observe=observe)
-    assert told == [("post", "rate_limited", 1.0), ("post", "done", 1.0), ("post", "cannot_post", 1.0)]
+    assert observed == [("post", "rate_limited", 1.0), ("post", "done", 1.0), ("post", "cannot_post", 1.0)]
     assert timedelta(seconds=pace.at) == timedelta(seconds=10)

@@ -26,7 +26,7 @@ def test_a_state_is_sent_and_an_absent_systemd_is_no_fault(systemd: socket.socke
 
 
 async def test_the_loop_says_thrice_in_the_time_that_it_is_alive() -> None:
-    told, waits, enough = list[str](), list[float](), asyncio.Event()
+    messages, waits, enough = list[str](), list[float](), asyncio.Event()
 
     async def sleep(seconds: float) -> None:
         waits.append(seconds)
@@ -34,8 +34,8 @@ async def test_the_loop_says_thrice_in_the_time_that_it_is_alive() -> None:
             enough.set()
             await asyncio.Event().wait()
 
-    async with keep_alive(told.append, {"WATCHDOG_USEC": "30000000"}, sleep=sleep):
+    async with keep_alive(messages.append, {"WATCHDOG_USEC": "30000000"}, sleep=sleep):
         await enough.wait()
-    assert (told, waits) == ([ALIVE] * 3, [10.0] * 3)
-    async with keep_alive(told.append, {}):
+    assert (messages, waits) == ([ALIVE] * 3, [10.0] * 3)
+    async with keep_alive(messages.append, {}):
         pass
