@@ -94,7 +94,7 @@ _SCARCE_BYTES = 100_000  # bytes of free space below which a write of an index h
 _FORBIDDEN = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
 _NO_FOLDER = frozenset({errno.ENOTDIR, errno.EEXIST})
 
-# The low byte of SQLite's codes is the kind of error, the bytes above it say where it was met. The shared memory that
+# The low byte of SQLite's codes is the kind of error, the bytes above it are its origin. The shared memory that
 # cannot be made larger is the one place that distinguishes a full disk from a failing one.
 _SQLITE: dict[int, tuple[type[StorageError], str, str]] = {
     sqlite3.SQLITE_FULL: (HomeUnusable, "The disk that holds {file} is full.", _FREE_SPACE),

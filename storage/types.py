@@ -166,7 +166,7 @@ class EntryKind(StrEnum):
     STEP = "step"
     TURN_CLOSED = "turn_closed"
     DELIVERED = "delivered"  # the posted text and its place, or why nothing was posted
-    EDITED = "edited"  # a post was changed or retracted, by whom and why
+    EDITED = "edited"  # a post was changed or retracted, with actor and reason
     FEEDBACK = "feedback"  # a user rated an answer, asked a person, or shared it
     RECHECK = "recheck"  # pages that an answer cites have changed: sentences that no longer hold, and who was notified
     SETTING = "setting"  # a command changed a channel's settings; the turn's id is the channel's
@@ -174,7 +174,7 @@ class EntryKind(StrEnum):
     # Of the record itself, under the turn's id `RECORD`:
     TREE_BEGUN = "tree_begun"  # entries that are older than the record's tree entered it
     SIGNING_KEY = "signing_key"  # checkpoints are signed by another key from here on
-    ERASURE = "erasure"  # the words of entries were erased: of which, by whom and why
+    ERASURE = "erasure"  # the words of entries were erased, with their numbers, actor and reason
     HOLD = "hold"  # entries must not be erased, or may be again
     RESTORED = "restored"  # the database was restored from a backup
     # Of no version that is known: entries are read as this, and never written.

@@ -1,4 +1,4 @@
-"""Embed passages of lazy corpora that are likely to be asked for next, while there are no questions or refreshes.
+"""Embed passages of lazy corpora that are likely to be needed next, while no question or refresh runs.
 
 First come the documents that answers cite most often, then those with the most other titles, as much-linked documents
 have many. A question interrupts this within some hundredths of a second.

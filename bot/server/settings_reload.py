@@ -79,7 +79,7 @@ class SettingsReload:
                 return
 
     async def reload(self) -> ReloadReport:
-        """Read the settings again and apply those that take effect at once; or report why nothing changed."""
+        """Read the settings again and apply those that take effect at once, or report why nothing changed."""
         async with self._reading:
             try:
                 done = await self._reload()

@@ -124,7 +124,7 @@ class PackedVersion:
 class VersionMemory:
     """Versions that come again, such as those of a page that many ask about; for several threads.
 
-    What was read in one state of the database is not read again in that state, nor unpacked again later.
+    A version is read once per state of the database, and unpacked once.
     """
 
     def __init__(self, most: int = 100_000) -> None:

@@ -56,7 +56,7 @@ class Database:
     """An open database. Functions given to it run in its threads, each in one transaction."""
 
     def __init__(self, engine: Engine, *, writer: PriorityWorker, readers: ThreadPool, file: Path | None) -> None:
-        # SQLite sees one state whatever is asked; to PostgreSQL it has to be said.
+        # SQLite always reads one state; PostgreSQL needs an isolation level for it.
         one_state: dict[str, Any] = {} if file else {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
         self._engine = engine.execution_options(**one_state)
         # SQLite takes the write lock at once, so that two writers wait in turn and neither fails half way.
@@ -117,7 +117,7 @@ class Database:
         self._changes.update(connection.info.pop("changed", ()))
 
     async def remove_copies(self) -> tuple[str, ...]:
-        """Remove the copies of the file that migrations left beside it; return their names. Raises `StorageError`."""
+        """Remove the copies of the file that migrations left next to it; return their names. Raises `StorageError`."""
         return await self._writer.run(WritePriority.BATCH, _remove_copies, self._file)
 
     async def compact(self, *, whole: bool) -> bool:

@@ -204,7 +204,7 @@ def _copy_file(file: Path, revision: str) -> None:
     part = file.with_name(f"{file.name}.part")
     try:
         make_private_file(part)
-        # SQLite's own copy includes what was committed and is still in the write-ahead log.
+        # SQLite's own copy includes commits that are still in the write-ahead log.
         with closing(sqlite3.connect(file)) as source, closing(sqlite3.connect(part)) as target:
             source.backup(target)
         part.replace(file.with_name(f"{file.name}.before-{revision}"))

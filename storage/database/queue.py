@@ -63,7 +63,7 @@ class Queue:
     async def open(self, owner: str, now: datetime, *, sole: bool = False) -> tuple[QueuedQuestion, ...]:
         """Return, oldest first, all that `owner` may claim: waiting questions, and those of lapsed leases.
 
-        No other process has or had this owner's name. `sole` means that there is no other process: whatever others ran
+        No other process has or had this owner's name. `sole` means that no other process exists: anything others ran
         is free, lapsed or not.
         """
         claimable = select(questions).where(_is_claimable(owner, now, sole=sole))
@@ -280,7 +280,7 @@ def _finish_question(connection: Connection, ticket: int, outcome: str, text: st
 
 
 def mark_retracted(connection: Connection, ticket: int, wish: Mapping[str, Any]) -> None:
-    """Store a request to remove the answer to a question: by whom, why, and which messages besides the answer's."""
+    """Store a request to remove the answer to a question, with its actor, reason and other messages to remove."""
     row = connection.execute(_LOCK, {"number": ticket}).one_or_none()
     if row is None or RETRACTION_KEY in (body := decode_json(row.body)):
         return
@@ -290,7 +290,7 @@ def mark_retracted(connection: Connection, ticket: int, wish: Mapping[str, Any])
 
 
 def _insert_question(connection: Connection, row: Mapping[str, Any]) -> tuple[QueuedQuestion, bool]:
-    # The fewer statements the better: beside an ingest each may wait some milliseconds for the interpreter.
+    # Few statements: during an ingest, each may wait some milliseconds for the interpreter.
     new = connection.execute(_ADD[connection.dialect.name], row).one_or_none()
     if new is not None:
         return parse_question(new, ()), True

@@ -51,7 +51,7 @@ class Leases:
         return await self.database.read(lambda it: it.execute(query).scalar())
 
     async def clear(self) -> None:
-        """Release all leases, whoever owns them: only if no other process can share the database."""
+        """Release all leases of all owners; call only if no other process can share the database."""
         await self.database.write(lambda it: it.execute(delete(leases)))
 
 
@@ -74,13 +74,13 @@ def release_lease(connection: Connection, name: str, owner: str) -> None:
 
 
 def require_lease(connection: Connection, lease: Lease | None) -> None:
-    """Raise `LeaseLost` if the lease is no longer its owner's, and keep it so to the end of the transaction."""
+    """Raise `LeaseLost` if the lease has another owner; lock it until the end of the transaction."""
     if lease is None:
         return
     query = select(leases.c.owner).where(leases.c.name == lease.name).with_for_update()
     if connection.execute(query).scalar() != lease.owner:
         hint = "The other process continues; if it does not, run the command again. Applied changes stay."
-        raise LeaseLost("Another process has taken over this refresh: this one stood still for too long.", hint=hint)
+        raise LeaseLost("Another process has taken over this refresh: this one paused for too long.", hint=hint)
 
 
 LOST_RUN_FAULT = "Its process ended before the refresh did; what was applied stays, and the next run continues there."

@@ -87,7 +87,7 @@ class LexicalIndex:
         """
         tantivy = _load_tantivy()
         versions = tuple(added)
-        reached = self._stamp["reached"]  # beyond what was followed it may hold versions already
+        reached = self._stamp["reached"]  # it may already hold versions newer than `followed`
         languages = {*self._stamp["languages"], *(version.language for version in versions if version.terms)}
         self._write_stamp(reached=max(reached, upto), languages=sorted(languages))
         with self._translating_errors():

@@ -209,7 +209,7 @@ def _count_cores() -> int:
     return len(allowed(0)) if allowed else os.cpu_count() or 1
 
 
-LAYERS = (0, 3, 6)  # the table of words, half way up, and the top: from what a word is to what it means where it stands
+LAYERS = (0, 3, 6)  # the word table, the middle and the top: from a word alone to its meaning in context
 MOST_SENTENCE_TOKENS = 56  # read of each text: a long sentence, its two special tokens included
 
 Floats = NDArray[np.float32]

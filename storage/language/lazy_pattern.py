@@ -16,7 +16,7 @@ class LazyPattern:
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self.load(), name)
-        self.__dict__[name] = method  # from now on it is found without this detour
+        self.__dict__[name] = method  # later lookups bypass this method
         return method
 
     def load(self) -> re.Pattern[Any]:

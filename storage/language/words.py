@@ -113,7 +113,7 @@ def count_words(text: str) -> int:
 
 
 def terms(text: str, language: str = "") -> list[str]:
-    """Return the index terms of `text` in order, repeated where it repeats them; none of them holds a space.
+    """Return the index terms of `text` in order, repeated where it repeats them; terms contain no spaces.
 
     `language` (ISO 639-1) chooses the stemmer. Where it is unknown or written in another script than the word, the
     script decides: English for Latin letters.

@@ -24,7 +24,7 @@ from storage.record.turn_index import blank_turns, read_body
 from storage.types import RECORD, EntryKind, LogEntry
 
 _BY_ACT = (EntryKind.FEEDBACK, EntryKind.EDITED)  # entries of users' actions on answers, also on others' answers
-_POSTING = (EntryKind.RECHECK, EntryKind.FEEDBACK)  # entries that name messages besides an answer's own
+_POSTING = (EntryKind.RECHECK, EntryKind.FEEDBACK)  # entries that name messages other than the answer's own
 _GONE = "retracted"  # the outcome of questions whose words were erased, so that they are not asked again
 
 
@@ -110,7 +110,7 @@ class RecordErasure:
         Where `messages` are to go, too, their answers are marked as to be retracted in the transaction that blanks the
         questions, before any entry that names messages is blanked: the desk removes them, however this ends.
 
-        A turn that is still being answered is erased the next time. Unless the `whole` file is written anew, pages that
+        A turn that is still being answered is erased the next time. Unless the `whole` file is rewritten, pages that
         were freed before anything was overwritten on removal keep what they had.
         """
         plan = await self.plan(target, messages=messages)

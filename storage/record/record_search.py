@@ -1,4 +1,4 @@
-"""Find turns in the record by filters and words, page by page; unanswered questions; and figures over time."""
+"""Find turns in the record by filters and words, page by page; also unanswered questions, and figures over time."""
 
 import re
 from collections.abc import Iterator, Sequence

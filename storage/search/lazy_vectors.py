@@ -85,7 +85,7 @@ class VectorUses:
         return tuple((row.corpus, row.id) for row in rows)
 
     async def forget(self, gone: Sequence[tuple[str, str]]) -> None:
-        """Forget vectors that are kept no more, by corpus and id."""
+        """Forget the uses of removed vectors, by corpus and id."""
         grouped = {corpus: [key for _, key in rows] for corpus, rows in groupby(sorted(gone), key=lambda row: row[0])}
         deletions = [
             sa.delete(vector_uses).where(vector_uses.c.corpus == corpus, vector_uses.c.id.in_(chunk))
@@ -189,7 +189,7 @@ class LazyVectors:
         await self.remove([(corpus, id_) for id_ in await self.uses.of_documents(corpus, keys)])
 
     async def flush(self) -> None:
-        """Wait until all is kept that is to be kept."""
+        """Wait until all pending vectors are stored."""
         self._start(self._note_uses())
         while self._tasks:
             await asyncio.gather(*self._tasks, return_exceptions=True)

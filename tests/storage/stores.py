@@ -1,4 +1,4 @@
-"""Opens a whole passage store in a folder, with a small embedder, for tests of what stands on it."""
+"""Opens a whole passage store in a folder, with a small embedder."""
 
 import atexit
 import shutil

@@ -1,4 +1,4 @@
-"""Looking at a home without changing it: what is whole, what is not, and who keeps it locked."""
+"""Inspecting a home without changing it: its damage, and the process that locks it."""
 
 import sqlite3
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""One owner of a home at a time, and what a second one is told."""
+"""A home has one owner at a time; a second one gets an error that names the first."""
 
 import os
 import signal

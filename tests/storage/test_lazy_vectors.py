@@ -26,7 +26,7 @@ QUESTION = "When does gate 7 of the harbour open?"
 
 @asynccontextmanager
 async def lazy_store(home: Path, embedder: WordEmbedder, kept: int = 1000) -> AsyncIterator[PassageStore]:
-    """Open a store of one lazy corpus; what is to be kept is kept at the end."""
+    """Open a store of one lazy corpus; its pending vectors are stored at the end."""
     with opened(home, embedder) as unbounded:
         store = replace(unbounded, kept=kept)
         await refresh_corpus(PageSource(PAGES), "gates", store, progress=lambda _: None, dense=DenseMode.LAZY)

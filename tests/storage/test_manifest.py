@@ -1,4 +1,4 @@
-"""The manifest: versions of documents, and what homes see that follow its changes at their own pace."""
+"""The manifest: versions of documents, and consistent views for homes that follow its changes at their own pace."""
 
 import asyncio
 import itertools
@@ -298,7 +298,7 @@ async def test_cached_versions_are_reused_until_a_write(manifest: Manifest) -> N
         later = await put(manifest, new("three"))
         read.clear()
         assert shown(await manifest.visible(head, [], names, ["c"])) == shown(seen)
-        assert len(read) == 2  # to begin with, and what stands under both names
+        assert len(read) == 2  # the transaction's start, and the versions under both names
     finally:
         sa.event.remove(sa.Engine, "before_cursor_execute", note)
 

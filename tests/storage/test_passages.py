@@ -1,4 +1,4 @@
-"""Searching the store: what is the team's own, and what is a work of reference."""
+"""Searching the store: the team's own documents and works of reference."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,7 +24,7 @@ class Encyclopedia(PageSource):
 
 
 class Signposts(PageSource):
-    """Its page "a" only tells others apart."""
+    """Its page "a" is a disambiguation page."""
 
     def _load(self, key):
         return replace(super()._load(key), disambiguation=key == "a")

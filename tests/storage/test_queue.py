@@ -1,4 +1,4 @@
-"""The queue of questions: taken once, claimed by one, and known for good."""
+"""The queue of questions: each is stored once, claimed by one owner, and never forgotten."""
 
 import asyncio
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
 """Encode what goes over the control socket: one value a line, as JSON that names its type. Pure.
 
-Types are read back by pydantic, so that what arrives is what was sent or is refused. A digest of all their schemas
+Pydantic validates messages, so anything malformed is refused. A digest of all their schemas
 detects two versions of the code that would misunderstand each other.
 """
 

@@ -151,7 +151,7 @@ async def _run_work(work: Callable[[Report], Awaitable[object]], lines: "asyncio
         report(await work(report))
     except Exception as error:
         if isinstance(error, ReportableError):
-            # It may well be a slip of whoever asked; what is wrong with the home itself, readiness tells as a warning.
+            # It may be a mistake of the caller; readiness reports faults of the home as warnings.
             log.info("a command in a shell failed", extra={"cause": explain_error(error).line()})
         else:
             log.exception("a command through the control socket failed")

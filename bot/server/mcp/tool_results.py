@@ -1,6 +1,6 @@
 """Define what the tools give back: as values with a schema, and as text that a model or a person reads. Pure.
 
-Titles, quotations and passages are whatever documents say. In the text they stand between two lines of a mark that
+Titles, quotations and passages are untrusted text of documents. They appear between two lines of a mark that
 nothing between them holds, so that no document can end its quotation and speak for us.
 """
 

@@ -2,7 +2,7 @@
 
 A passage that is in its page with other white space, under another heading or in other company has not changed; nor
 has a sentence that the page still says, or whose quotation it says, in other words. Each is held to what took the place
-of its passages: a number elsewhere on a page is no support for this sentence.
+of its passages: a number elsewhere on a page does not support this sentence.
 """
 
 from collections.abc import Mapping

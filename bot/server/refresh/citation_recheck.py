@@ -54,7 +54,7 @@ class _Told:
 
     @property
     def known(self) -> frozenset[str]:
-        """The sentences that were found before."""
+        """The sentences that an earlier recheck found lost."""
         return frozenset(sentence["text"] for body in self._bodies for sentence in body.get("lost", ()))
 
     @property
@@ -77,7 +77,7 @@ class CitationRecheck:
     """What of the corpora was looked at, and the work of one look."""
 
     app: App
-    platforms: Mapping[str, Platform]  # those that there are by now, by name
+    platforms: Mapping[str, Platform]  # the connected ones, by name
     owner: str
     clock: Clock
     _generations: dict[str, int] = field(default_factory=dict)  # of the corpora that were looked at
@@ -197,7 +197,7 @@ class CitationRecheck:
         await self.app.audit.append(LogEntry(turn_id, EntryKind.RECHECK, {"told": told, **facts}))
 
     async def _tell_digest(self, turns: Sequence[_Told], most: int) -> None:
-        """Tell the admins; without a channel of theirs, the log. What it may not read there is only counted."""
+        """Notify the admins' channel, or log if none is set. Turns that the channel may not read are only counted."""
         channel = self.app.settings.schedule.admin_channel
         name, _, rest = channel.partition(":")
         workspace, _, place = rest.partition("/")

@@ -54,7 +54,7 @@ class SeveralDocuments(Exception):
 
 
 async def forget_document(app: App, address: str, corpus: str = "") -> ForgottenDocument:
-    """Forget the document that an address, a key or a title names: it is found and cited no more, and stays away.
+    """Forget the document with this address, key or title: it is no longer found or cited, nor ingested again.
 
     Raises:
         NoSuchDocument: The corpus has no such document, or without a corpus, none has.
@@ -111,7 +111,7 @@ async def reread_document(
             if not isinstance(error, ReportableError):
                 raise
             failures.append(error)
-    # What is read as a whole says so of any address: that tells something only of a document that is its own.
+    # A dump reports this for any address, so it is evidence only for the dump's own documents.
     unheard = [failure for failure in failures if known or not isinstance(failure, SingleReadUnsupported)]
     if not reports and (unheard or (failures and len(failures) == len(names))):
         raise (*unheard, *failures)[0]

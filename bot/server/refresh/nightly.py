@@ -181,7 +181,7 @@ class NightNotifier:
     """Tells the log and the admins of a night."""
 
     schedule: Callable[[], ScheduleSettings]
-    platforms: Mapping[str, Platform]  # those that there are by now, by name
+    platforms: Mapping[str, Platform]  # the connected ones, by name
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
 
     async def __call__(self, night: NightReport) -> None:

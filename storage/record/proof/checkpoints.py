@@ -62,7 +62,7 @@ def parse_head(text: str) -> TreeHead:
 
 
 def read_head_moment(note: str) -> datetime | None:
-    """Return when a checkpoint was made, whoever signed it; None if it does not say."""
+    """Return when a checkpoint was made, without checking its signature; None if it does not say."""
     match = re.search(r"^at (\S+)$", note, re.MULTILINE)
     with suppress(ValueError):
         return datetime.fromisoformat(match[1]) if match else None
@@ -180,7 +180,7 @@ def format_restore(origin: str, common: int, before: int) -> str:
 
 
 def compare_head(note: str, keys: Sequence[PublicKey], tree: LeafTree) -> str:
-    """Return what is wrong with a checkpoint or its tree; empty if nothing is."""
+    """Return the fault of a checkpoint or its tree; empty if there is none."""
     try:
         head = open_checkpoint(note, keys)
     except NoteInvalid as error:

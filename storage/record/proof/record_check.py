@@ -62,13 +62,13 @@ _NOTE = re.compile(r"(?:[^\n\u2014][^\n]*\n)+\n(?:\u2014 [^\n]*\n)+")
 def split_heads(text: str) -> list[str]:
     """Split a file of checkpoints, one after the other. Raises `ValueError` for any other content."""
     if not text.strip() or _NOTE.sub("", text).strip():
-        raise ValueError("there is something in it that is no checkpoint" if text.strip() else "there is nothing in it")
+        raise ValueError("it contains something that is not a checkpoint" if text.strip() else "it is empty")
     return [match[0] for match in _NOTE.finditer(text)]
 
 
 @dataclass(frozen=True, slots=True)
 class KeptHead:
-    """A checkpoint from elsewhere, and the keys besides the recorded ones that may have signed it."""
+    """A checkpoint stored elsewhere, and unrecorded keys that may have signed it."""
 
     note: str
     keys: tuple[PublicKey, ...] = ()

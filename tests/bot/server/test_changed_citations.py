@@ -1,4 +1,4 @@
-"""Which sentences of an answer no longer stand in what they cite: by the check that answers are made with."""
+"""Sentences of an answer that its cited documents no longer support, by the check used for answers."""
 
 import pytest
 

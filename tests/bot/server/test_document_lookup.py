@@ -1,4 +1,4 @@
-"""One document by what people call it: forgotten at once and for good, read in at once, and nothing else touched."""
+"""One document by its address, key or title: forgotten permanently or ingested at once, without touching others."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime

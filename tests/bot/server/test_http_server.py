@@ -1,4 +1,4 @@
-"""The server's HTTP: alive, ready or why not, and nothing more than that told."""
+"""The server's HTTP: liveness, and readiness with its reasons, without secrets."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""Idle hours fill what room there is with what is likely to be asked."""
+"""Idle time fills the free vector space with likely passages."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a server is made of is opened in order and left in the reverse; what is under way is finished or put back."""
+"""A server opens its parts in order and closes them in reverse; work in progress is finished or put back."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""What a night came to: on record a line a corpus, to the admins what they have to look at."""
+"""Night reports: one line per corpus in the log, and items that need attention for the admins."""
 
 import asyncio
 import logging

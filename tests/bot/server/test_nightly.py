@@ -1,4 +1,4 @@
-"""The nights of a server: every source once, one that fails takes no other with it, a missed night is made up for."""
+"""Nightly refreshes: every source once, failures are independent, and a missed night is made up for."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""Keeping the record: each day signed, given away, and cleaned of what is too old; what fails is tried again."""
+"""Record upkeep: each day is signed, delivered, and cleaned of old entries; failures are retried."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""`footnote serve` as a process: other commands work beside it, and whatever ends it, nothing is lost or left."""
+"""`footnote serve` as a process: other commands work meanwhile, and however it ends, nothing is lost or left."""
 
 import json
 import signal
@@ -92,7 +92,7 @@ def test_all_commands_work_beside_it_and_say_what_they_say_without_it(model: soc
         assert [states.recv(100) for _ in range(2)] == [b"READY=1", b"STOPPING=1"]
 
     assert [line["event"] for line in server.lines[-2:]] == ["stopping", "stopped"]
-    # On a machine that is busy otherwise the loop may stand still, and says so.
+    # On a busy machine the loop may block, which is logged.
     assert not [
         line for line in server.lines if line["level"] != "info" and line["logger"] != "bot.server.monitoring.health"
     ]

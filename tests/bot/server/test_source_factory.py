@@ -1,4 +1,4 @@
-"""Settings of dumps and sites become sources that go where they say, and tell who asks."""
+"""Settings of dumps and sites become sources that read the given address and send the contact."""
 
 import bz2
 

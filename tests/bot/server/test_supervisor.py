@@ -1,4 +1,4 @@
-"""Background tasks: what is cancelled before it began is as ended as anything else."""
+"""Background tasks that are cancelled before they begin end without a warning."""
 
 import asyncio
 import gc

@@ -1,4 +1,4 @@
-"""What tests of nights share: a clock that stands where it is set, and patience."""
+"""Helpers for tests of nightly refreshes: a settable clock, and waiting for effects."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""A Chroma server or Chroma Cloud: who is asked, with what, and what is said where they do not fit."""
+"""A Chroma server or Chroma Cloud: its address, requests and credentials, and errors if it does not fit."""
 
 import json
 import ssl

@@ -54,7 +54,7 @@ def test_an_unreadable_file_is_named(tmp_path: Path) -> None:
 
 
 def test_onnxruntime_sends_no_telemetry(tmp_path: Path) -> None:
-    """It would keep an id of the machine and what is to be sent in the user's folder."""
+    """It would store an id of the machine and pending reports in the user's folder."""
     command = [sys.executable, "-c", "import storage.indexes.minilm"]
     subprocess.run(command, check=True, env={"HOME": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)})
 

@@ -1,4 +1,4 @@
-"""What is secret is told by its name, and does not stand in a message."""
+"""Secrets are recognised by their names, and never appear in a message."""
 
 import pytest
 

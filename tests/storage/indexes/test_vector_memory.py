@@ -1,4 +1,4 @@
-"""What was embedded before is not embedded again, and nobody can tell from the vectors."""
+"""Texts are embedded once, and remembered vectors equal new ones."""
 
 from collections.abc import Sequence
 from typing import Any

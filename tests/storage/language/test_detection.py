@@ -1,4 +1,4 @@
-"""Detection of languages, on sentences written for these tests and on real questions where they are at hand."""
+"""Detection of languages, on sentences written for these tests and on real questions if the data set is present."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Sentence boundaries. In the tables `‖` stands where a sentence ends; the white space after it belongs to none."""
+"""Sentence boundaries. In the tables `‖` marks the end of a sentence; the white space after it belongs to none."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Answers that admins approved as examples, and what the log tells of it."""
+"""Answers that admins approved as examples, and their log entries."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -30,7 +30,7 @@ async def test_an_example_is_kept_pinned_and_dropped_and_each_is_on_record(datab
     pool, example = ApprovedExamples(database, clock=lambda: NOON), ApprovedExample("t1", ADMIN, {"turns": ["a"]})
 
     assert await pool.add(example, entry("added"))
-    assert not await pool.add(example, entry("added"))  # nothing changes, and nothing is told
+    assert not await pool.add(example, entry("added"))  # nothing changes, and nothing is logged
     assert await pool.all() == (ApprovedExample("t1", ADMIN, {"turns": ["a"]}, NOON),)
     assert await pool.pin("t1", entry("pinned"), pinned=True)
     assert not await pool.pin("t1", entry("pinned"), pinned=True)

@@ -23,7 +23,7 @@ from tests.storage.record.tampering import KEY, make_turn
 from tests.storage.stores import open_empty_database, open_home_database
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
-SECRET = "Zwiebelkuchen"  # a word of hers that stands nowhere else
+SECRET = "Zwiebelkuchen"  # a word that only Ann uses
 ANN, BEN = "slack:T1/UANN", "slack:T1/UBEN"
 PERSON = ErasureTarget(person=ANN)
 

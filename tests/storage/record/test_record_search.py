@@ -1,4 +1,4 @@
-"""Turns are found by what the record says of them, and what was asked in vain stands together."""
+"""Turns are found by their recorded facts and words, and unanswered questions are grouped."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta

@@ -19,7 +19,7 @@ from tests.bot.fake_services import abstained, answered, hit
 from tests.bot.source_examples import WRITTEN, examples
 from tests.thorough import sample
 
-# A source's times have offsets of whole minutes, and a surrogate is no text.
+# A source's times have offsets of whole minutes, and a surrogate is not text.
 zones = st.integers(-1_439, 1_439).map(lambda minutes: timezone(timedelta(minutes=minutes)))
 moments = st.builds(lambda zone, moment: moment.replace(tzinfo=zone), zones | st.just(UTC), st.datetimes())
 paths = st.text("abc/ é.", min_size=1).map(lambda text: Path("/") / text.lstrip("/"))

@@ -1,4 +1,4 @@
-"""Where the control socket stands, and who can reach it."""
+"""The control socket's place and its access rights."""
 
 import os
 import socket

@@ -1,4 +1,4 @@
-"""Each token has the room of a channel and the budget of a person; the home is open while somebody calls."""
+"""Each token has a channel's call limit and a person's budget; the home is open while a call runs."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""Programs ask over HTTP by the official client, in both eras of the protocol: what they get, and what not."""
+"""Programs call over HTTP with the official client, in both versions of the protocol, within their rights."""
 
 import asyncio
 from typing import Any

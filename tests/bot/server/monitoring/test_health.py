@@ -1,4 +1,4 @@
-"""A loop that stands still is told of, and corpora that the settings and the database do not share."""
+"""A blocked loop is reported, and so are corpora missing from the settings or from the database."""
 
 import asyncio
 

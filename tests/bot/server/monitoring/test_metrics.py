@@ -1,4 +1,4 @@
-"""What `/metrics` says: the figures of the record, by the conventions of Prometheus, and nothing that people wrote."""
+"""`/metrics`: the figures of the record, by the conventions of Prometheus, without anything that people wrote."""
 
 import re
 from collections.abc import AsyncIterator, Iterable
@@ -109,7 +109,7 @@ def find_faults(family: Metric) -> list[str]:
         "has no help": not re.fullmatch(r"[A-Z].*\.", family.documentation) and not name.startswith("process_"),
         "names its type": re.search(rf"_{kind}(_|$)", name),
         "is abbreviated or no base unit": re.search(r"_(ms|millis\w*|minutes|hours|kb|mb|secs?|latency)(_|$)", name),
-        "ends in what is another type's": kind != "counter" and name.endswith(("_total", "_count", "_sum")),
+        "has another type's suffix": kind != "counter" and name.endswith(("_total", "_count", "_sum")),
         "is not in snake case": not re.fullmatch(r"[a-z][a-z0-9_]*", name),
         "has no name of ours": not name.startswith(("footnote_", "process_")),
         "has a unit that is not its end": re.search(r"_(seconds|bytes)_(?!created|total)", name),

@@ -1,4 +1,4 @@
-"""A model that fails is known to fail, until it answers again; one that answers is asked nothing besides."""
+"""A failing model is reported until it answers again; a working one gets no extra calls."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -40,7 +40,7 @@ class Llm:
 
     async def until(self, fits: Callable[[], bool]) -> None:
         async with asyncio.timeout(60):
-            while not fits():  # noqa: ASYNC110 - what is waited for is no event
+            while not fits():  # noqa: ASYNC110 - there is no event to wait for
                 await asyncio.sleep(0)
 
 

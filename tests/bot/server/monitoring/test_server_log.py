@@ -1,4 +1,4 @@
-"""What a server logs: lines that programs can read, and never a secret, wherever it stood."""
+"""The server's log: machine-readable lines without secrets in any field."""
 
 import io
 import json
@@ -69,7 +69,7 @@ def log_everywhere(secret: str) -> None:
 @example("geheim-für-ÄÖÜ-漢字")
 @example("'\"'\"'\"'\"")
 def test_no_configured_secret_is_ever_logged(secret: str) -> None:
-    assume(len(set(secret)) > 2)  # a row of the same character may stand in any line
+    assume(len(set(secret)) > 2)  # a row of the same character may occur in any line
     assume(secret not in json.dumps({"event": "", "level": "info", "logger": "bot.anything"}))
     with logged(secret) as stream:
         log_everywhere(secret)

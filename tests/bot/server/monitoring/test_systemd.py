@@ -1,4 +1,4 @@
-"""systemd hears how the server stands, and nothing is sent where there is none."""
+"""systemd is notified of the server's state; without systemd nothing is sent."""
 
 import asyncio
 import socket
