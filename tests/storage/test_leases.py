@@ -11,7 +11,7 @@ import pytest
 from storage.database.refresh_log import Leases, make_owner_id, require_lease
 from storage.errors import LeaseLost
 from storage.types import Lease
-from tests.storage.stores import open_empty_database, open_home_database
+from tests.storage.stores import open_home_database
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -21,9 +21,8 @@ def after(seconds):
 
 
 @pytest.fixture
-def leases(tmp_path):
-    with open_empty_database(tmp_path) as database:
-        yield Leases(database)
+def leases(database):
+    return Leases(database)
 
 
 async def test_a_lease_is_one_owner_s_until_it_lapses(leases):

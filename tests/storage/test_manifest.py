@@ -22,6 +22,7 @@ from storage.database.bodies import (
     unpack_passages,
 )
 from storage.database.document_versions import VersionChange
+from storage.database.engine import Database
 from storage.database.manifest_tx import Commit, record_follower
 from storage.database.refresh_log import Leases
 from storage.errors import LeaseLost
@@ -43,9 +44,8 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 @pytest.fixture
-def manifest(tmp_path: Path) -> Iterator[Manifest]:
-    with open_empty_database(tmp_path) as database:
-        yield Manifest(database)
+def manifest(database: Database) -> Manifest:
+    return Manifest(database)
 
 
 def document(key: str, *, corpus: str = "c", title: str = "T", fingerprint: str = "f") -> Document:

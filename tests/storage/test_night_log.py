@@ -2,11 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from storage.database.refresh_log import NIGHT_LEASE, Leases, NightLog
 from storage.types import NightRecord
-from tests.storage.stores import open_empty_database
 
 DUE = datetime(2026, 3, 1, 3, tzinfo=UTC)
 NEXT = DUE + timedelta(days=1)
@@ -14,12 +11,6 @@ NEXT = DUE + timedelta(days=1)
 
 def after(seconds):
     return DUE + timedelta(seconds=seconds)
-
-
-@pytest.fixture
-def database(tmp_path):
-    with open_empty_database(tmp_path) as opened:
-        yield opened
 
 
 async def test_a_night_is_worked_through_by_one_and_once(database):

@@ -1,7 +1,6 @@
 """The queue of questions: each is stored once, claimed by one owner, and never forgotten."""
 
 import asyncio
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 from storage.database.engine import Database
 from storage.database.queue import Queue
 from storage.types import NewQuestion
-from tests.storage.stores import open_empty_database, open_home_database
+from tests.storage.stores import open_home_database
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -25,12 +24,6 @@ class Clock:
 
     def __call__(self) -> datetime:
         return self.now
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    with open_empty_database(tmp_path) as database:
-        yield database
 
 
 @pytest.fixture

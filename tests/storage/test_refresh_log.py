@@ -2,12 +2,9 @@
 
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from storage.database.refresh_log import LOST_RUN_FAULT, RefreshLog
 from storage.manifest import Manifest
 from storage.types import RunOutcome, RunState
-from tests.storage.stores import open_empty_database
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ONE, TWO = NOON + timedelta(hours=1), NOON + timedelta(hours=2)
@@ -24,12 +21,6 @@ OUTCOME = RunOutcome(
     fault="Look.",
     edition="2026-03-01",
 )
-
-
-@pytest.fixture
-def database(tmp_path):
-    with open_empty_database(tmp_path) as opened:
-        yield opened
 
 
 async def test_run_is_shown_while_running_and_when_ended(database):

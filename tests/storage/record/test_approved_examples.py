@@ -1,25 +1,14 @@
 """Answers that admins approved as examples, and their log entries."""
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
-
-import pytest
 
 from storage.database.engine import Database
 from storage.record.admin_choices import ApprovedExamples
 from storage.record.audit_log import AuditLog
 from storage.types import ApprovedExample, EntryKind, LogEntry
-from tests.storage.stores import open_empty_database
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ADMIN = "slack:T1/U1"
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    with open_empty_database(tmp_path) as database:
-        yield database
 
 
 def entry(state: str, turn_id: str = "t1") -> LogEntry:

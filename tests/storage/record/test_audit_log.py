@@ -4,7 +4,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
@@ -14,20 +13,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.database.engine import open_database, to_json_value
+from storage.database.engine import Database, open_database, to_json_value
 from storage.record.audit_log import AuditLog
 from storage.types import CheckedClaim, Claim, EntryKind, LogEntry, Step, Verdict
-from tests.storage.stores import open_empty_database
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 EAST = timezone(timedelta(hours=5))
 
 
 @pytest.fixture
-def log(tmp_path: Path) -> Iterator[AuditLog]:
+def log(database: Database) -> AuditLog:
     """A log whose clock is fixed at noon."""
-    with open_empty_database(tmp_path) as database:
-        yield AuditLog(database, clock=lambda: NOON)
+    return AuditLog(database, clock=lambda: NOON)
 
 
 def opened(turn: str, **body: Any) -> LogEntry:

@@ -1,8 +1,6 @@
 """What admins set for a channel by command."""
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,17 +9,10 @@ from storage.database.engine import Database
 from storage.record.admin_choices import ChannelOverrides
 from storage.record.audit_log import AuditLog
 from storage.types import EntryKind, LogEntry
-from tests.storage.stores import open_empty_database
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 PLACE = "slack:T1/C1"
 ADMIN = "slack:T1/U1"
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    with open_empty_database(tmp_path) as database:
-        yield database
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from storage.record.proof.record_check import KeptHead, verify_record
 from storage.record.turn_index import rebuild_index
 from storage.types import RECORD, ApprovedExample, EntryKind, LogEntry, NewQuestion
 from tests.storage.record.tampering import KEY, make_turn
-from tests.storage.stores import open_empty_database, open_home_database
+from tests.storage.stores import open_home_database
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SECRET = "Zwiebelkuchen"  # a word that only Ann uses
@@ -138,24 +138,23 @@ def bytes_of(home: Path) -> bytes:
     return b"".join(file.read_bytes() for file in home.rglob("*") if file.is_file()).lower()
 
 
-async def test_erased_person_leaves_no_words_and_the_record_verifies(tmp_path: Path) -> None:
+async def test_erased_person_leaves_no_words_and_the_record_verifies(database: Database, tmp_path: Path) -> None:
     (tmp_path / "footnote.db.before-0006").write_text(SECRET)
-    with open_empty_database(tmp_path) as database:
-        ben = await fill(database)
-        checkpoint = await Checkpoints(database).make(KEY)
-        assert SECRET.lower().encode() in bytes_of(tmp_path)
+    ben = await fill(database)
+    checkpoint = await Checkpoints(database).make(KEY)
+    assert SECRET.lower().encode() in bytes_of(tmp_path)
 
-        done = await RecordErasure(database).erase(PERSON, why="asked", by="terminal")
-        left = bytes_of(tmp_path)
-        checked = await verify_record(database, [KeptHead(checkpoint)])
-        await rebuild_index(database)
-        bens = await Queue(database).get(ben)
-        log = AuditLog(database)
-        receipt = await make_receipt(database, "b", KEY)
-        again = await RecordErasure(database).plan(PERSON)
-        (erasure,) = [one.body for one in await log.turn(RECORD) if one.kind is EntryKind.ERASURE]
-        about_ben = [(one.kind, one.erased) for one in await log.turn("b")]
-        read = [one for one in await log.turn("a") if not one.erased]
+    done = await RecordErasure(database).erase(PERSON, why="asked", by="terminal")
+    left = bytes_of(tmp_path)
+    checked = await verify_record(database, [KeptHead(checkpoint)])
+    await rebuild_index(database)
+    bens = await Queue(database).get(ben)
+    log = AuditLog(database)
+    receipt = await make_receipt(database, "b", KEY)
+    again = await RecordErasure(database).plan(PERSON)
+    (erasure,) = [one.body for one in await log.turn(RECORD) if one.kind is EntryKind.ERASURE]
+    about_ben = [(one.kind, one.erased) for one in await log.turn("b")]
+    read = [one for one in await log.turn("a") if not one.erased]
 
     for word in (SECRET[:8].lower(), "uann"):
         assert word.encode() not in left
@@ -193,21 +192,22 @@ class DyingDatabase:
 
 
 @pytest.mark.parametrize("writes", range(4))
-async def test_which_messages_are_to_go_is_known_wherever_the_process_dies(tmp_path: Path, writes: int) -> None:
-    with open_empty_database(tmp_path) as database:
-        log, queue = AuditLog(database), Queue(database)
-        body = {"text": f"Why {SECRET}?", "asker": {"user": "UANN"}}
-        row, _ = await queue.put(NewQuestion("k", "slack:T1/C1", "slack:T1/C1/1", ANN, "m", body, "handle"))
-        await log.append(*turn("a", ANN, f"Why {SECRET}?"), LogEntry("a", EntryKind.RECHECK, {"messages": ["n1"]}))
-        await queue.note(row.ticket, turn_id="a", posted=["p1"])
-        await queue.finish(row.ticket, "delivered")
-        dying: Any = DyingDatabase(database, writes)
-        planned = await RecordErasure(database).plan(PERSON)
-        with pytest.raises(KeyboardInterrupt) if writes < 3 else nullcontext():
-            await RecordErasure(dying).erase(PERSON, why="asked", by="terminal", messages=True)
-        done = await RecordErasure(database).erase(PERSON, why="asked", by="terminal", messages=True)
-        (waits,) = await queue.open("me", NOON)
-        checked = await verify_record(database)
+async def test_which_messages_are_to_go_is_known_wherever_the_process_dies(
+    database: Database, tmp_path: Path, writes: int
+) -> None:
+    log, queue = AuditLog(database), Queue(database)
+    body = {"text": f"Why {SECRET}?", "asker": {"user": "UANN"}}
+    row, _ = await queue.put(NewQuestion("k", "slack:T1/C1", "slack:T1/C1/1", ANN, "m", body, "handle"))
+    await log.append(*turn("a", ANN, f"Why {SECRET}?"), LogEntry("a", EntryKind.RECHECK, {"messages": ["n1"]}))
+    await queue.note(row.ticket, turn_id="a", posted=["p1"])
+    await queue.finish(row.ticket, "delivered")
+    dying: Any = DyingDatabase(database, writes)
+    planned = await RecordErasure(database).plan(PERSON)
+    with pytest.raises(KeyboardInterrupt) if writes < 3 else nullcontext():
+        await RecordErasure(dying).erase(PERSON, why="asked", by="terminal", messages=True)
+    done = await RecordErasure(database).erase(PERSON, why="asked", by="terminal", messages=True)
+    (waits,) = await queue.open("me", NOON)
+    checked = await verify_record(database)
 
     assert (planned.messages, done.messages) == (0, 0 if writes else 2)
     assert waits.body["taken_back"] == {"by": "terminal", "why": "asked", "messages": ["n1"]}
@@ -215,28 +215,26 @@ async def test_which_messages_are_to_go_is_known_wherever_the_process_dies(tmp_p
     assert SECRET[:8].lower().encode() not in bytes_of(tmp_path)
 
 
-async def test_a_conversation_goes_whole_and_an_answer_alone(tmp_path: Path) -> None:
-    with open_empty_database(tmp_path) as database:
-        await fill(database)
-        await AuditLog(database, clock=lambda: NOON).append(*turn("c", BEN, "Elsewhere?"))
-        erasure = RecordErasure(database)
-        whole = await erasure.plan(ErasureTarget(conversation="slack:T1/C1/1"))
-        alone = await erasure.plan(ErasureTarget(conversation="c"))
-        queued = await erasure.plan(ErasureTarget(conversation="a"))
+async def test_a_conversation_goes_whole_and_an_answer_alone(database: Database) -> None:
+    await fill(database)
+    await AuditLog(database, clock=lambda: NOON).append(*turn("c", BEN, "Elsewhere?"))
+    erasure = RecordErasure(database)
+    whole = await erasure.plan(ErasureTarget(conversation="slack:T1/C1/1"))
+    alone = await erasure.plan(ErasureTarget(conversation="c"))
+    queued = await erasure.plan(ErasureTarget(conversation="a"))
 
     assert (sorted(whole.turns), len(whole.tickets)) == (["a", "b"], 2)
     assert (alone.turns, alone.tickets, len(alone.entries)) == (("c",), (), 4)
     assert (queued.turns, len(queued.tickets)) == (("a",), 1)
 
 
-async def test_old_words_are_erased_and_newer_ones_stay(tmp_path: Path) -> None:
-    with open_empty_database(tmp_path) as database:
-        await fill(database)
-        await AuditLog(database, clock=lambda: NOON + timedelta(days=2)).append(*turn("c", BEN, "Later?"))
-        target = ErasureTarget(before=NOON + timedelta(days=1))
-        await RecordErasure(database).erase(target, why="365 days", by="terminal")
-        later = await AuditLog(database).turn("c")
-        (entry,) = [one for one in await AuditLog(database).turn(RECORD) if one.kind is EntryKind.ERASURE]
+async def test_old_words_are_erased_and_newer_ones_stay(database: Database, tmp_path: Path) -> None:
+    await fill(database)
+    await AuditLog(database, clock=lambda: NOON + timedelta(days=2)).append(*turn("c", BEN, "Later?"))
+    target = ErasureTarget(before=NOON + timedelta(days=1))
+    await RecordErasure(database).erase(target, why="365 days", by="terminal")
+    later = await AuditLog(database).turn("c")
+    (entry,) = [one for one in await AuditLog(database).turn(RECORD) if one.kind is EntryKind.ERASURE]
 
     assert SECRET[:8].lower().encode() not in bytes_of(tmp_path)
     assert not any(one.erased for one in later)
@@ -244,14 +242,13 @@ async def test_old_words_are_erased_and_newer_ones_stay(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("held", [ANN, "a", "slack:T1/C1"])
-async def test_held_entries_are_not_erased(tmp_path: Path, held: str) -> None:
-    with open_empty_database(tmp_path) as database:
-        await fill(database)
-        settings, erasure = RecordErasure(database, [held]), RecordErasure(database)
-        await erasure.hold(held, on=True, why="case 12", by="terminal")
-        on_hold = await erasure.plan(PERSON)
-        await erasure.hold(held, on=False, why="closed", by="terminal")
-        free, by_settings = await erasure.plan(PERSON), await settings.plan(PERSON)
+async def test_held_entries_are_not_erased(database: Database, held: str) -> None:
+    await fill(database)
+    settings, erasure = RecordErasure(database, [held]), RecordErasure(database)
+    await erasure.hold(held, on=True, why="case 12", by="terminal")
+    on_hold = await erasure.plan(PERSON)
+    await erasure.hold(held, on=False, why="closed", by="terminal")
+    free, by_settings = await erasure.plan(PERSON), await settings.plan(PERSON)
 
     for plan in (on_hold, by_settings):
         assert (plan.turns, plan.held, plan.tickets) == ((), 1, ())

@@ -1,9 +1,7 @@
 """Turns are found by their recorded facts and words, and unanswered questions are grouped."""
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
-from pathlib import Path
 from random import Random
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -18,7 +16,6 @@ from storage.record.question_groups import group_questions
 from storage.record.record_search import RecordFilter, RecordSearch, list_steps
 from storage.record.turn_index import blank_turns, clear_turns, rebuild_index
 from storage.types import EntryKind, LogEntry
-from tests.storage.stores import open_empty_database
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ADA = {"platform": "slack", "kind": "channel", "workspace": "T1", "channel": "C1", "user": "U1"}
@@ -58,12 +55,6 @@ RECORD = (
     thought("leave", "up", "slack:T1/U2"),
     thought("leave", "share"),
 )
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    with open_empty_database(tmp_path) as database:
-        yield database
 
 
 @pytest.fixture

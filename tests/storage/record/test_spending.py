@@ -1,8 +1,6 @@
 """What turns took, counted from the log."""
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,17 +11,10 @@ from storage.database.engine import Database
 from storage.record.audit_log import AuditLog
 from storage.record.turn_index import Spending, measure_spending
 from storage.types import EntryKind, LogEntry, SpendingTotal
-from tests.storage.stores import open_empty_database
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ASKER = {"platform": "slack", "kind": "channel", "workspace": "T1", "channel": "C1", "user": "U1"}
 USAGE = {"llm_calls": 3, "prompt_tokens": 100, "completion_tokens": 20, "cost": 0.5}
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    with open_empty_database(tmp_path) as database:
-        yield database
 
 
 @pytest.fixture

@@ -69,37 +69,45 @@ def registered() -> Registered:
     return registered
 
 
-def test_figures_are_those_of_the_record(kept: Registered) -> None:
+def test_figures_are_those_of_the_record(registered: Registered) -> None:
     figures = [
-        (kept.value("questions_total", platform="slack", task="ask"), 1),
-        (kept.value("answers_total", platform="terminal", task="ask", system="wikichat", status="failed"), 1),
-        (kept.value("efforts_total", effort="quick", lowered="slow"), 2),
-        (kept.value("withheld_sentences_total", system="wikichat"), 2),
-        (kept.value("failures_total", kind="model_unavailable"), 1),
-        (kept.value("queue_wait_seconds_sum", platform="slack"), 4),
-        (kept.value("turn_duration_seconds_sum", system="wikichat"), 4),
-        (kept.value("stage_duration_seconds_sum", stage="search"), pytest.approx(0.04)),
-        (kept.value("deliveries_total", platform="slack", outcome="delivered"), 1),
-        (kept.value("delivery_duration_seconds_sum", platform="slack"), 1),
-        (kept.value("model_calls_total", stage="verify", outcome="failed"), 2),
-        (kept.value("model_tokens_total", stage="draft", kind="prompt"), 200),
-        (kept.value("model_cost_total", stage="verify"), 1.0),
-        (kept.value("platform_calls_total", platform="discord", method="GET /channels/{channel}", outcome="done"), 1),
-        (kept.value("queue_questions", state="waiting"), 3),
-        (kept.value("ready", check="index"), 0),
-        (kept.value("corpus_last_success_timestamp_seconds", corpus="handbook"), BEGUN.timestamp()),
-        (kept.value("refreshes_total", corpus="handbook", state="failed"), 1),
-        (kept.value("refresh_documents_total", corpus="handbook", change="added"), 6),
-        (kept.value("refresh_passages_total", corpus="handbook", change="added"), 60),
-        (kept.value("store_size_bytes", store="database"), 4096),
+        (registered.value("questions_total", platform="slack", task="ask"), 1),
+        (registered.value("answers_total", platform="terminal", task="ask", system="wikichat", status="failed"), 1),
+        (registered.value("efforts_total", effort="quick", lowered="slow"), 2),
+        (registered.value("withheld_sentences_total", system="wikichat"), 2),
+        (registered.value("failures_total", kind="model_unavailable"), 1),
+        (registered.value("queue_wait_seconds_sum", platform="slack"), 4),
+        (registered.value("turn_duration_seconds_sum", system="wikichat"), 4),
+        (registered.value("stage_duration_seconds_sum", stage="search"), pytest.approx(0.04)),
+        (registered.value("deliveries_total", platform="slack", outcome="delivered"), 1),
+        (registered.value("delivery_duration_seconds_sum", platform="slack"), 1),
+        (registered.value("model_calls_total", stage="verify", outcome="failed"), 2),
+        (registered.value("model_tokens_total", stage="draft", kind="prompt"), 200),
+        (registered.value("model_cost_total", stage="verify"), 1.0),
+        (
+            registered.value(
+                "platform_calls_total", platform="discord", method="GET /channels/{channel}", outcome="done"
+            ),
+            1,
+        ),
+        (registered.value("queue_questions", state="waiting"), 3),
+        (registered.value("ready", check="index"), 0),
+        (registered.value("corpus_last_success_timestamp_seconds", corpus="handbook"), BEGUN.timestamp()),
+        (registered.value("refreshes_total", corpus="handbook", state="failed"), 1),
+        (registered.value("refresh_documents_total", corpus="handbook", change="added"), 6),
+        (registered.value("refresh_passages_total", corpus="handbook", change="added"), 60),
+        (registered.value("store_size_bytes", store="database"), 4096),
     ]
     assert [value for value, _ in figures] == [wanted for _, wanted in figures]
 
 
-def test_turns_opened_by_an_earlier_process_are_counted(kept: Registered) -> None:
-    kept.metrics.observe(make_closing("c"))
-    kept.metrics.observe([make_delivery("d")])
-    assert kept.value("answers_total", platform="unknown", task="unknown", system="wikichat", status="abstained") == 1
+def test_turns_opened_by_an_earlier_process_are_counted(registered: Registered) -> None:
+    registered.metrics.observe(make_closing("c"))
+    registered.metrics.observe([make_delivery("d")])
+    assert (
+        registered.value("answers_total", platform="unknown", task="unknown", system="wikichat", status="abstained")
+        == 1
+    )
 
 
 def find_faults(family: Metric) -> list[str]:
@@ -120,12 +128,12 @@ def find_faults(family: Metric) -> list[str]:
     return [f"{name} {fault}" for fault, present in faults.items() if present]
 
 
-def test_names_are_by_convention_and_no_label_is_by_people(kept: Registered) -> None:
-    families = list(text_string_to_metric_families(kept.text))
+def test_names_are_by_convention_and_no_label_is_by_people(registered: Registered) -> None:
+    families = list(text_string_to_metric_families(registered.text))
     assert len(families) > 25
     assert [fault for family in families for fault in find_faults(family)] == []
     for secret in (SECRET, "U1", "C1", "T1"):
-        assert secret not in kept.text
+        assert secret not in registered.text
 
 
 def test_uncountable_entries_are_logged_without_harm(caplog: pytest.LogCaptureFixture) -> None:

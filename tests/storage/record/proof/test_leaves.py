@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from storage.database.engine import Database
 from storage.record.audit_log import AuditLog
 from storage.types import EntryKind, LogEntry
-from tests.storage.stores import open_empty_database
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 WORDS = LogEntry("t\u00e4", EntryKind.TURN_OPENED, {"question": "Größe? \udce4"})
@@ -28,9 +28,8 @@ def leaf(seq: int, turn: str, kind: str, commitment: bytes) -> bytes:
     return sha256(b"\x00" + parts.encode()).digest()
 
 
-async def test_each_entry_has_a_leaf_that_commits_to_all_of_it(tmp_path: Path) -> None:
-    with open_empty_database(tmp_path) as database:
-        await AuditLog(database, clock=lambda: NOON).append(WORDS, LogEntry("b", EntryKind.STEP, {}))
+async def test_each_entry_has_a_leaf_that_commits_to_all_of_it(database: Database, tmp_path: Path) -> None:
+    await AuditLog(database, clock=lambda: NOON).append(WORDS, LogEntry("b", EntryKind.STEP, {}))
 
     for number, (seq, turn, kind, body, salt, commitment, found) in enumerate(rows(tmp_path), 1):
         assert (seq, len(salt)) == (number, 16)
@@ -54,10 +53,11 @@ ERASE = "UPDATE entries SET body = '', salt = x''"
         ([[1, 1]], "DELETE FROM entries WHERE seq = 1"),
     ],
 )
-async def test_the_database_refuses_all_but_what_an_erasure_names(tmp_path: Path, erased: list, statement: str) -> None:
-    with open_empty_database(tmp_path) as database:
-        log = AuditLog(database)
-        await log.append(WORDS, WORDS, LogEntry("record", EntryKind.ERASURE, {"erased": erased}))
+async def test_the_database_refuses_all_but_what_an_erasure_names(
+    database: Database, tmp_path: Path, erased: list, statement: str
+) -> None:
+    log = AuditLog(database)
+    await log.append(WORDS, WORDS, LogEntry("record", EntryKind.ERASURE, {"erased": erased}))
     with closing(sqlite3.connect(tmp_path / "footnote.db")) as connection:
         with pytest.raises(sqlite3.IntegrityError, match="insert-only"):
             connection.execute(statement)
@@ -65,20 +65,19 @@ async def test_the_database_refuses_all_but_what_an_erasure_names(tmp_path: Path
         assert json.loads(rows(tmp_path)[0][3])["question"]
 
 
-async def test_a_body_can_be_erased_under_the_newest_entry_alone(tmp_path: Path) -> None:
+async def test_a_body_can_be_erased_under_the_newest_entry_alone(database: Database, tmp_path: Path) -> None:
     erasure = LogEntry("record", EntryKind.ERASURE, {"erased": [[1, 1]]})
-    with open_empty_database(tmp_path) as database:
-        await AuditLog(database).append(WORDS, erasure)
-        before = rows(tmp_path)
-        with closing(sqlite3.connect(tmp_path / "footnote.db")) as connection, connection:
-            connection.execute(f"{ERASE} WHERE seq = 1")
-        await AuditLog(database).append(WORDS)
-        with (
-            closing(sqlite3.connect(tmp_path / "footnote.db")) as connection,
-            pytest.raises(sqlite3.IntegrityError, match="insert-only"),
-        ):
-            connection.execute(f"{ERASE} WHERE seq = 1")
-        (first, *_) = await AuditLog(database).turn(WORDS.turn_id)
+    await AuditLog(database).append(WORDS, erasure)
+    before = rows(tmp_path)
+    with closing(sqlite3.connect(tmp_path / "footnote.db")) as connection, connection:
+        connection.execute(f"{ERASE} WHERE seq = 1")
+    await AuditLog(database).append(WORDS)
+    with (
+        closing(sqlite3.connect(tmp_path / "footnote.db")) as connection,
+        pytest.raises(sqlite3.IntegrityError, match="insert-only"),
+    ):
+        connection.execute(f"{ERASE} WHERE seq = 1")
+    (first, *_) = await AuditLog(database).turn(WORDS.turn_id)
 
     assert (first.erased, first.body) == (True, {})
     assert rows(tmp_path)[0] == (*before[0][:3], "", b"", *before[0][5:])

@@ -13,6 +13,7 @@ from types import ModuleType
 
 import pytest
 
+from storage.database.engine import Database
 from storage.record.audit_log import AuditLog
 from storage.record.erasure import ErasureTarget, RecordErasure
 from storage.record.proof.checkpoints import RecordBroken
@@ -150,15 +151,14 @@ async def test_an_export_is_verified_by_the_script(tmp_path: Path, *, erasing: b
 
 @pytest.mark.parametrize("changed", ["at = 'yesterday'", "body = x'00'", "body = '{}'"])
 async def test_an_export_of_a_record_that_was_changed_proves_nothing(
-    tmp_path: Path, script: ModuleType, changed: str
+    database: Database, script: ModuleType, changed: str
 ) -> None:
     lines: list[str] = []
-    with open_empty_database(tmp_path) as database:
-        await make_record(database)
-        for statement in ("DROP TRIGGER entries_keep_update", f"UPDATE entries SET {changed} WHERE seq = 3"):
-            await database.write(lambda connection, run=statement: connection.exec_driver_sql(run))
-        with nullcontext() if "{}" in changed else pytest.raises(RecordBroken, match="follows entry 2"):
-            await export_record(database, KEY, lines.append)
+    await make_record(database)
+    for statement in ("DROP TRIGGER entries_keep_update", f"UPDATE entries SET {changed} WHERE seq = 3"):
+        await database.write(lambda connection, run=statement: connection.exec_driver_sql(run))
+    with nullcontext() if "{}" in changed else pytest.raises(RecordBroken, match="follows entry 2"):
+        await export_record(database, KEY, lines.append)
 
     assert not is_proof(script, "".join(lines))
 
@@ -204,16 +204,15 @@ def test_the_script_verifies_the_published_signatures(
     assert not script.is_signed(key, signed[:32] + order.to_bytes(32, "little"), said)
 
 
-async def test_a_position_names_the_first_checkpoint_that_covers_the_answer(tmp_path: Path) -> None:
-    with open_empty_database(tmp_path) as database:
-        await make_record(database)
-        audit = AuditLog(database)
-        await audit.append(*make_turn("c"))
-        unsigned, unknown = await find_position(database, "c"), await find_position(database, "d")
-        proved = json.loads(await make_receipt(database, "c", KEY))
-        position = await find_position(database, "c")
-        await audit.append(LogEntry("c", EntryKind.FEEDBACK, {"what": "up"}))
-        later = await find_position(database, "c")
+async def test_a_position_names_the_first_checkpoint_that_covers_the_answer(database: Database) -> None:
+    await make_record(database)
+    audit = AuditLog(database)
+    await audit.append(*make_turn("c"))
+    unsigned, unknown = await find_position(database, "c"), await find_position(database, "d")
+    proved = json.loads(await make_receipt(database, "c", KEY))
+    position = await find_position(database, "c")
+    await audit.append(LogEntry("c", EntryKind.FEEDBACK, {"what": "up"}))
+    later = await find_position(database, "c")
 
     assert (unsigned.size, unknown, later) == (0, None, position)
     closing = next(one["seq"] for one in proved["entries"] if one["kind"] == "turn_closed")

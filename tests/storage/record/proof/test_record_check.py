@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.database.engine import open_database
+from storage.database.engine import Database, open_database
 from storage.record.audit_log import AuditLog, encode_entries, insert_entries
 from storage.record.proof.checkpoints import Checkpoints, RecordBroken, parse_head
 from storage.record.proof.record_check import KeptHead, verify_record
@@ -25,28 +25,26 @@ async def test_all_that_is_done_to_a_record_is_found(tmp_path: Path) -> None:
     assert (len(tried), [one.kind for one in missed]) == (19, [])
 
 
-async def test_untouched_record_has_no_findings(tmp_path: Path) -> None:
-    with open_empty_database(tmp_path) as database:
-        empty = await verify_record(database)
-        checkpoint = await make_record(database)
-        whole = await verify_record(database, [KeptHead(checkpoint)])
+async def test_untouched_record_has_no_findings(database: Database) -> None:
+    empty = await verify_record(database)
+    checkpoint = await make_record(database)
+    whole = await verify_record(database, [KeptHead(checkpoint)])
 
     assert (empty.entries, empty.findings, whole.findings) == (0, (), ())
     assert (whole.entries, whole.answers, whole.checkpoints, whole.covered) == (10, 2, 2, 10)
 
 
-async def test_a_process_that_ends_while_it_appends_leaves_a_record_that_verifies(tmp_path: Path) -> None:
+async def test_a_process_that_ends_while_it_appends_leaves_a_record_that_verifies(database: Database) -> None:
     def die(connection) -> None:
         insert_entries(connection, encode_entries(make_turn("c"), log.clock()))
         raise KeyError
 
-    with open_empty_database(tmp_path) as database:
-        log = AuditLog(database)
-        await make_record(database)
-        with pytest.raises(KeyError):
-            await database.write(die)
-        await log.append(*make_turn("d"))
-        assert (await verify_record(database)).findings == ()
+    log = AuditLog(database)
+    await make_record(database)
+    with pytest.raises(KeyError):
+        await database.write(die)
+    await log.append(*make_turn("d"))
+    assert (await verify_record(database)).findings == ()
 
 
 TURN = make_turn("a")
@@ -69,11 +67,10 @@ ROWS = {
 
 
 @pytest.mark.parametrize("what", ROWS)
-async def test_a_record_that_contradicts_itself_is_found(tmp_path: Path, what: str) -> None:
-    with open_empty_database(tmp_path) as database:
-        await AuditLog(database).append(*ROWS[what])
-        await Checkpoints(database).make(KEY)
-        findings = (await verify_record(database)).findings
+async def test_a_record_that_contradicts_itself_is_found(database: Database, what: str) -> None:
+    await AuditLog(database).append(*ROWS[what])
+    await Checkpoints(database).make(KEY)
+    findings = (await verify_record(database)).findings
 
     assert any(what in one.what for one in findings), findings
 
@@ -95,26 +92,24 @@ async def test_a_bad_row_hides_no_other(tmp_path: Path, column: str) -> None:
         assert ("entry 3" in findings, "entry 8" in findings, "entry 6" in findings) == (True, True, False), value
 
 
-async def test_a_key_that_is_replaced_leaves_old_checkpoints_as_good(tmp_path: Path) -> None:
-    with open_empty_database(tmp_path) as database:
-        old = await make_record(database)
-        new = await Checkpoints(database).make(make_signing_key(KEY.name))
-        checked = await verify_record(database, [KeptHead(old), KeptHead(new)])
-        keys = [one.body["instead_of"] for one in await AuditLog(database).turn(RECORD)]
+async def test_a_key_that_is_replaced_leaves_old_checkpoints_as_good(database: Database) -> None:
+    old = await make_record(database)
+    new = await Checkpoints(database).make(make_signing_key(KEY.name))
+    checked = await verify_record(database, [KeptHead(old), KeptHead(new)])
+    keys = [one.body["instead_of"] for one in await AuditLog(database).turn(RECORD)]
 
     assert (checked.findings, checked.checkpoints, keys) == ((), 3, ["", str(KEY.public)])
 
 
-async def test_changed_record_is_not_signed(tmp_path: Path) -> None:
-    with open_empty_database(tmp_path) as database:
-        await make_record(database)
-        with closing(sqlite3.connect(tmp_path / "footnote.db")) as connection, connection:
-            connection.execute("DROP TRIGGER entries_keep_update")
-            connection.execute("UPDATE entries SET leaf = zeroblob(32) WHERE seq = 2")
-        await AuditLog(database).append(*make_turn("c"))
+async def test_changed_record_is_not_signed(database: Database, tmp_path: Path) -> None:
+    await make_record(database)
+    with closing(sqlite3.connect(tmp_path / "footnote.db")) as connection, connection:
+        connection.execute("DROP TRIGGER entries_keep_update")
+        connection.execute("UPDATE entries SET leaf = zeroblob(32) WHERE seq = 2")
+    await AuditLog(database).append(*make_turn("c"))
 
-        with pytest.raises(RecordBroken, match="does not fit its last checkpoint"):
-            await Checkpoints(database).make(KEY)
+    with pytest.raises(RecordBroken, match="does not fit its last checkpoint"):
+        await Checkpoints(database).make(KEY)
 
 
 def test_a_key_is_its_owners_alone_and_replaced_without_loss(tmp_path: Path) -> None:
@@ -156,13 +151,12 @@ async def test_a_backup_that_is_put_back_is_found_and_can_be_put_on_record(tmp_p
     assert "not as any version wrote it" in unsigned.findings[0].what
 
 
-async def test_clock_set_back_is_reported_as_an_oddity(tmp_path: Path) -> None:
+async def test_clock_set_back_is_reported_as_an_oddity(database: Database) -> None:
     noon = datetime(2026, 3, 1, 12, tzinfo=UTC)
     moments = [noon, noon - timedelta(seconds=30), noon - timedelta(hours=1)]
-    with open_empty_database(tmp_path) as database:
-        await AuditLog(database).append(
-            *(LogEntry(RECORD, EntryKind.HOLD, {"what": "x", "on": True}, at=moment) for moment in moments)
-        )
-        checked = await verify_record(database)
+    await AuditLog(database).append(
+        *(LogEntry(RECORD, EntryKind.HOLD, {"what": "x", "on": True}, at=moment) for moment in moments)
+    )
+    checked = await verify_record(database)
 
     assert (checked.findings, [notice.what[:8] for notice in checked.notices]) == ((), ["entry 3:"])

@@ -1,0 +1,15 @@
+"""The empty database that most tests of storage begin with."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from storage.database.engine import Database
+from tests.storage.stores import open_empty_database
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    with open_empty_database(tmp_path) as database:
+        yield database
