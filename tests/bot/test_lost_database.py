@@ -14,7 +14,7 @@ from storage.database.engine import open_database
 from storage.indexes.index_state import refuse_lost_database
 from storage.record.audit_log import AuditLog
 from storage.types import EntryKind, LogEntry
-from tests.bot.server.server import run, told
+from tests.bot.server.server import run, run_json
 from tests.fakes import PageSource
 from tests.platforms.example_app import PAGES, fill
 from tests.storage.stores import opened
@@ -73,7 +73,7 @@ def test_lost_database_is_not_replaced(
     assert "Restore it from a backup" in refused.stderr
     assert {path.name: path.stat().st_size for path in home.glob("footnote.db")} == before
     assert all((home / name).exists() for name in kept)
-    assert any("Restore it" in finding["hint"] for finding in told("doctor", "--json", status=1)["findings"])
+    assert any("Restore it" in finding["hint"] for finding in run_json("doctor", "--json", status=1)["findings"])
 
 
 async def test_new_or_emptied_home_is_used(tmp_path: Path) -> None:
@@ -89,8 +89,8 @@ async def test_new_or_emptied_home_is_used(tmp_path: Path) -> None:
 def test_record_is_readable_on_a_read_only_medium(home: Path) -> None:
     (home / "footnote.db-shm").symlink_to("/nowhere/at/all")
 
-    assert [turn["question"] for turn in told("audit", "list")["turns"]] == ["Why?"]
-    assert [corpus["name"] for corpus in told("corpora")["corpora"]] == ["handbook"]
-    assert told("audit", "verify")["findings"] == []
+    assert [turn["question"] for turn in run_json("audit", "list")["turns"]] == ["Why?"]
+    assert [corpus["name"] for corpus in run_json("corpora")["corpora"]] == ["handbook"]
+    assert run_json("audit", "verify")["findings"] == []
     with closing(sqlite3.connect(f"file:{home}/footnote.db?immutable=1", uri=True)) as connection:
         assert connection.execute("SELECT count(*) FROM entries").fetchone() == (1,)

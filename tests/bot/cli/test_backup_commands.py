@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.bot.server.server import run, told
+from tests.bot.server.server import run, run_json
 from tests.handbook import copy_home
 
 SECRETS = {"OPENAI_API_KEY": "from-the-environment", "FOOTNOTE_SLACK__BOT_TOKEN": "xoxb-1-from-a-variable"}
@@ -22,7 +22,7 @@ visible_to = ["slack:T1/C1"]
 
 
 def told_answer() -> Any:
-    reply = told("ask", "How many days of leave do I get?", "--system", "extractive")
+    reply = run_json("ask", "How many days of leave do I get?", "--system", "extractive")
     return [reply[name] for name in ("status", "text", "citations")]
 
 
@@ -35,14 +35,14 @@ def test_answers_are_the_same_elsewhere_and_no_secret_is_kept(
     for name, value in SECRETS.items():
         monkeypatch.setenv(name, value)
     (here / "kept").mkdir()
-    made = told("backup", "kept")
+    made = run_json("backup", "kept")
     assert made["counts"]["passages"] > 0
     assert stat.S_IMODE(Path(made["file"]).stat().st_mode) == 0o600
     content = Path(made["file"]).read_bytes()
     for secret in (*SECRETS.values(), "said-in-the-file", "sk-said-in-the-file-too"):
         assert secret.encode() not in content
 
-    back = told("restore", made["file"], "--home", "new")
+    back = run_json("restore", made["file"], "--home", "new")
     assert back["record"]["findings"] == []
     assert back["indexed"]["passages"] == made["counts"]["passages"]
     assert 'visible_to = ["slack:T1/C1"]' in (here / "new" / "footnote.toml.restored").read_text()
