@@ -52,7 +52,7 @@ def test_a_corrected_answer_is_pinned_listed_and_dropped(config: Path, tmp_path:
     assert "No pinned answers begin with" in run(config, "drop", "abc").stderr
 
 
-def test_a_text_that_does_not_hold_is_refused_with_the_reason(config: Path, tmp_path: Path) -> None:
+def test_unsupported_text_is_refused_with_the_reason(config: Path, tmp_path: Path) -> None:
     text = tmp_path / "worse.txt"
     text.write_text("The vault opens at ten.", encoding="utf-8")
 

@@ -38,7 +38,7 @@ def test_an_answer_is_followed_by_its_numbered_sources() -> None:
     ]
 
 
-def test_a_source_without_an_address_is_named_by_its_file() -> None:
+def test_source_without_address_shows_its_file() -> None:
     view = render_sources([citation(url="", date=None, section="")], zone=UTC)
 
     assert [line.rstrip() for line in _plain(view).splitlines()[:2]] == ["[1] Harbour", "    handbook: harbour.md"]
@@ -84,7 +84,7 @@ def test_notes_of_sources_that_disagree_are_shown() -> None:
     assert "(Harbour, 2026-03-01) The quay opens at eight. [1]" in _plain(render_answer(done, language="en", zone=UTC))
 
 
-def test_an_abstention_names_the_nearest_pages_in_the_language_of_the_question() -> None:
+def test_abstention_shows_nearest_pages_in_the_question_s_language() -> None:
     shown = _plain(render_answer(abstained(), language="de", zone=UTC))
 
     assert [line.rstrip() for line in shown.splitlines()] == [

@@ -35,7 +35,7 @@ def shown(kind: EntryKind, body: dict[str, Any], turn: str = "abc123") -> list[s
     return lines[2:]
 
 
-def test_a_delivery_says_where_and_word_for_word_what() -> None:
+def test_delivery_shows_place_and_text() -> None:
     assert shown(EntryKind.DELIVERED, DELIVERED) == [
         "  outcome: delivered",
         "  where: slack:T1/C1, thread 17.1",
@@ -48,7 +48,7 @@ def test_a_delivery_says_where_and_word_for_word_what() -> None:
     ]
 
 
-def test_an_answer_that_nobody_saw_says_why() -> None:
+def test_undelivered_answer_shows_the_reason() -> None:
     body = DELIVERED | {"outcome": "undeliverable", "messages": [], "text": "", "left_out": "", "only_asker": True}
 
     assert shown(EntryKind.DELIVERED, body | {"thread": "", "why": "is_archived"}) == [

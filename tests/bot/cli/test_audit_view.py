@@ -85,7 +85,7 @@ def test_a_turn_reads_call_by_call() -> None:
     assert lines[start + 11 : start + 13] == ["refine (feedback) · 9 ms", "  error: ModelRefused: no"]
 
 
-def test_in_full_nothing_is_left_out() -> None:
+def test_full_view_omits_nothing() -> None:
     text = "\n".join(shown(VERIFY, CLOSED, full=True))
 
     assert "    Verdict: SUPPORTS" in text
@@ -94,7 +94,7 @@ def test_in_full_nothing_is_left_out() -> None:
     assert "Verdict: SUPPORTS" not in "\n".join(shown(VERIFY, CLOSED))
 
 
-def test_claims_and_what_was_withheld_are_shown_with_why() -> None:
+def test_claims_and_withheld_sentences_show_their_reasons() -> None:
     lines = shown(CLOSED)
     start = lines.index("claims")
 
@@ -114,7 +114,7 @@ def test_claims_and_what_was_withheld_are_shown_with_why() -> None:
     assert "  usage: 2 calls in 1 round, 1,272 + 31 tokens, cost 0.00125" in lines
 
 
-def test_found_passages_and_evidence_show_their_words() -> None:
+def test_passages_and_evidence_show_their_text() -> None:
     hits = [[name, 1.0, "handbook", "harbour.md"] for name in ("p1", "p2", "p3", "p4", "p5", "p6", "p7")]
     search = {"stage": "search", "query": "quay", "hits": hits, "milliseconds": 3.0}
     cited = {"passage_id": "p1", "title": "Harbour\x1b[2J hours", "passage_text": "It opens at seven."}

@@ -26,7 +26,7 @@ def told_answer() -> Any:
     return [reply[name] for name in ("status", "text", "citations")]
 
 
-def test_answers_are_the_same_elsewhere_and_no_secret_is_kept(
+def test_restored_home_answers_alike_and_has_no_secret(
     handbook: Path, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copy_home(handbook, here / ".footnote")

@@ -105,7 +105,7 @@ def test_a_fault_of_the_code_ends_the_conversation() -> None:
         run_chat(Script(["a"], [ZeroDivisionError()]).ways())
 
 
-def test_a_long_conversation_is_remembered_by_its_last_turns() -> None:
+def test_conversation_keeps_its_last_turns() -> None:
     history: tuple[Turn, ...] = ()
     for number in range(MAX_EARLIER_TURNS):
         history = extend_history(history, str(number), answered())
@@ -122,7 +122,7 @@ def test_titles_come_by_how_often_they_are_cited() -> None:
     assert done.cited_titles == ("Page 2", "Page 1", "Page 3")
 
 
-def test_the_home_is_open_only_while_a_question_is_answered() -> None:
+def test_home_is_open_only_while_answering() -> None:
     seen, doors = list[str](), FakeServices().doors()
 
     @asynccontextmanager
@@ -141,5 +141,5 @@ def test_the_home_is_open_only_while_a_question_is_answered() -> None:
     ("owner", "seconds"),
     [("footnote chat", 130), ("bot ask", 130), ("footnote serve", 10), ("", 10), ("footnote ingest", 0), ("python", 0)],
 )
-def test_a_home_is_waited_for_as_long_as_its_owner_may_take_to_answer(owner: str, seconds: float) -> None:
+def test_patience_depends_on_the_owner_of_the_home(owner: str, seconds: float) -> None:
     assert measure_patience(owner, Settings.model_validate({"limits": {"seconds": 120}})) == seconds

@@ -96,7 +96,7 @@ def test_a_question_can_come_from_stdin() -> None:
     assert services.asked[0].text == "When does it open?"
 
 
-def test_a_fault_of_the_code_is_a_plain_line_and_with_debug_its_place() -> None:
+def test_internal_error_is_one_line_and_with_debug_a_traceback() -> None:
     services = FakeServices(answer=ZeroDivisionError("on purpose"))
     plain, debugged = run("ask", "Why?", services=services), run("ask", "Why?", "--debug", services=services)
 
@@ -117,7 +117,7 @@ def test_wrong_settings_stop_every_command() -> None:
 
 
 @pytest.mark.parametrize("arguments", [["--config", "a.toml", "corpora"], ["corpora", "--config=a.toml"]])
-def test_the_settings_file_can_be_named_before_and_behind_the_command(arguments: list[str]) -> None:
+def test_settings_file_can_be_named_before_and_after_the_command(arguments: list[str]) -> None:
     Path("a.toml").write_text("nonsense = 1", encoding="utf-8")
 
     assert "a.toml, line 1" in run(*arguments).stderr
@@ -189,7 +189,7 @@ def test_ctrl_c_stops_the_turn_and_not_the_chat() -> None:
     assert result.stdout.count("The quay opens at seven. [1]") == 1
 
 
-def test_pages_are_not_shown_to_whoever_comes(here: Path) -> None:
+def test_pages_beyond_this_machine_require_tokens(here: Path) -> None:
     (here / "footnote.toml").write_text('[pages]\nhost = "0.0.0.0"\n', encoding="utf-8")
     refused = run("pages", services=FakeServices())
     assert refused.exit_code == 1

@@ -49,7 +49,7 @@ def test_record_readers_load_only_the_database(here: Path) -> None:
     assert not _modules(here, ["corpora"], ["audit", "list"], ["ingest", "status"]) & {*HEAVY}
 
 
-def test_asking_loads_no_model_s_client_where_none_is_asked(here: Path) -> None:
+def test_asking_without_a_model_loads_no_client(here: Path) -> None:
     (here / "docs").mkdir()
     (here / "docs" / "quay.md").write_text("# Quay\n\nThe quay opens at seven.\n", encoding="utf-8")
     (here / "footnote.toml").write_text('system = "extractive"\n[model]\nname = "m"\napi_key = "k"\n', encoding="utf-8")
@@ -59,7 +59,7 @@ def test_asking_loads_no_model_s_client_where_none_is_asked(here: Path) -> None:
     assert "openai" not in loaded
 
 
-def test_other_packages_commands_are_loaded_when_they_are_named(here: Path) -> None:
+def test_plugin_commands_are_loaded_when_named(here: Path) -> None:
     assert "evaluation.cli" in _modules(here, ["evaluate", "--help"])
 
 

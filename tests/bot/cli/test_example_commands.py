@@ -55,7 +55,7 @@ def test_an_answer_is_made_an_example_pinned_and_dropped(config: Path) -> None:
     assert [row["state"] for row in bodies] == ["added", "pinned", "unpinned", "dropped"]
 
 
-def test_one_whose_page_was_forgotten_is_listed_as_not_shown(config: Path) -> None:
+def test_example_with_a_forgotten_page_is_listed_as_not_shown(config: Path) -> None:
     run(config, "add", "t1")
     with open_database("", home=config.parent / "home") as database:
         asyncio.run(Manifest(database).forget("handbook", ["light"]))

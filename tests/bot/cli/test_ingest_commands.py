@@ -69,7 +69,7 @@ def test_ingest_folder_passes_its_options_on() -> None:
         ["--config", "", "corpora"],
     ],
 )
-def test_an_empty_path_is_refused_rather_than_taken_for_this_folder(arguments: list[str]) -> None:
+def test_empty_path_is_refused(arguments: list[str]) -> None:
     services = FakeServices()
     result = run(*arguments, services=services)
 
@@ -102,7 +102,7 @@ def test_ingest_wikipedia_passes_the_dump_on() -> None:
     assert services.sources[0]["dump"] == Path("wiki.xml.bz2").absolute()
 
 
-def test_a_dry_run_lists_what_would_be_read_and_why_not(tmp_path: Path) -> None:
+def test_dry_run_lists_files_and_reasons(tmp_path: Path) -> None:
     for name in ("a.md", "b.png", "package-lock.json", ".git/c.md"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("Text.", encoding="utf-8")
@@ -152,7 +152,7 @@ def test_engine_is_chosen_by_an_option() -> None:
     assert run("ingest", "all", "--engine", "spark", services=services).exit_code == 2
 
 
-def test_removals_are_confirmed_for_the_corpora_that_are_named() -> None:
+def test_removals_are_confirmed_for_named_corpora() -> None:
     Path("footnote.toml").write_text(SOURCES, encoding="utf-8")
     notice = "Kept: `footnote ingest all --confirm-removal handbook` removes them."
     services = FakeServices(report=RefreshReport("handbook", unchanged=9, held_back=31, fault=notice))
@@ -181,7 +181,7 @@ def test_ingest_only_reads_one_document_from_the_sources_of_the_settings() -> No
     )
 
 
-def test_remove_asks_and_says_what_is_gone() -> None:
+def test_remove_asks_and_reports_counts() -> None:
     services = FakeServices(report=RefreshReport("handbook", removed=2, passages_removed=9))
     for answer in ("", "n\n"):
         refused = run("ingest", "remove", "handbook", services=services, typed=answer)
@@ -203,7 +203,7 @@ def test_forgotten_documents_are_restored_on_request() -> None:
     assert services.restored == [True, False]
 
 
-def test_forget_says_what_is_gone_and_how_it_comes_back() -> None:
+def test_forget_reports_the_document_and_how_to_restore_it() -> None:
     services = FakeServices()
     result = run("forget", "Old rules", services=services)
 

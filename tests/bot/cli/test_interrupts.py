@@ -38,7 +38,7 @@ def test_repeated_ctrl_c_waits_for_the_cleanup() -> None:
         assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_work_that_is_not_stopped_returns_and_the_loop_serves_again() -> None:
+def test_uninterrupted_work_returns_and_the_loop_is_reusable() -> None:
     async def stopped() -> None:
         signal.raise_signal(signal.SIGINT)
         await asyncio.Event().wait()
@@ -52,7 +52,7 @@ def test_work_that_is_not_stopped_returns_and_the_loop_serves_again() -> None:
         assert run_interruptible(runner, work()) == "said"
 
 
-def test_ctrl_c_at_the_end_of_a_conversation_is_not_heard() -> None:
+def test_ctrl_c_at_the_end_of_a_conversation_is_ignored() -> None:
     closed: list[str] = []
 
     @asynccontextmanager

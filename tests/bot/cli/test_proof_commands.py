@@ -37,7 +37,7 @@ def read_json(result: Result) -> Any:
     return json.loads(result.stdout)
 
 
-def test_verify_counts_what_it_checked_and_says_how_far_it_is_signed(run: Run) -> None:
+def test_verify_counts_entries_and_shows_the_signed_part(run: Run) -> None:
     before, _, after = run("audit", "verify"), run("audit", "checkpoint"), run("audit", "verify", "--json")
 
     assert (before.exit_code, after.exit_code) == (0, 0), before.output
@@ -48,7 +48,7 @@ def test_verify_counts_what_it_checked_and_says_how_far_it_is_signed(run: Run) -
     assert (printed["entries"], printed["covered"], printed["checkpoints"], printed["findings"]) == (9, 9, 1, [])
 
 
-def test_a_record_that_was_changed_fails_each_time(run: Run, here: Path) -> None:
+def test_changed_record_fails_against_its_checkpoint(run: Run, here: Path) -> None:
     (here / "kept.txt").write_text(run("audit", "checkpoint").stdout, encoding="utf-8")
     with closing(sqlite3.connect(here / ".footnote" / "footnote.db")) as connection, connection:
         connection.execute("DROP TRIGGER entries_keep_delete")
@@ -79,7 +79,7 @@ def test_empty_record_shows_its_faults(run: Run, here: Path) -> None:
     assert (result.exit_code, "entries 1 to 8 are missing" in result.stdout) == (1, True)
 
 
-def test_one_entry_that_is_missing_is_named_as_one(run: Run, here: Path) -> None:
+def test_single_missing_entry_is_named(run: Run, here: Path) -> None:
     change(here, "DELETE FROM entries WHERE seq = 4")
     assert "record: entry 4 is missing" in run("audit", "verify").stdout
 
@@ -115,7 +115,7 @@ def test_missing_key_is_created_by_the_hint(run: Run, here: Path) -> None:
     assert [run("audit", "key", "--new").exit_code, run("audit", "checkpoint").exit_code] == [0, 0]
 
 
-def test_a_restored_backup_is_put_on_record(run: Run, here: Path) -> None:
+def test_restored_backup_is_recorded(run: Run, here: Path) -> None:
     run("audit", "checkpoint")
     shutil.copytree(here / ".footnote", here / "backup")
     with open_database("", home=here / ".footnote") as database:
@@ -129,7 +129,7 @@ def test_a_restored_backup_is_put_on_record(run: Run, here: Path) -> None:
     assert run("audit", "verify", "--against", "kept.txt").exit_code == 0
 
 
-def test_a_key_can_be_replaced_and_what_it_signed_stays_good(run: Run, here: Path) -> None:
+def test_replaced_key_keeps_old_signatures_valid(run: Run, here: Path) -> None:
     (here / "kept.txt").write_text(run("audit", "checkpoint").stdout, encoding="utf-8")
     old = run("audit", "key").stdout
     new = run("audit", "key", "--new")

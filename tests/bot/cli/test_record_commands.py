@@ -40,7 +40,7 @@ def services() -> FakeServices:
     return FakeServices(record=(*logged(), *acts, *in_vain, cut))
 
 
-def test_the_list_says_who_asked_what_where_and_how_it_ended() -> None:
+def test_list_shows_asker_question_place_and_status() -> None:
     lines = run("audit", "list", services=services()).stdout.splitlines()
 
     assert lines[-3:] == [
@@ -118,7 +118,7 @@ def test_controls_in_listed_turns_are_removed(command: str) -> None:
     assert not set(run("audit", command, services=services()).stdout) & {"\x1b", "\u2028"}
 
 
-def test_the_index_is_made_again() -> None:
+def test_index_is_rebuilt() -> None:
     assert document(run("audit", "reindex", "--json", services=services())) == {"turns": 4}
 
 

@@ -32,7 +32,7 @@ def test_durations_are_spelled_as_people_do(seconds: float, expected: str) -> No
     assert format_duration(seconds) == expected
 
 
-def test_without_a_terminal_there_is_a_plain_line_every_few_seconds() -> None:
+def test_progress_without_a_terminal_is_a_line_every_few_seconds() -> None:
     now = iter([0.0, 1.0, 6.0, 6.0, 7.0, 11.0, 11.0])
     err = Console(file=io.StringIO(), force_terminal=False)
     with show_progress(err, label="docs", unit="documents", clock=lambda: next(now)) as report:

@@ -92,7 +92,7 @@ def test_quotation_shows_its_page_and_date() -> None:
     )
 
 
-def test_whose_claim_is_checked_by_hand_is_shown_its_verdict_later() -> None:
+def test_user_claim_s_verdict_is_not_shown_as_progress() -> None:
     assert "confirmed" not in watched(checked(Verdict.SUPPORTS, origin="user"))
 
 
@@ -122,9 +122,7 @@ SENTENCES = st.lists(
 
 
 @given(SENTENCES, st.integers(20, 130))
-def test_an_answer_that_comes_piece_by_piece_looks_like_the_whole(
-    sentences: list[AnsweredSentence], width: int
-) -> None:
+def test_streamed_answer_looks_like_the_whole(sentences: list[AnsweredSentence], width: int) -> None:
     flowing, whole = console(width), console(width)
     flow = StreamedAnswer(flowing)
     for each in sentences:
@@ -146,7 +144,7 @@ def test_controls_in_streamed_sentences_are_removed() -> None:
     assert out.file.getvalue() == "(Page) One. [1]\n"
 
 
-def test_an_answer_without_sentences_leaves_no_empty_line() -> None:
+def test_answer_without_sentences_prints_nothing() -> None:
     flow = StreamedAnswer(out := console())
     flow.close()
 

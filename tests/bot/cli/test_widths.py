@@ -71,7 +71,7 @@ def show(views: Sequence[RenderableType], width: int) -> str:
 
 
 @pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
-def test_no_address_is_broken_and_no_line_but_an_address_is_too_long(arguments: Sequence[str]) -> None:
+def test_lines_fit_and_addresses_stay_whole(arguments: Sequence[str]) -> None:
     output = StoredOutput(Console(file=io.StringIO()), Console(file=io.StringIO()))
     state = CliState(make_services().doors(), lambda **_: output)
     result = CliRunner().invoke(app, arguments, obj=state, prog_name="footnote")
@@ -109,7 +109,7 @@ def test_text_is_laid_out_whole_and_fits(text: str, width: int) -> None:
     assert "".join(shown.getvalue().split()) == "".join(f"1.{text}".split())
 
 
-def test_long_lists_are_grouped_and_say_how_all_is_seen() -> None:
+def test_long_lists_are_grouped_with_a_hint() -> None:
     shown = io.StringIO()
     files = [(f"team{number % 3}/{number}.md", "") for number in range(500)]
     away = [DocumentRef("handbook", f"{number}.md", "Old", "") for number in range(500)]
@@ -121,7 +121,7 @@ def test_long_lists_are_grouped_and_say_how_all_is_seen() -> None:
 
 
 @pytest.mark.parametrize("encoding", ["cp1252", "ascii", "cp932"])
-def test_a_console_of_another_encoding_gets_what_it_can_show(encoding: str) -> None:
+def test_unsupported_characters_are_replaced(encoding: str) -> None:
     stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
     replace_unsupported(stream)
     table = build_table("Corpus", "Readers")
@@ -145,7 +145,7 @@ def test_windows_is_refused_with_a_hint() -> None:
     assert find_platform_fault("linux") is find_platform_fault("darwin") is None
 
 
-def test_a_terminal_without_cursor_is_measured_and_written_plainly() -> None:
+def test_dumb_terminal_is_measured_and_plain() -> None:
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 40, 0, 0))
     with os.fdopen(theirs, "w", encoding="utf-8") as stream, os.fdopen(ours, "rb"):

@@ -29,7 +29,7 @@ def test_ten_claims_of_each_verdict() -> None:
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_no_case_is_there_twice(file: str) -> None:
+def test_cases_are_distinct(file: str) -> None:
     read = read_cases(file, NOW.date())
 
     assert len({case.name for case in read}) == len(read)
@@ -62,7 +62,7 @@ def test_the_expected_reply_is_read_and_right(kind: CallKind, *, student: bool) 
 
 
 @pytest.mark.parametrize("name", ["summarise", "verify"])
-def test_expected_numbers_are_of_sentences_that_are_there(name: str) -> None:
+def test_expected_numbers_are_of_given_sentences(name: str) -> None:
     for case in cases(BY_KIND[name]):
         numbers, expected = range(1, len(case.facts["sentences"]) + 1), case.expected
         named = [*expected.get("must", expected.get("sentences", ())), *expected["may"]]
@@ -72,7 +72,7 @@ def test_expected_numbers_are_of_sentences_that_are_there(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["draft", "refine"])
-def test_expected_notes_are_there(name: str) -> None:
+def test_expected_notes_are_given(name: str) -> None:
     for case in cases(BY_KIND[name]):
         count = len(case.facts["findings"]) if name == "draft" else 3
         assert set(case.expected["must"]) | set(case.expected["may"]) <= set(range(1, count + 1)), case.name

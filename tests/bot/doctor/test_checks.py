@@ -273,7 +273,7 @@ def test_unwritable_home_is_reported_once() -> None:
         assert finding.what == f"{Path('.footnote').absolute()} is a file, not a folder."
 
 
-def test_room_is_counted_for_a_copy_and_for_dumps() -> None:
+def test_disk_estimate_includes_a_copy_and_dumps() -> None:
     Path("dump.xml.bz2").write_bytes(b"x" * 1_000)
     source = {"type": "wikipedia", "dump": "dump.xml.bz2"}
     inspection = inspect(
@@ -284,7 +284,7 @@ def test_room_is_counted_for_a_copy_and_for_dumps() -> None:
     assert home_checks.estimate_bytes(inspect()) == 500_000_000
 
 
-def test_room_is_counted_for_a_dump_that_is_still_to_be_downloaded() -> None:
+def test_disk_estimate_includes_a_dump_to_download() -> None:
     source = {"type": "wikipedia", "wiki": "simple", "contact": "ada@example.com"}
     values = {"corpus": [{"name": "handbook", "source": source}]}
 
@@ -311,7 +311,7 @@ async def _endless(inspection: Inspection) -> Sequence[CheckResult]:
     return ()
 
 
-def test_a_check_that_breaks_or_never_ends_is_a_finding_too() -> None:
+def test_failing_and_endless_checks_are_findings() -> None:
     checks = (_broken, _endless, settings_checks.check_platforms)
     results = asyncio.run(run_checks(checks, inspect(), seconds=0.05))
 
@@ -327,7 +327,7 @@ def inspect_all(settings: dict[str, Any]) -> tuple[Inspection, tuple[CheckResult
     return asyncio.run(look())
 
 
-def test_a_home_that_is_not_there_yet_is_well_and_is_not_made() -> None:
+def test_missing_home_is_healthy_and_not_created() -> None:
     inspection, results = inspect_all({})
 
     assert (inspection.owner, inspection.file, inspection.corpora) == (None, None, None)
@@ -335,7 +335,7 @@ def test_a_home_that_is_not_there_yet_is_well_and_is_not_made() -> None:
     assert not Path(".footnote").exists()
 
 
-def test_a_home_as_it_was_made_is_looked_at_whole(here: Path) -> None:
+def test_new_home_passes_all_checks(here: Path) -> None:
     with open_database("", home=here / ".footnote"):
         pass
     inspection, results = inspect_all({})

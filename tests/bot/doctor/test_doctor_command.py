@@ -153,7 +153,7 @@ def test_findings_as_json(settings: str, *, healthy: bool, level: str, message: 
 
 
 @pytest.mark.parametrize("broken", ["timezon = 'UTC'", "timezone = ", "[slack]\nmod = 'http'"])
-def test_a_wrong_file_hides_neither_swapped_tokens_nor_who_may_read_them(
+def test_invalid_file_hides_neither_swapped_tokens_nor_exposed_secrets(
     broken: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SLACK_BOT_TOKEN", "xapp-1-A1-2-hush")

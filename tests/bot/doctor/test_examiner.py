@@ -77,7 +77,7 @@ async def test_stages_and_cases_can_be_limited() -> None:
     assert {kind: each.cases for kind, each in figures(results).items()} == {"draft": 3, "feedback": 3, "refine": 3}
 
 
-async def test_a_format_kept_at_the_second_try_counts_as_that() -> None:
+async def test_second_try_is_counted() -> None:
     def speak(kind: Any, case: Any, call: ModelCall) -> str:
         again = call.messages[-1].text.startswith("This reply cannot be read")
         return perfect(kind, case, call) if again else "Let me think about that."
@@ -97,7 +97,7 @@ async def test_unsupported_format_is_reported() -> None:
     assert any("--compare" in advice.why for advice in report_on(results).advice)
 
 
-async def test_a_model_that_supports_everything_is_found_out() -> None:
+async def test_model_that_supports_everything_is_detected() -> None:
     def speak(kind: Any, case: Any, call: ModelCall) -> str:
         if kind.name != "verify":
             return perfect(kind, case, call)
@@ -117,7 +117,7 @@ async def test_a_model_that_supports_everything_is_found_out() -> None:
     assert report_on(results).lines == ("[model]", 'stages = { verify = { name = "NAME OF A STRONGER MODEL" } }')
 
 
-async def test_a_model_that_never_replies_is_given_up_soon() -> None:
+async def test_model_without_replies_is_stopped_soon() -> None:
     gone = ModelUnavailable("the server does not accept the key", hint="check api_key")
     llm = GoldLLM(lambda *_: gone)
     results = await examine(llm)
@@ -129,7 +129,7 @@ async def test_a_model_that_never_replies_is_given_up_soon() -> None:
 
 
 @pytest.mark.parametrize("compare", [False, True])
-async def test_an_outage_is_given_up_however_few_cases_a_kind_has(*, compare: bool) -> None:
+async def test_outage_stops_the_examination_across_kinds(*, compare: bool) -> None:
     gone = ModelUnavailable("the server does not reply", hint="is it running?")
     llm = GoldLLM(lambda *_: gone)
     results = await examine(llm, limit=2, compare=compare)
@@ -139,7 +139,7 @@ async def test_an_outage_is_given_up_however_few_cases_a_kind_has(*, compare: bo
     assert len({kind for kind, _ in llm.calls}) == MAX_DEAD_CASES // 2
 
 
-async def test_an_outage_on_the_way_ends_it_soon() -> None:
+async def test_later_outage_stops_the_examination_soon() -> None:
     gone, llm = ModelUnavailable("the server does not reply", hint="is it running?"), GoldLLM()
     llm.speak = lambda *values: gone if len(llm.calls) > 40 else perfect(*values)
     results = await examine(llm, limit=20)
@@ -151,7 +151,7 @@ async def test_an_outage_on_the_way_ends_it_soon() -> None:
     assert 1 <= len(shown.cut_short) <= 2
 
 
-async def test_a_stage_whose_model_is_missing_does_not_stop_the_others() -> None:
+async def test_missing_model_of_a_stage_stops_only_that_stage() -> None:
     gone = ModelUnavailable("it does not know the model 'typo'", hint="check name")
     results = await examine(GoldLLM(lambda kind, *rest: gone if kind.name == "split" else perfect(kind, *rest)))
     shown = report_on(results)
@@ -170,7 +170,7 @@ async def test_refusals_are_counted_and_do_not_stop_a_stage() -> None:
     assert (each.cases, len(each.faults), each.right) == (28, 2, 28)
 
 
-async def test_a_budget_that_is_used_up_ends_it_all() -> None:
+async def test_used_up_budget_stops_the_examination() -> None:
     llm = GoldLLM()
     llm.speak = lambda *values: BudgetExceeded("used up") if len(llm.calls) > 40 else perfect(*values)
     model = ModelValues(name="gold", base_url="http://127.0.0.1:1", max_concurrency=1)
@@ -184,7 +184,7 @@ async def test_a_budget_that_is_used_up_ends_it_all() -> None:
     assert "split" not in figures(results)
 
 
-async def test_a_budget_too_small_for_any_case_is_an_error() -> None:
+async def test_budget_too_small_for_any_case_is_an_error() -> None:
     results = await examine(GoldLLM(lambda *_: BudgetExceeded("used up")), tokens=10)
 
     assert str(results.fault) == "the budget of 10 tokens is used up"
@@ -193,7 +193,7 @@ async def test_a_budget_too_small_for_any_case_is_an_error() -> None:
     assert not results.anything
 
 
-async def test_thoughts_and_cut_replies_show() -> None:
+async def test_thoughts_and_cut_replies_are_counted() -> None:
     def speak(kind: Any, case: Any, _: ModelCall) -> ModelReply:
         text = right(kind, case, schema=False)
         return ModelReply(text, "m", "Hm.", "length", prompt_tokens=900, completion_tokens=500)
@@ -205,7 +205,7 @@ async def test_thoughts_and_cut_replies_show() -> None:
     assert changes == {"model.thinks": True, "model.thinking_tokens": 8_192}
 
 
-async def test_every_way_of_asking_can_be_compared() -> None:
+async def test_all_variants_can_be_compared() -> None:
     def as_json(kind: Any, case: Any, call: ModelCall) -> str:
         return perfect(kind, case, call) if call.schema or not kind.structured else "Sure!"
 
@@ -228,7 +228,7 @@ def http(request: ChatRequest) -> Reply:
 
 
 @pytest.mark.parametrize(("profile", "schema"), [(OPENAI, 2), (replace(VLLM, formats=("text",)), 0)])
-async def test_a_whole_server_is_examined(profile: StrictProfile, schema: int) -> None:
+async def test_examination_works_over_http(profile: StrictProfile, schema: int) -> None:
     async with serve(http, profile) as server:
         results = await _over_http(server.url, profile, stages=("query", "verify", "draft"), limit=2)
 
@@ -257,7 +257,7 @@ async def test_doctor_reports_settings_errors_in_one_line(changes: dict[str, Any
     assert "wrong-key" not in str(results.fault)
 
 
-async def test_a_server_that_is_silent_for_too_long_wants_more_time() -> None:
+async def test_silent_server_gets_longer_timeouts() -> None:
     calls = 0
 
     def script(request: ChatRequest) -> Any:

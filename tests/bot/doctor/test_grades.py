@@ -31,11 +31,11 @@ def case(kind: str, name: str) -> GoldCase:
         ("thanks", None, ""),
     ],
 )
-def test_a_query(name: str, graded: SearchQuery | None, wrong: str) -> None:
+def test_query_is_graded_by_words_and_time(name: str, graded: SearchQuery | None, wrong: str) -> None:
     assert grade("query", name, graded) == Grade(wrong)
 
 
-def test_bullets_rest_on_what_is_to_the_point() -> None:
+def test_bullets_are_graded_by_relevant_sentences() -> None:
     name = "general knowledge"
     stray = (Bullet("He named it penicillin.", (2, 3)), Bullet("He was knighted in 1944.", (4,)))
 
@@ -47,7 +47,7 @@ def test_bullets_rest_on_what_is_to_the_point() -> None:
     assert grade("summarise", "nothing to the point", ()) == Grade()
 
 
-def test_claims_name_what_they_are_about() -> None:
+def test_claims_are_graded_by_facts_and_subjects() -> None:
     each, two = (
         TimedClaim("The Lindgren Bridge was opened in 1956."),
         TimedClaim("The Lindgren Bridge spans 320 metres."),
@@ -61,14 +61,14 @@ def test_claims_name_what_they_are_about() -> None:
     assert grade("split", "greetings alone", (each,)).wrong == "“The Lindgren Bridge was opened in 1956.” is not a fact"
 
 
-def test_a_claim_has_the_time_that_is_expected() -> None:
+def test_claim_is_graded_by_its_time() -> None:
     text = "Omar Reyes leads the lab of Tidewell as of 2026."
 
     assert grade("split", "now", (TimedClaim(text, "recent"),)) == Grade()
     assert grade("split", "now", (TimedClaim(text, None),)).wrong.startswith("no claim states, for its time")
 
 
-def test_a_verdict_is_right_or_not() -> None:
+def test_verdict_is_graded_with_its_sentences() -> None:
     name = "over two pages"
     right, partly = Verification(Verdict.SUPPORTS, (1, 3)), Verification(Verdict.SUPPORTS, (1, 2))
 
@@ -92,14 +92,14 @@ def test_a_verdict_is_right_or_not() -> None:
         ("a German question, English notes", "Freitags dürfen Mitarbeitende ihren Hund mitbringen [1].", ""),
     ],
 )
-def test_a_draft(name: str, reply: str, wrong: str) -> None:
+def test_draft_is_graded_by_its_notes(name: str, reply: str, wrong: str) -> None:
     graded = grade("draft", name, split_sentences(reply, len(case("draft", name).facts["findings"])))
 
     assert graded.wrong.startswith(wrong)
     assert bool(graded.wrong) == bool(wrong)
 
 
-def test_a_critic_finds_the_faults_and_no_others_where_there_are_none() -> None:
+def test_feedback_is_graded_by_the_faults_of_the_draft() -> None:
     names = ("relevant", "natural", "non-repetitive", "temporally correct")
     kind, flat = "feedback", Feedback(tuple(CriterionScore(name, "Good.", 95) for name in names))
     harsh = Feedback(tuple(CriterionScore(name, "Bad.", 40) for name in names))
@@ -123,7 +123,7 @@ def test_free_text_is_one_paragraph() -> None:
     assert grade("generate", "a plain fact", "First.\n\nSecond.").wrong
 
 
-def test_terms_and_numbers_are_found_however_they_are_written() -> None:
+def test_terms_and_numbers_match_in_any_spelling() -> None:
     assert find_missing_terms("The AURE is long", ["aure", "mondo|long", "sea|lake"]) == ["sea|lake"]
     assert find_foreign_numbers("4.500 Liter um 5:30", "4,500 litres at 5:30") == []
     assert find_foreign_numbers("45 and 4.2", "4,500 and 42") == ["45"]

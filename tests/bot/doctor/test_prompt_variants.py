@@ -44,7 +44,7 @@ OUTCOMES = [
 ]
 
 
-def test_figures_are_as_counted_by_hand() -> None:
+def test_figures_equal_hand_counts() -> None:
     assert compute_figures(OUTCOMES) == Figures(
         cases=4,
         first=2,
@@ -100,14 +100,14 @@ def test_hidden_thoughts_and_shortened_prompts_are_detected(
 
 
 @given(st.lists(st.floats(0, 100), min_size=1), st.floats(0.01, 1))
-def test_a_share_of_the_values_is_within(values: list[float], share: float) -> None:
+def test_percentile_covers_its_share(values: list[float], share: float) -> None:
     computed = compute_percentile(values, share)
 
     assert sum(value <= computed for value in values) >= share * len(values) - 1e-9
     assert sum(value < computed for value in values) < share * len(values) + 1e-9
 
 
-def test_a_turn_counts_once_what_runs_at_once() -> None:
+def test_turn_estimate_counts_parallel_calls_once() -> None:
     seconds = {
         "query": 1,
         "summarise": 2,
@@ -130,7 +130,7 @@ def test_a_turn_counts_once_what_runs_at_once() -> None:
     assert estimate_turn_seconds({kind: measured for kind, measured in computed.items() if kind != "split"}) is None
 
 
-def test_the_plain_format_is_asked_everything_and_the_others_what_has_a_structure() -> None:
+def test_text_variant_has_all_kinds_and_others_only_structured_ones() -> None:
     ways = list_prompt_variants(ModelSettings(), student=False, compare=True, stages=(), system="wikichat")
     plain = next(way for way in ways if way.name == "text")
     others = [way for way in ways if way is not plain and not way.student]

@@ -91,7 +91,7 @@ async def test_no_view_is_wider_than_a_phone(tmp_path: Path) -> None:
             assert width <= 360, view
 
 
-async def test_a_question_is_asked_by_keyboard_alone_and_without_script(tmp_path: Path) -> None:
+async def test_question_can_be_asked_by_keyboard_without_script(tmp_path: Path) -> None:
     async with served(tmp_path) as address, browsing(address, java_script_enabled=False) as page:
         await page.goto("/answers")
         await page.keyboard.press("Tab")

@@ -128,7 +128,7 @@ async def signed_in(app: Starlette, line: str) -> AsyncIterator[httpx.AsyncClien
         yield client
 
 
-async def test_hostile_text_stays_text_in_every_field_of_every_view(made: tuple[Records, Any], app: Starlette) -> None:
+async def test_hostile_text_stays_text_in_every_field(made: tuple[Records, Any], app: Starlette) -> None:
     records, texts = made[0], list_hostile_texts()
     fields = 45
     for number, start in enumerate(range(0, len(texts), fields)):
@@ -166,7 +166,7 @@ async def test_hostile_text_stays_text_in_lists_and_forms(made: tuple[Records, A
     ("/documents", "plain words"), ("/corpora", "No refresh has run yet"), ("/unanswered", "asked 1 time"),
     ("/figures", "Supported statements"),
 ])  # fmt: skip
-async def test_each_view_is_shown_without_script_and_kept_by_nobody(app: Starlette, path: str, expected: str) -> None:
+async def test_each_view_needs_no_script_and_is_not_cached(app: Starlette, path: str, expected: str) -> None:
     async with browser(app) as client:
         page = await client.get(path, params={"since": "2026-10-01", "until": "2026-10-31"})
 
@@ -180,7 +180,7 @@ async def test_each_view_is_shown_without_script_and_kept_by_nobody(app: Starlet
 
 @pytest.mark.parametrize("path", LISTS)
 @pytest.mark.parametrize("day", ["0001-01-01", "9999-12-31", "2026-10-05"])
-async def test_any_day_can_be_asked_for(app: Starlette, path: str, day: str) -> None:
+async def test_any_day_is_accepted(app: Starlette, path: str, day: str) -> None:
     async with browser(app) as client:
         for asked in ({"since": day}, {"until": day}, {"since": day, "until": "2026-10-05", "step": "day"}):
             page = await client.get(path, params=asked)
@@ -218,7 +218,7 @@ async def test_readers_are_recorded(made: tuple[Records, Any], app: Starlette) -
     assert lists[-1].body["filter"]["words"] == "plain"
 
 
-async def test_a_receipt_proves_an_answer_and_its_download_is_on_record(made: tuple[Records, Any]) -> None:
+async def test_receipt_proves_an_answer_and_its_download_is_recorded(made: tuple[Records, Any]) -> None:
     app = made_app(*made)
     async with browser(app) as client:
         assert "There is no signing key" in (await client.get("/answers/plain/receipt")).text
@@ -230,7 +230,7 @@ async def test_a_receipt_proves_an_answer_and_its_download_is_on_record(made: tu
     assert (await made[0].audit.turn("plain"))[-1].body == {"by": "pages:/operator", "what": "receipt"}
 
 
-async def test_erased_words_are_on_no_page(made: tuple[Records, Any], app: Starlette) -> None:
+async def test_erased_text_is_on_no_page(made: tuple[Records, Any], app: Starlette) -> None:
     await made[0].audit.append(*make_turn("erasable", Texts("Zebra")))
     erasure = RecordErasure(made[0].audit.database)
     async with browser(app) as client:
@@ -242,7 +242,7 @@ async def test_erased_words_are_on_no_page(made: tuple[Records, Any], app: Starl
     assert "its text was erased" in story
 
 
-async def test_an_answer_of_which_something_cannot_be_read_says_so(made: tuple[Records, Any], app: Starlette) -> None:
+async def test_damaged_answer_shows_its_damage(made: tuple[Records, Any], app: Starlette) -> None:
     await made[0].audit.append(*make_turn("broken", Texts("Quagga")))
 
     def damage(connection: Connection) -> None:
@@ -270,19 +270,19 @@ async def test_documents_with_the_same_title_are_distinguished(made: tuple[Recor
     assert re.search(r'<td>[^<]*<br><span class="detail" dir="auto">[^<]+</span></td>', page)
 
 
-async def test_a_document_is_found_by_its_exact_name_and_the_page_says_so(app: Starlette) -> None:
+async def test_document_search_requires_the_exact_name(app: Starlette) -> None:
     async with browser(app) as client:
         page = (await client.get("/documents", params={"named": "Plain Words"})).text
     assert "exactly this address, title or path; capital letters matter" in page
 
 
-async def test_answers_that_were_erased_can_be_asked_for(app: Starlette) -> None:
+async def test_erased_answers_can_be_filtered(app: Starlette) -> None:
     async with browser(app) as client:
         assert ">erased</option>" in (await client.get("/answers")).text
 
 
 @pytest.mark.parametrize("task", ["ask", "check"])
-async def test_a_question_is_answered_as_in_the_channel_with_its_evidence(made: tuple[Records, Any], task: str) -> None:
+async def test_question_is_answered_with_its_evidence(made: tuple[Records, Any], task: str) -> None:
     services = FakeServices()
     async with browser(made_app(*made, services)) as client:
         filled = {"form_token": await form_token(client), "question": " When does the quay open? ", "task": task}
@@ -307,7 +307,7 @@ async def test_unanswered_page_shows_the_reason(made: tuple[Records, Any], outco
     assert page.text.endswith("</html>")
 
 
-async def test_a_stranger_sees_nothing(made: tuple[Records, Any]) -> None:
+async def test_unknown_visitor_sees_nothing(made: tuple[Records, Any]) -> None:
     app = made_app(*made, tokens=TOKENS)
     before = await made[0].search.count(RecordFilter())
     async with browser(app) as client:
@@ -322,7 +322,7 @@ async def test_a_stranger_sees_nothing(made: tuple[Records, Any]) -> None:
     assert await made[0].search.count(RecordFilter()) == before
 
 
-async def test_every_route_that_changes_wants_a_form_of_ours_and_its_role(made: tuple[Records, Any]) -> None:
+async def test_changing_routes_require_our_form_and_the_role(made: tuple[Records, Any]) -> None:
     app = made_app(*made, tokens=TOKENS)
     posts = [path for method, path in routes(app) if method == "POST" and path not in PUBLIC]
     async with signed_in(app, ADMIN) as client:
@@ -370,7 +370,7 @@ async def test_permitted_changes_are_made_and_recorded(made: tuple[Records, Any]
     }  # fmt: skip
 
 
-async def test_an_answer_confirmed_throughout_becomes_an_example_once(made: tuple[Records, Any]) -> None:
+async def test_fully_confirmed_answer_becomes_an_example_once(made: tuple[Records, Any]) -> None:
     await made[0].audit.append(*confirmed_turn())
     app = made_app(*made, tokens=TOKENS)
     async with signed_in(app, ADMIN) as client:
@@ -381,7 +381,7 @@ async def test_an_answer_confirmed_throughout_becomes_an_example_once(made: tupl
     assert [(item.turn_id, item.by) for item in await made[0].examples.all()] == [("t1", "pages:/admin")]
 
 
-async def test_leaving_the_page_stops_the_turn(made: tuple[Records, Any]) -> None:
+async def test_closed_page_stops_the_turn(made: tuple[Records, Any]) -> None:
     stopped = asyncio.Event()
 
     class Slow(FakeHome):
@@ -424,7 +424,7 @@ async def test_sessions_end_with_signing_out(made: tuple[Records, Any]) -> None:
 @pytest.mark.parametrize(("host", "status"), [
     ("127.0.0.1:8711", 200), ("localhost:8711", 200), ("[::1]:8711", 200), ("evil.example", 421), ("", 421),
 ])  # fmt: skip
-async def test_a_name_that_was_made_to_lead_here_is_refused(app: Starlette, host: str, status: int) -> None:
+async def test_foreign_host_name_is_refused(app: Starlette, host: str, status: int) -> None:
     async with browser(app) as client:
         assert (await client.get("/", headers={"host": host})).status_code == status
 
@@ -434,7 +434,7 @@ async def test_forwarded_request_is_not_local(app: Starlette) -> None:
         assert (await client.get("/answers", headers={"x-forwarded-for": "198.51.100.7"})).status_code == 403
 
 
-async def test_a_proxy_names_who_signed_in_there(made: tuple[Records, Any]) -> None:
+async def test_proxy_names_the_visitor(made: tuple[Records, Any]) -> None:
     settings = {"proxy_header": "X-Email", "proxies": ["10.0.0.0/24"], "proxy_roles": {"anna@example.com": "admin"}}
     app = made_app(*made, **settings)
     for peer, headers, shown in (

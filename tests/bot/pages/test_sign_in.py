@@ -30,11 +30,11 @@ def test_tokens_that_are_none_are_refused_and_not_shown(lines: str) -> None:
     ({"host": "0.0.0.0", "tokens": f"a reader {SECRET}"}, True), ({"proxy_header": "X-Email"}, False),
     ({"host": "0.0.0.0", "proxy_header": "X-Email", "proxies": ["10.0.0.7"]}, True),
 ])  # fmt: skip
-def test_beyond_this_machine_nobody_reads_who_did_not_sign_in(given: dict[str, object], open_: bool) -> None:  # noqa: FBT001
+def test_remote_visitor_must_sign_in(given: dict[str, object], open_: bool) -> None:  # noqa: FBT001
     assert (not PagesSettings.model_validate(given).fault) is open_
 
 
-def test_a_session_ends_by_itself_and_its_token_is_found_among_several() -> None:
+def test_session_expires_and_keeps_its_own_token() -> None:
     now = [0.0]
     sessions = Sessions(clock=lambda: now[0])
     token = match_token(TOKENED, f" {SECRET}2 ")
@@ -47,7 +47,7 @@ def test_a_session_ends_by_itself_and_its_token_is_found_among_several() -> None
 
 
 @given(st.text())
-def test_no_other_text_is_a_token_a_form_token_or_a_name_of_ours(text: str) -> None:
+def test_other_texts_are_no_token_form_token_or_host(text: str) -> None:
     assert match_token(TOKENED, text) is None
     assert not Sessions().is_form_token(Visitor("anna", "reader", "cookie"), text)
     is_host_known(PagesSettings(), text)
@@ -60,5 +60,5 @@ def test_sign_in_redirects_only_to_own_pages(wanted: str) -> None:
 
 
 @given(st.text(), st.text(alphabet="ab …"))
-def test_a_passage_with_its_quotation_marked_is_the_passage(text: str, quotation: str) -> None:
+def test_marked_quotation_keeps_the_passage(text: str, quotation: str) -> None:
     assert "".join(piece for piece, _ in mark_quote(text, quotation)) == text

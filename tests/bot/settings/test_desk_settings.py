@@ -18,13 +18,13 @@ def _channel(text: str) -> ChannelValues:
     return load_settings().channel[0]
 
 
-def test_a_channel_is_as_everywhere_unless_its_table_says_otherwise() -> None:
+def test_channel_has_defaults() -> None:
     assert _channel("") == ChannelValues(
         id="slack:T1/C1", corpora=None, system="", answer="mention", ephemeral=False, ask=(), paused=False
     )
 
 
-def test_a_channel_s_table_is_read_whole() -> None:
+def test_channel_table_is_read() -> None:
     text = "corpora=['wiki']\nsystem='extractive'\nanswer='every'\nephemeral=true\nask=['slack:T1/U1']\npaused=true\n"
     channel = _channel(text)
 
@@ -36,12 +36,12 @@ def test_a_channel_s_table_is_read_whole() -> None:
     ("written", "read"),
     [("' Brief, as to a friend. '", "Brief, as to a friend."), ("''", None), ("'Plain.'", "Plain.")],
 )
-def test_a_channel_has_a_tone_of_its_own_or_that_of_all(written: str, read: object) -> None:
+def test_channel_has_its_own_tone_or_the_default(written: str, read: object) -> None:
     assert _channel(f"tone = {written}").tone == read
 
 
 @pytest.mark.parametrize(("written", "read"), [("''", None), ("[]", ())])
-def test_no_corpora_of_a_channel_are_all_of_them_and_an_empty_list_is_none(written: str, read: object) -> None:
+def test_unset_corpora_mean_all_and_an_empty_list_none(written: str, read: object) -> None:
     assert _channel(f"corpora = {written}").corpora == read
 
 
@@ -68,7 +68,7 @@ def test_budgets_are_not_passed_to_a_system() -> None:
     assert LimitSettings(questions_per_user=3, cost_per_month=5).kit(student=False) == Limits()
 
 
-def test_the_night_is_a_time_of_day_or_none() -> None:
+def test_nightly_is_a_time_of_day_or_none() -> None:
     assert load_settings().schedule.at is None
     Path("footnote.toml").write_text("[schedule]\nnightly = '03:05'\n", encoding="utf-8")
 

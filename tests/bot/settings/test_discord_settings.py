@@ -11,14 +11,14 @@ from bot.settings.settings_reader import load_settings
 TOKEN = "hush-hush-1"
 
 
-def test_discord_is_configured_once_there_is_its_token(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_discord_is_configured_by_its_token(monkeypatch: pytest.MonkeyPatch) -> None:
     assert list_configured_platforms(load_settings()) == frozenset()
     monkeypatch.setenv("DISCORD_TOKEN", TOKEN)
 
     assert list_configured_platforms(load_settings()) == {"discord"}
 
 
-def test_the_token_comes_from_the_variable_that_bots_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_token_comes_from_the_usual_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DISCORD_TOKEN", TOKEN)
     assert load_settings().discord.token.get_secret_value() == TOKEN
     monkeypatch.setenv("FOOTNOTE_DISCORD__TOKEN", "other")
@@ -27,14 +27,14 @@ def test_the_token_comes_from_the_variable_that_bots_read(monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("name", ["DISCORD_TOKEN_FILE", "FOOTNOTE_DISCORD__TOKEN_FILE"])
-def test_the_token_comes_from_a_file_that_a_variable_names(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_token_comes_from_a_named_file(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("secret").write_text(f"{TOKEN}\n", encoding="utf-8")
     monkeypatch.setenv(name, "secret")
 
     assert load_settings().discord.token.get_secret_value() == TOKEN
 
 
-def test_the_token_is_seen_nowhere_and_makes_no_difference_to_a_digest(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_token_is_hidden_and_not_in_the_digest(monkeypatch: pytest.MonkeyPatch) -> None:
     digests = set()
     for end in ("", "x"):
         monkeypatch.setenv("DISCORD_TOKEN", TOKEN + end)

@@ -58,7 +58,7 @@ def test_invalid_line_is_reported_without_its_text(here: Path, lines: list[str],
 
 
 @pytest.mark.parametrize("name", ["a b", "", "a/b", "x" * 61])
-def test_no_line_is_made_of_what_is_no_name(name: str) -> None:
+def test_invalid_name_gets_no_line(name: str) -> None:
     with pytest.raises(ValueError, match="names are letters"):
         format_token_line(name, (), TOKEN)
 
@@ -73,7 +73,7 @@ def test_programs_are_named_as_readers(here: Path, reader: str, *, good: bool) -
             read(here, text)
 
 
-def test_a_change_of_tokens_takes_effect_at_once_and_is_on_record(here: Path) -> None:
+def test_changed_tokens_apply_at_once_and_are_recorded(here: Path) -> None:
     before, after = read(here, ""), read(here, f'[mcp]\nenabled = true\ntokens = ["{LINE}"]')
     effects = {change.key: change.effect for change in list_changes(before, after)}
 

@@ -24,7 +24,7 @@ def _load(text: str) -> Settings:
     return load_settings()
 
 
-def test_the_defaults_are_those_of_the_adapter_and_of_the_kit() -> None:
+def test_defaults_equal_those_of_the_pipeline() -> None:
     assert ModelValues().plain() == ModelSettings()
     assert LimitSettings().kit(student=False) == Limits()
     assert LimitSettings().budget == Budget()
@@ -73,7 +73,7 @@ def test_a_model_is_configured_by_a_key_or_an_address(
     assert load_settings().model.configured is configured
 
 
-def test_the_file_wins_over_the_variables_of_the_client_and_ours_win_over_the_file(
+def test_our_variables_win_over_the_file_and_the_file_over_the_client_s(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("OPENAI_MODEL", "theirs")
@@ -97,7 +97,7 @@ def test_azure_has_variables_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None
     assert plain.api_version == "2024-10-21"
 
 
-def test_a_model_of_azure_is_configured_though_its_address_and_key_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_azure_model_is_configured_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("OPENAI_BASE_URL", "http://theirs:1/v1")
     model = _load("[model]\napi = 'azure'\nname = 'deployment'\n").model
@@ -119,7 +119,7 @@ def test_a_key_file_that_is_not_there_is_an_error(monkeypatch: pytest.MonkeyPatc
         load_settings()
 
 
-def test_no_key_is_seen_in_settings_and_two_keys_make_no_two_digests(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_key_is_hidden_and_not_in_the_digest(monkeypatch: pytest.MonkeyPatch) -> None:
     digests = set()
     for key in (KEY, OTHER):
         monkeypatch.setenv("OPENAI_API_KEY", key)

@@ -43,7 +43,7 @@ def test_it_is_off_until_configured() -> None:
     assert open_web_search(settings.search_engine) is None
 
 
-def test_a_channel_may_name_its_corpus_only_where_there_is_one() -> None:
+def test_channel_may_name_only_a_configured_web_corpus() -> None:
     channel = [{"id": "slack:T1/C1", "corpora": ["web:searxng"]}]
     engine = {"type": "searxng", "url": SEARX, "visible_to": ["slack:T1/C1"]}
     settings = Settings.model_validate({"search_engine": engine, "channel": channel})

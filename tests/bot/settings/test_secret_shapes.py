@@ -44,7 +44,7 @@ def test_misplaced_secret_is_described(platform: str, key: str, value: str, desc
         assert value not in f"{fault.found} {fault.hint}"
 
 
-def test_tokens_that_were_swapped_keep_a_server_from_starting() -> None:
+def test_swapped_tokens_keep_a_server_from_starting() -> None:
     slack = {"bot_token": "xapp-1-2", "app_token": "xoxb-1-2"}
     faults = [f"{fault} {fault.hint}" for fault in find_serving_faults(Settings.model_validate({"slack": slack}))]
 

@@ -24,7 +24,7 @@ def _file(text: str, path: str = "footnote.toml") -> Path:
     return Path(path)
 
 
-def test_without_a_file_everything_is_at_its_default(here: Path) -> None:
+def test_missing_file_gives_defaults(here: Path) -> None:
     settings = load_settings()
 
     assert settings == Settings()
@@ -67,7 +67,7 @@ def test_the_starter_s_dump_can_take_the_folder_s_place() -> None:
     assert corpus.source.dump == Path("etc/enwiki-latest-pages-articles.xml.bz2").absolute()
 
 
-def test_a_starter_is_never_written_over_a_file() -> None:
+def test_starter_never_overwrites_a_file() -> None:
     _file("timezone = 'UTC'")
     with pytest.raises(SettingsError, match="already exists"):
         write_starter(Path("footnote.toml"))
@@ -75,7 +75,7 @@ def test_a_starter_is_never_written_over_a_file() -> None:
     assert Path("footnote.toml").read_text(encoding="utf-8") == "timezone = 'UTC'"
 
 
-def test_the_environment_wins_over_the_file_and_the_file_over_the_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variables_win_over_the_file_and_the_file_over_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
     _file("[limits]\nseconds = 5\npassages = 7\n")
     monkeypatch.setenv("FOOTNOTE_LIMITS__SECONDS", "9.5")
     limits = load_settings().limits
@@ -83,7 +83,7 @@ def test_the_environment_wins_over_the_file_and_the_file_over_the_defaults(monke
     assert (limits.seconds, limits.passages, limits.sentences) == (9.5, 7, 3)
 
 
-def test_a_whole_list_can_come_from_the_environment_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_list_can_be_set_by_a_variable_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FOOTNOTE_CORPUS", '[{"name": "docs", "readers": ["slack:T1/C1"]}]')
 
     assert load_settings().visible_to == {"docs": ("slack:T1/C1",)}
@@ -103,7 +103,7 @@ def test_old_key_of_readers_is_accepted() -> None:
     assert list_old_keys(path) == ["corpus[1].readers"]
 
 
-def test_a_secret_is_read_from_the_file_that_its_variable_names(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_secret_is_read_from_the_named_file(monkeypatch: pytest.MonkeyPatch) -> None:
     _file('database = "postgresql://file"')
     _file("postgresql://user:hush@host/db\n", "secret")
     monkeypatch.setenv("FOOTNOTE_DATABASE_FILE", "secret")
@@ -113,7 +113,7 @@ def test_a_secret_is_read_from_the_file_that_its_variable_names(monkeypatch: pyt
     assert "hush" not in repr(settings)
 
 
-def test_a_secret_that_cannot_be_read_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_secret_file_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FOOTNOTE_DATABASE_FILE", "missing")
     with pytest.raises(SettingsError, match=r"file that FOOTNOTE_DATABASE_FILE names"):
         load_settings()
@@ -162,7 +162,7 @@ def test_variables_that_are_no_settings_are_left_alone(name: str, monkeypatch: p
     assert load_settings() == Settings()
 
 
-def test_a_named_file_must_be_there() -> None:
+def test_named_file_must_exist() -> None:
     with pytest.raises(SettingsError, match=r"no settings file other\.toml"):
         load_settings(Path("other.toml"))
 
@@ -171,7 +171,7 @@ def test_a_named_file_must_be_there() -> None:
     ("text", "fault"),
     [(None, "was deleted"), ("", "has no settings any more"), ("# gone\n[limits]", "has no settings any more")],
 )
-def test_a_server_refuses_to_reload_a_file_that_is_gone_or_emptied(text: str | None, fault: str) -> None:
+def test_reload_refuses_a_deleted_or_emptied_file(text: str | None, fault: str) -> None:
     file = SettingsFile(None)
     assert file.read() == Settings()
     for system in ("extractive", "direct"):
@@ -252,7 +252,7 @@ def test_time_zones_are_known_by_name() -> None:
         load_time_zone("../etc/passwd")
 
 
-def test_a_chroma_server_is_named_with_tenant_database_and_token(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chroma_server_has_tenant_database_and_token(monkeypatch: pytest.MonkeyPatch) -> None:
     _file("chroma = { url = 'https://api.trychroma.com', tenant = 'team', database = 'handbook' }")
     monkeypatch.setenv("FOOTNOTE_CHROMA__TOKEN", "ck-secret")
 

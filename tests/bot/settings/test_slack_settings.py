@@ -19,21 +19,21 @@ def _secrets(settings: Settings) -> tuple[str, ...]:
     return tuple(secret.get_secret_value() for secret in (slack.bot_token, slack.app_token, slack.signing_secret))
 
 
-def test_slack_is_configured_once_there_is_one_of_its_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slack_is_configured_by_one_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not load_settings().slack.configured
     monkeypatch.setenv("SLACK_APP_TOKEN", APP)
 
     assert load_settings().slack.configured
 
 
-def test_secrets_come_from_the_variables_of_their_owners(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_secrets_come_from_the_platform_s_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in NAMES.items():
         monkeypatch.setenv(name, value)
 
     assert _secrets(load_settings()) == (BOT, APP, SIGNING)
 
 
-def test_secrets_come_from_files_that_those_variables_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_secrets_come_from_named_files(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in NAMES.items():
         Path(name).write_text(f"{value}\n", encoding="utf-8")
         ours = name.replace("SLACK_", "FOOTNOTE_SLACK__") if name == "SLACK_APP_TOKEN" else name
@@ -42,14 +42,14 @@ def test_secrets_come_from_files_that_those_variables_name(monkeypatch: pytest.M
     assert _secrets(load_settings()) == (BOT, APP, SIGNING)
 
 
-def test_our_own_settings_win_over_the_owners_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_own_settings_win_over_the_platform_s_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     Path("footnote.toml").write_text(f'[slack]\nbot_token = "{BOT}"\n', encoding="utf-8")
     monkeypatch.setenv("SLACK_BOT_TOKEN", "other")
 
     assert _secrets(load_settings())[0] == BOT
 
 
-def test_secrets_are_seen_nowhere_and_make_no_difference_to_a_digest(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_secrets_are_hidden_and_not_in_the_digest(monkeypatch: pytest.MonkeyPatch) -> None:
     digests = set()
     for end in ("", "x"):
         for name, value in NAMES.items():
@@ -89,7 +89,7 @@ def test_missing_secrets_of_a_mode_are_named(
     assert bool(faults) == bool(expected)
 
 
-def test_a_token_in_place_of_its_file_s_name_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_token_in_place_of_a_file_name_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLACK_BOT_TOKEN_FILE", BOT)
     with pytest.raises(SettingsError, match="file that SLACK_BOT_TOKEN_FILE names cannot be read") as caught:
         load_settings()

@@ -47,7 +47,7 @@ def test_invalid_settings_are_rejected(values, expected):
     assert "s3cr3t" not in str(caught.value)
 
 
-def test_a_wiki_is_opened_and_let_in_by_a_variable(tmp_path):
+def test_wiki_authenticates_by_a_variable(tmp_path):
     wiki = mediawiki.Wiki(user="Ada@bot", password="s3")
     wiki.edit("Holidays", "Thirty days.")
     with serve(wiki.answer) as server:
@@ -64,7 +64,7 @@ def test_a_wiki_is_opened_and_let_in_by_a_variable(tmp_path):
 
 
 @pytest.mark.parametrize("cloud", [False, True])
-def test_confluence_is_opened_and_let_in_as_its_edition_wants_it(tmp_path, cloud):
+def test_confluence_authenticates_by_its_edition(tmp_path, cloud):
     services = confluence.Confluence(cloud=cloud)
     services.write("1", "Holidays", "<p>Thirty days.</p>")
     with serve(services.answer) as server:

@@ -83,7 +83,7 @@ def run(
     return chosen, terminal
 
 
-def test_a_folder_is_counted_named_and_asked_for_again_where_it_will_not_do() -> None:
+def test_folder_is_counted_named_and_asked_for_again_if_refused() -> None:
     folder = ["", "missing", "empty", "handbook", "bad name", "", "ftp://x", "https://x.example/", "handbook", ""]
     chosen, terminal = run(*folder, "4", *NO_MODEL)
 
@@ -144,9 +144,7 @@ def test_readers_are_given_by_channel_names_or_ids(typed: list[str], readers: tu
         (FakeLocations((), after=1), ["later"], ()),
     ],
 )
-def test_the_servers_that_are_ones_own_are_chosen(
-    places: FakeLocations, typed: list[str], servers: tuple[str, ...]
-) -> None:
+def test_own_servers_are_chosen(places: FakeLocations, typed: list[str], servers: tuple[str, ...]) -> None:
     chosen, _ = run(*FOLDER, "3", DISCORD, *typed, "1", *NO_MODEL, places=places)
 
     changes = {"message_content": True} | ({"servers": servers} if servers else {})
@@ -177,7 +175,7 @@ def test_unknown_workspace_lists_those_of_the_bot(places: FakeLocations, given: 
     assert ("Elsewhere (302)" in caught.value.hint) == (len(places.workspaces) > 1)
 
 
-def test_servers_of_the_settings_that_the_bot_has_left_are_asked_for_again() -> None:
+def test_left_servers_are_asked_for_again() -> None:
     settings = {"discord": {"token": DISCORD, "servers": ["999"]}}
     chosen, _ = run(*FOLDER, "", "", "2", "1", *NO_MODEL, settings=settings)
 
@@ -225,7 +223,7 @@ THERE = {
 }
 
 
-def test_a_second_run_shows_what_is_set_and_keeps_it_by_enter() -> None:
+def test_second_run_shows_current_choices_and_keeps_them_by_enter() -> None:
     chosen, terminal = run("", "", "", "", "", "", settings=THERE)
 
     assert (chosen.folders, chosen.platforms[0].answers, chosen.visible_to) == ((), {}, {"handbook": ("*",)})
@@ -233,7 +231,7 @@ def test_a_second_run_shows_what_is_set_and_keeps_it_by_enter() -> None:
     assert "read by everybody (*)" in terminal.screen
 
 
-def test_unchosen_settings_stay_with_a_note() -> None:
+def test_deselected_settings_stay_with_a_note() -> None:
     model = {"model": {"name": "good", "base_url": "http://127.0.0.1:1/v1"}}
     chosen, terminal = run("", "4", "1", settings=THERE | model)
 
@@ -260,7 +258,7 @@ def test_without_questions_options_and_defaults_are_taken() -> None:
         ({"documents": (Path("handbook"),), "model": "bad"}, "setup_refused"),
     ],
 )
-def test_without_questions_what_will_not_do_is_an_error(given: dict[str, Any], kind: str) -> None:
+def test_invalid_options_without_questions_are_an_error(given: dict[str, Any], kind: str) -> None:
     with pytest.raises(CommandError) as caught:
         run(defaults=True, judged="fail", **given)
 

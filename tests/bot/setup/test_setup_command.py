@@ -48,7 +48,7 @@ def run(
     return CliRunner().invoke(app, ("setup", *arguments), obj=state, prog_name="footnote"), terminal
 
 
-def test_from_nothing_to_an_answer() -> None:
+def test_setup_ends_with_an_answer() -> None:
     services = FakeServices()
     result, terminal = run([*ALL[:-1], "When does the quay open?"], services=services)
     settings = load_settings()
@@ -79,7 +79,7 @@ def test_declining_changes_nothing() -> None:
     assert terminal.lines[-1] == "Nothing was written."
 
 
-def test_a_second_run_changes_nothing_by_enter_and_adds_what_is_new() -> None:
+def test_second_run_keeps_settings_and_adds_new_ones() -> None:
     run(ALL)
     with Path("footnote.toml").open("a", encoding="utf-8") as file:
         file.write("# By hand.\n")
@@ -96,7 +96,7 @@ def test_a_second_run_changes_nothing_by_enter_and_adds_what_is_new() -> None:
     assert [row.name for row in load_settings().corpus] == ["handbook", "travel"]
 
 
-def test_beside_a_server_a_reload_is_advised_where_anything_is_new() -> None:
+def test_reload_is_advised_next_to_a_server_if_settings_changed() -> None:
     run(ALL)
     Path("travel").mkdir()
     Path("travel/rules.md").write_text("# Rules\n\nThe train.\n", encoding="utf-8")
@@ -114,7 +114,7 @@ def test_beside_a_server_a_reload_is_advised_where_anything_is_new() -> None:
     assert (starts[:2], starts[2].startswith("in Slack")) == ([SERVE, RELOAD], True)
 
 
-def test_secrets_are_kept_in_a_file_of_ones_own_that_every_command_reads() -> None:
+def test_secrets_are_stored_in_a_private_file_that_every_command_reads() -> None:
     os.environ["OPENAI_BASE_URL"] = "http://127.0.0.1:1/v1"
     answers = [*FOLDER, "4", "2", "sk-secret-of-ours", "", "go on", "", "A question?"]
     result, terminal = run(answers)
@@ -133,7 +133,7 @@ def test_secrets_are_kept_in_a_file_of_ones_own_that_every_command_reads() -> No
     assert "WARN  Settings: footnote.env, which holds secrets, can be opened by other users" in doctor.stdout
 
 
-def test_without_a_terminal_options_say_it_all() -> None:
+def test_options_suffice_without_a_terminal() -> None:
     missing, _ = run([], "--platform", "slack", "--yes")
     lines = missing.stderr.splitlines()
     result, _ = run([], "--documents", "handbook", "--platform", "none", "--question", "When?", "--yes")

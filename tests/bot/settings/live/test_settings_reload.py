@@ -79,7 +79,7 @@ async def test_a_name_is_the_channel_that_is_called_so(database: Database) -> No
     assert services.live.current.schedule.admin_channel == services.live.current.channel[0].id == "slack:T1/C2"
 
 
-async def test_a_name_keeps_its_channel_whatever_is_called_so_later(database: Database) -> None:
+async def test_name_keeps_its_first_channel(database: Database) -> None:
     services = House(database, named("slack:#hr"), HR)
     await services.open()
     services.channels = [NamedChannel(HR.id, "people"), NamedChannel("slack:T1/C7", "hr")]
@@ -141,7 +141,7 @@ async def test_all_errors_of_a_file_are_reported(database: Database) -> None:
     assert (await reload.reload()).faults == ("line 1: it is wrong.", "line 2: so is this.")
 
 
-async def test_at_the_start_nobody_reads_by_an_unknown_name_but_what_would_narrow_nothing_is_refused(
+async def test_unknown_name_gives_no_access_and_an_unknown_channel_is_refused(
     database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
     services = House(database, named("slack:#hr"), ENG)
