@@ -77,7 +77,7 @@ class Output:
 
 
 def open_output(*, as_json: bool, debug: bool) -> Output:
-    """Return the output of this process; plain text if NO_COLOR is set or the stream is no terminal."""
+    """Return the output of this process; plain text if NO_COLOR is set or the stream is not a terminal."""
     return Output(open_console(sys.stdout), open_console(sys.stderr), as_json, debug)
 
 
@@ -106,7 +106,7 @@ def encode_json(document: Mapping[str, Any], encoding: str) -> str:
 
 
 def open_console(stream: TextIO, environ: Mapping[str, str] = os.environ) -> Console:
-    """Return a console on a stream: plain if it is no terminal, or colour is unwanted or unsupported."""
+    """Return a console on a stream: plain if it is not a terminal, or colour is unwanted or unsupported."""
     # Without a colour system rich writes no links and nothing bold either, which is what NO_COLOR asks for here.
     plain = not stream.isatty() or environ.get("NO_COLOR") or environ.get("TERM") == "dumb"
     system: Literal["auto"] | None = None if plain else "auto"

@@ -50,7 +50,7 @@ class Inspection:
     corpora: tuple[CorpusInfo, ...] | None = None
     probe: str = ""  # a query that finds something in the corpora
     followers: tuple[Follower, ...] = ()  # how far the homes of the database have followed it
-    names: Mapping[str, str] = field(default_factory=dict)  # the channel that each name stands for
+    names: Mapping[str, str] = field(default_factory=dict)  # the channel of each name
 
 
 HealthCheck = Callable[[Inspection], Awaitable[Sequence[CheckResult]]]

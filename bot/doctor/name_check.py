@@ -1,4 +1,4 @@
-"""Check which channels the names in the settings stand for, as part of the checks of platforms."""
+"""Check the channel names in the settings, as part of the checks of platforms."""
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 
@@ -13,7 +13,7 @@ _MOVED = "Write the id of the channel that you mean; a channel that took over th
 async def check_channel_names(
     scene: Inspection, platform: str, list_channels: Callable[[], Awaitable[Sequence[NamedChannel]]]
 ) -> Sequence[CheckResult]:
-    """Check that each channel name stands for exactly one channel of a platform."""
+    """Check that each channel name belongs to exactly one channel of a platform."""
     names = [name for name in list_channel_names(scene.settings) if platform_of(name) == platform]
     if not names:
         return ()

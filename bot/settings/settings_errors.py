@@ -1,4 +1,4 @@
-"""Explain each error of the settings in one plain line: which key, where it is set, and what would be valid."""
+"""Explain each error of the settings in one plain line: its key, its place, and the valid values."""
 
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -53,7 +53,7 @@ def locate_variables(config: Path | None) -> Path:
 
 
 def read_variables(path: Path) -> Mapping[str, str]:
-    """Return the variables of a file; none if it does not exist. Raises `SettingsError` if it cannot be read."""
+    """Return the variables of a file; empty if it does not exist. Raises `SettingsError` if it cannot be read."""
     if not path.exists():
         return {}
     try:

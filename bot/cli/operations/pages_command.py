@@ -1,4 +1,4 @@
-"""Run `footnote pages`: serve the pages, alone or beside a running server."""
+"""Run `footnote pages`: serve the pages, alone or next to a running server."""
 
 import asyncio
 from typing import Annotated

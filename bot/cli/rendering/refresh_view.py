@@ -36,8 +36,8 @@ def _running_lines(found: RefreshSummary, zone: tzinfo) -> Iterator[str]:
     if not found.running:
         yield "Running now: nothing."
     for run in found.running:
-        beside = run.doing or (f"{run.passages:,} passages" if run.passages else "")
-        far = format_progress(run.done, run.total, "documents", measure_seconds(run, found.now), beside)
+        doing = run.doing or (f"{run.passages:,} passages" if run.passages else "")
+        far = format_progress(run.done, run.total, "documents", measure_seconds(run, found.now), doing)
         since = f"since {format_moment(run.begun, zone)}, by {format_owner(run.owner)}"
         yield f"Running now: {run.corpus}: {far}; {since}."
         if is_silent(run, found.now):

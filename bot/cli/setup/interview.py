@@ -83,7 +83,7 @@ class Interview:
                 self._add_folder(Path(answer), folders, "")
             else:
                 self._prompter.show(
-                    "Type its path, such as ~/handbook; or none, if your documents are in git, a wiki or Confluence."
+                    "Type its path, such as ~/handbook, or none if your documents are in git, a wiki or Confluence."
                 )
 
     def _add_folder(self, given: Path, folders: list[FolderChoice], name: str) -> None:

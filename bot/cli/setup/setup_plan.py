@@ -97,8 +97,8 @@ def write_plan(plan: SetupPlan) -> None:
             written[plan.path] = _draft(plan.path, plan.text, mode)
             load_settings(written[plan.path])
         if plan.variables:
-            beside = locate_variables(plan.path)
-            written[beside] = _draft(beside, plan.variables_text, _OWN)
+            variables = locate_variables(plan.path)
+            written[variables] = _draft(variables, plan.variables_text, _OWN)
         for path, draft in written.items():
             draft.replace(path)
     finally:

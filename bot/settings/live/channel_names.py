@@ -32,7 +32,7 @@ ListChannels = Callable[[Settings], Awaitable[Sequence[NamedChannel]]]
 
 @dataclass(frozen=True, slots=True)
 class NameReading:
-    """The channel that a name stands for."""
+    """The channel of a name."""
 
     name: str
     id: str = ""  # empty if unknown
@@ -47,7 +47,7 @@ def list_channel_names(settings: Settings) -> tuple[str, ...]:
 
 
 def read_name(name: str, channels: Sequence[NamedChannel], known: str = "") -> NameReading:
-    """Return the channel that a name stands for; the `known` one if it was resolved before."""
+    """Return the channel of a name: the `known` one if it was resolved before."""
     workspace, called = split_channel_name(name)
     here = [channel for channel in channels if workspace in {"", channel.workspace}]
     ids = [channel.id for channel in here if channel.name == called]

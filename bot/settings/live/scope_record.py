@@ -1,4 +1,4 @@
-"""Record who could read what, and which channel each name stood for, since when.
+"""Record who may read what, and the channel of each name, with the time of each change.
 
 A change is an entry of its own under `SCOPE_ID`, written before it takes effect, whether the settings changed while a
 server ran or between two starts.

@@ -105,9 +105,9 @@ class ModelValues(SettingsTable):
 
     def completed(self, environ: Mapping[str, str]) -> "ModelValues":
         """Fill in missing values from the variables of OpenAI's own client."""
-        found = fill_from_environment(self.plain(), environ)
-        secrets = {name: SecretStr(getattr(found, name).value) for name in ("api_key", "azure_ad_token")}
-        plain = {name: getattr(found, name) for name in ("name", "base_url", "api_version")}
+        filled = fill_from_environment(self.plain(), environ)
+        secrets = {name: SecretStr(getattr(filled, name).value) for name in ("api_key", "azure_ad_token")}
+        plain = {name: getattr(filled, name) for name in ("name", "base_url", "api_version")}
         return self.model_copy(update=plain | secrets)
 
 

@@ -233,7 +233,7 @@ DenseChoice = Literal["", "eager", "lazy", "off"]
 
 
 class CorpusSettings(SettingsTable):
-    """A named collection of documents, who may read it, and where it comes from."""
+    """A named collection of documents, with its readers and its source."""
 
     name: Annotated[str, StringConstraints(pattern=f"^{CORPUS_NAME}$")]
     visible_to: Annotated[tuple[ReaderId, ...], SCOPE] = Field(
