@@ -14,53 +14,6 @@ BOT, APP, SIGNING = "xoxb-hush-1", "xapp-hush-2", "hush-3"
 NAMES = {"SLACK_BOT_TOKEN": BOT, "SLACK_APP_TOKEN": APP, "SLACK_SIGNING_SECRET": SIGNING}
 
 
-def _secrets(settings: Settings) -> tuple[str, ...]:
-    slack = settings.slack
-    return tuple(secret.get_secret_value() for secret in (slack.bot_token, slack.app_token, slack.signing_secret))
-
-
-def test_slack_is_configured_by_one_secret(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not load_settings().slack.configured
-    monkeypatch.setenv("SLACK_APP_TOKEN", APP)
-
-    assert load_settings().slack.configured
-
-
-def test_secrets_come_from_the_platform_s_variables(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in NAMES.items():
-        monkeypatch.setenv(name, value)
-
-    assert _secrets(load_settings()) == (BOT, APP, SIGNING)
-
-
-def test_secrets_come_from_named_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in NAMES.items():
-        Path(name).write_text(f"{value}\n", encoding="utf-8")
-        ours = name.replace("SLACK_", "FOOTNOTE_SLACK__") if name == "SLACK_APP_TOKEN" else name
-        monkeypatch.setenv(f"{ours}_FILE", name)
-
-    assert _secrets(load_settings()) == (BOT, APP, SIGNING)
-
-
-def test_own_settings_win_over_the_platform_s_variables(monkeypatch: pytest.MonkeyPatch) -> None:
-    Path("footnote.toml").write_text(f'[slack]\nbot_token = "{BOT}"\n', encoding="utf-8")
-    monkeypatch.setenv("SLACK_BOT_TOKEN", "other")
-
-    assert _secrets(load_settings())[0] == BOT
-
-
-def test_secrets_are_hidden_and_not_in_the_digest(monkeypatch: pytest.MonkeyPatch) -> None:
-    digests = set()
-    for end in ("", "x"):
-        for name, value in NAMES.items():
-            monkeypatch.setenv(name, value + end)
-        settings = load_settings()
-        assert "hush" not in repr(settings) + str(settings.model_dump()) + settings.model_dump_json()
-        digests.add(digest_settings(settings))
-
-    assert len(digests) == 1
-
-
 def test_the_database_s_password_is_no_part_of_a_digest() -> None:
     plain, secret = Settings(), Settings(database="postgresql://user:hush@host/db")
 
