@@ -1,4 +1,4 @@
-"""A server takes changed settings: all of them are right, or nothing changes; names mean what they meant."""
+"""Reloaded settings apply entirely or not at all; names keep their channels."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
@@ -31,7 +31,7 @@ def named(*readers: str, **more: Any) -> Settings:
     return Settings.model_validate({"corpus": [{"name": "salaries", "visible_to": readers}], **more})
 
 
-class House:
+class FakeServer:
     """A server whose settings and channels may change."""
 
     def __init__(self, database: Database, settings: Settings, *channels: NamedChannel) -> None:
@@ -69,34 +69,34 @@ async def test_a_name_is_the_channel_that_is_called_so(database: Database) -> No
         "slack:#HR", "slack:#hr", "slack:T9/#hr", "slack:T1/C9", schedule={"admin_channel": "slack:#eng"},
         channel=[{"id": "slack:T1/#eng", "corpora": ["salaries"]}],
     )  # fmt: skip
-    services = House(database, settings, HR, ENG)
-    await services.reloading.begin()
-    assert services.readers == ["slack:#HR", "slack:#hr", "slack:T9/#hr", "slack:T1/C9"]
-    services.faults = [PlatformUnavailable("Slack is away.")] * 3
-    await services.reloading.meet("slack", services.channels_of)
+    server = FakeServer(database, settings, HR, ENG)
+    await server.reloading.begin()
+    assert server.readers == ["slack:#HR", "slack:#hr", "slack:T9/#hr", "slack:T1/C9"]
+    server.faults = [PlatformUnavailable("Slack is away.")] * 3
+    await server.reloading.meet("slack", server.channels_of)
 
-    assert services.readers == ["slack:T1/C1", "slack:T9/#hr", "slack:T1/C9"]
-    assert services.live.current.schedule.admin_channel == services.live.current.channel[0].id == "slack:T1/C2"
+    assert server.readers == ["slack:T1/C1", "slack:T9/#hr", "slack:T1/C9"]
+    assert server.live.current.schedule.admin_channel == server.live.current.channel[0].id == "slack:T1/C2"
 
 
 async def test_name_keeps_its_first_channel(database: Database) -> None:
-    services = House(database, named("slack:#hr"), HR)
-    await services.open()
-    services.channels = [NamedChannel(HR.id, "people"), NamedChannel("slack:T1/C7", "hr")]
-    report = await services.reloading.reload()
+    server = FakeServer(database, named("slack:#hr"), HR)
+    await server.open()
+    server.channels = [NamedChannel(HR.id, "people"), NamedChannel("slack:T1/C7", "hr")]
+    report = await server.reloading.reload()
     (note,) = report.notes
-    assert (services.readers, report.faults) == (["slack:T1/C1"], ())
+    assert (server.readers, report.faults) == (["slack:T1/C1"], ())
     assert "slack:T1/C1, which it stands for, is called #people now; the name now belongs to slack:T1/C7" in note
 
-    services.start()
-    await services.open()
-    assert services.readers == ["slack:T1/C1"]
-    services.written = named("*")
-    await services.reloading.reload()
-    services.written = named("slack:#hr")
-    await services.reloading.reload()
-    assert services.readers == ["slack:T1/C7"]
-    assert await services.recorded() == [
+    server.start()
+    await server.open()
+    assert server.readers == ["slack:T1/C1"]
+    server.written = named("*")
+    await server.reloading.reload()
+    server.written = named("slack:#hr")
+    await server.reloading.reload()
+    assert server.readers == ["slack:T1/C7"]
+    assert await server.recorded() == [
         ("corpus.salaries.visible_to", None, ["slack:#hr"]),
         ("corpus.salaries.visible_to", ["slack:#hr"], ["slack:T1/C1"]),
         ("name.slack:#hr", None, "slack:T1/C1"),
@@ -121,14 +121,14 @@ async def test_name_keeps_its_first_channel(database: Database) -> None:
 async def test_wrong_settings_are_refused_and_the_old_go_on(
     database: Database, written: Settings, channels: tuple[NamedChannel, ...], fault: str
 ) -> None:
-    services = House(database, named("slack:T1/C9"), *channels)
-    await services.open()
-    before = services.live.current, await services.recorded()
-    services.written = written
-    report = await services.reloading.reload()
+    server = FakeServer(database, named("slack:T1/C9"), *channels)
+    await server.open()
+    before = server.live.current, await server.recorded()
+    server.written = written
+    report = await server.reloading.reload()
 
     assert fault in "; ".join(report.faults)
-    assert (services.live.current, await services.recorded()) == before
+    assert (server.live.current, await server.recorded()) == before
 
 
 def unreadable() -> Settings:
@@ -136,37 +136,37 @@ def unreadable() -> Settings:
 
 
 async def test_all_errors_of_a_file_are_reported(database: Database) -> None:
-    services = House(database, named("*"))
-    reload = SettingsReload(services.live, unreadable, ScopeRecord(services.audit))
+    server = FakeServer(database, named("*"))
+    reload = SettingsReload(server.live, unreadable, ScopeRecord(server.audit))
     assert (await reload.reload()).faults == ("line 1: it is wrong.", "line 2: so is this.")
 
 
 async def test_unknown_name_gives_no_access_and_an_unknown_channel_is_refused(
     database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
-    services = House(database, named("slack:#hr"), ENG)
-    await services.open()
-    assert services.readers == ["slack:#hr"]
+    server = FakeServer(database, named("slack:#hr"), ENG)
+    await server.open()
+    assert server.readers == ["slack:#hr"]
     assert "a channel's name grants no access: slack:#hr" in caplog.text
-    services.written = named("*", channel=[{"id": "slack:#hr", "corpora": []}])
-    services.start()
+    server.written = named("*", channel=[{"id": "slack:#hr", "corpora": []}])
+    server.start()
     with pytest.raises(SettingsError, match=r"\[\[channel\]\] slack:#hr: Slack has no channel of that name"):
-        await services.open()
+        await server.open()
 
 
 @pytest.mark.parametrize("fault", [PlatformUnavailable("Slack is away."), CannotPost("missing_scope")])
 async def test_unreachable_platform_keeps_known_names_and_refuses_new_ones(
     database: Database, fault: PlatformError
 ) -> None:
-    services = House(database, named("slack:#hr"), HR, ENG)
-    await services.open()
-    services.faults, services.written = [fault], named("slack:#hr", system="extractive")
-    assert (await services.reloading.reload()).changed == ("system",)
-    services.faults, services.written = [fault], named("slack:#hr", "slack:#eng")
-    assert str(fault) in (await services.reloading.reload()).faults[0]
-    assert services.readers == ["slack:T1/C1"]
-    await services.reloading.reload()
-    assert services.readers == ["slack:T1/C1", "slack:T1/C2"]
+    server = FakeServer(database, named("slack:#hr"), HR, ENG)
+    await server.open()
+    server.faults, server.written = [fault], named("slack:#hr", system="extractive")
+    assert (await server.reloading.reload()).changed == ("system",)
+    server.faults, server.written = [fault], named("slack:#hr", "slack:#eng")
+    assert str(fault) in (await server.reloading.reload()).faults[0]
+    assert server.readers == ["slack:T1/C1"]
+    await server.reloading.reload()
+    assert server.readers == ["slack:T1/C1", "slack:T1/C2"]
 
 
 @pytest.mark.parametrize("token", ["", "xoxb-1-2-abc"])
@@ -174,23 +174,23 @@ async def test_before_a_platform_is_there_a_table_by_name_is_refused_and_a_reade
     database: Database, token: str
 ) -> None:
     slack = {"bot_token": token, "app_token": token.replace("xoxb", "xapp")}
-    services = House(database, named("*", slack=slack))
-    await services.reloading.begin()
-    services.written = named("slack:#hr", slack=slack)
-    assert (await services.reloading.reload()).notes == ("slack:#hr: grants no access yet: slack is not connected",)
-    services.written = named("*", slack=slack, channel=[{"id": "slack:#hr"}])
-    assert bool((await services.reloading.reload()).faults) == bool(token)
+    server = FakeServer(database, named("*", slack=slack))
+    await server.reloading.begin()
+    server.written = named("slack:#hr", slack=slack)
+    assert (await server.reloading.reload()).notes == ("slack:#hr: grants no access yet: slack is not connected",)
+    server.written = named("*", slack=slack, channel=[{"id": "slack:#hr"}])
+    assert bool((await server.reloading.reload()).faults) == bool(token)
 
 
 async def test_unrecorded_change_does_not_take_effect(database: Database) -> None:
-    services = House(database, named("*"))
-    await services.open()
+    server = FakeServer(database, named("*"))
+    await server.open()
 
     class Full(AuditLog):
         async def append(self, *added: Any) -> tuple[int, ...]:
             raise OSError(f"no room for {len(added)}")
 
-    reload: Callable[[], Any] = SettingsReload(services.live, named, ScopeRecord(Full(database))).reload
+    reload: Callable[[], Any] = SettingsReload(server.live, named, ScopeRecord(Full(database))).reload
     with pytest.raises(OSError, match="no room for 1"):
         await reload()
-    assert services.readers == ["*"]
+    assert server.readers == ["*"]
