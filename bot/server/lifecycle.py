@@ -51,6 +51,11 @@ from storage.database.refresh_log import make_owner_id
 from storage.errors import StorageError
 from storage.passages import PassageStore
 
+FOLLOW_SECONDS = 15.0
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+log = logging.getLogger(__name__)
+
 
 @asynccontextmanager
 async def exit_in_parallel(*blocks: AbstractAsyncContextManager[Any]) -> AsyncIterator[tuple[Any, ...]]:
@@ -66,12 +71,6 @@ async def exit_in_parallel(*blocks: AbstractAsyncContextManager[Any]) -> AsyncIt
         for error in results:
             if isinstance(error, BaseException):
                 raise error
-
-
-log = logging.getLogger(__name__)
-
-FOLLOW_SECONDS = 15.0
-STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 @dataclass(frozen=True, slots=True)

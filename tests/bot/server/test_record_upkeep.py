@@ -1,5 +1,6 @@
 """Record upkeep: each day is signed, delivered, and cleaned of old entries; failures are retried."""
 
+import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -13,6 +14,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from bot.desk.platform_port import PlatformUnavailable
+from bot.server.http_server import serve_http
 from bot.server.record_upkeep import RecordUpkeep, build_outlets
 from bot.settings.tables.network_settings import HttpSettings
 from bot.settings.tables.record_settings import RecordSettings
@@ -22,10 +24,12 @@ from storage.record.audit_log import AuditLog
 from storage.record.proof.checkpoints import Checkpoints
 from storage.record.proof.record_check import KeptHead, split_heads, verify_record
 from storage.record.proof.signed_notes import create_key
+from tests.bot.server.watchman import Clock
 from tests.storage.record.tampering import make_turn
 from tests.storage.stores import open_empty_database
 
 DAY = timedelta(days=1)
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 @dataclass
@@ -39,14 +43,6 @@ class Channel:
         if self.away:
             raise PlatformUnavailable("away")
         self.posted.append((place.channel, text))
-
-
-@dataclass
-class Clock:
-    now: datetime = datetime(2026, 3, 1, 12, tzinfo=UTC)
-
-    def __call__(self) -> datetime:
-        return self.now
 
 
 @pytest.fixture
@@ -64,7 +60,7 @@ def build(database: Database, folder: Path, clock: Clock, channel: Channel, **re
 
 
 async def test_a_head_goes_outward_once_a_day(database: Database, tmp_path: Path) -> None:
-    clock, channel = Clock(), Channel(away=True)
+    clock, channel = Clock(NOON), Channel(away=True)
     create_key(tmp_path / "record.key")
     facts = {"heads_path": tmp_path / "away" / "heads.txt", "heads_channel": True}
     upkeep = build(database, tmp_path, clock, channel, **facts)
@@ -90,7 +86,7 @@ async def test_a_head_goes_outward_once_a_day(database: Database, tmp_path: Path
 
 async def test_a_process_leaves_it_to_the_one_that_does_it(database: Database, tmp_path: Path) -> None:
     create_key(tmp_path / "record.key")
-    first, second = (build(database, tmp_path, Clock(), Channel()) for _ in range(2))
+    first, second = (build(database, tmp_path, Clock(NOON), Channel()) for _ in range(2))
     second.owner = "another"
     await first.look()
     await second.look()
@@ -101,7 +97,7 @@ async def test_a_process_leaves_it_to_the_one_that_does_it(database: Database, t
 async def test_old_words_are_erased_daily_without_a_key(
     database: Database, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    clock, log = Clock(), AuditLog(database, Clock())
+    clock, log = Clock(NOON), AuditLog(database, Clock(NOON))
     await log.append(*make_turn("old"))
     upkeep = build(database, tmp_path, clock, Channel(), keep_days=30)
     for days, erased in ((29, False), (2, True)):
@@ -115,10 +111,6 @@ async def test_old_words_are_erased_daily_without_a_key(
 
 @pytest.mark.parametrize("status", [200, 500])
 async def test_a_head_is_posted_to_an_address(database: Database, tmp_path: Path, status: int) -> None:
-    import asyncio
-
-    from bot.server.http_server import serve_http
-
     got: list[str] = []
 
     async def take(request: Request) -> Response:
@@ -128,7 +120,7 @@ async def test_a_head_is_posted_to_an_address(database: Database, tmp_path: Path
     create_key(tmp_path / "record.key")
     app = Starlette(routes=[Route("/heads", take, methods=["POST"])])
     async with serve_http(HttpSettings(port=0), app, asyncio.Event()) as address:
-        upkeep = build(database, tmp_path, Clock(), Channel(), heads_url=f"{address}/heads")
+        upkeep = build(database, tmp_path, Clock(NOON), Channel(), heads_url=f"{address}/heads")
         await upkeep.look()
 
     assert got == [await Checkpoints(database).latest()]
@@ -138,7 +130,7 @@ async def test_a_head_is_posted_to_an_address(database: Database, tmp_path: Path
 async def test_failed_write_is_retried(database: Database, tmp_path: Path) -> None:
     create_key(tmp_path / "record.key")
     (tmp_path / "file").write_text("no folder")
-    upkeep = build(database, tmp_path, Clock(), Channel(), heads_path=tmp_path / "file" / "heads.txt")
+    upkeep = build(database, tmp_path, Clock(NOON), Channel(), heads_path=tmp_path / "file" / "heads.txt")
     await upkeep.look()
 
     assert list(upkeep.pending) == ["file"]

@@ -121,7 +121,7 @@ def test_the_passage_that_shares_most_words_is_found_first(opened):
     assert max(scores, key=scores.get) == "leave"
 
 
-def test_writing_twice_changes_nothing_and_an_edit_replaces(opened):
+def test_rewritten_passage_is_stored_once_and_an_edit_replaces_it(opened):
     index = opened()
     index.write([row("leave", "Everyone has 30 days of leave.")])
     index.write([row("leave", "Everyone has 30 days of leave.")])
@@ -166,19 +166,15 @@ def test_a_corpus_of_thousands_is_listed_whole(opened):
     assert len(index.contents()) == 5_001
 
 
-def test_a_lexical_index_of_another_version_says_so(tmp_path):
+@pytest.mark.parametrize(
+    ("file", "content", "reason"),
+    [("stamp.json", '{"schema": -1, "languages": []}', "another version"), ("meta.json", "{", "cannot be used")],
+)
+def test_unreadable_lexical_index_is_reported(tmp_path, file, content, reason):
     LexicalIndex(tmp_path).close()
-    (tmp_path / "stamp.json").write_text('{"schema": -1, "languages": []}')
+    (tmp_path / file).write_text(content)
 
-    with pytest.raises(IndexStale, match="another version"):
-        LexicalIndex(tmp_path)
-
-
-def test_a_damaged_lexical_index_says_so(tmp_path):
-    LexicalIndex(tmp_path).close()
-    (tmp_path / "meta.json").write_text("{")
-
-    with pytest.raises(IndexStale) as raised:
+    with pytest.raises(IndexStale, match=reason) as raised:
         LexicalIndex(tmp_path)
 
     assert "footnote reindex" in raised.value.hint
