@@ -168,10 +168,7 @@ class CannotListen(Exception):
 
 @asynccontextmanager
 async def serve_http(
-    at: HttpSettings,
-    app: ASGIApp,
-    hurried: asyncio.Event | None = None,
-    limits: ConnectionLimits = ConnectionLimits(),
+    at: HttpSettings, app: ASGIApp, hurried: asyncio.Event | None = None, limits: ConnectionLimits = ConnectionLimits()
 ) -> AsyncIterator[str]:
     """Serve an application within the block, and give its address; `hurried` ends the grace period.
 

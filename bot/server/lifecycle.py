@@ -126,9 +126,7 @@ def handle_reload_signals(
 
 
 async def serve(
-    source: Settings | LiveSettings,
-    platforms: Mapping[str, OpenPlatform],
-    read: Callable[[], Settings] | None = None,
+    source: Settings | LiveSettings, platforms: Mapping[str, OpenPlatform], read: Callable[[], Settings] | None = None
 ) -> None:
     """Serve until a signal asks to stop. Unreachable platforms are retried until they answer.
 
@@ -327,10 +325,7 @@ def _ready_message(settings: Settings, address: str, pages: str, arrivals: Platf
     served = f"ready: {address}, commands reach it through {settings.home}" + (f"; pages at {pages}" if pages else "")
     present = [connection.name for connection in arrivals.all if connection.connected]
     late = [connection.name for connection in arrivals.all if connection.ready and not connection.connected]
-    states = (
-        f"connected to {', '.join(present)}" if present else "",
-        f"waiting for {', '.join(late)}" if late else "",
-    )
+    states = (f"connected to {', '.join(present)}" if present else "", f"waiting for {', '.join(late)}" if late else "")
     connections = ", ".join(filter(None, states)) or "no platform is configured"
     nightly = settings.schedule.nightly
     refresh = f"sources are refreshed at {nightly}" if nightly else "no nightly refresh is set"

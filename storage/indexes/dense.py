@@ -25,9 +25,7 @@ COLLECTION_PREFIX = "footnote-"
 CONTENTS_PAGE = DELETE_BATCH = 300  # as many as Chroma Cloud returns or writes at a time
 
 
-def _translating_errors(
-    method: Callable[Concatenate["DenseIndex", P], T],
-) -> Callable[Concatenate["DenseIndex", P], T]:
+def _translating_errors(method: Callable[Concatenate["DenseIndex", P], T]) -> Callable[Concatenate["DenseIndex", P], T]:
     @wraps(method)
     def translated(index: "DenseIndex", /, *args: P.args, **kwargs: P.kwargs) -> T:
         from chromadb.errors import NotFoundError

@@ -27,16 +27,7 @@ from storage.database.manifest_tx import Commit, record_follower
 from storage.database.refresh_log import Leases
 from storage.errors import LeaseLost
 from storage.manifest import Manifest
-from storage.types import (
-    Checkpoint,
-    CorpusInfo,
-    Document,
-    Lease,
-    Passage,
-    PassageKind,
-    hash_passage,
-    make_passage_id,
-)
+from storage.types import Checkpoint, CorpusInfo, Document, Lease, Passage, PassageKind, hash_passage, make_passage_id
 from tests.storage.stores import listed_passages, open_empty_database
 from tests.thorough import EXAMPLES
 

@@ -93,10 +93,7 @@ async def test_old_home_has_the_tables_of_a_new_one(tmp_path: Path) -> None:
     entries = list_entries(20)
     make_old_home(tmp_path / "old", entries)
 
-    with (
-        open_database("", home=tmp_path / "old") as old,
-        open_database("", home=tmp_path / "new") as new,
-    ):
+    with open_database("", home=tmp_path / "old") as old, open_database("", home=tmp_path / "new") as new:
         assert await describe_tables(old) == await describe_tables(new)
         await AuditLog(new, clock=lambda: MOMENT).append(
             *(LogEntry(turn_id, EntryKind(kind), json.loads(body)) for turn_id, kind, body in entries)

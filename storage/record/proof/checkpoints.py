@@ -19,14 +19,7 @@ from storage.database.schema import checkpoints, entries
 from storage.errors import StorageError
 from storage.record.audit_log import encode_entries, insert_entries, lock_record
 from storage.record.proof.merkle_tree import Node, compute_root, format_moment, hash_children
-from storage.record.proof.signed_notes import (
-    NoteInvalid,
-    PublicKey,
-    SigningKey,
-    open_note,
-    read_public_key,
-    sign_note,
-)
+from storage.record.proof.signed_notes import NoteInvalid, PublicKey, SigningKey, open_note, read_public_key, sign_note
 from storage.types import RECORD, EntryKind, LogEntry
 
 

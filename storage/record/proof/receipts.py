@@ -106,13 +106,7 @@ def _build(connection: Connection, turn_id: str) -> str:
     rows = connection.execute(select(entries).where(entries.c.turn_id == turn_id).order_by(entries.c.seq)).all()
     shown = [_prove_entry(row, _count_to(connection, row.seq) - 1, head.size, tree) for row in rows]
     return format_receipt(
-        {
-            "form": RECEIPT_FORM,
-            "answer": turn_id,
-            "key": str(signer),
-            "checkpoint": note,
-            "entries": shown,
-        }
+        {"form": RECEIPT_FORM, "answer": turn_id, "key": str(signer), "checkpoint": note, "entries": shown}
     )
 
 

@@ -57,10 +57,7 @@ def test_a_server_that_is_stopped_exits_with_0() -> None:
     ("error", "line"),
     [
         (HomeLocked("home is in use.", hint="Wait."), "footnote: home is in use — Wait."),
-        (
-            PlatformError(f"Slack refuses {SECRET}.", hint="Look at it."),
-            "footnote: Slack refuses *** — Look at it.",
-        ),
+        (PlatformError(f"Slack refuses {SECRET}.", hint="Look at it."), "footnote: Slack refuses *** — Look at it."),
     ],
 )
 def test_reportable_error_is_one_plain_line(error: Exception, line: str) -> None:

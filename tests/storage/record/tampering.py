@@ -24,10 +24,7 @@ from storage.types import EntryKind, LogEntry, hash_passage
 
 KEY = make_signing_key("footnote/tampering")
 TEXT = "It opened in 1911. It burned down in 1923."
-COLUMNS = {
-    "entries": ("turn_id", "kind", "at", "body", "salt", "commitment", "leaf"),
-    "checkpoints": ("note",),
-}
+COLUMNS = {"entries": ("turn_id", "kind", "at", "body", "salt", "commitment", "leaf"), "checkpoints": ("note",)}
 
 
 def make_turn(turn_id: str) -> tuple[LogEntry, ...]:
