@@ -209,7 +209,7 @@ def test_a_home_without_a_database_is_not_made_for_reading(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("content", [b"not a database at all" * 500, b"SQLite format 3\x00" + b"\xff" * 5000])
-def test_a_damaged_file_is_refused_and_left_as_it_is(tmp_path: Path, content: bytes) -> None:
+def test_damaged_file_is_refused_and_unchanged(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "footnote.db"
     file.write_bytes(content)
 
@@ -230,7 +230,7 @@ async def test_a_file_cut_off_in_the_middle_is_called_damaged(tmp_path: Path) ->
 
 
 @pytest.mark.skipif(find_spec("psycopg") is not None, reason="psycopg is installed")
-def test_postgresql_without_its_driver_says_what_to_install(tmp_path: Path) -> None:
+def test_missing_postgresql_driver_is_reported_with_a_hint(tmp_path: Path) -> None:
     url = "postgresql://me:secret@host/name"
 
     with pytest.raises(DatabaseUnusable, match="psycopg") as caught, open_database(url, home=tmp_path):

@@ -34,7 +34,7 @@ HOME = Path("/nowhere/footnote")
         (errno.EIO, "/nowhere/footnote cannot be used: Input/output error."),
     ],
 )
-def test_an_error_of_the_system_says_what_is_wrong_and_what_to_do(number: int, words: str) -> None:
+def test_system_error_has_a_reason_and_a_hint(number: int, words: str) -> None:
     fault = explain_folder_error(OSError(number, "Input/output error", "/nowhere"), HOME)
 
     assert str(fault) == words
@@ -53,7 +53,7 @@ def test_a_database_that_stays_locked_is_called_locked(tmp_path: Path) -> None:
     assert str(fault) == f"Another process keeps {file} locked."
 
 
-def test_a_folder_in_the_place_of_the_database_cannot_be_opened(tmp_path: Path) -> None:
+def test_folder_in_place_of_the_database_is_refused(tmp_path: Path) -> None:
     with pytest.raises(sqlite3.OperationalError) as caught:
         sqlite3.connect(tmp_path)
 
@@ -63,7 +63,7 @@ def test_a_folder_in_the_place_of_the_database_cannot_be_opened(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("statement", ["NONSENSE", "SELECT * FROM nowhere"])
-def test_a_fault_of_the_code_is_nobody_elses(statement: str) -> None:
+def test_bug_is_not_reported_as_a_known_error(statement: str) -> None:
     with closing(sqlite3.connect(":memory:")) as connection, pytest.raises(sqlite3.Error) as caught:
         connection.execute(statement)
 

@@ -37,7 +37,7 @@ def _state(file: Path) -> DatabaseFileState:
     return inspect_database_file(file, seconds=10, patience=0.01)
 
 
-def test_a_new_database_is_whole_and_can_be_written(file: Path) -> None:
+def test_new_database_is_complete_and_writable(file: Path) -> None:
     assert _state(file) == DatabaseFileState(file.stat().st_size, "fits", (), whole=True, unwritable=None)
 
 

@@ -37,7 +37,7 @@ def another_owner(home: Path) -> Iterator["subprocess.Popen[str]"]:
 
 
 @pytest.mark.parametrize("there", [False, True])
-def test_a_home_and_its_database_are_its_owners_alone(tmp_path: Path, *, there: bool) -> None:
+def test_home_and_database_are_private(tmp_path: Path, *, there: bool) -> None:
     home = tmp_path / "a" / "b"
     database = home / "footnote.db"
     if there:
@@ -49,7 +49,7 @@ def test_a_home_and_its_database_are_its_owners_alone(tmp_path: Path, *, there: 
         assert stat.S_IMODE(home.stat().st_mode) == 0o700
 
 
-def test_a_folder_that_everybody_may_use_stays_so(tmp_path: Path) -> None:
+def test_shared_folder_keeps_its_rights(tmp_path: Path) -> None:
     tmp_path.chmod(0o1777)
 
     with lock_home(tmp_path):
@@ -66,7 +66,7 @@ def test_second_owner_learns_the_holder_without_secrets(tmp_path: Path) -> None:
     assert caught.value.hint
 
 
-def test_the_same_process_cannot_hold_it_twice(tmp_path: Path) -> None:
+def test_same_process_cannot_lock_the_home_twice(tmp_path: Path) -> None:
     """Two owners in one process would spoil the indexes as two processes do."""
     with lock_home(tmp_path), pytest.raises(HomeLocked), lock_home(tmp_path):
         pass
@@ -81,7 +81,7 @@ def test_a_home_that_was_let_go_can_be_held_again(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["lock"]
 
 
-def test_a_killed_owner_blocks_nobody(tmp_path: Path) -> None:
+def test_killed_owner_does_not_block_others(tmp_path: Path) -> None:
     with another_owner(tmp_path) as owner:
         os.kill(owner.pid, signal.SIGKILL)
         owner.wait()
@@ -99,7 +99,7 @@ def test_unreadable_owner_file_keeps_the_lock(tmp_path: Path, content: str) -> N
             pass
 
 
-def test_a_file_in_the_place_of_the_home_is_named(tmp_path: Path) -> None:
+def test_file_in_place_of_the_home_is_reported(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()
 
@@ -121,5 +121,5 @@ def test_a_file_in_the_place_of_the_home_is_named(tmp_path: Path) -> None:
         ([], ""),
     ],
 )
-def test_a_command_line_is_named_without_what_it_was_given(arguments: list[str], name: str) -> None:
+def test_command_name_omits_its_arguments(arguments: list[str], name: str) -> None:
     assert name_command(arguments) == name

@@ -34,7 +34,7 @@ async def lazy_store(home: Path, embedder: WordEmbedder, kept: int = 1000) -> As
         await store.lazy.flush()
 
 
-async def test_a_question_embeds_its_best_by_words_and_the_next_one_what_is_new(tmp_path: Path) -> None:
+async def test_each_question_embeds_its_new_best_passages_by_words(tmp_path: Path) -> None:
     async with lazy_store(tmp_path, first := WordEmbedder()) as store:
         assert first.calls == []
         hits = await store.search(QUESTION, ["gates"], 5)
@@ -116,7 +116,7 @@ async def test_vectors_of_another_embedder_are_made_again(tmp_path: Path) -> Non
         assert store.dense.count("gates") == 0
 
 
-async def test_a_service_that_fails_fails_those_who_ask(tmp_path: Path) -> None:
+async def test_failing_service_fails_its_callers(tmp_path: Path) -> None:
     class Failing(WordEmbedder):
         def embed(self, texts, *, polite=False):
             if len(texts) > 1:

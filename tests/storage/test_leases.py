@@ -25,7 +25,7 @@ def leases(database):
     return Leases(database)
 
 
-async def test_a_lease_is_one_owner_s_until_it_lapses(leases):
+async def test_lease_has_one_owner_until_it_lapses(leases):
     assert await leases.take("n", "a", NOON, 60)
     assert not await leases.take("n", "b", after(59), 60)
     assert await leases.take("other", "b", NOON, 60)
@@ -46,7 +46,7 @@ async def test_renewed_lease_lasts_and_an_untaken_lapsed_one_stays(leases):
     assert not await leases.take("n", "b", after(1050), 60)
 
 
-async def test_giving_back_frees_one_s_own_alone(leases):
+async def test_release_frees_only_own_leases(leases):
     await leases.take("n", "a", NOON, 60)
     await leases.release("n", "b")
     assert not await leases.take("n", "b", NOON, 60)
@@ -57,7 +57,7 @@ async def test_giving_back_frees_one_s_own_alone(leases):
     assert await leases.take("n", "c", NOON, 60)
 
 
-async def test_of_many_who_ask_at_once_one_has_it(tmp_path):
+async def test_one_of_many_concurrent_takers_gets_the_lease(tmp_path):
     """Two connections to one file, as two processes have."""
     with open_home_database(tmp_path) as one, open_home_database(tmp_path) as other:
         both = [Leases(one), Leases(other)]
@@ -79,7 +79,7 @@ with open_home_database(Path(sys.argv[1])) as database:
 """
 
 
-async def test_a_lease_of_a_process_that_was_killed_lapses_like_any_other(tmp_path, leases):
+async def test_lease_of_a_killed_process_lapses(tmp_path, leases):
     command = [sys.executable, "-c", TAKE, str(tmp_path)]
     root = Path(__file__).parents[2]
     done = await asyncio.to_thread(subprocess.run, command, cwd=root, capture_output=True, text=True, check=False)

@@ -88,7 +88,7 @@ def shown(versions: tuple[PackedVersion, ...]) -> Mapping[tuple[str, str], tuple
     }
 
 
-async def test_all_that_is_known_of_a_passage_and_its_document_comes_back(manifest: Manifest) -> None:
+async def test_passage_and_document_are_read_with_every_field(manifest: Manifest) -> None:
     date = datetime(2026, 3, 1, 17, tzinfo=timezone(timedelta(hours=5)))
     row = Document("c", "a", "Title", "https://x.example/a", "r7", date, "de", "mark", ("Other", "Name"))
     row = replace(row, disambiguation=True)
@@ -104,7 +104,7 @@ async def test_all_that_is_known_of_a_passage_and_its_document_comes_back(manife
     assert await manifest.document("c", "a") == row
 
 
-async def test_a_document_dated_without_a_zone_is_refused(manifest: Manifest) -> None:
+async def test_date_without_a_zone_is_refused(manifest: Manifest) -> None:
     naive = replace(document("a"), date=datetime(2026, 3, 1))  # noqa: DTZ001 - what must be refused
 
     with pytest.raises(StatementError, match="no time zone"):
@@ -122,7 +122,7 @@ async def test_a_new_version_takes_the_place_of_the_old_one(manifest: Manifest) 
     assert (await texts(manifest, "b"), await texts(manifest, "a", "d")) == (["other"], ["one"])
 
 
-async def test_a_removed_document_is_found_no_more(manifest: Manifest) -> None:
+async def test_removed_document_is_not_found(manifest: Manifest) -> None:
     await put(manifest, new("one", "two"), new("other", key="b"))
     await put(manifest, gone())
     await put(manifest, gone())
@@ -132,7 +132,7 @@ async def test_a_removed_document_is_found_no_more(manifest: Manifest) -> None:
     assert await manifest.fingerprints("c") == {"b": "f"}
 
 
-async def test_passages_are_recalled_by_their_documents_alone(manifest: Manifest) -> None:
+async def test_passages_are_recalled_only_with_their_documents(manifest: Manifest) -> None:
     many = [new("same", key=f"{number}") for number in range(1201)]
     await put(manifest, *many)
     ids = {cut(document(f"{number}"), "same")[0].id for number in range(1201)}
@@ -163,7 +163,7 @@ async def test_documents_are_read_page_by_page(manifest: Manifest) -> None:
         "UPDATE bodies SET body = (SELECT body FROM bodies AS other WHERE other.number <> bodies.number LIMIT 1)",
     ],
 )
-async def test_a_document_that_was_changed_in_the_database_is_quoted_no_more(
+async def test_document_tampered_in_the_database_is_no_longer_quoted(
     manifest: Manifest, caplog: pytest.LogCaptureFixture, altered: str
 ) -> None:
     """It is logged without its text and can be ingested again."""
@@ -195,12 +195,12 @@ def test_packed_passages_are_restored(rows: list[tuple[str, str, PassageKind]]) 
 
 
 @pytest.mark.parametrize("body", [b"", b"x", pack_passages([])[:-1]])
-def test_a_body_that_is_cut_short_says_so(body: bytes) -> None:
+def test_truncated_body_is_reported(body: bytes) -> None:
     with pytest.raises(BodyDamaged):
         unpack_passages(document("a"), body)
 
 
-async def test_a_finished_refresh_leaves_its_time_and_what_it_could_not_read(manifest: Manifest) -> None:
+async def test_finished_refresh_stores_its_time_and_failures(manifest: Manifest) -> None:
     await put(manifest, new("one", "two"), new("x", corpus="b"), new("y", key="z"))
     await put(manifest, new("one", "two", "three"), gone("z"))
     await manifest.finish("c", NOON, [("z.pdf", "is empty"), ("y.pdf", "is encrypted"), ("y.pdf", "is encrypted")])
@@ -216,13 +216,13 @@ async def test_a_finished_refresh_leaves_its_time_and_what_it_could_not_read(man
     )
 
 
-async def test_a_corpus_that_is_not_there_is_empty(manifest: Manifest) -> None:
+async def test_unknown_corpus_is_empty(manifest: Manifest) -> None:
     assert (await manifest.fingerprints("no"), await manifest.listed("no")) == ({}, ())
     assert (await manifest.failures("no"), await manifest.unsettled("home")) == ((), ())
     assert await manifest.document("no", "a") is None
 
 
-async def test_no_change_at_all_changes_nothing(manifest: Manifest) -> None:
+async def test_empty_commit_changes_nothing(manifest: Manifest) -> None:
     """A statement without rows would apply to all."""
     await put(manifest, new("one"))
     await put(manifest)
@@ -231,7 +231,7 @@ async def test_no_change_at_all_changes_nothing(manifest: Manifest) -> None:
     assert (await texts(manifest), await manifest.fingerprints("c")) == (["one"], {"a": "f", "b": "f"})
 
 
-async def test_a_change_planned_over_what_another_has_replaced_is_left_and_read_again(manifest: Manifest) -> None:
+async def test_change_of_a_replaced_version_conflicts_and_is_read_again(manifest: Manifest) -> None:
     first = await put(manifest, new("one", "two"))
     late = write(document("a", fingerprint="2"), "three", over=first.numbers["c", "a"])
     await put(manifest, new("four", fingerprint="3"))
@@ -414,7 +414,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(steps=st.lists(STEP, max_size=20))
-def test_every_home_sees_the_manifest_as_of_the_change_it_has_followed(folders: Iterator[Path], steps: list) -> None:
+def test_home_sees_the_manifest_as_of_its_followed_change(folders: Iterator[Path], steps: list) -> None:
     asyncio.run(follow_all(next(folders), steps))
 
 

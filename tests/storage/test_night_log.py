@@ -56,7 +56,7 @@ async def test_night_of_a_dead_process_restarts_after_its_lease(database):
     assert (await nights.recent())[0].outcome == "done"
 
 
-async def test_nights_that_a_wrong_clock_brought_are_forgotten(database):
+async def test_nights_of_a_wrong_clock_are_forgotten(database):
     nights = NightLog(database)
     for due in (DUE, NEXT):
         await nights.begin(due, due, "a", 60)

@@ -45,7 +45,7 @@ async def put(queue: Queue, *keys: str, **more: Any) -> list[int]:
     return [(await queue.put(asked(key, **more)))[0].ticket for key in keys]
 
 
-async def test_a_question_comes_back_as_it_was_taken(queue: Queue) -> None:
+async def test_stored_question_is_read_unchanged(queue: Queue) -> None:
     row, new = await queue.put(asked("a", body={"text": "Größe? 🎉 \udce4", "deep": {"list": [1, None]}}))
 
     assert new
@@ -61,7 +61,7 @@ async def test_a_handle_is_in_no_text_of_a_row(queue: Queue) -> None:
     assert "secret" not in f"{row!r} {asked('a')!r}"
 
 
-async def test_a_known_key_is_taken_once_and_left_as_it_is(queue: Queue, clock: Clock) -> None:
+async def test_known_key_is_stored_once_and_unchanged(queue: Queue, clock: Clock) -> None:
     first, _ = await queue.put(asked("a"))
     await queue.finish(first.ticket, "delivered")
     clock.now += MINUTE
@@ -86,7 +86,7 @@ async def test_question_with_values_outside_json_is_refused(queue: Queue) -> Non
     assert await queue.by_key("a") is None
 
 
-async def test_of_many_claims_one_succeeds(tmp_path: Path) -> None:
+async def test_one_of_many_claims_succeeds(tmp_path: Path) -> None:
     with open_home_database(tmp_path) as one, open_home_database(tmp_path) as other:
         (ticket,) = await put(Queue(one), "a")
         claims = [
@@ -97,7 +97,7 @@ async def test_of_many_claims_one_succeeds(tmp_path: Path) -> None:
         assert sum(await asyncio.gather(*claims)) == 1
 
 
-async def test_a_lease_is_kept_while_it_is_renewed_and_free_when_it_lapsed(queue: Queue) -> None:
+async def test_lease_holds_while_renewed_and_lapses(queue: Queue) -> None:
     ticket, other = await put(queue, "a", "b")
     assert await queue.claim(ticket, "one", NOON + MINUTE, now=NOON)
     assert await queue.renew("one", NOON + 3 * MINUTE) == {ticket}
@@ -162,7 +162,7 @@ async def test_done_question_stays_done_without_its_handle(tmp_path: Path) -> No
         assert not await queue.claim(ticket, "two", NOON + MINUTE, now=NOON, sole=True)
 
 
-async def test_notes_change_what_they_name_alone(queue: Queue) -> None:
+async def test_notes_change_only_named_fields(queue: Queue) -> None:
     ticket, other = await put(queue, "a", "b")
     await queue.note(ticket, turn_id="t1", posted=("p1", "p2"))
     await queue.note(ticket, sending=True, text="In other words?")
@@ -268,7 +268,7 @@ async def test_a_question_is_found_by_its_message_and_by_each_of_its_answers(que
     assert (await found("p1"), await found("p2")) == (None, ticket)
 
 
-async def test_a_message_that_is_an_answer_and_asks_belongs_to_what_it_answers(queue: Queue) -> None:
+async def test_message_that_is_an_answer_belongs_to_the_answered_question(queue: Queue) -> None:
     answered, _ = await put(queue, "a", "b")
     await queue.note(answered, posted=("p1",))
     await put(queue, "check", message="p1")
@@ -325,7 +325,7 @@ async def test_done_question_waits_again_for_its_retraction(queue: Queue) -> Non
     assert await queue.retract(99, by="U1", why="deleted") is None
 
 
-async def test_a_question_that_was_reworded_since_it_was_answered_waits_again(queue: Queue) -> None:
+async def test_question_reworded_since_its_answer_waits_again(queue: Queue) -> None:
     (ticket,) = await put(queue, "a")
     await queue.claim(ticket, "one", NOON + MINUTE, now=NOON)
     await queue.note(ticket, text="Other words?")

@@ -23,7 +23,7 @@ def test_a_lead_in_one_list_outweighs_a_narrow_win_in_the_other():
     assert [key for key, _ in fuse_scores(dense, lexical, asked=3)] == ["far", "near", "other"]
 
 
-def test_an_embedder_that_knows_nothing_of_the_query_does_not_count():
+def test_embedder_without_a_signal_is_ignored():
     ranking = fuse_scores({"a": 0.9, "b": 0.1}, {"a": 1.0, "b": 2.0}, asked=2, dense_weight=0.0)
 
     assert [key for key, _ in ranking] == ["b", "a"]

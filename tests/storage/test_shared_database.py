@@ -80,7 +80,7 @@ async def ask(database: Database) -> int:
     return question.ticket
 
 
-async def test_an_answer_that_is_taken_back_while_it_is_finished_is_not_done(two, meanwhile):
+async def test_answer_retracted_while_finishing_is_not_done(two, meanwhile):
     ticket = await ask(two[0])
 
     done = await meanwhile(
@@ -112,7 +112,7 @@ async def test_a_night_that_another_ends_is_not_begun_again(two, meanwhile):
     assert (begun, [night.outcome for night in await NightLog(two[0]).recent()]) == (False, ["done"])
 
 
-async def test_a_choice_that_two_admins_make_at_once_is_made_twice_on_record(two):
+async def test_concurrent_admin_choices_are_both_recorded(two):
     each = [ChannelOverrides(database).set("c", "system", n, by="u", was=None) for n, database in enumerate(two * 5)]
     await asyncio.gather(*each)
 
@@ -167,7 +167,7 @@ async def test_servers_that_start_at_once_make_the_tables_once(team_servers, tmp
     team_servers.drop_databases()
 
 
-async def test_a_home_with_another_embedder_leaves_what_the_others_keep(team_servers, tmp_path, monkeypatch):
+async def test_home_with_another_embedder_leaves_shared_vectors(team_servers, tmp_path, monkeypatch):
     monkeypatch.setenv(VARIABLE, f"{team_servers.folder}:{team_servers.port}")
     with opened(tmp_path / "one") as one:
         await one.manifest.describe("c", reference=False, dense=DenseMode.LAZY)

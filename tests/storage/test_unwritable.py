@@ -156,7 +156,7 @@ def no_shared_memory(home: Path) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("unwritable", [no_room, no_shared_memory])
-async def test_the_record_is_read_where_nothing_can_be_written(
+async def test_record_is_readable_without_write_access(
     home: Path, unwritable: Callable[[Path], AbstractContextManager[None]]
 ) -> None:
     with unwritable(home), open_record("", home=home) as database:

@@ -57,7 +57,7 @@ async def test_call_error_reaches_its_caller_and_the_thread_continues() -> None:
         assert (await worker.run(WritePriority.RECORD, threading.current_thread)).name == "test_0"
 
 
-async def test_a_call_that_nobody_waits_for_any_more_is_dropped() -> None:
+async def test_abandoned_call_is_dropped() -> None:
     done: list[int] = []
     with PriorityWorker("test") as worker:
         gate, busy = await held(worker)
@@ -71,7 +71,7 @@ async def test_a_call_that_nobody_waits_for_any_more_is_dropped() -> None:
     assert done == [0, 2]
 
 
-async def test_closing_waits_for_what_runs_and_drops_what_has_not_begun() -> None:
+async def test_closing_waits_for_running_calls_and_drops_waiting_ones() -> None:
     done: list[int] = []
     worker = PriorityWorker("test")
     gate, busy = await held(worker)

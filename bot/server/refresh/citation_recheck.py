@@ -46,7 +46,7 @@ _MOST_SAID, _MOST_QUOTED = 3, 300  # sentences of a note, and characters of each
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _RecheckedTurn:
     """An answer that may still be reported."""
 
     record: TurnRecord
@@ -94,7 +94,7 @@ class CitationRecheck:
                 since = self.clock() - timedelta(days=record.recheck_days)
                 if not await self._is_refreshing():
                     await self._check(since)
-                    await self._tell(since)
+                    await self._notify(since)
         except StorageError as error:
             log.warning("rechecking answers failed, retrying", extra={"cause": f"{error} {error.hint}"})
         except Exception:
@@ -150,17 +150,17 @@ class CitationRecheck:
         lost = [
             one
             for one in lost_sentences
-            if one.text not in known and not (one.removed and await self._stands_elsewhere(one.corpus, one.was))
+            if one.text not in known and not (one.removed and await self._is_quoted_elsewhere(one.corpus, one.was))
         ]
         if lost:
             await self.app.audit.append(LogEntry(record.turn_id, EntryKind.RECHECK, {"lost": lost}))
 
-    async def _stands_elsewhere(self, corpus: str, quote: str) -> bool:
+    async def _is_quoted_elsewhere(self, corpus: str, quote: str) -> bool:
         """Return whether another page of the corpus has the words of one that is gone: it was moved."""
         hits = await self.app.passages.search(quote, [corpus], 3) if quote else ()
         return bool(find_verbatim_passage(quote, [hit.passage for hit in hits]))
 
-    async def _read(self, entries: tuple[LogEntry, ...]) -> _Told | None:
+    async def _read(self, entries: tuple[LogEntry, ...]) -> _RecheckedTurn | None:
         """Return a turn that may still be reported."""
         try:
             record = None if any(entry.erased for entry in entries) else read_turn_record(entries)
@@ -168,9 +168,9 @@ class CitationRecheck:
             return None
         if not record or record.retracted or await find_forgotten_documents(self.app.manifest, record.stated):
             return None
-        return _Told(record, entries)
+        return _RecheckedTurn(record, entries)
 
-    async def _tell(self, since: datetime) -> None:
+    async def _notify(self, since: datetime) -> None:
         entries, now = await self.app.audit.of_kind(EntryKind.RECHECK, since), self.clock()
         last = {entry.turn_id: entry for entry in entries if not entry.erased}
         untold = [turn_id for turn_id, entry in last.items() if "lost" in entry.body or entry.body.get("again")]
@@ -181,22 +181,22 @@ class CitationRecheck:
             today = sum(how == "note" and ago < _DAY for how, ago in notices)
             for turn_id in untold[: max(most - today, 0)]:
                 if turn := await self._load(turn_id):
-                    await self._tell_note(turn)
+                    await self._notify_at_answer(turn)
         elif untold and not any(how == "digest" and ago < _DIGEST_GAP for how, ago in notices):
             turns = [turn for turn_id in untold if (turn := await self._load(turn_id))]
             if turns:
-                await self._tell_digest(turns, most)
+                await self._notify_admins(turns, most)
 
-    async def _load(self, turn_id: str) -> _Told | None:
+    async def _load(self, turn_id: str) -> _RecheckedTurn | None:
         turn = await self._read(await self.app.audit.turn(turn_id))
         if not turn:
-            await self._note(turn_id, "nobody", why="it was taken back, or cites a page that was forgotten")
+            await self._note(turn_id, "nobody", why="the answer was retracted, or cites a forgotten page")
         return turn
 
     async def _note(self, turn_id: str, told: str, **facts: object) -> None:
         await self.app.audit.append(LogEntry(turn_id, EntryKind.RECHECK, {"told": told, **facts}))
 
-    async def _tell_digest(self, turns: Sequence[_Told], most: int) -> None:
+    async def _notify_admins(self, turns: Sequence[_RecheckedTurn], most: int) -> None:
         """Notify the admins' channel, or log if none is set. Turns that the channel may not read are only counted."""
         channel = self.app.settings.schedule.admin_channel
         name, _, rest = channel.partition(":")
@@ -221,20 +221,20 @@ class CitationRecheck:
         body = {"told": "digest", **({"why": why} if why else {})}
         await self.app.audit.append(*(LogEntry(turn.record.turn_id, EntryKind.RECHECK, body) for turn in turns))
 
-    async def _tell_note(self, turn: _Told) -> None:
+    async def _notify_at_answer(self, turn: _RecheckedTurn) -> None:
         """Post a note beneath the answer. Logged first, so posted at most once."""
         record = turn.record
         row = await self.app.queue.get(record.ticket) if record.ticket else None
         platform = self.platforms.get(record.asker.platform)
         if not row or is_asker_only(question := decode_without_handle(row), turn.entries):
-            await self._note(record.turn_id, "nobody", why="it stands where nobody else sees it")
+            await self._note(record.turn_id, "nobody", why="only the asker can see the answer")
             return
         if not platform or (await load_channel_settings(self.app, question.place.channel_id)).paused:
             return
         try:
             here = await find_searchable_corpora(self.app, await platform.asker(question))
             if not record.may_show_answer(here):
-                await self._note(record.turn_id, "nobody", why="what it cites may no longer be read there")
+                await self._note(record.turn_id, "nobody", why="the pages it cites may no longer be read there")
                 return
             text = _render_note(turn)
             await self._note(record.turn_id, "note", state="begun")
@@ -252,7 +252,7 @@ async def _post(platform: Platform, question: Question, text: str, record: TurnR
     return await platform.show(question, view, posted) if posted.begun else posted
 
 
-def _render_note(turn: _Told) -> str:
+def _render_note(turn: _RecheckedTurn) -> str:
     language = turn.record.language or "en"
     lines = [translate("recheck_heading", language, question=shorten_question(turn.record.question))]
     for one in turn.lost[:_MOST_SAID]:
@@ -263,7 +263,7 @@ def _render_note(turn: _Told) -> str:
     return "\n".join(lines)
 
 
-def _render_digest(turns: Sequence[_Told], here: frozenset[str], most: int) -> Iterator[str]:
+def _render_digest(turns: Sequence[_RecheckedTurn], here: frozenset[str], most: int) -> Iterator[str]:
     yield f"{format_count(len(turns), 'answer')} may no longer hold: what they cite has changed."
     for turn in turns[:most]:
         record, lost = turn.record, turn.lost

@@ -122,7 +122,7 @@ async def test_document_both_forgotten_and_listed_is_found_once(home: LocalServi
     assert (report.corpus, report.unchanged) == ("own", 1)
 
 
-async def test_one_document_is_read_in_as_it_is_now_and_no_other(home: LocalService, tmp_path: Path) -> None:
+async def test_only_the_named_document_is_ingested_in_its_current_state(home: LocalService, tmp_path: Path) -> None:
     await _filled(home)
     for name in PAGES:
         (tmp_path / name).write_text("# New words\n\nThe gate is shut.\n", encoding="utf-8")
@@ -174,7 +174,7 @@ async def test_unreachable_source_is_reported_if_no_other_has_the_document(home:
     assert isinstance(caught.value, ReportableError)
 
 
-async def test_a_source_that_cannot_be_opened_is_on_record_as_a_failed_run(home: LocalService) -> None:
+async def test_unopenable_source_is_recorded_as_a_failed_run(home: LocalService) -> None:
     source = {"type": "git", "url": "https://git.example.com/docs.git", "token_env": "NO_SUCH_TOKEN"}
     source_settings = Settings.model_validate({"corpus": [{"name": "code", "source": source}]}).sources["code"]
     with pytest.raises(SettingsError, match="NO_SUCH_TOKEN"):
@@ -185,7 +185,7 @@ async def test_a_source_that_cannot_be_opened_is_on_record_as_a_failed_run(home:
     assert run.fault == "NO_SUCH_TOKEN, which a source names, is not set. Set NO_SUCH_TOKEN, or NO_SUCH_TOKEN_FILE."
 
 
-def test_a_key_comes_before_what_is_called_alike() -> None:
+def test_key_takes_precedence_over_an_equal_title() -> None:
     by_key, by_title = DocumentRef("own", "a.md", "Quay", ""), DocumentRef("own", "b.md", "a.md", "")
 
     assert select_documents((by_key, by_title), "a.md") == (by_key,)
@@ -208,7 +208,7 @@ async def test_forgotten_document_returns_on_request(home: LocalService) -> None
     assert await _titles(home) == ["Old rules", "The quay"]
 
 
-async def test_a_corpus_is_removed_whole(home: LocalService) -> None:
+async def test_removed_corpus_is_gone_entirely(home: LocalService) -> None:
     await _filled(home)
     await home.forget("rules.md", "own")
     report = await home.remove("own")

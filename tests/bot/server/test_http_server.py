@@ -66,7 +66,7 @@ async def test_liveness_and_readiness_are_reported(path: str, checks: dict[str, 
     assert "server" not in response.headers
 
 
-async def test_it_says_what_is_not_ready_and_no_secret() -> None:
+async def test_readiness_reasons_are_listed_without_secrets() -> None:
     checks = {"database": breaks, "slack": says("Refused hunter22."), "index": says("")}
     response = await asked("/readyz", checks, "hunter22")
 
@@ -136,7 +136,7 @@ async def test_client_that_does_not_read_is_disconnected() -> None:
 @pytest.mark.parametrize(
     "sent", [b"", b"POST /slack/events HT", b"POST /slack/events HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf"]
 )
-async def test_requests_that_are_never_whole_are_given_up(sent: bytes, caplog: pytest.LogCaptureFixture) -> None:
+async def test_incomplete_requests_are_given_up(sent: bytes, caplog: pytest.LogCaptureFixture) -> None:
     begun, given_up = asyncio.Event(), asyncio.Event()
 
     async def echo(request: Request) -> Response:
@@ -164,7 +164,7 @@ async def test_requests_that_are_never_whole_are_given_up(sent: bytes, caplog: p
     assert "Traceback" not in caplog.text
 
 
-async def test_however_many_connect_and_ask_nothing_others_are_answered() -> None:
+async def test_idle_connections_do_not_block_others() -> None:
     app, limits = build_http_app({}, str), ConnectionLimits(connections=5)
     async with serve_http(ANYWHERE, app, limits=limits) as address, httpx.AsyncClient() as client, asyncio.timeout(60):
         assert (await client.get(address + "/healthz")).status_code == 200

@@ -41,7 +41,9 @@ async def test_documents_with_other_titles_are_embedded_when_idle(store: Passage
 
 
 @pytest.mark.parametrize(("busy", "since"), [(True, 60), (False, 59)])
-async def test_it_waits_for_refreshes_and_for_who_asks(store: PassageStore, *, busy: bool, since: float) -> None:
+async def test_idle_embedding_waits_for_refreshes_and_questions(
+    store: PassageStore, *, busy: bool, since: float
+) -> None:
     work = IdleEmbedding(store, busy=lambda: busy, clock=lambda: store.activity.last + since)
 
     assert not work.idle()

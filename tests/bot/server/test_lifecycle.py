@@ -210,7 +210,7 @@ async def served(channel: Channel, *, signals: int = 1) -> None:
         await serving
 
 
-async def test_events_stop_first_then_answers_are_finished_then_all_is_closed() -> None:
+async def test_stop_ends_events_then_finishes_answers_then_closes() -> None:
     async with open_app(settings()) as app:
         await app.audit.append(LogEntry("left", EntryKind.TURN_OPENED, {"question": "?"}))
     channel = Channel(asks=3)
@@ -238,7 +238,7 @@ async def test_unfinished_turn_waits_for_the_next_start() -> None:
     assert again.happened.count("answered 0") == 1
 
 
-async def test_it_is_ready_when_its_platforms_are_and_serves_their_routes(heard: Log) -> None:
+async def test_server_is_ready_with_its_platforms_and_serves_their_routes(heard: Log) -> None:
     channel = Channel(ready="Slack does not answer.", asks=0)
     serving = asyncio.create_task(serve(settings(), {"slack": channel.open}))
     line = await heard.until("ready:")
@@ -255,7 +255,7 @@ async def test_it_is_ready_when_its_platforms_are_and_serves_their_routes(heard:
     assert line.endswith("; connected to slack; no nightly refresh is set")
 
 
-async def test_a_platform_that_refuses_us_ends_it_and_leaves_nothing_open() -> None:
+async def test_refusing_platform_ends_the_server_and_closes_everything() -> None:
     @asynccontextmanager
     async def refusing(app: App, desk: Desk) -> AsyncIterator[OpenedPlatform | None]:
         del app, desk
@@ -271,7 +271,7 @@ async def test_a_platform_that_refuses_us_ends_it_and_leaves_nothing_open() -> N
         assert find_socket(settings().home) is None
 
 
-async def test_a_platform_that_refuses_us_later_ends_it_where_no_other_is_served(heard: Log) -> None:
+async def test_refusal_after_the_start_ends_the_server_without_other_platforms(heard: Log) -> None:
     slack, discord = Channel(asks=0), Channel(asks=0, name="discord")
     openers = {"slack": slack.open, "discord": discord.open, "absent": _absent}
     serving = asyncio.create_task(serve(settings(), openers))
@@ -329,7 +329,7 @@ class Late:
             yield opened
 
 
-async def test_a_platform_that_is_away_at_the_start_takes_nothing_else_down(heard: Log) -> None:
+async def test_unreachable_platform_leaves_the_rest_running(heard: Log) -> None:
     late = Late(Channel(asks=0), failing=99)
     serving = asyncio.create_task(serve(settings(), {"slack": late.open}))
     line = await heard.until("ready:")
@@ -347,7 +347,7 @@ async def test_a_platform_that_is_away_at_the_start_takes_nothing_else_down(hear
     assert ("cannot reach slack; retrying", "Slack cannot be reached for auth.test.") in heard.lines
 
 
-async def test_a_platform_that_answers_nothing_at_the_start_can_be_left(heard: Log) -> None:
+async def test_server_stops_while_a_platform_does_not_respond(heard: Log) -> None:
     late = Late(Channel(), silent=True)
     serving = asyncio.create_task(serve(settings(), {"slack": late.open}))
     async with asyncio.timeout(60):
@@ -382,12 +382,12 @@ async def test_pending_questions_are_answered_once_their_platform_connects() -> 
     assert channel.happened[-1] == "closed"
 
 
-async def test_a_platform_that_lacks_a_secret_ends_it_before_it_begins() -> None:
+async def test_missing_platform_secret_prevents_the_start() -> None:
     with pytest.raises(SettingsError, match="needs SLACK_APP_TOKEN"):
         await serve(settings(slack={"bot_token": "xoxb-x"}), {})
 
 
-async def test_why_it_is_not_ready_is_logged_once_until_it_changes() -> None:
+async def test_readiness_reason_is_logged_once_until_it_changes() -> None:
     """Reasons that last for one check, such as an unopened socket at the start, are not logged."""
     none, full = {"model": "None."}, {"disk": "Full."}
     reasons_in_order = [{"slack": "Not open."} | none, none, none, {}, {"slack": "Not open."}, full, {}, full, full]
@@ -412,7 +412,7 @@ async def test_why_it_is_not_ready_is_logged_once_until_it_changes() -> None:
     assert heard.lines == [("not ready: model", "None."), ("ready again: model", ""), ("not ready: disk", "Full.")]
 
 
-async def test_a_database_that_is_gone_or_cannot_be_written_is_not_ready(tmp_path: Path) -> None:
+async def test_missing_or_unwritable_database_is_not_ready(tmp_path: Path) -> None:
     async with open_app(settings()) as app:
         database, file = build_readiness_checks(app, {})["database"], settings().home / "footnote.db"
         assert await database() == ""
@@ -469,7 +469,7 @@ async def test_blocks_exit_concurrently() -> None:
 OWNER = '{"pid": 7, "command": "footnote %s", "since": "2026-11-22T10:00:00+00:00"}'
 
 
-async def test_a_command_waits_for_a_server_that_has_only_just_taken_the_home() -> None:
+async def test_command_waits_for_a_server_that_just_locked_the_home() -> None:
     """Between the lock and the socket, the home would be reported as in use."""
     home = settings().home
     with lock_home(home):
@@ -484,7 +484,7 @@ async def test_a_command_waits_for_a_server_that_has_only_just_taken_the_home() 
             await _opened()
 
 
-async def test_a_command_closes_turns_that_a_killed_one_left_open() -> None:
+async def test_command_closes_turns_left_open_by_a_killed_one() -> None:
     async with open_app(settings()) as app:
         await app.audit.append(LogEntry("cut", EntryKind.TURN_OPENED, {"question": "?"}))
     await _opened()

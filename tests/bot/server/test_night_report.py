@@ -66,7 +66,7 @@ class _Channel:
         return PostedMessages(("m",))
 
 
-def _tell(night: NightReport, platforms: dict[str, Any], *, arrives: Any = None, **schedule: Any) -> list[float]:
+def _notify(night: NightReport, platforms: dict[str, Any], *, arrives: Any = None, **schedule: Any) -> list[float]:
     """Notify of a night; return the seconds waited. `arrives` is connected after the first wait."""
     waits = list[float]()
 
@@ -81,26 +81,26 @@ def _tell(night: NightReport, platforms: dict[str, Any], *, arrives: Any = None,
     return waits
 
 
-def test_all_of_it_is_logged_and_troubles_are_posted_pinging_nobody(caplog: pytest.LogCaptureFixture) -> None:
+def test_report_is_logged_and_problems_are_posted_without_mentions(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "bot.server.refresh.nightly")
     channel = _Channel()
 
-    assert _tell(BAD, {"slack": channel}) == []
+    assert _notify(BAD, {"slack": channel}) == []
     assert channel.called == [(Place("slack", "T1", "C9"), "\n".join(render_admin_lines(BAD, heartbeat=False)))]
     assert [record.getMessage() for record in caplog.records if record.name == NIGHTLY] == [
         f"last night: {line}" for line in BAD.lines()
     ]
-    assert _tell(BAD, {"slack": channel}, admin_channel="") == []
-    assert _tell(GOOD, {"slack": channel}) == []
+    assert _notify(BAD, {"slack": channel}, admin_channel="") == []
+    assert _notify(GOOD, {"slack": channel}) == []
     assert len(channel.called) == 1
 
 
-def test_a_platform_that_is_away_is_tried_again() -> None:
+def test_unreachable_platform_is_retried() -> None:
     """It may be unconnected, as after a start, or not respond; it is notified once."""
     late, away = _Channel(), _Channel(PlatformUnavailable("Slack is away."), PlatformUnavailable("Still.", seconds=3))
 
-    assert _tell(BAD, {}, arrives=late) == list(RETRY_SECONDS[:1])
-    assert _tell(BAD, {"slack": away}) == list(RETRY_SECONDS[:2])
+    assert _notify(BAD, {}, arrives=late) == list(RETRY_SECONDS[:1])
+    assert _notify(BAD, {"slack": away}) == list(RETRY_SECONDS[:2])
     assert (len(late.called), len(away.called)) == (1, 1)
 
 
@@ -116,14 +116,14 @@ def test_failed_delivery_is_logged(
     platforms: dict[str, Any], why: str, waited: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING):
-        assert len(_tell(BAD, platforms)) == waited
+        assert len(_notify(BAD, platforms)) == waited
 
     lost = [(record.getMessage(), record.cause) for record in caplog.records]  # type: ignore[attr-defined]
     failed = "sending the nightly report to the admins failed"
     assert lost == [(f"{failed}: {line}", why) for line in render_admin_lines(BAD, heartbeat=False)]
 
 
-def test_a_server_that_stops_while_it_tries_logs_what_it_did_not_tell(caplog: pytest.LogCaptureFixture) -> None:
+def test_stopping_server_logs_an_undelivered_report(caplog: pytest.LogCaptureFixture) -> None:
     async def run() -> None:
         waiting = asyncio.Event()
 

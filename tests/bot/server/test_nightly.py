@@ -72,7 +72,7 @@ async def _done() -> NightReport:
     return NightReport(DUE, (RefreshReport("one"),), {})
 
 
-def test_every_source_is_read_in_for_the_night_that_was_due() -> None:
+def test_every_source_is_refreshed_for_the_due_night() -> None:
     refresh = _Refresh()
     night = asyncio.run(refresh_every_source(_settings(), refresh, DUE))
 
@@ -80,7 +80,7 @@ def test_every_source_is_read_in_for_the_night_that_was_due() -> None:
     assert (night.due, [report.corpus for report in night.reports], night.faults) == (DUE, ["one", "two"], {})
 
 
-def test_a_corpus_that_fails_takes_no_other_with_it(caplog: pytest.LogCaptureFixture) -> None:
+def test_failing_corpus_leaves_others_unaffected(caplog: pytest.LogCaptureFixture) -> None:
     refused = _Refresh(one=RefreshRefused("The folder is empty.", hint="Look where it went."), two=KeyError("x"))
     with caplog.at_level(logging.ERROR):
         night = asyncio.run(refresh_every_source(_settings(), refused, DUE))
@@ -95,7 +95,7 @@ def test_a_corpus_that_fails_takes_no_other_with_it(caplog: pytest.LogCaptureFix
     ("times", "expected"),
     [((None, None, NOW), None), ((NOW - timedelta(days=2), NOW - timedelta(days=1), NOW), NOW - timedelta(days=1))],
 )
-def test_the_last_refresh_is_the_newest_of_what_has_a_source(
+def test_last_refresh_is_the_newest_of_corpora_with_a_source(
     times: tuple[datetime | None, ...], expected: datetime | None
 ) -> None:
     infos = [_info(name, at) for name, at in zip(("one", "two", "by-hand"), times, strict=True)]
@@ -129,7 +129,7 @@ async def _worked(
     return nights
 
 
-async def test_a_night_that_the_server_was_down_for_is_made_up_for(tmp_path: Path) -> None:
+async def test_missed_night_is_made_up_for(tmp_path: Path) -> None:
     """Recorded nights decide; without any, the last refreshes do."""
     assert await _worked(tmp_path / "a", NOW, before=DUE - timedelta(days=2), count=1) == [DUE]
     assert await _worked(tmp_path / "b", NOW - timedelta(days=2), count=1) == [DUE]
@@ -142,7 +142,7 @@ async def test_nights_on_time_are_not_repeated(tmp_path: Path) -> None:
     assert await _worked(tmp_path / "d", NOW + timedelta(days=900)) == []
 
 
-async def test_whose_process_dies_in_the_night_has_it_taken_over(tmp_path: Path) -> None:
+async def test_night_of_a_dead_process_is_taken_over(tmp_path: Path) -> None:
     clock, results = Clock(NOW), list[NightReport | None]()
     with _history(tmp_path) as history:
         assert await history.nights.begin(DUE, NOW, "dead")
@@ -229,9 +229,7 @@ class _Stumbling(NightLog):
         return await super().begin(due, at, owner, seconds)
 
 
-async def test_a_database_that_is_away_when_the_night_comes_is_waited_for(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_night_waits_for_an_unreachable_database(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with open_database("", home=tmp_path) as database:
         watch = NightLease(_Stumbling(database), build_history(database).leases, "one", Clock(NOW), look_again=0.001)
         assert await asyncio.wait_for(watch.keep(DUE, _done), 60) == await _done()
@@ -241,9 +239,7 @@ async def test_a_database_that_is_away_when_the_night_comes_is_waited_for(
     ] * 2  # type: ignore[attr-defined]
 
 
-async def test_nights_that_a_wrong_clock_brought_are_taken_back(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_nights_of_a_wrong_clock_are_undone(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     clock = Clock(DUE + timedelta(days=300))
     with _history(tmp_path) as history:
         watch = _watch(history, "one", clock)

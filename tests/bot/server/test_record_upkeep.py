@@ -59,7 +59,7 @@ def build(database: Database, folder: Path, clock: Clock, channel: Channel, **re
     return RecordUpkeep(database, lambda: settings, lambda: build_outlets(settings, {"slack": channel}), "me", clock)
 
 
-async def test_a_head_goes_outward_once_a_day(database: Database, tmp_path: Path) -> None:
+async def test_checkpoint_is_delivered_once_a_day(database: Database, tmp_path: Path) -> None:
     clock, channel = Clock(NOON), Channel(away=True)
     create_key(tmp_path / "record.key")
     facts = {"heads_path": tmp_path / "away" / "heads.txt", "heads_channel": True}
@@ -84,7 +84,7 @@ async def test_a_head_goes_outward_once_a_day(database: Database, tmp_path: Path
     assert (await verify_record(database, [KeptHead(note) for note in notes])).findings == ()
 
 
-async def test_a_process_leaves_it_to_the_one_that_does_it(database: Database, tmp_path: Path) -> None:
+async def test_upkeep_is_done_by_one_process(database: Database, tmp_path: Path) -> None:
     create_key(tmp_path / "record.key")
     first, second = (build(database, tmp_path, Clock(NOON), Channel()) for _ in range(2))
     second.owner = "another"

@@ -68,7 +68,7 @@ def test_reportable_error_is_one_plain_line(error: Exception, line: str) -> None
 
 
 @pytest.mark.parametrize("options", [[], ["--debug"]])
-def test_a_fault_of_the_code_is_logged_with_where_it_came_from(options: list[str]) -> None:
+def test_bug_is_logged_with_its_traceback(options: list[str]) -> None:
     result = run(ZeroDivisionError(f"by {SECRET}"), *options)
     logged, messages = lines(result)
 

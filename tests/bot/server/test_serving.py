@@ -56,7 +56,7 @@ def last_turn() -> Mapping[str, Any]:
     return turn
 
 
-def test_all_commands_work_beside_it_and_say_what_they_say_without_it(model: socket.socket) -> None:
+def test_commands_give_the_same_output_with_a_server_running(model: socket.socket) -> None:
     del model
     pages = {"FOOTNOTE_PAGES__ENABLED": "true", "FOOTNOTE_PAGES__PORT": "0"}
     with hearing("notify") as states, serving(NOTIFY_SOCKET="notify", **pages) as server:

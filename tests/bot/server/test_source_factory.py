@@ -38,7 +38,7 @@ def test_a_wiki_is_downloaded_into_the_home(tmp_path, cirrus):
 
 
 @pytest.mark.parametrize("cirrus", [False, True])
-def test_a_file_of_ones_own_is_read_where_it_lies(tmp_path, cirrus):
+def test_local_dump_is_read_in_place(tmp_path, cirrus):
     path = tmp_path / "dump"
     path.write_bytes(lines(("1", ADA)) if cirrus else dump(page(1, "Ada", "Ada.")))
     wiki = WikipediaSettings(type="wikipedia", dump=path, cirrus=cirrus)

@@ -29,7 +29,7 @@ async def test_afterwards_signals_are_heard_as_before() -> None:
 
 
 @pytest.mark.parametrize("terminals", [(False, False), (True, True), (True, False)])
-async def test_a_hangup_reloads_but_stops_what_lost_its_terminal(terminals: tuple[bool, ...]) -> None:
+async def test_hangup_reloads_or_stops_if_the_terminal_is_closed(terminals: tuple[bool, ...]) -> None:
     stopping, answers = StopRequest(), iter(terminals)
     with handle_reload_signals(stopping, lambda: next(answers, False)) as asked:
         signal.raise_signal(signal.SIGHUP)

@@ -23,7 +23,7 @@ async def test_cancelled_task_leaves_nothing_unawaited() -> None:
     assert (began, [str(one.message) for one in warned]) == ([], [])
 
 
-async def test_a_future_that_is_waited_for_outlives_who_waits() -> None:
+async def test_awaited_future_outlives_its_waiter() -> None:
     tasks, future = TaskSupervisor(), asyncio.get_running_loop().create_future()
     waiting = tasks.spawn(asyncio.shield(future))
     await tasks.cancel()

@@ -138,12 +138,12 @@ def test_senseless_vectors_are_refused(function: str, cause: str) -> None:
         open_chroma_embedder(function, {}, known=KNOWN).embed(["a", "b"])
 
 
-def test_a_function_that_cannot_be_made_says_why() -> None:
+def test_function_that_cannot_be_constructed_is_explained() -> None:
     with pytest.raises(EmbeddingUnavailable, match=r"package is not installed \(\[hidden\]\)"):
         open_chroma_embedder("refusing", {"api_key": "hunter2-hunter2"}, known=KNOWN)
 
 
-def test_an_unknown_option_is_answered_with_the_known_ones() -> None:
+def test_unknown_option_is_reported_with_known_ones() -> None:
     with pytest.raises(EmbeddingUnavailable, match="modelname") as caught:
         open_chroma_embedder("letters", {"modelname": "a"}, known=KNOWN)
 

@@ -86,7 +86,7 @@ def test_a_token_is_sent_as_the_server_wants_it(scheme, sent):
     assert ChromaServer("http://x", scheme=scheme).headers == {}
 
 
-def test_a_server_that_is_not_there_and_one_that_is_silent_are_given_up():
+def test_absent_or_silent_server_is_given_up():
     go_on = threading.Event()
     with serving(lambda *_: (go_on.wait(60), (200, "1"))[1]) as url:
         with pytest.raises(StorageError, match="does not answer"):

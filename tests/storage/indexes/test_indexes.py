@@ -149,13 +149,13 @@ def test_only_the_corpora_asked_for_are_searched(opened):
     assert index.search("vault opens", [], 5) == {}
 
 
-def test_an_index_that_is_opened_again_holds_what_it_held(opened):
+def test_reopened_index_keeps_its_contents(opened):
     opened().write([row("leave", "Everyone has 30 days of leave.")])
 
     assert opened().contents() == {"leave"}
 
 
-def test_a_corpus_of_thousands_is_listed_whole(opened):
+def test_thousands_of_passages_are_all_listed(opened):
     index = opened()
     if isinstance(index, Dense):
         passages = [row(str(n), "")[1] for n in range(5_001)]
@@ -180,7 +180,7 @@ def test_unreadable_lexical_index_is_reported(tmp_path, file, content, reason):
     assert "footnote reindex" in raised.value.hint
 
 
-def test_a_lexical_index_over_which_tantivy_panics_says_so(tmp_path):
+def test_tantivy_panic_is_reported_as_a_stale_index(tmp_path):
     damage_postings(tmp_path, "handbook", "the bell rings")
     with closing(LexicalIndex(tmp_path)) as index:
         assert index.count() == 300
@@ -191,7 +191,7 @@ def test_a_lexical_index_over_which_tantivy_panics_says_so(tmp_path):
     assert isinstance(caught.value.__cause__, Panic)
 
 
-def test_a_lexical_index_notices_a_file_that_is_not_as_it_was_written(tmp_path):
+def test_lexical_index_detects_damaged_files(tmp_path):
     face, unharmed = Lexical(tmp_path), []
     index = face.index
     face.write([row(f"{number}", f"The bell {number} rings.") for number in range(50)])
@@ -232,7 +232,7 @@ def test_first_language_decides_a_words_stem():
         (1, "words@2", "another embedding function"),
     ],
 )
-def test_a_dense_index_knows_whether_it_serves(tmp_path, expected, embedder, reason):
+def test_dense_index_reports_why_it_is_stale(tmp_path, expected, embedder, reason):
     first = Dense(tmp_path)
     first.write([row("leave", "Everyone has 30 days of leave.")])
     first.close()
@@ -246,7 +246,7 @@ def test_a_dense_index_knows_whether_it_serves(tmp_path, expected, embedder, rea
     index.close()
 
 
-def test_a_damaged_dense_index_says_so_and_is_made_again_in_the_same_process(tmp_path):
+def test_damaged_dense_index_is_reported_and_rebuilt_in_the_same_process(tmp_path):
     """Chroma caches a client that failed to open, and would return it for the same folder."""
     with closing(DenseIndex(tmp_path, embedder="e")):
         pass
@@ -278,7 +278,7 @@ def _only(of):
     return document, (passage,)
 
 
-def test_an_index_that_is_made_again_takes_the_place_of_the_old_one_when_it_is_whole(tmp_path):
+def test_rebuilt_index_replaces_the_old_one_once_complete(tmp_path):
     folder = tmp_path / "lexical"
     with closing(LexicalIndex(folder)) as index:
         index.follow([index_version(StoredVersion(1, *_only(row("old", "Old bell."))))], [], 1)

@@ -22,7 +22,7 @@ def test_the_packaged_files_are_the_published_ones() -> None:
     check_model(find_model_folder())
 
 
-def test_a_package_that_is_missing_is_named_with_what_to_do() -> None:
+def test_missing_package_is_named_with_a_hint() -> None:
     with pytest.raises(EmbeddingUnavailable, match="not installed: no package no_such_model") as caught:
         find_model_folder("no_such_model")
 

@@ -15,7 +15,7 @@ def entry(state: str, turn_id: str = "t1") -> LogEntry:
     return LogEntry(turn_id, EntryKind.FEEDBACK, {"what": "example", "by": ADMIN, "state": state})
 
 
-async def test_an_example_is_kept_pinned_and_dropped_and_each_is_on_record(database: Database) -> None:
+async def test_adding_pinning_and_dropping_an_example_is_recorded(database: Database) -> None:
     pool, example = ApprovedExamples(database, clock=lambda: NOON), ApprovedExample("t1", ADMIN, {"turns": ["a"]})
 
     assert await pool.add(example, entry("added"))

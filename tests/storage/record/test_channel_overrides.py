@@ -35,9 +35,7 @@ async def test_override_applies_to_its_channel_until_removed(overrides: ChannelO
     assert await overrides.of("slack:T1/C2") == {"answer": "mention"}
 
 
-async def test_every_change_is_on_record_under_the_channels_name(
-    database: Database, overrides: ChannelOverrides
-) -> None:
+async def test_every_change_is_recorded_under_the_channel(database: Database, overrides: ChannelOverrides) -> None:
     await overrides.set(PLACE, "answer", "every", by=ADMIN, was="mention")
     await overrides.set(PLACE, "answer", None, by="slack:T1/U2", was="every")
 

@@ -192,7 +192,7 @@ class DyingDatabase:
 
 
 @pytest.mark.parametrize("writes", range(4))
-async def test_which_messages_are_to_go_is_known_wherever_the_process_dies(
+async def test_messages_to_remove_are_known_wherever_the_process_dies(
     database: Database, tmp_path: Path, writes: int
 ) -> None:
     log, queue = AuditLog(database), Queue(database)
@@ -215,7 +215,7 @@ async def test_which_messages_are_to_go_is_known_wherever_the_process_dies(
     assert SECRET[:8].lower().encode() not in bytes_of(tmp_path)
 
 
-async def test_a_conversation_goes_whole_and_an_answer_alone(database: Database) -> None:
+async def test_conversation_is_erased_whole_and_an_answer_alone(database: Database) -> None:
     await fill(database)
     await AuditLog(database, clock=lambda: NOON).append(*turn("c", BEN, "Elsewhere?"))
     erasure = RecordErasure(database)
@@ -228,7 +228,7 @@ async def test_a_conversation_goes_whole_and_an_answer_alone(database: Database)
     assert (queued.turns, len(queued.tickets)) == (("a",), 1)
 
 
-async def test_old_words_are_erased_and_newer_ones_stay(database: Database, tmp_path: Path) -> None:
+async def test_old_words_are_erased_and_newer_ones_remain(database: Database, tmp_path: Path) -> None:
     await fill(database)
     await AuditLog(database, clock=lambda: NOON + timedelta(days=2)).append(*turn("c", BEN, "Later?"))
     target = ErasureTarget(before=NOON + timedelta(days=1))

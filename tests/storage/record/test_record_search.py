@@ -115,7 +115,7 @@ async def test_any_typed_text_can_be_searched(search: RecordSearch) -> None:
         assert len(await search.find(RecordFilter(words=typed))) <= 4
 
 
-async def test_a_summary_says_who_asked_where_and_how_it_went(search: RecordSearch) -> None:
+async def test_summary_has_asker_place_and_outcome(search: RecordSearch) -> None:
     leave, refund = (await search.find(RecordFilter(document="leave.md")))[::-1]
 
     assert (leave.asker, leave.channel, leave.up, leave.down, leave.supported) == (
@@ -183,7 +183,7 @@ def test_steps_cover_a_stretch_of_time_without_gaps(since: datetime, days: int, 
     assert all(one[1] == other[0] and one[0] < one[1] for one, other in pairwise(steps))
 
 
-async def test_the_index_made_again_is_the_same(database: Database, search: RecordSearch) -> None:
+async def test_rebuilt_index_is_the_same(database: Database, search: RecordSearch) -> None:
     before = await search.find(RecordFilter())
     await database.write(lambda connection: clear_turns(connection, ["leave"]))
     assert len(await search.find(RecordFilter())) == 3
@@ -193,7 +193,7 @@ async def test_the_index_made_again_is_the_same(database: Database, search: Reco
     assert len(await search.find(RecordFilter(words="leave"))) == 1
 
 
-async def test_of_a_turn_that_is_blanked_only_figures_stay(database: Database, search: RecordSearch) -> None:
+async def test_blanked_turn_keeps_only_figures(database: Database, search: RecordSearch) -> None:
     await database.write(lambda connection: blank_turns(connection, ["refund"]))
     (found,) = await search.find(RecordFilter(status="retracted"))
 
@@ -211,7 +211,7 @@ async def test_of_a_turn_that_is_blanked_only_figures_stay(database: Database, s
 
 
 @pytest.mark.parametrize("body", ["", "[]", "null", '"x"', '{"asker": [], "question": 7, "claims": {}, "usage": [1]}'])
-async def test_a_body_that_says_nothing_is_indexed_as_nothing(database: Database, body: str) -> None:
+async def test_meaningless_body_is_indexed_as_empty(database: Database, body: str) -> None:
     statement = "INSERT INTO entries (turn_id, kind, at, body) VALUES (?, ?, '2026-03-01 12:00:00', ?)"
     kinds = [kind.value for kind in EntryKind]
     rows = [("t1", kind, body) for kind in kinds]

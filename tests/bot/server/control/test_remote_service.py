@@ -47,8 +47,8 @@ class Slow(FakeHome):
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     recorded: list[str] = field(default_factory=list)
 
-    async def answer(self, asked: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
-        tell(SentencePassed(AnsweredSentence(asked.text, (1,))))
+    async def answer(self, asked: TurnRequest, report: Callable[[Event], None]) -> TurnResult:
+        report(SentencePassed(AnsweredSentence(asked.text, (1,))))
         self.began.set()
         try:
             await asyncio.Event().wait()
@@ -67,7 +67,7 @@ async def failing(services: FakeServices) -> RemoteError:
     return caught.value
 
 
-async def test_a_question_and_its_answer_cross_whole() -> None:
+async def test_question_and_answer_are_transferred_whole() -> None:
     services, events = FakeServices(), list[Event]()
     async with remote(FakeHome(services), Path.cwd()) as home:
         done = await home.answer(ASKED, events.append)
@@ -142,8 +142,8 @@ async def test_reportable_error_is_logged_by_the_server_too(caplog: pytest.LogCa
     await failing(FakeServices(answer=UnknownCorpus("There is no corpus “x”.", hint="There are: y.")))
 
     class Failing(FakeHome):
-        async def answer(self, asked: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
-            done = await FakeHome.answer(self, asked, tell)
+        async def answer(self, asked: TurnRequest, report: Callable[[Event], None]) -> TurnResult:
+            done = await FakeHome.answer(self, asked, report)
             why = Failure("home_unusable", "The disk that holds home is full.", "Free some space.")
             return replace(done, answer=Answer(Status.FAILED), failure=why)
 
@@ -175,7 +175,7 @@ async def test_sentences_arrive_while_the_rest_is_being_made() -> None:
     assert slow.recorded == ["cancelled"]
 
 
-async def test_a_server_that_is_stopped_ends_its_turns_before_it_closes(caplog: pytest.LogCaptureFixture) -> None:
+async def test_stopped_server_ends_its_turns_before_closing(caplog: pytest.LogCaptureFixture) -> None:
     slow = Slow(FakeServices())
     with open_socket(Path.cwd()) as bound:
         async with serve_socket(build_control_app(slow), bound, grace=0), connect_service(Path.cwd()) as home:
@@ -192,9 +192,9 @@ async def test_a_server_that_is_stopped_ends_its_turns_before_it_closes(caplog: 
 
 async def test_many_ask_at_once() -> None:
     class Echo(FakeHome):
-        async def answer(self, asked: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
+        async def answer(self, asked: TurnRequest, report: Callable[[Event], None]) -> TurnResult:
             await asyncio.sleep(0)
-            tell(SearchStarted(asked.text))
+            report(SearchStarted(asked.text))
             return answered(text=asked.text)
 
     async with remote(Echo(FakeServices()), Path.cwd()) as home:
@@ -204,7 +204,7 @@ async def test_many_ask_at_once() -> None:
     assert [one.text for one in done] == texts
 
 
-async def test_another_version_of_the_code_says_so() -> None:
+async def test_other_version_of_the_server_is_reported() -> None:
     async def app(scope: Any, receive: Any, send: Any) -> None:
         del scope, receive
         hello = control_protocol.encode_message(control_protocol.ServerHello(os.getpid(), "9.9.9", "another"))
@@ -251,7 +251,7 @@ async def test_interrupted_server_is_reported_in_one_line() -> None:
                 await home.answer(ASKED, lambda _: None)
 
 
-async def test_nonsense_is_refused_and_harms_nobody() -> None:
+async def test_malformed_request_is_refused_harmlessly() -> None:
     async with serve_control(FakeHome(FakeServices()), Path.cwd(), grace=5):
         transport = httpx.AsyncHTTPTransport(uds=str(find_socket(Path.cwd())))
         async with httpx.AsyncClient(transport=transport, base_url="http://footnote") as client:

@@ -52,10 +52,10 @@ class Library:
     begun: asyncio.Event = field(default_factory=asyncio.Event)
     stopped: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def answer(self, asked: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
+    async def answer(self, asked: TurnRequest, report: Callable[[Event], None]) -> TurnResult:
         self.asked.append(asked)
-        tell(SearchStarted(asked.text))
-        tell(PassagesFound(asked.text, (hit(),)))
+        report(SearchStarted(asked.text))
+        report(PassagesFound(asked.text, (hit(),)))
         self.begun.set()
         try:
             await self.open.wait()

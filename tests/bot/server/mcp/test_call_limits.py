@@ -23,7 +23,7 @@ from tests.storage.stores import kept, opened
 ANNA, BOB = make_token_asker("anna", ()), make_token_asker("bob", ())
 
 
-async def test_a_token_waits_for_its_own_calls_alone() -> None:
+async def test_token_waits_for_its_own_calls_only() -> None:
     app = SimpleNamespace(settings=Settings.model_validate({"desk": {"per_channel": 2}}))
     limits, done, most, under_way = CallLimits(LocalService(app)), asyncio.Event(), 0, 0  # type: ignore[arg-type]
 
@@ -49,7 +49,7 @@ async def test_a_token_waits_for_its_own_calls_alone() -> None:
         pass
 
 
-async def test_a_token_has_the_budget_of_a_person_and_all_is_on_record(tmp_path: Path) -> None:
+async def test_token_has_the_budget_of_a_person_and_calls_are_recorded(tmp_path: Path) -> None:
     settings = Settings.model_validate({"limits": {"questions_per_user": 2}})
     with opened(tmp_path / "home") as store:
         limits = CallLimits(LocalService(App(settings, store, **kept(store))))

@@ -67,7 +67,7 @@ async def test_every_tool_is_listed_and_answers(era: str) -> None:
     ]
 
 
-async def test_a_token_reads_what_names_it_and_nothing_else() -> None:
+async def test_token_reads_only_corpora_that_name_it() -> None:
     library = quick()
     async with served(library) as address:
         for token, name in ((ANNA, "handbook"), (BOB, "minutes")):
@@ -90,7 +90,7 @@ def test_empty_scope_reads_nothing() -> None:
     assert select_readable(corpora, make_owner_asker("root")) == tuple(corpora)
 
 
-async def test_only_who_has_a_token_gets_in_and_only_by_our_name() -> None:
+async def test_access_needs_a_token_and_the_right_host() -> None:
     known = {"Authorization": f"Bearer {ANNA}"}
     refused = [
         ({}, 401),

@@ -17,7 +17,7 @@ from tests.bot.server.server import ROOT, run, run_json
 CORPUS = '[[corpus]]\nname = "handbook"\nvisible_to = ["mcp:tokens/anna"]\n'
 
 
-def test_stdio_client_gets_what_it_may_read(here: Path) -> None:
+def test_stdio_client_gets_readable_corpora(here: Path) -> None:
     """Every tool, over real pipes; any other output than the protocol would break the client."""
     line = format_token_line("anna", (), "t" * 43)
     (here / "footnote.toml").write_text(f'[mcp]\ntokens = ["{line}"]\n{CORPUS}', encoding="utf-8")

@@ -156,7 +156,7 @@ async def asking(settings: HttpSettings) -> AsyncIterator[httpx.AsyncClient]:
             yield client
 
 
-async def test_a_proxy_and_who_switched_it_off_see_nothing() -> None:
+async def test_metrics_are_hidden_from_proxies_and_when_disabled() -> None:
     async with asking(HttpSettings()) as client:
         answer = await client.get("/metrics")
         assert answer.headers["content-type"].startswith("text/plain")

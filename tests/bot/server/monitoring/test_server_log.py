@@ -125,7 +125,7 @@ def test_every_secret_of_the_settings_is_known() -> None:
     assert collect_secrets(Settings()) == frozenset()
 
 
-def test_a_line_says_when_where_and_about_which_question() -> None:
+def test_log_line_has_time_logger_and_turn() -> None:
     with logged() as stream, bound_contextvars(turn="abc", ticket=7):
         logging.getLogger("bot.desk").warning("late", extra={"seconds": 2.5})
 

@@ -53,7 +53,7 @@ ERASE = "UPDATE entries SET body = '', salt = x''"
         ([[1, 1]], "DELETE FROM entries WHERE seq = 1"),
     ],
 )
-async def test_the_database_refuses_all_but_what_an_erasure_names(
+async def test_database_refuses_changes_not_named_by_an_erasure(
     database: Database, tmp_path: Path, erased: list, statement: str
 ) -> None:
     log = AuditLog(database)

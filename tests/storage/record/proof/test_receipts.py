@@ -80,7 +80,7 @@ async def test_a_receipt_is_verified_by_a_script_of_its_own(tmp_path: Path, turn
     assert (stranger.returncode, "another key than the one you trust" in stranger.stderr) == (1, True)
 
 
-async def test_the_script_says_what_a_receipt_cannot_show(tmp_path: Path) -> None:
+async def test_script_states_the_limits_of_a_receipt(tmp_path: Path) -> None:
     shortened = json.loads(await receipt(tmp_path / "home"))
     shortened["entries"].pop()
     file = tmp_path / "receipt.json"

@@ -19,7 +19,7 @@ from tests.storage.stores import open_empty_database
 from tests.thorough import THOROUGH
 
 
-async def test_all_that_is_done_to_a_record_is_found(tmp_path: Path) -> None:
+async def test_every_tampering_is_detected(tmp_path: Path) -> None:
     tried, missed = await (count_missed(tmp_path) if THOROUGH else count_missed(tmp_path, 31, most=2))
 
     assert (len(tried), [one.kind for one in missed]) == (19, [])
@@ -34,7 +34,7 @@ async def test_untouched_record_has_no_findings(database: Database) -> None:
     assert (whole.entries, whole.answers, whole.checkpoints, whole.covered) == (10, 2, 2, 10)
 
 
-async def test_a_process_that_ends_while_it_appends_leaves_a_record_that_verifies(database: Database) -> None:
+async def test_record_verifies_after_a_process_ends_while_appending(database: Database) -> None:
     def die(connection) -> None:
         insert_entries(connection, encode_entries(make_turn("c"), log.clock()))
         raise KeyError
@@ -112,7 +112,7 @@ async def test_changed_record_is_not_signed(database: Database, tmp_path: Path) 
         await Checkpoints(database).make(KEY)
 
 
-def test_a_key_is_its_owners_alone_and_replaced_without_loss(tmp_path: Path) -> None:
+def test_key_is_private_and_replaced_without_loss(tmp_path: Path) -> None:
     file = tmp_path / "keys" / "record.key"
     with pytest.raises(KeyUnusable, match="no signing key"):
         load_key(file)
@@ -127,7 +127,7 @@ def test_a_key_is_its_owners_alone_and_replaced_without_loss(tmp_path: Path) -> 
         load_key(file)
 
 
-async def test_a_backup_that_is_put_back_is_found_and_can_be_put_on_record(tmp_path: Path) -> None:
+async def test_restored_backup_is_detected_and_can_be_recorded(tmp_path: Path) -> None:
     with open_empty_database(tmp_path / "old") as database:
         await make_record(database)
     shutil.copytree(tmp_path / "old", tmp_path / "new")
