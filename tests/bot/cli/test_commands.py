@@ -150,6 +150,15 @@ def test_search_prints_the_hits_of_the_contract() -> None:
     assert services.searched[1] == ("quay", ("c-d",), 3)
 
 
+def test_reindex_opens_indexes_that_do_not_serve() -> None:
+    services = FakeServices()
+    printed = document(run("reindex", "--json", services=services))
+
+    assert (printed["passages"], set(printed)) == (12, {"passages", "seconds"})
+    assert services.opened == [True]
+    assert "Indexed again: 12 passages" in run("reindex", services=services).stdout
+
+
 def test_init_writes_the_settings_file_once() -> None:
     first, second = run("init"), run("init", "--json")
 
