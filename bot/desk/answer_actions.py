@@ -57,7 +57,7 @@ _MAX_QUESTIONS = 100  # last questions of a conversation whose sources are liste
 
 
 class AnswerActions:
-    """The actions. Every method raises only `ActionDenied`, whose words are shown to the user.
+    """What users can do with an answer. Every method raises only `ActionDenied`, whose text is shown to the user.
 
     `language` is the user's, if the platform knows it. Otherwise replies are in the question's language, and refusals
     in English, so that a refusal does not reveal whether the question exists.

@@ -168,7 +168,7 @@ class _Gate:
         form = await _parse_form(request)
         token = match_token(self.settings.pages, form.get("token", ""))
         if not _is_same_site(request):
-            raise HTTPException(403, "This form is not from a page of ours.")
+            raise HTTPException(403, "This form was not sent from Footnote's own pages.")
         if token is None:
             log.warning("sign-in with unknown token")
             return self._sign_in_page(form.get("next", "/"), wrong=True)

@@ -80,7 +80,7 @@ def _load_counts() -> re.Pattern[str]:
 def render_answer_text(answer: Answer, question: Turn) -> str:
     """Return the text of an answer: its sentences with footnote marks, or the sentence for its status; pure.
 
-    If statements were withheld, an abstention says how many, instead of that nothing was found.
+    If statements were withheld, an abstention says how many instead of saying that nothing was found.
     """
     if answer.status is Status.ANSWERED:
         return "".join(map(render_sentence, answer.sentences)).strip()

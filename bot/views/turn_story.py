@@ -276,7 +276,7 @@ def read_claims(closing: Mapping[str, Any], known: Mapping[str, StoryPassage]) -
 
 
 def read_sentences(closing: Mapping[str, Any], name: str) -> tuple[StorySentence, ...]:
-    """Return the `sentences`, `spoken` or `withheld` of a turn's last entry."""
+    """Return the sentences under one key of a turn's last entry: `sentences`, `spoken` or `withheld`."""
     return tuple(
         StorySentence(
             _text(sentence.get("text")),

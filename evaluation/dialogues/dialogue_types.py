@@ -94,7 +94,7 @@ class Dialogue:
 
 @dataclass(frozen=True, slots=True)
 class JudgedClaim:
-    """A claim of a reply, and its verdict by the corpora."""
+    """A claim from a reply, judged against passages of the corpora."""
 
     text: str
     verdict: Verdict

@@ -113,7 +113,9 @@ def compare(
         replies = ctx.call(opening, lambda llm: ask_all(lessons, llm, model.max_concurrency))
         figures = summarise(replies)
         if all(reply.fault for reply in replies):
-            raise EvaluationError(f"The student replied to nothing: {replies[0].fault}", hint="Check its server.")
+            raise EvaluationError(
+                f"The student answered no example; the first failure: {replies[0].fault}", hint="Check its server."
+            )
         ctx.output.give(build_document(split=split, stages=figures), _render(figures))
 
 

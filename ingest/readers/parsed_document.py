@@ -1,4 +1,4 @@
-"""The result of a reader, headings and blocks in order, and its division into title and sections."""
+"""What a reader returns: headings and blocks in order. Also finds the title and groups blocks into sections."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

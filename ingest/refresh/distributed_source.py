@@ -63,7 +63,7 @@ class _ReadBlock(NamedTuple):
 
 
 def read_block(block: _Block) -> _ReadBlock:
-    """Read documents, and pack or embed them. Never raises for a document's sake."""
+    """Read documents, and pack or embed them. An unreadable document becomes its error message."""
     read, texts = list[_ReadDocument](), list[str]()
     for listed in block.documents:
         try:

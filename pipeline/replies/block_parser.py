@@ -31,7 +31,7 @@ _NUMBER_COUNT = lazy_compile(
 
 @dataclass(frozen=True, slots=True)
 class LineMarker:
-    """The marker that a line begins with, and its length; `bold` keeps the stars that open emphasis there."""
+    """The marker at the start of a line, and its length. `bold`: the `**` before it, which opens emphasis."""
 
     kind: _MarkerKind
     length: int

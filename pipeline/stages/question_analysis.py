@@ -363,7 +363,7 @@ def validate_question(text: str, limits: Limits) -> None:
     if len(text) > limits.question_characters:
         raise QuestionTooLong(
             f"The question has {len(text):,} characters; at most {limits.question_characters:,} are read.",
-            hint="Ask in a few sentences.",
+            hint="Shorten the question to a few sentences.",
         )
     if not words(text):
         raise QuestionWithoutWords("There are no words in the question.", hint="Ask in words.")

@@ -321,9 +321,9 @@ def is_own_name(name: ProperName, sentence: ParsedSentence, own: Iterable[str]) 
 
 
 def find_speaker(facts: PassageFacts, name: ProperName, sentence: ParsedSentence) -> str:
-    """Return the "we" or "our" of the passages that a name may mean; empty if it means none.
+    """Return the "we" or "our" in the passages that may refer to a name; empty if none does.
 
-    No given name and no known place is meant by it.
+    Given names and known places never match.
     """
     tables, before = load_name_tables(), sentence.text.at(name.first - 1)
     follows_clause = before == "," and (name.first == 2 or name.first - 2 not in sentence.capitals)

@@ -20,7 +20,7 @@ def show(
         str, typer.Argument(metavar="ID", help="An answer's id, or its first characters; or a channel's.")
     ],
     *,
-    full: Annotated[bool, typer.Option("--full", help="Show passages, replies and inputs whole.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Show passages, replies and inputs in full.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Show one answer as a story: asker, question, passages, claims and their evidence, answer, withheld sentences.

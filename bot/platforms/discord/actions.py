@@ -172,7 +172,7 @@ class DiscordActions:
                 await self._act(invocation, action, ticket)
 
     async def _perform(self, invocation: DiscordInvocation, action: ButtonAction, ticket: int, by: Asker) -> str:
-        """Perform an action and return the sentence for the user who pressed."""
+        """Perform a button's action and return the sentence for the user who pressed it."""
 
         async def find_name() -> str:
             return invocation.shown_name

@@ -74,7 +74,7 @@ class _RecheckedTurn:
 
 @dataclass
 class CitationRecheck:
-    """What of the corpora was looked at, and the work of one look."""
+    """Rechecks the citations of recent answers when their corpora change, and remembers the checked versions."""
 
     app: App
     platforms: Mapping[str, Platform]  # the connected ones, by name
@@ -279,7 +279,7 @@ def _render_digest(turns: Sequence[_RecheckedTurn], here: frozenset[str], most: 
 
 @asynccontextmanager
 async def keep_citations(recheck: CitationRecheck, *, pulse: float = LOOK_SECONDS) -> AsyncIterator[None]:
-    """Check answers again within the block."""
+    """Recheck the citations of recent answers periodically while the block runs."""
 
     async def watch() -> None:
         while True:

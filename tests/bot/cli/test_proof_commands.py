@@ -161,7 +161,7 @@ def test_an_export_with_proofs_is_of_the_whole_record(run: Run, alone: list[str]
         (["receipt", "abc"], "There is no signing key"),
         (["export", "--proofs"], "There is no signing key"),
         (["verify", "--against", "none.txt"], "none.txt cannot be read"),
-        (["verify", "--against", "footnote.toml"], "is no checkpoint"),
+        (["verify", "--against", "footnote.toml"], "is not a checkpoint"),
         (["verify", "--key", "x", "--against", "none.txt"], "It cannot be used"),
     ],
 )

@@ -218,7 +218,7 @@ def test_variant_is_parsed_with_its_limits():
         ('Why "old"?', 'Why "old"?'),
     ],
 )
-def test_user_message_is_parsed_without_wrapping(reply, message):
+def test_labels_and_quotation_marks_around_a_user_message_are_removed(reply, message):
     assert parse_message(reply) == message
 
 

@@ -156,7 +156,7 @@ def test_unreadable_files_are_listed_with_reasons(tmp_path):
 
 
 @ROOT_READS_ALL
-def test_files_and_folders_without_permission_are_listed(tmp_path):
+def test_files_and_folders_without_read_permission_are_reported(tmp_path):
     filled(tmp_path, "a.md", "x/b.md")
     (tmp_path / "a.md").chmod(0)
     (tmp_path / "x").chmod(0)

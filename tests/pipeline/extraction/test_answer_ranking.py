@@ -179,7 +179,7 @@ def test_a_passage_is_read_only_if_that_may_change_the_best(said: float, then: l
     assert candidate_cascade.list_readable(question, ranked, {0: said, 1: 0.0, 2: 0.0}) == []
 
 
-def test_compared_candidates_are_scored_as_if_always_compared() -> None:
+def test_cosine_set_later_gives_the_same_score() -> None:
     question, candidates = weigh_question("Which leave?", "", "en", HITS), find_candidates(HITS)
     scored = score_candidates(question, candidates, candidate_cascade.estimate_cosines(candidates))
 

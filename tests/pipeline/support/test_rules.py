@@ -59,7 +59,7 @@ def test_other_spellings_are_found(sentence: str) -> None:
         ("Its chairman was Jonas Lindqvist.", FindingKind.NAME, "Jonas Lindqvist"),
     ],
 )
-def test_unstated_facts_are_absent(sentence: str, kind: FindingKind, said: str) -> None:
+def test_facts_that_no_passage_mentions_are_absent(sentence: str, kind: FindingKind, said: str) -> None:
     missing = find_faults(sentence, kind=kind)
 
     assert [(rule.said, rule.outcome) for rule in missing] == [(said, FindingOutcome.ABSENT)]

@@ -112,7 +112,7 @@ async def test_no_search_says_nothing_from_the_model(text: str) -> None:
     assert (web.queries, llm.of("draft")) == ([], [])
 
 
-async def test_an_engine_that_found_nothing_costs_no_draft() -> None:
+async def test_no_draft_is_requested_if_the_search_finds_nothing() -> None:
     llm = ScriptedLLM(script())
     assert (await asked(llm, Web([]))).answer.status is Status.ABSTAINED
     assert llm.of("draft") == []
