@@ -76,14 +76,14 @@ class Manifest:
     async def document(self, corpus: str, key: str) -> Document | None:
         for known in self._memory.recall(self._state(), (), [(corpus, key)]).values():
             return known.document
-        rows = await self._all(sa.select(documents).where(*manifest_tx.stands(corpus, [key])))
+        rows = await self._all(sa.select(documents).where(*manifest_tx.filter_current(corpus, [key])))
         return _document(rows[0]) if rows else None
 
     async def stored(self, corpus: str, keys: Collection[str]) -> dict[str, StoredVersion]:
         """Return these documents by key, as far as they exist; without passages where these are damaged."""
 
         def fetch(connection: sa.Connection) -> dict[str, StoredVersion]:
-            queries = (_versions().where(*manifest_tx.stands(corpus, chunk)) for chunk in split_chunks(keys))
+            queries = (_versions().where(*manifest_tx.filter_current(corpus, chunk)) for chunk in split_chunks(keys))
             versions = (self._version(row) for query in queries for row in connection.execute(query))
             return {version.document.key: version for version in versions}
 
@@ -330,7 +330,7 @@ class Manifest:
                 "a document was changed outside Footnote and is not quoted: `footnote ingest --only` reads it again"
             )
             log.error(message, extra={"corpus": row.corpus, "document": row.key})  # noqa: TRY400 - a trace says nothing
-        return PackedVersion(row.number, document, body, row.seal, stands=not row.retired)
+        return PackedVersion(row.number, document, body, row.seal, is_current=not row.retired)
 
     async def _write(self, function: Callable[[sa.Connection], None]) -> None:
         await self.database.write(function, WritePriority.BATCH)

@@ -100,7 +100,7 @@ def decide_budget(
 async def check_budget(app: App, row: QueuedQuestion, *, now: datetime, language: str) -> BudgetDecision:
     """Decide on a question of the queue by the questions before it and the budget used. Raises `StorageError`."""
     limits, day = app.settings.limits, find_day(now, app.settings.zone).since
-    asked = partial(app.queue.asked, since=day, upto=row.ticket, besides=_NOT_COUNTED)
+    asked = partial(app.queue.asked, since=day, upto=row.ticket, excluded=_NOT_COUNTED)
     by_user = await asked(user=row.user, channel="") if limits.questions_per_user else 0
     in_channel = await asked(user="", channel=row.channel) if limits.questions_per_channel else 0
     return await _decide(app, BudgetUse(by_user, in_channel), now, language)

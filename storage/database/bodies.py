@@ -118,7 +118,7 @@ class PackedVersion:
     document: Document
     body: PackedBody
     seal: str
-    stands: bool  # whether it was the document's last version when it was read
+    is_current: bool  # whether it was the document's last version when it was read
 
 
 class VersionMemory:
@@ -169,7 +169,7 @@ class VersionMemory:
                 self._versions[version.number] = version
                 self._held += len(version.body)
                 self._read.add(version.number)
-                if version.stands:
+                if version.is_current:
                     self._standing[version.document.corpus, version.document.key] = version.number
             while self._held > self._most:
                 self._drop(next(iter(self._versions)))

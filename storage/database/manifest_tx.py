@@ -136,14 +136,14 @@ def _fetch_standing(
     columns = documents.c.key, documents.c.number, documents.c.passages
     for corpus, keys in _group_keys((change.corpus, change.key) for change in changes):
         for chunk in split_chunks(keys):
-            query = sa.select(*columns).where(*stands(corpus, chunk))
+            query = sa.select(*columns).where(*filter_current(corpus, chunk))
             standing |= {(corpus, row.key): _Standing(row.number, row.passages) for row in connection.execute(query)}
             gone = sa.select(forgotten.c.key).where(forgotten.c.corpus == corpus, forgotten.c.key.in_(chunk))
             blocked |= {(corpus, key) for key in connection.execute(gone).scalars()}
     return standing, blocked
 
 
-def stands(corpus: str, keys: Collection[str]) -> tuple[sa.ColumnElement[bool], ...]:
+def filter_current(corpus: str, keys: Collection[str]) -> tuple[sa.ColumnElement[bool], ...]:
     """Return the conditions that select the current versions of these documents."""
     return documents.c.corpus == corpus, documents.c.key.in_(keys), documents.c.retired == 0
 
@@ -307,8 +307,8 @@ def find_documents(connection: sa.Connection, address: str, among: sa.Table = do
     query = sa.select(*named).where(sa.or_(by_key, among.c.title == stripped), *standing)
     rows = {(row.corpus, row.key): DocumentRef(*row) for row in connection.execute(query)}
     for condition in _url_conditions(stripped, among.c.url, ranges=connection.dialect.name == "sqlite"):
-        found = (DocumentRef(*row) for row in connection.execute(sa.select(*named).where(condition, *standing)))
-        rows |= {(row.corpus, row.key): row for row in found if normalize_url(row.url) == normalize_url(stripped)}
+        matching = (DocumentRef(*row) for row in connection.execute(sa.select(*named).where(condition, *standing)))
+        rows |= {(row.corpus, row.key): row for row in matching if normalize_url(row.url) == normalize_url(stripped)}
     return tuple(rows[name] for name in sorted(rows))
 
 

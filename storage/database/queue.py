@@ -196,14 +196,13 @@ class Queue:
         user: str = "",
         channel: str = "",
         upto: int | None = None,
-        besides: Collection[str] = (),
+        excluded: Collection[str] = (),
     ) -> int:
         """Count the questions since then, of a user, in a channel, or all; each rewording counts as one more.
 
-        `upto` is the ticket of the last that counts (a reworded one came after all others); `besides` are outcomes that
-        do not count.
+        `upto` is the last ticket that counts, reworded ones being the newest; `excluded` are outcomes that do not count.
         """
-        where: list[ColumnElement[bool]] = [questions.c.outcome.not_in(list(besides))] if besides else []
+        where: list[ColumnElement[bool]] = [questions.c.outcome.not_in(list(excluded))] if excluded else []
         where += [questions.c.asker == user] if user else []
         where += [questions.c.channel == channel] if channel else []
         taken = select(func.count()).select_from(questions).where(questions.c.taken_at >= since, *where)

@@ -186,10 +186,10 @@ def holds_passages(file: Path) -> bool:
     try:
         with closing(_connect_file(file, "ro", _LOCK_SECONDS)) as connection:
             tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-            held = next((name for name in ("bodies", "passages") if name in tables), "")
-            if not held:
+            text_table = next((name for name in ("bodies", "passages") if name in tables), "")
+            if not text_table:
                 return bool(tables)
-            return connection.execute(f"SELECT 1 FROM {held} LIMIT 1").fetchone() is not None  # noqa: S608 - as named
+            return connection.execute(f"SELECT 1 FROM {text_table} LIMIT 1").fetchone() is not None  # noqa: S608 - as named
     except sqlite3.Error:
         return True
 

@@ -199,8 +199,8 @@ def probe_chroma(place: ChromaServer) -> None:
             with _doing(place, "cannot be written"):
                 collection.add(ids=["a"], embeddings=[_PROBE])
             with _doing(place, "cannot be searched"):
-                found = collection.query(query_embeddings=[_PROBE], n_results=1)["ids"]
-            if found != [["a"]]:
+                nearest = collection.query(query_embeddings=[_PROBE], n_results=1)["ids"]
+            if nearest != [["a"]]:
                 raise StorageError(f"The Chroma server at {place.url} does not find the written vectors.")
         finally:
             with _doing(place, "lets nothing be removed"):

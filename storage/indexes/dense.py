@@ -223,8 +223,8 @@ class DenseRebuild:
 
 def read_fitting(collection: Any, passages: Sequence[Passage]) -> dict[str, Vectors]:
     of = {passage.id: passage for passage in passages}
-    found = collection.get(ids=list(of), include=["embeddings", "metadatas"])
-    rows = zip(found["ids"], found["embeddings"], found["metadatas"], strict=True)
+    result = collection.get(ids=list(of), include=["embeddings", "metadatas"])
+    rows = zip(result["ids"], result["embeddings"], result["metadatas"], strict=True)
     return {
         key: np.asarray(vector, dtype=np.float32)
         for key, vector, about in rows

@@ -200,11 +200,11 @@ class ChromaEmbedder:
         size = POLITE_BATCH if polite else SERVICE_BATCH
         for start in range(0, len(filled), size):
             places = filled[start : start + size]
-            found = self._call([texts[place][:MOST_CHARACTERS_SENT] for place in places])
-            if found.shape != (len(places), self.dimensions):
-                wrong = ValueError(f"it gave vectors of shape {found.shape} for {len(places)} texts")
+            returned = self._call([texts[place][:MOST_CHARACTERS_SENT] for place in places])
+            if returned.shape != (len(places), self.dimensions):
+                wrong = ValueError(f"it gave vectors of shape {returned.shape} for {len(places)} texts")
                 raise _embedding_error(self._function, wrong, self._options)
-            vectors[places] = found
+            vectors[places] = returned
         return vectors
 
     def _call(self, texts: list[str]) -> Vectors:

@@ -215,10 +215,10 @@ class LexicalIndex:
         if within < WITHOUT_SCOPE * searcher.num_docs:
             return None
         depth = k + SPARE_HITS
-        found = searcher.search(self._query(groups), limit=depth, count=False)
-        documents = [(searcher.doc(address), score) for score, address in found.hits]
+        result = searcher.search(self._query(groups), limit=depth, count=False)
+        documents = [(searcher.doc(address), score) for score, address in result.hits]
         scores = {_place(one): score for one, score in documents if one["corpus"][0] in corpora}
-        if len(scores) < k and len(found.hits) == depth:
+        if len(scores) < k and len(result.hits) == depth:
             return None
         return dict(list(scores.items())[:k])
 

@@ -48,7 +48,7 @@ class StandingMessages:
 
     ticket: int
     own: int  # how many messages show its answer
-    beside: tuple[str, ...]  # notes beneath it, calls for people, and what its asker shared
+    others: tuple[str, ...]  # notes beneath it, calls for people, and what its asker shared
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class ErasurePlan:
 
     @property
     def messages(self) -> int:
-        return sum(messages.own + len(messages.beside) for messages in self.standing)
+        return sum(messages.own + len(messages.others) for messages in self.standing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ class RecordErasure:
         about: dict[str, Any] = {"what": target.what, "why": why, "by": by}
         about |= {"before": target.before} if target.before else {}
         wish = {"by": by, "why": why or "its words were erased"}
-        wishes = {messages.ticket: wish | {"messages": messages.beside} for messages in plan.standing}
+        wishes = {messages.ticket: wish | {"messages": messages.others} for messages in plan.standing}
         blank = partial(_blank_questions, tickets=plan.tickets, wishes=wishes)
         await self.database.write(blank, WritePriority.BATCH)
         for numbers in split_chunks(plan.entries):
@@ -261,19 +261,19 @@ def _list_standing(connection: Connection, tickets: Collection[int]) -> Iterator
     """Yield the removable messages of these questions: those that only the asker saw disappear by themselves."""
     for chunk in split_chunks(tickets):
         own = Counter(connection.execute(select(posts.c.ticket).where(posts.c.ticket.in_(chunk))).scalars())
-        beside = defaultdict[int, list[str]](list)
+        others = defaultdict[int, list[str]](list)
         named = select(questions.c.ticket, entries.c.body).join(entries, entries.c.turn_id == questions.c.turn_id)
         named = named.where(questions.c.ticket.in_(chunk), entries.c.kind.in_([kind.value for kind in _POSTING]))
         for ticket, body in connection.execute(named.order_by(entries.c.seq)):
             messages = read_body(body).get("messages")
-            beside[ticket] += map(str, messages) if isinstance(messages, list) else ()
+            others[ticket] += map(str, messages) if isinstance(messages, list) else ()
         for ticket, body in connection.execute(
             select(questions.c.ticket, questions.c.body).where(questions.c.ticket.in_(chunk))
         ):
             question = decode_json(body)
-            found = StandingMessages(ticket, 0 if question.get("only_asker") else own[ticket], tuple(beside[ticket]))
-            if RETRACTION_KEY not in question and (found.own or found.beside):
-                yield found
+            standing = StandingMessages(ticket, 0 if question.get("only_asker") else own[ticket], tuple(others[ticket]))
+            if RETRACTION_KEY not in question and (standing.own or standing.others):
+                yield standing
 
 
 def _blank_turns(connection: Connection, turn_ids: Sequence[str]) -> None:

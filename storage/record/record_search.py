@@ -327,11 +327,11 @@ def _parse_words(typed: str) -> Iterator[tuple[str, bool]]:
     """Return phrases of terms, and whether each is only a prefix. A term of an unspaced script is a phrase."""
     for quoted, word in _UNIT.findall(typed):
         text = quoted or word.rstrip("*")
-        found = list_terms(text).replace('"', "").replace("'", "").split()
-        if word.endswith("*") or len(found) != len(words(text)):
-            yield from ((term, word.endswith("*")) for term in found)
-        elif found:
-            yield " ".join(found), False
+        terms = list_terms(text).replace('"', "").replace("'", "").split()
+        if word.endswith("*") or len(terms) != len(words(text)):
+            yield from ((term, word.endswith("*")) for term in terms)
+        elif terms:
+            yield " ".join(terms), False
 
 
 def list_steps(since: datetime, until: datetime, step: Step) -> Iterator[tuple[datetime, datetime]]:

@@ -109,7 +109,7 @@ def test_a_log_of_a_lost_database_is_not_mixed_with_the_restored_one(home: Path,
 
 def change_manifest(file: Path, **changes: Any) -> None:
     with tarfile.open(file) as archive:
-        members = {one.name: archive.extractfile(one).read() for one in archive}  # type: ignore[union-attr]
+        members = {member.name: archive.extractfile(member).read() for member in archive}  # type: ignore[union-attr]
     members[MANIFEST] = json.dumps(json.loads(members[MANIFEST]) | changes).encode()
     loose = file.parent / "loose"
     loose.mkdir()

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, Engine, event, insert, select
 
-from storage.database.engine import open_database
+from storage.database.engine import Database, open_database
 from storage.database.queue import Queue
 from storage.database.schema import corpora
 from storage.database.worker_threads import WritePriority
@@ -33,27 +33,26 @@ def names(connection: Connection) -> set[str]:
     return set(connection.execute(select(corpora.c.name)).scalars())
 
 
-async def test_cached_query_is_repeated_after_a_write(tmp_path: Path) -> None:
-    with open_database("", home=tmp_path) as database:
-        query, read = select(corpora.c.name), list[str]()
-        event.listen(Engine, "before_cursor_execute", note := lambda *given: read.append(given[2]))
+async def test_cached_query_is_repeated_after_a_write(database: Database) -> None:
+    query, read = select(corpora.c.name), list[str]()
+    event.listen(Engine, "before_cursor_execute", note := lambda *given: read.append(given[2]))
 
-        async def names_kept() -> list[str]:
-            return [row.name for row in await database.read_kept(query, [corpora])]
+    async def names_kept() -> list[str]:
+        return [row.name for row in await database.read_kept(query, [corpora])]
 
-        first = [await names_kept(), await names_kept()]
-        await AuditLog(database).append(LogEntry("t", EntryKind.TURN_OPENED, {}))
-        second = await names_kept()
-        count_before = sum("FROM corpora" in one for one in read)
-        await database.write(add("a"))
-        third = await names_kept()
-        event.remove(Engine, "before_cursor_execute", note)
+    first = [await names_kept(), await names_kept()]
+    await AuditLog(database).append(LogEntry("t", EntryKind.TURN_OPENED, {}))
+    second = await names_kept()
+    count_before = sum("FROM corpora" in statement for statement in read)
+    await database.write(add("a"))
+    third = await names_kept()
+    event.remove(Engine, "before_cursor_execute", note)
 
     assert (first, second, third) == ([[], []], [], ["a"])
-    assert (count_before, sum("FROM corpora" in one for one in read)) == (1, 2)
+    assert (count_before, sum("FROM corpora" in statement for statement in read)) == (1, 2)
 
 
-async def test_query_during_a_write_is_repeated_after_it(tmp_path: Path) -> None:
+async def test_query_during_a_write_is_repeated_after_it(database: Database) -> None:
     written, read = threading.Event(), threading.Event()
 
     def add_slowly(connection: Connection) -> None:
@@ -61,18 +60,16 @@ async def test_query_during_a_write_is_repeated_after_it(tmp_path: Path) -> None
         written.set()
         assert read.wait(60)
 
-    with open_database("", home=tmp_path) as database:
+    async def names_kept() -> list[str]:
+        return [row.name for row in await database.read_kept(select(corpora.c.name), [corpora])]
 
-        async def names_kept() -> list[str]:
-            return [row.name for row in await database.read_kept(select(corpora.c.name), [corpora])]
+    writing = asyncio.create_task(database.write(add_slowly))
+    assert await asyncio.to_thread(written.wait, 10)
+    before = await names_kept()
+    read.set()
+    await writing
 
-        writing = asyncio.create_task(database.write(add_slowly))
-        assert await asyncio.to_thread(written.wait, 10)
-        before = await names_kept()
-        read.set()
-        await writing
-
-        assert (before, await names_kept()) == ([], ["a"])
+    assert (before, await names_kept()) == ([], ["a"])
 
 
 async def test_written_rows_survive_reopening(tmp_path: Path) -> None:
@@ -83,30 +80,28 @@ async def test_written_rows_survive_reopening(tmp_path: Path) -> None:
         assert {"a"} == await database.read(names)
 
 
-async def test_a_write_that_raises_is_rolled_back(tmp_path: Path) -> None:
+async def test_a_write_that_raises_is_rolled_back(database: Database) -> None:
     def half(connection: Connection) -> None:
         add("a")(connection)
         raise ArithmeticError
 
-    with open_database("", home=tmp_path) as database:
-        with pytest.raises(ArithmeticError):
-            await database.write(half)
+    with pytest.raises(ArithmeticError):
+        await database.write(half)
 
-        assert set() == await database.read(names)
+    assert set() == await database.read(names)
 
 
-async def test_writes_run_in_one_named_thread_and_reads_in_others(tmp_path: Path) -> None:
+async def test_writes_run_in_one_named_thread_and_reads_in_others(database: Database) -> None:
     def here(_connection: Connection) -> str:
         return threading.current_thread().name
 
-    with open_database("", home=tmp_path) as database:
-        writers = {await database.write(here) for _ in range(3)}
-        reader = await database.read(here)
+    writers = {await database.write(here) for _ in range(3)}
+    reader = await database.read(here)
 
     assert ({"database-write_0"}, True) == (writers, reader.startswith("database-read"))
 
 
-async def test_reading_sees_the_state_before_a_write_that_is_not_done(tmp_path: Path) -> None:
+async def test_reading_sees_the_state_before_a_write_that_is_not_done(database: Database) -> None:
     written, go_on = threading.Event(), threading.Event()
 
     def slowly(connection: Connection) -> None:
@@ -114,38 +109,36 @@ async def test_reading_sees_the_state_before_a_write_that_is_not_done(tmp_path: 
         written.set()
         go_on.wait(60)
 
-    with open_database("", home=tmp_path) as database:
-        writing = asyncio.create_task(database.write(slowly))
-        await asyncio.to_thread(written.wait, 10)
-        before = await database.read(names)
-        go_on.set()
-        await writing
+    writing = asyncio.create_task(database.write(slowly))
+    await asyncio.to_thread(written.wait, 10)
+    before = await database.read(names)
+    go_on.set()
+    await writing
 
-        assert (set(), {"a"}) == (before, await database.read(names))
+    assert (set(), {"a"}) == (before, await database.read(names))
 
 
-async def test_a_question_overtakes_the_record_and_the_record_an_ingest(tmp_path: Path) -> None:
+async def test_question_overtakes_the_record_and_the_record_an_ingest(database: Database) -> None:
     begun, go_on = threading.Event(), threading.Event()
 
     def hold(_connection: Connection) -> None:
         begun.set()
         go_on.wait(60)
 
-    with open_database("", home=tmp_path) as database:
-        log, queue, manifest = AuditLog(database), Queue(database), Manifest(database)
-        holding = asyncio.create_task(database.write(hold, WritePriority.BATCH))
-        await asyncio.to_thread(begun.wait, 10)
-        waiting = {
-            "ingest": asyncio.create_task(manifest.finish("a", datetime.now(UTC))),
-            "record": asyncio.create_task(log.append(LogEntry("t", EntryKind.STEP, {}))),
-            "question": asyncio.create_task(queue.put(NewQuestion("k", "c", "v", "u", "m", {}))),
-        }
-        done: list[str] = []
-        for name, task in waiting.items():
-            task.add_done_callback(lambda _, name=name: done.append(name))
-        await asyncio.sleep(0)  # each has asked
-        go_on.set()
-        await asyncio.gather(holding, *waiting.values())
+    log, queue, manifest = AuditLog(database), Queue(database), Manifest(database)
+    holding = asyncio.create_task(database.write(hold, WritePriority.BATCH))
+    await asyncio.to_thread(begun.wait, 10)
+    waiting = {
+        "ingest": asyncio.create_task(manifest.finish("a", datetime.now(UTC))),
+        "record": asyncio.create_task(log.append(LogEntry("t", EntryKind.STEP, {}))),
+        "question": asyncio.create_task(queue.put(NewQuestion("k", "c", "v", "u", "m", {}))),
+    }
+    done: list[str] = []
+    for name, task in waiting.items():
+        task.add_done_callback(lambda _, name=name: done.append(name))
+    await asyncio.sleep(0)  # each has asked
+    go_on.set()
+    await asyncio.gather(holding, *waiting.values())
 
     assert done == ["question", "record", "ingest"]
 
@@ -160,22 +153,21 @@ async def test_two_writers_of_one_file_wait_for_each_other(tmp_path: Path) -> No
         assert {f"c{number}" for number in range(20)} == await one.read(names)
 
 
-async def test_full_disk_is_reported_and_loses_nothing(tmp_path: Path) -> None:
+async def test_full_disk_is_reported_and_loses_nothing(database: Database) -> None:
     def fill(connection: Connection) -> None:
         pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
         connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
         for number in range(1000):
             add(f"{number}{'x' * 1000}")(connection)
 
-    with open_database("", home=tmp_path) as database:
-        await database.write(add("a"))
-        with pytest.raises(HomeUnusable, match="is full") as caught:
-            await database.write(fill)
+    await database.write(add("a"))
+    with pytest.raises(HomeUnusable, match="is full") as caught:
+        await database.write(fill)
 
-        assert ({"a"}, True) == (await database.read(names), "space" in caught.value.hint)
+    assert ({"a"}, True) == (await database.read(names), "space" in caught.value.hint)
 
 
-async def test_another_process_that_closes_the_database_takes_nothing_from_this_one(tmp_path: Path) -> None:
+async def test_database_survives_its_closing_by_another_process(database: Database, tmp_path: Path) -> None:
     script = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); print(*c.execute('SELECT count(*) FROM corpora'))"
     file = tmp_path / "footnote.db"
 
@@ -183,11 +175,10 @@ async def test_another_process_that_closes_the_database_takes_nothing_from_this_
         done = subprocess.run([sys.executable, "-c", f"{script}; c.close()", file], capture_output=True, check=True)
         return done.stdout.decode().strip()
 
-    with open_database("", home=tmp_path) as database:
-        await asyncio.gather(database.write(add("a")), *(database.read(names) for _ in range(4)))
-        before = count_elsewhere()
-        await database.write(add("b"))
-        assert (before, count_elsewhere()) == ("(1,)", "(2,)")
+    await asyncio.gather(database.write(add("a")), *(database.read(names) for _ in range(4)))
+    before = count_elsewhere()
+    await database.write(add("b"))
+    assert (before, count_elsewhere()) == ("(1,)", "(2,)")
 
 
 async def test_a_database_opened_for_reading_reads_beside_a_writer_and_refuses_to_write(tmp_path: Path) -> None:

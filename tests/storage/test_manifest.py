@@ -300,7 +300,7 @@ async def test_cached_versions_are_reused_until_a_write(manifest: Manifest) -> N
 def test_versions_are_kept_up_to_so_many_passages() -> None:
     memory, state = VersionMemory(most=2), (1,)
     versions = [
-        PackedVersion(number, row, PackedBody(row, pack_passages(cut(row, "x"))), "", stands=True)
+        PackedVersion(number, row, PackedBody(row, pack_passages(cut(row, "x"))), "", is_current=True)
         for number, row in enumerate(map(document, "abc"))
     ]
     memory.keep(state, versions[:2])
@@ -329,7 +329,7 @@ async def test_each_commit_moves_its_corpus_on(manifest: Manifest) -> None:
     await put(manifest, new("one"), new("x", corpus="d"))
     await put(manifest, new("two"), gone("nobody", "d"))
 
-    assert {one.name: one.generation for one in await manifest.catalogue()} == {"c": 2, "d": 1}
+    assert {corpus.name: corpus.generation for corpus in await manifest.catalogue()} == {"c": 2, "d": 1}
 
 
 async def test_begun_changes_are_unsettled_until_settled(manifest: Manifest) -> None:
@@ -438,7 +438,7 @@ async def follow_all(folder: Path, steps: list) -> None:
             while home.followed < max(history.states):
                 await home.follow(history.manifest, 3, at)
             assert await home.sees(history.manifest) == history.states[max(history.states)]
-        live = {one.number for one in await history.manifest.listed("c")}
+        live = {version.number for version in await history.manifest.listed("c")}
         assert all(home.held == live for home in homes)
 
 
@@ -477,8 +477,8 @@ async def oldest_kept(manifest: Manifest) -> int:
 
 async def test_a_sample_is_taken_from_all_over_a_corpus(manifest: Manifest) -> None:
     keys = (document(f"{number:03}") for number in range(100))
-    await put(manifest, *(write(one, "text") for one in (*keys, document("x", corpus="other"))))
-    sampled = [one.document.key for one in await manifest.sample("c", 4)]
+    await put(manifest, *(write(row, "text") for row in (*keys, document("x", corpus="other"))))
+    sampled = [row.document.key for row in await manifest.sample("c", 4)]
 
     assert len(sampled) == 4
     assert sampled == sorted(sampled)

@@ -84,7 +84,7 @@ def _build_answer_checks(app: App, *, served: bool) -> Mapping[str, ReadinessChe
 def list_corpus_reasons(settings: Settings, read: Sequence[str], *, served: bool) -> Iterator[str]:
     """Tell how the settings and the corpora that were read in differ; `served` is whether a platform is."""
     if unread := [corpus.name for corpus in settings.corpus if corpus.name not in read]:
-        how = "`footnote ingest all` reads what has a source"
+        how = "`footnote ingest all` refreshes corpora that have a source"
         yield f"{', '.join(unread)}: of the settings, and never read in to the end: {how}."
     if served and (unnamed := [name for name in read if name not in settings.visible_to]):
         yield f"{', '.join(unnamed)}: read in, and in no [[corpus]] of the settings: only the terminal reads it."

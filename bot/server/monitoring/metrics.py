@@ -75,7 +75,7 @@ class ServerMetrics:
             _TURN_SECONDS,
             "platform",
         )
-        self._lag = histogram("event_loop_lag_seconds", "How late the event loop ran what was due.", _LAG_SECONDS)
+        self._lag = histogram("event_loop_lag_seconds", "Delay of the event loop.", _LAG_SECONDS)
         self._lag.observe(0.0)
         ProcessCollector(registry=registry)
 
@@ -161,7 +161,7 @@ def describe_state(state: ServerState) -> Iterator[Metric]:
     yield _gauge("ready", "Whether the check of /readyz passes.", ["check"], ready)
     yield _gauge("store_size_bytes", "The room that each store in the home takes.", ["store"], _single(state.sizes))
     if state.free is not None:
-        yield GaugeMetricFamily(f"{PREFIX}_disk_free_bytes", "What is free on the home's disk.", value=state.free)
+        yield GaugeMetricFamily(f"{PREFIX}_disk_free_bytes", "Free space on the home's disk.", value=state.free)
     corpora = state.corpora
     yield _gauge(
         "corpus_documents",
@@ -186,7 +186,7 @@ def describe_state(state: ServerState) -> Iterator[Metric]:
     )
     yield _counter(
         "refreshes",
-        "Refreshes on record that ended, of all servers.",
+        "Recorded refreshes that ended, of all servers.",
         ["corpus", "state"],
         (((total.corpus, total.state), total.runs) for total in state.runs),
     )
@@ -194,7 +194,7 @@ def describe_state(state: ServerState) -> Iterator[Metric]:
     for unit in ("documents", "passages"):
         yield _counter(
             f"refresh_{unit}",
-            f"{unit.capitalize()} that refreshes on record changed or looked at, of all servers.",
+            f"{unit.capitalize()} that recorded refreshes changed or checked, of all servers.",
             ["corpus", "change"],
             _sum_changes((corpus, name, number) for corpus, name, number in done if _unit(name) == unit),
         )

@@ -59,13 +59,13 @@ async def _still_holds(
     standing = tuple(found for citation in citations if (found := _find_standing(citation, pages)))
     gone = [citation for citation in citations if not _find_standing(citation, pages)]
     places = [_find_places(sentence.text, citation, pages) for citation in gone]
-    stood = [
+    checks = [
         [await supports(_select_likest(sentence.text, one.quote), (place,)) for place in there if one.quote]
         for one, there in zip(gone, places, strict=True)
     ]
-    if all(any(support.holds for support in found) for found in stood):
+    if all(any(support.holds for support in found) for found in checks):
         return True
-    if len(citations) > 1 and any(found and all(support.contradicted for support in found) for found in stood):
+    if len(citations) > 1 and any(found and all(support.contradicted for support in found) for found in checks):
         return False
     chosen = product(*(there for there in places if there))
     tries = (evidence for one in chosen if (evidence := (*standing, *one)))

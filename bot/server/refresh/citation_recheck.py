@@ -255,10 +255,10 @@ async def _post(platform: Platform, question: Question, text: str, record: TurnR
 def _render_note(turn: _RecheckedTurn) -> str:
     language = turn.record.language or "en"
     lines = [translate("recheck_heading", language, question=shorten_question(turn.record.question))]
-    for one in turn.lost[:_MOST_SAID]:
-        said, now = (shorten_line(one[name], _MOST_QUOTED) for name in ("text", "now"))
-        what = "recheck_removed" if one["removed"] else "recheck_changed"
-        lines.append(translate(what, language, said=said, title=one["title"]))
+    for sentence in turn.lost[:_MOST_SAID]:
+        said, now = (shorten_line(sentence[name], _MOST_QUOTED) for name in ("text", "now"))
+        what = "recheck_removed" if sentence["removed"] else "recheck_changed"
+        lines.append(translate(what, language, said=said, title=sentence["title"]))
         lines += [translate("recheck_now", language, now=now)] if now else []
     return "\n".join(lines)
 

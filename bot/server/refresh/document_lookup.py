@@ -155,9 +155,9 @@ def name_restoring_command(one: DocumentRef, sources: Collection[str]) -> str:
 def find_similar(address: str, forgotten: Sequence[DocumentRef], corpora: Collection[str]) -> list[DocumentRef]:
     """Return forgotten documents of these corpora with a similar name: no search finds them."""
     names: dict[str, DocumentRef] = {}
-    for one in forgotten:
-        if one.corpus in corpora:
-            names |= {name.casefold(): one for name in (one.url, one.key, one.title) if name}
+    for document in forgotten:
+        if document.corpus in corpora:
+            names |= {name.casefold(): document for name in (document.url, document.key, document.title) if name}
     close = (names[name] for name in get_close_matches(address.strip().casefold(), names, MAX_SIMILAR, _MIN_SIMILARITY))
     return list(dict.fromkeys(close))
 

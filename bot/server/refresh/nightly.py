@@ -1,9 +1,9 @@
 """Run the nightly refresh: every source of the settings, once over all processes, with a report to the admins.
 
-When the night comes is decided in `ingest.refresh.night_schedule`. A process that takes a night holds a lease that is
-renewed meanwhile; where it dies, or is asked to stop, the lease lapses or is given back, and one of those who wait
-takes the night over. One corpus that fails takes no other with it. With `[schedule] heartbeat` a line says each day
-that it was done: where it fails to come, nothing ran.
+`ingest.refresh.night_schedule` decides when a night begins. A process that runs a night holds a lease and renews it.
+If it dies, the lease lapses; if it stops, it releases the lease. A waiting process then takes the night over.
+A failing corpus does not affect others. With `[schedule] heartbeat`, a daily message confirms the refresh; without
+that message, nothing ran.
 """
 
 import asyncio

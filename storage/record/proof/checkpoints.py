@@ -86,15 +86,15 @@ class LeafTree:
         if node in self._nodes:
             return self._nodes[node]
         if level > _FLAT_LEVEL:
-            found = hash_children(self.read((level - 1, 2 * place)), self.read((level - 1, 2 * place + 1)))
+            parent = hash_children(self.read((level - 1, 2 * place)), self.read((level - 1, 2 * place + 1)))
         else:
             hashes = self.leaves[place << level : (place + 1) << level]
             while len(hashes) > 1:
                 hashes = [hash_children(*pair) for pair in zip(hashes[::2], hashes[1::2], strict=True)]
-            (found,) = hashes
+            (parent,) = hashes
         if level >= _FLAT_LEVEL:
-            self._nodes[node] = found
-        return found
+            self._nodes[node] = parent
+        return parent
 
     def root(self, size: int) -> bytes:
         return compute_root(size, self.read)

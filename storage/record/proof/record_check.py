@@ -173,7 +173,7 @@ class _RecordChecker:
         if not row.body:
             self.blank.add(row.seq)
         if kind not in _KINDS:
-            yield f"{kind!r} is no kind of entry"
+            yield f"{kind!r} is not a kind of entry"
         else:
             yield from self._check_body(row, turn_id, EntryKind(kind), moment)
 
@@ -249,7 +249,7 @@ class _RecordChecker:
             note = raw.decode("utf-8", "backslashreplace")
             fault = compare_head(note, self.keys, tree)
             if not fault and note.split("\n")[1] != str(size):
-                fault = "it stands where that of another size should"
+                fault = "it is stored in the place of another size"
             covered = covered if fault or not isinstance(size, int) else max(covered, size)
             about += [f"checkpoint {size}: {fault}"] if fault else []
         for kept_head in against:
@@ -291,7 +291,7 @@ class _RecordChecker:
     def _check_erasures(self) -> Iterator[str]:
         named = {number for first, last in self.erased for number in range(first, min(last, self.last) + 1)}
         yield from (f"entry {number} was blanked, and no erasure names it" for number in sorted(self.blank - named))
-        yield from (f"entry {number} was erased, and stands there" for number in sorted(named - self.blank))
+        yield from (f"entry {number} was erased, but still has words" for number in sorted(named - self.blank))
 
 
 _KINDS = frozenset(EntryKind) - {EntryKind.UNREADABLE}

@@ -44,7 +44,7 @@ def _citation_faults(citation: Mapping[str, Any]) -> Iterator[str]:
     name = f"citation {citation.get('number')}"
     title, section, text = (str(citation.get(part, "")) for part in ("title", "section", "passage_text"))
     if not _is_verbatim(str(citation.get("quote", "")), text):
-        yield f"{name}: its quote does not stand in its passage"
+        yield f"{name}: its quote is not in its passage"
     if citation.get("passage_hash") != hash_passage(title, section, text):
         yield f"{name}: its passage does not have the hash that was recorded"
 
@@ -100,7 +100,7 @@ def check_delivered(own_words: str, delivered: Mapping[str, Any]) -> Iterator[st
     """Check that the delivered text contains the whole answer, which has no marks, unless some did not fit."""
     whole = delivered.get("outcome") == "delivered" and not delivered.get("left_out")
     if whole and own_words not in strip_marks(str(delivered.get("text", ""))):
-        yield "what was delivered is not what was said"
+        yield "the delivered text differs from the recorded answer"
 
 
 def _is_verbatim(quote: str, text: str) -> bool:

@@ -188,9 +188,9 @@ def heard() -> Iterator[Log]:
         for name in ("bot.server.lifecycle", "bot.platforms.shared.platform_connection", "bot.server.monitoring.health")
     ]
     log = Log()
-    for one in loggers:
-        one.setLevel(logging.INFO)
-        one.addHandler(log)
+    for logger in loggers:
+        logger.setLevel(logging.INFO)
+        logger.addHandler(log)
     yield log
     for logger in loggers:
         logger.removeHandler(log)

@@ -38,7 +38,7 @@ async def test_how_much_is_embedded_follows_the_command_and_else_the_settings_in
         for current, asked in tried:
             live.current = written(tmp_path, current)
             await home.refresh("docs", source, lambda _: None, dense=asked)
-            modes += [one.dense for one in await store.manifest.catalogue()]
+            modes += [corpus.dense for corpus in await store.manifest.catalogue()]
 
     assert modes == [DenseMode.EAGER, DenseMode.LAZY, DenseMode.OFF, DenseMode.OFF]
 

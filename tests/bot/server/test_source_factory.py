@@ -52,8 +52,8 @@ def test_a_site_is_read_by_rules_and_its_token_is_no_setting(tmp_path):
     site.page("/blog/b", "B", "Page B.")
     with serve(site) as server:
         site.origin = server.url
-        given = SiteSettings(type="sitemap", url=server.url, contact="ops@example.com", exclude=("blog/**",), gap=0.1)
-        assert titles(open_source(given, SourceContext(tmp_path, {}))) == ["A"]
+        chosen = SiteSettings(type="sitemap", url=server.url, contact="ops@example.com", exclude=("blog/**",), gap=0.1)
+        assert titles(open_source(chosen, SourceContext(tmp_path, {}))) == ["A"]
     named = SiteSettings(type="sitemap", url="https://docs.example.com", contact="ops@example.com", token_env="DOCS")
     with pytest.raises(SettingsError, match="DOCS, which a source names, is not set"):
         open_source(named, SourceContext(tmp_path, {}))

@@ -20,7 +20,7 @@ async def test_cancelled_task_leaves_nothing_unawaited() -> None:
         gc.collect()
 
     assert task.cancelled()
-    assert (began, [str(one.message) for one in warned]) == ([], [])
+    assert (began, [str(warning.message) for warning in warned]) == ([], [])
 
 
 async def test_awaited_future_outlives_its_waiter() -> None:

@@ -24,12 +24,12 @@ async def test_adding_pinning_and_dropping_an_example_is_recorded(database: Data
     assert await pool.pin("t1", entry("pinned"), pinned=True)
     assert not await pool.pin("t1", entry("pinned"), pinned=True)
     assert not await pool.pin("t2", entry("pinned", "t2"), pinned=True)
-    assert [one.pinned for one in await pool.all()] == [True]
+    assert [item.pinned for item in await pool.all()] == [True]
     assert await pool.drop("t1", entry("dropped"))
     assert not await pool.drop("t1", entry("dropped"))
     assert await pool.all() == ()
     entries = await AuditLog(database).turn("t1")
-    assert [one.body["state"] for one in entries] == ["added", "pinned", "dropped"]
+    assert [item.body["state"] for item in entries] == ["added", "pinned", "dropped"]
     assert await AuditLog(database).turn("t2") == ()
 
 
@@ -38,4 +38,4 @@ async def test_an_answer_that_was_taken_back_is_no_example(database: Database) -
     for turn_id in ("t1", "t2"):
         await pool.add(ApprovedExample(turn_id, ADMIN, {}), entry("added", turn_id))
     await log.append(LogEntry("t1", EntryKind.EDITED, {"retracted": True}), LogEntry("t2", EntryKind.EDITED, {}))
-    assert [one.turn_id for one in await pool.all()] == ["t2"]
+    assert [example.turn_id for example in await pool.all()] == ["t2"]

@@ -152,15 +152,15 @@ async def test_erased_person_leaves_no_words_and_the_record_verifies(database: D
     log = AuditLog(database)
     receipt = await make_receipt(database, "b", KEY)
     again = await RecordErasure(database).plan(PERSON)
-    (erasure,) = [one.body for one in await log.turn(RECORD) if one.kind is EntryKind.ERASURE]
-    about_ben = [(one.kind, one.erased) for one in await log.turn("b")]
-    read = [one for one in await log.turn("a") if not one.erased]
+    (erasure,) = [entry.body for entry in await log.turn(RECORD) if entry.kind is EntryKind.ERASURE]
+    about_ben = [(entry.kind, entry.erased) for entry in await log.turn("b")]
+    read = [entry for entry in await log.turn("a") if not entry.erased]
 
     for word in (SECRET[:8].lower(), "uann"):
         assert word.encode() not in left
     assert (done.turns, done.questions, done.backups, done.compacted) == (1, 1, ("footnote.db.before-0006",), True)
     assert (checked.findings, checked.erased, done.entries) == ((), done.entries, done.entries)
-    assert {one.kind for one in read} == {EntryKind.READ}
+    assert {entry.kind for entry in read} == {EntryKind.READ}
     assert bens is not None
     assert (bens.user, bens.body["text"], bens.outcome) == (BEN, "And the rent?", "delivered")
     assert about_ben == [
@@ -234,10 +234,10 @@ async def test_old_words_are_erased_and_newer_ones_remain(database: Database, tm
     target = ErasureTarget(before=NOON + timedelta(days=1))
     await RecordErasure(database).erase(target, why="365 days", by="terminal")
     later = await AuditLog(database).turn("c")
-    (entry,) = [one for one in await AuditLog(database).turn(RECORD) if one.kind is EntryKind.ERASURE]
+    (entry,) = [logged for logged in await AuditLog(database).turn(RECORD) if logged.kind is EntryKind.ERASURE]
 
     assert SECRET[:8].lower().encode() not in bytes_of(tmp_path)
-    assert not any(one.erased for one in later)
+    assert not any(logged.erased for logged in later)
     assert entry.body["before"] == "2026-03-02T12:00:00+00:00"
 
 

@@ -102,7 +102,7 @@ async def test_turns_are_found_by_what_they_are(search: RecordSearch) -> None:
     for criteria, expected in FILTERS:
         summaries = await search.find(RecordFilter(**criteria))
 
-        assert (criteria, " ".join(one.turn_id for one in summaries)) == (criteria, expected)
+        assert (criteria, " ".join(summary.turn_id for summary in summaries)) == (criteria, expected)
         if not {"limit", "before"} & set(criteria):
             assert await search.count(RecordFilter(**criteria)) == len(summaries)
 
@@ -135,8 +135,8 @@ async def test_words_of_unspaced_scripts_are_found_once_their_turn_is_closed(
 ) -> None:
     await AuditLog(database).append(closed("open", "failed"))
 
-    assert [one.turn_id for one in await search.find(RecordFilter(words="東京"))] == ["open"]
-    assert [one.turn_id for one in await search.find(RecordFilter(words='"休暇"'))] == ["open"]
+    assert [turn.turn_id for turn in await search.find(RecordFilter(words="東京"))] == ["open"]
+    assert [turn.turn_id for turn in await search.find(RecordFilter(words='"休暇"'))] == ["open"]
 
 
 async def test_documents_know_the_answers_that_cite_them(search: RecordSearch) -> None:
@@ -144,7 +144,7 @@ async def test_documents_know_the_answers_that_cite_them(search: RecordSearch) -
 
     assert (cited.corpus, cited.document, cited.title, cited.answers) == ("handbook", "leave.md", "Leave", 2)
     assert cited.last == NOON + timedelta(days=2)
-    assert [one.turn_id for one in await search.citing("handbook", "leave.md")] == ["refund", "leave"]
+    assert [turn.turn_id for turn in await search.citing("handbook", "leave.md")] == ["refund", "leave"]
     assert await search.citing("wiki", "pay.md") == ()  # it came nearest, and no answer cites it
     assert await search.cited_documents("wiki") == ()
 

@@ -201,7 +201,7 @@ async def test_many_ask_at_once() -> None:
         texts = [f"question {number}" for number in range(30)]
         done = await asyncio.gather(*(home.answer(TurnRequest(text, ASKER), lambda _: None) for text in texts))
 
-    assert [one.text for one in done] == texts
+    assert [result.text for result in done] == texts
 
 
 async def test_other_version_of_the_server_is_reported() -> None:

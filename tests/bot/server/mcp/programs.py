@@ -74,7 +74,7 @@ class Library:
         return self.hits[:count]
 
     async def corpora(self) -> tuple[CorpusInfo, ...]:
-        return tuple(CorpusInfo(one.name, 3, 12, DAY) for one in SETTINGS.corpus)
+        return tuple(CorpusInfo(corpus.name, 3, 12, DAY) for corpus in SETTINGS.corpus)
 
     def lend(self, _: Asker) -> AbstractAsyncContextManager[ToolService]:
         return nullcontext(self)

@@ -62,10 +62,10 @@ async def test_token_has_the_budget_of_a_person_and_calls_are_recorded(tmp_path:
         done = [first, *await asyncio.gather(ask(ANNA), ask(ANNA)), await ask(BOB)]
         turns = await RecordSearch(store.manifest.database).find(RecordFilter(asker="mcp:tokens/anna"))
 
-    assert sorted(one.answer.status for one in done) == ["abstained"] * 3 + ["refused"]
-    refused = next(one for one in done if one.answer.status is Status.REFUSED)
+    assert sorted(turn.answer.status for turn in done) == ["abstained"] * 3 + ["refused"]
+    refused = next(turn for turn in done if turn.answer.status is Status.REFUSED)
     assert refused.text == refused.failure.message
-    assert {one.turn_id: one.status for one in turns} == {one.answer_id: one.answer.status for one in done[:3]}
+    assert {turn.turn_id: turn.status for turn in turns} == {turn.answer_id: turn.answer.status for turn in done[:3]}
 
 
 async def test_home_is_open_during_calls() -> None:

@@ -59,9 +59,9 @@ async def test_every_tool_is_listed_and_answers(era: str) -> None:
     assert "The quay opens at seven." in text
     assert passages["passages"][0]["text"] in found
     assert library.searched == [("quay", ("handbook",), 3)]
-    assert [one["name"] for one in corpora["corpora"]] == ["handbook"]
+    assert [item["name"] for item in corpora["corpora"]] == ["handbook"]
     assert "handbook" in listed
-    assert [(one.asker, one.corpora) for one in library.asked] == [
+    assert [(item.asker, item.corpora) for item in library.asked] == [
         (make_token_asker("anna", ["editors"]), ()),
         (make_token_asker("anna", ["editors"]), ("handbook",)),
     ]
@@ -76,7 +76,7 @@ async def test_token_reads_only_corpora_that_name_it() -> None:
                 await call(client, "search", query="pay")
                 stolen = await client.call_tool("search", {"query": "pay", "corpora": ["salaries"]})
 
-            assert [one["name"] for one in listed["corpora"]] == [name]
+            assert [corpus["name"] for corpus in listed["corpora"]] == [name]
             assert library.searched.pop() == ("pay", (name,), 8)
             assert stolen.is_error
             assert stolen.content[0].text.count("salaries") == 1

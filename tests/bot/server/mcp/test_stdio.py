@@ -41,10 +41,10 @@ def test_stdio_client_gets_readable_corpora(here: Path) -> None:
     assert said["status"] == "answered"
     assert "The quay opens at seven. [1]" in text
     assert verdict["verdict"] == "SUPPORTS"
-    assert [one["name"] for one in corpora["corpora"]] == ["handbook"]
-    assert {one["corpus"] for one in found["passages"]} == {"handbook"}
+    assert [item["name"] for item in corpora["corpora"]] == ["handbook"]
+    assert {item["corpus"] for item in found["passages"]} == {"handbook"}
     listed = run_json("audit", "list")["turns"]
-    assert {(one["asker"], one["answer_id"]) for one in listed} == {
+    assert {(item["asker"], item["answer_id"]) for item in listed} == {
         ("mcp:tokens/anna", said["answer_id"]),
         ("mcp:tokens/anna", verdict["answer_id"]),
     }
@@ -66,7 +66,7 @@ def test_a_token_is_shown_once_with_the_line_for_the_settings() -> None:
     assert json.dumps(made).count(made["token"]) == 1
     assert max(map(len, shown.stdout.split())) >= 64  # the digest is not broken, however narrow the terminal
     assert all(
-        one in shown.stdout for one in ('"mcp:tokens/anna" or "mcp:groups/editors"', "enabled = true", "restart")
+        words in shown.stdout for words in ('"mcp:tokens/anna" or "mcp:groups/editors"', "enabled = true", "restart")
     )
     assert run("mcp", "token", "a b").exit_code == 2
 

@@ -26,7 +26,7 @@ class Collector:
     @property
     def spans(self) -> dict[str, Any]:
         sent = [ExportTraceServiceRequest.FromString(body) for body in self.bodies]
-        scopes = [scope for one in sent for resource in one.resource_spans for scope in resource.scope_spans]
+        scopes = [scope for request in sent for resource in request.resource_spans for scope in resource.scope_spans]
         return {span.name: span for scope in scopes for span in scope.spans}
 
 

@@ -215,6 +215,6 @@ async def test_a_position_names_the_first_checkpoint_that_covers_the_answer(data
     later = await find_position(database, "c")
 
     assert (unsigned.size, unknown, later) == (0, None, position)
-    closing = next(one["seq"] for one in proved["entries"] if one["kind"] == "turn_closed")
+    closing = next(entry["seq"] for entry in proved["entries"] if entry["kind"] == "turn_closed")
     size, root = proved["checkpoint"].splitlines()[1:3]
     assert position == RecordPosition(closing, int(size), base64.b64decode(root).hex())

@@ -22,7 +22,7 @@ from tests.thorough import THOROUGH
 async def test_every_tampering_is_detected(tmp_path: Path) -> None:
     tried, missed = await (count_missed(tmp_path) if THOROUGH else count_missed(tmp_path, 31, most=2))
 
-    assert (len(tried), [one.kind for one in missed]) == (19, [])
+    assert (len(tried), [attempt.kind for attempt in missed]) == (19, [])
 
 
 async def test_untouched_record_has_no_findings(database: Database) -> None:
@@ -57,12 +57,12 @@ ROWS = {
         *TURN[:2],
         LogEntry("a", EntryKind.TURN_CLOSED, {**TURN[2].body, "text": "It opened in 1912. [1]"}),
     ),
-    "what was delivered is not what was said": (
+    "the delivered text differs from the recorded answer": (
         *TURN[:3],
         LogEntry("a", EntryKind.DELIVERED, {"outcome": "delivered", "text": "It opened in 1912. [1]"}),
     ),
     "its body is not as any version wrote it": (LogEntry("a", EntryKind.STEP, {"hits": [1]}),),
-    "entry 1 was erased, and stands there": (TURN[0], LogEntry(RECORD, EntryKind.ERASURE, {"erased": [[1, 1]]})),
+    "entry 1 was erased, but still has words": (TURN[0], LogEntry(RECORD, EntryKind.ERASURE, {"erased": [[1, 1]]})),
 }
 
 
@@ -72,7 +72,7 @@ async def test_a_record_that_contradicts_itself_is_found(database: Database, wha
     await Checkpoints(database).make(KEY)
     findings = (await verify_record(database)).findings
 
-    assert any(what in one.what for one in findings), findings
+    assert any(what in finding.what for finding in findings), findings
 
 
 NONSENSE = ["'[]'", "'{'", "x'ff00'", "7", "''", "'{\"sentences\": 1}'", "'[[[['"]
@@ -96,7 +96,7 @@ async def test_a_key_that_is_replaced_leaves_old_checkpoints_as_good(database: D
     old = await make_record(database)
     new = await Checkpoints(database).make(make_signing_key(KEY.name))
     checked = await verify_record(database, [KeptHead(old), KeptHead(new)])
-    keys = [one.body["instead_of"] for one in await AuditLog(database).turn(RECORD)]
+    keys = [entry.body["instead_of"] for entry in await AuditLog(database).turn(RECORD)]
 
     assert (checked.findings, checked.checkpoints, keys) == ((), 3, ["", str(KEY.public)])
 
@@ -142,7 +142,7 @@ async def test_restored_backup_is_detected_and_can_be_recorded(tmp_path: Path) -
         await heads.record_restore(KEY, lost, why="the disk was lost", by="terminal")
         after = await verify_record(database, [KeptHead(lost)])
         other = await verify_record(database, [KeptHead(forged)])
-        (entry,) = [one for one in await log.turn(RECORD) if one.kind is EntryKind.RESTORED]
+        (entry,) = [logged for logged in await log.turn(RECORD) if logged.kind is EntryKind.RESTORED]
         await log.append(LogEntry(RECORD, EntryKind.RESTORED, {**entry.body, "before": 99}))
         unsigned = await verify_record(database)
 

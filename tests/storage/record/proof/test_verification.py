@@ -76,13 +76,13 @@ def test_a_record_that_holds_together_has_no_findings(entries: tuple[LogEntry, .
         ({"sentences": [sentence("opened")]}, "'opened' is not what it quotes"),
         (
             {"citations": [citation(quote="It opened in 1912.")], "sentences": []},
-            "citation 1: its quote does not stand in its passage",
+            "citation 1: its quote is not in its passage",
         ),
         (
             {"citations": [citation(quote=f"It opened in 1911.{QUOTE_JOIN}It sank.")]},
-            "citation 1: its quote does not stand in its passage",
+            "citation 1: its quote is not in its passage",
         ),
-        ({"citations": [citation(quote="")], "sentences": []}, "citation 1: its quote does not stand in its passage"),
+        ({"citations": [citation(quote="")], "sentences": []}, "citation 1: its quote is not in its passage"),
         (
             {"citations": [citation(title="Other hall")]},
             "citation 1: its passage does not have the hash that was recorded",
