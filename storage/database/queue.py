@@ -200,7 +200,7 @@ class Queue:
     ) -> int:
         """Count the questions since then, of a user, in a channel, or all; each rewording counts as one more.
 
-        `upto` is the last ticket that counts, reworded ones being the newest; `excluded` are outcomes that do not count.
+        `upto` is the last ticket that counts, and reworded ones are newest; `excluded` are outcomes that do not count.
         """
         where: list[ColumnElement[bool]] = [questions.c.outcome.not_in(list(excluded))] if excluded else []
         where += [questions.c.asker == user] if user else []
