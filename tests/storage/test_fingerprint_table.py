@@ -10,7 +10,7 @@ NAMES = st.text(st.characters(exclude_characters="\0"), max_size=8)
 
 
 @given(st.dictionaries(NAMES, NAMES), NAMES)
-def test_it_is_what_went_in(rows, other):
+def test_fingerprint_table_equals_its_rows(rows, other):
     table = FingerprintTable(rows.items())
 
     assert dict(table) == rows

@@ -8,7 +8,7 @@ from bot.server.lifecycle import StopRequest, handle_reload_signals, handle_stop
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-async def test_the_first_signal_asks_and_the_second_hurries(number: signal.Signals) -> None:
+async def test_first_signal_stops_and_the_second_hurries(number: signal.Signals) -> None:
     with handle_stop_signals() as stopping:
         assert not stopping.asked.is_set()
         signal.raise_signal(number)
@@ -19,7 +19,7 @@ async def test_the_first_signal_asks_and_the_second_hurries(number: signal.Signa
         signal.raise_signal(number)
 
 
-async def test_afterwards_signals_are_heard_as_before() -> None:
+async def test_signal_handlers_are_restored() -> None:
     before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
     with handle_stop_signals():
         pass

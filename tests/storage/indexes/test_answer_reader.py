@@ -47,7 +47,7 @@ def test_scores_come_in_the_order_of_the_sentences_whatever_their_passages(reade
     assert len(scores) == len(mixed)
 
 
-def test_any_text_is_read_and_long_passages_to_their_end(reader: AnswerReader) -> None:
+def test_long_passages_are_read_to_their_end(reader: AnswerReader) -> None:
     long = split("The gate was painted again. " * MOST_TOKENS + PUMP)
 
     assert reader.read("", []) == ()

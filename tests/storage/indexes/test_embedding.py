@@ -10,12 +10,13 @@ def test_minilm_is_opened_by_its_name() -> None:
     assert open_embedder("minilm", {}).dimensions == 384
 
 
-def test_minilm_takes_no_options() -> None:
-    """An option that would be ignored is an error."""
-    with pytest.raises(EmbeddingUnavailable, match="takes no options"):
-        open_embedder("minilm", {"device": "cuda"})
-
-
-def test_any_other_name_is_chromas() -> None:
-    with pytest.raises(EmbeddingUnavailable, match="cohere python package is not installed"):
-        open_embedder("cohere", {})
+@pytest.mark.parametrize(
+    ("name", "options", "reason"),
+    [
+        ("minilm", {"device": "cuda"}, "takes no options"),  # one that would be ignored is an error
+        ("cohere", {}, "cohere python package is not installed"),  # other names are Chroma's
+    ],
+)
+def test_unusable_embedder_is_explained(name: str, options: dict[str, str], reason: str) -> None:
+    with pytest.raises(EmbeddingUnavailable, match=reason):
+        open_embedder(name, options)

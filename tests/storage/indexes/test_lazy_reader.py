@@ -6,7 +6,7 @@ from storage.database.worker_threads import ThreadPool
 from storage.indexes.embedding import LazyReader, load_token_states
 
 
-async def test_the_model_is_made_at_the_first_reading_and_not_before() -> None:
+async def test_model_is_loaded_at_the_first_reading() -> None:
     with ThreadPool("states", threads=2) as worker:
         loaded: list[int] = []
         states = LazyReader(lambda: loaded.append(1) or load_token_states(), worker)

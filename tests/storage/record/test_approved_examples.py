@@ -33,7 +33,7 @@ async def test_adding_pinning_and_dropping_an_example_is_recorded(database: Data
     assert await AuditLog(database).turn("t2") == ()
 
 
-async def test_an_answer_that_was_taken_back_is_no_example(database: Database) -> None:
+async def test_retracted_answer_is_not_an_example(database: Database) -> None:
     pool, log = ApprovedExamples(database, clock=lambda: NOON), AuditLog(database)
     for turn_id in ("t1", "t2"):
         await pool.add(ApprovedExample(turn_id, ADMIN, {}), entry("added", turn_id))

@@ -32,7 +32,7 @@ def test_a_published_note_is_signed_and_opened_again() -> None:
     assert open_note(NOTE, [STRANGER.public, read_public_key(PUBLIC)]) == (TEXT, key.public)
 
 
-def test_a_signature_by_a_stranger_changes_nothing() -> None:
+def test_signature_by_an_unknown_key_is_ignored() -> None:
     other = sign_note(TEXT, STRANGER).rpartition("\n\n")[2]
 
     assert open_note(NOTE + other, [read_public_key(PUBLIC)])[0] == TEXT
@@ -49,7 +49,7 @@ def open_again(text: str) -> object:
     [(NOTE, open_again), (PUBLIC, read_public_key), (SECRET, read_signing_key)],
     ids=["note", "public", "secret"],
 )
-def test_no_character_of_a_note_or_key_can_be_another(text: str, read: Callable[[str], object]) -> None:
+def test_changed_character_of_a_note_or_key_is_refused(text: str, read: Callable[[str], object]) -> None:
     for place, character in enumerate(text):
         changed = text[:place] + chr(ord(character) ^ 1) + text[place + 1 :]
         with pytest.raises(NoteInvalid):
