@@ -168,7 +168,7 @@ def test_truncated_dump_keeps_known_articles_and_aliases(tmp_path, first, cut, k
     content = dump(first, *PAGES[1:])
     items = {item.key: item for item in written(tmp_path, content[: content.index(cut)]).documents(known)}
 
-    assert list(items) == keys
+    assert sorted(items) == sorted(keys)
     assert "Download the dump again" in items.pop("dump.xml").reason
     assert all(item.fingerprint == known[key] for key, item in items.items())
 
