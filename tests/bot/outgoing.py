@@ -13,26 +13,26 @@ T = TypeVar("T")
 TRIES = 9
 
 
-async def shown(
-    platform: Platform, clock: ManualClock, asked: Question, view: View, posted: PostedMessages
+async def show(
+    platform: Platform, clock: ManualClock, question: Question, view: View, posted: PostedMessages
 ) -> PostedMessages:
     for _ in range(TRIES):
         try:
-            posted = await platform.show(asked, view, posted)
+            posted = await platform.show(question, view, posted)
             if not posted.begun:
                 return posted
         except PlatformUnavailable as error:
-            if error.seconds is None and platform.ways(asked).reads_back:
-                posted = await found(platform, clock, asked) or posted
+            if error.seconds is None and platform.ways(question).reads_back:
+                posted = await find_posts(platform, clock, question) or posted
             await clock.advance(error.seconds or 1)
     raise AssertionError("it never came to be shown")
 
 
-async def found(platform: Platform, clock: ManualClock, asked: Question) -> PostedMessages:
-    return await until_it_answers(lambda: platform.find(asked), clock)
+async def find_posts(platform: Platform, clock: ManualClock, question: Question) -> PostedMessages:
+    return await call_until_answered(lambda: platform.find(question), clock)
 
 
-async def until_it_answers(call: Callable[[], Awaitable[T]], clock: ManualClock) -> T:
+async def call_until_answered(call: Callable[[], Awaitable[T]], clock: ManualClock) -> T:
     for _ in range(TRIES):
         try:
             return await call()
@@ -41,8 +41,8 @@ async def until_it_answers(call: Callable[[], Awaitable[T]], clock: ManualClock)
     raise AssertionError("it never came to be known")
 
 
-async def told(platform: Platform, clock: ManualClock, asked: Question, *views: View) -> PostedMessages:
+async def show_all(platform: Platform, clock: ManualClock, question: Question, *views: View) -> PostedMessages:
     posted = PostedMessages()
     for view in views:
-        posted = await shown(platform, clock, asked, view, posted)
+        posted = await show(platform, clock, question, view, posted)
     return posted

@@ -40,51 +40,53 @@ class DiscordAdapter:
     platform: DiscordPlatform
     call: ApiClient
 
-    async def asked(self, text: str = "When?", *, channel: str = "201", thread: str = "", **more: Any) -> Question:
-        """Return a question that somebody asks in a channel, or in a thread of it, now."""
+    async def ask(self, text: str = "When?", *, channel: str = "201", thread: str = "", **more: Any) -> Question:
+        """Ask a question in a channel or a thread now, and return it."""
         message = await self.discord.people.mention(text, channel=thread or channel)
-        return question(channel, message, thread=thread, at=self.clock.now(), **more)
+        return make_question(channel, message, thread=thread, at=self.clock.now(), **more)
 
-    async def invoked(self, *, private: bool = False, channel: str = "201", defer: bool = True) -> Question:
-        """Return a question that somebody asks by a command now, which is deferred."""
+    async def invoke(self, *, private: bool = False, channel: str = "201", defer: bool = True) -> Question:
+        """Ask a question by a command now, and return it, deferred."""
         made = interacting.hand_out(self.discord, 2, "101", channel, {"id": "1", "name": "ask", "type": 1})
         handle = InteractionToken(APP, made.token)
         if defer:
             data = {"data": {"flags": 64}} if private else {}
             await self.call(CALLBACK, {"type": 5, **data}, interaction=made.id, token=made.token)
-        asked = question(channel, "", at=self.clock.now(), handle=handle.text, only_asker=private)
-        return replace(asked, key=f"discord:interaction/{made.id}")
+        question = make_question(channel, "", at=self.clock.now(), handle=handle.text, only_asker=private)
+        return replace(question, key=f"discord:interaction/{made.id}")
 
-    async def shown(self, asked: Question, view: View, posted: PostedMessages = NOTHING) -> PostedMessages:
+    async def show(self, question: Question, view: View, posted: PostedMessages = NOTHING) -> PostedMessages:
         """Show a view as the desk does."""
-        return await outgoing.shown(self.platform, self.clock, asked, view, posted)
+        return await outgoing.show(self.platform, self.clock, question, view, posted)
 
     def restart(self) -> None:
         """Forget what only the process knew."""
         self.deliveries = Deliveries(self.call, self.clock.now)
         self.platform = _platform(self.call, self.clock, self.deliveries)
 
-    async def found(self, asked: Question) -> PostedMessages:
-        """Ask what stands there, until that is known."""
-        return await outgoing.found(self.platform, self.clock, asked)
+    async def find_posts(self, question: Question) -> PostedMessages:
+        """Find our posts, retrying while the platform is unreachable."""
+        return await outgoing.find_posts(self.platform, self.clock, question)
 
-    async def told(self, asked: Question, *views: View) -> PostedMessages:
+    async def show_all(self, question: Question, *views: View) -> PostedMessages:
         """Show one view after the other."""
-        return await outgoing.told(self.platform, self.clock, asked, *views)
+        return await outgoing.show_all(self.platform, self.clock, question, *views)
 
-    def whole(self, asked: Question, view: View, posted: PostedMessages) -> None:
-        """Hold what stands there to a view: all of it, once, marked, and nothing else of ours."""
-        found = self.ours(asked)
+    def check_shown(self, question: Question, view: View, posted: PostedMessages) -> None:
+        """Check that our messages show the complete view, once, with marks, and nothing else."""
+        found = self.ours(question)
         assert [plain(one) for one in found] == [bare(message.components) for message in render_messages(view)]
         assert [one.id for one in found] == list(posted.messages)
-        assert {parse_mark({"components": one.components}) for one in found} == {build_mark(asked.key)}
+        assert {parse_mark({"components": one.components}) for one in found} == {build_mark(question.key)}
         assert not any(one.unfurls or one.notified for one in found)
 
-    def ours(self, asked: Question) -> list[Message]:
-        """Return our messages where a question was asked."""
-        return [one for one in self.discord.state.ours() if one.channel == (asked.place.thread or asked.place.channel)]
+    def ours(self, question: Question) -> list[Message]:
+        """Return our messages in a question's channel."""
+        return [
+            one for one in self.discord.state.ours() if one.channel == (question.place.thread or question.place.channel)
+        ]
 
-    def said(self, number: str) -> str:
+    def read_text(self, number: str) -> str:
         """Return the words of a message."""
         return words(self.discord.people.find(number), self.discord.state)
 
@@ -95,12 +97,12 @@ def plain(message: Message) -> list[dict[str, Any]]:
 
 
 def bare(components: Any) -> list[dict[str, Any]]:
-    """Return components, one after the other, without ids and without what is within them."""
+    """Return flattened components without their ids and children."""
     found = [one for _, one in nested(list(components))]
     return [{name: value for name, value in one.items() if name not in {"id", "components"}} for one in found]
 
 
-def question(channel: str, message: str, *, thread: str = "", at: float = 0, **more: Any) -> Question:
+def make_question(channel: str, message: str, *, thread: str = "", at: float = 0, **more: Any) -> Question:
     """Return a question of a message in a channel; `101` asks it."""
     guild = "" if channel.startswith("7") else GUILD
     place = Place("discord", guild, channel, thread)

@@ -73,8 +73,8 @@ async def test_post_with_a_nonce_is_repeated(adapter: DiscordAdapter) -> None:
 
 
 async def test_a_follow_up_is_not_repeated(adapter: DiscordAdapter) -> None:
-    asked = await adapter.invoked()
-    handle = parse_token(asked.handle)
+    question = await adapter.invoke()
+    handle = parse_token(question.handle)
     assert handle
     adapter.discord.faults["follow_up"] = [LOST]
     with pytest.raises(PlatformUnavailable) as error:
@@ -112,8 +112,8 @@ async def test_a_token_that_is_not_valid(adapter: DiscordAdapter) -> None:
 
 async def test_secrets_are_in_no_log(adapter: DiscordAdapter, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
-    asked = await adapter.invoked()
-    handle = parse_token(asked.handle)
+    question = await adapter.invoke()
+    handle = parse_token(question.handle)
     assert handle
     adapter.discord.faults["edit_response"] = [LIMITED, BROKEN, RESET]
     await adapter.call(client.EDIT_REPLY, {"content": "hello"}, message="@original", **handle.ids)

@@ -1,4 +1,4 @@
-"""Reading what was missed: at leisure, until all of it is read, and no matter what Discord refuses meanwhile."""
+"""Catching up with missed questions: within half of the limits, completely, and despite Discord's refusals."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,7 @@ from bot.platforms.discord.intake import PAGE, DiscordHistoryReader
 from bot.platforms.discord.transport import ShardProgress, shard_of
 from bot.platforms.shared.catch_up import CatchUpRun, ResumeMarker
 from bot.types import Question
-from tests.bot.discord.adapter import US, DiscordAdapter, question
+from tests.bot.discord.adapter import US, DiscordAdapter, make_question
 from tests.bot.fake_intake import FakeIntake
 from tests.platforms.discord.state import GUILD, OTHER_GUILD, Channel
 from tests.platforms.fake_server import BROKEN, LIMITED, LIMITED_EVERYWHERE, RESET, UNAVAILABLE, Fault
@@ -21,7 +21,7 @@ def taking(**facts: Any) -> FakeIntake:
     """Return what takes every mention."""
 
     def made(written: DiscordMessagePosted) -> Question | None:
-        return question(written.channel, written.id) if is_addressed(written, US) else None
+        return make_question(written.channel, written.id) if is_addressed(written, US) else None
 
     return FakeIntake(made, **facts)
 
@@ -34,14 +34,14 @@ class Row:
 
 
 def catching(adapter: DiscordAdapter, taker: FakeIntake, folder: Path) -> CatchUpRun:
-    """Return what catches up for a taker, beside a file in a folder. The second server is none of ours."""
+    """Return a catch-up run for a fake intake, with its marker in a folder. The bot is not in the second server."""
     each: Any = taker
     archive = DiscordHistoryReader(adapter.call, US, each, lambda: ("999", GUILD))
     return CatchUpRun(archive, each, each, ResumeMarker(folder, "discord"), adapter.clock.now, adapter.clock.advance)
 
 
 async def missed(adapter: DiscordAdapter, channel: str = "201") -> str:
-    """Write a mention; nobody is connected who would hear of it, and return its id."""
+    """Post a mention while the bot is disconnected, and return its id."""
     return str(await adapter.discord.people.mention("When?", channel=channel))
 
 
@@ -53,11 +53,11 @@ async def test_catch_up_survives_repeated_failures(
     began, taker = adapter.clock.now(), taking()
     thread = await adapter.discord.people.thread("The harbour")
     await adapter.clock.advance(1)
-    asked = [await missed(adapter, channel) for channel in ("201", "204", thread)]
+    question = [await missed(adapter, channel) for channel in ("201", "204", thread)]
     adapter.discord.faults[route] = [fault] * 9
     await catching(adapter, taker, tmp_path).run(began)
 
-    assert taker.messages == sorted((asked[0], asked[2]))
+    assert taker.messages == sorted((question[0], question[2]))
     assert not adapter.discord.faults[route]
     assert not ResumeMarker(tmp_path, "discord").file.exists()
 
@@ -67,18 +67,18 @@ async def test_catch_up_of_many_channels_and_pages_stays_within_limits(adapter: 
     for number in range(60):
         adapter.discord.state.channels[f"9{number:03}"] = Channel(f"9{number:03}", f"x{number}", guild=GUILD)
     await adapter.clock.advance(1)
-    asked = [await missed(adapter, f"9{number:03}") for number in range(60)]
-    asked += [await missed(adapter) for _ in range(PAGE + 1)]
+    question = [await missed(adapter, f"9{number:03}") for number in range(60)]
+    question += [await missed(adapter) for _ in range(PAGE + 1)]
     await catching(adapter, taker, tmp_path).run(began)
 
-    assert taker.messages == sorted(asked)
+    assert taker.messages == sorted(question)
     assert adapter.discord.limited == []
 
 
 async def test_restart_during_catch_up_loses_nothing(adapter: DiscordAdapter, tmp_path: Path) -> None:
     began = adapter.clock.now()
     await adapter.clock.advance(1)
-    asked = await missed(adapter)
+    question = await missed(adapter)
     adapter.discord.faults["get_channels"] = [Fault(403, code=20012)]
     await catching(adapter, taking(), tmp_path).run(began)
     await adapter.clock.advance(600)
@@ -88,7 +88,7 @@ async def test_restart_during_catch_up_loses_nothing(adapter: DiscordAdapter, tm
 
     assert await again.since() == began
     await again.run(began)
-    assert taker.messages == [asked]
+    assert taker.messages == [question]
     assert await again.since() == pytest.approx(adapter.clock.now(), abs=0.01)
 
 
@@ -109,14 +109,14 @@ def test_session_without_shards_is_the_only_shard(ready: dict[str, Any]) -> None
 
 
 async def test_edits_and_deletions_while_away_are_handled(adapter: DiscordAdapter, tmp_path: Path) -> None:
-    asked = [await missed(adapter) for _ in range(3)] + [await missed(adapter, "202")]
-    await adapter.discord.people.edit(asked[1], "<@501> Who?")
-    await adapter.discord.people.delete(asked[2])
+    question = [await missed(adapter) for _ in range(3)] + [await missed(adapter, "202")]
+    await adapter.discord.people.edit(question[1], "<@501> Who?")
+    await adapter.discord.people.delete(question[2])
     await adapter.discord.people.deny("202", 1 << 10)
     adapter.discord.faults["get_message"] = [UNAVAILABLE, LIMITED, Fault(403)]
-    keys = [f"discord:{GUILD}/{'202' if one == asked[3] else '201'}/{one}" for one in asked]
+    keys = [f"discord:{GUILD}/{'202' if one == question[3] else '201'}/{one}" for one in question]
     taker = taking(rows=[Row(key) for key in keys])
     await catching(adapter, taker, tmp_path).run(adapter.clock.now() + 60)
 
     assert taker.edited == [keys[1]]
-    assert [one.ids for one in taker.deleted] == [(asked[2],)]
+    assert [one.ids for one in taker.deleted] == [(question[2],)]

@@ -1,4 +1,4 @@
-"""What a message says, wherever its words stand; formatting parts no statement from the same words of a document."""
+"""The text of a message in any field; formatting must not separate a statement from the same words of a document."""
 
 from dataclasses import replace
 from typing import Any

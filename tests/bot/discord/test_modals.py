@@ -1,4 +1,4 @@
-"""What Discord shows to whoever presses a button: all pages of evidence, and the field for a comment."""
+"""What Discord shows after a press of a button: all pages of evidence, and the field for a comment."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -51,7 +51,7 @@ def test_pages_of_evidence_are_turned() -> None:
     )
 
 
-def test_a_quotation_of_several_claims_stands_there_once() -> None:
+def test_quotation_of_several_claims_is_shown_once() -> None:
     page = ShownSource(1, "Harbour", "Tides", quote="The tide rises four metres.")
     items = (EvidenceItem("One", "", "", (page,)), EvidenceItem("Two", "", "", (), (page,)))
     said = "".join(texts(build_evidence_message(EvidenceView("Evidence", "?", items), "7", 0, "en")["components"]))

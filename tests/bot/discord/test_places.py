@@ -1,4 +1,4 @@
-"""What is known of people: when they ask, and when their turn comes."""
+"""Facts about users: when they ask, and at their turn."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -43,7 +43,7 @@ def test_asker_rights_follow_settings_and_membership(
 
 
 class Discord:
-    """Says which roles one person has in which servers; they are no member of the others."""
+    """Returns one user's roles in each server; they are not a member of others."""
 
     def __init__(self, **roles: list[str]) -> None:
         self.roles, self.away, self.calls = roles, 0, 0

@@ -102,7 +102,7 @@ def test_edits_and_deletions() -> None:
     assert gone == DiscordMessageDeleted("301", "201", ("1", "2"))
 
 
-def test_a_server_tells_its_threads_and_the_role_that_is_ours() -> None:
+def test_server_event_lists_threads_and_our_role() -> None:
     roles = [{"id": "7", "name": "Footnote", "tags": {"bot_id": "501"}}, {"id": "8", "name": "crew"}]
     body = {"id": "301", "channels": [{"id": "1", "type": 0, "name": "a"}], "roles": roles}
     found = events.parse_event("GUILD_CREATE", body | {"threads": [{"id": "2", "type": 11, "parent_id": "1"}]}, US)

@@ -1,4 +1,4 @@
-"""Any view as Discord's messages: within all limits, with every footnote, with no ping or link but what is meant."""
+"""Any view as Discord's messages: within all limits, with every footnote, and with no unintended ping or link."""
 
 import re
 from dataclasses import replace
@@ -78,7 +78,7 @@ def test_any_view_fits_and_is_harmless(view: View, people: tuple[str, ...]) -> N
 
 @settings(max_examples=sample(60))
 @given(view=views)
-def test_nothing_of_any_view_is_lost(view: View) -> None:
+def test_every_part_of_a_view_is_rendered(view: View) -> None:
     view = replace(view, mentions=())
     made = render_messages(view)
     texts_ = [text for message in made for text in content(message)]
@@ -167,7 +167,7 @@ def test_claims_have_signs_and_the_quotation_is_one() -> None:
     assert row["components"][0]["custom_id"] == "footnote:stop:7"
 
 
-def test_a_label_stands_with_what_it_is_of() -> None:
+def test_label_is_in_the_container_of_its_part() -> None:
     view = View(7, "en", nearest_label="Nearest:", nearest=(ShownSource(0, "Harbour"),), done=True)
     (box,) = render_messages(view)[0].components
 

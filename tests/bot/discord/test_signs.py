@@ -1,4 +1,4 @@
-"""What shows in Discord that a question was taken, before anything is posted."""
+"""Signs in Discord that a question was accepted, before anything is posted."""
 
 from dataclasses import replace
 
@@ -13,9 +13,9 @@ BEGUN, WAITS = View(7, "en", status="Looking …"), View(7, "en", status="Waitin
 
 
 async def test_typing_is_the_sign_of_a_message(adapter: DiscordAdapter) -> None:
-    one, other = await adapter.asked(), await adapter.asked()
-    for asked in (one, other):
-        assert await adapter.platform.show_sign(asked, BEGUN) is ProgressSign.SHOWN
+    one, other = await adapter.ask(), await adapter.ask()
+    for question in (one, other):
+        assert await adapter.platform.show_sign(question, BEGUN) is ProgressSign.SHOWN
     assert len(adapter.discord.calls("typing")) == 1
     # A thread that is only to be opened on the message is not there yet.
     opening = replace(one, place=replace(one.place, thread=one.message))
@@ -24,21 +24,21 @@ async def test_typing_is_the_sign_of_a_message(adapter: DiscordAdapter) -> None:
     assert [call.names["channel"] for call in adapter.discord.calls("typing")] == ["201", "201"]
 
     # With a message of ours it is over.
-    await adapter.shown(one, FINAL)
+    await adapter.show(one, FINAL)
     assert await adapter.platform.show_sign(other, BEGUN) is ProgressSign.SHOWN
     assert len(adapter.discord.calls("typing")) == 3
 
     adapter.discord.faults["typing"] = [BROKEN] * 9
-    away = await adapter.asked(channel="202")
+    away = await adapter.ask(channel="202")
     assert await adapter.platform.show_sign(away, BEGUN) is ProgressSign.NONE
 
 
 async def test_waiting_command_shows_its_place_in_the_queue(adapter: DiscordAdapter) -> None:
-    asked = await adapter.invoked(private=True)
-    assert await adapter.platform.show_sign(asked, BEGUN) is ProgressSign.SHOWN
+    question = await adapter.invoke(private=True)
+    assert await adapter.platform.show_sign(question, BEGUN) is ProgressSign.SHOWN
     assert adapter.discord.calls("edit_response") == []
     for _ in range(2):
-        assert await adapter.platform.show_sign(asked, WAITS) is ProgressSign.WORDED
+        assert await adapter.platform.show_sign(question, WAITS) is ProgressSign.WORDED
     (shown,) = adapter.discord.state.ours()
     assert "Waiting: 3 before you …" in str(plain(shown))
     assert len(adapter.discord.calls("edit_response")) == 1

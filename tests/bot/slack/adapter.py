@@ -23,7 +23,7 @@ NOTHING = PostedMessages()
 
 
 async def stays(asker: Asker) -> Asker:
-    """Return somebody who stands where they stood."""
+    """Return an asker unchanged."""
     return asker
 
 
@@ -41,34 +41,34 @@ class SlackAdapter:
         answer = await self.call(POST, {"channel": "C1", "text": text}, patience=patience, channel="C1")
         return str(answer["ts"])
 
-    async def asked(self, text: str = "When?", *, channel: str = "C1", thread: str = "", **more: Any) -> Question:
-        """Return a question that somebody asks in a channel now."""
+    async def ask(self, text: str = "When?", *, channel: str = "C1", thread: str = "", **more: Any) -> Question:
+        """Ask a question in a channel now, and return it."""
         ts = await self.slack.people.say(text, channel=channel, thread=thread)
-        return question(channel, ts, thread=thread, at=self.clock.now(), **more)
+        return make_question(channel, ts, thread=thread, at=self.clock.now(), **more)
 
-    async def shown(self, asked: Question, view: View, posted: PostedMessages = NOTHING) -> PostedMessages:
+    async def show(self, question: Question, view: View, posted: PostedMessages = NOTHING) -> PostedMessages:
         """Show a view as the desk does."""
-        return await outgoing.shown(self.platform, self.clock, asked, view, posted)
+        return await outgoing.show(self.platform, self.clock, question, view, posted)
 
-    async def found(self, asked: Question) -> PostedMessages:
-        """Ask what stands there, until that is known."""
-        return await outgoing.found(self.platform, self.clock, asked)
+    async def find_posts(self, question: Question) -> PostedMessages:
+        """Find our posts, retrying while the platform is unreachable."""
+        return await outgoing.find_posts(self.platform, self.clock, question)
 
-    async def told(self, asked: Question, *views: View) -> PostedMessages:
+    async def show_all(self, question: Question, *views: View) -> PostedMessages:
         """Show one view after the other."""
-        return await outgoing.told(self.platform, self.clock, asked, *views)
+        return await outgoing.show_all(self.platform, self.clock, question, *views)
 
-    def whole(self, asked: Question, view: View) -> None:
-        """Hold what stands in answer to a question to a view: all of it, once, and marked."""
-        found = self.slack.people.answers(asked.message)
+    def check_shown(self, question: Question, view: View) -> None:
+        """Check that the answer's messages show the complete view, once, and with marks."""
+        found = self.slack.people.answers(question.message)
         assert [one.blocks for one in found] == [list(message.blocks) for message in render_messages(view)]
         assert not any(one.stream for one in found)
         marks = [one.metadata["event_payload"] for one in found]
-        assert marks == [{"key": asked.key, "page": page} for page in range(len(found))]
+        assert marks == [{"key": question.key, "page": page} for page in range(len(found))]
         assert not any(one.unfurls or one.edited for one in found)
 
 
-def question(channel: str, ts: str, *, thread: str = "", at: float = 0, **more: Any) -> Question:
+def make_question(channel: str, ts: str, *, thread: str = "", at: float = 0, **more: Any) -> Question:
     """Return a question of a message in a channel."""
     place = Place("slack", "T1", channel, thread or ts)
     asker = Asker("slack", "channel", "T1", channel, "U1", shared_with_other_organisations=False)

@@ -32,7 +32,7 @@ def addresses(blocks: Any) -> list[str]:
 
 
 def people(blocks: Any) -> list[str]:
-    """Return whom blocks mention."""
+    """Return the users that blocks mention."""
     assert not [one for one in walk(blocks) if one.get("type") in {"broadcast", "usergroup", "channel"}]
     return [element["user_id"] for element in elements(blocks, "user")]
 

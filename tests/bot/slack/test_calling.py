@@ -1,4 +1,4 @@
-"""Calls of Slack's Web API: what failures mean, what is repeated, and that no secret is told."""
+"""Calls of Slack's Web API: the meaning of failures, retries, and secrets that stay secret."""
 
 import asyncio
 import logging
@@ -154,16 +154,16 @@ async def test_calls_share_one_connection() -> None:
 
 @pytest.mark.parametrize("code", ["token_revoked", "account_inactive", "invalid_auth", "not_authed", "token_expired"])
 async def test_refused_token_leaves_nothing_posted_and_nothing_in_doubt(adapter: SlackAdapter, code: str) -> None:
-    asked = await adapter.asked()
+    question = await adapter.ask()
     adapter.slack.faults["chat.postMessage"] = [refused(code)]
     with pytest.raises(AccessDenied) as caught:
-        await adapter.platform.show(asked, FINAL, PostedMessages())
+        await adapter.platform.show(question, FINAL, PostedMessages())
     assert isinstance(caught.value, PlatformUnavailable)
     assert caught.value.seconds is not None
     assert caught.value.hint
 
-    await adapter.shown(asked, FINAL)
-    adapter.whole(asked, FINAL)
+    await adapter.show(question, FINAL)
+    adapter.check_shown(question, FINAL)
 
 
 async def test_errors_and_logs_contain_no_secret(adapter: SlackAdapter, caplog: pytest.LogCaptureFixture) -> None:

@@ -1,4 +1,4 @@
-"""Reading what was missed: at leisure, until all of it is read, and no matter what Slack refuses meanwhile."""
+"""Catching up with missed questions: within half of the limits, completely, and despite Slack's refusals."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -15,7 +15,7 @@ from bot.platforms.slack.intake import SlackHistoryReader
 from bot.types import Question
 from storage.errors import StorageError
 from tests.bot.fake_intake import FakeIntake
-from tests.bot.slack.adapter import SlackAdapter, question
+from tests.bot.slack.adapter import SlackAdapter, make_question
 from tests.platforms.fake_server import BROKEN, LIMITED, RESET, UNAVAILABLE, Fault, refused
 from tests.platforms.slack.state import BOT, Channel
 
@@ -26,21 +26,21 @@ def taking(**facts: Any) -> FakeIntake:
     """Return what takes every mention."""
 
     def made(written: SlackMessagePosted) -> Question | None:
-        asker = question(written.channel, written.ts).asker
+        asker = make_question(written.channel, written.ts).asker
         return events.build_message_question(written, US, asker) if written.mentions(US) else None
 
     return FakeIntake(made, **facts)
 
 
 def catching(adapter: SlackAdapter, taker: FakeIntake, folder: Path) -> CatchUpRun:
-    """Return what catches up for a taker, beside a file in a folder."""
+    """Return a catch-up run for a fake intake, with its marker in a folder."""
     each: Any = taker
     archive = SlackHistoryReader(adapter.call, US, each)
     return CatchUpRun(archive, each, each, ResumeMarker(folder, "slack"), adapter.clock.now, adapter.clock.advance)
 
 
 async def missed(adapter: SlackAdapter, channel: str = "C1") -> str:
-    """Write a mention that nobody hears of, and return its ts."""
+    """Post a mention while the bot is disconnected, and return its ts."""
     return str(await adapter.slack.people.mention("When?", channel=channel, silent=True))
 
 
@@ -48,10 +48,10 @@ async def test_catch_up_of_many_channels_stays_within_limits(adapter: SlackAdapt
     began, taker = adapter.clock.now(), taking()
     for number in range(120):
         adapter.slack.state.channels[f"CX{number}"] = Channel(f"CX{number}", f"x{number}", members={"U1", BOT})
-    asked = [await missed(adapter, f"CX{number}") for number in range(0, 120, 17)]
+    question = [await missed(adapter, f"CX{number}") for number in range(0, 120, 17)]
     await catching(adapter, taker, tmp_path).run(began - 1)
 
-    assert taker.messages == sorted(asked)
+    assert taker.messages == sorted(question)
     assert adapter.slack.limited == []
     assert adapter.clock.now() > began + 60
 
@@ -66,11 +66,11 @@ async def test_catch_up_survives_repeated_failures(
     root = await adapter.slack.people.say("Good morning!", silent=True)
     began, taker = adapter.clock.now(), taking()
     await adapter.clock.advance(1)
-    asked = [await missed(adapter), str(await adapter.slack.people.mention("Who?", thread=root, silent=True))]
+    question = [await missed(adapter), str(await adapter.slack.people.mention("Who?", thread=root, silent=True))]
     adapter.slack.faults[method] = [fault] * 9
     await catching(adapter, taker, tmp_path).run(began)
 
-    assert taker.messages == sorted(asked)
+    assert taker.messages == sorted(question)
     assert not adapter.slack.faults[method]
     assert not ResumeMarker(tmp_path, "slack").file.exists()
 
@@ -78,17 +78,17 @@ async def test_catch_up_survives_repeated_failures(
 async def test_unreadable_channel_does_not_stop_the_others(adapter: SlackAdapter, tmp_path: Path) -> None:
     began, taker = adapter.clock.now(), taking(faults=[StorageError("away")])
     adapter.slack.faults["conversations.history"] = [refused("missing_scope")]
-    asked = [await missed(adapter, channel) for channel in ("C1", "C2")]
+    question = [await missed(adapter, channel) for channel in ("C1", "C2")]
     await catching(adapter, taker, tmp_path).run(began - 1)
 
     assert len(taker.taken) == 1
-    assert taker.taken[0].message in asked
+    assert taker.taken[0].message in question
 
 
 async def test_restart_during_catch_up_loses_nothing(adapter: SlackAdapter, tmp_path: Path) -> None:
     began = adapter.clock.now()
     await adapter.clock.advance(1)
-    asked = await missed(adapter)
+    question = await missed(adapter)
     adapter.slack.faults["users.conversations"] = [refused("missing_scope")]
     await catching(adapter, taking(), tmp_path).run(began)
     later = datetime.fromtimestamp(adapter.clock.now() + 600, UTC)
@@ -97,7 +97,7 @@ async def test_restart_during_catch_up_loses_nothing(adapter: SlackAdapter, tmp_
 
     assert await again.since() == began
     await again.run(began)
-    assert taker.messages == [asked]
+    assert taker.messages == [question]
     assert await again.since() == later.timestamp() - 1
 
 
@@ -113,14 +113,14 @@ async def test_edits_and_deletions_while_away_are_handled(
     adapter: SlackAdapter, tmp_path: Path, *, thread: bool
 ) -> None:
     root = str(await adapter.slack.people.say("Good morning!", silent=True)) if thread else ""
-    asked = [str(await adapter.slack.people.mention("When?", thread=root, silent=True)) for _ in range(4)]
-    await adapter.slack.people.say("A reply", thread=root or asked[3], silent=True)
-    await adapter.slack.people.edit(asked[1], f"<@{BOT}> Who?")
-    for gone in asked[2:]:
+    question = [str(await adapter.slack.people.mention("When?", thread=root, silent=True)) for _ in range(4)]
+    await adapter.slack.people.say("A reply", thread=root or question[3], silent=True)
+    await adapter.slack.people.edit(question[1], f"<@{BOT}> Who?")
+    for gone in question[2:]:
         await adapter.slack.people.delete(gone)
     adapter.slack.faults["conversations.replies"] = [UNAVAILABLE, LIMITED, Fault(403)]
-    taker = taking(rows=[SimpleNamespace(key="", channel="slack:T1/C1", message=one) for one in asked])
+    taker = taking(rows=[SimpleNamespace(key="", channel="slack:T1/C1", message=one) for one in question])
     await catching(adapter, taker, tmp_path).run(adapter.clock.now() + 60)
 
-    assert taker.edited == [f"slack:T1/C1/{asked[1]}"]
-    assert [one.ts for one in taker.deleted] == asked[2:]
+    assert taker.edited == [f"slack:T1/C1/{question[1]}"]
+    assert [one.ts for one in taker.deleted] == question[2:]

@@ -1,4 +1,4 @@
-"""What is streamed: only what is new, within a live message's limits, and harmless however it is cut."""
+"""Streamed chunks: only news, within a live message's limits, and harmless wherever they are cut."""
 
 from dataclasses import replace
 

@@ -39,37 +39,37 @@ SHORTCUT = {
 }
 
 
-def question(body):
+def make_question(body):
     found = parse_invocation(body, US)
     assert found
     return build_invocation_question(found, US, ASKER, NOW)
 
 
 def test_a_command_asks_for_its_asker_alone():
-    asked = question(COMMAND)
+    question = make_question(COMMAND)
 
-    assert (asked.task, asked.text, asked.only_asker, asked.message) == ("ask", "Does @ben know?", True, "")
-    assert asked.handle == COMMAND["response_url"]
-    assert asked.key == asked.conversation
-    assert asked.key.startswith("slack:T1/command/")
-    assert "SECRET" not in asked.key
-    assert question({**COMMAND, "command": "/check"}).task == "check"
-    assert question({**COMMAND, "trigger_id": "3"}).key != asked.key
+    assert (question.task, question.text, question.only_asker, question.message) == ("ask", "Does @ben know?", True, "")
+    assert question.handle == COMMAND["response_url"]
+    assert question.key == question.conversation
+    assert question.key.startswith("slack:T1/command/")
+    assert "SECRET" not in question.key
+    assert make_question({**COMMAND, "command": "/check"}).task == "check"
+    assert make_question({**COMMAND, "trigger_id": "3"}).key != question.key
 
 
 def test_shortcut_checks_its_message_in_its_thread():
-    asked = question(SHORTCUT)
-    alone = question({**SHORTCUT, "message": {"ts": "17.1", "text": "The pier is &gt; 3 m."}})
+    question = make_question(SHORTCUT)
+    alone = make_question({**SHORTCUT, "message": {"ts": "17.1", "text": "The pier is &gt; 3 m."}})
 
-    assert (asked.task, asked.text, asked.only_asker) == ("check", "The pier is > 3 m.", True)
-    assert (asked.place.channel, asked.place.thread) == ("C1", "16.1")
+    assert (question.task, question.text, question.only_asker) == ("check", "The pier is > 3 m.", True)
+    assert (question.place.channel, question.place.thread) == ("C1", "16.1")
     assert (alone.place.channel, alone.place.thread) == ("C1", "")
 
 
 @pytest.mark.parametrize(
     "body", [{}, {**COMMAND, "command": "/footnote"}, {**SHORTCUT, "callback_id": "other"}, {"type": "view_submission"}]
 )
-def test_nothing_else_asks(body):
+def test_other_payloads_are_not_questions(body):
     assert parse_invocation(body, US) is None
 
 
@@ -129,15 +129,15 @@ def test_any_invocation_is_parsed_or_ignored(odd):
     ],
 )
 def test_formatting_is_removed_from_checked_text(written):
-    asked = question({**SHORTCUT, "message": {"ts": "17.1", "text": written}})
-    assert asked.text == "The pier is made of oak."
-    assert question({**COMMAND, "command": "/check", "text": written}).text == asked.text
+    question = make_question({**SHORTCUT, "message": {"ts": "17.1", "text": written}})
+    assert question.text == "The pier is made of oak."
+    assert make_question({**COMMAND, "command": "/check", "text": written}).text == question.text
 
 
 def test_formatting_signs_that_format_nothing_stay():
     text = "snake_case_name, 2*3*4, ~5 and a * b"
-    assert question({**COMMAND, "command": "/check", "text": text}).text == text
-    assert question({**COMMAND, "text": "Is *this* bold?"}).text == "Is *this* bold?"
+    assert make_question({**COMMAND, "command": "/check", "text": text}).text == text
+    assert make_question({**COMMAND, "text": "Is *this* bold?"}).text == "Is *this* bold?"
 
 
 def test_an_answer_of_ours_is_checked_without_its_footnotes():
@@ -146,5 +146,5 @@ def test_an_answer_of_ours_is_checked_without_its_footnotes():
         counts["collapsed"] = translate("statements", language, checked=2, confirmed=1)
         answer = {"ts": "17.1", "user": US.user, "text": render_messages(replace(FINAL, **counts))[0].text}
         assert WORD_JOINER in answer["text"]
-        said = question({**SHORTCUT, "message": answer}).text
+        said = make_question({**SHORTCUT, "message": answer}).text
         assert " ".join(said.split()) == " ".join(sentence.text for sentence in FINAL.sentences)

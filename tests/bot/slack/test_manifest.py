@@ -37,7 +37,7 @@ def manifest():
 
 
 def called():
-    """Return the methods that the code calls: each stands there in quotes, as Slack names it."""
+    """Return the methods that the code calls: their names appear in quotes."""
     return {name for name in re.findall(r'"([a-z]+(?:\.[a-zA-Z]+)+)"', CODE) if name in METHODS}
 
 
@@ -57,10 +57,10 @@ def test_manifest_requests_exactly_the_needed_scopes(manifest):
 
 def test_manifest_subscribes_to_exactly_the_parsed_events(manifest):
     read = {name for name in PARSERS if name != "message"} | set(MESSAGE_SCOPES)
-    asked = manifest["settings"]["event_subscriptions"]["bot_events"]
+    question = manifest["settings"]["event_subscriptions"]["bot_events"]
 
-    assert asked == sorted(read)
-    assert set(asked) == set(EVENTS_NEED)
+    assert question == sorted(read)
+    assert set(question) == set(EVENTS_NEED)
 
 
 def test_manifest_has_exactly_the_handled_commands(manifest):

@@ -1,4 +1,4 @@
-"""What is known of channels and people, and that what is not known counts against a place."""
+"""Facts about channels and users; unknown facts default to the restrictive value."""
 
 import asyncio
 from types import SimpleNamespace

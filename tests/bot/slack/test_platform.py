@@ -23,9 +23,9 @@ CUTS = {"limited": LIMITED, "broken": BROKEN, "reset": RESET, "lost": LOST, "los
 
 
 async def test_answer_streams_and_ends_complete(adapter: SlackAdapter) -> None:
-    asked = await adapter.asked()
-    posted = await adapter.told(asked, *WAY)
-    (message,) = adapter.slack.people.answers(asked.message)
+    question = await adapter.ask()
+    posted = await adapter.show_all(question, *WAY)
+    (message,) = adapter.slack.people.answers(question.message)
     tasks = message.stream.tasks
 
     assert message.stream.state == "streaming"
@@ -36,62 +36,62 @@ async def test_answer_streams_and_ends_complete(adapter: SlackAdapter) -> None:
     ]
     assert tasks["claim-1"]["details"].replace("\u2060", "") == "It is open. · Page 1"
     assert [message.text.count(f"Sentence {n}") for n in range(1, 5)] == [1, 1, 1, 1]
-    assert await adapter.shown(asked, FINAL, posted) == posted
-    adapter.whole(asked, FINAL)
+    assert await adapter.show(question, FINAL, posted) == posted
+    adapter.check_shown(question, FINAL)
     assert [len(adapter.slack.calls(method)) for method in METHODS] == [1, APPENDS, 1, 1, 0]
     assert adapter.slack.refused == []
 
 
 @pytest.mark.parametrize("place", range(1, APPENDS + 1))
 async def test_a_stream_that_expires_at_any_append(adapter: SlackAdapter, place: int) -> None:
-    asked = await adapter.asked()
-    posted = await adapter.told(asked, *WAY[:place])
+    question = await adapter.ask()
+    posted = await adapter.show_all(question, *WAY[:place])
     await adapter.clock.advance(301)
     for view in (*WAY[place:], FINAL):
-        assert await adapter.shown(asked, view, posted) == posted
-    adapter.whole(asked, FINAL)
+        assert await adapter.show(question, view, posted) == posted
+    adapter.check_shown(question, FINAL)
 
 
 async def test_a_stream_that_expires_before_it_is_stopped(adapter: SlackAdapter) -> None:
-    asked = await adapter.asked()
-    posted = await adapter.told(asked, *WAY)
+    question = await adapter.ask()
+    posted = await adapter.show_all(question, *WAY)
     await adapter.clock.advance(301)
-    await adapter.shown(asked, FINAL, posted)
-    adapter.whole(asked, FINAL)
+    await adapter.show(question, FINAL, posted)
+    adapter.check_shown(question, FINAL)
 
 
 @pytest.mark.parametrize("place", range(1, APPENDS + 1))
 async def test_a_stream_that_its_reader_stops(adapter: SlackAdapter, place: int) -> None:
-    asked = await adapter.asked()
-    posted = await adapter.told(asked, *WAY[:place])
-    await adapter.slack.people.stop("C1", asked.message)
+    question = await adapter.ask()
+    posted = await adapter.show_all(question, *WAY[:place])
+    await adapter.slack.people.stop("C1", question.message)
     for view in (*WAY[place:], FINAL):
-        posted = await adapter.shown(asked, view, posted)
-    adapter.whole(asked, FINAL)
+        posted = await adapter.show(question, view, posted)
+    adapter.check_shown(question, FINAL)
 
 
 @pytest.mark.parametrize("error", ["unknown_method", "missing_scope", "team_not_found", "channel_type_not_supported"])
 async def test_a_stream_that_is_refused(adapter: SlackAdapter, error: str) -> None:
-    asked = await adapter.asked()
+    question = await adapter.ask()
     adapter.slack.faults["chat.startStream"] = [refused(error)]
-    posted = await adapter.told(asked, *WAY)
-    (message,) = adapter.slack.people.answers(asked.message)
+    posted = await adapter.show_all(question, *WAY)
+    (message,) = adapter.slack.people.answers(question.message)
 
     assert message.stream is None
     assert elements(message.blocks, "button")[0]["action_id"] == "footnote:stop"
     assert "Writing" in message.text
-    await adapter.shown(asked, FINAL, posted)
-    adapter.whole(asked, FINAL)
+    await adapter.show(question, FINAL, posted)
+    adapter.check_shown(question, FINAL)
     assert [len(adapter.slack.calls(method)) for method in METHODS] == [1, 0, 0, APPENDS + 1, 1]
 
 
 async def test_streams_are_not_tried_again_at_once_after_three_refusals(adapter: SlackAdapter) -> None:
     adapter.slack.faults["chat.startStream"] = [refused("unknown_method")] * 3
     for _ in range(5):
-        await adapter.told(await adapter.asked(), BEGUN, FINAL)
+        await adapter.show_all(await adapter.ask(), BEGUN, FINAL)
     assert len(adapter.slack.calls("chat.startStream")) == 3
     await adapter.clock.advance(601)
-    await adapter.told(await adapter.asked(), BEGUN, FINAL)
+    await adapter.show_all(await adapter.ask(), BEGUN, FINAL)
     assert len(adapter.slack.calls("chat.startStream")) == 4
 
 
@@ -99,78 +99,78 @@ async def test_streams_are_not_tried_again_at_once_after_three_refusals(adapter:
 @pytest.mark.parametrize("cut", [*CUTS, "page"])
 @pytest.mark.parametrize("method", METHODS)
 async def test_every_method_fails_once(adapter: SlackAdapter, method: str, cut: str, *, streams: bool) -> None:
-    asked = await adapter.asked()
+    question = await adapter.ask()
     adapter.slack.faults[method] = [CUTS.get(cut, Fault(200))]
     if not streams:
         adapter.slack.faults["chat.startStream"] = [
             refused("unknown_method"),
             *adapter.slack.faults["chat.startStream"],
         ]
-    await adapter.told(asked, *WAY, LONG)
-    adapter.whole(asked, LONG)
+    await adapter.show_all(question, *WAY, LONG)
+    adapter.check_shown(question, LONG)
     assert adapter.slack.posts == len(render_messages(LONG))
 
 
 @pytest.mark.parametrize("place", range(APPENDS))
 @pytest.mark.parametrize("cut", CUTS)
 async def test_every_append_fails_once(adapter: SlackAdapter, place: int, cut: str) -> None:
-    asked = await adapter.asked()
+    question = await adapter.ask()
     adapter.slack.faults["chat.appendStream"] = [*[Fault()] * place, CUTS[cut]]
-    posted = await adapter.told(asked, *WAY)
-    (message,) = adapter.slack.people.answers(asked.message)
+    posted = await adapter.show_all(question, *WAY)
+    (message,) = adapter.slack.people.answers(question.message)
     assert all(message.text.count(f"Sentence {n} ") <= 1 for n in range(1, 5))
-    await adapter.shown(asked, FINAL, posted)
-    adapter.whole(asked, FINAL)
+    await adapter.show(question, FINAL, posted)
+    adapter.check_shown(question, FINAL)
 
 
 async def test_abandoned_stream_is_not_appended_to(adapter: SlackAdapter) -> None:
-    asked = await adapter.asked()
-    posted = await adapter.told(asked, *WAY[:5])
+    question = await adapter.ask()
+    posted = await adapter.show_all(question, *WAY[:5])
     adapter.slack.faults |= {"chat.appendStream": [LOST], "chat.stopStream": [BROKEN] * 2}
     with pytest.raises(PlatformUnavailable):
-        await adapter.platform.show(asked, WAY[5], posted)
+        await adapter.platform.show(question, WAY[5], posted)
     with pytest.raises(PlatformUnavailable):
-        await adapter.platform.show(asked, WAY[5], posted)
-    (message,) = adapter.slack.people.answers(asked.message)
+        await adapter.platform.show(question, WAY[5], posted)
+    (message,) = adapter.slack.people.answers(question.message)
     assert message.text.count("Sentence 1") == 1
-    await adapter.shown(asked, FINAL, posted)
-    adapter.whole(asked, FINAL)
+    await adapter.show(question, FINAL, posted)
+    adapter.check_shown(question, FINAL)
 
 
 @pytest.mark.parametrize("page", range(len(render_messages(LONG))))
 @pytest.mark.parametrize("cut", CUTS)
 async def test_every_page_fails_once(adapter: SlackAdapter, page: int, cut: str) -> None:
-    asked = await adapter.asked()
+    question = await adapter.ask()
     adapter.slack.faults["chat.postMessage"] = [*[Fault()] * page, CUTS[cut]]
-    await adapter.told(asked, LONG)
-    adapter.whole(asked, LONG)
+    await adapter.show_all(question, LONG)
+    adapter.check_shown(question, LONG)
     assert adapter.slack.posts == len(render_messages(LONG))
 
 
 async def test_post_is_found_although_reading_fails_once(adapter: SlackAdapter) -> None:
     adapter.slack.page = 2
-    asked = await adapter.asked()
+    question = await adapter.ask()
     for n in range(5):
-        await adapter.slack.people.say(f"Meanwhile {n}", thread=asked.message)
+        await adapter.slack.people.say(f"Meanwhile {n}", thread=question.message)
     adapter.slack.faults |= {
         "chat.postMessage": [LOST],
         "conversations.replies": [LIMITED, BROKEN, RESET],
         "auth.test": [LIMITED, RESET],
     }
-    await adapter.told(asked, FINAL)
-    adapter.whole(asked, FINAL)
+    await adapter.show_all(question, FINAL)
+    adapter.check_shown(question, FINAL)
 
 
 async def test_after_a_restart_a_live_message_is_found_and_completed(adapter: SlackAdapter) -> None:
-    other = await adapter.asked("Another?")
-    mine = await adapter.asked(thread=other.message)
-    await adapter.told(other, FINAL)
-    live = await adapter.told(mine, *WAY[:6])
+    other = await adapter.ask("Another?")
+    mine = await adapter.ask(thread=other.message)
+    await adapter.show_all(other, FINAL)
+    live = await adapter.show_all(mine, *WAY[:6])
     adapter.platform._forget(mine)
     found = await adapter.platform.find(mine)
 
     assert found == live
-    await adapter.shown(mine, FINAL, found)
+    await adapter.show(mine, FINAL, found)
     shown = [answer.blocks for answer in adapter.slack.people.answers(mine.message)]
     assert shown == [list(render_messages(FINAL)[0].blocks)] * 2
     assert (await adapter.platform.find(mine), await adapter.platform.find(other)) == (
@@ -180,120 +180,120 @@ async def test_after_a_restart_a_live_message_is_found_and_completed(adapter: Sl
 
 
 async def test_foreign_and_shared_messages_are_not_found_as_answers(adapter: SlackAdapter) -> None:
-    asked = await adapter.asked()
+    question = await adapter.ask()
     forged = Message(
-        adapter.slack.state.ts(), "C1", "U2", "Mine", asked.message, metadata=build_mark(ANSWER, asked.key)
+        adapter.slack.state.ts(), "C1", "U2", "Mine", question.message, metadata=build_mark(ANSWER, question.key)
     )
     adapter.slack.state.add(forged)
-    assert await adapter.platform.find(asked) == PostedMessages()
-    live = await adapter.told(asked, BEGUN)
-    assert await adapter.platform.find(asked) == live
-    assert await adapter.platform.find(replace(asked, key=f"{asked.key}#shared")) == PostedMessages()
+    assert await adapter.platform.find(question) == PostedMessages()
+    live = await adapter.show_all(question, BEGUN)
+    assert await adapter.platform.find(question) == live
+    assert await adapter.platform.find(replace(question, key=f"{question.key}#shared")) == PostedMessages()
 
 
 async def test_answer_is_posted_in_the_channel_if_replies_are_refused(adapter: SlackAdapter) -> None:
-    asked = await adapter.asked()
+    question = await adapter.ask()
     adapter.slack.state.channels["C1"].threadless = True
     adapter.slack.faults["chat.postMessage"] = [Fault(), LOST]
-    posted = await adapter.told(asked, *WAY, *WAY, LONG)
+    posted = await adapter.show_all(question, *WAY, *WAY, LONG)
 
     top = [one for one in adapter.slack.state.top("C1") if one.ts in posted.messages]
     assert [one.blocks for one in top] == [list(message.blocks) for message in render_messages(LONG)]
     assert adapter.slack.posts == len(top)
-    assert await adapter.platform.find(asked) == posted
-    other = await adapter.asked(channel="C2")
-    await adapter.told(other, BEGUN)
+    assert await adapter.platform.find(question) == posted
+    other = await adapter.ask(channel="C2")
+    await adapter.show_all(other, BEGUN)
     assert adapter.slack.people.answers(other.message)[0].stream
-    await adapter.platform.remove(asked, posted)
-    assert adapter.slack.state.top("C1")[-1].ts == asked.message
+    await adapter.platform.remove(question, posted)
+    assert adapter.slack.state.top("C1")[-1].ts == question.message
 
 
 async def test_restarted_answer_ends_the_stream_and_updates(adapter: SlackAdapter) -> None:
-    asked = await adapter.asked()
-    posted = await adapter.told(asked, *WAY)
-    posted = await adapter.shown(asked, BEGUN, posted)
-    (message,) = adapter.slack.people.answers(asked.message)
+    question = await adapter.ask()
+    posted = await adapter.show_all(question, *WAY)
+    posted = await adapter.show(question, BEGUN, posted)
+    (message,) = adapter.slack.people.answers(question.message)
 
     assert message.stream is None
     assert "Sentence" not in message.text
-    await adapter.shown(asked, FINAL, posted)
-    adapter.whole(asked, FINAL)
+    await adapter.show(question, FINAL, posted)
+    adapter.check_shown(question, FINAL)
 
 
 async def test_shorter_answer_deletes_surplus_messages(adapter: SlackAdapter) -> None:
-    asked = await adapter.asked()
-    posted = await adapter.told(asked, LONG)
-    posted = await adapter.shown(asked, FINAL, posted)
-    adapter.whole(asked, FINAL)
-    await adapter.shown(asked, LONG, posted)
-    adapter.whole(asked, LONG)
+    question = await adapter.ask()
+    posted = await adapter.show_all(question, LONG)
+    posted = await adapter.show(question, FINAL, posted)
+    adapter.check_shown(question, FINAL)
+    await adapter.show(question, LONG, posted)
+    adapter.check_shown(question, LONG)
 
 
 @pytest.mark.parametrize("last", [FINAL, LONG])
 async def test_uneditable_answer_is_posted_again_and_the_old_deleted(adapter: SlackAdapter, last: View) -> None:
-    asked = await adapter.asked()
+    question = await adapter.ask()
     adapter.slack.faults["chat.startStream"] = [refused("unknown_method")]
     adapter.slack.faults["chat.update"] = [refused("edit_window_closed")] * len(WAY)
-    posted = await adapter.told(asked, *WAY, last)
+    posted = await adapter.show_all(question, *WAY, last)
     (gone,) = adapter.slack.state.gone
 
-    adapter.whole(asked, last)
-    assert posted.messages == tuple(answer.ts for answer in adapter.slack.people.answers(asked.message))
-    assert gone[1] != asked.message
+    adapter.check_shown(question, last)
+    assert posted.messages == tuple(answer.ts for answer in adapter.slack.people.answers(question.message))
+    assert gone[1] != question.message
 
 
 async def test_a_long_wait_within_an_answer_leaves_it_in_doubt(adapter: SlackAdapter) -> None:
-    asked = await adapter.asked()
+    question = await adapter.ask()
     adapter.slack.faults["chat.postMessage"] = [Fault(), Fault(429, retry_after=90)]
     with pytest.raises(PlatformUnavailable) as caught:
-        await adapter.platform.show(asked, LONG, PostedMessages())
+        await adapter.platform.show(question, LONG, PostedMessages())
     assert caught.value.seconds is None
     await adapter.clock.advance(90)
-    await adapter.shown(asked, LONG, await adapter.platform.find(asked))
-    adapter.whole(asked, LONG)
+    await adapter.show(question, LONG, await adapter.platform.find(question))
+    adapter.check_shown(question, LONG)
 
 
 async def test_deleted_answer_raises_post_gone(adapter: SlackAdapter) -> None:
     for views in (WAY, [FINAL]):
-        asked = await adapter.asked()
-        posted = await adapter.told(asked, *views)
+        question = await adapter.ask()
+        posted = await adapter.show_all(question, *views)
         await adapter.slack.people.delete(posted.messages[0])
         with pytest.raises(PostGone):
-            await adapter.shown(asked, FINAL, posted)
-    asked = await adapter.asked()
+            await adapter.show(question, FINAL, posted)
+    question = await adapter.ask()
     adapter.slack.state.channels["C1"].archived = True
     with pytest.raises(CannotPost, match=r"^Slack refused chat.postMessage: is_archived\.$") as caught:
-        await adapter.shown(asked, FINAL)
+        await adapter.show(question, FINAL)
     assert caught.value.hint == "The channel is archived."
 
 
 async def test_removal_tolerates_messages_already_deleted(adapter: SlackAdapter) -> None:
     for views in (WAY, [LONG]):
-        asked = await adapter.asked()
-        posted = await adapter.told(asked, *views)
+        question = await adapter.ask()
+        posted = await adapter.show_all(question, *views)
         await adapter.slack.people.delete(posted.messages[-1])
-        await adapter.platform.remove(asked, posted)
-        await adapter.platform.remove(asked, posted)
-        assert adapter.slack.people.answers(asked.message) == []
-    live = await adapter.told(asked, *WAY[:4])
-    await adapter.platform.remove(asked, live)
-    assert adapter.slack.people.answers(asked.message) == []
+        await adapter.platform.remove(question, posted)
+        await adapter.platform.remove(question, posted)
+        assert adapter.slack.people.answers(question.message) == []
+    live = await adapter.show_all(question, *WAY[:4])
+    await adapter.platform.remove(question, live)
+    assert adapter.slack.people.answers(question.message) == []
 
 
 @pytest.mark.parametrize("handle", [True, False])
 async def test_private_answer_is_posted_once_and_completely(adapter: SlackAdapter, *, handle: bool) -> None:
     form = (await adapter.slack.people.command("/ask", "When?")).payload
-    asked = replace(await adapter.asked(), only_asker=True, handle=form["response_url"] if handle else "")
-    posted = await adapter.told(asked, *WAY[:3], LONG)
+    question = replace(await adapter.ask(), only_asker=True, handle=form["response_url"] if handle else "")
+    posted = await adapter.show_all(question, *WAY[:3], LONG)
     mine = [one for one in adapter.slack.state.ours() if one.only == "U1"]
 
-    assert not adapter.platform.ways(asked).edits
-    assert not adapter.platform.ways(asked).reads_back
+    assert not adapter.platform.ways(question).edits
+    assert not adapter.platform.ways(question).reads_back
     assert [one.blocks for one in mine] == [list(message.blocks) for message in render_messages(LONG)]
     assert len(posted.messages) == len(mine)
     assert adapter.slack.posts == 0
     assert len(adapter.slack.calls("response_url")) == (min(6, len(mine)) if handle else 0)
-    await adapter.platform.remove(asked, posted)
+    await adapter.platform.remove(question, posted)
 
 
 @pytest.mark.parametrize("handle", [True, False])
@@ -303,8 +303,8 @@ async def test_private_answer_is_in_a_thread_only_if_one_exists(
 ) -> None:
     form = (await adapter.slack.people.command("/ask", "When?")).payload
     root = await adapter.slack.people.say("Good morning!", user="U2") if within else ""
-    asked = await adapter.asked(thread=root)
-    await adapter.shown(replace(asked, only_asker=True, handle=form["response_url"] if handle else ""), FINAL)
+    question = await adapter.ask(thread=root)
+    await adapter.show(replace(question, only_asker=True, handle=form["response_url"] if handle else ""), FINAL)
     (mine,) = adapter.slack.state.ours()
 
     assert mine.thread == root
@@ -317,13 +317,13 @@ async def test_private_answer_is_in_a_thread_only_if_one_exists(
 async def test_private_answer_in_doubt_is_not_repeated(adapter: SlackAdapter, method: str, cut: str) -> None:
     form = (await adapter.slack.people.command("/ask", "When?")).payload
     handle = form["response_url"] if method == "response_url" else ""
-    asked = replace(await adapter.asked(), only_asker=True, handle=handle)
+    question = replace(await adapter.ask(), only_asker=True, handle=handle)
     adapter.slack.faults[method] = [CUTS[cut]]
     if cut == "limited":
-        await adapter.shown(asked, FINAL)
+        await adapter.show(question, FINAL)
     else:
         with pytest.raises(PlatformUnavailable) as caught:
-            await adapter.platform.show(asked, FINAL, PostedMessages())
+            await adapter.platform.show(question, FINAL, PostedMessages())
         assert caught.value.seconds is None
         assert "hook" not in str(caught.value)
     expected = 1 if cut in {"limited", "lost", "lost 500"} else 0
@@ -331,23 +331,23 @@ async def test_private_answer_in_doubt_is_not_repeated(adapter: SlackAdapter, me
 
 
 async def test_notice_and_help_call_reach_the_right_people(adapter: SlackAdapter) -> None:
-    asked = await adapter.asked()
-    await adapter.platform.tell(asked, "I <!here> cannot.")
-    posted = await adapter.platform.call(asked.place, "Help with “<@U3> <!channel>”?", ["U2"])
-    (call,) = adapter.slack.people.answers(asked.message)
+    question = await adapter.ask()
+    await adapter.platform.tell(question, "I <!here> cannot.")
+    posted = await adapter.platform.call(question.place, "Help with “<@U3> <!channel>”?", ["U2"])
+    (call,) = adapter.slack.people.answers(question.message)
 
     assert [one.only for one in adapter.slack.state.ours()] == ["U1", ""]
     assert posted == PostedMessages((call.ts,))
     assert people(call.blocks) == ["U2"]
     assert {"U2"} == {ping.strip("<@>") for ping in adapter.slack.pings}
-    assert await adapter.platform.find(asked) == PostedMessages()
+    assert await adapter.platform.find(question) == PostedMessages()
 
 
 @pytest.mark.parametrize("thread", [True, False])
 @pytest.mark.parametrize("cut", CUTS)
 async def test_help_call_in_doubt_is_found_and_not_repeated(adapter: SlackAdapter, cut: str, *, thread: bool) -> None:
-    asked = await adapter.asked()
-    place = asked.place if thread else Place("slack", "T1", "C1")
+    question = await adapter.ask()
+    place = question.place if thread else Place("slack", "T1", "C1")
     adapter.slack.faults["chat.postMessage"] = [CUTS[cut]]
     if cut in {"limited", "lost", "lost 500"}:
         posted = await adapter.platform.call(place, "Help?", ["U2"])
@@ -363,11 +363,11 @@ async def test_a_conversation_is_read_whole(adapter: SlackAdapter) -> None:
     root = await adapter.slack.people.say("Root &amp; <@U2|ben>")
     for n in range(7):
         await adapter.slack.people.say(f"<https://e.org/{n}|page> {n}", thread=root, user="U2")
-    first = await adapter.asked(thread=root)
-    await adapter.told(first, FINAL)
-    asked = await adapter.asked("And?", thread=root)
+    first = await adapter.ask(thread=root)
+    await adapter.show_all(first, FINAL)
+    question = await adapter.ask("And?", thread=root)
     await adapter.slack.people.say("Later", thread=root)
-    whole = await adapter.platform.heard(asked, 50)
+    whole = await adapter.platform.heard(question, 50)
 
     assert [(one.user, one.text.split("\n")[0]) for one in whole[:3]] == [
         ("U1", "Root & @ben"),
@@ -377,19 +377,21 @@ async def test_a_conversation_is_read_whole(adapter: SlackAdapter) -> None:
     assert len(whole) == 10
     assert whole[-1].user == ""
     assert SENTENCES[0].text in whole[-1].text.replace("\u2060", "")
-    assert await adapter.platform.heard(asked, 2) == whole[-2:]
-    assert await adapter.platform.heard(asked, 0) == ()
+    assert await adapter.platform.heard(question, 2) == whole[-2:]
+    assert await adapter.platform.heard(question, 0) == ()
 
 
 async def test_command_has_no_earlier_conversation(adapter: SlackAdapter) -> None:
-    asked = await adapter.asked()
+    question = await adapter.ask()
     await adapter.slack.people.say("Lunch?", user="U2")
 
-    assert await adapter.platform.heard(replace(asked, place=replace(asked.place, thread=""), message=""), 50) == ()
+    assert (
+        await adapter.platform.heard(replace(question, place=replace(question.place, thread=""), message=""), 50) == ()
+    )
 
 
 async def test_thread_of_a_root_message_is_not_read(adapter: SlackAdapter) -> None:
-    assert await adapter.platform.heard(await adapter.asked(), 50) == ()
+    assert await adapter.platform.heard(await adapter.ask(), 50) == ()
     assert adapter.slack.calls("conversations.replies") == []
 
 
@@ -398,10 +400,12 @@ async def test_a_post_is_marked_and_pings_nobody(adapter: SlackAdapter) -> None:
     said = (replace(SENTENCES[0], text=naughty, note=naughty),)
     way = [replace(view, sentences=said, quote_label=naughty, status=naughty) for view in WAY]
     claims = tuple(replace(card, text=naughty, sources=(naughty,)) for card in WAY[-1].claims)
-    asked = await adapter.asked()
-    await adapter.told(asked, *way, replace(way[-1], claims=claims), View(7, text=naughty, notice=naughty, done=True))
+    question = await adapter.ask()
+    await adapter.show_all(
+        question, *way, replace(way[-1], claims=claims), View(7, text=naughty, notice=naughty, done=True)
+    )
     adapter.slack.faults["chat.startStream"] = [refused("unknown_method")]
-    await adapter.told(await adapter.asked(), *way, replace(FINAL, text=naughty))
+    await adapter.show_all(await adapter.ask(), *way, replace(FINAL, text=naughty))
 
     assert adapter.slack.pings == []
     assert set(adapter.slack.links) <= {source.url for source in FINAL.sources}
@@ -413,10 +417,10 @@ async def test_a_post_is_marked_and_pings_nobody(adapter: SlackAdapter) -> None:
 
 
 async def test_plain_text_replaces_refused_content(adapter: SlackAdapter) -> None:
-    asked, (plain, _) = await adapter.asked(), simplify_view(LONG)
-    await adapter.told(asked, BEGUN, plain)
+    question, (plain, _) = await adapter.ask(), simplify_view(LONG)
+    await adapter.show_all(question, BEGUN, plain)
 
-    found = adapter.slack.people.answers(asked.message)
+    found = adapter.slack.people.answers(question.message)
     assert UNSEEN.sub("", " ".join(one.text for one in found)).split() == plain.text.split()
     assert not any(one.blocks or one.stream for one in found)
     assert adapter.slack.refused == []

@@ -1,4 +1,4 @@
-"""Any view as Slack's messages: within all limits, with every footnote, and with no ping or link but what is meant."""
+"""Any view as Slack's messages: within all limits, with every footnote, and with no unintended ping or link."""
 
 import re
 from dataclasses import replace
@@ -52,7 +52,7 @@ def test_any_view_fits_completely_and_is_harmless(view: View, people_: tuple[str
         *(sentence.citations for sentence in view.sentences), (shown.number for shown in view.sources if shown.number)
     ):
         assert f"[{number}]" in said
-    if all(len(url) < 100 for url in urls):  # a long one stands as text behind its title
+    if all(len(url) < 100 for url in urls):  # a long one is shown as text after its title
         whole = "".join(run.text for block in build_blocks(view, DAY.tzinfo) for group in block.groups for run in group)
         # A card's title needs no colon behind it, and a mention is shown with an @.
         assert re.sub("[:@]", "", said) == re.sub("[:@]", "", words(strip_invisible(whole)))

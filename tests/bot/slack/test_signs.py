@@ -1,4 +1,4 @@
-"""What shows in Slack that a question was taken, before anything is posted."""
+"""Signs in Slack that a question was accepted, before anything is posted."""
 
 from dataclasses import replace
 
@@ -17,29 +17,29 @@ def waiting(before: int) -> View:
 
 
 async def test_a_status_is_the_sign_of_a_question_in_a_thread(adapter: SlackAdapter) -> None:
-    asked, first = await adapter.asked(only_asker=True), View(7, "en", status="Looking …")
-    assert await adapter.platform.show_sign(asked, first) is ProgressSign.WORDED
+    question, first = await adapter.ask(only_asker=True), View(7, "en", status="Looking …")
+    assert await adapter.platform.show_sign(question, first) is ProgressSign.WORDED
     for view in (first, waiting(3)):
-        await adapter.platform.show_sign(asked, view)
-    assert adapter.slack.state.statuses["C1", asked.message].loading == ["Looking …"]
+        await adapter.platform.show_sign(question, view)
+    assert adapter.slack.state.statuses["C1", question.message].loading == ["Looking …"]
     await adapter.clock.advance(STATUS_PACE)
     for view in (first, waiting(3), waiting(3)):
-        await adapter.platform.show_sign(asked, view)
-    assert adapter.slack.state.statuses["C1", asked.message].loading == ["Waiting: 3 before you …"]
+        await adapter.platform.show_sign(question, view)
+    assert adapter.slack.state.statuses["C1", question.message].loading == ["Waiting: 3 before you …"]
     assert len(adapter.slack.calls("assistant.threads.setStatus")) == 2
 
-    await adapter.shown(asked, FINAL)
+    await adapter.show(question, FINAL)
     assert adapter.slack.state.statuses == {}
     assert adapter.slack.refused == adapter.slack.limited == []
 
 
 async def test_command_is_acknowledged_once(adapter: SlackAdapter) -> None:
-    asked = replace(
-        await adapter.asked(), text="Is <!here> open?", handle=made(adapter.slack, "C1", "U1"), only_asker=True
+    question = replace(
+        await adapter.ask(), text="Is <!here> open?", handle=made(adapter.slack, "C1", "U1"), only_asker=True
     )
-    asked = replace(asked, message="", place=replace(asked.place, thread=""))
+    question = replace(question, message="", place=replace(question.place, thread=""))
     for before in (3, 2):
-        assert await adapter.platform.show_sign(asked, waiting(before)) is ProgressSign.WORDED
+        assert await adapter.platform.show_sign(question, waiting(before)) is ProgressSign.WORDED
 
     (told,) = adapter.slack.state.ours()
     assert told.only == "U1"
@@ -52,10 +52,10 @@ async def test_many_waiting_questions_keep_their_sign(adapter: SlackAdapter) -> 
     adapter.slack.faults["chat.startStream"] = [refused("unknown_method")] * 99
     most = UPDATE.rate.calls - UPDATES_SPARED
     for number in range(most + 3):
-        asked = await adapter.asked(channel=f"C{number % 3 + 1}")
-        await adapter.platform.show_sign(asked, WAY[0])
-        await adapter.shown(asked, WAY[0])
+        question = await adapter.ask(channel=f"C{number % 3 + 1}")
+        await adapter.platform.show_sign(question, WAY[0])
+        await adapter.show(question, WAY[0])
     assert len(adapter.slack.calls("chat.postMessage")) == most
-    await adapter.shown(asked, FINAL)
-    adapter.whole(asked, FINAL)
+    await adapter.show(question, FINAL)
+    adapter.check_shown(question, FINAL)
     assert adapter.slack.calls("chat.update") == []

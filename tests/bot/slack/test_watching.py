@@ -7,7 +7,7 @@ from tests.platforms.clock import ManualClock
 
 
 class Socket:
-    """Counts how often it is opened anew; may fail at that."""
+    """Counts how often it is reopened; may fail."""
 
     def __init__(self, *, fails: int = 0) -> None:
         self.closed, self.opened, self.fails = False, 0, fails
