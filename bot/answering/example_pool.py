@@ -22,7 +22,7 @@ from pipeline.types import Answer, DemoClaim, DemoNote, Demonstration, Status
 from storage.record.admin_choices import ApprovedExamples
 from storage.types import ApprovedExample, DocumentId, EntryKind, LogEntry, SearchQuery, Verdict
 
-MAX_EARLIER = 4  # earlier turns in an example
+MAX_EARLIER = 4  # the most earlier turns that an example shows
 ADDED, DROPPED, PINNED, UNPINNED = "added", "dropped", "pinned", "unpinned"
 Unfit = Literal["unknown", "check", "unanswered", "retracted", "unconfirmed", "forgotten"]
 
@@ -40,7 +40,7 @@ def build_demo(entries: Sequence[LogEntry]) -> Demonstration:
 
     Raises:
         UnfitExample: It was not answered, not fully confirmed, or retracted.
-        ValueError: The record has a format that no version wrote.
+        ValueError: The record has an unknown format.
     """
     record = read_turn_record(entries)
     if not record or not record.result:
@@ -96,14 +96,14 @@ def _write_answer(answer: Answer) -> str:
 
 
 def _read_earlier(entries: Sequence[LogEntry]) -> tuple[tuple[Literal["user", "bot"], str], ...]:
-    """Return the last turns before the question; the bot has the last of them."""
+    """Return the last turns before the question, each with its speaker; they end with the bot's."""
     opened = next(entry.body for entry in entries if entry.kind is EntryKind.TURN_OPENED)
     texts = [str(text) for text in opened.get("earlier", ())][-MAX_EARLIER:]
     return tuple(("user" if (len(texts) - place) % 2 == 0 else "bot", text) for place, text in enumerate(texts))
 
 
 def _find_query(entries: Sequence[LogEntry]) -> SearchQuery | None:
-    """Return the query that the model wrote, or else the first search of the turn."""
+    """Return the query that the model wrote; without one, the turn's first search."""
     steps = [entry.body for entry in entries if entry.kind is EntryKind.STEP]
     for step in steps:
         if step.get("stage") == "query" and (query := _read_query(step)):
@@ -136,7 +136,7 @@ async def approve_turn(
     Raises:
         UnfitExample: It cannot be an example.
         StorageError: It could not be stored.
-        ValueError: The record has a format that no version wrote.
+        ValueError: The record has an unknown format.
     """
     demo = build_demo(entries)
     if await find_forgotten(demo.documents):
@@ -147,7 +147,7 @@ async def approve_turn(
 async def load_demos(
     pool: ApprovedExamples, scope: Collection[str], find_forgotten: FindForgotten
 ) -> tuple[Demonstration, ...]:
-    """Return the examples that a turn of this scope may show: the approved ones, newest first, and the built-in ones.
+    """Return the examples that a turn with this scope may show: approved ones, newest first, then built-in ones.
 
     Raises `StorageError`.
     """

@@ -1,4 +1,4 @@
-"""Introduce the bot: who it is, which corpora may be read here, and questions that they answer."""
+"""Introduce the bot: who it is, which corpora the asker may read, and questions that these answer."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator
@@ -42,7 +42,7 @@ class SuggestedQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Introduction:
-    """The corpora that may be read somewhere, and suggested questions."""
+    """The corpora that an asker may read, and questions to suggest."""
 
     corpora: tuple[CorpusInfo, ...] = ()
     questions: tuple[SuggestedQuestion, ...] = ()
@@ -50,9 +50,9 @@ class Introduction:
 
 
 async def load_introduction(manifest: Manifest, readable: Collection[str], language: str) -> Introduction:
-    """Return the introduction of these corpora. Raises `StorageError`.
+    """Return an introduction to the `readable` corpora. Raises `StorageError`.
 
-    The questions are about the team's own documents; works of reference are used only if there are no others.
+    Questions come from the team's own documents; if there are none, from works of reference.
     """
     corpora = tuple(corpus for corpus in await manifest.corpora() if corpus.name in readable and corpus.documents)[
         :MAX_CORPORA
@@ -84,9 +84,9 @@ def render_introduction(shown: Introduction, language: str, zone: tzinfo, *, men
 
 
 def suggest_questions(versions: Iterable[StoredVersion], language: str) -> tuple[SuggestedQuestion, ...]:
-    """Return at most one question for each document; pure.
+    """Return at most one question per document; pure.
 
-    Documents in the asker's language come first, then questions that are headings, then long documents.
+    Documents in `language` come first; among these, questions that are headings, then longer documents.
     """
     ranked = list[tuple[bool, bool, int, SuggestedQuestion]]()
     for version in versions:

@@ -1,7 +1,7 @@
 """Pin an answer to its question, and find the answer that is pinned to a question.
 
-A pinned answer is shown again while the passages that it cites are unchanged, to askers who may read everything that
-its turn was made from. The questions must be the same, word for word.
+A pinned answer is shown again while the passages that it cites are unchanged, to askers who may read everything behind
+its turn. The two questions must be the same, word for word.
 """
 
 import unicodedata
@@ -40,7 +40,7 @@ class UnfitAnswer(Exception):
 
 
 class UnsupportedText(Exception):
-    """A corrected text is not supported. `refused` has each refused sentence with the reason."""
+    """The passages do not support a corrected text; `refused` has each refused sentence with the reason."""
 
     def __init__(self, refused: Sequence[tuple[str, str]]) -> None:
         super().__init__("; ".join(text for text, _ in refused))
@@ -68,10 +68,10 @@ class PinnedSentence:
 class PinnedAnswer:
     turn_id: str
     question: str
-    name: str  # the name of who pinned it, as askers see it
-    day: str  # when, in ISO 8601
+    name: str  # who pinned it, by the name that askers see
+    day: str  # the date of pinning, in ISO 8601
     sentences: tuple[PinnedSentence, ...]
-    corpora: tuple[str, ...]  # the corpora that its turn was made from
+    corpora: tuple[str, ...]  # the corpora behind its turn
     documents: tuple[DocumentId, ...]
 
     @property
@@ -103,7 +103,7 @@ async def build_pinned(
     name: str,
     day: str,
 ) -> PinnedAnswer:
-    """Return a turn's answer to be pinned: as it was shown, or a corrected `text` with the numbers that it cites.
+    """Build the pinned form of a turn's answer, or of a corrected `text` with citation numbers such as [1].
 
     Each sentence of a corrected text must pass the gate: the local check and, if one is configured, the model.
 
@@ -111,7 +111,7 @@ async def build_pinned(
         UnfitAnswer: It cannot be pinned.
         UnsupportedText: The passages do not certainly support some sentences of the corrected text.
         StorageError: The passages cannot be looked up.
-        ValueError: The record has a format that no version wrote.
+        ValueError: The record has an unknown format.
     """
     record = _require_fit(read_turn_record(entries))
     answer = record.result.answer if record.result else None
@@ -172,7 +172,7 @@ def _require_fit(record: TurnRecord | None) -> TurnRecord:
 
 
 def _list_evidence(quote: str, passage: Passage, document: Document) -> tuple[Evidence, ...]:
-    """Return the evidence of a footnote; its quote may join sentences that do not follow each other."""
+    """Return the evidence of a footnote: one piece for each run of sentences that its quote joins."""
     pieces = (quote,) if quote in passage.text else quote.split(QUOTE_JOIN)
     starts = [(passage.text.find(piece), piece) for piece in pieces]
     return tuple(
@@ -181,7 +181,7 @@ def _list_evidence(quote: str, passage: Passage, document: Document) -> tuple[Ev
 
 
 def _narrow_evidence(sentence: CitedSentence) -> CitedSentence:
-    """Return a sentence with only the closest evidence, at least one sentence of each passage that it cites."""
+    """Keep only the evidence closest to a sentence, but at least one piece of each passage that it cites."""
     by_passage = defaultdict[str, list[Evidence]](list)
     for piece in sentence.evidence:
         by_passage[piece.passage.id].append(piece)
@@ -238,7 +238,10 @@ async def find_pinned(
     find_forgotten: FindForgotten,
     recall: RecallPassages,
 ) -> StandingAnswer | None:
-    """Return the first of these answers that is pinned to the last question and may be shown. Raises `StorageError`."""
+    """Return the first valid answer that is pinned to the conversation's last question and readable in `scope`.
+
+    Raises `StorageError`.
+    """
     asked = normalize_question(talk.question.text)
     for pinned in filter(None, map(read_pinned, examples)):
         if normalize_question(pinned.question) != asked or not set(pinned.corpora) <= set(scope):
@@ -249,7 +252,7 @@ async def find_pinned(
 
 
 async def restore(pinned: PinnedAnswer, scope: Collection[str], recall: RecallPassages) -> StandingAnswer | None:
-    """Return a pinned answer with its passages; None if one was deleted, changed, or is in no corpus of the scope."""
+    """Return a pinned answer with its passages; None if a passage was deleted, changed, or is outside the scope."""
     passages = await recall(pinned.passage_ids, [document for document in pinned.documents if document[0] in scope])
     quotes = [quote for sentence in pinned.sentences for quote in sentence.quotes]
     hashes = {key: passage.hash for key, (passage, _) in passages.items()}
@@ -273,7 +276,7 @@ def _cite(quote: PinnedQuote, passage: Passage, document: Document) -> Evidence:
 
 
 def normalize_question(text: str) -> str:
-    """Return a question normalised for comparison: spaces, case except of acronyms, and final punctuation; pure."""
+    """Normalise a question for comparison: spaces, final punctuation, and case except in acronyms; pure."""
     plain = unicodedata.normalize("NFKC", text).strip(" \t\r\n?!.…。؟")
     capitals = plain.isupper()
     words = (word if len(word) > 1 and word.isupper() and not capitals else word.casefold() for word in plain.split())

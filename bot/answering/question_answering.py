@@ -1,6 +1,6 @@
 """Answer a question: record it, let a system answer it, and record the answer before anyone reads it.
 
-This is the only place that catches the error tree: whatever happens, the turn is closed with the outcome.
+Only this module catches all errors of the pipeline: whatever happens, the turn is closed with its outcome.
 """
 
 import asyncio
@@ -46,20 +46,20 @@ from storage.errors import StorageError, contain_panics
 from storage.language.detection import detect_language
 from storage.types import DocumentId, EntryKind, Hit, LogEntry, SearchQuery
 
-EXPECTED_ERRORS = (TimeoutError, PipelineError, StorageError)  # errors of a turn that are not a fault of the code
+EXPECTED_ERRORS = (TimeoutError, PipelineError, StorageError)  # errors that are not bugs
 _REFUSALS = (BudgetExceeded, ModelRefused, NotAClaim, QuestionTooLong, QuestionWithoutWords)
 TOO_SLOW = "too_slow"
-PINNED = "pinned"  # recorded instead of a system if a pinned answer was shown
+PINNED = "pinned"  # recorded as the system of a turn that showed a pinned answer
 MAX_NEAREST_PAGES = 3
-ABANDONED_AFTER = timedelta(hours=2)  # no turn may take so long
+ABANDONED_AFTER = timedelta(hours=2)  # longer than any turn may take
 
 log = logging.getLogger(__name__)
 
 
 async def answer(app: App, request: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
-    """Answer a question within the asker's scope, and record how.
+    """Answer a question within the asker's scope, and record the turn.
 
-    Returns an answer unless one of these is raised:
+    Other errors become a failed result.
 
     Raises:
         UnknownCorpus: a corpus was named that the asker cannot read.
@@ -71,24 +71,21 @@ async def answer(app: App, request: TurnRequest, tell: Callable[[Event], None]) 
 
 
 async def check(app: App, request: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
-    """Check a claim: the answer has the claim with its verdict, and its evidence as citations.
-
-    Raises as `answer` does.
-    """
+    """Check a claim: the result has the claim with its verdict, its evidence as citations. Raises as `answer` does."""
     return await _run_task(app, request, tell, _Task("check", find_check, app.examines, render_verdict_text))
 
 
 async def check_text(app: App, request: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
-    """Check each statement of a text; each is a claim of the answer with its own verdict.
+    """Check each statement of a text; each is a claim of the result with its own verdict. Raises as `answer` does.
 
-    A text of one statement is checked as `check` does. Raises as `answer` does.
+    A text of one statement is checked as `check` does.
     """
     return await _run_task(app, request, tell, _Task("check", find_text_check, app.examines, render_verdict_text))
 
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """How a question is answered, or a claim checked."""
+    """The functions for one kind of task: answering a question, or checking a claim."""
 
     name: TaskKind
     choose: Callable[[SystemEntry], System]  # picks the system's function for this task
@@ -191,7 +188,7 @@ def _build_result(
 
 
 async def _say_pinned(turn: _OpenTurn, tools: TurnTools) -> PinMark | None:
-    """Say the answer that is pinned to the question if all its sentences pass the gate; return its mark."""
+    """Show the answer that is pinned to the question if all its sentences pass the gate; return its mark, or None."""
     app, kit = turn.app, tools.kit
     examples = await app.examples.answers()
     if not examples:
@@ -210,21 +207,21 @@ async def _say_pinned(turn: _OpenTurn, tools: TurnTools) -> PinMark | None:
 
 
 async def _introduce(turn: _OpenTurn, tools: TurnTools) -> str:
-    """Return the bot's introduction if the question asks for it; empty for other small talk."""
+    """Return the bot's introduction if the question asks for one; empty for other small talk."""
     from pipeline.stages.question_analysis import SmallTalk, detect_small_talk  # compiles patterns on import
 
     question = turn.talk.question
     if detect_small_talk(question.text) is not SmallTalk.ABOUT:
         return ""
     introduction = await load_introduction(turn.app.manifest, turn.scope, question.language)
-    # The pages that it names are recorded, so that it is not shown again where they may not be read.
+    # Its pages are recorded, so that it is shown again only where they may be read.
     await _record_search(turn, tools, introduction.sources)
     mention = turn.request.asker.kind == "channel"
     return render_introduction(introduction, question.language, turn.app.settings.zone, mention=mention)
 
 
 async def _record_search(turn: _OpenTurn, tools: TurnTools, hits: Sequence[Hit]) -> None:
-    """Record passages that were not searched for as if the question had found them."""
+    """Record passages as found by a search for the question, although nothing was searched."""
 
     async def fetch(query: SearchQuery, k: int) -> tuple[Hit, ...]:
         del query
@@ -234,7 +231,7 @@ async def _record_search(turn: _OpenTurn, tools: TurnTools, hits: Sequence[Hit])
 
 
 def _choose_effort(app: App, requested: Effort, system: SystemEntry) -> Mapping[str, Any]:
-    """Return the effort for the record; one step lower, with the reason, if the model's server is slow or busy."""
+    """Return the effort for the record: as requested, or lowered with the reason if the model is slow or busy."""
     pressure = app.load.decide(app.settings.model.slow_seconds) if system.calls else None
     effort = lower_effort(requested) if pressure else requested
     if pressure is None or effort == requested:
@@ -248,7 +245,7 @@ def _list_documents(turns: Iterable[Turn]) -> frozenset[DocumentId]:
 
 
 def _drop_turns(turns: Sequence[Turn], forgotten: Collection[DocumentId]) -> tuple[Turn, ...]:
-    """Return the turns without those made from forgotten documents, and without the question before each."""
+    """Return the turns except those made from forgotten documents, and except the question before each of these."""
     dropped = {number for number, turn in enumerate(turns) if not set(turn.documents).isdisjoint(forgotten)}
     questions = {number - 1 for number in dropped if number and turns[number - 1].speaker == "user"}
     return tuple(turn for number, turn in enumerate(turns) if number not in dropped | questions)
@@ -270,7 +267,7 @@ def _collect_spoken(tell: Callable[[Event], None], spoken: list[AnsweredSentence
 
 
 async def _finish_uncancelled(work: Coroutine[Any, Any, object]) -> None:
-    """Wait until the work has ended even if this is cancelled meanwhile; raise the cancellation then."""
+    """Finish some work even if this task is cancelled meanwhile; then raise the cancellation."""
     task, cancelled = asyncio.ensure_future(work), False
     while not task.done():
         try:
@@ -304,10 +301,9 @@ def describe_bug(error: Exception) -> Failure:
 
 
 async def close_interrupted(app: App, turn_id: str) -> bool:
-    """Close a turn that was opened and never closed; return whether it was one. It must not be running anywhere.
+    """Close a turn that was left open, and return whether it was. It must not be running in any process.
 
-    Raises:
-        StorageError: the record cannot be read or written.
+    Raises `StorageError` if the record cannot be read or written.
     """
     entries = {entry.kind: entry for entry in await app.audit.turn(turn_id)}
     if EntryKind.TURN_OPENED not in entries or EntryKind.TURN_CLOSED in entries:
@@ -320,7 +316,7 @@ async def close_abandoned(app: App, now: datetime) -> None:
     """Close the turns that killed processes left open; called before this process opens any.
 
     If several processes share a database, only turns too old to be still running are closed. If the record cannot be
-    written now, the next start does it.
+    written now, the next start retries.
     """
     try:
         openings = await app.audit.unfinished(now - ABANDONED_AFTER if app.settings.database else None)
@@ -332,11 +328,7 @@ async def close_abandoned(app: App, now: datetime) -> None:
 
 
 async def record_unanswered(app: App, request: TurnRequest, task: str, status: Status, failure: Failure) -> None:
-    """Record a question for which nothing was searched: it was refused, stopped, or failed.
-
-    Raises:
-        StorageError: the record cannot be written.
-    """
+    """Record a question for which nothing was searched: it was refused, stopped, or failed. Raises `StorageError`."""
     talk = Conversation((*request.earlier, Turn("user", request.text, language=_detect_language(request))))
     ran = {"task": task, "system": request.system or app.system, "model": app.model}
     ran |= read_versions(app.settings, app.passages.embedder.name)

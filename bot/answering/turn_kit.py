@@ -1,6 +1,6 @@
 """Build the tools of one turn: its kit, searches, gate and recorder, with one budget for all model calls.
 
-A turn searches the corpora of its scope, and the web if that is in its scope. Web pages are in no manifest: their
+A turn searches the corpora of its scope, and the web if that is in its scope. The manifest lists no web pages: their
 corpus exists while a search engine is configured, and a page until it is forgotten.
 """
 
@@ -34,7 +34,7 @@ FindDocument = Callable[[str, str], Awaitable[Document | None]]
 
 @dataclass(frozen=True, slots=True)
 class TurnTools:
-    """One turn's kit, and its gate and recorder, which are read when it has ended."""
+    """The tools of one turn: its kit, and the gate and recorder, whose results are read at its end."""
 
     kit: Kit
     gate: Gate
@@ -153,7 +153,7 @@ def build_engine(app: App, scope: Sequence[str]) -> Search | None:
 
 
 def snapshot_search(search: Search) -> Search:
-    """Return a search of one turn that drops hits of another version of a document than its first hit."""
+    """Wrap a turn's search so that every document keeps the version of its first hit; other hits are dropped."""
     versions: dict[tuple[str, str], Document] = {}
 
     async def search_snapshot(query: SearchQuery, k: int) -> tuple[Hit, ...]:
@@ -176,9 +176,9 @@ def build_find_document(manifest: Manifest) -> FindDocument:
 
 
 def require_existing(supports: Supports, find: FindDocument) -> Supports:
-    """Return a check that also fails if a cited document no longer exists.
+    """Wrap a check so that it also fails if a cited document no longer exists.
 
-    A document that was updated meanwhile may be cited in the version that this turn has seen.
+    A document that was updated during the turn may be cited in the version that the turn has seen.
     """
 
     async def check(sentence: str, evidence: Sequence[Evidence], *, asked: Sequence[str] = ()) -> Support:
@@ -196,7 +196,7 @@ def require_existing(supports: Supports, find: FindDocument) -> Supports:
 
 @contextmanager
 def _report_search_outage() -> Iterator[None]:
-    """Report an outage of the storage or of the engine as one of search: it must never look like "I don't know"."""
+    """Raise `SearchUnavailable` if the storage or the web engine fails: an outage must never look like "not found"."""
     try:
         yield
     except StorageError as error:

@@ -25,7 +25,7 @@ from pipeline.types import Answer, AnsweredSentence, Conversation, Status, Usage
 from storage.indexes.embedding import READER_SHA256
 from storage.types import Document, DocumentId, EntryKind, Hit, LogEntry, Passage, Step
 
-INTERRUPTED = "interrupted"  # the kind of failure of a turn whose process ended before it
+INTERRUPTED = "interrupted"  # the failure kind of a turn whose process ended first
 
 
 def read_versions(settings: Settings, embedder: str) -> Mapping[str, str]:
@@ -43,7 +43,7 @@ def read_versions(settings: Settings, embedder: str) -> Mapping[str, str]:
 def digest_settings(settings: Settings) -> str:
     """Return a short hash of the settings; two turns with different hashes ran under different settings.
 
-    No secret is hashed: models' and platforms' secrets count as set or not, and the database's address is left out.
+    Secrets are not hashed, only whether each is set; the database's address is left out.
     """
     plain = json.dumps(settings.model_dump(mode="json", exclude={"database"}), sort_keys=True)
     return hashlib.sha256(plain.encode()).hexdigest()[:16]
@@ -120,7 +120,7 @@ def build_closing_entries(
 
 
 def build_interruption(opened: LogEntry) -> LogEntry:
-    """Return the end of a turn whose process ended before it; its steps are unknown."""
+    """Return the closing entry of a turn whose process ended first; its steps are unknown."""
     hint = "The question is asked again." if opened.body.get("ticket") else "Ask again."
     failure = Failure(INTERRUPTED, "The process ended before the turn did.", hint)
     text = translate("failed", str(opened.body.get("language", "")))
@@ -128,7 +128,7 @@ def build_interruption(opened: LogEntry) -> LogEntry:
 
 
 def build_unanswered(turn_id: str, status: Status, failure: Failure, text: str = "") -> LogEntry:
-    """Return the end of a turn without an answer. `text` is the reply; default: the failure's message."""
+    """Return the closing entry of a turn without an answer. `text` is the reply; default: the failure's message."""
     result = TurnResult(turn_id, Answer(status), text or failure.message, "", None, Usage(), 0.0, failure)
     (closed,) = build_closing_entries(result, (), (), ())
     return closed
@@ -140,7 +140,7 @@ def _build_step(turn_id: str, step: Step) -> LogEntry:
 
 
 def _keep_page(hit: Hit) -> Mapping[str, Any]:
-    """Return everything about a page, so that it can be shown again; lists of pages read the first three fields."""
+    """Return all fields of a page, so that it can be shown again; lists of pages read the first three."""
     named = {"passage_id": hit.passage.id, "title": hit.document.title, "url": hit.document.url}
     return named | {part.name: getattr(hit, part.name) for part in fields(hit)}
 
@@ -171,38 +171,37 @@ class TurnRecord:
 
     @property
     def documents(self) -> frozenset[DocumentId]:
-        """The documents that must not be forgotten for its evidence to be shown."""
+        """The documents behind its evidence, which is shown only while none of them is forgotten."""
         return self.stated | self.weighed
 
     @property
     def corpora(self) -> frozenset[str]:
-        """The corpora that must be readable for its evidence to be shown."""
+        """The corpora behind its evidence, which is shown only where all of them are readable."""
         return self.cited | self.touched
 
     def may_show_answer(self, here: Collection[str], gone: Collection[DocumentId] = ()) -> bool:
         """Return whether the answer may be shown where the corpora `here` are readable and `gone` is forgotten.
 
-        All cited corpora must be readable and no cited document forgotten. A fact-check gives reasons without
-        footnotes, so everything that it was made from must be readable.
+        All cited corpora must be readable, and no cited document forgotten. A fact-check gives reasons without
+        footnotes, so everything behind it must be readable.
         """
         if self.task == "check":
             return self.may_show_evidence(here, gone)
         return not self.retracted and self.cited <= set(here) and self.stated.isdisjoint(gone)
 
     def may_show_evidence(self, here: Collection[str], gone: Collection[DocumentId] = ()) -> bool:
-        """Return whether everything that it was made from is readable there; an unknown corpus is not."""
+        """Return whether everything behind the turn may be shown there; an unknown corpus may not."""
         return not self.retracted and self.corpora <= set(here) and self.documents.isdisjoint(gone)
 
     def asks(self, text: str) -> bool:
-        """Return whether this is its question, as far as the record shows."""
+        """Return whether `text` is the recorded question."""
         return bool(self.question == _repair_surrogates(text))
 
 
 def read_turn_record(entries: Sequence[LogEntry]) -> TurnRecord | None:
     """Return a turn from its entries, oldest first; None if it was never opened.
 
-    Raises:
-        ValueError: An entry has a format that no version wrote.
+    Raises `ValueError` if an entry has an unknown format.
     """
     opened = _find_first(entries, EntryKind.TURN_OPENED)
     if not opened:
@@ -239,7 +238,7 @@ def _find_first(entries: Iterable[LogEntry], kind: EntryKind) -> LogEntry | None
 
 
 def _read_asker(body: object) -> Asker:
-    """Return who asked; if that is not recorded, an asker who may read nothing."""
+    """Return the asker; if none is recorded, one who may read nothing."""
     recorded = body if isinstance(body, Mapping) and body.get("platform") and body.get("kind") else None
     asker: Asker = _adapter(Asker).validate_python(_repair_surrogates(recorded or {"platform": "slack", "kind": "dm"}))
     return asker
@@ -272,7 +271,7 @@ def _read_result(closed: LogEntry) -> TurnResult:
 
 
 def _restore_page(page: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return one of the nearest pages; an older entry only has its title, so its corpus cannot be readable."""
+    """Return one of the nearest pages. An older entry lacks the corpus, so the page counts as unreadable."""
     if "passage" in page:
         return page
     passage: dict[str, Any] = dict.fromkeys(("corpus", "document", "section", "text", "hash"), "")
@@ -282,7 +281,7 @@ def _restore_page(page: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def read_kept_passages(entries: Iterable[LogEntry]) -> Mapping[str, tuple[Passage, Document]]:
-    """Return by id the passages of web pages, which only the record stores, each with its page."""
+    """Return the passages of web pages by id, each with its page; only the record stores them."""
     kept = [hit for entry in entries if entry.kind is EntryKind.STEP for hit in entry.body.get("kept", ())]
     hits: list[Hit] = _adapter(list[Hit]).validate_python(_repair_surrogates(kept))
     return {hit.passage.id: (hit.passage, hit.document) for hit in hits}

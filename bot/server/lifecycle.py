@@ -1,7 +1,7 @@
 """Compose and run `footnote serve`: the service, the sockets, the desk, nightly refreshes, the configured platforms.
 
-All are blocks that are entered in order and left in reverse: first nothing more is accepted, then work in progress at
-the desk and at the sockets is finished or put back, then everything is closed.
+Each is a block; blocks are entered in order and left in reverse. First nothing more is accepted, then work in progress
+at the desk and at the sockets is finished or put back, then everything is closed.
 """
 
 import asyncio
@@ -78,9 +78,9 @@ class StopRequest:
     """Stop signals received so far."""
 
     asked: asyncio.Event = field(default_factory=asyncio.Event)
-    """Stop: accept nothing more, and let work in progress finish for a while."""
+    """Set by the first signal: accept nothing more, and let work in progress finish for a while."""
     hurried: asyncio.Event = field(default_factory=asyncio.Event)
-    """Stop at once: put work in progress back."""
+    """Set by the second signal: put work in progress back and stop at once."""
 
     def hear(self) -> None:
         if self.asked.is_set():
@@ -90,7 +90,7 @@ class StopRequest:
 
 @contextmanager
 def handle_stop_signals() -> Iterator[StopRequest]:
-    """Collect stop signals within the block; they do nothing else."""
+    """Yield the stop signals received within the block, in which they do not end the process."""
     loop, stopping = asyncio.get_running_loop(), StopRequest()
     for number in STOP_SIGNALS:
         loop.add_signal_handler(number, stopping.hear)
@@ -104,11 +104,11 @@ def handle_stop_signals() -> Iterator[StopRequest]:
 @contextmanager
 def handle_reload_signals(
     stopping: StopRequest,
-    has_terminal: Callable[[], bool] = lambda: sys.stderr.isatty(),  # noqa: PLW0108 - of now
+    has_terminal: Callable[[], bool] = lambda: sys.stderr.isatty(),  # noqa: PLW0108 - read at each call
 ) -> Iterator[asyncio.Event]:
     """Yield an event that is set whenever SIGHUP asks to read the settings again.
 
-    The same signal arrives when the terminal that started the server is closed: the server stops then.
+    SIGHUP also arrives when the terminal that started the server is closed; the server then stops.
     """
     loop, asked, had_terminal = asyncio.get_running_loop(), asyncio.Event(), has_terminal()
 
@@ -155,7 +155,7 @@ async def _run_server(
     stopping: StopRequest,
     asked: asyncio.Event,
 ) -> AsyncIterator[PlatformConnections]:
-    """Serve within the block, and yield the connections. Commands are served first, without waiting for the network."""
+    """Serve within the block, and yield the platform connections. Commands are served before the network is reached."""
     settings = live.current
     notify = build_notify(os.environ)
     async with (
@@ -208,7 +208,7 @@ async def _run_server(
             await stack.enter_async_context(block)
         await wait_for_first(stopping.asked.wait(), arrivals.failed.wait(), arrivals.all_tried.wait())
         if not arrivals.failure:
-            # Logged at every level, so that it always shows that and where the server runs.
+            # Logged at every level, so that the log always shows that the server runs, and where.
             log.log(max(logging.INFO, log.getEffectiveLevel()), _ready_message(settings, address, pages, arrivals))
             await stack.enter_async_context(watch_readiness(readiness))
             # Imports and the opening of indexes block the loop while the server starts, which delays no question.
@@ -220,7 +220,7 @@ async def _run_server(
 
 @asynccontextmanager
 async def _open_observed_app(live: LiveSettings, telemetry: Telemetry) -> AsyncIterator[App]:
-    """Open the application with telemetry, loading ahead what questions need; close turns that a crash left open."""
+    """Open the application with telemetry, load what questions need, and close turns that a crash left open."""
     async with open_app(live) as opened, _watch_model(opened) as model:
         app = replace(
             opened,
@@ -286,7 +286,7 @@ async def keep_following(passages: PassageStore, *, pulse: float = FOLLOW_SECOND
 
 @asynccontextmanager
 async def _forward_hurry(desk: Desk, hurried: asyncio.Event) -> AsyncIterator[None]:
-    """Hurry the desk as soon as the server is hurried."""
+    """Stop the desk at once as soon as the server is to stop at once."""
 
     async def hurry() -> None:
         await hurried.wait()
