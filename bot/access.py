@@ -28,7 +28,7 @@ class Exclusion(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """Who asks, and where. Unknown facts default to the restrictive value."""
+    """A user who asks or acts, and where. Unknown facts default to the restrictive value."""
 
     platform: str  # "terminal", "pages", "mcp", or the name of a platform
     kind: Literal["terminal", "channel", "dm"]
@@ -59,12 +59,12 @@ class Asker:
 
 
 def mark_unplaced(asker: Asker) -> Asker:
-    """Return an asker whose place could not be looked up, with the restrictive values."""
+    """Return an asker with the restrictive values, because their place could not be looked up."""
     return replace(asker, shared_with_other_organisations=True, listed_server=False, guest=True, principals=())
 
 
 def find_exclusion(*, listed: bool, ids: Collection[str], deny: Collection[str]) -> Exclusion:
-    """Return why a person is not answered. `listed`: their place is in the settings; `ids`: they and their roles."""
+    """Return why a person is not answered. `listed`: the settings list the place. `ids`: of the person and roles."""
     if not listed:
         return Exclusion.ELSEWHERE
     return Exclusion.DENIED if set(ids) & set(deny) else Exclusion.NONE
@@ -87,13 +87,13 @@ async def find_visible_corpora(settings: "Settings", manifest: "Manifest", asker
 
 
 def select_visible(settings: "Settings", corpora: Sequence[Corpus], asker: Asker) -> tuple[str, ...]:
-    """Return the names of those of the corpora that this asker may read here."""
+    """Return the names of the given corpora that this asker may read here."""
     readers = settings.visible_to
     return select_readable({corpus.name: readers.get(corpus.name, ()) for corpus in corpora}, asker)
 
 
 def select_scope(allowed: Sequence[str], requested: Sequence[str]) -> tuple[str, ...]:
-    """Return the requested ones of the allowed corpora; all if none is requested.
+    """Return the allowed corpora that are requested; all allowed ones if none is requested.
 
     Raises `UnknownCorpus` for a requested corpus that is not allowed, whatever the reason.
     """
@@ -114,11 +114,11 @@ async def find_forgotten_documents(manifest: "Manifest", documents: Collection[D
 
 
 def select_readable(corpora: Mapping[str, Sequence[str]], asker: Asker) -> tuple[str, ...]:
-    """Return the names of the corpora, given with their readers, that this asker may read here.
+    """Return the names of the corpora that this asker may read here. `corpora`: the readers of each, by its name.
 
-    The terminal's user owns the machine and reads all of them; users who are signed in to the pages read the record of
-    everything that was ever cited. A channel reads the corpora that name this channel, a DM those that name the user or
-    one of the user's groups. `*` means every place of the team, except for guests. Excluded people read nothing.
+    The terminal's user owns the machine and reads all of them; so do users who are signed in to the pages, which show
+    the whole record. A channel reads the corpora whose readers include it, a DM those whose readers include the user
+    or one of the user's groups. `*` includes every place of the team, except for guests. Excluded people read nothing.
     """
     if is_operator(asker):
         return tuple(corpora)
@@ -128,7 +128,7 @@ def select_readable(corpora: Mapping[str, Sequence[str]], asker: Asker) -> tuple
 
 
 def is_operator(asker: Asker) -> bool:
-    """Return whether a question comes from no platform: from the terminal, a program there, or the pages."""
+    """Return whether a question comes from the terminal, a program there, or the pages, and not from a platform."""
     return asker.kind == "terminal" and asker.platform in {"terminal", "pages", "mcp"}
 
 
@@ -149,7 +149,7 @@ def _is_own_place(asker: Asker) -> bool:
 def may_view_turn(asker: Asker, by: Asker, *, alone: bool) -> bool:
     """Return whether `by` asked the question or is in the channel that shows its answer.
 
-    `alone`: only the asker was shown the answer.
+    `alone`: the answer was shown to its asker only.
     """
     if is_operator(by):
         return True

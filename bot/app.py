@@ -1,6 +1,6 @@
-"""Define the application object, with everything that a turn or a refresh needs, and the part that reads records.
+"""The application object, with everything that a turn or a refresh needs, and a smaller one that only reads records.
 
-`bot.wiring` builds both; everything else receives them as arguments.
+`bot.wiring` builds both; other modules receive them as arguments.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
@@ -26,7 +26,7 @@ from storage.types import Hit
 
 
 class SettingsSource(Protocol):
-    """Settings, which are always in force, or the `LiveSettings` of a server."""
+    """The source of the settings in force: fixed `Settings`, or the `LiveSettings` of a server."""
 
     @property
     def current(self) -> Settings: ...
@@ -38,7 +38,7 @@ class WebCorpus(AbstractContextManager["WebCorpus"], Protocol):
     corpus: str
 
     async def find(self, query: str, count: int) -> tuple[str, ...]:
-        """Return the addresses that the engine names. Raises `SourceUnavailable`."""
+        """Return the addresses of at most `count` results. Raises `SourceUnavailable`."""
         ...
 
     async def search(self, query: str, pages: int, skip: Collection[str] = ()) -> tuple[Hit, ...]:
@@ -58,7 +58,7 @@ class Records:
 
 @dataclass(frozen=True)
 class App:
-    """Everything a turn or a refresh needs, opened."""
+    """Everything that a turn or a refresh needs."""
 
     settings_source: SettingsSource
     passages: PassageStore

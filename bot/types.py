@@ -86,7 +86,7 @@ class ConversationMessage:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryCapabilities:
-    """Features of the platform for the answer to one question."""
+    """How a platform can show the answer to one question."""
 
     edits: bool = True  # whether posts can be edited; otherwise the answer is posted once, when it is complete
     reads_back: bool = True

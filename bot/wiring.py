@@ -121,7 +121,7 @@ def _build_checkers(settings: Settings, threads: ThreadPool) -> tuple[SupportChe
 
 
 def open_web_search(search: SearchEngineSettings) -> WebCorpus | None:
-    """Return the configured search engine, which works within a `with` block; None if none is configured."""
+    """Return the configured search engine, to be opened by `with`; None if none is configured."""
     if not search.corpus:
         return None
     # Imported late: most commands search no web.
@@ -137,7 +137,7 @@ def open_web_search(search: SearchEngineSettings) -> WebCorpus | None:
 
 @asynccontextmanager
 async def open_text_check(settings: Settings, question: str) -> AsyncIterator[tuple[Supports, Verify | None]]:
-    """Open the checks of an answer that a person wrote: the local check, and the model if one is configured."""
+    """Open the local check of an answer that a person wrote, and the model's check if one is configured."""
     async with AsyncExitStack() as stack:
         supports, _ = _build_checkers(settings, stack.enter_context(ThreadPool("states")))
         verify: Verify | None = None

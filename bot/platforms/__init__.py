@@ -1,1 +1,1 @@
-"""The platforms on which people ask: a package each, found by `registry`."""
+"""The chat platforms, one package each; `bot.settings.platform_registry` finds them."""

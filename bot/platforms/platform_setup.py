@@ -9,7 +9,7 @@ from bot.doctor.diagnosis import CheckResult
 
 @dataclass(frozen=True, slots=True)
 class SetupQuestion:
-    """One thing to ask, by the key of the platform's table that the answer goes into."""
+    """A question of `footnote setup`. Its answer is stored under `key` in the platform's table."""
 
     key: str
     prompt: str
@@ -33,17 +33,17 @@ class BotLocation:
     mention: str  # how people call it: "@footnote"
     workspaces: tuple[Workspace, ...] = ()
     invitation: str = ""  # how to invite it, if it is in no workspace
-    changes: Mapping[str, Any] = field(default_factory=dict)  # of its table, as found out
+    changes: Mapping[str, Any] = field(default_factory=dict)  # settings of its table that follow from what was found
 
 
 @dataclass(frozen=True, slots=True)
 class PlatformSetup:
-    """How a platform is set up. Its functions may ask the platform, and raise what that raises."""
+    """How a platform is set up. Its functions may call the platform's API, and raise its errors."""
 
     steps: tuple[str, ...]  # to do first on the platform's own pages
-    list_questions: Callable[[Any], Sequence[SetupQuestion]]  # given its table
+    list_questions: Callable[[Any], Sequence[SetupQuestion]]  # receives the platform's table of the settings
     try_answer: Callable[[Any, str], Awaitable[Sequence[CheckResult]]]
-    """Tries an answer, given the table with it and its key."""
+    """Tries an answer; receives the table that contains it, and its key."""
     locate_bot: Callable[[Any], Awaitable[BotLocation]]
     list_channels: Callable[[Any, str], Awaitable[Mapping[str, str]]]
     """The ids of a workspace's channels, by their names without #."""

@@ -1,6 +1,6 @@
-"""Discord: events become questions, views become messages.
+"""Discord's settings, and its entry in the registry of platforms.
 
-Discord's library is imported only if there is a token.
+discord.py is imported only if a token is set.
 """
 
 import re
@@ -40,7 +40,7 @@ DiscordIds = Annotated[tuple[str, ...], AfterValidator(_validate_ids)]
 
 
 class DiscordSettings(PlatformSettings):
-    """A Discord app, its addresses, and the users and servers it answers."""
+    """The table `[discord]`: the app's token and addresses, and the servers and users that it answers."""
 
     SECRETS: ClassVar[Mapping[str, str]] = {"token": "DISCORD_TOKEN"}
 
@@ -61,9 +61,9 @@ class DiscordSettings(PlatformSettings):
     shards: Annotated[int, RESTART] = Field(default=1, ge=0, le=10_000)
     """The number of connections that share the servers; 0 for Discord's recommendation."""
     shard_ids: Annotated[tuple[int, ...], RESTART] = ()
-    """Those of this process, counted from 0; empty for all."""
+    """The shards of this process, counted from 0; empty for all."""
     privacy: Annotated[str, LIVE] = Field(default="", max_length=1_500)
-    """The text of `/privacy`; empty for a text of ours."""
+    """The text of `/privacy`; empty for the default text."""
 
     @field_validator("shard_ids")
     @classmethod

@@ -52,7 +52,7 @@ _ON, _BACK = "on", "back"
 
 
 def build_evidence_message(view: EvidenceView, source: str, page: int, language: str, zone: tzinfo = UTC) -> JsonObject:
-    """Return a page of the evidence as a private message."""
+    """Return one page of an answer's evidence, the nearest if `page` does not exist, as a message's body."""
     pages = paginate_evidence(view, EVIDENCE, language, zone)
     page = min(max(page, 0), len(pages) - 1)
     page_buttons = [_page_buttons(source, page, len(pages))] if len(pages) > 1 else []
@@ -62,14 +62,14 @@ def build_evidence_message(view: EvidenceView, source: str, page: int, language:
 
 
 def parse_page_turn(custom_id: str) -> tuple[str, int] | None:
-    """Parse a page button into its message and page; None for another button."""
+    """Parse a page button into what it shows, a ticket or `SOURCES`, and the page; None for another button."""
     source, _, page = custom_id.removeprefix(f"{PAGE}:").rpartition(":")
     source = source.partition(":")[2]
     return (source, int(page)) if custom_id.startswith(f"{PAGE}:") and source and is_numeric_id(page) else None
 
 
 def build_comment_modal(ticket: int, opinion: Literal["up", "down"], language: str) -> JsonObject:
-    """Return the modal that asks for a comment; `parse_comment` reads it."""
+    """Return the modal that asks for a comment on a rating; `parse_comment` parses its submission."""
     field: JsonObject = {"type": INPUT, "custom_id": "text", "style": PARAGRAPH, "required": False}
     field["max_length"] = min(MAX_COMMENT, _MOST)
     label = build_label(translate("discord_comment_label", language), _TITLE)
@@ -79,7 +79,7 @@ def build_comment_modal(ticket: int, opinion: Literal["up", "down"], language: s
 
 
 def parse_comment(data: Mapping[str, Any]) -> tuple[int, Literal["up", "down"], str] | None:
-    """Return the ticket, the opinion and the comment of a submitted modal; None if it is not ours."""
+    """Parse a submitted comment modal into ticket, rating and comment; None for another modal."""
     custom_id = str(data.get("custom_id", ""))
     opinion, _, ticket = custom_id.removeprefix(f"{COMMENT}:").partition(":")
     if not custom_id.startswith(f"{COMMENT}:") or opinion not in {"up", "down"} or not is_numeric_id(ticket):
@@ -89,7 +89,7 @@ def parse_comment(data: Mapping[str, Any]) -> tuple[int, Literal["up", "down"], 
 
 
 def _emphasize_claim(part: MessagePart) -> MessagePart:
-    """Turn a claim into the heading of its evidence."""
+    """Return a claim as a label, the heading of its evidence; other parts unchanged."""
     return MessagePart(PartKind.LABEL, part.runs) if part.kind is PartKind.CLAIM else part
 
 
@@ -103,7 +103,7 @@ COMMENT_SECONDS = 1.0  # limit for storing the opinion before the comment modal 
 
 
 class DiscordActions:
-    """Performs the actions of users on answers."""
+    """Performs what users do with answers: press buttons, comment, list sources, retract."""
 
     def __init__(
         self, desk: Desk, acting: AnswerActions, replies: InteractionReplies, intake: DiscordIntake, zone: tzinfo
@@ -123,7 +123,7 @@ class DiscordActions:
             await self._confirm(invocation, *doubt)
 
     async def comment(self, invocation: DiscordInvocation) -> bool:
-        """Store a submitted comment; False if it is none."""
+        """Store a submitted comment and confirm it; return False for another modal."""
         sent = parse_comment({**invocation.data})
         if sent is None:
             return False
@@ -136,12 +136,12 @@ class DiscordActions:
         return True
 
     async def sources(self, invocation: DiscordInvocation) -> None:
-        """Show all pages cited in the user's conversation."""
+        """Show the user, privately, all pages that are cited in their conversation."""
         await self._replies.defer(invocation, private=True)
         await self._show_evidence(invocation, SOURCES, 0)
 
     async def take_back(self, invocation: DiscordInvocation, find: Callable[[], Awaitable[int | None]]) -> None:
-        """Retract the answer that `find` returns; report if there is none."""
+        """Retract the answer whose ticket `find` returns; notify the user if it returns None."""
         await self._replies.defer(invocation, private=True)
         if (ticket := await find()) is None:
             await self._replies.change(invocation, build_sentence(translate("discord_no_answer", invocation.locale)))
@@ -149,7 +149,7 @@ class DiscordActions:
             await self._retract(invocation, ticket)
 
     async def by(self, invocation: DiscordInvocation) -> Asker:
-        """Return who acts, with their permissions in Discord."""
+        """Return the user of an interaction as an asker, with looked-up facts."""
         return await locate_asker(self._intake.directory, invocation)
 
     async def _press(self, invocation: DiscordInvocation, action: ButtonAction, ticket: int) -> None:
@@ -172,7 +172,7 @@ class DiscordActions:
                 await self._act(invocation, action, ticket)
 
     async def _perform(self, invocation: DiscordInvocation, action: ButtonAction, ticket: int, by: Asker) -> str:
-        """Perform a button's action and return the sentence for the user who pressed it."""
+        """Perform a button's action, and return the sentence to show to the user who pressed it."""
 
         async def find_name() -> str:
             return invocation.shown_name
@@ -211,7 +211,7 @@ class DiscordActions:
         )
 
     async def _rate_down(self, invocation: DiscordInvocation, ticket: int) -> None:
-        """Store a rating down, and ask why. Discord accepts a modal only as the first reply."""
+        """Store a negative rating, and open a modal that asks why. Discord opens one only as the first reply."""
         rating = asyncio.ensure_future(self._note_down(invocation, ticket))
         done, _ = await asyncio.wait({rating}, timeout=COMMENT_SECONDS)
         refused = rating.exception() if done else None
@@ -228,7 +228,7 @@ class DiscordActions:
         return await self._actions.feedback(ticket, await self.by(invocation), "down", language=invocation.locale)
 
     async def _show_evidence(self, invocation: DiscordInvocation, source: str, page: int) -> None:
-        """Show a page of the evidence of a ticket or a conversation; loaded again for each page."""
+        """Load the evidence of a ticket, or the sources of a conversation, and show one page of it."""
         by = await self.by(invocation)
         if source == SOURCES:
             loading, heading = self._load_sources(invocation, by), "sources_heading"
@@ -247,10 +247,7 @@ class DiscordActions:
         return await self._actions.sources(conversation, by, language=invocation.locale)
 
     async def _act(self, invocation: DiscordInvocation, action: ButtonAction, ticket: int) -> None:
-        """Perform an action and then report it: a deferral stays visible if the process ends meanwhile.
-
-        An admin who rated an answer up is offered to make it an example.
-        """
+        """Perform an action, and post its outcome. An admin who rated an answer up can then make it an example."""
         await self._replies.accept(invocation)
         by = await self.by(invocation)
         words = await self._perform(invocation, action, ticket, by)
@@ -263,7 +260,7 @@ class DiscordActions:
 
 
 async def _words_of(action: Awaitable[str]) -> str:
-    """Return the outcome for the user, or the refusal."""
+    """Return an action's sentence for the user, or that of its refusal."""
     try:
         return await action
     except ActionDenied as denied:

@@ -1,8 +1,8 @@
 """Discord's REST API: its routes, its rate limits by bucket and over all calls, and its error codes.
 
-discord.py's HTTP client serves its gateway alone. It repeats a call up to five times and waits meanwhile, so the caller
-cannot know whether one of them succeeded before the last was refused. It logs addresses, which contain interaction
-tokens. A cancelled call leaves all routes closed if they were closed.
+discord.py's own HTTP client is used for its gateway only. It repeats a failed call up to five times, so that a caller
+cannot know whether one try succeeded. It logs addresses, which contain interaction tokens. A call that is cancelled
+during a global rate limit blocks all later calls.
 """
 
 import asyncio
@@ -100,11 +100,11 @@ HINTS: Mapping[str | int, str] = MappingProxyType(
 )
 
 
-_MAJOR = frozenset({"guild", "channel", "application", "token"})  # calls with other ids have limits of their own
+_MAJOR = frozenset({"guild", "channel", "application", "token"})  # each value of these ids has its own rate limits
 
 
 def _limit_key(route: Route, ids: Ids) -> tuple[str, str]:
-    """Return the key of a call's limit: the route, and the ids that Discord counts separately."""
+    """Return the key of a call's rate limit: its route, and its ids that have limits of their own."""
     names = (name for _, name, _, _ in string.Formatter().parse(route.path) if name in _MAJOR)
     return f"{route.method} {route.path}", "/".join(ids[name] for name in names if name)
 
@@ -112,12 +112,12 @@ def _limit_key(route: Route, ids: Ids) -> tuple[str, str]:
 GLOBAL_RATE = Rate(45, 1.0)  # Discord allows 50: the rest is for discord.py, whose calls are not counted here
 INVALID_RATE = Rate(5_000, 600.0)
 _MARGIN = 0.05  # seconds by which Discord's count may lag behind its headers
-_MAX_BUCKETS = 10_000  # remembered limits
+_MAX_BUCKETS = 10_000  # limits that are remembered
 
 
 @dataclass(slots=True)
 class RateBucket:
-    """A limit as last reported by Discord. Times are a clock's seconds."""
+    """One of Discord's rate limits, as last reported. Times are the clock's seconds."""
 
     limit: int = 1
     left: int = 1
@@ -129,9 +129,9 @@ class RateBucket:
     answered: asyncio.Event = field(default_factory=asyncio.Event)
 
     def awaits(self, now: float) -> bool:
-        """Return whether the quota is unknown until an in-flight call returns.
+        """Return whether the next call waits for the reply to one in flight, which reports the quota.
 
-        This holds for the very first call, of which only one is made, and for a new window that is fully used.
+        The first call is made alone. A new window begins with at most `limit` calls.
         """
         if not self.known:
             return self.in_flight > 0
@@ -145,7 +145,7 @@ class RateBucket:
 
 
 class DiscordRateLimit:
-    """The rate limits of one bot, and the calls that wait for them. Implements `Pacing`."""
+    """Delays a bot's calls to keep Discord's rate limits. Implements `Pacing`."""
 
     def __init__(
         self, now: Callable[[], float] = time.monotonic, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
@@ -156,7 +156,7 @@ class DiscordRateLimit:
         self._everywhere, self._denied = RateWindow(GLOBAL_RATE), RateWindow(INVALID_RATE)
 
     async def turn(self, route: Route, ids: Ids, *, patience: float) -> RateBucket:
-        """Wait until a call fits, and count it; `done` receives the return value. Raises `Busy`."""
+        """Count a call once the limits allow it, and return its bucket. Raises `Busy` if `patience` is too short."""
         until = self.now() + patience
         while True:
             bucket = await self._wait_for_bucket(route, ids, patience)
@@ -174,7 +174,7 @@ class DiscordRateLimit:
         return bucket
 
     def done(self, turn: RateBucket, route: Route, ids: Ids, reply: Reply | None) -> None:
-        """Update a call's limit from its reply; None if there was none."""
+        """Update a call's bucket from the reply; None if there was no reply."""
         bucket, headers = turn, reply.headers if reply else NO_IDS
         if reply and reply.status in DENIED_STATUSES and headers.get("X-RateLimit-Scope") != "shared":
             self.denied()
@@ -198,7 +198,7 @@ class DiscordRateLimit:
         self._denied = self._denied.after(self.now())
 
     def hold(self, route: Route, ids: Ids, seconds: float, reply: Reply) -> None:
-        """Make no call for so long: on this route, or on all if the limit is global or a proxy refuses."""
+        """Make no call for these seconds: of this route, or at all if the limit is global or a proxy refuses."""
         until = self.now() + seconds
         if not isinstance(reply.body, Mapping) or reply.field("global") is True:
             self._everywhere = replace(self._everywhere, closed=max(self._everywhere.closed, until))
@@ -215,7 +215,7 @@ class DiscordRateLimit:
         return room and (not bucket.reported or bucket.left > bucket.limit // 2)
 
     async def _wait_for_bucket(self, route: Route, ids: Ids, patience: float) -> RateBucket:
-        """Return the bucket of a call once its quota is known."""
+        """Wait until a call's quota is known, and return its bucket. Raises `Busy` without patience."""
         while True:
             bucket = self._bucket(route, ids)
             if not bucket.awaits(self.now()):
@@ -243,7 +243,7 @@ API = "https://discord.com/api/v10"
 async def open_api(
     token: str, url: str, pacing: DiscordRateLimit | None = None, observe: ObserveCall = ignore_call
 ) -> AsyncIterator[ApiClient]:
-    """Open a client of one bot for the block; at Discord's usual address if none is given."""
+    """Open the API client of one bot for the block; an empty `url` is Discord's own."""
     api = Api(
         "Discord",
         (url or API).rstrip("/"),

@@ -1,4 +1,4 @@
-"""Deliver our messages: to a channel, to a thread opened for them, or as the reply to an interaction."""
+"""Deliver answers in Discord: in a channel, in a thread opened for them, or as the reply to an interaction."""
 
 import logging
 import secrets
@@ -45,12 +45,12 @@ _ARCHIVE_MINUTES = 1_440
 
 
 def is_thread_wanted(question: Question) -> bool:
-    """Return whether to open a thread on the question's own message; pure."""
+    """Return whether the answer goes to a thread on the question's own message; pure."""
     return bool(question.message) and question.place.thread == question.message
 
 
 async def open_thread(call: ApiClient, question: Question) -> None:
-    """Open the thread, unless it exists. Raises `PlatformError`."""
+    """Open a thread on the question's message, unless it has one. Raises `PlatformError`."""
     name = build_label(defang_text(question.text), _LONGEST) if question.text.strip() else _DEFAULT_NAME
     body: dict[str, Any] = {"name": name, "auto_archive_duration": _ARCHIVE_MINUTES}
     try:
@@ -66,9 +66,9 @@ _NO_REPLY = frozenset({50035, 160002})
 
 
 class ChannelDelivery:
-    """Messages of a channel, a thread or a DM.
+    """Posts, edits and deletes an answer's messages in a channel, a thread or a DM.
 
-    `deleted`: our messages that we deleted. `threadless`: the questions on which no thread may be opened.
+    `deleted` collects the ids of messages that we delete, `threadless` the keys of questions that get no thread.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class ChannelDelivery:
     async def post(
         self, page: int, message: DiscordMessage, *, patience: float = PATIENCE, instead: str = ""
     ) -> SentMessage:
-        """Post a page. `instead`: the message that it replaces."""
+        """Post a page. `instead`: the id of the deleted message that it replaces."""
         nonce = build_nonce(self._question.key, page, instead)
         body = build_post(message, self._question.key, nonce, reply_to=self._reply_to())
         answer = await self._post_in_thread(body, patience)
@@ -109,7 +109,7 @@ class ChannelDelivery:
 
     @property
     def _in_thread(self) -> bool:
-        """Whether the answer is in a thread opened for it."""
+        """Whether the answer goes to a thread opened for it."""
         return is_thread_wanted(self._question) and self._question.key not in self._threadless
 
     @property
@@ -118,7 +118,7 @@ class ChannelDelivery:
         return choose_channel(place) if self._in_thread or not is_thread_wanted(self._question) else place.channel
 
     async def _post_in_thread(self, body: Json, patience: float) -> Json:
-        """Post in the answer's thread; in the channel if no thread may be opened."""
+        """Post a message, and open the answer's thread first if necessary; if that is refused, use the channel."""
         try:
             return await self._post_as_reply(body, patience)
         except ChannelUnavailable:
@@ -143,7 +143,7 @@ class ChannelDelivery:
         return answer
 
     async def _change(self, route: Route, number: str, body: Any = None, *, patience: float = PATIENCE) -> None:
-        """Change a message, also one posted in the channel before a restart because no thread was opened."""
+        """Edit or delete a message. If there is no thread, an earlier run may have posted it in the channel."""
         try:
             await self._change_there(route, number, body, patience)
         except ChannelUnavailable as gone:
@@ -156,7 +156,7 @@ class ChannelDelivery:
                 raise gone from None
 
     async def _change_there(self, route: Route, number: str, body: Any, patience: float) -> None:
-        """Change a message, reopening an archived thread. Raises `ThreadArchived` if that is not allowed."""
+        """Edit or delete a message, reopening an archived thread. Raises `ThreadArchived` if that is refused."""
         try:
             await self._call(route, body, patience=patience, channel=self._channel, message=number)
         except ThreadArchived as archived:
@@ -167,12 +167,12 @@ class ChannelDelivery:
             await self._call(route, body, patience=patience, channel=self._channel, message=number)
 
     def _reply_to(self) -> str:
-        """Return the question's message, if it is in the same channel."""
+        """Return the id of the question's message, if the answer is in the same channel; otherwise empty."""
         return "" if self._in_thread else self._question.message
 
 
 class InteractionDelivery:
-    """The reply to an interaction, while its token is valid."""
+    """Posts, edits and deletes an answer as the reply to an interaction, while its token is valid."""
 
     def __init__(self, call: ApiClient, question: Question, handle: InteractionToken, channel: ChannelDelivery) -> None:
         self._call, self._question, self._ids, self._channel = call, question, handle.ids, channel
@@ -217,7 +217,7 @@ class InteractionDelivery:
         return self._call.pacing.spare(client.EDIT_REPLY, dict[str, str](**self._ids))
 
     async def original(self) -> Json:
-        """Return the original reply; an empty object if it was deleted or never started."""
+        """Return the first reply to the interaction; an empty object if it was deleted or never made."""
         try:
             reply = await self._call(client.REPLY, **self._ids)
         except (PostGone, InteractionExpired):
@@ -267,7 +267,7 @@ class Deliveries:
         return ChannelDelivery(self._call, question, self.deleted, self._threadless)
 
     async def tell(self, question: Question, text: str) -> None:
-        """Post a sentence at the question, to the asker alone if an interaction allows it. Raises `PlatformError`."""
+        """Post a sentence as the reply to the question's interaction, or in its channel. Raises `PlatformError`."""
         notice = replace(question, key=f"{question.key}#told")
         way = self.choose(notice) or self.choose_channel(notice)
         for page, message in enumerate(render_messages(View(0, text=text), self._zone)):
@@ -280,7 +280,7 @@ _SKEW = 60.0  # seconds by which our clock may be ahead of Discord's
 async def call_for_help(
     call: ApiClient, us: DiscordBotIdentity, place: Place, text: str, people: Sequence[str], now: float
 ) -> PostedMessages:
-    """Post a sentence that mentions these people; a post in doubt is looked up instead of repeated.
+    """Post a sentence that mentions these people; look for a post whose reply was lost instead of repeating it.
 
     `now`: in seconds since 1970. Raises `PlatformError`.
     """
@@ -297,10 +297,10 @@ async def call_for_help(
 
 
 async def notify_unseen(call: ApiClient, channel: ChannelDelivery, question: Question, language: str) -> None:
-    """Notify an asker, if possible, that nothing can be shown to them privately any more.
+    """Notify an asker, if possible, that their answer can no longer be shown privately.
 
-    A user of a command is notified by a DM without any words of the answer: what is readable in one place may not be in
-    another. Other askers are notified in the channel.
+    A user of a command gets a DM without any part of the answer, which they may not be allowed to read there. Other
+    askers are notified in the channel.
     """
     sentence = "discord_late" if question.handle else "discord_ask_by_command"
     (message, *_) = render_messages(View(0, text=translate(sentence, language or "en")))

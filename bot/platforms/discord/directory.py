@@ -1,4 +1,4 @@
-"""Look up channels and users of Discord, and read conversations and our own posts."""
+"""Look up channels, roles and members in Discord, and read conversations and our own messages."""
 
 import asyncio
 import re
@@ -44,9 +44,9 @@ class ServerMember:
 def place_asker(
     asker: Asker, members: Mapping[str, ServerMember], settings: DiscordSettings, readers: Collection[str]
 ) -> Asker:
-    """Return an asker with the facts that follow from settings and memberships; pure.
+    """Return an asker with their rights, which follow from the settings and their memberships by server id; pure.
 
-    In a DM, memberships in the team's own servers count.
+    In a DM, the memberships in all of the team's own servers count.
     """
     memberships = {guild: member for guild, member in members.items() if member.present}
     names = {f"{guild}/{name}" for guild, member in memberships.items() for name in (asker.user, *member.roles)}
@@ -61,7 +61,7 @@ def place_asker(
 
 
 class DiscordDirectory:
-    """Channels, roles and members of the servers."""
+    """Looks up channels, roles and members of servers, and caches them."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class DiscordDirectory:
         return self._names
 
     async def channel(self, number: str, guild: str, seconds: float = LOOK_SECONDS) -> events.ChannelInfo:
-        """Return a channel or thread. Raises `PlatformError`, `TimeoutError` if the look-up fails."""
+        """Return a channel or thread. Raises `PlatformError` or `TimeoutError`."""
         if not guild:
             return events.ChannelInfo(number, events.DM)
         return self._channels.get(number) or await self._asked.of(number, seconds)
@@ -119,9 +119,9 @@ class DiscordDirectory:
         direct: bool,
         roles: frozenset[str] | None = None,
     ) -> Asker:
-        """Return an asker in a channel, or a thread's channel, by cached facts alone.
+        """Return a user in a channel or thread as an asker, by cached facts alone.
 
-        `roles`: the user's, if the event contained them.
+        `roles`: the user's roles, if the event contained them.
         """
         place = channel.parent if channel.is_thread else channel.id
         if roles is not None:
@@ -133,11 +133,11 @@ class DiscordDirectory:
         return self._place(asker, {guild: member for guild, member in known.items() if member})
 
     async def look_up(self, asker: Asker) -> Asker:
-        """Return an asker with the facts that can be looked up in time."""
+        """Return an asker with looked-up rights; a look-up that fails or takes too long counts as not a member."""
         return await self._look_up(asker, lookup_or_default, LOOK_SECONDS)
 
     async def refresh_asker(self, asker: Asker) -> Asker:
-        """Return an earlier asker with current facts: they may have left. Raises `PlatformUnavailable`."""
+        """Return an asker with their current rights: they may have left since. Raises `PlatformUnavailable`."""
         return await self._look_up(asker, partial(lookup_or_raise, platform="Discord"), PATIENT_SECONDS)
 
     async def _look_up(self, asker: Asker, lookup: Callable[..., Awaitable[Any]], seconds: float) -> Asker:
@@ -155,7 +155,7 @@ class DiscordDirectory:
         return self._place(asker, dict(zip(guilds, members, strict=True)))
 
     def _list_servers(self, asker: Asker) -> Sequence[str]:
-        """Return the servers in which the asker's membership matters."""
+        """Return the ids of the servers whose membership decides an asker's rights."""
         if asker.kind == "dm":
             return self.settings.servers
         return (asker.workspace,) if self.settings.deny and self.listed(asker.workspace) else ()
@@ -194,7 +194,7 @@ _NOT_WRITTEN_IN = frozenset({2, 4, 13, 14})  # categories, directories and voice
 
 
 async def list_channels(call: ApiClient, servers: Iterable[str]) -> tuple[NamedChannel, ...]:
-    """List the servers' channels with messages. Raises `PlatformError`."""
+    """List the channels of these servers that can have messages. Raises `PlatformError`."""
     channels = list[NamedChannel]()
     for guild in servers:
         for data in await call(CHANNELS, guild=guild) or ():
@@ -204,7 +204,7 @@ async def list_channels(call: ApiClient, servers: Iterable[str]) -> tuple[NamedC
     return tuple(channels)
 
 
-PAGE = 100  # messages of a call
+PAGE = 100  # messages per call
 _REPLY, _STARTER = 19, 21
 """Message types: a reply, and a thread's placeholder for the message that it was opened on."""
 _LINK = lazy_compile(r"(?<!\\)\[((?:\\.|[^\\\[\]])*)\]\(<[^<>]*>\)")
@@ -212,14 +212,14 @@ _MARKUP = lazy_compile(r"\\([!-/:-@\[-`{-~])|\*\*|^(?:-#|>) ", re.MULTILINE)
 
 
 def question_time(question: Question) -> str:
-    """Return an id that is smaller than those of all messages after a question."""
+    """Return an id below those of all messages after a question."""
     return question.message or str(events.build_snowflake(question.at.timestamp()))
 
 
 async def find_our_pages(
     call: ApiClient, place: Place, key: str, after: str, us: events.DiscordBotIdentity
 ) -> PostedMessages:
-    """Return our messages that carry the mark of a key, in order."""
+    """Return our messages after the id `after` that have the mark of a key, oldest first."""
     ours = [message async for message in _read_after(call, choose_channel(place), after) if _is_ours(message, us)]
     marked = (str(message["id"]) for message in ours if parse_mark(message) == build_mark(key))
     return PostedMessages(tuple(sorted(marked, key=int)))
@@ -230,8 +230,8 @@ async def read_conversation(
 ) -> tuple[ConversationMessage, ...]:
     """Return the last messages before a question in its conversation, oldest first.
 
-    In a thread or DM those are the messages before it, elsewhere the chain of replies. A command, or a message in
-    a channel that is not a reply, is a conversation of its own.
+    In a thread or DM those are the messages before it, elsewhere the chain of replies that leads to it. A command, or
+    a message in a channel that is not a reply, has no earlier messages.
     """
     place, turns = question.place, deque[ConversationMessage]()
     apart = not place.workspace or place.thread not in {"", question.message}
@@ -248,12 +248,12 @@ async def read_conversation(
 
 
 def read_text(message: Json) -> str:
-    """Return our own message in plain words; pure."""
+    """Return the text of our own message without Markdown; pure."""
     return "\n".join(_strip_markup(text) for text in _collect_texts(message))
 
 
 async def _read_after(call: ApiClient, channel: str, after: str) -> AsyncIterator[Json]:
-    """Yield the messages of a channel after one; nothing if the channel does not exist."""
+    """Yield the messages of a channel after an id; nothing if the channel does not exist."""
     while page := await _read_page(call, channel, after=after):
         for message in page:
             yield message
@@ -261,7 +261,7 @@ async def _read_after(call: ApiClient, channel: str, after: str) -> AsyncIterato
 
 
 async def _read_before(call: ApiClient, channel: str, before: str) -> AsyncIterator[Json]:
-    """Yield the messages of a channel before one, newest first."""
+    """Yield the messages of a channel before an id, newest first."""
     while page := await _read_page(call, channel, before=before):
         for message in sorted(page, key=lambda item: int(item["id"]), reverse=True):
             first = message.get("referenced_message") if message.get("type") == _STARTER else None
@@ -270,7 +270,7 @@ async def _read_before(call: ApiClient, channel: str, before: str) -> AsyncItera
 
 
 async def _read_replied(call: ApiClient, question: Question) -> AsyncIterator[Json]:
-    """Yield the message that a question replies to, the one that this replies to, and so on."""
+    """Yield the chain of replies that leads to a question, newest first."""
     channel = question.place.channel
     message = await _read_one(call, channel, question.message) if question.message else None
     while message and (reply_to := str((message.get("message_reference") or {}).get("message_id", ""))):
@@ -311,7 +311,7 @@ def _to_turn(message: Json, us: events.DiscordBotIdentity) -> ConversationMessag
 
 
 def _is_whole(message: Json) -> bool:
-    """Return whether a message that came with its reply includes its own reference."""
+    """Return whether a message that came embedded in a reply says what it replies to itself."""
     return message.get("type") != _REPLY or bool(message.get("message_reference"))
 
 
@@ -340,9 +340,9 @@ _TEXT = 10  # component type of text
 
 
 def read_message_text(message: Json, user: str) -> str:
-    """Return all words of a message; empty if it has none.
+    """Return the text of a message, its embeds and what it forwards; empty if there is none.
 
-    `user` is ours: our own answers lose their footnotes.
+    `user`: the bot's id. Our own answers lose their footnotes.
     """
     if read_object(message, "author").get("id") == user:
         return strip_footnotes(read_text(message))

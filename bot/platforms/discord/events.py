@@ -1,4 +1,4 @@
-"""Parse gateway events into frozen values, and list the intents and permissions that they need; pure."""
+"""Parse gateway events into frozen values, and list the bot's intents and permissions; pure."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -36,14 +36,14 @@ def build_invitation(application: str) -> str:
 
 
 def may_moderate(permissions: object) -> bool:
-    """Return whether permissions, as Discord writes them, allow deleting others' messages."""
+    """Return whether permissions, a decimal string of bits, allow deleting others' messages."""
     bits = int(permissions) if isinstance(permissions, str) and permissions.isascii() and permissions.isdigit() else 0
     return bool(bits & (ADMINISTRATOR | MANAGE_MESSAGES))
 
 
 @dataclass(frozen=True, slots=True)
 class DiscordBotIdentity:
-    """The bot."""
+    """The ids of the bot's application and user."""
 
     application: str
     user: str
@@ -51,7 +51,7 @@ class DiscordBotIdentity:
 
 @dataclass(frozen=True, slots=True)
 class DiscordMessagePosted:
-    """A message of a user, as it is now."""
+    """A user's message in its current form."""
 
     guild: str  # the server; empty in a DM
     channel: str  # a thread's id if it is in a thread
@@ -116,11 +116,11 @@ THREADS = frozenset({ANNOUNCED, THREAD, PRIVATE})
 
 @dataclass(frozen=True, slots=True)
 class PlaceUpdate:
-    """Changed channels, threads and roles of a server."""
+    """What an event reports of a server's channels, threads and roles."""
 
     guild: str
     channels: tuple[ChannelInfo, ...] = ()
-    gone: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()  # ids of deleted channels and threads
     roles: Mapping[str, str] = field(default_factory=dict)  # names by id
     ours: str = ""  # the role that Discord created for the bot
     joined: bool = False  # whether the event is about the server itself, as when the bot joins
@@ -142,13 +142,13 @@ _BROADCAST = lazy_compile(r"@(everyone|here)\b")
 
 
 def parse_event(event: str, data: Json, us: DiscordBotIdentity) -> DiscordEvent:
-    """Parse a gateway event; None if it is irrelevant."""
+    """Parse a gateway event; None if the bot ignores it."""
     reader = PARSERS.get(event)
     return reader(data, us) if reader else None
 
 
 def parse_posted(message: Json, us: DiscordBotIdentity, guild: str = "") -> DiscordMessagePosted | None:
-    """Parse a user's message; None if it is not one. `guild`: its server, if the message does not say."""
+    """Parse a user's message; None for other messages. `guild`: its server, if the message does not name it."""
     author, user = read_object(message, "author"), read_id(read_object(message, "author"), "id")
     channel, number = read_id(message, "channel_id"), read_id(message, "id")
     content = message.get("content", "")
@@ -189,7 +189,7 @@ def is_to_another(message: DiscordMessagePosted, us: DiscordBotIdentity) -> bool
 
 
 def extract_text(raw: str, us: DiscordBotIdentity, names: Mapping[str, str], roles: Collection[str] = ()) -> str:
-    """Return Discord's text in plain words, without mentions of us."""
+    """Return a message's text as its reader sees it, without mentions of the bot."""
     ours = "|".join((rf"<@!?{re.escape(us.user)}>", *(rf"<@&{re.escape(role)}>" for role in sorted(roles))))
     return decode_markup(re.sub(rf"(?:{ours})[,:]?[ \t]*", "", raw), names).strip()
 
@@ -199,7 +199,7 @@ def parse_snowflake_time(snowflake: str) -> datetime:
 
 
 def build_snowflake(seconds: float) -> int:
-    """Return the least id of a moment, in seconds since 1970."""
+    """Return the smallest id that Discord could give at a moment, in seconds since 1970."""
     return max(int(seconds * 1000) - EPOCH_MS, 0) << 22
 
 

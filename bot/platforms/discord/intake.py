@@ -38,19 +38,19 @@ log = logging.getLogger(__name__)
 
 
 def is_own_server(directory: DiscordDirectory, invocation: DiscordInvocation) -> bool:
-    """Return whether the bot itself is there: in its DM, or in a server of the team that installed the app."""
+    """Return whether an interaction was in the bot's DM, or in a server of the team that installed the app."""
     return invocation.direct or (invocation.installed and directory.listed(invocation.guild))
 
 
 def detach_from_server(invocation: DiscordInvocation) -> DiscordInvocation:
-    """Return an invocation without its server, if the bot itself is not there."""
+    """Return an invocation as if it was in a DM, for a place where the bot itself is absent."""
     return replace(
         invocation, guild="", channel=replace(invocation.channel, guild="", kind=events.DM, parent=""), permissions=""
     )
 
 
 def identify_asker(directory: DiscordDirectory, invocation: DiscordInvocation) -> Asker:
-    """Return who invoked something and where, by cached facts alone."""
+    """Return the user of an interaction as an asker, by cached facts alone."""
     if is_own_server(directory, invocation):
         roles = None if invocation.direct else invocation.roles
         asker = directory.newcomer(invocation.channel, invocation.user, direct=invocation.direct, roles=roles)
@@ -64,24 +64,24 @@ def identify_asker(directory: DiscordDirectory, invocation: DiscordInvocation) -
 
 
 async def locate_asker(directory: DiscordDirectory, invocation: DiscordInvocation) -> Asker:
-    """Return who invoked something and where, with looked-up facts."""
+    """Return the user of an interaction as an asker, with looked-up facts."""
     asker = identify_asker(directory, invocation)
     return asker if asker.exclusion else await directory.look_up(asker)
 
 
-LOOKED_AT = 20  # checked questions of a channel
+LOOKED_AT = 20  # latest questions among which a user's conversation is searched
 
 
 async def thread_conversation(app: App, channel_id: str, thread: events.ChannelInfo) -> str:
-    """Return a thread's conversation: that of the message on which it was opened, which has its id."""
+    """Return a thread's conversation: that of the message on which it was opened, which has the same id."""
     opener = await app.queue.by_message(channel_id, thread.id)
     return opener.conversation if opener else f"discord:{thread.guild}/{thread.id}"
 
 
 async def find_conversation(app: App, channel: events.ChannelInfo, user: str, *, direct: bool) -> str:
-    """Return the conversation that a user means in a channel; empty if there is none. Raises `StorageError`.
+    """Return the conversation whose sources a user asks for; empty if there is none. Raises `StorageError`.
 
-    In a channel it is their latest one, else the latest that everyone there can see. `direct`: in a DM with the bot.
+    In a channel it is the user's latest, otherwise the latest that everyone there can see. `direct`: in the bot's DM.
     """
     if direct:
         return f"discord:/{channel.id}"
@@ -94,7 +94,7 @@ async def find_conversation(app: App, channel: events.ChannelInfo, user: str, *,
 
 
 def newest_conversation(rows: Iterable[QueuedQuestion], person: str) -> str:
-    """Return the conversation of the first question whose answer a user can see; empty if there is none. Pure."""
+    """Return the conversation of the first row with an answer that the person can see; empty if none. Pure."""
     seen = (row for row in rows if row.user == person or not row.body.get("only_asker"))
     answered = (row for row in seen if row.outcome == DeliveryOutcome.DELIVERED)
     return next((row.conversation for row in answered), "")
@@ -104,7 +104,7 @@ _TEXT = frozenset({0, 5})  # channel types whose messages may get threads
 
 
 class DiscordIntake:
-    """Accepts questions."""
+    """Turns messages into questions, and hands them to the desk."""
 
     def __init__(
         self,
@@ -139,7 +139,7 @@ class DiscordIntake:
             await self._desk.take(build_welcome(by, place, now, entered.language))
 
     async def question(self, written: events.DiscordMessagePosted) -> Question | None:
-        """Return the question of a message; None if it is not for the bot. Raises `StorageError`."""
+        """Return a message as a question; None if the bot does not answer it. Raises `StorageError`."""
         if written.guild and not self._is_listed(written.guild):
             return None
         channel = await self.directory.find_channel(written.channel, written.guild)
@@ -180,11 +180,11 @@ class DiscordIntake:
         await self._messages.edit(now.channel, now.key, partial(self._read_edit, now), self._admit_edit, take)
 
     async def delete(self, event: events.DiscordMessageDeleted) -> None:
-        """Retract the answers to deleted questions, and the rest of answers that a user deleted."""
+        """Retract the answers to deleted questions, and the answers of which a user deleted a message."""
         await self._messages.delete(event.channel, self._withdraw(event))
 
     async def conversation(self, invocation: DiscordInvocation) -> str:
-        """Return the conversation of a user at the place of an interaction. Raises `StorageError`."""
+        """Return the conversation whose sources an interaction's user asks for. Raises `StorageError`."""
         here = invocation if is_own_server(self.directory, invocation) else detach_from_server(invocation)
         return await find_conversation(self._app, here.channel, invocation.user, direct=invocation.direct)
 
@@ -192,7 +192,7 @@ class DiscordIntake:
         return await load_channel_settings_or_file(self._app, channel_id)
 
     async def _admit(self, written: events.DiscordMessagePosted) -> Question | None:
-        """Return a message's question if it may be answered now; an asker who has to wait is notified."""
+        """Return a message's question; None if its asker has to wait, or needs a command for a private answer."""
         question = await self.question(written)
         if question is None:
             return None
@@ -208,20 +208,20 @@ class DiscordIntake:
         return question
 
     def _admit_edit(self, question: Question, text: str) -> bool:
-        """Return whether an edited question may be asked now: it counts against the cooldown."""
+        """Return whether an edited question may be answered now; if so, its asker's cooldown begins."""
         key = f"{question.key}#{hash(text)}"
         if self._has_to_wait(question, key):
             return False
         self.cooldown.begin(question.asker.user, key)
         return True
 
-    def _has_to_wait(self, question: Question, what: str) -> bool:
-        """Return whether the asker has to wait before this question; notify them once if they addressed the bot."""
+    def _has_to_wait(self, question: Question, key: str) -> bool:
+        """Return whether the cooldown excludes the question `key`; notify its asker once, if they addressed the bot."""
         user = question.asker.user
-        if not (left := self.cooldown.left(user, what)):
+        if not (seconds := self.cooldown.left(user, key)):
             return False
         if not question.unasked and self.cooldown.first_refusal(user):
-            self._tasks.spawn(self._tell_asker(question, render_cooldown(left, question.language)))
+            self._tasks.spawn(self._tell_asker(question, render_cooldown(seconds, question.language)))
         return True
 
     def _is_listed(self, guild: str) -> bool:
@@ -240,12 +240,12 @@ class DiscordIntake:
         return IncomingMessage(addressed, others, within=within, edited=written.edited)
 
     def _identify(self, written: events.DiscordMessagePosted, channel: events.ChannelInfo) -> Asker:
-        """Return the author by cached facts alone; the rest is looked up at their turn."""
+        """Return a message's author as an asker, by cached facts; the rest is looked up at their turn."""
         asker = self.directory.newcomer(channel, written.user, direct=not written.guild, roles=written.roles)
         return replace(asker, name=written.shown_name)
 
     async def _read_edit(self, now: events.DiscordMessagePosted) -> tuple[str, IncomingMessage] | None:
-        """Return an edited message's text; None if it is not answered."""
+        """Return an edited message's text, and the facts that decide its audience; None if it is not answered."""
         if now.guild and not self._is_listed(now.guild):
             return None
         channel = await self.directory.find_channel(now.channel, now.guild)
@@ -257,7 +257,7 @@ class DiscordIntake:
         return (text, self._read(now, channel)) if seen else None
 
     async def _locate(self, written: events.DiscordMessagePosted, channel: events.ChannelInfo) -> tuple[Place, str]:
-        """Return an answer's place and conversation."""
+        """Return the place and the conversation of a message's answer."""
         if not written.guild:
             return Place("discord", "", written.channel), f"discord:/{written.channel}"
         parent = channel.parent if channel.is_thread else channel.id
@@ -300,7 +300,7 @@ _WITHOUT_MESSAGES = frozenset({4, 14, 15, 16})  # categories, directories, and f
 
 
 class DiscordHistoryReader:
-    """The servers that are the team's own. Implements `bot.platforms.shared.catch_up.HistoryReader`."""
+    """Reads missed messages of the team's servers. Implements `bot.platforms.shared.catch_up.HistoryReader`."""
 
     platform = "discord"
 
@@ -322,7 +322,7 @@ class DiscordHistoryReader:
         return events.parse_snowflake_time(number).timestamp() if is_id else None
 
     async def channels(self, since: float) -> AsyncIterator[str]:
-        """Yield the channels and open threads with messages since then. Raises `PlatformError`."""
+        """Yield the channels and open threads with messages since a moment. Raises `PlatformError`."""
         for guild in tuple(self._guilds()):
             try:
                 listed = list(await self._read(CHANNELS, {"guild": guild}) or ())
@@ -341,7 +341,7 @@ class DiscordHistoryReader:
                     yield channel.id
 
     async def missed(self, channel: str, since: float) -> AsyncIterator[MissedQuestion]:
-        """Yield the questions in a channel or thread. Raises `PlatformError`, `StorageError`."""
+        """Yield the questions since a moment in a channel or thread. Raises `PlatformError`, `StorageError`."""
         async for message in self._written(channel, since):
             written = events.parse_posted(message, self._us, self._guild.get(channel, ""))
             question = await self._intake.question(written) if written else None
@@ -349,7 +349,7 @@ class DiscordHistoryReader:
                 yield MissedQuestion(question, written.edited)
 
     async def look_again(self, question: QueuedQuestion) -> None:
-        """Handle an edit or deletion of a message, if there was one. Raises `PlatformError`, `StorageError`."""
+        """Handle an edit or deletion of a question's message, if any. Raises `PlatformError`, `StorageError`."""
         guild, channel, number = question.key.removeprefix("discord:").split("/")
         try:
             message = await self._read(READ_ONE, {"channel": channel, "message": number})
@@ -361,7 +361,7 @@ class DiscordHistoryReader:
             await self._intake.edit(events.DiscordMessageEdited(now))
 
     async def _written(self, channel: str, since: float) -> AsyncIterator[Json]:
-        """Yield a channel's messages since then, oldest first; none if the bot may not read it."""
+        """Yield a channel's messages since a moment, oldest first; none if the bot may not read it."""
         after = str(events.build_snowflake(since))
         while True:
             try:
@@ -386,7 +386,7 @@ class DiscordHistoryReader:
 
 
 def _has_nothing_new(channel: Json, since: float) -> bool:
-    """Return whether a channel has no message since then, as far as Discord shows."""
+    """Return whether a channel's description shows that it has no message since a moment."""
     last = channel.get("last_message_id")
     never = channel.get("type") in _WITHOUT_MESSAGES
     return never or (isinstance(last, str) and last.isdecimal() and int(last) < events.build_snowflake(since))

@@ -1,6 +1,7 @@
-"""Parse commands, context menus, buttons and modals, and reply to each interaction within 3 seconds.
+"""Parse commands, context menus, buttons and modals ("interactions"), and reply to each within 3 seconds.
 
-The first reply is a deferral or a sentence, which is then edited. The token is a secret, valid for 15 minutes.
+The first reply is a sentence, or a deferral ("thinking…") that is edited later. An interaction's token, a secret by
+which it is replied to, is valid for 15 minutes.
 """
 
 import asyncio
@@ -29,11 +30,11 @@ from bot.views.catalog import list_languages, translate
 log = logging.getLogger(__name__)
 
 GOOD_SECONDS = 15 * 60.0
-_MARGIN = 15.0  # no reply starts so shortly before the end
+_MARGIN = 15.0  # seconds before the end of a token's validity in which no reply is started
 
 
 class Ids(TypedDict):
-    """An application and a token, by their names in routes."""
+    """The values of `{application}` and `{token}` in routes."""
 
     application: str
     token: str
@@ -41,14 +42,14 @@ class Ids(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class InteractionToken:
-    """An interaction's application and token."""
+    """The application's id and the token by which an interaction is replied to."""
 
     application: str
     token: str = field(repr=False)
 
     @property
     def text(self) -> str:
-        """The value of `Question.handle`."""
+        """The token in the form that `Question.handle` has."""
         return json.dumps([self.application, self.token])
 
     @property
@@ -57,7 +58,7 @@ class InteractionToken:
 
 
 def parse_token(text: str) -> InteractionToken | None:
-    """Parse a question's handle; None if it is not an interaction's."""
+    """Parse `Question.handle`; None if it is not an interaction's."""
     try:
         application, token = json.loads(text)
     except (ValueError, TypeError):
@@ -119,7 +120,7 @@ class DiscordInvocation:
 
 
 def parse_invocation(data: Json, us: events.DiscordBotIdentity) -> DiscordInvocation | None:
-    """Return the invocation of an interaction; None if it is invalid."""
+    """Parse an interaction; None if it is invalid."""
     number, token, inner = events.read_id(data, "id"), data.get("token"), read_object(data, "data")
     member = read_object(data, "member")
     person = {"member": member, **(read_object(member, "user") or read_object(data, "user"))}
@@ -170,7 +171,7 @@ def parse_question(invocation: DiscordInvocation) -> tuple[TaskKind, str] | None
 def build_invocation_question(
     invocation: DiscordInvocation, task: TaskKind, text: str, asker: Asker, *, only_asker: bool
 ) -> Question:
-    """Return an invocation's question: in a thread or DM part of that conversation, else one of its own."""
+    """Return an invocation's question. In a DM, or publicly in a thread, it continues the conversation there."""
     channel = invocation.channel
     thread = channel.id if channel.is_thread else ""
     place = Place("discord", invocation.guild, channel.parent if thread else channel.id, thread)
@@ -199,7 +200,7 @@ def _quote_message(data: Json) -> str:
 
 
 def read_modal_fields(components: object) -> Iterator[tuple[str, str]]:
-    """Yield the fields of a modal, in labels or rows, as name and value."""
+    """Yield name and value of each field of a modal, also within labels and rows."""
     for component in components if isinstance(components, list) else ():
         if not isinstance(component, Mapping):
             continue
@@ -217,12 +218,12 @@ def _build_field(name: str, label: str, *, style: int, most: int, required: bool
 
 
 def _truncate(text: str, most: int) -> str:
-    """Return the beginning of a text that fits, in UTF-16 units."""
+    """Return at most so many UTF-16 units of a text's beginning."""
     return text.encode("utf-16-le", "replace")[: most * 2].decode("utf-16-le", "ignore")
 
 
 def _parse_place(data: Json) -> events.ChannelInfo | None:
-    """Return where something was invoked; by its id alone if Discord does not describe it."""
+    """Return an interaction's channel; with its id alone if Discord does not describe it."""
     guild = events.read_id(data, "guild_id")
     if channel := events.read_channel(read_object(data, "channel"), guild):
         return channel
@@ -238,14 +239,14 @@ def _read_message(message: Json, us: events.DiscordBotIdentity) -> str:
 SAY, DEFER, DEFER_UPDATE, MODAL = 4, 5, 6, 9  # kinds of first replies
 EPHEMERAL, NO_EMBEDS = 1 << 6, 1 << 2
 REPLY_PATIENCE = 2.5  # Discord accepts a first reply for 3 s
-SETTLED_SECONDS = 10.0  # that an answer waits at most for its deferral
+SETTLED_SECONDS = 10.0  # longest wait of an answer for its deferral
 _LONGEST = 2_000
 _ALREADY_REPLIED = 40060
 """Discord's code for an interaction that has a reply: from an earlier call, whose response was lost."""
 
 
 class InteractionReplies:
-    """Replies to interactions."""
+    """Sends replies to interactions."""
 
     def __init__(self, call: ApiClient) -> None:
         self._call = call
@@ -253,7 +254,7 @@ class InteractionReplies:
 
     @contextmanager
     def deferring(self, key: str) -> Iterator[None]:
-        """Store and defer a question within the block; `settled` waits for its end."""
+        """Mark a question as being deferred within the block; `settled` waits for the block's end."""
         done = self._deferring[key] = asyncio.Event()
         try:
             yield
@@ -262,7 +263,7 @@ class InteractionReplies:
             done.set()
 
     async def settled(self, key: str) -> None:
-        """Wait until a question is deferred: before that there is no reply to edit."""
+        """Wait until a question's deferral was sent: before that there is no reply to edit."""
         if done := self._deferring.get(key):
             try:
                 async with asyncio.timeout(SETTLED_SECONDS):
@@ -281,7 +282,7 @@ class InteractionReplies:
         return await self._reply_first(invocation, MODAL, modal)
 
     async def say(self, invocation: DiscordInvocation, words: str, *rows: Json) -> bool:
-        """Reply with a sentence and rows of buttons."""
+        """Reply privately with a sentence and rows of buttons."""
         return await self._reply_first(invocation, SAY, {**build_sentence(words), "components": list(rows)})
 
     async def change(self, invocation: DiscordInvocation, body: Json) -> None:
@@ -316,7 +317,7 @@ class InteractionReplies:
 
 
 def build_sentence(words: str, shown: Callable[[str], str] = escape_markdown) -> dict[str, Any]:
-    """Return a private message of our own words; pure. `shown` escapes them."""
+    """Return a private message with a sentence, cut if it is too long; pure. `shown` escapes it."""
     content = shown(words)
     while len(content.encode("utf-16-le", "replace")) // 2 > _LONGEST:
         words = words[: len(words) * 3 // 4]
@@ -334,7 +335,7 @@ _COMPARED = ("name", "type", "description", "description_localizations", "defaul
 
 
 def build_commands(*, user_install: bool) -> list[JsonObject]:
-    """Return all commands; with `user_install` also for users who installed the app themselves."""
+    """Return the definitions of all commands; with `user_install`, users may also install them for themselves."""
     private = _build_option("private", kind=_SWITCH, required=False)
     keys = [{"name": key, "value": key} for key in (*CHANNEL_KEYS, DIGEST)]
     setting = {**_build_option("setting", required=False), "choices": keys}
@@ -379,7 +380,7 @@ def _describe(occasion: str) -> JsonObject:
 
 
 def matches_definitions(ours: Iterable[Mapping[str, Any]], theirs: Iterable[Mapping[str, Any]]) -> bool:
-    """Return whether Discord has our definitions: they may be registered only a few times a day."""
+    """Return whether Discord has our command definitions: they may be registered only a few times a day."""
     return sorted(map(_compared_fields, ours)) == sorted(map(_compared_fields, theirs))
 
 
@@ -390,7 +391,7 @@ def _compared_fields(command: Mapping[str, Any]) -> str:
 
 
 def _plain_value(value: Any) -> Any:
-    """Return a value without Discord's additions and omissions: empty, false and default values."""
+    """Return a value for comparison, without empty and false values, which Discord adds or omits."""
     if isinstance(value, Mapping):
         return sorted((key, _plain_value(item)) for key, item in value.items() if item not in (None, False, "", [], {}))
     if value in (None, False, "", [], {}):

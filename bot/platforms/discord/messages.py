@@ -32,7 +32,7 @@ _FORMATTING = lazy_compile(r"[\\`*_~|\[\]()<>#-]")
 
 
 def escape_markdown(text: str) -> str:
-    """Return text as Discord shows it: the same words, no ping, no link, no formatting."""
+    """Escape a text so that Discord shows the same words, without pings, links or formatting."""
     return _FORMATTING.sub(r"\\\g<0>", defang_text(text))
 
 
@@ -52,7 +52,7 @@ _FULL = "%Y-%m-%d %H:%M"
 
 
 def decode_markup(text: str, names: Mapping[str, str]) -> str:
-    """Return a message as its reader sees it, including formatting characters."""
+    """Return a message's text with mentions, emoji and times as its reader sees them; formatting is kept."""
     text = _PERSON.sub(lambda mark: f"@{names.get(mark[1], 'somebody')}", text)
     text = _CHANNEL.sub(lambda mark: f"#{names.get(mark[1], 'channel')}", text)
     text = _ROLE.sub(lambda mark: f"@{names.get(mark[1], 'role')}", text)
@@ -72,7 +72,7 @@ PERSON = lazy_compile(r"[0-9]{1,20}")  # a person's id
 
 
 def render_markdown(part: MessagePart) -> str:
-    """Return the text that shows a part; empty if nothing of it is visible."""
+    """Return a part as Discord's Markdown; empty if nothing of it is visible."""
     return _DIALECT.render(part, lambda run: f"<@{run.text}>" if is_mention(run) else "")
 
 
@@ -85,11 +85,11 @@ def measure_markdown(text: str) -> int:
 
 
 CONTENT = MessageLimits(message=2_000, parts=100, part=2_000, row=5, measure=measure_markdown, markup=12, line=2, gap=2)
-"""Plain content, its parts separated by empty lines."""
+"""Limits of plain content, whose parts are separated by empty lines."""
 COMPONENTS = MessageLimits(message=4_000, parts=26, part=4_000, row=5, measure=measure_markdown, markup=12, line=4)
-"""Text displays; the limit of 40 also covers two containers, two rows and ten buttons."""
+"""Limits of components: Discord allows 40, of which two containers, two rows and ten buttons are reserved."""
 EVIDENCE = MessageLimits(message=4_000, parts=35, part=4_000, row=5, measure=measure_markdown, markup=12, line=4)
-"""The same, with only the two buttons that turn pages."""
+"""Limits of evidence, whose only buttons are the two that turn pages."""
 
 PREFIX = "footnote:"
 ROW, BUTTON = 1, 2
@@ -99,11 +99,11 @@ _STYLES = MappingProxyType({ButtonAction.STOP: DANGER, ButtonAction.EVIDENCE: PR
 
 
 class DoubtPrompt(StrEnum):
-    """The buttons of the confirmations of "Ask a person" and "Take back"."""
+    """The meaning of a button that asks for a confirmation, or gives or refuses one."""
 
-    SURE = "sure"  # ask me first
-    YES = "yes"
-    BACK = "back"  # yes, take it back
+    SURE = "sure"  # "Ask a person": asks for confirmation
+    YES = "yes"  # confirms asking a person
+    BACK = "back"  # confirms retracting the answer
     NO = "no"
 
 
@@ -117,20 +117,20 @@ def build_buttons(rows: Iterable[Iterable[Button]]) -> list[JsonObject]:
 
 
 def render_confirmation(sure: Confirmation, ticket: int, yes_is: DoubtPrompt = DoubtPrompt.YES) -> JsonObject:
-    """Return the row of buttons that confirms an action. `yes_is`: the action of the first button."""
+    """Return the two buttons of a confirmation. `yes_is`: the meaning of the first."""
     yes = build_button(f"{PREFIX}{yes_is}:{ticket}", sure.yes, DANGER if yes_is is DoubtPrompt.BACK else PRIMARY)
     return {"type": ROW, "components": [yes, build_button(f"{PREFIX}{DoubtPrompt.NO}:{ticket}", sure.no)]}
 
 
 def parse_doubt(custom_id: str) -> tuple[DoubtPrompt, int] | None:
-    """Parse a confirmation's button into its meaning and ticket; None if it is another."""
+    """Parse a confirmation's button into its meaning and ticket; None for another button."""
     name, _, ticket = custom_id.removeprefix(PREFIX).partition(":")
     known = custom_id.startswith(PREFIX) and name in set(DoubtPrompt) and is_numeric_id(ticket)
     return (DoubtPrompt(name), int(ticket)) if known else None
 
 
 def parse_button(custom_id: str) -> tuple[ButtonAction, int] | None:
-    """Parse an answer's button into its action and ticket; None if it is another."""
+    """Parse an answer's button into its action and ticket; None for another button."""
     name, _, ticket = custom_id.removeprefix(PREFIX).partition(":")
     if not (custom_id.startswith(PREFIX) and name in set(ButtonAction) and is_numeric_id(ticket)):
         return None
@@ -142,7 +142,7 @@ def build_button(custom_id: str, text: str, style: int = SECONDARY) -> JsonObjec
 
 
 def build_label(text: str, longest: int) -> str:
-    """Return a text that fits a button or title, and is never empty."""
+    """Return a text on one line, cut to fit a button or title; never empty."""
     shown = " ".join(text.split()) or "…"
     return shown if count_units(shown) <= longest else f"{shown[: longest // 2 - 1]}…"
 
@@ -168,7 +168,7 @@ _WORK = frozenset({PartKind.STATUS, PartKind.NOTICE, PartKind.COLLAPSED, PartKin
 
 @dataclass(frozen=True, slots=True)
 class DiscordMessage:
-    """The content of a message."""
+    """A message's components, and the users whom it mentions."""
 
     components: tuple[JsonObject, ...]
     people: tuple[str, ...] = ()  # mentioned users
@@ -196,13 +196,13 @@ def render_page(page: MessagePage) -> DiscordMessage:
 
 
 def _render_plain_page(page: MessagePage) -> DiscordMessage:
-    """Return a page as one text component: a message of components must keep them."""
+    """Return a page as one text component: an edit cannot remove a message's components."""
     text = "\n\n".join(filter(None, map(render_markdown, page.parts)))
     return DiscordMessage(({"type": TEXT, "content": text or NOTHING},))
 
 
 def _count_work_parts(parts: list[MessagePart]) -> int:
-    """Return how many parts of a page report progress; a label belongs to the part after it."""
+    """Return how many of a page's first parts report progress; a label belongs to the part after it."""
     end = next((place for place, part in enumerate(parts) if not _is_work_part(part)), len(parts))
     return end - 1 if 0 < end < len(parts) and parts[end - 1].kind is PartKind.LABEL else end
 
@@ -222,7 +222,7 @@ _LEAST, _MOST = 1 << 20, (1 << 31) - 1
 
 
 def build_mark(key: str) -> int:
-    """Return the public mark of a key's posts; it reveals nothing."""
+    """Return the number by which a key's posts are found again; it does not reveal the key."""
     return _LEAST + int.from_bytes(sha256(key.encode()).digest()[:8]) % (_MOST - _LEAST)
 
 
@@ -234,12 +234,12 @@ def parse_mark(message: Mapping[str, Any]) -> int:
 
 
 def build_nonce(key: str, page: int, instead: str = "") -> str:
-    """Return what identifies a post. `instead`: the id of a deleted message that it replaces."""
+    """Return the nonce by which Discord recognises a repeated post. `instead`: the deleted message it replaces."""
     return sha256(f"{key}\n{page}\n{instead}".encode()).hexdigest()[:25]
 
 
 def choose_channel(place: Place) -> str:
-    """Return the channel of messages: a thread is a channel of its own."""
+    """Return the id by which Discord addresses a place: its thread's, otherwise its channel's."""
     return place.thread or place.channel
 
 
@@ -264,7 +264,7 @@ def build_reference(reply_to: str) -> JsonObject:
 
 
 def is_showing(message: Mapping[str, Any], body: Mapping[str, Any]) -> bool:
-    """Return whether Discord's message shows what was sent: for a known nonce it returns the first post."""
+    """Return whether a returned message has the texts that were sent; for a known nonce it is the earlier post."""
     return list(_list_texts(message)) == list(_list_texts(body))
 
 

@@ -1,4 +1,4 @@
-"""Post and edit messages in Discord until they show a view."""
+"""Show views as messages in Discord."""
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -19,7 +19,7 @@ from bot.views.turn_view import View
 FIRST_POST_PATIENCE = 5.0  # seconds that a channel's first post waits for its turn
 PACE = 1.5  # seconds between two changes of one message
 SIGN_PATIENCE = 2.0  # seconds that a message's first sign waits for its turn
-TYPING_SECONDS = 8.0  # Discord shows that we are typing for ten
+TYPING_SECONDS = 8.0  # Discord shows typing for 10 s
 
 
 class DiscordPlatform:
@@ -53,11 +53,11 @@ class DiscordPlatform:
         return self._ready()
 
     async def asker(self, question: Question) -> Asker:
-        """Return the asker with current facts. Raises `PlatformUnavailable` if Discord does not answer."""
+        """Return the asker with their current rights. Raises `PlatformUnavailable` if Discord does not answer."""
         return await self._refresh_asker(question.asker)
 
     def ways(self, question: Question) -> DeliveryCapabilities:
-        """Return what can be done: private answers can be edited and read while their token is valid."""
+        """Return how an answer can be shown: a private one can be edited and read while its token is valid."""
         possible = not question.only_asker or self._deliveries.choose_reply(question) is not None
         return DeliveryCapabilities(edits=possible, reads_back=possible, pace=PACE)
 
@@ -105,12 +105,12 @@ class DiscordPlatform:
         self._shown.pop(question.key, None)
 
     async def tell(self, question: Question, text: str) -> None:
-        """Post a sentence at the question, to the asker alone if an interaction allows it."""
+        """Post a sentence as the reply to the question's interaction, or in its channel."""
         await self._settled(question.key)
         await self._deliveries.tell(question, text)
 
     async def call(self, place: Place, text: str, people: Sequence[str]) -> PostedMessages:
-        """Post a sentence that mentions these people; a post in doubt is looked up instead of repeated."""
+        """Post a sentence that mentions these people; look for a post whose reply was lost instead of repeating it."""
         return await delivery.call_for_help(self._call, self._us, place, text, people, self._now())
 
     async def heard(self, question: Question, most: int) -> tuple[ConversationMessage, ...]:
@@ -162,7 +162,7 @@ class DiscordPlatform:
         return shown
 
     async def _refuse_unseen(self, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
-        """Notify the asker that the answer cannot be shown privately any more; it is not shown at all."""
+        """Notify the asker that the answer can no longer be shown privately, and raise `CannotPost`."""
         if not view.done:
             return posted
         notice = self._deliveries.choose_channel(delivery.mark_unseen_notice(question))
@@ -170,10 +170,7 @@ class DiscordPlatform:
         raise CannotPost("Discord no longer allows showing this to its asker alone.")
 
     async def _show_typing(self, channel: str, *, patience: float = 0.0) -> bool:
-        """Show typing, unless it is shown; return whether it is.
-
-        Without patience only if an optional call fits.
-        """
+        """Show typing, unless it is shown; return whether it is. Without patience, only if an optional call fits."""
         now = self._call.pacing.now()
         if now < self._typed.get(channel, 0.0):
             return True
@@ -188,11 +185,11 @@ class DiscordPlatform:
         return True
 
     async def _find_in_channel(self, question: Question, *, replied: bool) -> tuple[str, ...]:
-        """Return our pages in the channel; none if it is unreadable and an interaction was answered (`replied`)."""
+        """Return the ids of our messages in the channel. If `replied` to an interaction, it may be unreadable."""
         after, place = directory.question_time(question), question.place
         try:
             pages = await directory.find_our_pages(self._call, place, question.key, after, self._us)
-            if not pages and delivery.is_thread_wanted(question):  # perhaps the thread could not be opened
+            if not pages and delivery.is_thread_wanted(question):  # opening the thread may have failed
                 place = replace(place, thread="")
                 pages = await directory.find_our_pages(self._call, place, question.key, after, self._us)
         except RequestRefused:
@@ -211,6 +208,6 @@ class DiscordPlatform:
 
 
 def _choose_typing_channel(question: Question) -> str:
-    """Return where to show typing: a thread that is still to be opened does not exist yet."""
+    """Return the channel in which to show typing: the thread of the answer may not exist yet."""
     place = question.place
     return place.channel if delivery.is_thread_wanted(question) else messages.choose_channel(place)

@@ -28,7 +28,7 @@ _TOKEN = "Copy the bot token again from the application's page, under Bot, to DI
 _AWAY = "Check whether this machine reaches discord.com, then try again."
 _INTENT = "Turn on Message Content Intent on the application's page, under Bot; or set message_content = false."
 _UNUSED = "Set [discord] message_content = true, or turn the intent off on the application's page, under Bot."
-_NO_SERVER = "Name your server's id in [discord] servers: right-click it with Developer Mode on, then Copy Server ID."
+_NO_SERVER = "Add your server's id to [discord] servers: right-click it with Developer Mode on, then Copy Server ID."
 _ENDPOINT = "Empty the Interactions Endpoint URL on the application's page: it receives our commands and buttons."
 _UNSEEN = "Discord: intents and permissions were not checked, because"
 _REFUSED = CheckResult("skip", f"{_UNSEEN} Discord refuses the token.")
@@ -77,7 +77,7 @@ def _check_listed(settings: DiscordSettings, application: Json) -> Iterator[Chec
 
 
 def _check_readers(settings: DiscordSettings, readers: Collection[str]) -> Iterator[CheckResult]:
-    """Report readers of servers that are not configured, who read nothing; pure."""
+    """Warn of readers in servers that are not configured, who can read nothing; pure."""
     for reader in sorted(readers):
         server = reader.removeprefix("discord:").partition("/")[0]
         if reader.startswith("discord:") and server not in settings.servers and not is_channel_name(reader):
@@ -97,7 +97,7 @@ async def _check_server(call: ApiClient, guild: str, user: str) -> Sequence[Chec
 
 
 def list_missing_permissions(name: str, guild: str, member: Json, roles: Sequence[Json]) -> Iterator[CheckResult]:
-    """Report permissions that the bot's roles in a server lack; channels may differ. Pure."""
+    """Report the permissions that the bot's roles lack in a server; its channels may differ. Pure."""
     role_ids = {guild, *map(str, member.get("roles") or ())}
     allowed = 0
     for role in roles:
@@ -148,7 +148,7 @@ async def list_channels_by_name(table: DiscordSettings, workspace: str) -> Mappi
 SETUP = PlatformSetup(
     steps=(
         "Open https://discord.com/developers/applications, press New Application, and name it.",
-        "For threads that go on without a mention, turn on Message Content Intent under Bot.",
+        "To let the bot continue threads without a mention, turn on Message Content Intent under Bot.",
     ),
     list_questions=list_questions,
     try_answer=try_answer,

@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 
 def redirect_library(route: Route, api_url: str) -> Route:
-    """Return the same route at another server; rate limits stay the same."""
+    """Return a copy of discord.py's route at another address; its rate limits stay the same."""
     redirected = copy.copy(route)
     redirected.url = api_url.rstrip("/") + route.url.removeprefix(Route.BASE)
     return redirected
@@ -45,7 +45,7 @@ class RedirectedHttp(HTTPClient):
         return await super().request(redirect_library(route, self._api_url) if self._api_url else route, **options)
 
     async def ws_connect(self, url: str, *, compress: int = 0) -> Any:
-        """Open the gateway; the server decides where a session is resumed."""
+        """Connect to the configured gateway, or to the address at which the server resumes a session."""
         usual = str(DiscordWebSocket.DEFAULT_GATEWAY)
         if self._gateway_url and url.startswith(usual):
             url = self._gateway_url.rstrip("/") + "/" + url.removeprefix(usual)
@@ -53,7 +53,7 @@ class RedirectedHttp(HTTPClient):
 
 
 class RedirectedShards(discord.AutoShardedClient):
-    """A client that calls Discord at these addresses; empty ones are Discord's own."""
+    """discord.py's client of several shards at other addresses; empty ones are Discord's own."""
 
     def __init__(self, *, api_url: str = "", gateway_url: str = "", **options: Any) -> None:
         self._addresses = api_url, gateway_url
@@ -62,7 +62,7 @@ class RedirectedShards(discord.AutoShardedClient):
     async def close(self) -> None:
         """Close all connections and end their heartbeats, even if cancelled meanwhile.
 
-        If a session is starting, call it again when that has ended.
+        If a session is just starting, call it again once that has ended.
         """
         await asyncio.shield(self._close_all())
 
@@ -77,12 +77,12 @@ class RedirectedShards(discord.AutoShardedClient):
         return super()._get_state(**options)
 
 
-END_SECONDS = 5.0  # for a thread to end: at most it is sending over a closed connection
+END_SECONDS = 5.0  # limit for heartbeat threads to end
 _LOOK_SECONDS = 0.005
 
 
 async def end_heartbeats(ours: Callable[[DiscordWebSocket], bool]) -> None:
-    """End our connections' threads and wait for them. The event loop must run meanwhile, because they use it."""
+    """Stop the heartbeat threads of our connections and wait for their end; they need the running event loop."""
     heartbeats = [
         thread for thread in threading.enumerate() if isinstance(thread, KeepAliveHandler) and ours(thread.ws)
     ]
@@ -97,7 +97,7 @@ async def end_heartbeats(ours: Callable[[DiscordWebSocket], bool]) -> None:
 
 
 class ShardProgress:
-    """The last moment of each shard, in seconds since 1970. A shard knows nothing of others' gaps."""
+    """When each shard last received a message, in seconds since 1970: each may miss other events."""
 
     def __init__(self, since: float | None) -> None:
         self._before, self._last = since, dict[int, float]()
@@ -145,7 +145,7 @@ _REFUSED: Mapping[int, str] = {
 
 
 class Gateway:
-    """Holds the connection and passes events on."""
+    """Keeps the connection to Discord's gateway open, and passes its events on."""
 
     def __init__(
         self,
@@ -164,7 +164,7 @@ class Gateway:
 
     @asynccontextmanager
     async def connected(self) -> AsyncIterator[None]:
-        """Hold the connection within the block, reconnecting as long as Discord is unreachable."""
+        """Keep the connection open within the block; reconnect whenever it ends."""
         async with self._tasks.kept():
             living = asyncio.create_task(self._run(), name="discord")
             try:
@@ -186,7 +186,7 @@ class Gateway:
         return PlatformError(self._reason)
 
     async def _disconnect(self, living: asyncio.Task[None]) -> None:
-        """Close the connection. While a session starts, discord.py swallows cancellation, so it is also closed."""
+        """Cancel and close the connection: while a session starts, discord.py ignores the cancellation."""
         while not living.done():
             living.cancel()
             if self._client:

@@ -70,7 +70,7 @@ _SETTINGS_PIECES = lazy_compile(
 
 
 def render_settings(text: str) -> str:
-    """Return a private reply to an admin; its mentions ping no one."""
+    """Return an answer about channel settings as Markdown; its mentions ping no one."""
     return replace_pieces(text, _SETTINGS_PIECES, _render_piece, escape_markdown)
 
 
@@ -85,7 +85,7 @@ def _render_piece(piece: re.Match[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DiscordRouter:
-    """Routes events and interactions."""
+    """Passes events and interactions to the parts that handle them."""
 
     app: App
     us: DiscordBotIdentity
@@ -135,7 +135,7 @@ class DiscordRouter:
         return identify_asker(self.intake.directory, invocation)
 
     async def _ask(self, invocation: DiscordInvocation, task: TaskKind, text: str) -> None:
-        """Accept a question, and acknowledge it afterwards; the asker is looked up later."""
+        """Store a question, then defer the reply; the asker's rights are looked up later."""
         question = await self._question(invocation, task, text)
         if isinstance(question, str):
             await self.replies.say(invocation, question)
@@ -145,10 +145,7 @@ class DiscordRouter:
                 await self.replies.defer(invocation, private=question.only_asker)
 
     async def _question(self, invocation: DiscordInvocation, task: TaskKind, text: str) -> Question | str:
-        """Return the question of an invocation, or the refusal for the user.
-
-        Where the bot itself is absent, the answer is private.
-        """
+        """Return an invocation's question, or the sentence that refuses it. Where the bot is absent, it is private."""
         asker = self._identify(invocation)
         if refusal := self._explain_refusal(invocation, asker):
             return refusal

@@ -1,7 +1,4 @@
-"""Mattermost: events become questions, views become messages.
-
-Its API and WebSocket are called with aiohttp; no library of Mattermost's is needed.
-"""
+"""Mattermost's settings, and its entry in the registry of platforms."""
 
 from collections.abc import Mapping
 from typing import Annotated, ClassVar
@@ -35,7 +32,7 @@ def _validate_people(ids: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class MattermostSettings(PlatformSettings):
-    """A bot account of a Mattermost server, and whom it answers."""
+    """The table `[mattermost]`: a bot account of a server, and the teams and users that it answers."""
 
     SECRETS: ClassVar[Mapping[str, str]] = {"token": "MATTERMOST_TOKEN"}
 

@@ -45,7 +45,7 @@ _OURS = lazy_compile(r"/footnote\b")
 
 
 class MattermostActions:
-    """Performs the actions of users on answers of one server."""
+    """Performs what users of one server do with answers: react, press buttons, write commands."""
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class MattermostActions:
                 await self._tell(written.user, View(0, text=translate("mattermost_help", language, name=self._us.name)))
 
     async def _perform(self, action: ButtonAction, ticket: int, by: Asker, language: str) -> str:
-        """Return the reply to the user who pressed. Raises `ActionDenied`, `StorageError`."""
+        """Perform an action and return the sentence for its user. Raises `ActionDenied`, `StorageError`."""
         if action is ButtonAction.EVIDENCE:
             await self._tell(by.user, await self._actions.evidence(ticket, by, language=language), language)
             return ""
@@ -141,7 +141,7 @@ class MattermostActions:
 
 
 class MattermostCallback:
-    """Receives pressed buttons from the server. A signature in each proves that it is ours."""
+    """Receives pressed buttons over HTTP from the server, and checks our signature in each."""
 
     def __init__(
         self, actions: MattermostActions, directory: MattermostDirectory, callback: Callback, tasks: TaskSupervisor
@@ -162,7 +162,7 @@ class MattermostCallback:
         return JSONResponse(await self._press(*button, body))
 
     async def _press(self, action: ButtonAction, ticket: int, body: Json) -> Json:
-        """Perform it and return the reply for the user; a slow action replies separately."""
+        """Perform an action and return the response with its sentence; an empty one if the action is slow."""
         user, channel = (
             str(body.get("user_id", "")),
             await self._directory.find_channel(str(body.get("channel_id", ""))),
@@ -175,4 +175,4 @@ class MattermostCallback:
         return {"ephemeral_text": words, "skip_slack_parsing": True} if words else {}
 
 
-PATIENT_SECONDS = 8 * SOON_SECONDS  # that the response to a press waits for the action's outcome
+PATIENT_SECONDS = 8 * SOON_SECONDS  # longest wait of the response to a press for the action's outcome

@@ -44,7 +44,7 @@ PAGE = 200  # posts of a call, the most that Mattermost allows
 
 
 class NotAllowed(RequestRefused):
-    """The bot lacks permission, or may not know whether it exists."""
+    """The bot lacks permission, or the server hides from it whether something exists."""
 
 
 class NotFound(RequestRefused):
@@ -66,11 +66,11 @@ HINTS: Mapping[str | int, str] = MappingProxyType(
         "api.post.create_post.can_not_post_to_deleted.error": "The channel is archived.",
     }
 )
-_BURST = 10  # seconds whose calls may be made at once: the server accepts a hundred, at ten a second
+_BURST = 10  # seconds whose calls may be made at once: at 10 a second the server accepts 100 at once
 
 
 def build_pacing(calls: int, *clock: Any) -> Lanes:
-    """Return the rate limit of one account: so many calls a second, of all routes together."""
+    """Return the rate limit of one account: `calls` a second, of all routes together."""
     return Lanes(*clock, together=Rate(calls * _BURST, _BURST))
 
 
@@ -78,7 +78,7 @@ def build_pacing(calls: int, *clock: Any) -> Lanes:
 async def open_api(
     token: str, url: str, pacing: Lanes | None = None, observe: ObserveCall = ignore_call
 ) -> AsyncIterator[ApiClient]:
-    """Open a client of one account for the block."""
+    """Open the API client of one account for the block."""
     api = Api(
         "Mattermost",
         f"{url}/api/v4",
@@ -98,7 +98,7 @@ async def open_api(
 
 
 def list_posts(page: Json) -> list[Json]:
-    """Return a page's existing posts without their parents, newest first; pure."""
+    """Return the posts that a page lists, newest first, without deleted ones and older versions; pure."""
     posts = page.get("posts")
     by_id = posts if isinstance(posts, Mapping) else {}
     listed = [by_id[post] for post in page.get("order") or () if isinstance(by_id.get(post), Mapping)]

@@ -1,4 +1,4 @@
-"""Look up channels and users of Mattermost, and read channels, threads and our own posts."""
+"""Look up channels and users in Mattermost, and read channels, threads and our own posts."""
 
 import time
 from collections import deque
@@ -51,10 +51,10 @@ def place_asker(
     settings: MattermostSettings,
     readers: Collection[str],
 ) -> Asker:
-    """Return an asker with the facts that follow from settings; pure. `teams`: those of the relevant teams they are in.
+    """Return an asker with their rights, which follow from the settings; pure. `teams`: answered teams they are in.
 
-    In a DM, memberships in teams count. A channel shared with other servers is not the team's own, nor is anything for
-    a user of another server.
+    In a DM, memberships in teams count. A channel shared with other servers is not the team's own; to a user of
+    another server, no place is.
     """
     direct = asker.kind == "dm"
     names = {f"mattermost:{team}/{asker.user}" for team in teams} if direct and person.present else set[str]()
@@ -71,7 +71,7 @@ def place_asker(
 
 
 class MattermostDirectory:
-    """Channels and users of a server."""
+    """Looks up channels, users and members of teams, and caches them."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class MattermostDirectory:
         self._directs = LookupCache[str](self._open_direct, clock)
 
     def listed(self, channel: ChannelInfo) -> bool:
-        """Return whether the bot may answer there at all; group channels belong to no team."""
+        """Return whether the bot answers in a channel: in DMs and answered teams. Group channels have no team."""
         return channel.direct or channel.team in self.teams
 
     @property
@@ -112,35 +112,35 @@ class MattermostDirectory:
         return await lookup_retrying(look, "the channel of a message", self._call.pacing.sleep)
 
     def newcomer(self, channel: ChannelInfo, user: str) -> Asker:
-        """Return an asker by cached facts; the rest is looked up at their turn."""
+        """Return a user in a channel as an asker, by cached facts; the rest is looked up at their turn."""
         asker = Asker("mattermost", "dm" if channel.direct else "channel", channel.team, channel.id, user)
         person = self._people.known(user) or _UNKNOWN
         return place_asker(asker, channel, person, {channel.team} & self.teams, self.settings, ())
 
     async def refresh_asker(self, asker: Asker) -> Asker:
-        """Return an earlier asker with current facts. Raises `PlatformUnavailable`."""
+        """Return an asker with their current rights. Raises `PlatformUnavailable`."""
         return await self._place(asker, partial(lookup_or_raise, platform="Mattermost"), PATIENT_SECONDS)
 
-    async def actor(self, user: str, channel: ChannelInfo, thought: Place | None = None) -> Asker:
-        """Return a user who acts in a channel, and whether they may moderate there.
+    async def actor(self, user: str, channel: ChannelInfo, asked: Place | None = None) -> Asker:
+        """Return a user who acts on an answer in a channel, and whether they may moderate there.
 
-        `thought`: the question's place. A user who acts on it in our DM acts there, if they are still a member.
+        `asked`: the question's place. A user who acts in our DM acts in that place, if they are still a member of it.
         """
-        if thought and channel.direct and thought.channel != channel.id:
-            other, member = await self.find_channel(thought.channel), await self._is_member(thought.channel, user)
-            channel = other if other and member is not None else channel
+        if asked and channel.direct and asked.channel != channel.id:
+            other, administers = await self.find_channel(asked.channel), await self._administers(asked.channel, user)
+            channel = other if other and administers is not None else channel
         asker = Asker("mattermost", "dm" if channel.direct else "channel", channel.team, channel.id, user)
         asker = await self._place(asker, lookup_or_default, LOOK_SECONDS)
         rules = (self._people.known(user) or _UNKNOWN).rules
-        member = None if channel.direct else await self._is_member(channel.id, user)
-        return replace(asker, moderates=bool(member) or (rules and member is not None))
+        administers = None if channel.direct else await self._administers(channel.id, user)
+        return replace(asker, moderates=bool(administers) or (rules and administers is not None))
 
     async def person(self, user: str) -> Person:
         """Return a user; an unknown one if the look-up fails."""
         return await lookup_or_default(partial(self._people.of, user), "a user", otherwise=_UNKNOWN)
 
     async def direct(self, user: str) -> str:
-        """Return our DM with a user. Raises `PlatformError`."""
+        """Return the id of our DM with a user. Raises `PlatformError`."""
         try:
             return await self._directs.of(user, PATIENT_SECONDS)
         except TimeoutError as error:
@@ -186,8 +186,8 @@ class MattermostDirectory:
             return False
         return not member.get("delete_at")
 
-    async def _is_member(self, channel: str, user: str) -> bool | None:
-        """Return whether a user administers a channel; None if they are not a member, or unknown."""
+    async def _administers(self, channel: str, user: str) -> bool | None:
+        """Return whether a user administers a channel; None if they are no member, or it is unknown."""
         try:
             member = await self._call(client.CHANNEL_MEMBER, channel=channel, user=user, patience=LOOK_SECONDS)
         except PlatformError:
@@ -199,7 +199,7 @@ class MattermostDirectory:
 
 
 async def read_back(call: Callable[..., Awaitable[Any]], channel: str, since: int) -> AsyncIterator[Json]:
-    """Yield a channel's posts, including threads, newest first, back to a moment. Raises `PlatformError`."""
+    """Yield the posts of a channel and its threads since a moment in milliseconds, newest first."""
     query = {"per_page": str(PAGE), "skipFetchThreads": "true"}
     while True:
         page = list_posts(await call(client.READ, query=query, channel=channel))
@@ -213,7 +213,7 @@ async def read_back(call: Callable[..., Awaitable[Any]], channel: str, since: in
 
 
 async def read_thread(call: ApiClient, root: str, **where: str) -> AsyncIterator[Json]:
-    """Yield the posts of a thread; nothing if it does not exist. `where`: the first post and the direction."""
+    """Yield the posts of a thread; nothing if it does not exist. `where`: query fields of start and direction."""
     query, seen = {"perPage": str(PAGE), "skipFetchThreads": "false", **where}, set[str]()
     while True:
         try:
@@ -234,7 +234,7 @@ async def read_thread(call: ApiClient, root: str, **where: str) -> AsyncIterator
 async def find_our_posts(
     call: ApiClient, key: str, channel: str, root: str, since: int, us: MattermostBotIdentity
 ) -> PostedMessages:
-    """Return our posts since then that carry the mark of a key, by page."""
+    """Return our posts with the mark of a key in the order of pages. `since`: in milliseconds since 1970."""
     mark_key, marked = hash_key(key), list[tuple[int, int, str]]()
     posts = read_thread(call, root, direction="down") if root else read_back(call, channel, since)
     async for post in posts:

@@ -16,8 +16,8 @@ from bot.views.sanitize import WORD_JOINER
 from storage.language.lazy_pattern import lazy_compile
 
 DIRECT, GROUP = "D", "G"  # the types of channels without a team
-_OURS_TO_IGNORE = ("from_webhook", "from_bot", "from_plugin", "from_oauth_app")
-_TYPES = frozenset({"", "me"})  # of users' posts; others are the server's own
+_AUTOMATIC = ("from_webhook", "from_bot", "from_plugin", "from_oauth_app")
+_TYPES = frozenset({"", "me"})  # of users' posts; other types are the server's own
 _ADDED = "system_add_to_channel"
 _BROADCAST = frozenset({"all", "channel", "here"})
 _MENTION = lazy_compile(r"(?<![\w@.-])@([a-z0-9][\w.-]*)", re.IGNORECASE)
@@ -25,7 +25,7 @@ _MENTION = lazy_compile(r"(?<![\w@.-])@([a-z0-9][\w.-]*)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class MattermostBotIdentity:
-    """The bot on a server."""
+    """The bot's account on a server."""
 
     user: str
     name: str  # used in mentions
@@ -79,7 +79,7 @@ class PostEdited:
 
 @dataclass(frozen=True, slots=True)
 class PostDeleted:
-    """A deleted post. Without a root, its whole thread is deleted, and no other event reports that."""
+    """A deleted post. Without a root, its replies are deleted too, without events of their own."""
 
     channel: str
     id: str
@@ -114,7 +114,7 @@ MattermostEvent = PostWritten | PostEdited | PostDeleted | Reacted | ChannelChan
 
 
 def parse_event(frame: Json, us: MattermostBotIdentity) -> MattermostEvent | None:
-    """Parse an event; None if it is irrelevant."""
+    """Parse an event; None if the bot ignores it."""
     data, name = read_object(frame, "data"), str(frame.get("event", ""))
     match name:
         case "posted":
@@ -139,19 +139,19 @@ def parse_post(post: Json, us: MattermostBotIdentity) -> PostWritten | None:
     if not all(isinstance(value, str) and value for value in (*ids, "·")) or not isinstance(raw, str):
         return None
     channel, number, user = map(str, ids)
-    foreign = user == us.user or str(post.get("type") or "") not in _TYPES or bool(post.get("delete_at"))
-    if foreign or _is_made(read_object(post, "props")) or not isinstance(at, int):
+    ignored = user == us.user or str(post.get("type") or "") not in _TYPES or bool(post.get("delete_at"))
+    if ignored or _is_automatic(read_object(post, "props")) or not isinstance(at, int):
         return None
     return PostWritten(channel, number, user, raw, str(root), read_time(at), bool(post.get("edit_at")))
 
 
-def _is_made(props: Json) -> bool:
+def _is_automatic(props: Json) -> bool:
     """Return whether a bot or an integration wrote a post: bots could answer each other endlessly."""
-    return any(str(props.get(name, "")).lower() == "true" for name in _OURS_TO_IGNORE)
+    return any(str(props.get(name, "")).lower() == "true" for name in _AUTOMATIC)
 
 
 def _parse_invitation(post: Json, us: MattermostBotIdentity) -> Invited | None:
-    """Return that we were added, by the server's own post; others being added is ignored."""
+    """Parse the server's post that the bot was added to a channel; None if someone else was added."""
     channel, by, added = post.get("channel_id"), post.get("user_id"), read_object(post, "props").get("addedUserId")
     ours = post.get("type") == _ADDED and added == us.user
     return Invited(channel, by) if ours and isinstance(channel, str) and isinstance(by, str) else None
@@ -216,7 +216,7 @@ def is_addressed(raw: str, us: MattermostBotIdentity) -> bool:
 
 
 def is_to_others(raw: str) -> bool:
-    """Return whether a text without a mention of us is to others: it begins with a mention or addresses all."""
+    """Return whether a text that does not mention us begins with a mention, or mentions everyone."""
     mentioned = list_mentioned(raw)
     begins = raw.lstrip().startswith("@") and bool(mentioned)
     return begins or bool(_BROADCAST.intersection(mentioned))
@@ -243,7 +243,7 @@ _MARKUP = lazy_compile(r"\\([!-/:-@\[-`{-~])|\*\*|(?<![\\*\w])[*_](?=\S)|(?<=\S)
 
 
 def split_command(raw: str, us: MattermostBotIdentity) -> tuple[Command | None, str]:
-    """Return a text's leading command, if any, and the rest in plain words."""
+    """Return a text's leading command, if it has one, and the rest without Markdown."""
     text = re.sub(rf"(?<![\w@.-])@{re.escape(us.name)}(?![\w-])[,:]?[ \t]*", "", raw, flags=re.IGNORECASE).strip()
     command_word = _COMMAND.match(text)
     command = _COMMANDS.get(command_word[1].lower()) if command_word else None
@@ -251,13 +251,13 @@ def split_command(raw: str, us: MattermostBotIdentity) -> tuple[Command | None, 
 
 
 def read_own_text(message: str) -> str:
-    """Return our own post in plain words, without footnotes."""
+    """Return the text of our own post without Markdown and footnotes."""
     labelled = _LINK.sub(r"\1", message)
     return strip_footnotes(_MARKUP.sub(lambda mark: mark[1] or "", labelled).replace(WORD_JOINER, ""))
 
 
 def locate(written: PostWritten, channel: ChannelInfo) -> tuple[Place, str]:
-    """Return an answer's place and conversation: a thread or a DM; pure."""
+    """Return the place and the conversation of a post's answer: its thread, or the DM; pure."""
     place = Place("mattermost", channel.team, channel.id, written.root)
     if channel.direct and not written.root:
         return place, place.channel_id

@@ -40,12 +40,12 @@ from storage.types import QueuedQuestion
 
 log = logging.getLogger(__name__)
 
-MAX_THREAD = 100  # checked questions of a deleted thread
+MAX_THREAD = 100  # most questions of a deleted thread whose answers are retracted
 RunCommand = Callable[[Command, str, PostWritten, ChannelInfo], Awaitable[None]]
 
 
 class MattermostIntake:
-    """Accepts questions of one server."""
+    """Turns posts into questions, and hands them to the desk."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class MattermostIntake:
         return None
 
     async def question(self, written: PostWritten) -> Question | None:
-        """Return the question of a post; None if it is not for the bot. Raises `StorageError`."""
+        """Return a post as a question; None if the bot does not answer it. Raises `StorageError`."""
         channel = await self.find_listed(written.channel)
         if channel is None:
             return None
@@ -118,7 +118,7 @@ class MattermostIntake:
         await self._messages.edit(now.channel, key, partial(self._read_edit, now, channel), take=take)
 
     async def delete(self, event: PostDeleted) -> None:
-        """Retract the answers to deleted posts, and the rest of answers that a user deleted."""
+        """Retract the answers to deleted posts, and the answers of which a user deleted a post."""
         await self._messages.delete(event.channel, self._withdraw(event))
 
     async def welcome(self, invited: Invited) -> None:
@@ -172,7 +172,7 @@ class MattermostIntake:
 
 
 class MattermostHistoryReader:
-    """The teams that are answered. Implements `bot.platforms.shared.catch_up.HistoryReader`."""
+    """Reads missed posts of the answered teams. Implements `bot.platforms.shared.catch_up.HistoryReader`."""
 
     platform, asked_at = "mattermost", staticmethod(read_acceptance_time)
 
@@ -180,7 +180,7 @@ class MattermostHistoryReader:
         self._call, self._us, self._intake = call, us, intake
 
     async def channels(self, since: float) -> AsyncIterator[str]:
-        """Yield the channels and DMs with posts since then. Raises `PlatformError`."""
+        """Yield the channels and DMs with posts since a moment. Raises `PlatformError`."""
         seen = set[str]()
         for team in self._intake.directory.teams:
             for data in await self._read(client.MY_CHANNELS, team=team):
@@ -193,7 +193,7 @@ class MattermostHistoryReader:
                     yield channel.id
 
     async def missed(self, channel: str, since: float) -> AsyncIterator[MissedQuestion]:
-        """Yield the questions in a channel and its threads. Raises `PlatformError`, `StorageError`."""
+        """Yield the questions since a moment in a channel and its threads. Raises `PlatformError`, `StorageError`."""
         posts = [post async for post in read_back(self._patient, channel, int(since * 1000))]
         for post in reversed(posts):
             written = events.parse_post(post, self._us)
@@ -202,7 +202,7 @@ class MattermostHistoryReader:
                 yield MissedQuestion(question, written.edited)
 
     async def look_again(self, question: QueuedQuestion) -> None:
-        """Handle an edit or deletion of a post, if there was one. Raises `PlatformError`, `StorageError`."""
+        """Handle an edit or deletion of a question's post, if any. Raises `PlatformError`, `StorageError`."""
         channel = question.channel.rpartition("/")[2]
         try:
             post = await self._read(client.READ_ONE, post=question.message)

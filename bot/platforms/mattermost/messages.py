@@ -30,13 +30,13 @@ from storage.language.lazy_pattern import lazy_compile
 Names = Mapping[str, str]
 """The names of users to mention, by id."""
 
-# A backslash before a letter is literal there, as in CommonMark; two would show as two.
+# A backslash before a letter is literal in Mattermost, as in CommonMark; two would show as two.
 _FORMATTING = lazy_compile(r"\\(?!\w)|[`*_~|{}\[\]()>#-]")
 _CHANNEL = lazy_compile(r"~(?=\S|\Z)")
 
 
 def escape_markdown(text: str) -> str:
-    """Return text as Mattermost shows it: the same words, no ping, no link, no formatting."""
+    """Escape a text so that Mattermost shows the same words, without pings, links or formatting."""
     return _FORMATTING.sub(r"\\\g<0>", _CHANNEL.sub(f"~{WORD_JOINER}", defang_text(text)))
 
 
@@ -48,7 +48,7 @@ _NAME = lazy_compile(r"[a-z0-9][a-z0-9._-]{0,63}", re.IGNORECASE)
 
 
 def render_markdown(part: MessagePart, names: Names) -> str:
-    """Return the text that shows a part; empty if nothing of it is visible."""
+    """Return a part as Mattermost's Markdown; empty if nothing of it is visible."""
 
     def format_mention(run: TextRun) -> str:
         is_person = run.style is TextStyle.PERSON and _PERSON.fullmatch(run.text)
@@ -104,7 +104,7 @@ def read_emoji(name: str) -> ButtonAction | None:
 
 @dataclass(frozen=True, slots=True)
 class MattermostPost:
-    """The content of a post."""
+    """A post's text and its buttons."""
 
     text: str
     buttons: tuple[Button, ...] = ()
@@ -143,7 +143,7 @@ class PostMark:
 
 
 def hash_key(key: str) -> str:
-    """Return the public mark of a key's posts; it reveals nothing."""
+    """Return the hash by which a key's posts are found again; it does not reveal the key."""
     return hashlib.sha256(key.encode()).hexdigest()[:32]
 
 
@@ -167,7 +167,7 @@ class Callback:
         return hmac.new(self.secret, f"{action.value}:{ticket}".encode(), hashlib.sha256).hexdigest()
 
     def read(self, context: Json) -> tuple[ButtonAction, int] | None:
-        """Return the action and ticket of a pressed button's context; None if it is not ours."""
+        """Return the action and ticket of a pressed button's context; None if we did not sign it."""
         name, ticket, proof = context.get("action"), context.get("ticket"), context.get("proof")
         if name not in set(ButtonAction) or not isinstance(ticket, int) or not isinstance(proof, str):
             return None
@@ -208,11 +208,11 @@ def _build_action(button: Button, callback: Callback) -> JsonObject:
 
 
 def _build_legend(buttons: Iterable[Button]) -> str:
-    """Return the meaning of the reactions beneath a post; adding one performs it."""
+    """Return a line that explains the reactions beneath a post: adding one performs its action."""
     shown = ((_SHOWN.get(button.action, "⭐"), button.label) for button in buttons)
     return " · ".join(emoji if emoji == label else f"{emoji} {escape_markdown(label)}" for emoji, label in shown)
 
 
 def build_pending_id(key: str, page: int, instead: str = "") -> str:
-    """Return what identifies a post. `instead`: the id of a deleted post that it replaces."""
+    """Return the id by which the server recognises a repeated post. `instead`: the deleted post that it replaces."""
     return hashlib.sha256(f"{key}\n{page}\n{instead}".encode()).hexdigest()[:40]

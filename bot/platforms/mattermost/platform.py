@@ -1,4 +1,4 @@
-"""Post and edit posts in Mattermost until they show a view, and read our posts."""
+"""Show views as posts in Mattermost."""
 
 import asyncio
 import secrets
@@ -22,13 +22,13 @@ from bot.views.turn_view import Button, ButtonAction, EvidenceView, View
 
 FIRST_POST_PATIENCE = 5.0  # seconds that the first post waits for its turn
 PACE = 1.5  # seconds between two changes of one post
-TYPING_SECONDS = 4.0  # Mattermost shows that we are typing for five
+TYPING_SECONDS = 4.0  # Mattermost shows typing for 5 s
 _REMEMBERED = 1_000
 _SKEW = 60_000  # milliseconds between the server's clock and ours
 
 
 class DirectMessages:
-    """Shows things to one user alone."""
+    """Posts in the bot's DMs with users."""
 
     def __init__(
         self, call: ApiClient, directory: MattermostDirectory, callback: Callback | None, zone: tzinfo = UTC
@@ -76,8 +76,8 @@ class MattermostPlatform:
         self._shown: dict[str, MattermostPost] = {}
         self._typed: dict[str, float] = {}
         self._instead = OrderedDict[tuple[str, int], str]()
-        """The post that we deleted, by key and page."""
-        self._stoppable = deque[str](maxlen=_REMEMBERED)
+        """The deleted post that the next one replaces, by key and page."""
+        self._stoppable = deque[str](maxlen=_REMEMBERED)  # posts that have our stop reaction
 
     @property
     def ready(self) -> str:
@@ -85,11 +85,11 @@ class MattermostPlatform:
         return self._ready()
 
     async def asker(self, question: Question) -> Asker:
-        """Return the asker with current facts. Raises `PlatformUnavailable` if Mattermost does not answer."""
+        """Return the asker with their current rights. Raises `PlatformUnavailable` if Mattermost does not answer."""
         return await self._directory.refresh_asker(question.asker)
 
     def ways(self, question: Question) -> DeliveryCapabilities:
-        """Return what can be done: private answers are ordinary posts in our DM with the asker."""
+        """Return how an answer can be shown: a private one can be edited too, as a post in our DM with the asker."""
         del question
         return DeliveryCapabilities(pace=PACE)
 
@@ -121,7 +121,7 @@ class MattermostPlatform:
         await self._direct_messages.tell(question.asker.user, View(0, text=text))
 
     async def call(self, place: Place, text: str, people: Sequence[str]) -> PostedMessages:
-        """Post a sentence that mentions these people; a post in doubt is looked up instead of repeated."""
+        """Post a sentence that mentions these people; look for a post whose reply was lost instead of repeating it."""
         names = {person: (await self._directory.person(person)).name for person in people}
         view, key = View(0, text=text, mentions=tuple(people)), secrets.token_hex(8)
         since = int(self._now() * 1000) - _SKEW
@@ -231,10 +231,10 @@ class MattermostPlatform:
             self._instead.popitem(last=False)
 
     async def _react(self, number: str, buttons: Sequence[Button]) -> None:
-        """Add a post's actions as reactions, so that one click suffices; the post explains them anyway."""
+        """Add a reaction for each of a post's actions, so that one click suffices; remove an obsolete stop reaction."""
         if self._callback:
             return
-        async with self._reacting:  # in order
+        async with self._reacting:  # one post after another
             with suppress(PlatformError):
                 await self._put_reactions(number, buttons)
 
@@ -270,6 +270,6 @@ class MattermostPlatform:
 
 
 def _offer(question: Question, post: MattermostPost) -> MattermostPost:
-    """Return a post with permitted buttons: asking a person would publish a private answer unconfirmed."""
+    """Return a post, if private without "Ask a person": that would publish the answer without a confirmation."""
     offered = (button for button in post.buttons if not (question.only_asker and button.action is ButtonAction.ASK))
     return MattermostPost(post.text, tuple(offered))

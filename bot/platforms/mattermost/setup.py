@@ -13,7 +13,7 @@ from bot.platforms.shared.payload_text import Json
 
 _TOKEN = "Make a token for the bot account in Mattermost, under Integrations, Bot Accounts, and set MATTERMOST_TOKEN."  # noqa: S105
 _AWAY = "Check whether this machine reaches [mattermost] url, and whether that is a Mattermost server's address."
-_TEAMS = "Set [mattermost] teams to those that are to be answered: {known}."
+_TEAMS = "Set [mattermost] teams to the teams in which the bot answers: {known}."
 
 
 async def check_mattermost(scene: Inspection) -> Sequence[CheckResult]:
@@ -29,13 +29,13 @@ async def check_mattermost(scene: Inspection) -> Sequence[CheckResult]:
             return (CheckResult("fail", "Mattermost: the token is refused.", _TOKEN),)
         except PlatformError as error:
             return (CheckResult("fail", f"Mattermost: {error}", _AWAY),)
-    account = judge_account(settings, me, "Make a bot account: anyone with the token may do what its person may.")
+    account = judge_account(settings, me, "Make a bot account: anyone with this token can do what the person can.")
     unread = list_deaf_readers(settings, joined, scene.settings.readers)
     return (*account, *judge_teams(settings, joined), *unread, *names)
 
 
 def judge_account(settings: MattermostSettings, me: Json, hint: str) -> Sequence[CheckResult]:
-    """Return whose account the token belongs to; a person's is a warning. Pure."""
+    """Report whose account the token belongs to, and warn if it is a person's. Pure."""
     known = CheckResult("ok", f"Mattermost: the bot is @{me.get('username')} on {settings.url}.")
     if me.get("is_bot"):
         return (known,)
@@ -44,7 +44,7 @@ def judge_account(settings: MattermostSettings, me: Json, hint: str) -> Sequence
 
 
 def judge_teams(settings: MattermostSettings, joined: Mapping[str, str]) -> Sequence[CheckResult]:
-    """Report which teams are answered, by those that the bot is in; pure."""
+    """Report which of the teams that the bot is in are answered, and configured teams that it is not in; pure."""
     known = ", ".join(f"{name} ({team})" for team, name in sorted(joined.items(), key=lambda item: item[1])) or "none"
     if not settings.teams:
         line = f"Mattermost: no team is configured; the bot is in {known}."
@@ -63,7 +63,7 @@ def judge_teams(settings: MattermostSettings, joined: Mapping[str, str]) -> Sequ
 def list_deaf_readers(
     settings: MattermostSettings, joined: Mapping[str, str], readers: Collection[str]
 ) -> Iterator[CheckResult]:
-    """Report readers of teams that are not answered, who read nothing; pure."""
+    """Warn of readers in teams that are not answered, who can read nothing; pure."""
     answered = {team for team, name in joined.items() if {team, name} & set(settings.teams)}
     for reader in sorted(readers):
         team, _, place = reader.removeprefix("mattermost:").partition("/")

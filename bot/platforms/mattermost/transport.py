@@ -28,22 +28,22 @@ HandleEvent = Callable[[Json], Awaitable[None]]
 
 
 class SocketGap(Exception):
-    """A socket failed, so that another is opened."""
+    """The socket failed, and another one has to be opened."""
 
 
-class NotTaken(SocketGap):
-    """The server does not accept our token."""
+class TokenRefused(SocketGap):
+    """The server refuses our token."""
 
 
 class EventOrder:
-    """The connection and the next event's number, to notice missing events. Pure."""
+    """Checks the numbers of a connection's events, to notice missing ones. Pure."""
 
     def __init__(self) -> None:
         self.connection, self._next = "", 0
 
     @property
     def query(self) -> Mapping[str, str]:
-        """The query by which the server resumes where the connection ended."""
+        """The query fields by which the server resumes the last connection; empty if there is none to resume."""
         return {"connection_id": self.connection, "sequence_number": str(self._next)} if self.connection else {}
 
     def begin(self, connection: str) -> bool:
@@ -62,7 +62,7 @@ class EventOrder:
 
 
 class MattermostSocket:
-    """Holds the connection and passes events on."""
+    """Keeps the connection to Mattermost's WebSocket open, and passes its events on."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class MattermostSocket:
 
     @asynccontextmanager
     async def connected(self) -> AsyncIterator[None]:
-        """Hold the connection within the block, reconnecting as long as the server is unreachable."""
+        """Keep the connection open within the block; reconnect whenever it ends."""
         async with self._tasks.kept():
             living = asyncio.create_task(self._run(), name="mattermost")
             try:
@@ -111,7 +111,7 @@ class MattermostSocket:
             except (aiohttp.ClientError, OSError, TimeoutError, SocketGap) as error:
                 log.warning("connection to Mattermost ended", extra={"cause": f"{type(error).__name__}: {error}"})
                 status = error.status if isinstance(error, aiohttp.WSServerHandshakeError) else 0
-                if isinstance(error, NotTaken) or status in _LOCKED_OUT:
+                if isinstance(error, TokenRefused) or status in _LOCKED_OUT:
                     await self._ask_why()
             finally:
                 self._open = False
@@ -141,7 +141,7 @@ class MattermostSocket:
     async def _take(self, frame: Json) -> None:
         if "seq_reply" in frame:
             if frame.get("status") != "OK":
-                raise NotTaken("token refused")
+                raise TokenRefused("token refused")
             return
         if frame.get("event") == "hello":
             self._greet(str(read_object(frame, "data").get("connection_id") or ""))
@@ -152,13 +152,13 @@ class MattermostSocket:
         await self._tasks.wait_briefly(self._handle(frame))
 
     def _greet(self, connection: str) -> None:
-        """Start to listen; catch up with events since a lost connection or an earlier run."""
+        """Handle the server's greeting: a new connection catches up with missed questions, a resumed one does not."""
         self._open = True
         if self._order.begin(connection):
             self._tasks.spawn(self._catch_up(None if self._since is None else self._since - SKEW_SECONDS))
 
     async def _ask_why(self) -> None:
-        """Give up if our token is refused; otherwise a proxy refused us, or the server has a problem."""
+        """Stop if the API refuses our token too; otherwise a proxy refused the socket, which is retried."""
         try:
             await self._check()
         except AccessDenied:

@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class MattermostRouter:
-    """Routes events."""
+    """Passes events to the parts that handle them."""
 
     us: MattermostBotIdentity
     intake: MattermostIntake

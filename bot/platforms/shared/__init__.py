@@ -1,1 +1,1 @@
-"""What platforms share: intake, addressing, catch-up, rate limits, look-ups and connections."""
+"""Code that all platforms share: API calls, rate limits, intake, catch-up, look-ups, Markdown and connections."""

@@ -1,7 +1,7 @@
 """Call a platform's HTTP API at its rate limit, without ever doing anything twice.
 
-Routes, rates and error codes are data of each platform. The retry loop is ours: a library's knows neither calls in
-doubt nor a test clock.
+Routes, rates and error codes are data of each platform. The retry loop is our own: those of libraries repeat calls
+that may have succeeded, and cannot run on a test clock.
 """
 
 import json
@@ -36,7 +36,7 @@ PATIENCE = 40.0
 LIMITED = 429
 LOCKED_OUT_SECONDS = 60.0  # before a refused token is tried again
 RETRY_SECONDS = 1.0  # before an unanswered call is repeated
-UNREACHED_SECONDS = 5.0  # before a call is repeated that never left
+UNREACHED_SECONDS = 5.0  # before a call is repeated that could not be sent
 MAX_WAIT_SECONDS = 3_600.0
 _TRIES = 4
 _BAD_REQUEST, _LOCKED_OUT, _TIMED_OUT, _BROKEN, _EMPTY = 400, 401, 408, 500, 204
@@ -46,18 +46,18 @@ _CODE = re.compile(r"[\w.]{1,120}")
 
 
 class RequestRefused(CannotPost):
-    """The platform refuses permanently. `code` is the platform's own; None if it gave none."""
+    """The platform permanently refuses a call. `code`: its error code; None if it gave none."""
 
     code: str | int | None = None
 
 
 class EditRefused(RequestRefused):
-    """The message cannot be edited any more, but deleted and posted again."""
+    """The message cannot be edited any more; it has to be deleted and posted again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """How to call a platform's API, and what its refusals mean."""
+    """How a platform's API is called, and which errors its refusals are."""
 
     platform: str
     url: str
@@ -81,7 +81,7 @@ class Api:
     def explain(self, call: object, reply: Reply) -> PlatformError | None:
         """Return the error of a reply; None if the call succeeded.
 
-        Only the platform's own words are final; a proxy that refuses a call has not forwarded it.
+        Only a refusal by the platform itself is permanent. A proxy that refuses a call has not forwarded it.
         """
         if self._is_done(reply):
             return None
@@ -190,7 +190,7 @@ class ApiClient:
             if isinstance(error, RateLimited):
                 self.pacing.hold(route, ids, error.seconds or self.api.wait_seconds, reply)
             if isinstance(error, AccessDenied) and not route.authorized:
-                error = PlatformUnavailable(str(error), seconds=RETRY_SECONDS)  # it was called without our token
+                error = PlatformUnavailable(str(error), seconds=RETRY_SECONDS)  # the call did not use our token
             if error:
                 raise error
             return reply
@@ -264,10 +264,10 @@ async def retry_call(
     repeatable: bool,
     observe: ObserveCall = ignore_call,
 ) -> T:
-    """Make a call; while patience lasts, repeat it if it did nothing or may be done twice.
+    """Make a call. Within `patience` seconds, repeat it if it had no effect or may be done twice.
 
-    `attempt` receives the seconds that it may wait for its turn. Raises `PlatformError`; a `PlatformUnavailable` with
-    `seconds` has done nothing.
+    `attempt` receives the seconds that it may wait for its turn. Raises `PlatformError`; after a `PlatformUnavailable`
+    with `seconds` the call had no effect, after one without it may have succeeded.
     """
     waited, doubtful = 0.0, False
     for tries_left in reversed(range(_TRIES)):
@@ -302,7 +302,7 @@ async def _observe_try(attempt: Callable[[], Awaitable[T]], name: object, clock:
 
 
 def _too_busy(name: object, error: Busy) -> PlatformUnavailable:
-    return PlatformUnavailable(f"Too much is going on for {name}.", seconds=error.seconds)
+    return PlatformUnavailable(f"Too many calls are waiting for {name}.", seconds=error.seconds)
 
 
 @contextmanager
@@ -336,7 +336,7 @@ async def show_pages(
     """Make posted messages show these pages: edit existing ones, post missing ones, delete the rest.
 
     If a message cannot be edited, its page and all after it are posted again, to keep the order; `post` receives
-    the message that it replaces. Raises `PlatformUnavailable`: in doubt once something was posted.
+    the message that it replaces. Raises `PlatformUnavailable`, as in doubt once something was posted.
     """
     shown, replaced = list[str](), list[tuple[int, str]]()
     try:
@@ -370,7 +370,10 @@ async def post_once(
     post: Callable[[int, T], Awaitable[str]],
     find: Callable[[int], Awaitable[Sequence[str]]],
 ) -> PostedMessages:
-    """Post pages in order; a post in doubt is looked up instead of repeated. Raises `PlatformUnavailable`."""
+    """Post pages in order; look for a post whose reply was lost instead of repeating it. Raises `PlatformUnavailable`.
+
+    `find` returns the ids of a page's post; empty if it was not posted.
+    """
     sent = list[str]()
     for number, page in enumerate(pages):
         try:

@@ -1,4 +1,4 @@
-"""Perform the buttons beneath an answer, the same on every platform."""
+"""Perform the actions of an answer's buttons, in the same way on every platform."""
 
 from collections.abc import Awaitable, Callable
 from typing import Literal
@@ -11,7 +11,7 @@ from bot.views.turn_view import ButtonAction
 
 
 class ButtonActions:
-    """The actions that are answered with a sentence; each platform shows evidence itself."""
+    """Performs the actions whose outcome is a sentence; evidence is shown by each platform itself."""
 
     def __init__(self, desk: Desk, actions: AnswerActions) -> None:
         self._desk, self._actions = desk, actions

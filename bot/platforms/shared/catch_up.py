@@ -1,9 +1,9 @@
 """Hand the desk the questions that were asked while the bot was not connected.
 
-Messages are read from the last accepted question on, a day back at most. Questions get the same idempotency keys as
-from events, so that accepted ones are recognised. Half of a platform's rate limit is reserved for answers; refused
-calls are retried with backoff. A resume marker in a file survives an interrupted catch-up. Finally, questions of the
-last days are rechecked: edited ones are answered again, answers to deleted ones are retracted.
+Messages since the last accepted question are read, at most a day back. A missed question gets the same key as from its
+event, so that an accepted one is recognised. Half of a platform's rate limit is reserved for answers; failed calls are
+retried with backoff. A resume marker in a file survives an interrupted catch-up. Finally, questions of the last days
+are rechecked: edited ones are answered again, answers to deleted ones are retracted.
 """
 
 import asyncio
@@ -28,17 +28,17 @@ log = logging.getLogger(__name__)
 
 
 class ResumeMarker:
-    """Stores from when on messages are unread, in seconds since 1970. Failures are only logged."""
+    """A file that holds since when messages are unread, in seconds since 1970. Failures are only logged."""
 
     def __init__(self, home: Path, platform: str) -> None:
         self.file, self._open = home / f"{platform}-unread-since", list[float]()
 
     async def earliest(self) -> float | None:
-        """Return from when on an earlier run left messages unread; None if it read all."""
+        """Return since when an earlier run left messages unread; None if it read all."""
         return await asyncio.to_thread(self._load)
 
     async def begun(self, since: float) -> None:
-        """Store that messages since then are unread."""
+        """Store that messages since a moment are unread."""
         self._open.append(since)
         await asyncio.to_thread(self._save)
 
@@ -95,20 +95,20 @@ class HistoryReader(Protocol):
         ...
 
     def channels(self, since: float) -> AsyncIterator[str]:
-        """Yield the channels that may have messages since then. Raises `PlatformError`."""
+        """Yield the channels that may have messages since a moment. Raises `PlatformError`."""
         ...
 
     def missed(self, channel: str, since: float) -> AsyncIterator[MissedQuestion]:
-        """Yield the questions in one of them, oldest first. Raises `PlatformError`, `StorageError`."""
+        """Yield a channel's questions since a moment, oldest first. Raises `PlatformError`, `StorageError`."""
         ...
 
     async def look_again(self, asked: QueuedQuestion) -> None:
-        """Handle an edit or deletion of a message, if there was one. Raises `PlatformError`, `StorageError`."""
+        """Handle an edit or deletion of a question's message, if any. Raises `PlatformError`, `StorageError`."""
         ...
 
 
 def read_acceptance_time(last: QueuedQuestion) -> float:
-    """Return when a question was asked at the latest, by when it was accepted."""
+    """Return the latest moment at which a question can have been asked, from when it was accepted."""
     return last.taken_at.timestamp() - _SKEW
 
 
@@ -128,17 +128,17 @@ class CatchUpRun:
         self._now, self._sleep, self._reviewing = now, sleep, False
 
     async def since(self) -> float | None:
-        """Return until when no question was missed, in seconds since 1970; None if none was ever accepted.
+        """Return since when questions may have been missed, in seconds since 1970; None if none was ever accepted.
 
-        Call it before events arrive again: a question accepted during an interrupted catch-up does not show how far it
-        came. Raises `StorageError`.
+        Call it before events arrive again: a newly accepted question would hide the missed ones before it. Raises
+        `StorageError`.
         """
         last, unread = await self._queue.newest(self._archive.platform), await self._marker.earliest()
         accepted = self._archive.asked_at(last) if last else None
         return min((moment for moment in (accepted, unread) if moment is not None), default=None)
 
     async def run(self, since: float | None) -> None:
-        """Accept all questions since then; unreadable channels are logged and skipped."""
+        """Accept all questions since a moment, if any; channels that cannot be read are logged and skipped."""
         if since is None:
             return
         since, new_questions = max(since, self._now() - MAX_AGE.total_seconds()), 0
@@ -147,7 +147,7 @@ class CatchUpRun:
             async for channel in self._archive.channels(since):
                 new_questions += await self._catch_up_channel(channel, since)
         except PlatformError as error:
-            # The next start looks at all of it again.
+            # The marker stays, so that the next start reads everything again.
             log.warning("catch-up incomplete", extra={"cause": str(error)})
         else:
             await self._marker.closed(since)

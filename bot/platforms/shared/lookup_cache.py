@@ -13,17 +13,17 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-FRESH_SECONDS = 3_600.0  # an answer is valid, unless an event changes it
-PEOPLE_SECONDS = 300.0  # the same for users: no event reports guests, groups and roles
+FRESH_SECONDS = 3_600.0  # validity of an answer, unless an event changes it
+PEOPLE_SECONDS = 300.0  # validity for users: no event reports that a guest, group or role changed
 LOOK_SECONDS = 1.5  # limit of a look-up before a question is acknowledged, which platforms expect within 3 s
 PATIENT_SECONDS = 20.0  # the same for an accepted question
-MOST = 50_000  # remembered answers of a kind
-_TRIES = 5  # of a look-up while the platform is unreachable
+MOST = 50_000  # answers that a cache holds
+_TRIES = 5  # attempts of a look-up while the platform is unreachable
 
 
 @dataclass
 class LookupCache(Generic[T]):
-    """Answers by name. Concurrent requests for a name share one look-up."""
+    """Caches the answers of `look` by name. Concurrent requests for a name share one look-up."""
 
     look: Callable[[str], Awaitable[T]]
     clock: Callable[[], float]

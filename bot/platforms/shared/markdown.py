@@ -1,4 +1,4 @@
-"""Render parts of a view as Markdown, by what a platform's dialect escapes and shows; pure."""
+"""Render parts of a view in a platform's dialect of Markdown; pure."""
 
 import re
 from collections.abc import Callable
@@ -33,7 +33,7 @@ class MarkdownDialect:
     def render(self, part: MessagePart, format_mention: Callable[[TextRun], str]) -> str:
         """Return a part as Markdown; empty if nothing of it is visible.
 
-        `format_mention` returns the mention of a person; empty if a run is none.
+        `format_mention` returns a run as the mention of a person; empty if it is not one.
         """
         begins_claim = part.state and part.runs and part.runs[0].style is TextStyle.NOTE
         text = f"{_SIGNS.get(part.state, '❔')} " if begins_claim else ""
@@ -54,12 +54,12 @@ class MarkdownDialect:
 
 
 def _wrap_each_line(mark: str, text: str) -> str:
-    """Return each line of a text between marks, which exclude the blanks at its ends."""
+    """Put marks around each line of a text, inside the blanks at its ends."""
     return re.sub(r"\S(?:.*\S)?", lambda line: f"{mark}{line[0]}{mark}", text)
 
 
 def _prefix_each_line(text: str, prefix: str, *, begins: bool) -> str:
-    """Return a text with a prefix to each line that is not empty. `begins`: the text begins a line."""
+    """Put a prefix before each non-empty line. `begins`: the text starts at the beginning of a line."""
     if not prefix:
         return text
     lines = enumerate(text.split("\n"))

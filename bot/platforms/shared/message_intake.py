@@ -20,11 +20,11 @@ from bot.views.catalog import translate
 
 EMPTY_MENTION = "hello"  # the question of a mention without text
 
-_REMEMBERED = 1_000  # accepted messages
+_REMEMBERED = 1_000  # accepted messages whose keys are kept in memory
 
 
 class Audience(StrEnum):
-    """Whom a message addresses."""
+    """The addressees of a message."""
 
     OURS = "ours"  # the bot
     ANYBODYS = "anybodys"  # no one in particular: the bot may answer
@@ -33,7 +33,7 @@ class Audience(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class IncomingMessage:
-    """The facts that decide whom a message addresses."""
+    """The facts about a message that decide its audience."""
 
     addressed: bool  # it mentions the bot, replies to it, or is in a DM
     to_others: bool  # it addresses someone else, or everyone
@@ -58,7 +58,7 @@ def classify_audience(message: IncomingMessage, *, joined: bool, follows: bool, 
 
 
 async def find_audience(message: IncomingMessage, joined: Participates, *, every: bool) -> Audience:
-    """Return whom a message addresses, and look up only what decides it. Raises what `joined` raises."""
+    """Return a message's audience; calls `joined` only if its thread decides. Raises what that raises."""
     in_thread = message.within and not (message.addressed or message.to_others)
     takes_part = in_thread and await joined(False)  # noqa: FBT003 - see `Participates`
     follows = takes_part and not every and await joined(True)  # noqa: FBT003 - see `Participates`
@@ -66,9 +66,9 @@ async def find_audience(message: IncomingMessage, joined: Participates, *, every
 
 
 def is_edit_addressed(message: IncomingMessage, *, unasked: bool) -> bool:
-    """Return whether an edit changes an accepted question; pure.
+    """Return whether an accepted question is answered again after an edit; pure.
 
-    A question stays one if the mention of the bot is edited away; in a thread it needs no mention.
+    It is, unless it did not address the bot before, does not address it now, and is in no thread.
     """
     return not unasked or message.addressed or message.within
 
@@ -128,7 +128,7 @@ class MessageIntake:
         await self._tasks.wait_briefly(withdraw)
 
     async def find_audience(self, message: IncomingMessage, conversation: str, author: str, *, every: bool) -> Audience:
-        """Return whom a message addresses. Raises `StorageError`."""
+        """Return a message's audience. Raises `StorageError`."""
         return await find_audience(message, partial(self._participates, conversation, author), every=every)
 
     async def _participates(self, conversation: str, author: str, by_author: bool) -> bool:  # noqa: FBT001 - see `Participates`
@@ -144,7 +144,7 @@ class MessageIntake:
 
 
 def build_welcome(by: Asker, place: Place, at: datetime, language: str) -> Question:
-    """Return the question who the bot is, asked by the user who invited it; the answer is posted in the channel.
+    """Return the question that asks the bot to introduce itself in a channel, on behalf of the user who invited it.
 
     Its key is the channel's, so that the bot introduces itself once, however often it is invited.
     """

@@ -1,4 +1,4 @@
-"""Read foreign JSON of unknown form, and text without its formatting; pure."""
+"""Read fields of JSON that may be malformed, and strip formatting from text; pure."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -57,7 +57,7 @@ def build_stripper(lines: str, marks: Sequence[str], link: str = "") -> StripFor
 def replace_pieces(
     text: str, pieces: re.Pattern[str], replace: Callable[[re.Match[str]], str], escape: Callable[[str], str]
 ) -> str:
-    """Return a text with its pieces replaced, and all between them escaped."""
+    """Replace each match of `pieces` in a text, and escape the text between them."""
     shown, end = "", 0
     for piece in pieces.finditer(text):
         shown += escape(text[end : piece.start()]) + replace(piece)
@@ -66,6 +66,6 @@ def replace_pieces(
 
 
 def strip_footnotes(text: str) -> str:
-    """Return the words of our own answer, without footnotes, counts and the joiners in its signs."""
+    """Return the text of our own answer without footnotes, lines of counts and invisible characters."""
     lines = _FOOTNOTE.sub("", strip_invisible(text)).splitlines()
     return "\n".join(line for line in lines if not is_count(line)).strip()

@@ -29,7 +29,7 @@ STARTUP_SECONDS = 5.0  # before a server reports that it serves without some pla
 
 @dataclass(frozen=True, slots=True)
 class OpenedPlatform:
-    """A configured platform, and its part in the HTTP server."""
+    """An opened platform, its HTTP routes, and what it can do for the server."""
 
     platform: Platform
     routes: tuple[BaseRoute, ...] = ()
@@ -45,7 +45,7 @@ OpenPlatform = Callable[[App, Desk], AbstractAsyncContextManager[OpenedPlatform 
 
 @asynccontextmanager
 async def open_platform(entry: PlatformEntry, app: App, desk: Desk) -> AsyncIterator[OpenedPlatform | None]:
-    """Open a platform for `footnote serve`; give None if it is not configured. Raises what its opener raises."""
+    """Open a platform for `footnote serve`; yield None if it is not configured. Raises what its opener raises."""
     if not entry.read(app.settings).configured:
         yield None
         return
@@ -59,7 +59,7 @@ Sleep = Callable[[float], Awaitable[object]]
 
 
 class PlatformConnection:
-    """One platform, from its first try to its close."""
+    """One platform, from the first attempt to open it until it is closed."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class PlatformConnection:
         self._is_alone: Callable[[], bool] = bool
         self._refused = False
         self.tried = asyncio.Event()
-        """Set once it is connected, not configured, unreachable at first, or failed."""
+        """Set once the first attempt to open it has ended: it is connected, unreachable, failed or not configured."""
         self.connected = False
         self.failure: Exception | None = None
         self._leaving, self._left, self._closing = asyncio.Event(), asyncio.Event(), asyncio.Event()
@@ -89,7 +89,7 @@ class PlatformConnection:
         return not self._refused and (self.connected or bool(self._reason))
 
     def begin(self, arrived: ConnectedPlatform, sleep: Sleep, alone: Callable[[], bool]) -> None:
-        """Start to open it. `alone` returns whether no other platform is served."""
+        """Start to open the platform. `alone` returns whether no other platform is served."""
         self._is_alone = alone
         self._task = asyncio.create_task(self._run(arrived, sleep), name=f"platform {self.name}")
 
@@ -151,7 +151,7 @@ class PlatformConnection:
                 self.connected, self._reason = False, ""
 
     async def _wait_until_left(self, opened: OpenedPlatform) -> None:
-        """Wait until it is left. Raises the platform's refusal if nothing else would be served."""
+        """Wait until `leave` is called. Raises the platform's refusal if no other platform is served."""
         if opened.refused:
             async with run_beside(_await(opened.refused), name="platform refusal") as refusal:
                 await wait_for_first(self._leaving.wait(), refusal)
@@ -172,7 +172,7 @@ class PlatformConnections:
 
     def __init__(self, app: App, desk: Desk, platforms: Mapping[str, OpenPlatform]) -> None:
         self.failed = asyncio.Event()  # a platform refuses us permanently, or its opening failed
-        self.all_tried = asyncio.Event()  # each is connected or late
+        self.all_tried = asyncio.Event()  # each platform was tried, or is late
         self.all = tuple(
             PlatformConnection(name, partial(open_platform, app, desk), self.failed)
             for name, open_platform in platforms.items()
@@ -185,7 +185,7 @@ class PlatformConnections:
 
     @asynccontextmanager
     async def kept(self) -> AsyncIterator[None]:
-        """Close at the end of the block what was opened within."""
+        """Close the opened platforms at the end of the block."""
         try:
             yield
         finally:
@@ -209,7 +209,7 @@ class PlatformConnections:
         return not any(other.is_hopeful for other in self.all if other is not connection)
 
     async def _wait_until_tried(self) -> None:
-        """Set `all_tried` once each was tried, or after a short wait."""
+        """Set `all_tried` once each platform was tried, or after a short wait."""
         with suppress(TimeoutError):
             async with asyncio.timeout(STARTUP_SECONDS):
                 await asyncio.gather(*(connection.tried.wait() for connection in self.all))

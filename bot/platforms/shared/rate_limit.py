@@ -23,7 +23,7 @@ class Rate:
 
 
 class Busy(Exception):
-    """No call fits soon; `seconds` until one does."""
+    """The rate limit allows no call in time; it does in `seconds`."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"no call for {seconds:.0f} s")
@@ -32,7 +32,7 @@ class Busy(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RateWindow:
-    """The latest calls that share a limit. Times are seconds of a clock."""
+    """When the latest calls that share a limit were made. Times are the clock's seconds."""
 
     rate: Rate
     taken: tuple[float, ...] = ()  # in order, at most as many as the rate counts
@@ -47,7 +47,7 @@ class RateWindow:
         return replace(self, taken=(*self.taken, at)[-self.rate.calls :])
 
     def room(self, now: float) -> int:
-        """Return how many calls fit now."""
+        """Return how many calls the limit allows now."""
         if now < self.closed:
             return 0
         return self.rate.calls - sum(at + self.rate.seconds * _MARGIN > now for at in self.taken)
@@ -83,13 +83,13 @@ class Reply:
 
 
 class Pacing(Protocol):
-    """The rate limits of one account, and the calls that wait for them."""
+    """Delays the calls of one account to keep its rate limits."""
 
     now: Callable[[], float]
     sleep: Callable[[float], Awaitable[object]]
 
     async def turn(self, route: Route, ids: Ids, *, patience: float) -> Any:
-        """Wait until a call fits, and count it; `done` receives the return value. Raises `Busy`."""
+        """Count a call once the limits allow it; `done` receives the return value. Raises `Busy`."""
         ...
 
     def done(self, turn: Any, route: Route, ids: Ids, reply: Reply | None) -> None:
@@ -107,7 +107,7 @@ class Pacing(Protocol):
 
 @dataclass(slots=True)
 class _Lane:
-    """The calls that share a limit, and the queue for it."""
+    """The calls that share a limit, and those that wait for it."""
 
     window: RateWindow
     waiting: list[object] = field(default_factory=list)
@@ -115,7 +115,7 @@ class _Lane:
     """Set, and replaced, when a waiting call is given up: those behind it may start sooner."""
 
     def soonest(self, now: float, before: int) -> float:
-        """Return when a call fits behind so many others."""
+        """Return when a call may be made after `before` others."""
         window = self.window
         for _ in range(before):
             window = window.after(window.soonest(now))
@@ -123,7 +123,7 @@ class _Lane:
 
 
 class Lanes:
-    """Known rate limits: of each route, or of all calls together. Implements `Pacing`."""
+    """Keeps rate limits that are known in advance: of each route, or of all together. Implements `Pacing`."""
 
     def __init__(
         self,
@@ -136,7 +136,7 @@ class Lanes:
         self._lanes: dict[str, _Lane] = {}
 
     async def turn(self, route: Route, ids: Ids = NO_IDS, *, patience: float) -> None:
-        """Wait until a call fits, and count it; first come, first served. Raises `Busy`."""
+        """Count a call once the limit allows it; first come, first served. Raises `Busy`."""
         lane, place, until = self._lane(route, ids), object(), self.now() + patience
         lane.waiting.append(place)
         try:
@@ -168,7 +168,7 @@ class Lanes:
         return self.room(route, ids) > self._lane(route, ids).window.rate.calls // 2
 
     def room(self, route: Route, ids: Ids = NO_IDS) -> int:
-        """Return how many calls fit now, in addition to waiting ones."""
+        """Return how many calls the limit allows now, in addition to waiting ones."""
         lane = self._lane(route, ids)
         return lane.window.room(self.now()) - len(lane.waiting)
 

@@ -1,4 +1,4 @@
-"""Slack: events become questions, views become messages.
+"""Slack's settings, and its entry in the registry of platforms.
 
 Slack's libraries are imported only if a workspace is configured.
 """
@@ -21,7 +21,7 @@ def _validate_api_url(url: str) -> str:
 
 
 class SlackSettings(PlatformSettings):
-    """A Slack app and its connection."""
+    """The table `[slack]`: the app's tokens and connection, and its admins."""
 
     SECRETS: ClassVar[Mapping[str, str]] = {
         "bot_token": "SLACK_BOT_TOKEN",

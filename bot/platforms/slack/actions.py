@@ -57,7 +57,7 @@ _HEADER = 150
 
 
 def build_evidence_modal(view: EvidenceView, source: str, page: int, language: str, zone: tzinfo = UTC) -> JsonObject:
-    """Return a page of a turn's evidence."""
+    """Return a modal with one page of an answer's evidence, the nearest if `page` does not exist."""
     pages = paginate_evidence(view, MODAL, language, zone)
     page = min(max(page, 0), len(pages) - 1)
     page_buttons = [_page_buttons(source, page, len(pages))] if len(pages) > 1 else []
@@ -65,13 +65,13 @@ def build_evidence_modal(view: EvidenceView, source: str, page: int, language: s
 
 
 def parse_page_turn(value: str) -> tuple[str, int] | None:
-    """Parse a page button into its message and page; None for another button."""
+    """Parse a page button's value into its source, ticket and channel, and the page; None if it is invalid."""
     source, _, page = value.rpartition(":")
     return (source, int(page)) if source and page.isascii() and page.isdigit() else None
 
 
 def build_comment_modal(ticket: int, opinion: Literal["up", "down"], language: str, *, at: str = "") -> JsonObject:
-    """Return the modal that asks for a comment; `parse_comment` reads it. `at`: the channel where it was opened."""
+    """Return the modal that asks for a comment; `parse_comment` parses it. `at`: the channel where it was opened."""
     field: JsonObject = {"type": "plain_text_input", "action_id": "text", "multiline": True, "max_length": MAX_COMMENT}
     label = build_label(translate("slack_comment_label", language), 2_000)
     block = {"type": "input", "block_id": "comment", "optional": True, "label": label, "element": field}
@@ -82,7 +82,7 @@ def build_comment_modal(ticket: int, opinion: Literal["up", "down"], language: s
 
 
 def parse_comment(view: JsonObject) -> tuple[int, Literal["up", "down"], str] | None:
-    """Return the ticket, the opinion and the comment of a submitted modal; None if it is not ours."""
+    """Parse a submitted comment modal into ticket, rating and comment; None for another modal."""
     opinion, _, ticket = str(view.get("private_metadata", "")).partition(":")
     if view.get("callback_id") != COMMENT or opinion not in {"up", "down"} or not ticket.isdigit():
         return None
@@ -91,7 +91,7 @@ def parse_comment(view: JsonObject) -> tuple[int, Literal["up", "down"], str] | 
 
 
 def build_notice_modal(heading: str, text: str, language: str) -> JsonObject:
-    """Return a modal with a sentence of ours."""
+    """Return a modal with a heading and a sentence."""
     page = paginate_evidence(EvidenceView(heading, "", text=text), MODAL, language)[0]
     return _build_modal(EVIDENCE, heading, _modal_blocks(page, heading), language)
 
@@ -171,7 +171,7 @@ def parse_press(body: Json) -> ButtonPress | None:
 
 
 class SlackActions:
-    """Performs the actions of users on answers of one workspace."""
+    """Performs what users of one workspace do with answers: press buttons, comment, turn pages."""
 
     def __init__(
         self, desk: Desk, acting: AnswerActions, call: SlackApiClient, directory: SlackDirectory, zone: tzinfo
@@ -215,13 +215,13 @@ class SlackActions:
         return build_notice_modal(translate("comment", language), words, language)
 
     async def _identify(self, user: str, channel: str) -> tuple[Asker, str]:
-        """Return who pressed where, and their language."""
+        """Return the user of a channel as an asker with looked-up facts, and their language."""
         asker = self._directory.asker(channel, user, direct=is_direct(channel))
         by, language = await asyncio.gather(asker, self._directory.language(user))
         return by, language or "en"
 
     async def _perform(self, action: ButtonAction, ticket: int, press: ButtonPress, by: Asker, language: str) -> str:
-        """Return the reply to the user who pressed; empty if they see the effect anyway. Raises `ActionDenied`."""
+        """Perform an action and return the sentence for its user; empty if they see the effect anyway."""
         if action is ButtonAction.EVIDENCE:
             shown = await self._show_evidence(ticket, press, by, language)
             return "" if shown else translate("acting_unavailable", language)
@@ -238,7 +238,7 @@ class SlackActions:
         return words
 
     async def _show_evidence(self, ticket: int, press: ButtonPress, by: Asker, language: str) -> bool:
-        """Show the evidence in a modal, and return whether. Raises `ActionDenied` if none is open."""
+        """Show the evidence in a modal; return whether Slack opened it. Raises `ActionDenied` before it is open."""
         loading = asyncio.ensure_future(self._actions.evidence(ticket, by, language=language))
         done, _ = await asyncio.wait({loading}, timeout=PATIENT_SECONDS)
         source = f"{ticket}{_SEPARATOR}{press.channel}"
@@ -291,7 +291,7 @@ _SETTINGS_PIECES = lazy_compile(r"slack:[A-Z0-9]+/(?P<person>[UW][A-Z0-9]{1,30})
 
 
 def render_settings(text: str) -> str:
-    """Return a private reply to an admin; its mentions ping no one."""
+    """Return an answer about channel settings as mrkdwn; its mentions ping no one."""
     return replace_pieces(text, _SETTINGS_PIECES, _render_piece, _separate_code)
 
 
@@ -300,7 +300,7 @@ def _render_piece(piece: re.Match[str]) -> str:
 
 
 def _separate_code(text: str) -> str:
-    """Return escaped text; a joiner between code and the comma after it would break the code."""
+    """Escape a text, without a joiner before its leading comma or stop: that would break the code before it."""
     escaped = escape_mrkdwn(text)
     return escaped.lstrip(WORD_JOINER) if text[:1] in {",", "."} else escaped
 
@@ -309,7 +309,7 @@ MAX_PROMPT = 75  # characters of a suggested prompt that are shown
 
 
 class SlackNotices:
-    """Answers commands other than questions, and users who open a chat or the App Home."""
+    """Answers `/footnote` and empty commands, and greets users who open a chat or the App Home."""
 
     def __init__(self, app: App, call: SlackApiClient, directory: SlackDirectory, configuring: ChannelCommand) -> None:
         self._app, self._call, self._directory, self._configuring = app, call, directory, configuring

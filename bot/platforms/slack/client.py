@@ -1,4 +1,4 @@
-"""Slack's Web API: its methods with their rates, its error codes, and replies to the address of a command.
+"""Slack's Web API: its methods with their rates, its error codes, and replies to a `response_url`.
 
 A post is never repeated: callers look for it by its mark first.
 """
@@ -69,7 +69,7 @@ class ChannelUnknown(RequestRefused):
 
 
 class StreamClosed(PlatformError):
-    """A message is no longer live, or is still live and cannot be changed otherwise."""
+    """A message is not live any more and cannot grow, or is still live and cannot be edited."""
 
     kind = "not_streaming"
 
@@ -133,14 +133,14 @@ class SlackApiClient(ApiClient):
     pacing: Lanes
 
     async def respond(self, url: str, body: Mapping[str, Any]) -> None:
-        """Post a message to the address of a command or an action, once. Raises `PlatformError`."""
+        """Post a message to the `response_url` of a command or button, once. Raises `PlatformError`."""
         reply = await send(self.session, "Slack", RESPOND, url, json=dict(body))
         word = reply.content.decode("ascii", "replace")
         is_word = _WORD.fullmatch(word) and word != "null"
         ok = word == "ok" if is_word else reply.field("ok")
         if ok is True and reply.status not in {LIMITED, *range(500, 600)}:
             return
-        # Any refusal of this address, even by a proxy, leaves a method to post the same.
+        # After any refusal of this address, even by a proxy, the API can still post the message.
         refused = isinstance(ok, bool) or reply.status not in _IN_DOUBT
         worded = {"ok": False, "error": "expired_url"} if refused else None
         error = self.api.explain(RESPOND, Reply(reply.status, reply.headers, worded))
@@ -155,7 +155,7 @@ _IN_DOUBT = frozenset({200, 408})  # statuses after which a foreign reply leaves
 async def open_api(
     token: str, url: str, pacing: Lanes | None = None, observe: ObserveCall = ignore_call
 ) -> AsyncIterator[SlackApiClient]:
-    """Open a client that keeps its connections within the block."""
+    """Open the API client of one workspace for the block."""
     api = Api(
         "Slack",
         url.rstrip("/"),

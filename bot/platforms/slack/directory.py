@@ -1,4 +1,4 @@
-"""Look up channels and users of Slack, and read channels, threads and our own posts."""
+"""Look up channels, users and user groups in Slack, and read channels, threads and our own posts."""
 
 import asyncio
 import time
@@ -43,15 +43,15 @@ _GROUP = lazy_compile(r"slack:([^/]+)/(S[A-Z0-9]+)")
 
 
 def find_user_groups(readers: Iterable[str], team: str = "") -> dict[str, str]:
-    """Return the user groups among readers as ids by name, of one team or all."""
+    """Return the user groups among readers, of one team or all: their Slack ids by their names in the settings."""
     matches = filter(None, map(_GROUP.fullmatch, sorted(readers)))
     return {group[0]: group[2] for group in matches if team in {"", group[1]}}
 
 
 def is_shared(channel: Json) -> bool | None:
-    """Return whether other organisations share a channel, by `conversations.info`; pure.
+    """Return whether other organisations share a channel, by its `conversations.info`; pure.
 
-    Workspaces of the same organisation do not count. None if Slack does not say, as of most DMs.
+    Workspaces of the same organisation do not count. None if Slack does not report it, as for most DMs.
     """
     if channel.get("is_ext_shared") is True or channel.get("connected_team_ids"):
         return True
@@ -84,7 +84,7 @@ def read_name(user: Json) -> str:
 
 
 class SlackDirectory:
-    """A workspace's channels, users and user groups. Unknown facts default to the restrictive value."""
+    """Looks up channels, users and user groups, and caches them. Unknown facts get the restrictive value."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class SlackDirectory:
         self._groups = LookupCache[frozenset[str]](self._members, clock, PEOPLE_SECONDS)
 
     def newcomer(self, channel: str, user: str, *, direct: bool, shared: bool = False) -> Asker:
-        """Return an asker without looking them up, which happens at their turn.
+        """Return a user in a channel as an asker; they are looked up at their turn.
 
         `shared`: the event says that the channel is shared.
         """
@@ -108,11 +108,11 @@ class SlackDirectory:
         return Asker("slack", "dm" if direct else "channel", self._us.team, channel, user)
 
     async def asker(self, channel: str, user: str, *, direct: bool) -> Asker:
-        """Return an asker with the facts that can be looked up in time."""
+        """Return a user in a channel as an asker, with the facts that can be looked up in time."""
         return await self._place(self.newcomer(channel, user, direct=direct), lookup_or_default, LOOK_SECONDS)
 
     async def refresh_asker(self, asker: Asker) -> Asker:
-        """Return an earlier asker with current facts. Raises `PlatformUnavailable`."""
+        """Return an asker with their current rights. Raises `PlatformUnavailable`."""
         return await self._place(asker, partial(lookup_or_raise, platform="Slack"), PATIENT_SECONDS)
 
     async def shared(self, channel: str, user: str = "") -> bool:
@@ -189,7 +189,7 @@ class SlackDirectory:
 
     async def _channel(self, channel: str) -> Json:
         info: Json = (await self._call(CHANNEL, {"channel": channel})).get("channel") or {}
-        # A DM does not report that, but its user does.
+        # A DM's description does not say whether it is shared; its user's does.
         if events.is_direct(channel) and is_shared(info) is None and info.get("user"):
             return {"is_ext_shared": is_stranger(await self._people.of(str(info["user"])), self._us)}
         return info
@@ -228,11 +228,11 @@ async def list_channels(call: ApiClient) -> tuple[NamedChannel, ...]:
         facts["cursor"] = cursor
 
 
-PAGE = 200  # messages of a call
+PAGE = 200  # messages per call
 
 
 async def find_our_message(call: ApiClient, question: Question, us: str) -> PostedMessages:
-    """Return our messages in answer to a question, in order."""
+    """Return our messages that answer a question, oldest first."""
     posted = await _find_in(call, question, question.place, us)
     if not posted and question.place.thread:  # perhaps replies were not allowed
         posted = await _find_in(call, question, replace(question.place, thread=""), us)
@@ -252,7 +252,7 @@ async def _find_in(call: ApiClient, question: Question, place: Place, us: str) -
 
 
 async def find_help_call(call: ApiClient, place: Place, key: str) -> PostedMessages:
-    """Return the call for help with this key, if it is in the thread or among a channel's newest posts."""
+    """Return the call for help with a key, if it is in the thread or among a channel's newest posts."""
     looked = 0
     async for message in _read_pages(call, place):
         looked += 1

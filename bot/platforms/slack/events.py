@@ -12,7 +12,7 @@ from bot.platforms.shared.payload_text import Json, build_stripper
 from bot.types import Place, Question, TaskKind
 from storage.language.lazy_pattern import lazy_compile
 
-_TO_SOMEBODY = lazy_compile(r"\s*<(?:@|!(?=subteam\^|here\b|channel\b|everyone\b))([^|<>]+)(?:\|[^<>]*)?>")
+_LEADING_MENTION = lazy_compile(r"\s*<(?:@|!(?=subteam\^|here\b|channel\b|everyone\b))([^|<>]+)(?:\|[^<>]*)?>")
 """A message's leading mention of a person, a group or everyone."""
 
 
@@ -40,7 +40,7 @@ def _decode_angle(angle: re.Match[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SlackBotIdentity:
-    """The bot in a workspace."""
+    """The bot's ids in a workspace."""
 
     team: str
     user: str
@@ -50,7 +50,7 @@ class SlackBotIdentity:
 
 @dataclass(frozen=True, slots=True)
 class SlackMessagePosted:
-    """A message of a user, as it is now."""
+    """A user's message in its current form."""
 
     team: str
     channel: str
@@ -78,8 +78,8 @@ class SlackMessagePosted:
         return re.search(rf"<@{re.escape(us.user)}(\|[^<>]*)?>", self.raw) is not None
 
     def to_others(self, us: SlackBotIdentity) -> bool:
-        """Return whether it begins with a mention of another person or of many."""
-        mention = _TO_SOMEBODY.match(self.raw)
+        """Return whether the message begins with a mention of another user, a group or everyone."""
+        mention = _LEADING_MENTION.match(self.raw)
         return mention is not None and mention[1] != us.user
 
 
@@ -174,7 +174,7 @@ _SLACKBOT = "USLACKBOT"
 
 
 def parse_event(body: Json, us: SlackBotIdentity) -> SlackEvent:
-    """Parse an event with its envelope; None if it is irrelevant."""
+    """Parse an event from its envelope; None if the bot ignores it."""
     event = body.get("event")
     if not isinstance(event, Mapping):
         return None
@@ -203,7 +203,7 @@ def build_message_question(
 
 
 def extract_text(raw: str, us: SlackBotIdentity) -> str:
-    """Return Slack's text in plain words, without mentions of us."""
+    """Return a message's text as its reader sees it, without mentions of the bot."""
     return decode_mrkdwn(re.sub(rf"<@{re.escape(us.user)}(\|[^<>]*)?>[,:]?[ \t]*", "", raw)).strip()
 
 
@@ -233,7 +233,7 @@ def _parse_message(event: Json, us: SlackBotIdentity) -> SlackEvent:
 
 
 def _parse_posted(message: Json, event: Json, us: SlackBotIdentity) -> SlackMessagePosted | None:
-    """Return a user's message; the event names the channel."""
+    """Parse a user's message, whose channel is in the event; None for other messages."""
     texts = {name: message.get(name) or "" for name in ("ts", "user", "text", "thread_ts")}
     channel, kind = event.get("channel"), event.get("channel_type") or ""
     known = all(isinstance(value, str) for value in (*texts.values(), channel, kind))
@@ -282,7 +282,7 @@ def _parse_deleted(event: Json, us: SlackBotIdentity) -> SlackMessageDeleted | N
 
 
 def is_ts(text: object) -> bool:
-    """Return whether a value is a timestamp of Slack's, which is a message's id."""
+    """Return whether a value is a timestamp by which Slack identifies a message."""
     return isinstance(text, str) and bool(_TS.fullmatch(text)) and math.isfinite(float(text))
 
 
@@ -294,7 +294,7 @@ def _parse_opened(event: Json, _: SlackBotIdentity) -> AssistantOpened | None:
 
 
 def _parse_joined(event: Json, us: SlackBotIdentity) -> Invited | None:
-    """Return that we were invited; others joining is ignored."""
+    """Parse that the bot was invited to a channel; None if someone else joined."""
     channel, by = event.get("channel"), event.get("inviter")
     if event.get("user") != us.user or not (isinstance(channel, str) and channel):
         return None

@@ -60,7 +60,7 @@ class SlackInvocation:
 
 
 def parse_invocation(body: Json, us: SlackBotIdentity) -> SlackInvocation | None:
-    """Parse the question of a command or a shortcut; None if it is another."""
+    """Parse the question of a command or a shortcut; None for other commands and shortcuts."""
     if body.get("command") in ASK_COMMANDS:
         task, text = build_task(str(body["command"])), extract_text(str(body.get("text") or ""), us)
         return SlackInvocation(
@@ -95,7 +95,7 @@ def _parse_shortcut(body: Json, us: SlackBotIdentity) -> SlackInvocation:
 
 
 def build_invocation_question(invoked: SlackInvocation, us: SlackBotIdentity, asker: Asker, at: datetime) -> Question:
-    """Return an invocation's question: a conversation of its own."""
+    """Return an invocation's question, which starts a conversation of its own."""
     key = f"slack:{us.team}/{invoked.kind}/{hashlib.sha256(invoked.trigger.encode()).hexdigest()[:32]}"
     place = Place("slack", us.team, invoked.channel, invoked.thread)
     return Question(key, invoked.task, invoked.text, asker, place, key, at, only_asker=True, handle=invoked.url)
@@ -105,7 +105,7 @@ RECENT_QUESTIONS = 5  # of a conversation, checked for running ones to stop
 
 
 class SlackIntake:
-    """Accepts questions of one workspace."""
+    """Turns messages, commands and shortcuts into questions, and hands them to the desk."""
 
     def __init__(
         self,
@@ -137,13 +137,13 @@ class SlackIntake:
         place, language = Place("slack", invited.team, invited.channel), await self.directory.language(invited.by)
         await self._desk.take(build_welcome(by, place, datetime.now(UTC), language))
 
-    def word_wait(self, question: Question) -> str:
-        """Return the notice for an asker who has to wait; empty if the question is being answered."""
+    def render_wait(self, question: Question) -> str:
+        """Return the notice for an asker who has to wait; empty if the question is already being answered."""
         before = self._desk.count_before(question.key)
         return self._announce(question, before) if before else ""
 
     async def question(self, written: events.SlackMessagePosted) -> Question | None:
-        """Return the question of a message; None if it is not for the bot. Raises `StorageError`."""
+        """Return a message as a question; None if the bot does not answer it. Raises `StorageError`."""
         settings = await load_channel_settings_or_file(self._app, f"slack:{written.team}/{written.channel}")
         message, author = self._read(written), f"slack:{written.team}/{written.user}"
         every = settings.answer == "every"
@@ -166,7 +166,7 @@ class SlackIntake:
         await self._messages.delete(event.channel, self._desk.delete_question(event.key))
 
     async def stop(self, event: events.StopRequested) -> None:
-        """Stop answers at a press of Slack's own stop button. Raises `StorageError`."""
+        """Stop the answers for which a user pressed Slack's own stop button. Raises `StorageError`."""
         channel = f"slack:{event.team}/{event.channel}"
         rows = [await self._app.queue.by_message(channel, message) for message in event.messages]
         if not any(rows):
@@ -189,7 +189,7 @@ _TYPES = "public_channel,private_channel,im,mpim"
 
 
 class SlackHistoryReader:
-    """One workspace. Implements `bot.platforms.shared.catch_up.HistoryReader`."""
+    """Reads missed messages of a workspace. Implements `bot.platforms.shared.catch_up.HistoryReader`."""
 
     platform, asked_at = "slack", staticmethod(read_acceptance_time)
 
@@ -207,7 +207,7 @@ class SlackHistoryReader:
             yield name
 
     async def missed(self, channel: str, since: float) -> AsyncIterator[MissedQuestion]:
-        """Yield a channel's questions, including those in older threads. Raises `PlatformError`."""
+        """Yield a channel's questions since a moment, also those in older threads. Raises `PlatformError`."""
         where = {"channel": channel, "channel_type": self._channel_types.get(channel, "")}
         async for message in self._read_messages(channel, since):
             written = events.parse_event({"event": {"type": "message", **message, **where}}, self._us)
@@ -215,7 +215,7 @@ class SlackHistoryReader:
                 yield MissedQuestion(question, written.edited)
 
     async def look_again(self, question: QueuedQuestion) -> None:
-        """Handle an edit or deletion of a message, if there was one. Raises `PlatformError`, `StorageError`."""
+        """Handle an edit or deletion of a question's message, if any. Raises `PlatformError`, `StorageError`."""
         channel, ts = question.channel.rpartition("/")[2], question.message
         facts: dict[str, Any] = {"channel": channel, "ts": ts, "oldest": ts, "latest": ts, "inclusive": True}
         try:
@@ -234,7 +234,7 @@ class SlackHistoryReader:
                     await self._intake.edit(rewritten)
 
     async def _read_messages(self, channel: str, since: float) -> AsyncIterator[Json]:
-        """Yield a channel's messages since then, including those in older threads; oldest first."""
+        """Yield a channel's messages since a moment, each followed by the thread's; older threads are included."""
         oldest = f"{since - THREAD_AGE.total_seconds():.6f}"
         roots = [root async for root in self._read_pages(HISTORY, "messages", channel=channel, oldest=oldest)]
         for root in reversed(roots):

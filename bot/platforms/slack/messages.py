@@ -1,6 +1,6 @@
-"""Render a view as Slack's messages: blocks, buttons, the notification's text and the payload; pure.
+"""Render a view as Slack's messages: blocks, buttons, and the text of the notification; pure.
 
-Limits are data; lengths are counted in UTF-16 units, never less than Slack's count. Posts carry a mark to be found.
+Lengths are counted in UTF-16 units, never less than Slack's count. Each post has a mark, by which it is found again.
 """
 
 import re
@@ -32,15 +32,15 @@ _MARKDOWN = lazy_compile(r"[\\`*_~|\[\]()!]")
 
 
 def escape_mrkdwn(text: str) -> str:
-    """Return text as mrkdwn shows it: the same words, no ping, no link, no formatting.
+    """Escape a text so that mrkdwn shows the same words, without pings, links or formatting.
 
-    It is harmless in Markdown too, except that asterisks and backticks would be formatting there.
+    In Markdown too it cannot ping or link, but asterisks and backticks are formatting there.
     """
     return _FORMATTING.sub(_escape_formatting, defang_text(text)).translate(_ENTITIES)
 
 
 def escape_markdown(text: str) -> str:
-    """Return text as a markdown block or a streamed chunk shows it: the same words, no ping, no link, no formatting."""
+    """Escape a text so that a markdown block or streamed chunk shows the same words, without pings or formatting."""
     return _MARKDOWN.sub(r"\\\g<0>", defang_text(text)).translate(_ENTITIES)
 
 
@@ -90,7 +90,7 @@ PERSON = lazy_compile(r"[UW][A-Z0-9]{1,30}")  # a person's id
 
 
 def build_rich_text(part: MessagePart) -> JsonObject | None:
-    """Return the block that shows a part; None if nothing of it is visible."""
+    """Return a part as a block of rich text; None if nothing of it is visible."""
     elements = [
         element
         for quote, runs in groupby(part.runs, _is_quote)
@@ -143,14 +143,13 @@ def measure_markdown(text: str) -> int:
 
 
 SECTIONS = MessageLimits(message=9_000, parts=46, part=3_000, row=ROW, measure=measure_mrkdwn, markup=8, line=2, gap=80)
-"""Sections of mrkdwn; the limit of blocks also covers a row of buttons, one for feedback, and a divider each."""
+"""Limits of sections of mrkdwn. Of 50 blocks, four are reserved for two rows of buttons and two dividers."""
 MARKDOWN = MessageLimits(
     message=9_000, parts=46, part=9_000, row=ROW, measure=measure_markdown, markup=8, line=2, gap=2
 )  # markdown blocks and streamed text
 PLAIN = replace(SECTIONS, message=2_900, part=2_900)  # text without blocks
 MODAL = MessageLimits(message=36_000, parts=49, part=3_000, row=ROW, measure=measure_mrkdwn, markup=8, line=2)
-"""Blocks of a modal, at most 250,000 bytes together in any script and encoding. Dividers may separate any two of
-them, and a row of buttons fits."""
+"""Limits of a modal's blocks, which leave room for dividers and a row of buttons, and keep below 250,000 bytes."""
 
 PREFIX = "footnote:"
 FEEDBACK = f"{PREFIX}feedback"
@@ -160,7 +159,7 @@ _OPINIONS = (ButtonAction.UP, ButtonAction.DOWN)
 
 
 def build_actions(rows: Iterable[Iterable[Button]]) -> list[JsonObject]:
-    """Return rows of buttons: an `actions` block each, and `context_actions` for feedback. Each action once."""
+    """Return a block for each row of buttons, and one for both ratings. An action that is repeated is shown once."""
     listed = [list(row) for row in rows]
     first = {button.action: button for row in reversed(listed) for button in reversed(row)}
     opinions = [first.pop(action) for action in _OPINIONS] if first.keys() >= set(_OPINIONS) else []
@@ -180,7 +179,7 @@ def parse_action(action_id: str, value: str) -> tuple[ButtonAction, int] | None:
 
 
 def build_label(text: str, longest: int = _LONGEST) -> JsonObject:
-    """Return a plain text that fits a button or a title."""
+    """Return a text on one line, cut to fit a button or a title, as a plain-text object."""
     shown = " ".join(text.split())
     shown = shown if count_units(shown) <= longest else shown[: longest // 2 - 1] + "…"
     return {"type": "plain_text", "text": shown, "emoji": True}
@@ -223,7 +222,7 @@ _APART = frozenset({PartKind.SOURCES, PartKind.LEFT_OUT})  # separated from the 
 
 @dataclass(frozen=True, slots=True)
 class SlackMessage:
-    """A message's content."""
+    """A message's blocks, and its text for notifications."""
 
     blocks: tuple[JsonObject, ...]
     text: str
@@ -300,7 +299,7 @@ def _render_context(part: MessagePart) -> JsonObject | None:
 
 
 def _render_card(part: MessagePart, number: int) -> JsonObject | None:
-    """Return a claim as a card; the rest of a claim that was split follows as text."""
+    """Return a claim as a card; the continuation of a claim that was split is text."""
     head, *rest = part.runs
     title = render_plain(head.text)
     if head.style is not TextStyle.NOTE or not title or count_units(title) > TITLE:
@@ -321,12 +320,12 @@ ANSWER, CALL = "footnote_answer", "footnote_call"  # kinds of posts
 
 
 def build_mark(kind: str, key: str, page: int = 0) -> JsonObject:
-    """Return a post's metadata, by which it is found again. Everyone in the workspace can read it."""
+    """Return the metadata by which a post is found again. Everyone in the workspace can read it."""
     return {"event_type": kind, "event_payload": {"key": key, "page": page}}
 
 
 def read_mark(message: Mapping[str, Any], kind: str) -> str:
-    """Return the key of a message's mark; empty if it has none of this kind."""
+    """Return the key in a message's mark; empty if it has no mark of this kind."""
     metadata = message.get("metadata") or {}
     return str((metadata.get("event_payload") or {}).get("key", "")) if metadata.get("event_type") == kind else ""
 
@@ -352,12 +351,12 @@ def build_ephemeral(question: Question, message: SlackMessage) -> JsonObject:
 
 
 def build_response(question: Question, message: SlackMessage) -> JsonObject:
-    """Return a private reply for the address of a command or an action."""
+    """Return a private message for the `response_url` of a command or button."""
     return {**build_notice(question, message.text), **_message_fields(message)}
 
 
 def build_notice(question: Question, text: str) -> JsonObject:
-    """Return the same for a line of mrkdwn."""
+    """Return a private line of mrkdwn for the `response_url` of a command or button."""
     unfurl = {"unfurl_links": False, "unfurl_media": False}
     return {"response_type": "ephemeral", "replace_original": False, "text": text, **_reply_fields(question), **unfurl}
 
@@ -367,7 +366,7 @@ def _thread_fields(place: Place) -> JsonObject:
 
 
 def _reply_fields(question: Question) -> JsonObject:
-    """Return a private post's thread: none that the question itself begins, where it would not be shown."""
+    """Return a private post's thread, unless the question begins it: Slack does not show a private post there."""
     thread = question.place.thread
     return {"thread_ts": thread} if thread and thread != question.message else {}
 

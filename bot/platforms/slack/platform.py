@@ -1,4 +1,4 @@
-"""Post and edit messages in Slack until they show a view, and read our posts."""
+"""Show views as messages in Slack."""
 
 import logging
 import secrets
@@ -43,7 +43,7 @@ from bot.views.view_reducer import shorten_question, show_queue_position
 log = logging.getLogger(__name__)
 
 STATUS_SECONDS, STATUS_PACE = 90.0, 20.0
-"""Slack shows a status for two minutes: it is renewed after the first, and reworded after the second of these times."""
+"""Seconds after which a status is renewed, which Slack shows for two minutes, and after which it may be changed."""
 UPDATES_SPARED = 10  # updates a minute that are not for unfinished answers
 FIRST_POST_PATIENCE = 5.0  # seconds that a channel's first post waits for its turn
 _REMEMBERED = 1_000
@@ -51,7 +51,7 @@ PACE = 1.5  # seconds between two changes of one message
 
 
 class ProgressSigns:
-    """The latest sign of each question, and when it was shown."""
+    """Remembers the latest progress sign of each question, and when it was shown."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
@@ -72,9 +72,9 @@ class ProgressSigns:
         self._signs.pop(question.key, None)
 
     def announce(self, question: Question, before: int) -> str:
-        """Return the sign of a command's question as mrkdwn; this reply replaces `show_sign`."""
+        """Return the acknowledgement of a command as mrkdwn, and note it as its question's sign."""
         self.note(question, "taken", self._now())
-        return _word_taken(question, show_queue_position(View(0, question.language), before))
+        return _render_acknowledgement(question, show_queue_position(View(0, question.language), before))
 
 
 class SlackPlatform:
@@ -104,11 +104,11 @@ class SlackPlatform:
         return self._ready()
 
     async def asker(self, question: Question) -> Asker:
-        """Return the asker with current facts. Raises `PlatformUnavailable` if Slack does not answer."""
+        """Return the asker with their current rights. Raises `PlatformUnavailable` if Slack does not answer."""
         return await self._refresh_asker(question.asker)
 
     def ways(self, question: Question) -> DeliveryCapabilities:
-        """Return what can be done: private answers can be neither edited nor read."""
+        """Return how an answer can be shown: a private one can be neither edited nor read."""
         return DeliveryCapabilities(edits=not question.only_asker, reads_back=not question.only_asker, pace=PACE)
 
     async def show(self, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
@@ -122,13 +122,14 @@ class SlackPlatform:
             raise
 
     async def show_sign(self, question: Question, view: View) -> ProgressSign:
-        """Set the status of the question's thread; for a command, announce once that an answer comes."""
+        """Set the status of the question's thread; acknowledge a command once."""
         now, (shown, at) = self._call.pacing.now(), self._signs.get(question)
         pace = STATUS_SECONDS if shown == view.status else STATUS_PACE
         if question.handle:
             if not shown:
                 self._signs.note(question, "taken", now)
-                await self._call.respond(question.handle, build_notice(question, _word_taken(question, view)))
+                notice = build_notice(question, _render_acknowledgement(question, view))
+                await self._call.respond(question.handle, notice)
         elif not question.place.thread:
             return ProgressSign.SHOWN  # a status needs a thread, which a welcome lacks
         elif not shown or (now >= at + pace and self._call.pacing.spare(STATUS)):
@@ -150,7 +151,7 @@ class SlackPlatform:
             await self._post_privately(question, message)
 
     async def call(self, place: Place, text: str, people: Sequence[str]) -> PostedMessages:
-        """Post a sentence that mentions these people; a post in doubt is looked up instead of repeated."""
+        """Post a sentence that mentions these people; look for a post whose reply was lost instead of repeating it."""
         pages = [
             (message, secrets.token_hex(8))
             for message in render_messages(View(0, text=text, mentions=tuple(people)), self._zone)
@@ -173,7 +174,7 @@ class SlackPlatform:
             return await self._post_first(question, view)
         ts = posted.messages[0]
         if self._streaming.live(question, ts):
-            if await self._streaming.go_on(question, view):
+            if await self._streaming.extend(question, view):
                 return posted
             await self._streaming.end(question, ts, build_mark(ANSWER, question.key), patience=FIRST_POST_PATIENCE)
         message = render_first(view, self._zone)
@@ -228,7 +229,7 @@ class SlackPlatform:
         return PostedMessages(tuple(sent))
 
     async def _post_privately(self, question: Question, message: SlackMessage) -> None:
-        """Post to the asker alone: where they asked, while that address is valid."""
+        """Post to the asker alone: to the command's `response_url` while it is valid, otherwise in the channel."""
         if question.handle:
             try:
                 await self._call.respond(question.handle, messages.build_response(question, message))
@@ -257,7 +258,7 @@ class SlackPlatform:
         try:
             await self._call(UPDATE, facts, patience=patience)
         except StreamClosed:
-            # It is still live: from before a restart, or given up while Slack was unreachable.
+            # The message is still live: from before a restart, or given up while Slack was unreachable.
             await self._streaming.end(question, ts, metadata)
             await _call_or_wait(self._call(UPDATE, facts, patience=patience))
 
@@ -282,7 +283,7 @@ class SlackPlatform:
         return self._call.pacing.room(UPDATE) > len(self._shown) + self._streaming.count + UPDATES_SPARED
 
     async def _set_status(self, question: Question, *words: str) -> None:
-        """Set the status of a question's thread, beside our name and alone; empty to end it."""
+        """Set the status of a question's thread: after our name, and alone. An empty one ends it."""
         status, *loading = map(escape_mrkdwn, words)
         facts: dict[str, Any] = {"channel_id": question.place.channel, "thread_ts": question.place.thread}
         facts |= {"status": status, **({"loading_messages": loading} if loading else {})}
@@ -294,14 +295,14 @@ class SlackPlatform:
         self._signs.forget(question)
 
 
-def _word_taken(question: Question, view: View) -> str:
+def _render_acknowledgement(question: Question, view: View) -> str:
     """Return the acknowledgement of a command, which cannot be edited later."""
     words = translate("slack_taken", view.language, question=shorten_question(question.text))
     return escape_mrkdwn(f"{words} {view.status}" if view.before else words)
 
 
 async def _call_or_wait(call: Awaitable[object]) -> None:
-    """Make a call that waits until a live message ends, which happens within minutes."""
+    """Make a call; a message that is still live raises `PlatformUnavailable`, as it ends within minutes."""
     try:
         await call
     except StreamClosed as error:

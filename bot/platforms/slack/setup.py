@@ -71,7 +71,7 @@ async def check_bot(settings: SlackSettings, readers: Collection[str] = ()) -> S
 
 
 def list_missing_scopes(granted: set[str], readers: Collection[str] = ()) -> Iterator[CheckResult]:
-    """Report scopes that the bot token lacks, given the readers in `visible_to`; pure."""
+    """Report the scopes that the bot token lacks; the readers of `visible_to` decide which are needed. Pure."""
     unneeded = set() if find_user_groups(readers) else {"usergroups:read"}
     for scope in SCOPES:
         if scope not in granted | unneeded:
@@ -96,7 +96,7 @@ def check_http(settings: SlackSettings) -> Sequence[CheckResult]:
     if len(secret) != _SECRET_LENGTH or not set(secret) <= _LETTERS:
         line = "Slack: the signing secret does not look like one (32 digits and a to f)."
         return (CheckResult("warn", line, _SECRET),)
-    line = "Slack: the signing secret cannot be tried from here; Slack proves it by what it sends to /slack/events."
+    line = "Slack: the signing secret can only be tested by a request from Slack to /slack/events."
     return (CheckResult("skip", line),)
 
 
@@ -142,7 +142,7 @@ async def list_channels_by_name(table: SlackSettings, _: str) -> Mapping[str, st
 SETUP = PlatformSetup(
     steps=(
         "Open https://api.slack.com/apps, press Create New App, From a manifest, and choose your workspace.",
-        "Paste slack-manifest.yaml, of Footnote's own folder; press Create, then Install to Workspace.",
+        "Paste slack-manifest.yaml from Footnote's own folder; press Create, then Install to Workspace.",
     ),
     list_questions=list_questions,
     try_answer=try_answer,

@@ -1,4 +1,4 @@
-"""Append a view's news to a live message, which only grows."""
+"""Show unfinished views as live messages, Slack's streaming, to which text and cards can only be appended."""
 
 import hashlib
 from collections.abc import Iterator
@@ -48,10 +48,7 @@ class StreamedState:
 
 
 def build_opening_chunks(view: View) -> tuple[list[JsonObject], StreamedState]:
-    """Return the first chunks of a live message: buttons, status and notice.
-
-    Buttons come first, so that the cards below them stay together.
-    """
+    """Return the first chunks of a live message, and its state. Buttons come first, so that cards stay together."""
     chunks, sent = build_new_chunks(StreamedState(), view)
     buttons = build_actions([view.buttons])
     return [*([{"type": "blocks", "blocks": buttons}] if buttons else []), *chunks], sent
@@ -131,7 +128,7 @@ def _count_bytes(card: JsonObject, name: str) -> int:
 
 
 REFUSALS, REFUSED_SECONDS = 3, 600.0
-"""After so many consecutive refusals no live message is begun for so long."""
+"""After this many consecutive refusals no live message is begun for this many seconds."""
 
 
 @dataclass(slots=True)
@@ -142,7 +139,7 @@ class _LiveMessage:
 
 
 class LiveMessages:
-    """The live messages of one workspace, by question."""
+    """Begins, extends and ends the live messages of one workspace."""
 
     def __init__(self, call: SlackApiClient) -> None:
         self._call = call
@@ -150,7 +147,7 @@ class LiveMessages:
         self._refused, self._closed_until = 0, 0.0
 
     def possible(self, question: Question) -> bool:
-        """Return whether an answer may be a live message: in a thread, if it can be ended within the minute."""
+        """Return whether an answer may be a live message: it is in a thread, and a call to end it would fit."""
         pacing = self._call.pacing
         open_yet = bool(question.place.thread) and pacing.now() >= self._closed_until
         return open_yet and pacing.room(STOP_STREAM) > self.count
@@ -185,8 +182,8 @@ class LiveMessages:
         self._live[question.key] = _LiveMessage(ts, sent)
         return ts
 
-    async def go_on(self, question: Question, view: View) -> bool:
-        """Append news if a call fits; return False if the live message has to be given up."""
+    async def extend(self, question: Question, view: View) -> bool:
+        """Append what is new in a view if a call fits; return False if the live message has to be given up."""
         live = self._live[question.key]
         live.given_up = live.given_up or not await self._append(question, live, view)
         return not live.given_up
@@ -225,7 +222,7 @@ class LiveMessages:
 
 
 def _stream_target(question: Question) -> dict[str, Any]:
-    """Return a live message's place. In a channel Slack requires its reader."""
+    """Return the place of a live message, and the asker: in a channel Slack requires a recipient."""
     place, asker = question.place, question.asker
     who = {"recipient_team_id": asker.workspace, "recipient_user_id": asker.user} if asker.user else {}
     return {"channel": place.channel, "thread_ts": place.thread, "task_display_mode": "timeline", **who}

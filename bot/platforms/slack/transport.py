@@ -52,13 +52,13 @@ def is_signed_by_slack(secret: str, body: bytes, headers: Mapping[str, str], now
     return hmac.compare_digest(f"v0={digest}".encode(), signature.encode("utf-8", "replace"))
 
 
-DEAF_SECONDS = 240.0
+DEAF_SECONDS = 240.0  # of silence before a socket is reopened
 LOST_SECONDS = 300.0  # of silence before a new connection, after which Slack has dropped events
 CHECK_SECONDS = 15.0
 
 
 class ReconnectingSocket(Protocol):
-    """The watched socket."""
+    """The part of a Socket Mode client that `watch_socket` uses."""
 
     closed: bool
 
@@ -67,7 +67,7 @@ class ReconnectingSocket(Protocol):
 
 
 class SocketWatch:
-    """When a socket last received something, by a monotonic clock in seconds."""
+    """Notes when a socket last received a message. Times are seconds of a monotonic clock."""
 
     def __init__(
         self, now: Callable[[], float] = time.monotonic, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
@@ -78,7 +78,7 @@ class SocketWatch:
         """Whether Slack has greeted us."""
 
     def heard(self, *, greeting: bool) -> float:
-        """Note a message, and return the seconds of lost events before it; 0 if none were lost."""
+        """Note a message; if a new connection's greeting ends a long silence, return its seconds, otherwise 0."""
         now = self._now()
         silence = now - self._last if greeting and self.greeted else 0.0
         self.greeted = self.greeted or greeting
@@ -114,7 +114,7 @@ AGAIN_SECONDS = 5.0
 
 
 class HttpTransport:
-    """Requests that Slack makes, each signed."""
+    """Receives events as signed requests from Slack."""
 
     def __init__(
         self,
@@ -156,7 +156,7 @@ class HttpTransport:
 
 
 class SocketTransport:
-    """A socket that we open, and reopen when it is silent."""
+    """Receives events over a socket that we open, and reopen when it is silent."""
 
     def __init__(
         self,
@@ -179,7 +179,7 @@ class SocketTransport:
 
     @asynccontextmanager
     async def connected(self) -> AsyncIterator[None]:
-        """Hold a socket open within the block. Raises `PlatformError`."""
+        """Keep a socket open within the block. Raises `PlatformError`."""
         address = await self._request_url()
         handler = AsyncSocketModeHandler(self._app, self._token, ping_interval=self._ping)
         client = self._client = handler.client
@@ -244,7 +244,7 @@ class SocketTransport:
             self._tasks.spawn(self._catch_up(time.time() - lost))
 
     async def _close(self, client: SocketModeClient) -> None:
-        """Handle events in progress, then close; Slack resends later ones."""
+        """Finish events in progress, then close; Slack resends later ones."""
         self._closing = True
         if intake := set(filter(None, self._in_flight)):
             _, late = await asyncio.wait(intake, timeout=LAST_SECONDS)
@@ -265,12 +265,12 @@ SlackTransport = HttpTransport | SocketTransport
 
 LOGGER = "slack_bolt.footnote"
 BROKEN = 500
-ANY = re.compile("")  # parsers select
+ANY = re.compile("")  # bolt passes on everything; our parsers decide
 
 
 @dataclass(slots=True)
 class SlackRouter:
-    """The listeners of one workspace. If one raises, the event is not acknowledged, and Slack resends it."""
+    """Bolt's listeners for one workspace. If one raises, the event is not acknowledged, and Slack resends it."""
 
     us: events.SlackBotIdentity
     intake: SlackIntake
@@ -311,7 +311,7 @@ class SlackRouter:
         """Accept the question of `/ask` or `/check`, or explain the usage; answer `/footnote`."""
         invocation = parse_invocation(body, self.us)
         if invocation and invocation.text:
-            words = self.intake.word_wait(await self.intake.take_invoked(invocation))
+            words = self.intake.render_wait(await self.intake.take_invoked(invocation))
             await (ack(words, response_type="ephemeral") if words else ack())
         elif invocation:
             await ack(await self.notices.usage(invocation), response_type="ephemeral")

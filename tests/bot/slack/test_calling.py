@@ -113,7 +113,7 @@ async def test_rate_limited_method_waits_as_long_as_slack_says(adapter: SlackAda
     with pytest.raises(PlatformUnavailable) as caught:
         await adapter.post(patience=5)
     assert caught.value.seconds == 30
-    with pytest.raises(PlatformUnavailable, match="Too much is going on"):
+    with pytest.raises(PlatformUnavailable, match="Too many calls are waiting"):
         await adapter.post(patience=5)
     assert len(adapter.slack.calls("chat.postMessage")) == 1
     await adapter.clock.advance(30)
