@@ -77,6 +77,8 @@ class App:
     load: LoadWatch = field(default_factory=LoadWatch)  # of the model's server
     rerank: Rerank = no_reader
     web: WebCorpus | None = None  # the search engine, if one is configured
+    versions: Mapping[str, str] = field(default_factory=dict)
+    """The versions of code, prompts and models, for the record of each turn."""
     observe_call: Callable[[str, object, str, float], None] = lambda *_: None
     """Receives each call of a platform: the platform, the call, its outcome and its seconds."""
 
@@ -92,7 +94,8 @@ class App:
     @property
     def model(self) -> str | None:
         """The names of the configured models; None if there are none."""
-        return self.settings.model.names or None
+        model = self.settings.model
+        return (model.names or None) if model.configured else None
 
     @property
     def system(self) -> str:

@@ -13,6 +13,7 @@ from functools import partial
 from random import Random
 
 from bot import read_version
+from bot.answering.turn_record import read_versions
 from bot.app import App, Records, SettingsSource, WebCorpus
 from bot.settings.tables.settings_tables import SearchEngineSettings, Settings
 from pipeline.gate import Verify
@@ -106,6 +107,7 @@ async def open_app(source: SettingsSource, *, rebuilding: bool = False) -> Async
             examines=examines,
             llm=LazyModel(settings.model.plain(), stack, load.observe) if settings.model.configured else None,
             load=load,
+            versions=read_versions(store.embedder.name),
             rerank=LazyReader(load_answer_reader, store.threads.states),
             web=stack.enter_context(web) if web else None,
             find_position=partial(find_position, database),

@@ -132,7 +132,7 @@ async def run_turn(
     limits: Limits = Limits(),  # noqa: B008 - frozen
 ) -> Answer:
     """Run a system on a conversation. Raises `PipelineError`."""
-    recorder = Recorder(search, tell=_ignore)
+    recorder = Recorder(search, report=_ignore)
     ask, stream, verify = ask_unconfigured, stream_unconfigured, None
     seen = Conversation(talk.turns[-limits.turns :])
     if llm:

@@ -3,19 +3,20 @@
 `Recorder` wraps the search of a turn: it notes every search and model call as a `Step` and remembers every passage
 found. `Gate` is the only way text leaves a system; the answer consists of the sentences that it let through.
 
-The gate trusts no system: evidence must be a passage retrieved in this turn, unchanged in every field; text that is not
-a quotation must not have links, images or mentions; withheld sentences are counted and recorded with their reason. If
-there is a model, it judges every sentence that is neither a quotation nor surely false, together with the conversation;
-if the model fails, only sentences that the local check is sure of leave. A sentence that copies a passage with changes
-is not put to the model: its passage is quoted instead.
+The gate trusts no system: evidence must be a passage retrieved in this turn, unchanged in every field, of a document
+that still exists; text that is not a quotation must not have links, images or mentions; withheld sentences are counted
+and recorded with their reason. If there is a model, it judges every sentence that is neither a quotation nor surely
+false, together with the conversation; if the model fails, only sentences that the local check is sure of leave. A
+sentence that copies a passage with changes is not put to the model: its passage is quoted instead.
 """
 
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
 from enum import Enum
+from functools import partial
 from types import MappingProxyType
 from typing import Protocol
 
@@ -25,6 +26,7 @@ from pipeline.replies import footnotes, markup
 from pipeline.support.support_check import find_verbatim_passage
 from pipeline.types import (
     Answer,
+    AnsweredSentence,
     CitedSentence,
     ClaimChecked,
     ClaimExplained,
@@ -41,6 +43,8 @@ from storage.types import CheckedClaim, Claim, Evidence, Hit, SearchQuery, Step,
 
 log = logging.getLogger(__name__)
 
+REMOVED = "a document that it cites was removed meanwhile"
+
 
 @dataclass(frozen=True, slots=True)
 class TimedStep:
@@ -51,17 +55,18 @@ class TimedStep:
     ended: float
 
 
+@dataclass
 class Recorder:
     """Records one turn by wrapping its search; `recorder.search`, `engine` and `tell` go into the kit."""
 
-    def __init__(self, search: Search, *, tell: Callable[[Event], None], engine: Search | None = None) -> None:
-        self._search = search
-        self.engine = engine and self._record_engine(engine)
-        self._tell = tell
-        self._noted: list[TimedStep] = []
-        self._claims: list[CheckedClaim] = []
-        self._found: dict[str, Hit] = {}
-        self._began = time.perf_counter()
+    passages: Search
+    _: KW_ONLY
+    report: Callable[[Event], None]
+    web: Search | None = None
+    _noted: list[TimedStep] = field(default_factory=list, init=False)
+    _claims: list[CheckedClaim] = field(default_factory=list, init=False)
+    _found: dict[str, Hit] = field(default_factory=dict, init=False)
+    _began: float = field(default_factory=time.perf_counter, init=False)
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -102,7 +107,7 @@ class Recorder:
         if isinstance(event, ClaimExplained):
             explained = event.checked
             self._claims = [explained if checked.claim == explained.claim else checked for checked in self._claims]
-        self._tell(event)
+        self.report(event)
 
     def note(self, step: Step, began: float) -> None:
         """Note a model call that has just ended, `began` on `time.perf_counter()`."""
@@ -110,21 +115,24 @@ class Recorder:
 
     async def search(self, query: SearchQuery, k: int) -> tuple[Hit, ...]:
         """Search and note it. A failed search is noted with its error and raises."""
-        return await self._record(self._search, query, k)
+        return await self._record(self.passages, query, k)
 
-    async def fetch(self, fetch: Search, query: SearchQuery, k: int) -> tuple[Hit, ...]:
-        """Search by another function than the turn's own, and note it."""
-        return await self._record(fetch, query, k)
+    @property
+    def engine(self) -> Search | None:
+        """The web search of the turn, recorded with its passages, which are stored nowhere else."""
+        return partial(self._record, self.web, kept=True) if self.web else None
 
-    def _record_engine(self, engine: Search) -> Search:
-        async def search(query: SearchQuery, k: int) -> tuple[Hit, ...]:
-            return await self._record(engine, query, k, kept=True)
+    async def add(self, text: str, hits: Sequence[Hit]) -> None:
+        """Record hits that were not searched for as if a search for the text had found them."""
 
-        return search
+        async def fetch(_query: SearchQuery, _k: int) -> tuple[Hit, ...]:
+            return tuple(hits)
+
+        await self._record(fetch, SearchQuery(text), len(hits))
 
     async def _record(self, search: Search, query: SearchQuery, k: int, *, kept: bool = False) -> tuple[Hit, ...]:
         """Search and note it; with the passages if they are `kept` nowhere else."""
-        self._tell(SearchStarted("" if query.unchecked else query.text))
+        self.report(SearchStarted("" if query.unchecked else query.text))
         began = time.perf_counter()
         try:
             hits = await search(query, k)
@@ -137,7 +145,7 @@ class Recorder:
         self._note(query, k, began, {"hits": recorded} | ({"kept": new} if kept else {}))
         for hit in hits:
             self._found.setdefault(hit.passage.id, hit)
-        self._tell(PassagesFound("" if query.unchecked else query.text, hits))
+        self.report(PassagesFound("" if query.unchecked else query.text, hits))
         return hits
 
     def nearest(self, limit: int) -> tuple[Hit, ...]:
@@ -201,7 +209,11 @@ def is_quoted(support: Support) -> bool:
 
 
 def _may_hold(support: Support) -> bool:
-    return not support.verbatim and (support.holds or support.appealable)
+    return not support.verbatim and _may_leave(support)
+
+
+def _may_leave(support: Support) -> bool:
+    return support.holds or support.appealable
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,38 +222,42 @@ class WithheldSentence:
     reason: str
 
 
+Exists = Callable[[str, str], Awaitable[bool]]
+"""Returns whether a document, by its corpus and key, still exists."""
+
+
+@dataclass(kw_only=True)
 class Gate:
     """Holds one turn's gate; `gate.say` and `gate.judge` go into the kit."""
 
-    def __init__(
-        self,
-        *,
-        found: Mapping[str, Hit],
-        supports: Supports,
-        tell: Callable[[Event], None],
-        verify: Verify | None = None,
-        asked: Sequence[str] = (),
-    ) -> None:
-        self._found = found
-        self._supports = supports
-        self._tell = tell
-        self._verify = verify
-        self._asked = tuple(asked)  # texts of the conversation, which a sentence may repeat
-        self._rulings: dict[tuple[str, tuple[Evidence, ...]], asyncio.Task[CheckedClaim | str]] = {}
-        self._quoted_instead: set[tuple[str, tuple[Evidence, ...]]] = set()
-        self._checking = 0
-        self._whole = False
-        self._said: list[CitedSentence] = []
-        self._claims: list[CheckedClaim] = []
-        self._withheld: list[WithheldSentence] = []
+    found: Mapping[str, Hit]  # by passage id
+    supports: Supports
+    tell: Callable[[Event], None]
+    verify: Verify | None = None
+    exists: Exists | None = None  # None: no document is removed while the turn runs
+    asked: Sequence[str] = ()  # texts of the conversation, which a sentence may repeat
+    _rulings: dict[tuple[str, tuple[Evidence, ...]], asyncio.Task[CheckedClaim | str]] = field(
+        default_factory=dict, init=False
+    )
+    _quoted_instead: set[tuple[str, tuple[Evidence, ...]]] = field(default_factory=set, init=False)
+    _checking: int = field(default=0, init=False)
+    _whole: bool = field(default=False, init=False)
+    _said: list[CitedSentence] = field(default_factory=list, init=False)
+    _claims: list[CheckedClaim] = field(default_factory=list, init=False)
+    _withheld: list[WithheldSentence] = field(default_factory=list, init=False)
 
     @property
     def withheld(self) -> tuple[WithheldSentence, ...]:
         return tuple(self._withheld)
 
+    @property
+    def spoken(self) -> tuple[AnsweredSentence, ...]:
+        """The sentences that passed, numbered as they were shown."""
+        return footnotes.number_footnotes(self._said)[0]
+
     async def judge(self, sentence: CitedSentence, before: str = "") -> bool:
         """Decide on a sentence before its turn to be said; return whether it will pass. Nothing leaves by this."""
-        return not (_find_fault(sentence, self._found) or isinstance(await self._rule(sentence, before), str))
+        return not (_find_fault(sentence, self.found) or isinstance(await self._rule(sentence, before), str))
 
     def prefers_quotation(self, sentence: CitedSentence) -> bool:
         """Return whether a sentence was withheld only because it nearly copies its passage."""
@@ -257,7 +273,7 @@ class Gate:
 
     async def say(self, sentence: CitedSentence) -> bool:
         """Let a sentence through if passages found in this turn support it; return whether it passed."""
-        ruling = _find_fault(sentence, self._found) or await self._rule(sentence)
+        ruling = _find_fault(sentence, self.found) or await self._rule(sentence)
         if isinstance(ruling, str):
             withheld = WithheldSentence(sentence.text, ruling)
             self._withheld += [withheld] * (withheld not in self._withheld)
@@ -265,7 +281,7 @@ class Gate:
             return False
         self._claims.append(ruling)
         self._said.append(sentence)
-        self._tell(SentencePassed(footnotes.number_footnotes(self._said)[0][-1]))
+        self.tell(SentencePassed(footnotes.number_footnotes(self._said)[0][-1]))
         return True
 
     async def _rule(self, sentence: CitedSentence, before: str = "") -> CheckedClaim | str:
@@ -278,19 +294,21 @@ class Gate:
     async def _check(self, sentence: CitedSentence, before: str, place: int) -> CheckedClaim | str:
         self._checking += 1
         try:
-            support = await self._supports(sentence.text, sentence.evidence, asked=self._asked)
+            support = await self.supports(sentence.text, sentence.evidence, asked=self.asked)
+            if _may_leave(support) and await self._cites_removed(sentence.evidence):
+                return REMOVED
         finally:
             self._checking -= 1
         reasons = "; ".join(support.reasons)
         claim = Claim(sentence.text, origin="retrieved")
         cited = tuple(dict.fromkeys(evidence.passage.id for evidence in sentence.evidence))
         local = CheckedClaim(claim, Verdict.SUPPORTS, cited, reasons, because=support.because)
-        if self._verify and is_quoted(support):
+        if self.verify and is_quoted(support):
             self._quoted_instead.add((sentence.text, sentence.evidence))
             return f"its passage is quoted instead: {reasons}"
-        if self._verify and is_judged(support):
+        if self.verify and is_judged(support):
             try:
-                checked = await self._verify(
+                checked = await self.verify(
                     sentence.text, sentence.evidence, coming=self._coming, before=before, place=place
                 )
             except PipelineError as error:
@@ -301,16 +319,21 @@ class Gate:
             return f"the model was asked, and says {verdict}"
         return local if is_sure(support) else reasons or "its passages do not support it"
 
+    async def _cites_removed(self, evidence: Sequence[Evidence]) -> bool:
+        """Return whether a cited document was removed meanwhile; an updated one may be cited as it was found."""
+        documents = dict.fromkeys((part.document.corpus, part.document.key) for part in evidence)
+        return self.exists is not None and not all([await self.exists(*document) for document in documents])
+
     def quote(self, evidence: Evidence) -> bool:
         """Show a quotation of a passage found in this turn until there is an answer; return whether it is shown.
 
         It is not part of the answer. Anything but the passage's own words is not shown.
         """
-        fault = _find_evidence_fault(evidence, self._found)
+        fault = _find_evidence_fault(evidence, self.found)
         if fault:
             log.warning("quotation rejected: %s", fault)
             return False
-        self._tell(PageQuoted(evidence))
+        self.tell(PageQuoted(evidence))
         return True
 
     def answer(self, status: Status, *, nearest: Sequence[Hit] = (), claims: Sequence[CheckedClaim] = ()) -> Answer:

@@ -9,6 +9,8 @@ from operator import itemgetter
 
 from bot.views.catalog import translate
 from bot.views.sanitize import sanitize_line
+from pipeline.gate import Recorder
+from pipeline.types import Turn
 from storage.database.document_versions import StoredVersion
 from storage.language.lazy_pattern import lazy_compile
 from storage.manifest import Manifest
@@ -47,6 +49,20 @@ class Introduction:
     corpora: tuple[CorpusInfo, ...] = ()
     questions: tuple[SuggestedQuestion, ...] = ()
     sources: tuple[Hit, ...] = ()  # a passage for each question, and for each corpus without one
+
+
+async def introduce(
+    question: Turn, scope: Collection[str], manifest: Manifest, recorder: Recorder, zone: tzinfo, *, mention: bool
+) -> str:
+    """Return the bot's introduction if the question asks for one; empty for other small talk."""
+    from pipeline.stages.question_analysis import SmallTalk, detect_small_talk  # compiles patterns on import
+
+    if detect_small_talk(question.text) is not SmallTalk.ABOUT:
+        return ""
+    introduction = await load_introduction(manifest, scope, question.language)
+    # Its pages are recorded, so that it is shown again only where they may be read.
+    await recorder.add(question.text, introduction.sources)
+    return render_introduction(introduction, question.language, zone, mention=mention)
 
 
 async def load_introduction(manifest: Manifest, readable: Collection[str], language: str) -> Introduction:

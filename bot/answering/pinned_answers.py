@@ -4,25 +4,28 @@ A pinned answer is shown again while the passages that it cites are unchanged, t
 its turn. The two questions must be the same, word for word.
 """
 
+import asyncio
 import unicodedata
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
+from bot.access import find_forgotten_documents
 from bot.answering.example_pool import FindForgotten
 from bot.answering.turn_record import TurnRecord, read_turn_record
 from bot.types import PinMark
-from pipeline.gate import Gate, Verify
-from pipeline.kit import Supports
+from pipeline.gate import Gate, Recorder, Verify
+from pipeline.kit import Kit, Supports
 from pipeline.replies.cited_sentences import cite_sentence, split_sentences
 from pipeline.stages.findings import collect_sentences
 from pipeline.stages.question_analysis import depends_on_context
 from pipeline.support.scorer import select_closest
 from pipeline.types import CitedSentence, Conversation, Status
+from storage.manifest import Manifest
 from storage.record.proof.verification import QUOTE_JOIN
 from storage.types import ApprovedExample, Document, DocumentId, EntryKind, Evidence, Hit, LogEntry, Passage, Span
 
@@ -229,6 +232,29 @@ def read_pinned(example: ApprovedExample) -> PinnedAnswer | None:
 
 def encode_pinned(pinned: PinnedAnswer) -> Mapping[str, Any]:
     return asdict(pinned)
+
+
+async def say_pinned(
+    examples: Iterable[ApprovedExample],
+    talk: Conversation,
+    scope: Collection[str],
+    manifest: Manifest,
+    kit: Kit,
+    recorder: Recorder,
+) -> PinMark | None:
+    """Show the answer that is pinned to the question if all its sentences pass the gate; return its mark, or None.
+
+    `examples` are all pinned answers.
+    """
+    standing = await find_pinned(examples, talk, scope, partial(find_forgotten_documents, manifest), manifest.recall)
+    if standing is None:
+        return None
+    await recorder.add(talk.question.text, standing.hits)
+    before = ("", *(sentence.text for sentence in standing.sentences))
+    if not all(await asyncio.gather(*map(kit.judge, standing.sentences, before))):
+        return None
+    passed = [await kit.say(sentence) for sentence in standing.sentences]
+    return standing.pinned.mark if any(passed) else None
 
 
 async def find_pinned(

@@ -1,7 +1,4 @@
-"""Answer a question: record it, let a system answer it, and record the answer before anyone reads it.
-
-Only this module catches all errors of the pipeline: whatever happens, the turn is closed with its outcome.
-"""
+"""Answer a question: record it, let a system answer it, and record the answer before anyone reads it."""
 
 import asyncio
 import logging
@@ -10,48 +7,34 @@ import time
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
-from functools import partial
 from operator import attrgetter
-from textwrap import shorten
-from typing import Any
+from typing import Any, TypeVar
 
 from structlog.contextvars import bound_contextvars
 
 from bot.access import find_forgotten_documents, list_corpora, select_scope, select_visible
-from bot.answering.introduction import load_introduction, render_introduction
-from bot.answering.pinned_answers import find_pinned
-from bot.answering.turn_kit import TurnTools, build_kit
+from bot.answering.turn_kit import Outcome, TurnPlan, TurnTools, build_tools, describe_bug, run_system
 from bot.answering.turn_record import (
     build_closing_entries,
     build_interruption,
     build_opening,
     build_unanswered,
-    read_versions,
+    digest_settings,
 )
 from bot.app import App
-from bot.types import Failure, PinMark, TaskKind, TurnRequest, TurnResult
-from bot.views.catalog import find_apology, render_answer_text, render_failure, render_verdict_text
-from pipeline.errors import (
-    BudgetExceeded,
-    ModelRefused,
-    NotAClaim,
-    PipelineError,
-    QuestionTooLong,
-    QuestionWithoutWords,
-)
+from bot.types import Failure, TaskKind, TurnRequest, TurnResult
+from bot.views.catalog import render_answer_text, render_failure, render_verdict_text
 from pipeline.kit import Effort, Supports, System, SystemEntry, lower_effort
 from pipeline.systems import find_check, find_system, find_text_check
-from pipeline.types import Answer, AnsweredSentence, Conversation, Event, SentencePassed, Status, Turn
-from storage.errors import StorageError, contain_panics
+from pipeline.types import Answer, Conversation, Event, Status, Turn
+from storage.errors import StorageError
 from storage.language.detection import detect_language
-from storage.types import DocumentId, EntryKind, Hit, LogEntry, SearchQuery
+from storage.types import DocumentId, EntryKind, LogEntry
 
-EXPECTED_ERRORS = (TimeoutError, PipelineError, StorageError)  # errors that are not bugs
-_REFUSALS = (BudgetExceeded, ModelRefused, NotAClaim, QuestionTooLong, QuestionWithoutWords)
-TOO_SLOW = "too_slow"
 PINNED = "pinned"  # recorded as the system of a turn that showed a pinned answer
 MAX_NEAREST_PAGES = 3
 ABANDONED_AFTER = timedelta(hours=2)  # longer than any turn may take
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -67,12 +50,12 @@ async def answer(app: App, request: TurnRequest, tell: Callable[[Event], None]) 
         StorageError: the turn could not be recorded; nothing was answered.
         asyncio.CancelledError: the turn was cancelled, which is recorded.
     """
-    return await _run_task(app, request, tell, _Task("ask", attrgetter("answer"), app.supports, render_answer_text))
+    return await _take_turn(app, request, tell, _Task("ask", attrgetter("answer"), app.supports, render_answer_text))
 
 
 async def check(app: App, request: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
     """Check a claim: the result has the claim with its verdict, its evidence as citations. Raises as `answer` does."""
-    return await _run_task(app, request, tell, _Task("check", find_check, app.examines, render_verdict_text))
+    return await _take_turn(app, request, tell, _Task("check", find_check, app.examines, render_verdict_text))
 
 
 async def check_text(app: App, request: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
@@ -80,7 +63,7 @@ async def check_text(app: App, request: TurnRequest, tell: Callable[[Event], Non
 
     A text of one statement is checked as `check` does.
     """
-    return await _run_task(app, request, tell, _Task("check", find_text_check, app.examines, render_verdict_text))
+    return await _take_turn(app, request, tell, _Task("check", find_text_check, app.examines, render_verdict_text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,25 +76,28 @@ class _Task:
     render: Callable[[Answer, Turn], str]
 
 
-@dataclass(frozen=True, slots=True)
-class _OpenTurn:
-    """A turn whose settings are resolved and whose opening is recorded."""
-
-    app: App
-    task: _Task
-    request: TurnRequest
-    id: str
-    talk: Conversation
-    scope: tuple[str, ...]
-    system: SystemEntry
-    tone: str
-    effort: Effort | None  # None for a check, which is always equally thorough
-
-
-async def _run_task(app: App, request: TurnRequest, tell: Callable[[Event], None], task: _Task) -> TurnResult:
-    """Open the turn, build its tools, run the system, close the turn."""
+async def _take_turn(app: App, request: TurnRequest, tell: Callable[[Event], None], task: _Task) -> TurnResult:
+    """Plan a turn, record its opening, run its system, and record its end."""
     app = app.snapshot()
-    settings, model, turn_id = app.settings, app.model, request.id or secrets.token_hex(6)
+    plan = await _plan_turn(app, request, task.name)
+    with bound_contextvars(turn=plan.id, **({"ticket": request.ticket} if request.ticket else {})):
+        await app.audit.append(plan.opening)
+        started, tools = time.monotonic(), build_tools(app, plan, task.supports, tell)
+        outcome = Outcome(Status.CANCELLED)
+        try:
+            outcome = await run_system(app, plan, tools, task.choose(plan.system))
+        except Exception as error:
+            outcome = Outcome(Status.FAILED, describe_bug(error))
+            raise
+        finally:
+            closing = _close_turn(app, plan, tools, outcome, task.render, time.monotonic() - started)
+            result = await _finish_uncancelled(closing)
+    return result
+
+
+async def _plan_turn(app: App, request: TurnRequest, task: TaskKind) -> TurnPlan:
+    """Decide everything about a turn. Raises `UnknownCorpus`, `UnknownSystem` and `StorageError`."""
+    settings, turn_id = app.settings, request.id or secrets.token_hex(6)
     system = find_system(request.system or app.system, app.systems)
     corpora = await list_corpora(settings, app.manifest)
     visible = select_visible(settings, corpora, request.asker)
@@ -122,122 +108,60 @@ async def _run_task(app: App, request: TurnRequest, tell: Callable[[Event], None
     question = Turn("user", request.text, at=datetime.now(settings.zone), language=_detect_language(request))
     talk = Conversation((*request.earlier, question))
     tone = settings.tone if request.tone is None else request.tone
-    effort = _choose_effort(app, request.effort or settings.effort, system) if task.name == "ask" else {}
-    ran = {"task": task.name, "system": system.name, "tone": tone, "model": model}
-    ran |= {**read_versions(settings, app.passages.embedder.name), **effort}
+    chosen: Mapping[str, Any] = {}
+    if task == "ask":
+        requested = request.effort or settings.effort
+        chosen = _choose_effort(app, requested) if system.calls else {"effort": requested}
+    effort: Effort | None = chosen.get("effort")
+    limits = settings.limits.kit(student=settings.model.student).at(effort or "normal")
+    ran = {"task": task, "system": system.name, "tone": tone, "model": app.model, **_list_versions(app), **chosen}
     refreshed = {corpus.name: corpus.refreshed for corpus in corpora if corpus.name in scope}
-    turn = _OpenTurn(app, task, request, turn_id, talk, scope, system, tone, effort.get("effort"))
-    with bound_contextvars(turn=turn.id, **({"ticket": request.ticket} if request.ticket else {})):
-        opening = build_opening(request, talk, refreshed, ran)
-        await app.audit.append(LogEntry(turn.id, EntryKind.TURN_OPENED, opening))
-        return await _run_turn(turn, tell)
+    opening = LogEntry(turn_id, EntryKind.TURN_OPENED, build_opening(request, talk, refreshed, ran))
+    return TurnPlan(turn_id, task, request, talk, system, scope, tone, effort, limits, opening)
 
 
-async def _run_turn(turn: _OpenTurn, tell: Callable[[Event], None]) -> TurnResult:
-    started, spoken = time.monotonic(), list[AnsweredSentence]()
-    tools = build_kit(
-        turn.app,
-        turn.talk,
-        turn.scope,
-        seed=turn.request.seed or turn.id,
-        tell=_collect_spoken(tell, spoken),
-        supports=turn.task.supports,
-        tone=turn.tone,
-        effort=turn.effort or "normal",
-    )
-    system, seconds = turn.task.choose(turn.system), tools.kit.limits.seconds
-    status, failure, pinned, introduction = Status.CANCELLED, None, None, ""
-    try:
-        with contain_panics():
-            async with asyncio.timeout(seconds):
-                pinned = await _say_pinned(turn, tools) if turn.task.name == "ask" else None
-                status = Status.ANSWERED if pinned else await system(turn.talk, tools.kit)
-                introduction = await _introduce(turn, tools) if status is Status.CHATTED else ""
-    except EXPECTED_ERRORS as error:
-        late = time.monotonic() >= tools.deadline
-        status, failure = classify_error(error, turn.talk.question.language, seconds=seconds, late=late)
-    except Exception as error:
-        status, failure = Status.FAILED, describe_bug(error)
-        raise
-    finally:
-        result = _build_result(turn, tools, status, failure, time.monotonic() - started)
-        result = replace(result, text=introduction) if introduction else result
-        result = replace(result, system=PINNED, pinned=pinned) if pinned else result
-        closed = build_closing_entries(result, tools.recorder.steps, tools.gate.withheld, spoken)
-        await _finish_uncancelled(turn.app.audit.append(*closed))
-    return result
-
-
-def _build_result(
-    turn: _OpenTurn, tools: TurnTools, status: Status, failure: Failure | None, seconds: float
+async def _close_turn(
+    app: App,
+    plan: TurnPlan,
+    tools: TurnTools,
+    outcome: Outcome,
+    render: Callable[[Answer, Turn], str],
+    seconds: float,
 ) -> TurnResult:
-    recorder, usage, question = tools.recorder, tools.recorder.usage, turn.talk.question
-    result = tools.gate.answer(status, nearest=recorder.nearest(MAX_NEAREST_PAGES), claims=recorder.claims)
-    return TurnResult(
-        turn.id,
-        result,
-        render_failure(status, failure, question.language) if failure else turn.task.render(result, question),
-        turn.system.name,
-        turn.app.model if usage.llm_calls else None,
+    """Record the end of a turn, and return its result."""
+    gate, recorder, question, failure = tools.gate, tools.recorder, plan.talk.question, outcome.failure
+    answer = gate.answer(outcome.status, nearest=recorder.nearest(MAX_NEAREST_PAGES), claims=recorder.claims)
+    usage = recorder.usage
+    text = render_failure(outcome.status, failure, question.language) if failure else render(answer, question)
+    result = TurnResult(
+        plan.id,
+        answer,
+        outcome.introduction or text,
+        PINNED if outcome.pinned else plan.system.name,
+        app.model if usage.llm_calls else None,
         usage,
         seconds,
         failure,
-        _list_documents(turn.talk.earlier),
-        effort=turn.effort,
+        _list_documents(plan.talk.earlier),
+        pinned=outcome.pinned,
+        effort=plan.effort,
     )
+    await app.audit.append(*build_closing_entries(result, recorder.steps, gate.withheld, gate.spoken))
+    return result
 
 
-async def _say_pinned(turn: _OpenTurn, tools: TurnTools) -> PinMark | None:
-    """Show the answer that is pinned to the question if all its sentences pass the gate; return its mark, or None."""
-    app, kit = turn.app, tools.kit
-    examples = await app.examples.answers()
-    if not examples:
-        return None
-    find_forgotten = partial(find_forgotten_documents, app.manifest)
-    standing = await find_pinned(examples, turn.talk, turn.scope, find_forgotten, app.manifest.recall)
-    if standing is None:
-        return None
-    await _record_search(turn, tools, standing.hits)
-    before = ("", *(sentence.text for sentence in standing.sentences))
-    judged = map(kit.judge, standing.sentences, before)
-    if not all(await asyncio.gather(*judged)):
-        return None
-    passed = [await kit.say(sentence) for sentence in standing.sentences]
-    return standing.pinned.mark if any(passed) else None
-
-
-async def _introduce(turn: _OpenTurn, tools: TurnTools) -> str:
-    """Return the bot's introduction if the question asks for one; empty for other small talk."""
-    from pipeline.stages.question_analysis import SmallTalk, detect_small_talk  # compiles patterns on import
-
-    question = turn.talk.question
-    if detect_small_talk(question.text) is not SmallTalk.ABOUT:
-        return ""
-    introduction = await load_introduction(turn.app.manifest, turn.scope, question.language)
-    # Its pages are recorded, so that it is shown again only where they may be read.
-    await _record_search(turn, tools, introduction.sources)
-    mention = turn.request.asker.kind == "channel"
-    return render_introduction(introduction, question.language, turn.app.settings.zone, mention=mention)
-
-
-async def _record_search(turn: _OpenTurn, tools: TurnTools, hits: Sequence[Hit]) -> None:
-    """Record passages as found by a search for the question, although nothing was searched."""
-
-    async def fetch(query: SearchQuery, k: int) -> tuple[Hit, ...]:
-        del query
-        return tuple(hits[:k])
-
-    await tools.recorder.fetch(fetch, SearchQuery(turn.talk.question.text), len(hits))
-
-
-def _choose_effort(app: App, requested: Effort, system: SystemEntry) -> Mapping[str, Any]:
+def _choose_effort(app: App, requested: Effort) -> Mapping[str, Any]:
     """Return the effort for the record: as requested, or lowered with the reason if the model is slow or busy."""
-    pressure = app.load.decide(app.settings.model.slow_seconds) if system.calls else None
+    pressure = app.load.decide(app.settings.model.slow_seconds)
     effort = lower_effort(requested) if pressure else requested
     if pressure is None or effort == requested:
         return {"effort": requested}
     figures = {name: round(value, 2) for name, value in asdict(pressure.figures).items()}
     return {"effort": effort, "lowered": {"from": requested, "because": pressure.because, **figures}}
+
+
+def _list_versions(app: App) -> Mapping[str, str]:
+    return {**app.versions, "settings": digest_settings(app.settings)}
 
 
 def _list_documents(turns: Iterable[Turn]) -> frozenset[DocumentId]:
@@ -255,18 +179,7 @@ def _detect_language(request: TurnRequest) -> str:
     return detect_language(request.text[:2_000])
 
 
-def _collect_spoken(tell: Callable[[Event], None], spoken: list[AnsweredSentence]) -> Callable[[Event], None]:
-    """Pass events on, and collect the sentences that are shown before the answer is complete."""
-
-    def collect(event: Event) -> None:
-        if isinstance(event, SentencePassed):
-            spoken.append(event.sentence)
-        tell(event)
-
-    return collect
-
-
-async def _finish_uncancelled(work: Coroutine[Any, Any, object]) -> None:
+async def _finish_uncancelled(work: Coroutine[Any, Any, T]) -> T:
     """Finish some work even if this task is cancelled meanwhile; then raise the cancellation."""
     task, cancelled = asyncio.ensure_future(work), False
     while not task.done():
@@ -274,30 +187,10 @@ async def _finish_uncancelled(work: Coroutine[Any, Any, object]) -> None:
             await asyncio.shield(task)
         except asyncio.CancelledError:
             cancelled = True
-    task.result()
+    result = task.result()
     if cancelled:
         raise asyncio.CancelledError
-
-
-def classify_error(error: Exception, language: str, *, seconds: float, late: bool) -> tuple[Status, Failure]:
-    """Return the outcome of a turn that ended with one of `EXPECTED_ERRORS`, in the asker's language if possible.
-
-    `seconds` is the turn's limit; if the turn is `late`, a spent budget is reported as being too slow.
-    """
-    if isinstance(error, TimeoutError) or (late and isinstance(error, BudgetExceeded)):
-        hint = f"The limit is {seconds:g} seconds: raise [limits] seconds, or ask again."
-        return Status.FAILED, Failure(TOO_SLOW, find_apology(TOO_SLOW, language), hint)
-    if not isinstance(error, PipelineError | StorageError):
-        return Status.FAILED, describe_bug(error)
-    status = Status.REFUSED if isinstance(error, _REFUSALS) else Status.FAILED
-    sentence, detail = find_apology(error.kind, language), str(error)
-    message = f"{sentence.rstrip('.。')}: {detail}" if sentence else detail
-    return status, Failure(error.kind, message, error.hint)
-
-
-def describe_bug(error: Exception) -> Failure:
-    """Return the failure for an unexpected error, shortened: a library's message may hold whole documents."""
-    return Failure("internal", shorten(f"{type(error).__name__}: {error}", 200, placeholder=" …"), "")
+    return result
 
 
 async def close_interrupted(app: App, turn_id: str) -> bool:
@@ -331,6 +224,6 @@ async def record_unanswered(app: App, request: TurnRequest, task: str, status: S
     """Record a question for which nothing was searched: it was refused, stopped, or failed. Raises `StorageError`."""
     talk = Conversation((*request.earlier, Turn("user", request.text, language=_detect_language(request))))
     ran = {"task": task, "system": request.system or app.system, "model": app.model}
-    ran |= read_versions(app.settings, app.passages.embedder.name)
+    ran |= _list_versions(app)
     opened = LogEntry(request.id, EntryKind.TURN_OPENED, build_opening(request, talk, {}, ran))
     await app.audit.append(opened, build_unanswered(request.id, status, failure))

@@ -1,35 +1,83 @@
-"""Build the tools of one turn: its kit, searches, gate and recorder, with one budget for all model calls.
+"""Build the tools of one turn, and run its system with them.
 
 A turn searches the corpora of its scope, and the web if that is in its scope. The manifest lists no web pages: their
 corpus exists while a search engine is configured, and a page until it is forgotten.
+
+Only this module catches all errors of the pipeline: whatever happens, a turn has an outcome.
 """
 
+import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from random import Random
+from textwrap import shorten
+from typing import ParamSpec, TypeVar
 
 from bot.access import find_forgotten_documents
 from bot.answering.example_pool import load_demos
+from bot.answering.introduction import introduce
+from bot.answering.pinned_answers import say_pinned
 from bot.app import App
+from bot.types import Failure, PinMark, TaskKind, TurnRequest
+from bot.views.catalog import find_apology
 from ingest.types import SourceUnavailable
-from pipeline.errors import QuestionTooLong, QuestionWithoutWords, SearchUnavailable
-from pipeline.gate import Gate, Recorder, Verify
-from pipeline.kit import Ask, Effort, Kit, Limits, Search, Stream, Supports, ask_unconfigured, stream_unconfigured
+from pipeline.errors import (
+    BudgetExceeded,
+    ModelRefused,
+    NotAClaim,
+    PipelineError,
+    QuestionTooLong,
+    QuestionWithoutWords,
+    SearchUnavailable,
+)
+from pipeline.gate import Exists, Gate, Recorder, Verify
+from pipeline.kit import (
+    Ask,
+    Effort,
+    Kit,
+    Limits,
+    Search,
+    Stream,
+    Supports,
+    System,
+    SystemEntry,
+    ask_unconfigured,
+    stream_unconfigured,
+)
 from pipeline.llm.model import BudgetMeter
 from pipeline.prompts.demo_ranking import TurnDemos
 from pipeline.stages.draft.sentence_judging import SentenceJudge
-from pipeline.types import Conversation, Event, Support
-from storage.errors import StorageError
+from pipeline.types import Conversation, Event, Status
+from storage.errors import StorageError, contain_panics
 from storage.language.words import words
 from storage.manifest import Manifest
-from storage.types import Document, Evidence, Hit, SearchQuery, is_web_corpus
+from storage.types import Document, Hit, LogEntry, SearchQuery, is_web_corpus
 
-FindDocument = Callable[[str, str], Awaitable[Document | None]]
-"""Returns a document by its corpus and key; None if it no longer exists."""
+EXPECTED_ERRORS = (TimeoutError, PipelineError, StorageError)  # errors that are not bugs
+_REFUSALS = (BudgetExceeded, ModelRefused, NotAClaim, QuestionTooLong, QuestionWithoutWords)
+TOO_SLOW = "too_slow"
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class TurnPlan:
+    """Everything that is decided about a turn before it runs."""
+
+    id: str
+    task: TaskKind
+    request: TurnRequest  # without earlier turns made from documents that were forgotten since
+    talk: Conversation  # its last turn is the question
+    system: SystemEntry
+    scope: tuple[str, ...]  # the corpora that may be read
+    tone: str  # how the model is asked to word its text
+    effort: Effort | None  # None for a check, which is always equally thorough
+    limits: Limits
+    opening: LogEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,74 +90,41 @@ class TurnTools:
     deadline: float  # on `time.monotonic()`
 
 
-def build_kit(
-    app: App,
-    talk: Conversation,
-    scope: tuple[str, ...],
-    *,
-    seed: str,
-    tell: Callable[[Event], None],
-    supports: Supports,
-    tone: str = "",
-    effort: Effort = "normal",
-) -> TurnTools:
-    """Return the tools for answering the last turn of a conversation. The turn's time starts now.
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How the run of a turn ended."""
 
-    Args:
-        app: The application, under one snapshot of its settings.
-        talk: The conversation; its last turn is the question.
-        scope: The corpora that may be read.
-        seed: Makes fences and samples repeatable.
-        tell: Receives the turn's events.
-        supports: The local check of a sentence against its evidence.
-        tone: How the model is asked to word its text.
-        effort: How much is searched and verified.
-    """
-    limits = app.settings.limits.kit(student=app.settings.model.student).at(effort)
-    deadline = time.monotonic() + limits.seconds
-    search, engine = build_search(app, scope), build_engine(app, scope)
-    still_supports = require_existing(supports, build_find_document(app.manifest))
-    recorder = Recorder(search, tell=tell, engine=engine)
-    random = Random(seed)  # noqa: S311 - sampling, not secrets
-    now = talk.question.at or datetime.now(app.settings.zone)
-    ask: Ask = ask_unconfigured
-    stream: Stream = stream_unconfigured
-    verify: Verify | None = None
-    seen = Conversation(talk.turns[-limits.turns :])
-    compare = app.passages.compare
+    status: Status
+    failure: Failure | None = None
+    pinned: PinMark | None = None  # set if a pinned answer was shown instead of running the system
+    introduction: str = ""  # the bot's introduction of itself, if the question asked for one
+
+
+def build_tools(app: App, plan: TurnPlan, supports: Supports, tell: Callable[[Event], None]) -> TurnTools:
+    """Build the tools of a turn, whose time starts now. `supports` is its local check; `tell` receives its events."""
+    deadline = time.monotonic() + plan.limits.seconds
+    recorder = Recorder(build_search(app, plan.scope), report=tell, web=build_web_search(app, plan.scope))
+    seen = Conversation(plan.talk.turns[-plan.limits.turns :])
+    random = Random(plan.request.seed or plan.id)  # noqa: S311 - sampling, not secrets
     find_forgotten = partial(find_forgotten_documents, app.manifest)
-    demos = TurnDemos(partial(load_demos, app.examples, scope, find_forgotten), compare)
-    if app.llm:
-        from pipeline.prompts.prompter import Prompter  # imports jinja2
-
-        spent, student = BudgetMeter(app.settings.limits.budget, deadline=deadline), limits.student
-        prompter = Prompter(
-            app.llm,
-            spent,
-            note=recorder.note,
-            now=now,
-            random=random,
-            student=student,
-            tone=tone,
-            demos=lambda: demos.shown,
-            sharing=app.settings.model.plain().shares_beginning,
-        )
-        ask, stream = prompter.ask, prompter.stream
-        verify = SentenceJudge(stream, seen, student=student)
+    demos = TurnDemos(partial(load_demos, app.examples, plan.scope, find_forgotten), app.passages.compare)
+    model = _build_model_calls(app, plan, seen, demos, recorder, random, deadline)
     gate = Gate(
         found=recorder.found,
-        supports=still_supports,
+        supports=supports,
+        exists=build_existence_check(app.manifest),
         tell=tell,
-        verify=verify,
+        verify=model.verify,
         asked=tuple(turn.text for turn in seen.turns),
     )
     kit = Kit(
-        ask=ask,
-        stream=stream,
+        ask=model.ask,
+        stream=model.stream,
+        busy=model.busy,
         search=recorder.search,
-        corpora=sum(not is_web_corpus(name) for name in scope),
+        corpora=sum(not is_web_corpus(name) for name in plan.scope),
         engine=recorder.engine,
-        compare=compare,
+        compare=app.passages.compare,
         demos=demos,
         rerank=app.rerank,
         supports=supports,
@@ -117,37 +132,100 @@ def build_kit(
         judge=gate.judge,
         prefers_quotation=gate.prefers_quotation,
         end_draft=gate.end_draft,
+        quote=gate.quote,
         tell=recorder.tell,
-        limits=limits,
-        now=now,
+        limits=plan.limits,
+        now=_get_time(app, plan),
         random=random,
         run_in_thread=app.passages.threads.think.run,
-        busy=app.llm.busy if app.llm else lambda: False,
-        quote=gate.quote,
     )
     return TurnTools(kit, gate, recorder, deadline)
+
+
+def _get_time(app: App, plan: TurnPlan) -> datetime:
+    return plan.talk.question.at or datetime.now(app.settings.zone)
+
+
+@dataclass(frozen=True, slots=True)
+class _ModelCalls:
+    """The calls of the model in one turn; without a model they raise `ModelUnavailable`."""
+
+    ask: Ask = ask_unconfigured
+    stream: Stream = stream_unconfigured
+    verify: Verify | None = None
+    busy: Callable[[], bool] = lambda: False
+
+
+def _build_model_calls(
+    app: App,
+    plan: TurnPlan,
+    seen: Conversation,
+    demos: TurnDemos,
+    recorder: Recorder,
+    random: Random,
+    deadline: float,
+) -> _ModelCalls:
+    """Build the model calls of a turn, which share one budget. `seen` are the turns that the model sees."""
+    if not app.llm:
+        return _ModelCalls()
+    from pipeline.prompts.prompter import Prompter  # imports jinja2
+
+    prompter = Prompter(
+        app.llm,
+        BudgetMeter(app.settings.limits.budget, deadline=deadline),
+        note=recorder.note,
+        now=_get_time(app, plan),
+        random=random,
+        student=plan.limits.student,
+        tone=plan.tone,
+        demos=lambda: demos.shown,
+        sharing=app.settings.model.plain().shares_beginning,
+    )
+    verify = SentenceJudge(prompter.stream, seen, student=plan.limits.student)
+    return _ModelCalls(prompter.ask, prompter.stream, verify, app.llm.busy)
+
+
+async def run_system(app: App, plan: TurnPlan, tools: TurnTools, system: System) -> Outcome:
+    """Show the answer that is pinned to the question, or else run the system. Raises errors that are bugs."""
+    limit, talk, pinned = plan.limits.seconds, plan.talk, None
+    try:
+        with contain_panics():
+            async with asyncio.timeout(limit):
+                if plan.task == "ask" and (examples := await app.examples.answers()):
+                    pinned = await say_pinned(examples, talk, plan.scope, app.manifest, tools.kit, tools.recorder)
+                if pinned:
+                    return Outcome(Status.ANSWERED, pinned=pinned)
+                status = await system(talk, tools.kit)
+                if status is not Status.CHATTED:
+                    return Outcome(status)
+                mention, zone = plan.request.asker.kind == "channel", app.settings.zone
+                text = await introduce(talk.question, plan.scope, app.manifest, tools.recorder, zone, mention=mention)
+                return Outcome(status, introduction=text)
+    except EXPECTED_ERRORS as error:
+        late = time.monotonic() >= tools.deadline
+        return Outcome(*classify_error(error, talk.question.language, seconds=limit, late=late))
 
 
 def build_search(app: App, scope: Sequence[str]) -> Search:
     """Return the search of one turn in the ingested corpora of its scope."""
     corpora = tuple(name for name in scope if not is_web_corpus(name))
 
+    @_report_outages
     async def search(query: SearchQuery, k: int) -> tuple[Hit, ...]:
-        with _report_search_outage():
-            return await app.passages.search(query.text, corpora, k)
+        return await app.passages.search(query.text, corpora, k)
 
     return snapshot_search(search)
 
 
-def build_engine(app: App, scope: Sequence[str]) -> Search | None:
+def build_web_search(app: App, scope: Sequence[str]) -> Search | None:
     """Return the web search of one turn, whose `k` counts pages; None if the web is not in its scope."""
     web, manifest = app.web, app.manifest
     if web is None or web.corpus not in scope:
         return None
 
+    @_report_outages
     async def search(query: SearchQuery, k: int) -> tuple[Hit, ...]:
-        with _report_search_outage():
-            return await web.search(query.text, k, await manifest.forgotten(web.corpus))
+        return await web.search(query.text, k, await manifest.forgotten(web.corpus))
 
     return snapshot_search(search)
 
@@ -165,44 +243,53 @@ def snapshot_search(search: Search) -> Search:
     return search_snapshot
 
 
-def build_find_document(manifest: Manifest) -> FindDocument:
-    async def find(corpus: str, key: str) -> Document | None:
-        with _report_search_outage():
-            if not is_web_corpus(corpus):
-                return await manifest.document(corpus, key)
-            return None if key in await manifest.forgotten(corpus) else Document(corpus, key, "")
+def build_existence_check(manifest: Manifest) -> Exists:
+    @_report_outages
+    async def exists(corpus: str, key: str) -> bool:
+        if is_web_corpus(corpus):
+            return key not in await manifest.forgotten(corpus)
+        return await manifest.document(corpus, key) is not None
 
-    return find
+    return exists
 
 
-def require_existing(supports: Supports, find: FindDocument) -> Supports:
-    """Wrap a check so that it also fails if a cited document no longer exists.
+def _report_outages(read: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
+    """Wrap a read so that it raises `SearchUnavailable` if the storage or the web engine fails."""
 
-    A document that was updated during the turn may be cited in the version that the turn has seen.
+    async def read_or_report(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return await read(*args, **kwargs)
+        except (StorageError, SourceUnavailable) as error:
+            raise _explain_outage(error) from error
+
+    return read_or_report
+
+
+def _explain_outage(error: StorageError | SourceUnavailable) -> SearchUnavailable:
+    """Return the error of a search for an outage, which must never look like "not found"."""
+    place = "documents" if isinstance(error, StorageError) else "web"
+    return SearchUnavailable(f"The {place} cannot be searched: {error}", hint=error.hint)
+
+
+def classify_error(error: Exception, language: str, *, seconds: float, late: bool) -> tuple[Status, Failure]:
+    """Return the outcome of a turn that ended with one of `EXPECTED_ERRORS`, in the asker's language if possible.
+
+    `seconds` is the turn's limit; if the turn is `late`, a spent budget is reported as being too slow.
     """
-
-    async def check(sentence: str, evidence: Sequence[Evidence], *, asked: Sequence[str] = ()) -> Support:
-        support = await supports(sentence, evidence, asked=asked)
-        if not support.holds and not support.appealable:
-            return support
-        for corpus, key in dict.fromkeys((part.document.corpus, part.document.key) for part in evidence):
-            if await find(corpus, key) is None:
-                reason = "a document that it cites was removed meanwhile"
-                return Support(support.score, holds=False, reasons=(reason,))
-        return support
-
-    return check
+    if isinstance(error, TimeoutError) or (late and isinstance(error, BudgetExceeded)):
+        hint = f"The limit is {seconds:g} seconds: raise [limits] seconds, or ask again."
+        return Status.FAILED, Failure(TOO_SLOW, find_apology(TOO_SLOW, language), hint)
+    if not isinstance(error, PipelineError | StorageError):
+        return Status.FAILED, describe_bug(error)
+    status = Status.REFUSED if isinstance(error, _REFUSALS) else Status.FAILED
+    sentence, detail = find_apology(error.kind, language), str(error)
+    message = f"{sentence.rstrip('.。')}: {detail}" if sentence else detail
+    return status, Failure(error.kind, message, error.hint)
 
 
-@contextmanager
-def _report_search_outage() -> Iterator[None]:
-    """Raise `SearchUnavailable` if the storage or the web engine fails: an outage must never look like "not found"."""
-    try:
-        yield
-    except StorageError as error:
-        raise SearchUnavailable(f"The documents cannot be searched: {error}", hint=error.hint) from error
-    except SourceUnavailable as error:
-        raise SearchUnavailable(f"The web cannot be searched: {error}", hint=error.hint) from error
+def describe_bug(error: Exception) -> Failure:
+    """Return the failure for an unexpected error, shortened: a library's message may hold whole documents."""
+    return Failure("internal", shorten(f"{type(error).__name__}: {error}", 200, placeholder=" …"), "")
 
 
 def validate_query(text: str) -> str:

@@ -28,11 +28,10 @@ from storage.types import Document, DocumentId, EntryKind, Hit, LogEntry, Passag
 INTERRUPTED = "interrupted"  # the failure kind of a turn whose process ended first
 
 
-def read_versions(settings: Settings, embedder: str) -> Mapping[str, str]:
-    """Return the versions that a turn runs under: of code, settings, prompts, local check, reader and embedder."""
+def read_versions(embedder: str) -> Mapping[str, str]:
+    """Return the versions under which a process answers: of code, prompts, local check, reader and embedder."""
     return {
         "version": read_version(),
-        "settings": digest_settings(settings),
         "prompts": digest_files("pipeline.prompts", ".j2", ".json"),
         "support": digest_files("pipeline.support", "weights.json"),
         "reader": READER_SHA256[:16],

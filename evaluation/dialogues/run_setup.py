@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bot.answering.turn_record import digest_files, digest_settings, read_versions
+from bot.answering.turn_record import digest_files, digest_settings
 from bot.app import App
 from bot.settings.tables.model_values import EvaluationModel, ModelValues
 from bot.settings.tables.settings_tables import Settings
@@ -142,7 +142,8 @@ def list_versions(app: App) -> Mapping[str, str]:
     """Return the versions of all inputs except models and documents, by name."""
     played = digest_files("evaluation.dialogues.prompts", ".j2")
     return {
-        **read_versions(app.settings, app.passages.embedder.name),
+        **app.versions,
+        "settings": digest_settings(app.settings),
         "prompts of user and judge": played,
         "commit": find_commit(),
     }

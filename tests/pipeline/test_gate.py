@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from pipeline.errors import BudgetExceeded, ModelUnavailable, PipelineError, UnreadableReply
-from pipeline.gate import Gate
+from pipeline.gate import REMOVED, Gate
 from pipeline.support.support_check import check_verbatim
 from pipeline.types import CitedSentence, Event, SentencePassed, Status, Support
 from storage.types import CheckedClaim, Claim, Evidence, Hit, Verdict
@@ -200,6 +200,23 @@ class TestJudgement:
 
         assert await gate.say(self.SENTENCE) is passes
         assert self.verified == 0
+
+    @pytest.mark.parametrize(
+        ("support", "looked_up"), [(SURE, True), (VERBATIM, True), (APPEALABLE, True), (FALSE, False)]
+    )
+    async def test_sentence_citing_a_removed_document_is_withheld(self, support: Support, *, looked_up: bool) -> None:
+        looked: list[tuple[str, str]] = []
+
+        async def exists(corpus: str, key: str) -> bool:
+            looked.append((corpus, key))
+            return False
+
+        gate = self.gate(support, AssertionError("asked"))
+        gate.exists = exists
+
+        assert not await gate.say(self.SENTENCE)
+        assert bool(looked) is looked_up
+        assert (gate.withheld[0].reason == REMOVED) is looked_up
 
     async def test_without_a_model_what_is_doubtful_stays(self) -> None:
         async def doubts(_: str, __: object, *, asked: Sequence[str] = ()) -> Support:

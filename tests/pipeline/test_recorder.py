@@ -18,7 +18,7 @@ SICK = hit("Sick leave needs a note.", key="sick.md")
 
 async def test_every_search_becomes_a_step() -> None:
     events: list[Event] = []
-    recorder = Recorder(Shelf([LEAVE]).search, tell=events.append)
+    recorder = Recorder(Shelf([LEAVE]).search, report=events.append)
 
     hits = await recorder.search(SearchQuery("days of leave", 2026), 5)
 
@@ -36,7 +36,7 @@ async def test_every_search_becomes_a_step() -> None:
 
 async def test_all_passages_of_the_turn_are_remembered() -> None:
     """Passages of an earlier search can still be cited after a later one."""
-    recorder = Recorder(Shelf([LEAVE, SICK]).search, tell=lambda _: None)
+    recorder = Recorder(Shelf([LEAVE, SICK]).search, report=lambda _: None)
 
     await recorder.search(SearchQuery("sick note"), 1)
     await recorder.search(SearchQuery("30 days"), 1)
@@ -45,7 +45,7 @@ async def test_all_passages_of_the_turn_are_remembered() -> None:
 
 
 async def test_the_nearest_pages_are_different_pages() -> None:
-    recorder = Recorder(Shelf([LEAVE, MORE, SICK]).search, tell=lambda _: None)
+    recorder = Recorder(Shelf([LEAVE, MORE, SICK]).search, report=lambda _: None)
 
     await recorder.search(SearchQuery("leave booked calendar"), 5)
 
@@ -57,7 +57,7 @@ async def test_a_failed_search_is_noted_and_raised(error: BaseException) -> None
     async def broken(_: SearchQuery, __: int) -> tuple[Hit, ...]:
         raise error
 
-    recorder = Recorder(broken, tell=lambda _: None)
+    recorder = Recorder(broken, report=lambda _: None)
 
     with pytest.raises(type(error)):
         await recorder.search(SearchQuery("leave"), 5)
@@ -70,7 +70,7 @@ def call(stage: str, **facts: object) -> Step:
 
 
 async def test_steps_come_in_the_order_in_which_they_began() -> None:
-    recorder = Recorder(Shelf([LEAVE]).search, tell=lambda _: None)
+    recorder = Recorder(Shelf([LEAVE]).search, report=lambda _: None)
     began = time.perf_counter()
 
     await recorder.search(SearchQuery("leave"), 1)
@@ -81,7 +81,7 @@ async def test_steps_come_in_the_order_in_which_they_began() -> None:
 
 def test_usage_adds_up_the_calls_that_were_made() -> None:
     """One that the server declined to take is a step, and no call."""
-    recorder = Recorder(Shelf([]).search, tell=lambda _: None)
+    recorder = Recorder(Shelf([]).search, report=lambda _: None)
     recorder.note(call("query"), time.perf_counter())
     recorder.note(call("query", attempts=0, error="SchemaNotOffered"), time.perf_counter())
     recorder.note(Step("query", {"attempts": 1, "error": "ModelUnavailable"}, 1.0), time.perf_counter())
@@ -92,7 +92,7 @@ def test_usage_adds_up_the_calls_that_were_made() -> None:
 
 def test_rounds_are_calls_that_ran_one_after_the_other() -> None:
     """Two that overlap are one round."""
-    recorder = Recorder(Shelf([]).search, tell=lambda _: None)
+    recorder = Recorder(Shelf([]).search, report=lambda _: None)
     start = time.perf_counter()
     for _ in range(3):
         recorder.note(call("summarise"), start)
@@ -103,7 +103,7 @@ def test_rounds_are_calls_that_ran_one_after_the_other() -> None:
 
 async def test_claims_are_remembered_on_their_way_to_whoever_watches() -> None:
     events: list[Event] = []
-    recorder = Recorder(Shelf([]).search, tell=events.append)
+    recorder = Recorder(Shelf([]).search, report=events.append)
     checked = CheckedClaim(Claim("It rings.", "model"), Verdict.REFUTES)
 
     recorder.tell(DraftStarted(1))
@@ -115,7 +115,7 @@ async def test_claims_are_remembered_on_their_way_to_whoever_watches() -> None:
 
 async def test_unchecked_claim_is_not_shown() -> None:
     events: list[Event] = []
-    recorder = Recorder(Shelf([hit("The office opens at nine.")]).search, tell=events.append)
+    recorder = Recorder(Shelf([hit("The office opens at nine.")]).search, report=events.append)
 
     await recorder.search(SearchQuery("The office opens at ten.", unchecked=True), 3)
 

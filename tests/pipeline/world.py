@@ -109,7 +109,7 @@ class Stage:
         web: Shelf | None = None,
     ) -> None:
         self.events: list[Event] = []
-        self.recorder = Recorder(shelf.search, tell=self.events.append, engine=web.search if web else None)
+        self.recorder = Recorder(shelf.search, report=self.events.append, web=web.search if web else None)
         random, prompter, ask = Random(1), None, kit.ask_unconfigured
         self.demos = TurnDemos(partial(_load, pool), shelf.compare)
         if llm:

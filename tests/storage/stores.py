@@ -11,6 +11,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from bot.answering.turn_record import read_versions
 from storage.database.engine import Database, open_database
 from storage.database.queue import Queue
 from storage.indexes.chroma_connection import ChromaLocation, ChromaServer
@@ -99,6 +100,7 @@ def kept(store: PassageStore) -> dict[str, Any]:
         "overrides": ChannelOverrides(database),
         "examples": ApprovedExamples(database),
         "find_position": partial(find_position, database),
+        "versions": read_versions(store.embedder.name),
     }
 
 

@@ -89,9 +89,7 @@ class ModelValues(SettingsTable):
 
     @property
     def names(self) -> str:
-        """The models in use, as the record names them; empty for none."""
-        if not self.configured:
-            return ""
+        """The models, as the record names them."""
         own = {name: stage.name for name, stage in self.stages.items() if stage.name not in {None, self.name}}
         return ", ".join(filter(None, (self.name, *(f"{model} ({name})" for name, model in own.items()))))
 

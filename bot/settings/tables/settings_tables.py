@@ -4,6 +4,7 @@ Each key does something; the starter file that `footnote init` writes explains e
 """
 
 from datetime import UTC, time, tzinfo
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from zoneinfo import ZoneInfo
@@ -295,6 +296,7 @@ class RankingSettings(SettingsTable):
     """How far the team's own passages rank above works of reference; 0 ranks all equally."""
 
 
+@cache
 def load_time_zone(name: str) -> tzinfo:
     """Return a time zone by its name, such as `Europe/Berlin`. Raises `ValueError` for an unknown name."""
     if name == "UTC":

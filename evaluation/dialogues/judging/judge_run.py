@@ -53,7 +53,7 @@ class JudgeRun:
 
     async def _judge(self, dialogue: Dialogue, number: int) -> JudgedTurn:
         turn = dialogue.turns[number - 1]
-        recorder = Recorder(self._search, tell=lambda _: None)
+        recorder = Recorder(self._search, report=lambda _: None)
         prompter = Prompter(
             self.judge,
             BudgetMeter(JUDGE_BUDGET),

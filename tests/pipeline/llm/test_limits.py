@@ -150,7 +150,7 @@ def begun(ending: Ending) -> Script:
 async def test_lost_tries_count_toward_turn_tokens(
     answers: Script | tuple[Reply | Fault, ...], ended: str, *, streamed: bool
 ) -> None:
-    recorder = Recorder(Shelf([]).search, tell=lambda _: None)
+    recorder = Recorder(Shelf([]).search, report=lambda _: None)
     async with asking(in_turn(*answers) if isinstance(answers, tuple) else answers, retries=1) as ask:
         ask.spent.deadline = time.monotonic() + 0.1 if ended == "late" else None
         prompter = Prompter(ask.model, ask.spent, note=recorder.note, now=NOW, random=Random(1))

@@ -28,7 +28,7 @@ READABLE = "Search: yes\nQuery: bell\nTime: none"
 
 def prompter(lines: Line | list[Line], **options: Any) -> tuple[Prompter, ScriptedLLM, Recorder]:
     llm = ScriptedLLM({"stage": lines}, **options)
-    recorder = Recorder(Shelf([]).search, tell=lambda _: None)
+    recorder = Recorder(Shelf([]).search, report=lambda _: None)
     return Prompter(llm, BudgetMeter(), note=recorder.note, now=NOW, random=Random(1)), llm, recorder
 
 
@@ -109,7 +109,7 @@ async def test_a_server_that_keeps_none_after_all_is_asked_for_text() -> None:
 async def test_a_call_that_the_budget_refuses_is_on_record_and_does_not_count(
     deadline: float | None, counted: int
 ) -> None:
-    recorder = Recorder(Shelf([]).search, tell=lambda _: None)
+    recorder = Recorder(Shelf([]).search, report=lambda _: None)
     llm, spent = ScriptedLLM({"stage": BudgetExceeded("used up")}), BudgetMeter(deadline=deadline)
     caller = Prompter(llm, spent, note=recorder.note, now=NOW, random=Random(1))
 
