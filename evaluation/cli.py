@@ -1,4 +1,4 @@
-"""Register `footnote evaluate` and `distil` through the entry points `footnote.commands`: bot never imports them."""
+"""Register `footnote evaluate` and `footnote distil`, which bot finds through the entry points `footnote.commands`."""
 
 import typer
 
@@ -24,15 +24,15 @@ from evaluation.simulated_model.paced_model import serve_model
 from evaluation.simulated_model.transcripts import transcripts
 from evaluation.speed.desk_benchmark import desk
 from evaluation.speed.embedding_benchmark import embedding
+from evaluation.speed.lazy_benchmark import lazy_search
 from evaluation.speed.load_benchmark import turns
 from evaluation.speed.refresh_benchmark import measure_refresh
-from evaluation.speed.search_benchmark import lazy_search, search
 from evaluation.speed.turn_benchmark import turn
 from evaluation.speed.wikipedia_benchmark import wikipedia
 
 app = typer.Typer(no_args_is_help=True, help="Measure how well and how fast it answers.")
 speed = typer.Typer(no_args_is_help=True, help="Measure speed and memory.")
-distil = typer.Typer(no_args_is_help=True, help="Teach a model of your own by what a larger one replied.")
+distil = typer.Typer(no_args_is_help=True, help="Train a model of your own on the recorded replies of a larger one.")
 app.add_typer(speed, name="speed")
 
 app.command()(answers)
@@ -54,7 +54,6 @@ app.command()(transcripts)
 speed.command()(desk)
 speed.command()(embedding)
 speed.command("refresh")(measure_refresh)
-speed.command()(search)
 speed.command("lazy")(lazy_search)
 speed.command()(serve_model)
 speed.command()(turn)

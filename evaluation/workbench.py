@@ -1,6 +1,6 @@
-"""Open a home with documents in it, run one turn of any system, and render tables, for all measurements.
+"""Open a home with documents in it, and run one turn of any system, for all measurements.
 
-A turn has real prompts, recorder and gate, over the search and model that a measurement brings.
+A turn has the real prompts, recorder and gate; the measurement supplies the search and the model.
 """
 
 import tempfile
@@ -49,7 +49,7 @@ EXAMPLE_QUESTIONS = Path(__file__).parent / "answers" / "questions" / "example_h
 
 @dataclass(frozen=True)
 class PageSource:
-    """Pages as a source of documents, each with its key and its fingerprint."""
+    """A source of documents that yields each page with its key and its fingerprint."""
 
     count: int
     pages: Callable[[], Iterable[tuple[str, str, Page]]]
@@ -60,12 +60,12 @@ class PageSource:
 
     def documents(self, known: Mapping[str, str], since: str = "") -> Listing:
         del known, since
-        return Listing(ChangedDocument(key, stamp, 1, partial(_load_page, page)) for key, stamp, page in self.pages())
+        return Listing(ChangedDocument(key, stamp, 1, partial(_identity, page)) for key, stamp, page in self.pages())
 
 
 @asynccontextmanager
 async def open_home(home: Path | None = None, **settings: Any) -> AsyncIterator[App]:
-    """Open a named home or a temporary one. A slow model does not lower the effort of its turns."""
+    """Open a named home or a temporary one, in which a slow model does not lower the effort of turns."""
     with tempfile.TemporaryDirectory() as scratch:
         async with open_app(Settings(home=home or Path(scratch), **settings)) as app:
             yield replace(app, load=LoadWatch())
@@ -84,22 +84,16 @@ async def open_corpus(
 async def refresh_quietly(
     source: DocumentSource, corpus: str, app: App, dense: DenseMode | None = None
 ) -> RefreshReport:
-    """Refresh a corpus of an open home, without progress."""
+    """Refresh a corpus of an open home without reporting progress."""
     return await refresh_corpus(source, corpus, app.passages, progress=lambda _: None, dense=dense)
 
 
-def render_table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return a table in Markdown."""
-    first, *others = (f"| {' | '.join(map(str, row))} |" for row in (head, *rows))
-    return "\n".join((first, "|" + "---|" * len(head), *others))
-
-
-def _load_page(page: Page) -> Page:
+def _identity(page: Page) -> Page:
     return page
 
 
 def open_checker() -> SupportChecker:
-    """Return the check at the gate; it blocks the event loop while it reads."""
+    """Return the support check of the gate. It blocks the event loop while it runs."""
     reader = open_token_states()
 
     async def read(texts: Sequence[str]) -> tuple[TokenStates, ...]:
@@ -109,7 +103,7 @@ def open_checker() -> SupportChecker:
 
 
 def open_reader() -> Rerank:
-    """Return the reader of answers; it blocks the event loop while it reads."""
+    """Return the answer reader. It blocks the event loop while it runs."""
     reader = open_answer_reader()
 
     async def read(question: str, sentences: Sequence[Evidence]) -> tuple[float, ...]:

@@ -18,7 +18,8 @@ import numpy as np
 import typer
 
 from evaluation.answers.question_sets import Exam, ExamQuestion, leave_out_articles, read_exam
-from evaluation.workbench import open_corpus, open_reader, render_table, run_turn
+from evaluation.reports.printing import render_table
+from evaluation.workbench import open_corpus, open_reader, run_turn
 from pipeline.extraction.answer_ranking import ANSWER_THRESHOLD
 from pipeline.kit import Kit, Rerank, no_reader
 from pipeline.stages.quotation import RankedQuotes

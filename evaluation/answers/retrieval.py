@@ -18,8 +18,9 @@ from bot.app import App
 from bot.settings.tables.settings_tables import EmbeddingSettings
 from evaluation.answers.answer_scores import CachingEmbedder
 from evaluation.answers.question_sets import QuestionSet, SetQuestion, build_set_source, read_set
+from evaluation.reports.printing import render_table
 from evaluation.speed.workload import generate_texts
-from evaluation.workbench import open_corpus, refresh_quietly, render_table
+from evaluation.workbench import open_corpus, refresh_quietly
 from storage.indexes.embedding import MINILM, open_embedder
 from storage.passages import CANDIDATES, PassageStore
 from storage.search.candidate_search import LAZY_DEPTH, fuse_scores

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from evaluation.answers.question_sets import UnreadableSet
-from evaluation.workbench import render_table
+from evaluation.reports.printing import render_table
 from pipeline.stages.question_analysis import read_as_query
 from pipeline.types import Conversation, Turn
 

@@ -22,8 +22,9 @@ from bot.app import App
 from bot.types import TurnRequest
 from evaluation.answers.model_alone import NAME, UncheckedReply, ask_alone
 from evaluation.answers.question_sets import Exam, ExamQuestion, find_true_sentences, has_all_strings, read_exam
+from evaluation.reports.printing import render_table
 from evaluation.simulated_model.scripted_llm import ScriptedLLM, script_stages
-from evaluation.workbench import EXAMPLE_QUESTIONS, TERMINAL, open_corpus, render_table
+from evaluation.workbench import EXAMPLE_QUESTIONS, TERMINAL, open_corpus
 from pipeline.systems import DEFAULT_SYSTEM, SYSTEMS, find_system
 from storage.language.words import content_terms
 from storage.types import Verdict

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from textwrap import shorten
 from typing import Any
 
-from evaluation.workbench import render_table
+from evaluation.reports.printing import render_table
 
 LOST_SHARES = {f"{share:.0%}": share for share in (0.01, 0.02, 0.05, 0.1)}
 """Shares of supported claims lost, at which the share of the others that are caught is reported."""

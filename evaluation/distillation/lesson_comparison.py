@@ -17,8 +17,8 @@ from bot.cli.terminal_output import build_document
 from evaluation import EvaluationError
 from evaluation.distillation.lesson_export import SPLITS, read_lessons
 from evaluation.distillation.student_lessons import Lesson, read_lesson
+from evaluation.reports.printing import render_table
 from evaluation.reports.word_measures import f1
-from evaluation.workbench import render_table
 from pipeline.errors import PipelineError, UnreadableReply
 from pipeline.llm.model import LLM, Budget, BudgetMeter, ChatMessage, ModelCall
 from pipeline.stages.concurrency import gather_all

@@ -29,7 +29,7 @@ from evaluation.distillation.deidentification import (
 )
 from evaluation.distillation.recorded_calls import RecordedTurn, read_turn
 from evaluation.distillation.student_lessons import LeftOut, Lesson, make_lessons, read_lesson
-from evaluation.workbench import render_table
+from evaluation.reports.printing import render_table
 from pipeline.errors import UnreadableReply
 from storage.record.record_search import EVERY_TURN
 

@@ -13,6 +13,7 @@ from bot.cli.terminal_output import build_document
 from bot.views.text_formats import format_count
 from evaluation.dialogues.dialogue_types import RunManifest
 from evaluation.dialogues.run_folder import RunFolder, count_planned, describe_missing, replace_file
+from evaluation.reports.printing import render_table
 from evaluation.reports.report_page import Plot, PlotPoint, render_page
 from evaluation.reports.run_figures import (
     ABSTENTION,
@@ -45,7 +46,6 @@ from evaluation.reports.run_figures import (
     select,
 )
 from evaluation.reports.significance import SIGNIFICANT, adjust_for_many
-from evaluation.workbench import render_table
 
 UNMEASURED = "–"
 DEVIATIONS = Path(__file__).with_name("deviations.json")

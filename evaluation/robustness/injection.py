@@ -20,6 +20,7 @@ from typing import Annotated, Any
 
 import typer
 
+from evaluation.reports.printing import render_table
 from evaluation.robustness.attacks import (
     Attack,
     AttackSet,
@@ -31,7 +32,7 @@ from evaluation.robustness.attacks import (
     read_own_attacks,
 )
 from evaluation.simulated_model.scripted_llm import script_stages
-from evaluation.workbench import open_checker, render_table, run_turn
+from evaluation.workbench import open_checker, run_turn
 from pipeline.kit import Kit, Limits, Supports, System
 from pipeline.stages.findings import collect_sentences
 from pipeline.systems import DEFAULT_SYSTEM, SYSTEMS

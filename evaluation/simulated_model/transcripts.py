@@ -23,8 +23,9 @@ from bot.answering.question_answering import answer
 from bot.app import App
 from bot.types import TurnRequest, TurnResult
 from evaluation.answers.question_sets import Exam, has_all_strings, read_exam
+from evaluation.reports.printing import render_table
 from evaluation.simulated_model.scripted_llm import ScriptedLLM, script_stages
-from evaluation.workbench import TERMINAL, open_corpus, render_table
+from evaluation.workbench import TERMINAL, open_corpus
 from ingest.types import DocumentSource, Listing
 from pipeline.types import Status, Turn
 from storage.language.sentences import sentence_spans

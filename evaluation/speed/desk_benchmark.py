@@ -1,10 +1,9 @@
-"""Measure how fast the desk accepts questions while many are in flight, and that each is answered once, in order.
+"""Measure how fast the desk accepts questions while many are in flight, and check that each is answered once, in order.
 
-Platform and model are simulated in memory; the rest is the real code. An ingest may run meanwhile.
+Platform and model are simulated in memory; the rest is the real code. An ingest may run at the same time.
 """
 
 import asyncio
-import json
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -24,14 +23,16 @@ from bot.settings.tables.settings_tables import CorpusSettings, DeskSettings, Li
 from bot.types import ConversationMessage, DeliveryCapabilities, Place, PostedMessages, ProgressSign, Question
 from bot.views.turn_view import View
 from evaluation.answers.question_sets import Exam, read_exam
-from evaluation.speed.workload import median_or_nan, quantile, render_holds, watch_event_loop
+from evaluation.reports.printing import AsJson, fail_unless, print_report, render_holds
+from evaluation.speed.workload import append_milliseconds, describe_times, quantile, watch_event_loop
 from evaluation.workbench import EXAMPLE_QUESTIONS, open_corpus, refresh_quietly
 from ingest.sources.folder import FolderSource
 from pipeline.kit import Kit, System
 from pipeline.systems import extractive
 from pipeline.types import Conversation, Status
 
-TAKE_MS, LAG_MS = 50.0, 200.0  # limits at the 99th percentile: of accepting a question, and of the event loop's lag
+TAKE_MS = 50.0  # limit of the time to accept a question, at the 99th percentile
+LAG_MS = 200.0  # limit of the event loop's lag, at the 99th percentile
 
 
 @dataclass(frozen=True)
@@ -45,11 +46,11 @@ class DeskLoad:
 
 @dataclass
 class MemoryPlatform:
-    """A platform in memory that counts answers."""
+    """A platform in memory that counts the answers to each question."""
 
     name: str = "slack"
     started: list[tuple[str, int]] = field(default_factory=list)
-    """Channel and number of each question, in the order in which their work was first shown."""
+    """Channel and number of each question, in the order of their first messages."""
     done: Counter[str] = field(default_factory=Counter)  # messages with a whole answer, by question
     all_done: asyncio.Event = field(default_factory=asyncio.Event)
     expected: int = 0
@@ -105,7 +106,7 @@ def desk(
     channels: Annotated[int, typer.Option(min=1, help="In how many channels.")] = DeskLoad.channels,
     seconds: Annotated[float, typer.Option(min=0, help="The model's time for an answer.")] = DeskLoad.seconds,
     ingest: Annotated[Path | None, typer.Option(help="A folder to ingest repeatedly meanwhile.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Submit many questions to the desk, and time how long it takes to accept each while others are answered.
 
@@ -116,9 +117,8 @@ def desk(
     """
     load = DeskLoad(in_flight, questions, channels, seconds)
     report = asyncio.run(measure_desk(read_exam(EXAMPLE_QUESTIONS), load, ingest))
-    print(json.dumps(report) if as_json else _lines(report))
-    if not all(report["holds"].values()):
-        raise typer.Exit(1)
+    print_report(report, _render(report), as_json=as_json)
+    fail_unless(report["holds"].values())
 
 
 async def measure_desk(exam: Exam, load: DeskLoad, folder: Path | None = None) -> dict[str, Any]:
@@ -137,24 +137,23 @@ async def measure_desk(exam: Exam, load: DeskLoad, folder: Path | None = None) -
 
 
 async def _run_load(app: App, texts: Sequence[str], load: DeskLoad, ingested: Callable[[], int]) -> dict[str, Any]:
-    shown = MemoryPlatform(expected=load.questions)
+    """Submit a burst of `in_flight` questions, then the others one by one; return the figures."""
+    shown, burst, times = MemoryPlatform(expected=load.questions), list[float](), list[float]()
     opened = open_desk(app, {shown.name: shown})
+    posed = [_build_question(number, texts[number % len(texts)], load) for number in range(load.questions)]
     started = time.monotonic()
     async with opened.running(), watch_event_loop() as lags:
-        burst, times = await _submit_questions(opened, texts, load)
+        await asyncio.gather(*(_submit(opened, question, burst) for question in posed[: load.in_flight]))
+        for question in posed[load.in_flight :]:
+            await _submit(opened, question, times)
+            await asyncio.sleep(load.pause)
         await shown.all_done.wait()
     return {
-        "schema": 1,
         "load": asdict(load),
         "seconds": round(time.monotonic() - started, 1),
-        "burst_p50_ms": round(median_or_nan(burst), 2),
-        "burst_max_ms": round(max(burst), 2),
-        "take_p50_ms": round(median_or_nan(times), 2),
-        "take_p99_ms": round(quantile(times, 0.99), 2),
-        "take_max_ms": round(max(times), 2),
-        "loop_lag_p50_ms": round(median_or_nan(lags), 2),
-        "loop_lag_p99_ms": round(quantile(lags, 0.99), 2),
-        "loop_lag_max_ms": round(max(lags), 2),
+        **describe_times("burst", burst, "p50", "max", digits=2),
+        **describe_times("take", times, "p50", "p99", "max", digits=2),
+        **describe_times("loop_lag", lags, "p50", "p99", "max", digits=2),
         "answered": len(shown.done),
         "ingested_passages": ingested(),
         "holds": {
@@ -167,21 +166,9 @@ async def _run_load(app: App, texts: Sequence[str], load: DeskLoad, ingested: Ca
     }
 
 
-async def _submit_questions(opened: Desk, texts: Sequence[str], load: DeskLoad) -> tuple[list[float], list[float]]:
-    """Submit a burst of `in_flight` questions, then the others one by one; return the times of both."""
-    posed = [_build_question(number, texts[number % len(texts)], load) for number in range(load.questions)]
-    burst = await asyncio.gather(*(_time_submission(opened, question) for question in posed[: load.in_flight]))
-    times: list[float] = []
-    for question in posed[load.in_flight :]:
-        times.append(await _time_submission(opened, question))
-        await asyncio.sleep(load.pause)
-    return burst, times
-
-
-async def _time_submission(opened: Desk, question: Question) -> float:
-    started = time.perf_counter()
-    await opened.take(question)
-    return (time.perf_counter() - started) * 1000
+async def _submit(opened: Desk, question: Question, times: list[float]) -> None:
+    with append_milliseconds(times):
+        await opened.take(question)
 
 
 def _build_question(number: int, text: str, load: DeskLoad) -> Question:
@@ -210,15 +197,14 @@ def _is_in_order(started: Sequence[tuple[str, int]]) -> bool:
 
 @asynccontextmanager
 async def _ingest_meanwhile(app: App, folder: Path | None) -> AsyncIterator[Callable[[], int]]:
-    """Ingest a folder repeatedly, each time as another corpus; gives a function that returns the passages so far."""
+    """Ingest a folder repeatedly, each time as another corpus; yield a function that counts the passages so far."""
     passages: dict[str, int] = {}
 
     async def ingest(source: FolderSource) -> None:
         while True:
             name = f"beside-{len(passages)}"
             passages[name] = 0
-            report = await refresh_quietly(source, name, app)
-            passages[name] = report.passages_added
+            passages[name] = (await refresh_quietly(source, name, app)).passages_added
 
     task = asyncio.create_task(ingest(FolderSource(folder))) if folder else None
     try:
@@ -229,8 +215,8 @@ async def _ingest_meanwhile(app: App, folder: Path | None) -> AsyncIterator[Call
             await asyncio.wait([task])
 
 
-def _lines(report: dict[str, Any]) -> str:
+def _render(report: dict[str, Any]) -> str:
     heading = "{questions} questions in {channels} channels, {in_flight} in flight, {seconds:g} s each"
-    figures = [name for name in report if name not in {"schema", "load", "holds"}]
+    figures = [name for name in report if name not in {"load", "holds"}]
     lines = [heading.format(**report["load"]), "", *(f"{name.replace('_', ' ')}: {report[name]}" for name in figures)]
     return "\n".join([*lines, "", *render_holds(report["holds"])])

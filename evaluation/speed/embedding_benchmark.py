@@ -1,6 +1,5 @@
-"""Measure the rate of embedding, with 32 bits and with 8, and how far the vectors of 8 bits are from those of 32."""
+"""Measure the rate of embedding with 32 bits and with 8, and the cosines between their vectors."""
 
-import json
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -13,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from evaluation.reports.printing import AsJson, print_report
 from evaluation.speed.workload import generate_texts
 from storage.indexes.embedding import MINILM, Embedder, open_embedder
 
@@ -22,11 +22,11 @@ LENGTHS = (55, 120)  # words of a text
 
 @dataclass(frozen=True)
 class EmbeddingRate:
-    """The rate of one embedder on texts of one length, in texts a second: the median of all rounds."""
+    """The figures of one embedder on texts of one length."""
 
     bits: int
     words: int
-    rate: float
+    rate: float  # texts a second, the median of all rounds
     ratio: float  # to the rate with 32 bits: the median of the rounds' ratios
     least_cosine: float  # with the vector of 32 bits
     mean_cosine: float
@@ -36,7 +36,7 @@ def embedding(
     source: Annotated[Path | None, typer.Argument(exists=True, help="A text file; else made-up text.")] = None,
     texts: Annotated[int, typer.Option(help="How many, of each length.", min=1)] = 64,
     rounds: Annotated[int, typer.Option(help="How often each embeds them.", min=1)] = 5,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Measure the rate of embedding, with 32 bits and with 8.
 
@@ -44,10 +44,7 @@ def embedding(
     """
     embedders = {bits: open_embedder(MINILM, {}, bits) for bits in BITS}
     rates = [rate for words in LENGTHS for rate in _measure(embedders, _take_texts(source, words, texts), rounds)]
-    if as_json:
-        print(json.dumps({"schema": 1, "compared": [asdict(rate) for rate in rates]}))
-    else:
-        print("\n".join(map(_line, rates)))
+    print_report({"compared": [asdict(rate) for rate in rates]}, "\n".join(map(_render, rates)), as_json=as_json)
 
 
 def _take_texts(source: Path | None, words: int, count: int) -> list[str]:
@@ -87,7 +84,7 @@ def _time(work: Callable[[], object]) -> float:
     return time.perf_counter() - started
 
 
-def _line(rate: EmbeddingRate) -> str:
+def _render(rate: EmbeddingRate) -> str:
     return (
         f"{rate.bits} bits, texts of {rate.words} words: {rate.rate} texts/s, {rate.ratio} times the rate of 32 bits; "
         f"cosine with it at least {rate.least_cosine}, mean {rate.mean_cosine}"

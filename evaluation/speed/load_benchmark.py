@@ -1,8 +1,7 @@
-"""Measure many concurrent turns against a simulated model server: time, limits, memory, share of its token rate."""
+"""Measure many concurrent turns against a simulated model server: time, limits, memory, and use of its token rate."""
 
 import asyncio
 import gc
-import json
 import math
 import os
 import time
@@ -21,11 +20,12 @@ from bot.settings.tables.model_values import ModelValues
 from bot.settings.tables.settings_tables import LimitSettings
 from bot.types import TurnRequest
 from evaluation.answers.question_sets import Exam, read_exam
+from evaluation.reports.printing import AsJson, fail_unless, print_report, render_holds, render_table
 from evaluation.simulated_model.model_pace import ServerPace, SimulatedModel
 from evaluation.simulated_model.model_server import fetch_counts
 from evaluation.simulated_model.paced_model import run_model_server
-from evaluation.speed.workload import median_or_nan, quantile, render_holds, watch_event_loop
-from evaluation.workbench import EXAMPLE_QUESTIONS, TERMINAL, open_corpus, render_table
+from evaluation.speed.workload import describe_times, watch_event_loop
+from evaluation.workbench import EXAMPLE_QUESTIONS, TERMINAL, open_corpus
 
 MOST_ENDED = 0.9  # once this share of turns has ended, the others cannot use the whole rate
 LEAST_USED = 0.9  # share of the server's rate to be used while most turns run
@@ -52,7 +52,7 @@ class TurnLoad:
 
 @dataclass(frozen=True, slots=True)
 class EndedTurn:
-    """A finished turn's figures, without its answer, which would count as growing memory."""
+    """The figures of a finished turn. Its answer is not kept: it would look like growing memory."""
 
     how: str
     seconds: float
@@ -82,15 +82,13 @@ class TurnWave:
     processor: float  # seconds of this process, without the model's
 
     def summary(self) -> dict[str, Any]:
-        """Return the figures that are printed; milliseconds and seconds are rounded."""
-        took = [turn.seconds for turn in self.turns]
+        """Return the figures to print, rounded."""
         calls = [turn.calls for turn in self.turns]
         return {
             "turns": len(self.turns),
             "ended": dict(Counter(turn.how for turn in self.turns)),
             "seconds": round(self.seconds, 1),
-            "turn_median_s": round(median_or_nan(took), 2),
-            "turn_p95_s": round(quantile(took, 0.95), 2),
+            **describe_times("turn", [turn.seconds for turn in self.turns], "median", "p95", unit="s", digits=2),
             "calls": sum(calls),
             "calls_of_a_turn_at_most": max(calls),
             "requests": self.requests,
@@ -101,9 +99,7 @@ class TurnWave:
                 token_rate(samples_at_peak(self.samples, len(self.turns))), self.rate
             ),
             "processor_ms_a_turn": round(self.processor * 1000 / len(self.turns)),
-            "loop_lag_median_ms": round(median_or_nan(self.lags), 1),
-            "loop_lag_p99_ms": round(quantile(self.lags, 0.99), 1),
-            "loop_lag_max_ms": round(max(self.lags, default=0.0), 1),
+            **describe_times("loop_lag", self.lags, "median", "p99", "max"),
             "memory_mb": round(self.memory_mb, 1),
         }
 
@@ -115,7 +111,7 @@ def token_rate(samples: Sequence[TokenSample]) -> float:
 
 
 def samples_at_peak(samples: Sequence[TokenSample], turns: int) -> Sequence[TokenSample]:
-    """Return the samples from the first token until most turns had ended."""
+    """Return the samples between the first token and the end of most turns."""
     begun = next((place for place, sample in enumerate(samples) if sample.tokens > samples[0].tokens), 1)
     most = [sample for sample in samples[max(0, begun - 1) :] if sample.ended <= turns * MOST_ENDED]
     return most if len(most) > 1 else samples
@@ -176,14 +172,13 @@ def turns(
     rate: Annotated[float, typer.Option(min=0, help="Tokens a second of all replies; 0: no limit.")] = TurnLoad.rate,
     concurrency: Annotated[int, typer.Option(min=1, help="Calls at once.")] = TurnLoad.concurrency,
     calls: Annotated[int, typer.Option(min=1, help="Calls of a turn in one more wave.")] = TurnLoad.calls,
-    watch: Annotated[bool, typer.Option("--watch", help="Name what holds the event loop above 5 ms.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Name functions that block the event loop over 5 ms.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Ask many questions at once, in waves, with a simulated model; then once more with a smaller budget.
 
     Prints the time of turns, their share of the server's token rate, the lag of the event loop, calls at once, and
-    memory after each wave; the first wave opens everything. The exit status is 1
-    if a limit does not hold.
+    memory after each wave; the first wave opens everything. The exit status is 1 if a limit does not hold.
 
     Example: footnote evaluate speed turns --system wikichat --turns 50 --waves 3 --rate 500
     """
@@ -191,9 +186,8 @@ def turns(
     before = os.getloadavg()[0]
     report = asyncio.run(measure_load(read_exam(EXAMPLE_QUESTIONS), load, watch=watch))
     report["load_of_machine"] = [round(before, 1), round(os.getloadavg()[0], 1)]
-    print(json.dumps(report) if as_json else _lines(report))
-    if not all(report["holds"].values()):
-        raise typer.Exit(1)
+    print_report(report, _render(report), as_json=as_json)
+    fail_unless(report["holds"].values())
 
 
 async def measure_load(exam: Exam, load: TurnLoad, *, watch: bool = False) -> dict[str, Any]:
@@ -208,7 +202,6 @@ async def measure_load(exam: Exam, load: TurnLoad, *, watch: bool = False) -> di
             tight = replace(app, settings_source=app.settings.model_copy(update={"limits": less}))
             short = await run_wave(tight, texts, load, server)
     return {
-        "schema": 1,
         "load": asdict(load) | {"rate": None if math.isinf(load.rate) else load.rate},
         "waves": [wave.summary() for wave in ran],
         "short": short.summary(),
@@ -219,7 +212,7 @@ async def measure_load(exam: Exam, load: TurnLoad, *, watch: bool = False) -> di
 
 
 def _check_limits(waves: Sequence[TurnWave], short: TurnWave, load: TurnLoad) -> dict[str, bool]:
-    """Return which limits held by the server's count: calls at once, calls of a turn, and the turns' own counts."""
+    """Return which limits held, by the server's own counts of requests."""
     used = [wave.summary()["rate_used_at_its_height"] for wave in waves]
     holds = {
         "concurrency": max(wave.busiest for wave in (*waves, short)) <= load.concurrency,
@@ -232,7 +225,7 @@ def _check_limits(waves: Sequence[TurnWave], short: TurnWave, load: TurnLoad) ->
 
 
 def _memory_growth(waves: Sequence[TurnWave], load: TurnLoad) -> float:
-    """Return the growth of memory in kilobytes per turn over the later half of the waves, when caches are full."""
+    """Return the growth of memory over the later half of the waves, in kilobytes per turn; caches are full by then."""
     middle_wave = len(waves) // 2 - 1
     grown = waves[-1].memory_mb - waves[middle_wave].memory_mb
     return round(grown * 1024 / (load.turns * (len(waves) - 1 - middle_wave)), 2)
@@ -246,27 +239,21 @@ def _model(server: str, concurrency: int) -> ModelValues:
     )
 
 
-def _lines(report: dict[str, Any]) -> str:
-    rows = [*((str(place), figures) for place, figures in enumerate(report["waves"], 1)), ("short", report["short"])]
-    columns = [name for name in rows[0][1] if name != "ended"]
+def _render(report: dict[str, Any]) -> str:
+    waves = [*((str(place), figures) for place, figures in enumerate(report["waves"], 1)), ("short", report["short"])]
+    columns = [name for name in report["short"] if name != "ended"]
+    rows = [
+        (name, *map(figures.get, columns), ", ".join(f"{count} {how}" for how, count in figures["ended"].items()))
+        for name, figures in waves
+    ]
     lines = [
         "{system}: {turns} turns at once; {first_token} s to a first token, {out:g} tokens/s of a reply, {prompt:g} of "
         "a prompt, {rate} of all replies; {concurrency} calls at once at most, and {calls} of a turn in the short "
         "wave".format(**report["load"]),
         "",
-        render_table(
-            ["wave", *(name.replace("_", " ") for name in columns), "ended"],
-            (
-                [
-                    name,
-                    *(figures[key] for key in columns),
-                    ", ".join(f"{n} {how}" for how, n in figures["ended"].items()),
-                ]
-                for name, figures in rows
-            ),
-        ),
+        render_table(["wave", *(name.replace("_", " ") for name in columns), "ended"], rows),
         "",
-        *(f"{looks} looks at a late loop: {place}" for place, looks in report.get("loop_held_by", {}).items()),
+        *(f"{count} samples of a late loop: {place}" for place, count in report.get("loop_held_by", {}).items()),
         "load of this machine: {} before, {} after".format(*report["load_of_machine"]),
         f"memory grew by {report['growth_kb_a_turn']} KB a turn in the later half of the waves",
         "; ".join(render_holds(report["holds"])),

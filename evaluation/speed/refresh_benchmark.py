@@ -1,16 +1,14 @@
 """Measure a nightly refresh: its cost, whether it writes exactly the changes, and its effect on concurrent questions.
 
-A dump is ingested first, then unchanged, and then with a share of its articles changed. Questions are asked alone, and
-while every document of another corpus, whose passages name their version, is switched to the next one.
+A dump is ingested, refreshed unchanged, and refreshed with some articles changed. Another corpus has passages that name
+their version. Questions are asked of it before and during refreshes that change all its documents to the next version.
 """
 
 import asyncio
-import json
 import os
 import re
 import resource
 import tempfile
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -25,7 +23,8 @@ from bot.settings.tables.settings_tables import Settings
 from bot.types import TurnRequest
 from bot.wiring import open_app
 from evaluation import EvaluationError
-from evaluation.speed.workload import generate_texts, quantile, watch_event_loop
+from evaluation.reports.printing import AsJson, fail_unless, print_report
+from evaluation.speed.workload import append_milliseconds, describe_times, generate_texts, watch_event_loop
 from evaluation.workbench import TERMINAL, PageSource, refresh_quietly
 from ingest.chunking import split_page as cut
 from ingest.sources.dumps.dump_file import read_blocks
@@ -40,7 +39,7 @@ _VERSION = re.compile(r"version (\d+)")
 
 
 def build_versions(count: int, version: int) -> PageSource:
-    """Return `count` documents in one version; every passage changes with the version."""
+    """Return `count` documents in one version. Each passage differs between versions."""
     return PageSource(
         count, lambda: ((f"{number}", f"{version}", build_station_page(number, version)) for number in range(count))
     )
@@ -79,7 +78,7 @@ def find_turn_faults(citations: Iterable[Citation]) -> Iterator[str]:
 
 
 def _mixed_versions(stated: Iterable[tuple[str, str, str]]) -> Iterator[tuple[str, set[str]]]:
-    """Yield the documents that were found in more than one version, from the key, text and revision of each hit."""
+    """Yield the documents that were found in several versions; `stated` are the key, text and revision of each hit."""
     by_document: dict[str, set[str]] = {}
     for key, text, revision in stated:
         by_document.setdefault(key, set()).update(_VERSION.findall(text), [revision])
@@ -95,9 +94,9 @@ _CHANGE_KINDS = ("edited", "added", "deleted", "renamed")
 
 
 def change_dump(source: Path, target: Path, share: float, random: Random) -> int:
-    """Write `source` to `target`, uncompressed, with a share of its articles changed, a quarter in each way.
+    """Write `source` to `target`, uncompressed, with a share of its articles changed; return how many.
 
-    Returns how many were changed.
+    A quarter of them are edited, added, deleted and renamed each.
     """
     xml = b"".join(read_blocks(source))
     header = xml[: xml.find(b"<page>")]
@@ -119,7 +118,7 @@ def change_dump(source: Path, target: Path, share: float, random: Random) -> int
 
 
 def _change_page(page: bytes, kind: str, number: int) -> bytes:
-    """Return the replacement of a page."""
+    """Return a page changed in one way; unchanged if `kind` is empty."""
     revised = _REVISION.sub(rb"\g<1>%d\g<3>" % number, page, count=1)
     if kind == "edited":
         return _TEXT_END.sub(b"\n\nA sentence that was written last night, by hand %d.</text>" % number, revised, 1)
@@ -141,10 +140,10 @@ _SEARCHES_A_TURN = 10  # every tenth search is followed by a whole turn
 def measure_refresh(
     dump: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="A dump of some hundred articles.")],
     changed: Annotated[float, typer.Option(help="The share of its articles that changes.")] = 0.01,
-    documents: Annotated[int, typer.Option(help="How many switch versions while questions are asked.")] = 300,
-    rounds: Annotated[int, typer.Option(help="How often each of them does.")] = 3,
+    documents: Annotated[int, typer.Option(help="How many change versions while questions are asked.")] = 300,
+    rounds: Annotated[int, typer.Option(help="How often each of them changes.")] = 3,
     seed: Annotated[int, typer.Option(help="The seed of changes and questions.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Time refreshes of a dump, and questions during refreshes.
 
@@ -152,27 +151,24 @@ def measure_refresh(
     """
     with tempfile.TemporaryDirectory() as scratch:
         report = asyncio.run(_measure(Path(scratch), dump, changed, documents, rounds, Random(seed)))
-    print(json.dumps(report) if as_json else _lines(report))
-    if report["faults"]:
-        raise typer.Exit(1)
+    print_report(report, _render(report), as_json=as_json)
+    fail_unless([not report["faults"]])
 
 
 async def _measure(
     scratch: Path, dump: Path, changed: float, documents: int, rounds: int, random: Random
 ) -> dict[str, Any]:
-    settings = Settings(home=scratch / "home")
-    async with open_app(settings) as opened:
+    async with open_app(Settings(home=scratch / "home")) as opened:
         app = replace(opened, passages=replace(opened.passages, polite=True))
-        report: dict[str, Any] = {"schema": 1, "load": [round(load, 1) for load in os.getloadavg()]}
+        report: dict[str, Any] = {"load": [round(load, 1) for load in os.getloadavg()]}
         report |= await _refresh_nightly(app, scratch, dump, changed, random)
         await refresh_quietly(build_versions(documents, 1), STATIONS, app)
         alone = await _ask_questions(app, documents, random, 150)
         busy = QuestionTimes()
         for version in range(2, rounds + 2):
-            going_on = asyncio.create_task(refresh_quietly(build_versions(documents, version), STATIONS, app))
-            part = await _ask_questions(app, documents, random, 10**6, until=going_on)
-            busy.add(part)
-            await going_on
+            refresh = asyncio.create_task(refresh_quietly(build_versions(documents, version), STATIONS, app))
+            busy.add(await _ask_questions(app, documents, random, 10**6, until=refresh))
+            await refresh
         report["questions"] = {"alone": alone.summary(), "while_refreshing": busy.summary()}
         report["faults"] += [*alone.faults, *busy.faults]
         report["memory_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
@@ -181,7 +177,7 @@ async def _measure(
 
 
 async def _refresh_nightly(app: App, scratch: Path, dump: Path, changed: float, random: Random) -> dict[str, Any]:
-    """Refresh from a dump, from the same dump again, and from a changed one."""
+    """Ingest a dump, refresh from the same dump, then from a changed one; return the figures and faults."""
     before = _expected_passages(dump)
     first = await refresh_quietly(WikipediaDump(dump), DUMP, app)
     again = await refresh_quietly(WikipediaDump(dump), DUMP, app)
@@ -212,7 +208,7 @@ async def _refresh_nightly(app: App, scratch: Path, dump: Path, changed: float, 
 
 
 _Expected = dict[str, tuple[str, tuple[str, ...]]]
-"""The hash of each passage by its id, and for a page's first passage its aliases."""
+"""By the id of each passage: its hash, and the page's aliases if it is the first of its page."""
 
 
 def _expected_passages(dump: Path) -> _Expected:
@@ -235,7 +231,7 @@ def _compare_report(what: str, report: RefreshReport, before: _Expected, after: 
 
 
 async def _compare_indexes(app: App, expected: dict[str, str]) -> list[str]:
-    """Return where the manifest or an index differs from the expected passages."""
+    """Return a line for the manifest and each index that does not hold exactly the expected passages."""
     pages = await app.manifest.listed(DUMP, limit=10**7)
     listed = {passage.id: passage.hash for page in pages for passage in page.passages}
     contents = {"SQL": listed, "Chroma": app.passages.dense.contents(DUMP), "tantivy": await app.passages.words_held()}
@@ -260,13 +256,10 @@ class QuestionTimes:
     def summary(self) -> dict[str, float]:
         return {
             "searches": len(self.searches),
-            "search_p50_ms": round(quantile(self.searches, 0.5), 1),
-            "search_p95_ms": round(quantile(self.searches, 0.95), 1),
-            "search_max_ms": round(max(self.searches), 1),
+            **describe_times("search", self.searches, "p50", "p95", "max"),
             "turns": len(self.turns),
-            "turn_p95_ms": round(quantile(self.turns, 0.95), 1),
-            "loop_lag_p99_ms": round(quantile(self.lags, 0.99), 1),
-            "loop_lag_max_ms": round(max(self.lags), 1),
+            **describe_times("turn", self.turns, "p95"),
+            **describe_times("loop_lag", self.lags, "p99", "max"),
             "faults": len(self.faults),
         }
 
@@ -281,9 +274,8 @@ async def _ask_questions(
             if until and until.done():
                 break
             number = random.randrange(documents)
-            began = time.perf_counter()
-            hits = await app.passages.search(station_question(number), [STATIONS, DUMP], 10 * SECTIONS)
-            asking.searches.append((time.perf_counter() - began) * 1000)
+            with append_milliseconds(asking.searches):
+                hits = await app.passages.search(station_question(number), [STATIONS, DUMP], 10 * SECTIONS)
             asking.faults += find_search_faults(number, [hit for hit in hits if hit.passage.corpus == STATIONS])
             if at % _SEARCHES_A_TURN == 0:
                 await _ask_whole_turn(app, number, asking)
@@ -293,15 +285,15 @@ async def _ask_questions(
 
 
 async def _ask_whole_turn(app: App, number: int, asking: QuestionTimes) -> None:
-    began = time.perf_counter()
-    done = await answer(app, TurnRequest(station_question(number), TERMINAL, corpora=(STATIONS,)), lambda _: None)
-    asking.turns.append((time.perf_counter() - began) * 1000)
+    request = TurnRequest(station_question(number), TERMINAL, corpora=(STATIONS,))
+    with append_milliseconds(asking.turns):
+        done = await answer(app, request, lambda _: None)
     asking.faults += find_turn_faults(done.answer.citations)
     if done.answer.status.value != "answered":
         asking.faults.append(f"the question for station {number} was {done.answer.status.value}")
 
 
-def _lines(report: dict[str, Any]) -> str:
+def _render(report: dict[str, Any]) -> str:
     load, after = report["load"], report["load_after"]
     share_of = f"{report['changed_of_first']:.2%} of the first run's time for {report['embedded_of_first']:.2%} of its"
     lines = [

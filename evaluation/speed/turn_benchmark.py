@@ -1,14 +1,14 @@
-"""Measure single turns against a simulated server, systems side by side (`footnote evaluate speed turn`).
+"""Measure single turns of several systems against a simulated server (`footnote evaluate speed turn`).
 
-The example handbook's pages are joined into passages of full length, as verification usually reads. Each turn's
-timeline is shown as text or as a picture.
+The example handbook's pages are joined into passages of full length, because those are typical. Each turn's timeline is
+shown as text or as a picture.
 """
 
 import asyncio
-import json
 import math
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -19,6 +19,7 @@ import typer
 from PIL import Image, ImageDraw, ImageFont
 
 from evaluation.answers.question_sets import SetText, build_set_source, read_exam
+from evaluation.reports.printing import AsJson, fail_unless, print_report, render_table
 from evaluation.simulated_model.model_pace import ServerPace, SimulatedModel
 from evaluation.speed.turn_figures import (
     CACHED_FROM,
@@ -27,12 +28,14 @@ from evaluation.speed.turn_figures import (
     IN_ROUNDS,
     MARKS,
     WIKICHAT_2_1,
+    PathLeg,
     SystemRuns,
     compute_figures,
     critical_path,
 )
 from evaluation.speed.turn_trace import (
     MeasuredTurn,
+    TraceStep,
     TurnBench,
     measure_turn,
     open_bench,
@@ -51,12 +54,11 @@ _ON_PATH, _ASIDE, _INK, _PAPER = "#2563c9", "#b9d0f5", "#1f2430", "#ffffff"
 
 @dataclass(frozen=True, slots=True)
 class TimelineBar:
-    """One line of a timeline; times are seconds from the turn's beginning."""
+    """A step in a timeline; times are seconds from the start of the turn."""
 
     label: str
-    began: float
-    ended: float
-    critical: tuple[float, float] | None  # the part on the critical path; None if it is not on it
+    span: tuple[float, float]
+    critical: tuple[float, float] | None  # the part on the critical path, if any
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,43 +71,55 @@ class Timeline:
 
 
 def build_timeline(system: str, turn: MeasuredTurn) -> Timeline:
-    """Lay out the steps that are long enough to be shown."""
+    """Return the timeline of a turn, without steps that are too short to be shown."""
     path = critical_path(turn.steps, turn.last, turn.began, turn.ended)
     legs = {leg.step.id: leg for leg in path if leg.step}
-    numbers: dict[str, int] = {}
-    bars = []
+    numbers, bars = Counter[str](), []
+
+    def place(part: TraceStep | PathLeg) -> tuple[float, float]:
+        return part.began - turn.began, part.ended - turn.began
+
     for step in turn.steps:
-        if step.ended - step.began < SHORTEST:
-            continue
-        name = f"prompt of {step.name}" if step.kind == "prompt" else step.name
-        numbers[name] = numbers.get(name, 0) + 1
-        leg = legs.get(step.id)
-        critical = (leg.began - turn.began, leg.ended - turn.began) if leg else None
-        bars.append(TimelineBar(f"{name} {numbers[name]}", step.began - turn.began, step.ended - turn.began, critical))
+        if step.ended - step.began >= SHORTEST:
+            name = f"prompt of {step.name}" if step.kind == "prompt" else step.name
+            numbers[name] += 1
+            critical = place(legs[step.id]) if step.id in legs else None
+            bars.append(TimelineBar(f"{name} {numbers[name]}", place(step), critical))
     moments = [("first sentence", turn.first_seconds)] if turn.said else []
     return Timeline(system, bars, (*moments, ("end", turn.seconds)))
 
 
 def render_timeline(timeline: Timeline) -> str:
-    """Return it as text: `#` marks the critical path, `-` concurrent steps."""
+    """Render a timeline as text: `#` marks the critical path, `-` concurrent steps."""
     end = timeline.moments[-1][1]
     wide = max((len(bar.label) for bar in timeline.bars), default=0)
-    lines = [f"{timeline.title}: what the end waited for (#), and what ran meanwhile (-)"]
-    for bar in timeline.bars:
+
+    def draw(label: str, note: str, *parts: tuple[str, tuple[float, float] | None]) -> str:
         marks = [" "] * (WIDTH + 1)
-        _fill(marks, bar.began, bar.ended, "-", end)
-        if bar.critical:
-            _fill(marks, *bar.critical, "#", end)
-        lines.append(f"{bar.label:<{wide}} |{''.join(marks)}| {bar.began:6.2f} {bar.ended:6.2f}")
-    for label, at in timeline.moments:
-        marks = [" "] * (WIDTH + 1)
-        _fill(marks, at, at, "^", end)
-        lines.append(f"{'':<{wide}} |{''.join(marks)}| {at:6.2f} {label}")
-    return "\n".join(lines)
+        for mark, span in parts:
+            first, last = (min(WIDTH, round(at / end * WIDTH)) if end else 0 for at in span or ())
+            marks[first : max(last, first + 1)] = mark * (max(last, first + 1) - first)
+        return f"{label:<{wide}} |{''.join(marks)}| {note}"
+
+    return "\n".join(
+        (
+            f"{timeline.title}: what the end waited for (#), and what ran meanwhile (-)",
+            *(
+                draw(
+                    bar.label,
+                    f"{bar.span[0]:6.2f} {bar.span[1]:6.2f}",
+                    ("-", bar.span),
+                    ("#", bar.critical or bar.span),
+                )
+                for bar in timeline.bars
+            ),
+            *(draw("", f"{at:6.2f} {label}", ("^", (at, at))) for label, at in timeline.moments),
+        )
+    )
 
 
 def draw_timelines(timelines: Sequence[Timeline], unit: float, path: Path) -> None:
-    """Draw the same as a PNG, all on one scale; moments are also given in `unit`s, the seconds of one plain call."""
+    """Draw timelines as one PNG on one scale; moments are also given in plain calls of `unit` seconds."""
     rows = sum(len(timeline.bars) + len(timeline.moments) + 2 for timeline in timelines)
     image = Image.new("RGB", (_PIXELS, rows * _ROW), _PAPER)
     pen, font = ImageDraw.Draw(image), ImageFont.load_default(15)
@@ -117,7 +131,7 @@ def draw_timelines(timelines: Sequence[Timeline], unit: float, path: Path) -> No
         first = top
         for bar in timeline.bars:
             pen.text((10, top), bar.label, _INK, font)
-            for span, colour in (((bar.began, bar.ended), _ASIDE), (bar.critical, _ON_PATH)):
+            for span, colour in ((bar.span, _ASIDE), (bar.critical, _ON_PATH)):
                 if span:
                     start, stop = (_LABELS + at * scale for at in span)
                     pen.rectangle((start, top, max(start + 2, stop), top + _ROW - 6), colour)
@@ -128,11 +142,6 @@ def draw_timelines(timelines: Sequence[Timeline], unit: float, path: Path) -> No
             top += _ROW
         top += _ROW - 6
     image.save(path, "PNG", optimize=True)
-
-
-def _fill(marks: list[str], began: float, ended: float, mark: str, end: float) -> None:
-    first, last = (min(WIDTH, round(at / end * WIDTH)) if end else 0 for at in (began, ended))
-    marks[first : max(last, first + 1)] = mark * (max(last, first + 1) - first)
 
 
 _ROWS: Sequence[tuple[str, str, Callable[[float], str]]] = (
@@ -155,12 +164,11 @@ _ROWS: Sequence[tuple[str, str, Callable[[float], str]]] = (
 
 
 def render_figures(reports: Sequence[Mapping[str, Any]]) -> str:
-    names = [*(str(figures["system"]) for figures in reports), "WikiChat 2.1"]
-    lines = [f"| | {' | '.join(names)} |", "|---|" + "---|" * len(names)]
-    for label, key, shown in _ROWS:
-        cells = [_render_cell(figures, key, shown) for figures in (*reports, WIKICHAT_2_1)]
-        lines.append(f"| {label} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+    head = ["", *(figures["system"] for figures in reports), "WikiChat 2.1"]
+    compared = (*reports, WIKICHAT_2_1)
+    return render_table(
+        head, ((label, *(_render_cell(figures, key, shown) for figures in compared)) for label, key, shown in _ROWS)
+    )
 
 
 def _render_cell(report: Mapping[str, Any], key: str, shown: Callable[[float], str]) -> str:
@@ -177,38 +185,30 @@ def _render_cell(report: Mapping[str, Any], key: str, shown: Callable[[float], s
 
 
 def render_stages(report: Mapping[str, Any]) -> str:
-    lines = [
-        f"{report['system']}: prompt tokens of a turn by stage",
-        "",
-        "| stage | calls | tokens | stable prefix | of these |",
-        "|---|---|---|---|---|",
-    ]
-    for name, sent in report["stages"].items():
-        part = sent.stable / sent.tokens if sent.tokens else 0.0
-        lines.append(f"| {name} | {sent.calls} | {sent.tokens:,} | {sent.stable:,} | {part:.0%} |")
-    return "\n".join(lines)
+    rows = (
+        (name, sent.calls, f"{sent.tokens:,}", f"{sent.stable:,}", f"{sent.stable / max(1, sent.tokens):.0%}")
+        for name, sent in report["stages"].items()
+    )
+    head = ("stage", "calls", "tokens", "stable prefix", "of these")
+    return f"{report['system']}: prompt tokens of a turn by stage\n\n{render_table(head, rows)}"
 
 
 def render_bills(report: Mapping[str, Any]) -> str:
-    """Return the bill of a provider with a discount for cached prompts, by the arrangement of prompts."""
+    """Render the bill of a provider with a discount for cached prompts, by the arrangement of prompts."""
     shares = [f"at {discount:.0%} off" for discount in DISCOUNTS]
-    system = report["system"]
-    lines = [
-        f"{system}: prompt tokens of a turn, and the bill in tokens at the full price of a provider that asks",
-        f"less for what it knows of calls before: beginnings from {CACHED_FROM:,} tokens on, in steps of {CACHED_STEP}",
-        "",
-        f"| arrangement | sent | known in a turn alone | {' | '.join(shares)} | after others | {' | '.join(shares)} |",
-        "|---" * (4 + 2 * len(shares)) + "|",
-    ]
+    rows = []
     for name, bill in report["bills"].items():
         alone, after = ([f"{bill.billed(off, alone=way):,.0f}" for off in DISCOUNTS] for way in (True, False))
-        cells = (f"{bill.tokens:,}", f"{bill.cached_alone:,}", *alone, f"{bill.cached:,}", *after)
-        lines.append(f"| {name} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+        rows.append((name, f"{bill.tokens:,}", f"{bill.cached_alone:,}", *alone, f"{bill.cached:,}", *after))
+    return (
+        f"{report['system']}: prompt tokens of a turn, and the bill, in tokens at full price, of a provider with a\n"
+        f"discount for prefixes of earlier calls: from {CACHED_FROM:,} tokens on, in steps of {CACHED_STEP}\n\n"
+        + render_table(("arrangement", "sent", "known in a turn alone", *shares, "after others", *shares), rows)
+    )
 
 
 def render_parts(report: Mapping[str, Any]) -> str:
-    """Return the split of a system's seconds to the end and to the first sentence."""
+    """Render how a system's seconds, to the first sentence and to the end, divide into server, index and our work."""
     lines = []
     for key, until in (("to_the_first", "first sentence"), ("to_the_end", "end")):
         ways = report[key]
@@ -227,7 +227,7 @@ _NO_PROSE = re.compile(r"^(?:#|\||\s*[-*]\s|\s*\d+\.\s|```|>)")
 
 
 def _folder_pages(handbook: Path) -> Iterator[SetText]:
-    """Yield one long page a folder."""
+    """Yield one long page for each folder."""
     for folder in sorted(handbook.iterdir()):
         paragraphs = [prose for file in sorted(folder.rglob("*.md")) for prose in _page_prose(file.read_text("utf-8"))]
         if paragraphs:
@@ -257,7 +257,7 @@ def turn(
         bool, typer.Option("--cache", help="Let the server cache prompts, and read them for free.")
     ] = False,
     picture: Annotated[Path | None, typer.Option(help="Draw the timelines as a PNG file.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Time single turns against a simulated server, and show their critical paths.
 
@@ -278,19 +278,9 @@ def turn(
         figures = [measured | {"marks": {}} for measured in figures]  # they hold for the default pace and questions
     if picture:
         draw_timelines([_median_timeline(run) for run in runs], runs[0].plain, picture)
-    if as_json:
-        document = {
-            "schema": 1,
-            "pace": asdict(pace),
-            "load": before,
-            "systems": [_system_document(measured) for measured in figures],
-        }
-        print(json.dumps(_drop_infinite(document), allow_nan=False))
-    else:
-        print(_render_report(runs, figures))
-        print(f"\nload of this machine: {before:.1f} before, {os.getloadavg()[0]:.1f} after, of {os.cpu_count()} cores")
-    if not all(holds for measured in figures for holds in measured["marks"].values()):
-        raise typer.Exit(1)
+    document = {"pace": asdict(pace), "load": before, "systems": [_system_document(measured) for measured in figures]}
+    print_report(_drop_infinite(document), _render_report(runs, figures, before), as_json=as_json)
+    fail_unless(holds for measured in figures for holds in measured["marks"].values())
 
 
 def _pose(count: int) -> list[str]:
@@ -321,31 +311,27 @@ async def _run_system(
 
 
 async def _measure_turns(on: TurnBench, system: str, asked: Sequence[str]) -> list[MeasuredTurn]:
-    """Run a turn for each question, without the first, which only loads everything."""
+    """Run a turn for each question; return them without the first, which only loads everything."""
     return [await measure_turn(on, system, question) for question in asked][1:]
 
 
-def _render_report(runs: Sequence[SystemRuns], reports: Sequence[dict[str, Any]]) -> str:
-    blocks = [
-        render_figures(reports),
-        *map(render_stages, reports),
-        *map(render_bills, reports),
-        *map(render_parts, reports),
-    ]
-    return "\n\n".join((*blocks, *(render_timeline(_median_timeline(run)) for run in runs)))
+def _render_report(runs: Sequence[SystemRuns], reports: Sequence[dict[str, Any]], before: float) -> str:
+    blocks = (render(report) for render in (render_stages, render_bills, render_parts) for report in reports)
+    timelines = (render_timeline(_median_timeline(run)) for run in runs)
+    load = f"load of this machine: {before:.1f} before, {os.getloadavg()[0]:.1f} after, of {os.cpu_count()} cores"
+    return "\n\n".join((render_figures(reports), *blocks, *timelines, load))
 
 
 def _median_timeline(runs: SystemRuns) -> Timeline:
-    return build_timeline(runs.system, sorted(runs.turns, key=lambda one: one.seconds)[len(runs.turns) // 2])
+    return build_timeline(runs.system, sorted(runs.turns, key=lambda turn: turn.seconds)[len(runs.turns) // 2])
 
 
 def _system_document(report: dict[str, Any]) -> dict[str, Any]:
-    plain = {key: {name: asdict(part) for name, part in report[key].items()} for key in ("stages", "bills")}
-    return report | plain
+    return report | {key: {name: asdict(part) for name, part in report[key].items()} for key in ("stages", "bills")}
 
 
 def _drop_infinite(value: Any) -> Any:
-    """Return the same without numbers that JSON does not have."""
+    """Return a JSON value with None for infinity and NaN, which JSON does not have."""
     if isinstance(value, dict):
         return {name: _drop_infinite(item) for name, item in value.items()}
     if isinstance(value, list):

@@ -1,13 +1,13 @@
 """Compute a turn's critical path, the prompts it sends, and the figures and marks of many turns. Pure.
 
-The path is followed from the end backwards: to what the step waited for in its task, or to the last step that ended
-where tasks joined. A stream counts as far as it had come when the next step began.
+The path is followed backwards from the end. Before a step comes the one that it waited for in its task, or, where tasks
+join, the one that ended last. Of a stream, only the part before the start of the next step is on the path.
 """
 
 import json
 import math
 from bisect import bisect_left
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from statistics import median
@@ -23,6 +23,8 @@ HANDOVER = 0.01  # seconds within which a waiting task continues
 
 @dataclass(frozen=True, slots=True)
 class PathLeg:
+    """A part of the critical path."""
+
     step: TraceStep | None  # None between traced steps
     began: float
     ended: float
@@ -35,7 +37,7 @@ class PathLeg:
 def critical_path(steps: Sequence[TraceStep], cause: Cause | None, began: float, ended: float) -> tuple[PathLeg, ...]:
     """Return the critical path from the start of a turn to a moment, without gaps.
 
-    `steps` are all steps of the turn, by their ids; `cause` is the last step that the moment waited for in its task.
+    `steps` are all steps of the turn, by their ids; `cause` is the last step of the moment's own task before it.
     """
     return tuple(reversed(tuple(_backwards(steps, cause, began, ended))))
 
@@ -55,17 +57,17 @@ def _backwards(steps: Sequence[TraceStep], cause: Cause | None, began: float, en
 
 
 def _find_joined(
-    open_ones: Sequence[TraceStep], steps: Sequence[TraceStep], cause: Cause | None, before: float
+    candidates: Sequence[TraceStep], steps: Sequence[TraceStep], cause: Cause | None, before: float
 ) -> Cause | None:
-    """Return the last piece or end since a cause, of steps that follow from it; None without one."""
+    """Return the last end or piece after `cause`, of the candidates that follow from it; None without any."""
     since = cause.at if cause else -math.inf
-    others = [step for step in open_ones if not cause or cause.step in _ancestors(steps, step)]
+    others = [step for step in candidates if not cause or cause.step in _ancestors(steps, step)]
     ended = [Cause(step.id, step.ended) for step in others if since < step.ended <= before]
-    last = max(ended, key=lambda one: one.at, default=None)
+    last = max(ended, key=lambda joined: joined.at, default=None)
     if before - max(since, last.at if last else since) <= HANDOVER:
         return last
-    come = [Cause(step.id, at) for step in others for at in step.pieces if since < at <= before]
-    return max((*ended, *come), key=lambda one: one.at, default=None)
+    arrived = [Cause(step.id, at) for step in others for at in step.pieces if since < at <= before]
+    return max((*ended, *arrived), key=lambda joined: joined.at, default=None)
 
 
 def _ancestors(steps: Sequence[TraceStep], step: TraceStep) -> Iterator[int]:
@@ -75,21 +77,24 @@ def _ancestors(steps: Sequence[TraceStep], step: TraceStep) -> Iterator[int]:
 
 
 def server_seconds(leg: PathLeg, pace: ServerPace) -> float:
-    """Return the seconds of a leg by the server's pace; 0 if it is not a model call.
+    """Return how long the server takes for a leg at its pace; 0 if it is not a model call.
 
-    A leg that ends before its reply has as many tokens as pieces had arrived.
+    If a leg ends before the reply does, only the pieces that had arrived count as tokens.
     """
     step = leg.step
     if step is None or step.kind != "model":
         return 0.0
-    come = sum(at <= leg.ended for at in step.pieces)
-    tokens = come if step.pieces and come < len(step.pieces) else step.tokens
+    arrived = sum(at <= leg.ended for at in step.pieces)
+    tokens = arrived if step.pieces and arrived < len(step.pieces) else step.tokens
     to_read = step.prompt_tokens - step.cached_tokens * (1 - pace.cached_cost)
     return pace.first_token + to_read / pace.prompt + tokens / pace.out
 
 
 def split_seconds(path: Sequence[PathLeg], pace: ServerPace, search: float) -> Mapping[str, float]:
-    """Split the seconds of a path by server, search and own work; a search takes at least `search` seconds."""
+    """Split the seconds of a path into server, search and kinds of our own work.
+
+    A search takes `search` seconds; more is our own work.
+    """
     spent: dict[str, float] = {"server": 0.0, "search": 0.0}
     for leg in path:
         kind = leg.step.kind if leg.step else "between"
@@ -104,7 +109,7 @@ def split_seconds(path: Sequence[PathLeg], pace: ServerPace, search: float) -> M
 _OWN_PARTS = {"model": "calls", "search": "searching", "prompt": "prompts"} | {
     "check": "checks", "think": "thinking", "between": "between"
 }  # fmt: skip
-"""Names of the time that a leg takes in addition, by the kind of its step."""
+"""Names of our own work by the kind of its step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +122,7 @@ class StagePrompts:
 
 
 def measure_prefixes(earlier: Iterable[str], calls: Sequence[TraceStep]) -> Mapping[str, StagePrompts]:
-    """Return the prompts of a turn by stage; `earlier` are prompts of earlier turns, with other questions."""
+    """Return the prompt tokens of a turn by stage; `earlier` are prompts of earlier turns with other questions."""
     before, stages = list(earlier), dict[str, StagePrompts]()
     for call in calls:
         prompt = join_prompt(call)
@@ -130,21 +135,23 @@ def measure_prefixes(earlier: Iterable[str], calls: Sequence[TraceStep]) -> Mapp
 
 
 def count_resent_passages(calls: Sequence[TraceStep], passages: Iterable[Passage], rounds: Sequence[int]) -> int:
-    """Count passages sent in more than one call of a round, once for each call beyond the first.
+    """Count how often a passage is sent again within a round; `rounds` gives the round of each call.
 
-    A call sends a passage if its last message has all sentences of it. `rounds` are those of the calls.
+    A call sends a passage if its last message has all sentences of the passage.
     """
-    sentences = {
+    by_passage = {
         passage.id: [_plain(passage.text[start:end]) for start, end in find_quotable_spans(passage)]
         for passage in passages
     }
-    times: Mapping[int, Counter[str]] = defaultdict(Counter)
-    for call, place in zip(calls, rounds, strict=True):
+    times = Counter[tuple[int, str]]()
+    for call, number in zip(calls, rounds, strict=True):
         text = _plain(call.messages[-1].text)
-        times[place].update(
-            name for name, all_of in sentences.items() if all_of and all(sentence in text for sentence in all_of)
+        times.update(
+            (number, key)
+            for key, sentences in by_passage.items()
+            if sentences and all(map(text.__contains__, sentences))
         )
-    return sum(count - 1 for counted in times.values() for count in counted.values())
+    return sum(count - 1 for count in times.values())
 
 
 def _common_prefix(first: str, second: str) -> int:
@@ -153,14 +160,14 @@ def _common_prefix(first: str, second: str) -> int:
 
 
 CACHED_FROM, CACHED_STEP = 1_024, 128
-"""The lengths that OpenAI, Azure and others cache: nothing shorter, and only in these steps."""
+"""OpenAI, Azure and others cache prefixes from this number of tokens, in these steps."""
 DISCOUNTS = (0.5, 0.75, 0.9)
-"""Their discounts for cached tokens: OpenAI's models of 2024, its GPT-4.1, its later ones."""
+"""Discounts for cached tokens of OpenAI's models of 2024, of GPT-4.1, and of later ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class PromptBill:
-    """Prompt tokens of a turn with their schemas, and how many of them a provider has cached."""
+    """The prompt tokens of a turn, schemas included, and how many of them a provider has cached."""
 
     tokens: int
     cached_alone: int  # without earlier turns
@@ -172,9 +179,9 @@ class PromptBill:
 
 
 def measure_bill(earlier: Sequence[TraceStep], calls: Sequence[TraceStep]) -> PromptBill:
-    """Return the bill of a turn's calls; `earlier` are the calls of earlier turns, with other questions.
+    """Return the bill of a turn's calls; `earlier` are the calls of earlier turns with other questions.
 
-    A call finds another one of its turn in the cache if that had started to reply before.
+    The prompt of another call of the turn is cached once its reply has started.
     """
     tokens = alone = after = 0
     for call in calls:
@@ -187,17 +194,18 @@ def measure_bill(earlier: Sequence[TraceStep], calls: Sequence[TraceStep]) -> Pr
 
 
 def count_cached(prompt: str, known: Iterable[str]) -> int:
-    """Return how many tokens of a prompt are cached after a provider has read other prompts."""
+    """Return how many tokens of a prompt are cached if a provider has read the `known` prompts."""
     same = max((_common_prefix(prompt, other) for other in known), default=0) // CHARACTERS_A_TOKEN
     return same - same % CACHED_STEP if same >= CACHED_FROM else 0
 
 
 def _join_billed(call: TraceStep) -> str:
-    """Return the billed text of a call: providers put its schema first."""
+    """Return the billed text of a call; providers put its schema first."""
     return f"{json.dumps(call.schema) if call.schema else ''}{join_prompt(call)}"
 
 
 def _read_by(call: TraceStep) -> float:
+    """Return when the reply to a call started."""
     return call.pieces[0] if call.pieces else call.ended
 
 
@@ -206,7 +214,7 @@ def _plain(text: str) -> str:
 
 
 IN_ROUNDS = ServerPace(first_token=1.0, out=math.inf, prompt=math.inf)
-"""A server on which each round takes a second, and nothing else takes time."""
+"""A server that takes a second for each reply, however long."""
 MARKS: Mapping[str, Mapping[str, tuple[str, float]]] = {
     "wikichat-fast": {
         "first_ratio": ("at most", 1.45),
@@ -219,24 +227,24 @@ MARKS: Mapping[str, Mapping[str, tuple[str, float]]] = {
 WIKICHAT_2_1: Mapping[str, float] = {"first_ratio": 3.17, "end_ratio": 3.17, "end_ratio_refined": 4.25} | {
     "rounds": 3, "calls": 16, "prompt_tokens": 33_567
 }  # fmt: skip
-"""WikiChat 2.1 itself on a server of the same pace, its refinement and re-ranking off; it verifies no claim."""
+"""Figures of WikiChat 2.1 on a server of the same pace, without refinement and re-ranking; it verifies no claim."""
 
 
 @dataclass(frozen=True, slots=True)
 class SystemRuns:
-    """The turns of one system: on the server of the table, and on one that takes a second for each call."""
+    """The turns of one system on three servers."""
 
     system: str
-    turns: Sequence[MeasuredTurn]
-    in_rounds: Sequence[MeasuredTurn]
+    turns: Sequence[MeasuredTurn]  # at the chosen pace
+    in_rounds: Sequence[MeasuredTurn]  # if each call takes a second
     pace: ServerPace
     search: float
     plain: float
-    sharing: Sequence[MeasuredTurn] = ()  # with prompts that all begin alike
+    sharing: Sequence[MeasuredTurn] = ()  # with a prefix that all prompts share
 
 
 def plain_seconds(pace: ServerPace) -> float:
-    """Return how long a plain call takes by the server's pace alone."""
+    """Return how long a plain call takes at the server's pace."""
     return pace.first_token + PLAIN_PROMPT / pace.prompt + PLAIN_REPLY / pace.out
 
 
@@ -285,51 +293,54 @@ def _turn_path(turn: MeasuredTurn) -> tuple[PathLeg, ...]:
 
 
 def _stage_prompts(turns: Sequence[MeasuredTurn]) -> dict[str, StagePrompts]:
-    """Return the prompts of each stage, as medians over all turns except the first, which has no earlier prompts."""
+    """Return the median prompt tokens of each stage, over all turns except the first, which has no earlier prompts."""
     earlier = [join_prompt(call) for turn in turns[:1] for call in turn.calls]
     each = []
     for turn in turns[1:]:
         each.append(measure_prefixes(earlier, turn.calls))
         earlier += [join_prompt(call) for call in turn.calls]
     names = dict.fromkeys(name for stages in each for name in stages)
-    return {name: _median_prompts([stages.get(name, StagePrompts(0, 0, 0)) for stages in each]) for name in names}
+    return {
+        name: StagePrompts(*_median_fields([stages.get(name, StagePrompts(0, 0, 0)) for stages in each]))
+        for name in names
+    }
 
 
 def _median_bill(turns: Sequence[MeasuredTurn]) -> PromptBill:
-    """Return the bill of a turn, as medians over all except the first."""
+    """Return the median bill of a turn, over all turns except the first."""
     bills = [
         measure_bill([call for earlier in turns[:place] for call in earlier.calls], turn.calls)
         for place, turn in enumerate(turns)
     ]
-    return PromptBill(*(int(median(values)) for values in zip(*map(astuple, bills[1:]), strict=True)))
+    return PromptBill(*_median_fields(bills[1:]))
 
 
-def _median_prompts(sent: Sequence[StagePrompts]) -> StagePrompts:
-    return StagePrompts(*(int(median(values)) for values in zip(*map(astuple, sent), strict=True)))
+def _median_fields(values: Sequence[StagePrompts | PromptBill]) -> list[int]:
+    return [int(median(column)) for column in zip(*map(astuple, values), strict=True)]
 
 
 def _count_repeats(turn: MeasuredTurn) -> int:
     passages = [hit.passage for step in turn.steps for hit in step.found]
-    ways = [critical_path(turn.steps, call.cause, turn.began, call.began) for call in turn.calls]
-    return count_resent_passages(turn.calls, passages, [_count_rounds(way) for way in ways])
+    paths = [critical_path(turn.steps, call.cause, turn.began, call.began) for call in turn.calls]
+    return count_resent_passages(turn.calls, passages, list(map(_count_rounds, paths)))
 
 
-def _count_rounds(way: Sequence[PathLeg]) -> int:
-    """Return the rounds on a path: the seconds of a server that takes one for each reply."""
-    return round(split_seconds(way, IN_ROUNDS, 0.0)["server"])
+def _count_rounds(path: Sequence[PathLeg]) -> int:
+    """Return the consecutive calls on a path: the seconds of a server that takes one second for each."""
+    return round(split_seconds(path, IN_ROUNDS, 0.0)["server"])
 
 
-def _median_without_ours(ways: Sequence[Mapping[str, float]]) -> float:
-    return median_figure([way["server"] + way["search"] for way in ways])
+def _median_without_ours(splits: Sequence[Mapping[str, float]]) -> float:
+    return median_figure([split["server"] + split["search"] for split in splits])
 
 
-def _medians(ways: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    names = dict.fromkeys(name for way in ways for name in way)
-    return {name: median_figure([way.get(name, 0.0) for way in ways]) for name in names}
+def _medians(splits: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    names = dict.fromkeys(name for split in splits for name in split)
+    return {name: median_figure([split.get(name, 0.0) for split in splits]) for name in names}
 
 
 def _check_marks(report: Mapping[str, Any]) -> dict[str, bool]:
-    """Return which marks a system keeps."""
+    """Return whether a system keeps each of its marks."""
     marks = MARKS.get(report["system"], {})
     return {
         name: report[name] <= mark if way == "at most" else report[name] >= mark for name, (way, mark) in marks.items()

@@ -1,6 +1,6 @@
-"""Run turns against a simulated server, and trace each step and the step that it waited for.
+"""Run turns against a simulated server, and trace each step and its cause.
 
-The cause of a step is the last step that ended before it in its task, or in the task that started it.
+The cause of a step is the last step that ended before it in its task, or in the task that started its task.
 """
 
 import asyncio
@@ -33,12 +33,12 @@ from pipeline.types import ClaimChecked, Conversation, DraftStarted, Event, Sent
 from storage.types import Hit, SearchQuery
 
 StepKind = Literal["model", "search", "prompt", "check", "think"]
-"""A call of a model; a search; making a prompt of facts; the local check of a sentence; other long computing."""
+"""A model call; a search; rendering a prompt; the local check of a sentence; other long computing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """The step that another one waited for, and the time of its piece or end."""
+    """The step that another step waited for, and the time of its piece or end."""
 
     step: int
     at: float
@@ -46,7 +46,7 @@ class Cause:
 
 @dataclass(slots=True)
 class TraceStep:
-    """One step of a turn. Times are seconds on `time.perf_counter()`."""
+    """A step of a turn. Times are seconds on `time.perf_counter()`."""
 
     id: int
     kind: StepKind
@@ -64,10 +64,12 @@ class TraceStep:
 
 
 _last: ContextVar[Cause | None] = ContextVar("last", default=None)
-_making: ContextVar[TraceStep | None] = ContextVar("making", default=None)
+_rendering: ContextVar[TraceStep | None] = ContextVar("rendering", default=None)
 
 
 class Trace:
+    """The steps of one turn, in the order of their starts."""
+
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
         self.clock = clock
         self.steps: list[TraceStep] = []
@@ -78,7 +80,7 @@ class Trace:
         return step
 
     def reach(self, step: TraceStep) -> None:
-        """Note a piece or the end of a step: the next step of this task waited for it."""
+        """Note a piece or the end of a step as the cause of this task's next step."""
         step.ended = self.clock()
         _last.set(Cause(step.id, step.ended))
 
@@ -95,13 +97,13 @@ class Trace:
 
 
 def reset_trace() -> None:
-    """Forget the last step, before a new turn."""
+    """Remove the last step of an earlier turn."""
     _last.set(None)
 
 
 @dataclass(frozen=True, slots=True)
 class TracedModel:
-    """An `LLM` that notes each call."""
+    """An `LLM` that traces each call."""
 
     llm: LLM
     trace: Trace
@@ -113,7 +115,7 @@ class TracedModel:
         return self.llm.busy()
 
     async def complete(self, call: ModelCall, spent: BudgetMeter) -> ModelReply:
-        self._made()
+        self._end_prompt()
         with self.trace.step("model", call.stage) as step:
             step.messages, step.schema = call.messages, call.schema
             reply = await self.llm.complete(call, spent)
@@ -121,7 +123,7 @@ class TracedModel:
             return reply
 
     async def stream(self, call: ModelCall, spent: BudgetMeter) -> AsyncIterator[ReplyPiece | ModelReply]:
-        self._made()
+        self._end_prompt()
         with self.trace.step("model", call.stage) as step:
             step.messages = call.messages
             call = replace(call, note_lost=_forward_usage(step, call.note_lost))
@@ -134,12 +136,10 @@ class TracedModel:
                         step.pieces.append(step.ended)
                     yield piece
 
-    def _made(self) -> None:
-        """End the step of the prompt, if one was started."""
-        making = _making.get()
-        if making:
-            _making.set(None)
-            self.trace.reach(making)
+    def _end_prompt(self) -> None:
+        if prompt := _rendering.get():
+            _rendering.set(None)
+            self.trace.reach(prompt)
 
 
 def _copy_usage(step: TraceStep, reply: ModelReply) -> None:
@@ -162,14 +162,14 @@ def join_prompt(step: TraceStep) -> str:
 
 
 def trace_kit(kit: Kit, trace: Trace, least_search: float) -> Kit:
-    """Return a kit that traces its use; a search takes at least some seconds, like one of a remote index."""
+    """Return a kit that traces its use; a search takes at least `least_search` seconds, as in a remote index."""
 
     async def ask(template: str, form: ReplyFormat[T], *, stage: str, **facts: object) -> T:
-        _making.set(trace.begin("prompt", stage))
+        _rendering.set(trace.begin("prompt", stage))
         return await kit.ask(template, form, stage=stage, **facts)
 
     async def stream(template: str, splitter: ReplySplitter[T], *, stage: str, **facts: object) -> AsyncIterator[T]:
-        _making.set(trace.begin("prompt", stage))
+        _rendering.set(trace.begin("prompt", stage))
         async with close_stream(kit.stream(template, splitter, stage=stage, **facts)) as values:
             async for value in values:
                 yield value
@@ -187,7 +187,7 @@ def trace_kit(kit: Kit, trace: Trace, least_search: float) -> Kit:
 
 
 def trace_check(supports: Supports, trace: Trace) -> Supports:
-    """Return a local check that traces all its uses."""
+    """Return the local check with tracing."""
 
     async def check(sentence: str, evidence: Any, **asked: Any) -> Any:
         with trace.step("check", "check"):
@@ -211,8 +211,8 @@ class MeasuredTurn:
     said: list[float] = field(default_factory=list)  # when each sentence could be seen
     first: Cause | None = None  # the cause of the first of them
     last: Cause | None = None  # the cause of the system's end
-    verdicts: list[float] = field(default_factory=list)
-    drafting: float = math.inf
+    verdicts: list[float] = field(default_factory=list)  # the times of the verdicts
+    drafting: float = math.inf  # when the first draft started
 
     @property
     def calls(self) -> list[TraceStep]:
@@ -246,7 +246,7 @@ async def open_bench(simulated: SimulatedModel, search: float, source: DocumentS
 async def open_second_server(
     on: TurnBench, simulated: SimulatedModel, search: float, *, shared: SharedBeginning = "never"
 ) -> AsyncIterator[TurnBench]:
-    """Open the same bench on a server with another pace, or with another arrangement of prompts."""
+    """Open the bench on a second server, with another pace or arrangement of prompts."""
     with run_model_server(simulated) as server:
         async with AsyncExitStack() as stack:
             model = _model(server).model_copy(update={"shared_beginning": shared})
@@ -270,13 +270,13 @@ async def measure_turn(on: TurnBench, system: str, question: str) -> MeasuredTur
 
 
 async def time_plain_call(on: TurnBench) -> float:
-    """Return the seconds of one streamed call, the unit for comparing turns."""
+    """Return the seconds of one streamed call, with which turns are compared."""
     assert on.app.llm is not None  # noqa: S101 - a bench has a model
     message = ChatMessage("user", _WORDS[: PLAIN_PROMPT * 4 - 8])
     began = time.perf_counter()
     async for piece in on.app.llm.stream(ModelCall("generate", (message,), max_tokens=PLAIN_REPLY), BudgetMeter()):
         if isinstance(piece, ModelReply) and piece.completion_tokens != PLAIN_REPLY:
-            raise EvaluationError(f"The plain call brought {piece.completion_tokens} tokens, not {PLAIN_REPLY}.")
+            raise EvaluationError(f"The plain call returned {piece.completion_tokens} tokens, not {PLAIN_REPLY}.")
     return time.perf_counter() - began
 
 

@@ -1,7 +1,6 @@
-"""Measure a Wikipedia dump from file to searchable, lazily, and estimate the whole English one."""
+"""Measure how long a Wikipedia dump takes until it is searchable lazily, and estimate the whole English one."""
 
 import asyncio
-import json
 import os
 import resource
 import threading
@@ -17,6 +16,7 @@ import typer
 
 from bot.app import App
 from evaluation import EvaluationError
+from evaluation.reports.printing import AsJson, print_report
 from evaluation.workbench import open_home
 from ingest.chunking import split_page
 from ingest.page_cleanup import load_page
@@ -39,7 +39,7 @@ def wikipedia(
     eager: Annotated[int, typer.Option(help="Articles to ingest eagerly for comparison.", min=1)] = 200,
     cut: Annotated[int, typer.Option(help="Articles to only parse and cut for comparison.", min=1)] = 10_000,
     home: Annotated[Path | None, typer.Option(help="A folder for the home, which is kept.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Time a dump from file to searchable, and estimate the cost of the English Wikipedia on this machine.
 
@@ -50,11 +50,11 @@ def wikipedia(
         raise EvaluationError(f"{dump.name} has no readable article.", hint="`footnote ingest wikipedia` shows why.")
     report = {"schema": 2, "dump": dump.name, "cores": count_cores(), **compute_ratios(times)}
     report["english_wikipedia"] = estimate_english(times, packed=detect_compression(dump) == "bz2")
-    print(json.dumps(report) if as_json else _lines(report, report["english_wikipedia"]))
+    print_report(report, _render(report, report["english_wikipedia"]), as_json=as_json)
 
 
 def compute_ratios(times: Mapping[str, float]) -> dict[str, Any]:
-    """Return the figures of `_measure`, rounded, and their ratios."""
+    """Return the figures of `_measure`, rounded, with ratios between them."""
     of_processors = count_cores() * times["passages"] / times["processor_seconds"]
     return {
         **{name: round(figure, 1) for name, figure in times.items()},
@@ -68,7 +68,7 @@ def compute_ratios(times: Mapping[str, float]) -> dict[str, Any]:
 
 
 def estimate_english(times: Mapping[str, float], *, packed: bool) -> dict[str, Any]:
-    """Estimate the English Wikipedia, as if every packed byte (or, unpacked, every article) cost the same."""
+    """Estimate the cost of the English Wikipedia, if each packed byte (or, unpacked, each article) costs the same."""
     factor = ENGLISH_BYTES / (times["dump_mb"] * 1e6) if packed else ENGLISH_ARTICLES / times["articles"]
     return {
         "by": "packed bytes" if packed else "articles",
@@ -81,10 +81,10 @@ def estimate_english(times: Mapping[str, float], *, packed: bool) -> dict[str, A
 
 
 async def _measure(dump: Path, eager: int, cut: int, home: Path | None) -> dict[str, float]:
-    """Return the figures of one dump.
+    """Return the figures of one dump; rates are passages a second.
 
-    Rates are passages a second: over the whole, over the first and the last tenth, of parsing and cutting alone in as
-    many processes, and of an eager ingest of some articles. `first_way_seconds` pass before the first article.
+    `cut_rate` is of parsing and chunking alone, `eager_rate` of an eager ingest of some articles, `first_rate` and
+    `last_rate` of the first and last tenth. `first_way_seconds` is the time of the first pass, for redirects.
     """
     cut_rate = await asyncio.to_thread(measure_cutting, dump, cut)
     async with open_home(home) as app:
@@ -149,7 +149,7 @@ async def _ingest(source: DocumentSource, corpus: str, app: App, dense: DenseMod
 
 
 def compare_tenths(marks: Sequence[Mark]) -> tuple[float, float]:
-    """Return the passages a second in the first and in the last tenth; of the whole with too few marks."""
+    """Return the passages a second in the first and the last tenth; both of the whole if there are too few marks."""
     fresh = [mark for at, mark in enumerate(marks) if at == 0 or mark[0] > marks[at - 1][0]]
     if len(fresh) < 2:
         rate = fresh[0][0] / fresh[0][1] if fresh and fresh[0][1] else 0.0
@@ -165,7 +165,7 @@ def _rate(before: Mark, after: Mark) -> float:
 
 
 def measure_cutting(dump: Path, articles: int) -> float:
-    """Return how many passages a second are parsed, cleaned and cut in all processes at once, from XML in memory."""
+    """Return how many passages a second are parsed, cleaned and chunked from XML in memory, by one process a core."""
     with WorkerPool(count_cores()) as pool:
         cut = list(pool.map(_cut_batch, _take_articles(_split_dump(dump), articles)))
     seconds = sum(seconds for _, seconds in cut)
@@ -206,7 +206,10 @@ def _processor_seconds() -> float:
 
 @contextmanager
 def _watch_memory() -> Iterator[list[int]]:
-    """Track the peak memory of this process and its children in bytes; shared memory counts once."""
+    """Yield a list whose one item is the peak memory of this process and its children, in bytes.
+
+    Shared memory counts once.
+    """
     peak, ended = [0], threading.Event()
 
     def watch() -> None:
@@ -225,8 +228,9 @@ def _watch_memory() -> Iterator[list[int]]:
 def _list_family(process: int) -> Iterator[int]:
     yield process
     for children in Path(f"/proc/{process}/task").glob("*/children"):
-        for child in _read_lines(children):
-            yield from (process for number in child.split() for process in _list_family(int(number)))
+        for line in _read_lines(children):
+            for child in line.split():
+                yield from _list_family(int(child))
 
 
 def _held_bytes(process: int) -> int:
@@ -246,7 +250,7 @@ def _megabytes(path: Path) -> float:
     return sum(file.stat().st_size for file in (path, *path.rglob("*")) if file.is_file()) / 1e6
 
 
-def _lines(report: Mapping[str, Any], english: Mapping[str, Any]) -> str:
+def _render(report: Mapping[str, Any], english: Mapping[str, Any]) -> str:
     return f"""\
 {report["articles"]:,} articles, {report["passages"]:,} passages in {report["seconds"]:,} s on {report["cores"]} \
 cores: {report["rate"]:,} passages/s; {report["first_rate"]:,} in the first tenth, {report["last_rate"]:,} in the last \

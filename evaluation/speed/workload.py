@@ -1,4 +1,4 @@
-"""Generate seeded texts for benchmarks, watch the event loop's lag, and take quantiles."""
+"""Generate seeded texts for benchmarks, time work, watch the event loop's lag, and take quantiles."""
 
 import asyncio
 import math
@@ -7,8 +7,8 @@ import statistics
 import sys
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from itertools import accumulate, product
 from pathlib import Path
 from random import Random
@@ -17,7 +17,7 @@ from types import FrameType
 
 LAG_INTERVAL = 0.005
 LATE_SECONDS = 0.005  # the longest allowed block of the loop
-_LOOK_INTERVAL = 0.002
+_SAMPLE_INTERVAL = 0.002
 _ROOMS = tuple(f"{Path(__file__).parents[2] / room}{os.sep}" for room in ("bot", "ingest", "pipeline", "storage"))
 
 
@@ -25,14 +25,13 @@ _ROOMS = tuple(f"{Path(__file__).parents[2] / room}{os.sep}" for room in ("bot",
 async def watch_event_loop(holders: Counter[str] | None = None) -> AsyncIterator[list[float]]:
     """Yield a list that collects the event loop's lags, in milliseconds, until the context ends.
 
-    `holders` counts the places in our code where the loop's thread was in each sample while it was late.
+    While the loop is late, a thread samples its stack; `holders` counts the samples by our innermost function.
     """
-    lags: list[float] = []
-    beat, ended = [time.perf_counter()], Event()
+    lags, beat, ended = list[float](), [time.perf_counter()], Event()
     watch = asyncio.create_task(_record_lags(lags, beat))
-    look = Thread(target=_find_holders, args=(holders, beat, get_ident(), ended), name="loop-watch", daemon=True)
+    sampler = Thread(target=_find_holders, args=(holders, beat, get_ident(), ended), name="loop-watch", daemon=True)
     if holders is not None:
-        look.start()
+        sampler.start()
     try:
         yield lags
     finally:
@@ -40,14 +39,30 @@ async def watch_event_loop(holders: Counter[str] | None = None) -> AsyncIterator
         ended.set()
 
 
+@contextmanager
+def append_milliseconds(times: list[float]) -> Iterator[None]:
+    """Append the duration of the block to `times`."""
+    started = time.perf_counter()
+    yield
+    times.append((time.perf_counter() - started) * 1000)
+
+
+def describe_times(
+    name: str, times: Sequence[float], *parts: str, unit: str = "ms", digits: int | None = 1
+) -> dict[str, float]:
+    """Return parts of a distribution (`p95`, `median`, `max`), rounded, by keys such as `search_p95_ms`."""
+    return {f"{name}_{part}_{unit}": round(_take_part(times, part), digits) for part in parts}
+
+
+def _take_part(times: Sequence[float], part: str) -> float:
+    if part == "max":
+        return max(times, default=math.nan)
+    return median_or_nan(times) if part in {"p50", "median"} else quantile(times, int(part[1:]) / 100)
+
+
 def quantile(values: Sequence[float], of: float) -> float:
     """Return the value below which this share of all values lies; NaN without values."""
     return sorted(values)[min(len(values) - 1, int(of * len(values)))] if values else math.nan
-
-
-def render_holds(holds: Mapping[str, bool]) -> list[str]:
-    """Return a line for each limit: whether it holds."""
-    return [f"{name}: {'holds' if held else 'DOES NOT HOLD'}" for name, held in holds.items()]
 
 
 def median_or_nan(values: Sequence[float]) -> float:
@@ -62,17 +77,17 @@ async def _record_lags(lags: list[float], beat: list[float]) -> None:
 
 
 def _find_holders(holders: Counter[str], beat: Sequence[float], thread: int, ended: Event) -> None:
-    while not ended.wait(_LOOK_INTERVAL):
+    while not ended.wait(_SAMPLE_INTERVAL):
         if time.perf_counter() - beat[0] > LAG_INTERVAL + LATE_SECONDS:
-            holders[_name_place(sys._current_frames().get(thread))] += 1  # noqa: SLF001 - the one way to another's frames
+            holders[_name_place(sys._current_frames().get(thread))] += 1  # noqa: SLF001 - the only way to read another thread's stack
 
 
 def _name_place(frame: FrameType | None) -> str:
-    """Return the innermost function of this project on a thread's stack."""
+    """Return the file and name of the innermost function of this project on a thread's stack."""
     while frame and not frame.f_code.co_filename.startswith(_ROOMS):
         frame = frame.f_back
     if frame is None:
-        return "elsewhere, or waiting for the processor"
+        return "other code, or waiting for the processor"
     file = Path(frame.f_code.co_filename).relative_to(Path(__file__).parents[2])
     return f"{file}: {frame.f_code.co_qualname}"
 
@@ -87,7 +102,7 @@ COMMA_SHARE = 0.06
 
 
 def generate_texts(random: Random, words: int) -> Iterator[str]:
-    """Yield texts of `words` words each, in sentences, without end."""
+    """Yield an endless sequence of texts of `words` words each, divided into sentences."""
     ordinary = ORDINARY_WORDS.read_text("utf-8").split()
     parts = product(BEGINNINGS.split(), MIDDLES.split(), ENDINGS.split())
     invented = ["".join(three).capitalize() for three in parts]
@@ -99,7 +114,7 @@ def generate_texts(random: Random, words: int) -> Iterator[str]:
 
 
 def _punctuate(random: Random, words: list[str]) -> str:
-    """Return words with capitals and full stops; the last sentence may be short."""
+    """Join words into sentences with capitals, commas and full stops; the last sentence may be short."""
     start = 0
     while start < len(words):
         end = min(start + random.randint(*SENTENCE_WORDS), len(words))

@@ -17,7 +17,7 @@ from evaluation.answers.question_sets import TrueSentence, find_true_sentences
 from evaluation.claims.claim_metrics import ScoredClaims, find_threshold_losing
 from evaluation.claims.labelled_claims import LabelledClaim
 from evaluation.claims.verifiers import VERIFIERS, JudgedClaim, find_verifier, judge_claims
-from evaluation.workbench import render_table
+from evaluation.reports.printing import render_table
 from ingest.sources.dumps.wikipedia_dump import WikipediaDump
 from ingest.sources.folder import FolderSource
 from storage.language.words import count_words, words

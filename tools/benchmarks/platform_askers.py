@@ -1,6 +1,6 @@
-"""Ask questions at the tests' strict Slack and Discord servers, and read the replies as a user sees them.
+"""Ask questions through the strict fake servers of Slack and Discord, and read the replies as users see them.
 
-`ServedHome` is a home whose `footnote serve` runs in a process of its own, connected to such a server.
+`ServedHome` is a home whose `footnote serve` runs in its own process, connected to such a server.
 """
 
 import json
@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from bot.app import App
 from bot.desk.supervisor import Clock
@@ -37,31 +37,19 @@ class AskLoad:
 
 @dataclass
 class AskedQuestion:
-    """A question: its names on the platform, and the seconds until the first sign and until the answer."""
+    """A question on a platform."""
 
-    name: str
+    name: str  # its id on the platform
     channel: str
     command: Any = None  # the platform's record of a command; None for a mention
-    sign: float | None = None
-    answered: float | None = None
-
-
-class PlatformAsker(Protocol):
-    """The users of a platform."""
-
-    fake: Any
-
-    def joined(self, app: App) -> AbstractAsyncContextManager[Any]: ...
-    async def ask(self, text: str, number: int, *, command: bool) -> AskedQuestion: ...
-    def signs(self) -> set[str]: ...
-    def answers(self, questions: Sequence[AskedQuestion]) -> dict[str, list[bool]]: ...
-    def acknowledged(self, questions: Sequence[AskedQuestion]) -> list[float]: ...
-    def faults(self) -> list[str]: ...
-    def connect(self) -> dict[str, str]: ...
+    sign: float | None = None  # seconds until the first sign
+    answered: float | None = None  # seconds until the answer
 
 
 @dataclass
 class SlackAsker:
+    """The users of a Slack workspace."""
+
     fake: FakeSlack
     load: AskLoad
 
@@ -73,11 +61,10 @@ class SlackAsker:
             members = {slack_state.BOT, *(name for name in state.users if name.startswith("UA"))}
             state.channels[f"CA{number}"] = slack_state.Channel(f"CA{number}", f"room{number}", members=members)
 
-    def joined(self, app: App) -> AbstractAsyncContextManager[Any]:
-        joined: AbstractAsyncContextManager[Any] = slack_running.run_bot(
-            app, Target(self.fake.url, self.fake.clock), desk_clock=Clock()
-        )
-        return joined
+    def run_bot(self, app: App) -> AbstractAsyncContextManager[object]:
+        target = Target(self.fake.url, self.fake.clock)
+        bot: AbstractAsyncContextManager[object] = slack_running.run_bot(app, target, desk_clock=Clock())
+        return bot
 
     async def ask(self, text: str, number: int, *, command: bool) -> AskedQuestion:
         user, channel = f"UA{number}", f"CA{number % self.load.channels}"
@@ -90,7 +77,7 @@ class SlackAsker:
         return shown | {message.only or message.root for message in self.fake.state.ours()}
 
     def answers(self, questions: Sequence[AskedQuestion]) -> dict[str, list[bool]]:
-        """Return by question whether each of its messages is a whole answer; a note that one will come is skipped."""
+        """Return whether each message is a whole answer, by question; a note that an answer is coming is skipped."""
         answers: dict[str, list[bool]] = {question.name: [] for question in questions}
         for message in self.fake.state.ours():
             if (name := message.only or message.root) in answers and (message.blocks or not message.only):
@@ -115,6 +102,8 @@ class SlackAsker:
 
 @dataclass
 class DiscordAsker:
+    """The users of a Discord server."""
+
     fake: FakeDiscord
     load: AskLoad
 
@@ -128,11 +117,10 @@ class DiscordAsker:
             name = f"{8_000 + number}"
             state.channels[name] = discord_state.Channel(name, f"room{number}", guild=discord_state.GUILD)
 
-    def joined(self, app: App) -> AbstractAsyncContextManager[Any]:
-        joined: AbstractAsyncContextManager[Any] = discord_running.run_bot(
-            app, Target(self.fake.url, self.fake.clock), desk_clock=Clock()
-        )
-        return joined
+    def run_bot(self, app: App) -> AbstractAsyncContextManager[object]:
+        target = Target(self.fake.url, self.fake.clock)
+        bot: AbstractAsyncContextManager[object] = discord_running.run_bot(app, target, desk_clock=Clock())
+        return bot
 
     async def ask(self, text: str, number: int, *, command: bool) -> AskedQuestion:
         user, channel = f"{9_000 + number}", f"{8_000 + number % self.load.channels}"
@@ -167,14 +155,17 @@ class DiscordAsker:
         return {**token, **guild, **addresses}
 
 
+PlatformAsker = SlackAsker | DiscordAsker
+
+
 def _find_question(message: Any) -> str:
-    """Return the name of the question that a message in Discord answers."""
+    """Return the name of the question that a Discord message answers."""
     return message.interaction or str((message.reference or {}).get("message_id", ""))
 
 
 @asynccontextmanager
 async def serve_platform(name: str, load: AskLoad) -> AsyncIterator[PlatformAsker]:
-    """Start a strict server of Slack or Discord, with as many people and channels as the load has."""
+    """Start a strict fake server of Slack or Discord with the people and channels of a load."""
     if name == "slack":
         async with slack_server.serve() as slack:
             yield SlackAsker(slack, load)
@@ -185,7 +176,7 @@ async def serve_platform(name: str, load: AskLoad) -> AsyncIterator[PlatformAske
 
 @dataclass
 class ServedHome:
-    """A server's folder, with its settings file in it, and its process while it runs."""
+    """A folder with a settings file, and the server process that runs in it."""
 
     folder: Path
     variables: dict[str, str]
@@ -193,7 +184,7 @@ class ServedHome:
     process: "subprocess.Popen[bytes] | None" = field(default=None, init=False)
 
     def run(self, *arguments: str) -> dict[str, Any]:
-        """Run a command next to the server, and return its document."""
+        """Run a command next to the server, and return its JSON document."""
         command = [sys.executable, "-m", "bot", *arguments, "--json"]
         done = subprocess.run(command, **self._options(), capture_output=True, check=True)
         document: dict[str, Any] = json.loads(done.stdout)

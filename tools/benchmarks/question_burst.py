@@ -1,10 +1,9 @@
-"""Measure how soon questions that arrive all at once are acknowledged, get a first sign and are answered.
+"""Measure how soon questions that arrive at once are acknowledged, get a first sign and are answered.
 
-The bot has its default settings. It talks to the tests' strict servers, which enforce the platforms' limits.
+The bot has its default settings. It is connected to strict fake servers, which enforce the platforms' limits.
 """
 
 import asyncio
-import json
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -17,20 +16,22 @@ import typer
 from bot.app import App
 from bot.settings.tables.settings_tables import CorpusSettings
 from evaluation.answers.question_sets import read_exam
-from evaluation.speed.workload import median_or_nan, quantile, render_holds, watch_event_loop
-from evaluation.workbench import EXAMPLE_QUESTIONS, open_corpus, render_table
+from evaluation.reports.printing import AsJson, fail_unless, print_report, render_holds, render_table
+from evaluation.speed.workload import describe_times, quantile, watch_event_loop
+from evaluation.workbench import EXAMPLE_QUESTIONS, open_corpus
 from tools.benchmarks.platform_askers import AskedQuestion, AskLoad, PlatformAsker, serve_platform
 
 LONGEST_SECONDS = 400.0  # the longest wait for the last answer
 _CHECK_SECONDS = 0.02
-_ACK_MS, _SIGN_MS = 500.0, 3_000.0  # limits at the 99th percentile
+_ACK_MS = 500.0  # limit of the time to the acknowledgement, at the 99th percentile
+_SIGN_MS = 3_000.0  # the same for the first sign
 
 
 async def measure_burst(
     asker: PlatformAsker, app: App, texts: Sequence[str], load: AskLoad, *, command: bool
 ) -> dict[str, Any]:
     """Ask all questions at once and wait for the last answer; one question before them warms the bot up."""
-    async with asker.joined(app), watch_event_loop() as lags:
+    async with asker.run_bot(app), watch_event_loop() as lags:
         await _wait_for_answers(asker, [await asker.ask(texts[-1], 0, command=False)], time.monotonic())
         lags.clear()
         questions = list[AskedQuestion]()
@@ -43,14 +44,13 @@ async def measure_burst(
         acks = [1000 * seconds for seconds in asker.acknowledged(questions)]
     signs = [1000 * (LONGEST_SECONDS if question.sign is None else question.sign) for question in questions]
     ends = [LONGEST_SECONDS if question.answered is None else question.answered for question in questions]
+    none = dict.fromkeys(("acknowledged_p50_ms", "acknowledged_p99_ms"))
     return {
-        "acknowledged_p50_ms": round(median_or_nan(acks)) if acks else None,
-        "acknowledged_p99_ms": round(quantile(acks, 0.99)) if acks else None,
-        "sign_p50_ms": round(median_or_nan(signs)),
-        "sign_p99_ms": round(quantile(signs, 0.99)),
-        "answered_p50_s": round(median_or_nan(ends), 1),
+        **(describe_times("acknowledged", acks, "p50", "p99", digits=None) if acks else none),
+        **describe_times("sign", signs, "p50", "p99", digits=None),
+        **describe_times("answered", ends, "p50", unit="s"),
         "last_answer_s": round(max(ends), 1),
-        "loop_lag_p99_ms": round(quantile(lags, 0.99)),
+        **describe_times("loop_lag", lags, "p99", digits=None),
         "holds": {
             "each answered once": all(len(messages) == 1 for messages in answers.values()),
             f"acknowledged p99 below {_ACK_MS:g} ms": not acks or quantile(acks, 0.99) < _ACK_MS,
@@ -62,7 +62,7 @@ async def measure_burst(
 
 
 async def _wait_for_answers(asker: PlatformAsker, questions: Sequence[AskedQuestion], started: float) -> None:
-    """Note when each question gets its first sign and its whole answer, until all have one."""
+    """Wait until all questions are answered; store when each gets its first sign and its whole answer."""
     while any(question.answered is None for question in questions) and time.monotonic() < started + LONGEST_SECONDS:
         await asyncio.sleep(_CHECK_SECONDS)
         now, signs, answers = time.monotonic() - started, asker.signs(), asker.answers(questions)
@@ -91,7 +91,7 @@ def burst(
     channels: Annotated[int, typer.Option(min=1, help="In how many channels.")] = AskLoad.channels,
     platform: Annotated[str, typer.Option(help="slack or discord; empty for both.")] = "",
     by: Annotated[str, typer.Option(help="mention or command; empty for both.")] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Ask many questions at once on both platforms, by mentions and by commands, of the extractive system.
 
@@ -104,21 +104,16 @@ def burst(
     for name in (platform,) if platform else ("slack", "discord"):
         for way in (by,) if by else ("mention", "command"):
             rows[f"{name} {way}"] = asyncio.run(run_burst(name, load, command=way == "command"))
-    print(json.dumps({"schema": 1, "load": asdict(load), "bursts": rows}) if as_json else "\n".join(_lines(load, rows)))
-    if not all(holds for row in rows.values() for holds in row["holds"].values()):
-        raise typer.Exit(1)
+    print_report({"load": asdict(load), "bursts": rows}, "\n".join(_render(load, rows)), as_json=as_json)
+    fail_unless(holds for row in rows.values() for holds in row["holds"].values())
 
 
-def _lines(load: AskLoad, rows: dict[str, dict[str, Any]]) -> Iterator[str]:
+def _render(load: AskLoad, rows: dict[str, dict[str, Any]]) -> Iterator[str]:
+    """Yield a table of the figures, then the limits that do not hold and the calls that the fake servers refused."""
     yield f"{load.questions} questions at once in {load.channels} channels\n"
     figures = [name for name in next(iter(rows.values())) if name not in {"holds", "faults"}]
     head = ["burst", *(name.replace("_", " ") for name in figures)]
     yield render_table(head, ([name, *(row[figure] for figure in figures)] for name, row in rows.items())) + "\n"
-    yield from list_faults(rows)
-
-
-def list_faults(rows: dict[str, dict[str, Any]]) -> Iterator[str]:
-    """Yield the limits that do not hold, and what the fake servers refused."""
     for name, row in rows.items():
         yield from (f"{name}: {line}" for line in render_holds(row["holds"]) if "NOT" in line)
         yield from (f"{name}: {fault}" for fault in row["faults"])

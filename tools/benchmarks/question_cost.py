@@ -1,7 +1,7 @@
-"""Measure the cost of a question to `footnote serve`: processor, statements, platform calls, seconds to its answer.
+"""Measure the cost of a question to `footnote serve`: processor time, statements, platform calls, seconds.
 
-The server runs in a process of its own, over a home of many passages. Slack or Discord is the tests' strict server in
-this process; a model, if wanted, is simulated in a third.
+The server runs in its own process over a home of many passages. This process runs a strict fake server of Slack or
+Discord; a simulated model, if requested, runs in a third process.
 """
 
 import asyncio
@@ -25,13 +25,14 @@ import typer
 from sqlalchemy import Engine, event
 
 from evaluation.answers.question_sets import read_exam
+from evaluation.reports.printing import AsJson, fail_unless, print_report, render_holds, render_table
 from evaluation.simulated_model.model_pace import SimulatedModel
 from evaluation.simulated_model.paced_model import run_model_server
 from evaluation.speed.refresh_benchmark import station_name
-from evaluation.speed.search_benchmark import generate_pages
-from evaluation.speed.workload import median_or_nan, quantile, render_holds
-from evaluation.workbench import EXAMPLE_QUESTIONS, open_home, refresh_quietly, render_table
+from evaluation.speed.workload import describe_times, generate_texts
+from evaluation.workbench import EXAMPLE_QUESTIONS, PageSource, open_home, refresh_quietly
 from ingest.sources.folder import FolderSource
+from ingest.types import Block, Page, Section
 from storage.types import DenseMode
 from tools.benchmarks.platform_askers import (
     ROOT,
@@ -42,7 +43,8 @@ from tools.benchmarks.platform_askers import (
     serve_platform,
 )
 
-EXTRACTIVE_MS, MODEL_MS = 60.0, 120.0  # limits of processor time a question, without the model's
+EXTRACTIVE_MS = 60.0  # limit of processor time a question
+MODEL_MS = 120.0  # the same with a model, without the model's own time
 CORPUS, HANDBOOK = "encyclopedia", ROOT / "examples" / "handbook"
 WARMING = 12  # questions before those that are counted, so that everything is loaded
 PEOPLE = 20
@@ -74,15 +76,15 @@ class CostPlan:
 
 @dataclass
 class ServerWork:
-    """The work of a server since it started."""
+    """What a server has done since it started."""
 
-    processor: float = 0.0
+    processor: float = 0.0  # seconds
     statements: Counter[str] = field(default_factory=Counter)
     transactions: int = 0
 
 
 def pose_questions(plan: CostPlan, count: int) -> list[str]:
-    """Return different questions: some that the example handbook answers, the others about one page each."""
+    """Return distinct questions: some that the example handbook answers, each of the others about one page."""
     random = Random(plan.questions)
     exam = [question.text for question in read_exam(EXAMPLE_QUESTIONS).questions]
     of_handbook = random.sample(exam, min(len(exam), round(count * plan.handbook)))
@@ -92,7 +94,7 @@ def pose_questions(plan: CostPlan, count: int) -> list[str]:
 
 
 def prepare_home(folder: Path, plan: CostPlan) -> None:
-    """Write the settings of a home, fill it unless it is filled, and delete the questions of earlier runs."""
+    """Write the settings of a home, fill it once, and delete the questions of earlier runs."""
     folder.mkdir(parents=True, exist_ok=True)
     pages = f'source = {{ type = "folder", path = "{HANDBOOK}" }}\n'
     corpora = f'[[corpus]]\nname = "{CORPUS}"\nvisible_to = ["*"]\ndense = "{plan.dense}"\n'
@@ -108,15 +110,22 @@ def prepare_home(folder: Path, plan: CostPlan) -> None:
         database.executescript("delete from posts; delete from questions;")
 
 
+def _generate_pages(count: int) -> Iterator[tuple[str, str, Page]]:
+    """Yield pages of one passage each, of seeded words."""
+    texts = generate_texts(Random(1), 100)
+    for number in range(count):
+        yield f"1-{number}", f"{number}", Page(station_name(number), (Section((), (Block(next(texts)),)),))
+
+
 async def _fill_home(home: Path, plan: CostPlan) -> None:
     async with open_home(home) as app:
-        source = generate_pages(plan.passages, 1, title=station_name)
+        source = PageSource(plan.passages, partial(_generate_pages, plan.passages))
         await refresh_quietly(source, CORPUS, app, DenseMode(plan.dense))
         await refresh_quietly(FolderSource(HANDBOOK), "handbook", app)
 
 
 async def read_work(home: ServedHome) -> ServerWork:
-    """Return the server's work so far, by its own count and the system's."""
+    """Return the server's work so far, by its own counts and the system's processor times."""
     assert home.process is not None  # noqa: S101 - it was started
     counts = home.folder / "counts.json"
     counts.unlink(missing_ok=True)
@@ -128,7 +137,7 @@ async def read_work(home: ServedHome) -> ServerWork:
 
 
 def _processor_seconds(process: int) -> float:
-    """Return the processor time of a process and all its children, running or ended."""
+    """Return the processor seconds of a process and all its children, running or ended."""
     children = Path(f"/proc/{process}/task").glob("*/children")
     below = sum(_processor_seconds(int(child)) for file in children for child in file.read_text().split())
     ticks = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:15]
@@ -136,7 +145,7 @@ def _processor_seconds(process: int) -> float:
 
 
 def serve_counted(arguments: Sequence[str]) -> None:
-    """Run `footnote`, and write the statements so far to counts.json whenever SIGUSR2 arrives."""
+    """Run `footnote`, and write the counts of statements to counts.json on each SIGUSR2."""
     from bot.__main__ import main as run
 
     statements, transactions, counts = Counter[str](), Counter[str](), Path("counts.json")
@@ -202,24 +211,23 @@ async def _measure_served(
         if home.process and home.process.poll() is not None:
             raise SystemExit((home.folder / "log").read_text())
         await asyncio.sleep(0.1)
-    await asyncio.sleep(4)  # Discord's gateway is ready a little later, and delivers nothing before
+    await asyncio.sleep(4)  # Discord's gateway connects a little later
     await ask_one_by_one(asker, texts[:WARMING], plan)
     await asyncio.sleep(2)
     before, called = await read_work(home), len(asker.fake.received)
     questions = await ask_one_by_one(asker, texts[WARMING:], plan)
-    await asyncio.sleep(2)  # work after an answer belongs to the question, too
+    await asyncio.sleep(2)  # work after the answer also counts
     after = await read_work(home)
     calls = Counter(getattr(call, "method", "") or call.name for call in asker.fake.received[called:])
     quiet = await read_work(home)
     await asyncio.sleep(5)
     idle = (await read_work(home)).processor - quiet.processor
-    took = [1000 * (question.answered or 0.0) for question in questions]
+    times = [1000 * (question.answered or 0.0) for question in questions]
     processor = 1000 * (after.processor - before.processor) / plan.questions
     statements = after.statements - before.statements
     return {
         "processor_ms": round(processor, 1),
-        "answered_p50_ms": round(median_or_nan(took)),
-        "answered_p95_ms": round(quantile(took, 0.95)),
+        **describe_times("answered", times, "p50", "p95", digits=None),
         "statements": round(statements.total() / plan.questions, 1),
         "transactions": round((after.transactions - before.transactions) / plan.questions, 1),
         "calls": round(calls.total() / plan.questions, 2),
@@ -246,12 +254,12 @@ def cost(
     system: Annotated[str, typer.Option(help="Which system answers; empty: the default.")] = "",
     home: Annotated[Path | None, typer.Option(help="A folder for the home, kept; filled if it is empty.")] = None,
     texts: Annotated[bool, typer.Option(help="Also print the statements.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Measure the cost of a question to the server, from its mention to its answer, once everything is loaded.
 
-    Processor time is that of the server's process and its children, and hardly depends on other work on the machine;
-    seconds do. The exit status is 1 if a limit does not hold.
+    Processor time counts the server's process and its children. Unlike seconds, it hardly depends on other load of the
+    machine. The exit status is 1 if a limit does not hold.
 
     Example: python -m tools.benchmarks.question_cost --home /tmp/home --platform slack
     """
@@ -266,17 +274,15 @@ def cost(
             prepare_home(folder, plan)
             rows[name] = asyncio.run(measure_cost(name, plan, folder))
     load = [round(before, 1), round(os.getloadavg()[0], 1)]
-    report = {"schema": 1, "plan": asdict(plan), "load_of_machine": load, "platforms": rows}
-    print(json.dumps(report) if as_json else "\n".join(_lines(report, statements=texts)))
-    if not all(filled for row in rows.values() for filled in row["holds"].values()):
-        raise typer.Exit(1)
+    report = {"plan": asdict(plan), "load_of_machine": load, "platforms": rows}
+    print_report(report, "\n".join(_render(report, statements=texts)), as_json=as_json)
+    fail_unless(holds for row in rows.values() for holds in row["holds"].values())
 
 
-def _lines(report: dict[str, Any], *, statements: bool) -> Iterator[str]:
+def _render(report: dict[str, Any], *, statements: bool) -> Iterator[str]:
     plan, rows = report["plan"], report["platforms"]
-    how = f"a simulated model, {plan['system'] or 'the default system'}" if plan["model"] else "no model"
-    home = f"{plan['passages']:,} passages {plan['dense']}"
-    yield f"{plan['questions']} questions, one after the other, {home}, {how}"
+    model = f"a simulated model, {plan['system'] or 'the default system'}" if plan["model"] else "no model"
+    yield f"{plan['questions']} questions, one after the other, {plan['passages']:,} passages {plan['dense']}, {model}"
     yield "load of this machine: {} before, {} after\n".format(*report["load_of_machine"])
     figures = [name for name, value in next(iter(rows.values())).items() if not isinstance(value, dict | list)]
     head = ["a question", *(name.replace("_", " ") for name in figures)]

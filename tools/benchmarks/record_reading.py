@@ -1,4 +1,4 @@
-"""Fill a record with invented turns, and time appending to it, searching it and proving it.
+"""Fill a record with invented turns, and time its appends, searches and proofs.
 
 python -m tools.benchmarks.record_reading fill HOME --turns 100000
 python -m tools.benchmarks.record_reading measure HOME
@@ -15,7 +15,7 @@ from typing import Annotated, Any
 
 import typer
 
-from evaluation.speed.workload import generate_texts, median_or_nan
+from evaluation.speed.workload import append_milliseconds, generate_texts, median_or_nan
 from storage.database.engine import Database, open_database
 from storage.record.audit_log import AuditLog
 from storage.record.proof.checkpoints import Checkpoints
@@ -76,12 +76,11 @@ async def measure_record(database: Database, times: int) -> dict[str, float]:
 
 
 async def _time(work: Callable[[], Awaitable[Any]], times: int) -> float:
-    taken: list[float] = []
+    milliseconds = list[float]()
     for _ in range(times):
-        started = time.perf_counter()
-        await work()
-        taken.append((time.perf_counter() - started) * 1000)
-    return median_or_nan(taken)
+        with append_milliseconds(milliseconds):
+            await work()
+    return median_or_nan(milliseconds)
 
 
 async def _append(log: AuditLog, turns: Iterator[list[LogEntry]], batch: int) -> None:
@@ -90,7 +89,7 @@ async def _append(log: AuditLog, turns: Iterator[list[LogEntry]], batch: int) ->
 
 
 def invent_turns(count: int, seed: int = 1) -> Iterator[list[LogEntry]]:
-    """Invent turns as a system with a model records them: ten entries, of 10 KB in all."""
+    """Yield the entries of invented turns of a system with a model: ten entries each, 10 KB in all."""
     random = Random(seed)
     texts = list(islice(generate_texts(random, 90), 2_000))
     for number in range(count):
@@ -120,7 +119,7 @@ def _invent_turn(turn: str, at: datetime, random: Random, texts: list[str]) -> I
 
 
 def _invent_end(random: Random, texts: list[str]) -> dict[str, Any]:
-    """Return the last entry of a turn with three sentences, their citations, and five claims."""
+    """Return the last entry of a turn with three sentences, their citations, and claims."""
     quotes = [random.choice(texts)[:150] for _ in range(3)]
     pages = [random.randrange(DOCUMENTS) for _ in quotes]
     cited = [

@@ -1,6 +1,6 @@
-"""Let several servers share a PostgreSQL and a Chroma server, kill each in turn under questions, and count the answers.
+"""Run several servers over one PostgreSQL and Chroma server, kill each in turn during questions, and count answers.
 
-The servers are processes of `footnote serve`; Slack or Discord is the tests' strict server in this process.
+The servers are processes of `footnote serve`. This process runs a strict fake server of Slack or Discord.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ NEW_PAGE = "# The harbour\n\nThe harbour of Skarholm was dredged in 1931. It is 
 
 @dataclass
 class ServerTeam:
-    """The servers, and the database and pages that they share."""
+    """Several servers of `footnote`, with the database and pages that they share."""
 
     servers: TeamServers
     homes: list[ServedHome]
@@ -57,7 +57,7 @@ class ServerTeam:
 
 @contextmanager
 def start_team(folder: Path, platform: dict[str, str], size: int) -> Iterator[ServerTeam]:
-    """Start the shared servers, ingest the pages from one home, and start all of the team."""
+    """Start the shared servers, ingest the pages into one home, and start all servers of the team."""
     with ExitStack() as stack:
         servers = stack.enter_context(start_team_servers())
         url = servers.find_database(folder)
@@ -78,7 +78,7 @@ def start_team(folder: Path, platform: dict[str, str], size: int) -> Iterator[Se
 
 
 async def ask_all(asker: PlatformAsker, team: ServerTeam, texts: list[str], load: AskLoad) -> list[AskedQuestion]:
-    """Ask four questions a second; meanwhile kill one server after the other, and restart each."""
+    """Ask four questions a second, and meanwhile kill and restart each server in turn."""
     questions: list[AskedQuestion] = []
     share = load.questions // (len(team.homes) + 1)
     restarts: list[asyncio.Task[None]] = []
@@ -99,7 +99,7 @@ async def _restart(home: ServedHome) -> None:
 
 
 async def wait_until(holds: Callable[[], object], seconds: float = LONGEST_SECONDS) -> float:
-    """Return the seconds until a condition held; infinity after a timeout."""
+    """Wait for a condition; return the seconds until it held, or infinity after a timeout."""
     started = time.monotonic()
     while not holds():
         if time.monotonic() > started + seconds:
@@ -109,7 +109,7 @@ async def wait_until(holds: Callable[[], object], seconds: float = LONGEST_SECON
 
 
 async def press_and_edit(asker: PlatformAsker, questions: list[AskedQuestion]) -> dict[str, Any]:
-    """Press a button of some answers and edit some questions, in Slack."""
+    """On Slack, rate some answers and edit some questions; return the counts of acknowledgements and new answers."""
     if not isinstance(asker, SlackAsker):
         return {}
     fake = asker.fake
@@ -140,7 +140,7 @@ async def press_and_edit(asker: PlatformAsker, questions: list[AskedQuestion]) -
 
 
 def read_places(home: ServedHome) -> set[tuple[int, int]]:
-    """Return the passages in a home's lexical index, once its server has ended."""
+    """Return the passages in the lexical index of a home whose server has ended."""
     with closing(LexicalIndex(home.folder / ".footnote" / "lexical")) as index:
         return {(number, position) for number, position in index.places()}
 

@@ -1,9 +1,8 @@
-"""Write large synthetic dumps from the pages of a real one: new titles, ids, revisions, and words as they grow in life.
+"""Write large synthetic Wikipedia dumps from the pages of a real one.
 
-An article is the beginning of a real one and sections of others. Of its words the rare ones, names and numbers are
-drawn anew: words from a Zipf vocabulary that grows with the dump, so that the number of terms grows as it does in life.
-Each stream of pages is made from its number alone, so that a changed dump differs in the streams that were changed, and
-there alone.
+An article is the lead of a real one with sections of others. Its rare words, names, numbers and links are replaced by
+words of a Zipf vocabulary that grows with the dump, so that the number of terms grows realistically. A stream of pages
+depends only on its number, so a changed dump differs only in the changed streams.
 """
 
 import bz2
@@ -26,14 +25,14 @@ from ingest.sources.dumps.worker_pool import WorkerPool, count_cores
 
 STREAM_PAGES = 100
 REDIRECT_SHARE = 0.5
-RARE = 12  # times that a word stands in the real dump at most, to be drawn anew
+RARE = 12  # words that occur at most this often in the real dump are replaced
 FIRST_WORDS, WORDS_A_STREAM = 30_000, 900
-LONGER = 0.55  # the chance that an article has one more section
+LONGER = 0.55  # the probability of each further section of an article
 
 _TEXT = re.compile(rb"<text[^>]*>(.*?)</text>", re.DOTALL)
 _HEADING = re.compile(r"^(?===[^=])", re.MULTILINE)
 _SLOT = re.compile(
-    r"\{\{[^{}]*\}\}|&lt;[^&]*&gt;|&\w+;|\[?https?:\S+|\[\[[^\[\]|]*:"  # stays as it is
+    r"\{\{[^{}]*\}\}|&lt;[^&]*&gt;|&\w+;|\[?https?:\S+|\[\[[^\[\]|]*:"  # not replaced
     r"|\[\[(?P<link>[^\[\]|:#]+)(?P<label>\|?)|(?P<number>\b[1-9]\d{1,3}\b)|(?P<word>\b[A-Za-z][a-z]{3,}\b)"
 )
 _CONSONANTS, _VOWELS = "bdfgklmnprstvz", "aeiou"
@@ -42,30 +41,31 @@ _SYLLABLES = [first + second for first in _CONSONANTS for second in _VOWELS]
 
 @dataclass(frozen=True)
 class SyntheticDump:
-    """A dump that was written. `bytes` are those of its XML, unpacked."""
+    """A written dump, and its counts."""
 
     path: Path
     articles: int
-    bytes: int
+    bytes: int  # of its uncompressed XML
     streams: int
-    changed: int = 0  # pages that were edited, are new, or are gone
+    changed: int = 0  # pages that were edited, added or removed
 
 
 @dataclass(frozen=True)
 class DumpPlan:
-    """What each stream of a dump is made from. `changed` pages, as a share, stand in `in_streams` of the streams."""
+    """The parameters of a dump's streams."""
 
     source: Path
     packed: bool
-    changed: float = 0.0
-    in_streams: float = 0.0
+    changed: float = 0.0  # the share of changed pages
+    in_streams: float = 0.0  # the share of streams that have changed pages
 
 
-_Template = tuple[tuple[str, str], ...]  # text, and the kind of slot behind it: link, number, word, Name, or nothing
+_Template = tuple[tuple[str, str], ...]
+"""Texts, each with the kind of the slot after it: `link`, `labelled`, `number`, `word`, `Name`, or empty."""
 
 
 def make_word(rank: int) -> str:
-    """Return a word that no other rank has."""
+    """Return the word of a rank in the vocabulary; each rank has its own."""
     number, letters = rank + len(_SYLLABLES), ""
     while number:
         number, digit = divmod(number, len(_SYLLABLES))
@@ -74,7 +74,7 @@ def make_word(rank: int) -> str:
 
 
 def make_title(page: int) -> str:
-    """Return the title of a page by its number."""
+    """Return the title of the page with this number."""
     more = (make_word(page % 977).capitalize(), f"of {make_word(page % 53).capitalize()}", "")[page % 3]
     return f"{make_word(page).capitalize()} {more}".strip()
 
@@ -88,9 +88,10 @@ def write_dump(
     in_streams: float = 0.0,
     processes: int = 0,
 ) -> SyntheticDump:
-    """Write about so many megabytes of XML; the name says how: `.xml`, or `.bz2`, `-multistream` with an index.
+    """Write a dump of about `megabytes` of XML; names in `-multistream.xml.bz2` also get an index.
 
-    `changed` is the share of pages that differ from the dump without; they stand in this share of streams, or in all.
+    `changed` is the share of pages that differ from those of an unchanged dump, `in_streams` the share of streams that
+    have such pages; 0 for all streams.
     """
     packed = target.suffix == ".bz2"
     multistream = packed and "-multistream" in target.name
@@ -106,7 +107,7 @@ def write_dump(
             file.write(single.compress(content) if single else content)
 
         put(bz2.compress(head) if multistream else head)
-        # Asked for in steps, as how much a stream holds is known only then.
+        # The size of a stream is known only once it is made.
         work = _take_until(lambda: size >= megabytes * 1_000_000)
         for made in pool.map(partial(make_stream, plan), work):
             if size >= megabytes * 1_000_000:
@@ -147,7 +148,7 @@ class MadeStream:
 
 
 def make_stream(plan: DumpPlan, number: int) -> MadeStream:
-    """Make a stream of pages by its number."""
+    """Make the stream of pages with this number."""
     pool = _load_pool(plan.source)
     chance = Random(f"changes {number}")
     share = plan.changed / plan.in_streams if plan.changed and chance.random() < plan.in_streams else 0.0
@@ -159,7 +160,7 @@ def make_stream(plan: DumpPlan, number: int) -> MadeStream:
         edited = chance.random() < share
         changed += edited
         kind = chance.random()
-        if edited and kind < 0.1:  # a tenth of what changes is removed, and a tenth is new
+        if edited and kind < 0.1:  # a tenth of the changed pages is removed, and a tenth is new
             continue
         random = Random(page)
         revision = 10 * page + 1 + edited
@@ -207,17 +208,12 @@ def _write_article(pool: _Pool, random: Random, stream: int, page: int) -> str:
             if kind:
                 # Log-uniform ranks are Zipf's law.
                 rank = int(vocabulary ** draw())
-                match kind:
-                    case "word":
-                        written.append(make_word(rank))
-                    case "Name":
-                        written.append(make_word(rank).capitalize())
-                    case "number":
-                        written.append(str(1 + rank % 2025))
-                    case "link":
-                        written.append("[[" + make_title(2 * int(draw() * pages)))
-                    case _:
-                        written.append("[[" + make_title(2 * int(draw() * pages)) + "|")
+                if kind in {"word", "Name"}:
+                    written.append(make_word(rank) if kind == "word" else make_word(rank).capitalize())
+                elif kind == "number":
+                    written.append(str(1 + rank % 2025))
+                else:
+                    written.append(f"[[{make_title(2 * int(draw() * pages))}{'|' if kind == 'labelled' else ''}")
         written.append("\n")
     return "".join(written)
 
@@ -262,7 +258,7 @@ def make(
     target: Annotated[Path, typer.Argument(help="NAME.xml, NAME.xml.bz2 or NAME-multistream.xml.bz2, with an index.")],
     megabytes: Annotated[int, typer.Option(help="Of XML.", min=1)] = 2_200,
     changed: Annotated[float, typer.Option(help="The share of pages that differ.", min=0, max=1)] = 0.0,
-    in_streams: Annotated[float, typer.Option(help="The share of streams they stand in.", min=0, max=1)] = 0.0,
+    in_streams: Annotated[float, typer.Option(help="The share of streams that have such pages.", min=0, max=1)] = 0.0,
 ) -> None:
     """Write a synthetic dump.
 

@@ -21,10 +21,11 @@ from evaluation import EvaluationError
 from evaluation.answers.own.own_questions import MOST_OF_DOCUMENT, QuestionMaking
 from evaluation.answers.own.question_file import OwnQuestion, read_questions, write_questions
 from evaluation.answers.question_sets import has_all_strings
+from evaluation.reports.printing import render_table
 from evaluation.reports.significance import SIGNIFICANT, compare_paired, estimate_share
 from evaluation.reports.word_measures import f1
 from evaluation.system_variants import SystemVariant, parse_variant
-from evaluation.workbench import TERMINAL, render_table
+from evaluation.workbench import TERMINAL
 from pipeline.llm.server_load import LoadWatch
 from pipeline.systems import SYSTEMS
 from pipeline.types import Event

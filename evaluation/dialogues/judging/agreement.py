@@ -14,8 +14,8 @@ from evaluation import EvaluationError
 from evaluation.dialogues.judging.judge_replies import SCALES
 from evaluation.dialogues.judging.people_sheet import Label, list_judge_labels, read_sheet, write_sheet
 from evaluation.dialogues.run_folder import RunFolder
+from evaluation.reports.printing import render_table
 from evaluation.reports.significance import cohens_kappa
-from evaluation.workbench import render_table
 
 JUDGE = "the judge"
 Labels = Mapping[tuple[str, str], Label]

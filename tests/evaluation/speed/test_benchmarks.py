@@ -13,7 +13,7 @@ from evaluation.cli import app
 from evaluation.simulated_model.model_pace import SimulatedModel
 from evaluation.simulated_model.model_server import fetch_counts
 from evaluation.simulated_model.paced_model import run_model_server
-from evaluation.speed.desk_benchmark import DeskLoad, _lines, measure_desk
+from evaluation.speed.desk_benchmark import DeskLoad, _render, measure_desk
 from evaluation.speed.load_benchmark import TurnLoad, measure_load
 from evaluation.speed.wikipedia_benchmark import compare_tenths, compute_ratios, estimate_english
 from evaluation.speed.workload import median_or_nan, quantile, watch_event_loop
@@ -30,7 +30,7 @@ async def test_desk_answers_once_in_order_during_an_ingest(tmp_path: Path) -> No
 
     assert report["answered"] == 8
     assert all(report["holds"][name] for name in ("all answered", "none twice", "order in a channel"))
-    assert "take p99 ms" in _lines(report)
+    assert "take p99 ms" in _render(report)
 
 
 def test_embedding_compares_eight_bits_with_32() -> None:

@@ -137,7 +137,7 @@ def test_figures_and_marks_are_printed() -> None:
     assert (figures["calls"], figures["prompt_tokens"], figures["verdicts"], figures["late_verdicts"]) == (4, 400, 2, 0)
     assert figures["end_ratio_without_ours"] == pytest.approx((3.8 + 0.16) / (0.5 + 0.2 + 12))
     assert [name for name, holds in figures["marks"].items() if not holds] == ["first_ratio", "rounds"]
-    assert lines[0] == "| | wikichat-fast | WikiChat 2.1 |"
+    assert lines[0] == "|  | wikichat-fast | WikiChat 2.1 |"
     assert "| end, over the end of a plain call | 2.03 (keeps at most 2.30) | 3.17 (4.25 refined) |" in lines
     assert "| rounds: seconds of a server that takes one for any reply | 5 (MISSES at most 4) | 3 |" in lines
     parts = "to the end: server 3.80 s, index 0.16 s, ours 100 ms (searching 40, calls 0, between 11, checks 49)"
