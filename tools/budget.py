@@ -2,8 +2,8 @@
 
     python -m tools.budget [--no-traces]
 
-Prints each figure next to its ceiling and exits with 1 if one is above it. `make test` runs it. Instead of seconds,
-which vary with the load of the machine, a command's start is measured by the number of modules that it imports.
+Prints each figure next to its ceiling and exits with 1 if one is above it. `make test` runs it. The start of a command
+is measured by the modules that it imports, because seconds vary with the load of the machine.
 """
 
 import argparse
@@ -16,10 +16,10 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from tools.structure import ROOMS, count_lines, list_entries, measure_traces, sources
+from tools.structure import ROOMS, count_lines, list_entries, run_traces, sources
 
 BUDGET = Path(__file__).with_name("budget.toml")
-OTHERS = "others"  # the ceiling of all folders without one of their own
+OTHERS = "others"  # the ceiling of each folder without its own
 CODE = (*ROOMS, "tools", "examples")
 LOADED = """
 import atexit, json, sys
@@ -31,7 +31,7 @@ main()
 
 
 def main() -> None:
-    """Print the table, and fail if a ceiling is exceeded."""
+    """Print the table; exit with 1 if a figure is above its ceiling."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--no-traces", action="store_true", help="Skip the figures that need a command to run.")
     options = parser.parse_args()
@@ -39,7 +39,8 @@ def main() -> None:
     budget = tomllib.loads(BUDGET.read_text(encoding="utf-8"))
     figures = measure_tree(repo)
     if not options.no_traces:
-        figures |= {"modules entered": measure_traces(repo), "modules imported": measure_imports(repo)}
+        entered = {name: len(modules) for name, modules in run_traces(repo).items()}
+        figures |= {"modules entered": entered, "modules imported": measure_imports(repo)}
     exceeded = list(compare_figures(figures, budget))
     if exceeded:
         print("\nAbove the budget: " + "; ".join(exceeded))
@@ -48,7 +49,7 @@ def main() -> None:
 
 
 def measure_tree(repo: Path) -> dict[str, dict[str, int]]:
-    """Return the figures that need only the files, by the tables of the budget."""
+    """Return the figures that need no command, by the tables of the budget."""
     lines = {room: sum(map(count_lines, sources(repo, room))) for room in (*CODE, "tests")}
     imports = {path: list(list_imports(path, repo)) for room in ROOMS for path in sources(repo, room)}
     trees = [ast.parse(path.read_text(encoding="utf-8")) for path in imports]
@@ -83,19 +84,18 @@ def compare_figures(figures: Mapping[str, Mapping[str, int]], budget: Mapping[st
 
 
 def find_largest(figures: Mapping[str, int], ceilings: Mapping[str, int]) -> int:
-    """Return the largest figure without a ceiling of its own."""
+    """Return the largest of the figures that have no ceiling."""
     return max(figure for name, figure in figures.items() if name not in ceilings)
 
 
 def count_words(repo: Path) -> int:
-    """Return the words of the guides, the decision records and the Markdown files of the root."""
-    return sum(
-        len(path.read_text(encoding="utf-8").split()) for path in [*repo.glob("*.md"), *repo.glob("docs/**/*.md")]
-    )
+    """Return the number of words in the Markdown files of the root and of docs."""
+    files = [*repo.glob("*.md"), *repo.glob("docs/**/*.md")]
+    return sum(len(path.read_text(encoding="utf-8").split()) for path in files)
 
 
 def list_imports(path: Path, repo: Path) -> Iterator[str]:
-    """Yield the names of the modules that a file imports when it is loaded, and from them the names it takes."""
+    """Yield the dotted names of the modules that a file imports outside functions."""
     for node in iterate_top_level(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -107,7 +107,7 @@ def list_imports(path: Path, repo: Path) -> Iterator[str]:
 
 
 def iterate_top_level(tree: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes outside functions, those for type checking included: readers follow them too."""
+    """Yield the nodes outside functions, including those for type checking."""
     for node in ast.iter_child_nodes(tree):
         yield node
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
@@ -115,14 +115,14 @@ def iterate_top_level(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def build_graph(imports: Mapping[Path, Sequence[str]], repo: Path) -> dict[str, set[str]]:
-    """Return which modules of the rooms each module imports."""
+    """Return the modules of the rooms that each module imports."""
     names = {path: ".".join(path.relative_to(repo).with_suffix("").parts).removesuffix(".__init__") for path in imports}
     known = set(names.values())
     return {names[path]: {module for module in modules if module in known} for path, modules in imports.items()}
 
 
 def find_circles(graph: Mapping[str, set[str]]) -> list[set[str]]:
-    """Return the groups of modules that import each other, directly or not."""
+    """Return the groups of modules that import each other, directly or indirectly."""
     reached = {module: _reach(graph, module) for module in graph}
     circles: list[set[str]] = []
     for module in graph:

@@ -1,8 +1,8 @@
-"""Fill a home with an invented record of two months, to try the commands of `footnote audit` and the pages on.
+"""Fill a home with an invented record of two months, to try `footnote audit` and the pages.
 
     python -m tools.example_record HOME
 
-`example_record.json` holds it: a company with a handbook, six people, two channels and a server, in autumn 2026.
+`example_record.json` holds the record: a company with a handbook, six people, two channels and a server, autumn 2026.
 """
 
 import asyncio
@@ -36,8 +36,10 @@ from storage.types import (
 
 CORPUS = "handbook"
 RECORD: Mapping[str, Any] = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
-"""Pages by their keys, people, places and turns. A turn's `said` are sentences by page and number in it; `opinion` is
-that of the next person; `refuted` is a claim of the model that the first page refutes; `alone`: only the asker saw it.
+"""Pages by key, people, places and turns.
+
+Fields of a turn: `said` lists sentences by page and number; `opinion` is a rating; `refuted` is a claim that the first
+page refutes; `alone` means that only the asker saw the answer.
 """
 PAGES: Mapping[str, Sequence[str]] = RECORD["pages"]
 
@@ -68,7 +70,7 @@ def _passage(key: str) -> Passage:
 
 
 def build_entries(turn: Mapping[str, Any]) -> Iterator[LogEntry]:
-    """Build the entries of a turn, as a system without a model records them."""
+    """Yield the entries of a turn, as a system without a model records them."""
     name = sha256(turn["question"].encode()).hexdigest()[:12]
     at = datetime.fromisoformat(turn["when"]).replace(tzinfo=UTC)
     (user, user_name), where = RECORD["people"][turn["who"]], RECORD["places"][turn["where"]]
@@ -138,13 +140,12 @@ def _build_end(turn: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
 
 def _build_citation(number: int, key: str, quotes: Sequence[tuple[str, str]]) -> dict[str, Any]:
     passage, document = _passage(key), _document(key)
-    shared = {name: getattr(document, name) for name in ("title", "url", "revision", "date")}
     return {
         "number": number,
         "corpus": CORPUS,
         "document": document.key,
         "section": passage.section,
-        **shared,
+        **{name: getattr(document, name) for name in ("title", "url", "revision", "date")},
         "quote": " ".join(text for text, page in quotes if page == key),
         "passage_id": passage.id,
         "passage_text": passage.text,

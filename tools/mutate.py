@@ -1,11 +1,11 @@
 """Sample small mutations of the code and count how many the tests catch.
 
     python -m tools.mutate --seed 1 --count 150 [--repo DIR] [--jobs 2] [--scratch DIR]
-    python -m tools.mutate --same OUTCOMES [--base DIR]    the places of an earlier run, wherever they have moved
+    python -m tools.mutate --same OUTCOMES    the places of an earlier run, even if they have moved
 
 All mutations are written into one copy of the checkout, each behind a switch that is off. One run of the whole suite
 records which tests reach which switch. Then each mutation is switched on alone, and the most specific tests that reach
-it run within a time limit. The scratch folder stores this record, and another run with the same folder reuses it.
+it run within a time limit. The scratch folder stores the record; another run with the same folder reuses it.
 """
 
 import argparse
@@ -22,7 +22,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 ROOMS = ("bot", "pipeline", "ingest", "storage", "evaluation")
@@ -80,33 +80,32 @@ def pytest_runtest_logreport(report):
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
-    """One change of an expression: its place in bytes, and the text before and after."""
+    """A change of one expression."""
 
     path: str
     line: int
-    start: int
+    start: int  # in bytes
     end: int
     before: str
     after: str
-    function: str = ""  # the outermost function around it; empty in files of earlier versions
+    function: str  # the outermost function around it
 
 
 def main() -> None:
-    """Choose mutations, record the reach of the tests, run each mutation, and print the table."""
+    """Choose mutations, record which tests reach them, run each, and print the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=150)
     parser.add_argument("--repo", type=Path, default=Path.cwd())
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=12.0, help="Time limit of one mutation.")
-    parser.add_argument("--scratch", type=Path, help="Folder of the copy and its record; a temporary one by default.")
+    parser.add_argument("--scratch", type=Path, help="Folder of the copy and its record; default: a temporary one.")
     parser.add_argument("--same", type=Path, help="Mutate the places of this outcomes.json, not a new sample.")
-    parser.add_argument("--base", type=Path, help="The checkout that --same was made from, if it names no functions.")
     options = parser.parse_args()
     scratch = options.scratch or Path(tempfile.mkdtemp(prefix="mutate-"))
     repo, before = options.repo.resolve(), list[str]()
     if options.same:
-        mutations, before = find_same(repo, options.same, options.base)
+        mutations, before = find_same(repo, options.same)
     else:
         mutations = sample(repo, options.seed, options.count)
     copy = scratch / "copy"
@@ -128,31 +127,20 @@ def main() -> None:
 
 
 def sample(repo: Path, seed: int, count: int) -> list[Mutation]:
-    """Choose mutations that do not overlap, each expression of the five rooms as likely as any other."""
+    """Draw `count` random mutations of the five rooms that do not overlap."""
     possible = list_mutations(repo)
     random.Random(seed).shuffle(possible)
     return _choose_apart(possible, count)
 
 
-def find_same(repo: Path, outcomes: Path, base: Path | None) -> tuple[list[Mutation], list[str]]:
-    """Return the mutations of an earlier run in this tree, and the earlier outcome of each. Prints how many are gone.
+def find_same(repo: Path, outcomes: Path) -> tuple[list[Mutation], list[str]]:
+    """Return the mutations of an earlier run that this tree still has, and their earlier outcomes; print the others.
 
-    A place is the same if its expression has the same text in a function of the same name. Of several the one in the
-    same file is taken, then one in the same room, then the first.
+    A place is the same if its expression has the same text in a function of the same name. A place in the same file is
+    preferred, then one in the same room.
     """
     rows = json.loads(outcomes.read_text())
     earlier = [Mutation(**{name: value for name, value in row.items() if name != "outcome"}) for row in rows]
-    if base and not all(mutation.function for mutation in earlier):
-        functions = {
-            (possible.path, possible.start, possible.end, possible.after): possible.function
-            for possible in list_mutations(base)
-        }
-        earlier = [
-            replace(possible, function=functions[possible.path, possible.start, possible.end, possible.after])
-            for possible in earlier
-        ]
-    if not all(mutation.function for mutation in earlier):
-        raise SystemExit(f"{outcomes} names no functions: name the checkout that it was made from with --base.")
     here: dict[tuple[str, str, str], list[Mutation]] = defaultdict(list)
     for mutation in list_mutations(repo):
         here[_identify(mutation)].append(mutation)
@@ -191,7 +179,7 @@ def _room(mutation: Mutation) -> str:
 
 
 def _choose_apart(mutations: Sequence[Mutation], most: int) -> list[Mutation]:
-    """Return the first mutations that overlap none before them, in order of their places."""
+    """Return the first `most` mutations that overlap no earlier one, sorted by place."""
     chosen: list[Mutation] = []
     taken: dict[str, list[Mutation]] = defaultdict(list)
     for mutation in mutations:
@@ -204,7 +192,7 @@ def _choose_apart(mutations: Sequence[Mutation], most: int) -> list[Mutation]:
 
 
 def find_mutations(repo: Path, path: Path) -> Iterator[Mutation]:
-    """Yield every mutation of a file: only of what runs inside functions."""
+    """Yield every mutation of the code inside a file's functions."""
     source = path.read_bytes()
     lines = [0]
     for line in source.splitlines(keepends=True):
@@ -231,7 +219,7 @@ def _outer_functions(node: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunct
 
 
 def _walk(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield a node and its parts, except annotations, patterns, decorators, defaults and formatted strings."""
+    """Yield a node and its descendants, except annotations, patterns, decorators, defaults and formatted strings."""
     if isinstance(node, ast.JoinedStr | ast.pattern | ast.arguments | ast.ClassDef):
         return
     yield node
@@ -275,8 +263,7 @@ def _is_none(node: ast.expr) -> bool:
 
 def write_copy(repo: Path, copy: Path, mutations: Sequence[Mutation]) -> None:
     """Copy a checkout and write every mutation into it, switched off."""
-    if copy.exists():
-        shutil.rmtree(copy)
+    shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(
         repo, copy, ignore=shutil.ignore_patterns(".git", ".venv*", ".*_cache", "__pycache__", ".hypothesis")
     )
@@ -305,7 +292,7 @@ def _environment(copy: Path, **more: str) -> dict[str, str]:
 
 
 def measure_reach(scratch: Path, copy: Path, jobs: int) -> dict[int, list[tuple[str, float]]]:
-    """Run the whole suite once; return for each mutation the tests that reach it, the most specific first."""
+    """Run the whole suite once; return by mutation the tests that reach it with their seconds, most specific first."""
     reached, times = scratch / "reached.tsv", scratch / "times.jsonl"
     for file in (reached, times):
         file.unlink(missing_ok=True)
@@ -334,7 +321,7 @@ def measure_reach(scratch: Path, copy: Path, jobs: int) -> dict[int, list[tuple[
 
 
 def run_mutation(copy: Path, scratch: Path, number: int, tests: Sequence[tuple[str, float]], limit: float) -> str:
-    """Run the most specific tests that reach a mutation, and return its outcome, one of `OUTCOMES`."""
+    """Run the most specific tests that reach a mutation; return one of `OUTCOMES`."""
     if not tests:
         return "unreached"
     chosen: list[str] = []
@@ -362,7 +349,7 @@ def run_mutation(copy: Path, scratch: Path, number: int, tests: Sequence[tuple[s
         return "timeout"
     with (scratch / "runs.log").open("a") as log:
         log.write(f"{number} {process.returncode} {time.monotonic() - started:.1f} s {chosen[:2]}\n{output[-600:]}\n")
-    # 2: a module cannot be imported with the mutation in it. Any other status is a failure of pytest, and no verdict.
+    # 2: a module cannot be imported with the mutation. Any other status is a failure of pytest itself.
     return {0: "survived", 1: "caught", 2: "caught"}.get(process.returncode, "error")
 
 

@@ -1,9 +1,9 @@
-"""Print the figures of the code's structure: lines, modules, names, and how many modules one piece of work enters.
+"""Print figures of the code's structure: lines, modules, names, and how many modules a piece of work enters.
 
     python -m tools.structure [--repo DIR] [--no-traces]
 
-The traces run the command line of the checkout, and one test of its platform contract, under `sys.setprofile`, and
-count the modules of the five rooms in which a function is entered.
+A trace runs a command of the checkout, or one test of its platform contract, under `sys.setprofile`, and counts the
+modules of the five rooms in which a function is called.
 """
 
 import argparse
@@ -17,6 +17,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
 ROOMS = ("bot", "pipeline", "ingest", "storage", "evaluation")
@@ -25,7 +26,7 @@ VARIANTS = frozenset({"systems", "sources", "readers", "checks", "prompts", "ver
 MENTION = "test_question_is_answered_in_place_with_footnotes"
 DOCUMENT = "# Leave\n\nEverybody has 27 days of paid leave a year. Leave is asked for two weeks ahead.\n"
 CLAIM = "Everybody has 27 days of paid leave in each year."
-"""Not verbatim, so that rules and scorer decide."""
+"""Not verbatim, so that the rules and the scorer are used."""
 NOT_GERUNDS = frozenset({"string", "setting", "heading", "king", "ring", "thing", "spelling", "embedding", "ping"})
 
 TRACER = """
@@ -34,7 +35,7 @@ from pathlib import Path
 
 ROOT, OUT = Path(os.environ["TRACE_ROOT"]), os.environ["TRACE_OUT"]
 ROOMS = ("bot", "pipeline", "ingest", "storage", "evaluation")
-COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")  # where they run, a function runs, or an import
+COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")  # not functions of their own
 entered = {"all": set(), "check": set()}
 state = {"on": not os.environ.get("TRACE_GATED"), "check": 0}
 kept = {}
@@ -113,11 +114,11 @@ def pytest_runtest_call(item):
 
 
 def main() -> None:
-    """Print the tables of one checkout."""
+    """Print all tables of a checkout."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--repo", type=Path, default=Path.cwd())
-    parser.add_argument("--no-traces", action="store_true", help="Count only, run nothing.")
-    parser.add_argument("--modules", action="store_true", help="Name the modules that each trace entered.")
+    parser.add_argument("--no-traces", action="store_true", help="Only count; run nothing.")
+    parser.add_argument("--modules", action="store_true", help="Name the modules that each trace enters.")
     options = parser.parse_args()
     repo = options.repo.resolve()
     print_rooms(repo)
@@ -128,23 +129,20 @@ def main() -> None:
 
 
 def print_rooms(repo: Path) -> None:
-    """Print lines and modules a room; `__init__.py` counts as a module if it holds more than a docstring."""
+    """Print the lines and modules of each room; `__init__.py` counts as a module if it has more than a docstring."""
     print(f"{'room':<12}{'lines':>8}{'modules':>9}{'median':>8}{'largest':>9}")
-    sizes: list[int] = []
-    total = 0
-    for room in ROOMS:
-        lines = [count_lines(path) for path in sources(repo, room)]
-        modules = [count_lines(path) for path in sources(repo, room) if is_module(path)]
-        sizes, total = sizes + modules, total + sum(lines)
-        print(f"{room:<12}{sum(lines):>8,}{len(modules):>9}{statistics.median(modules):>8.0f}{max(modules):>9}")
-    print(f"{'five rooms':<12}{total:>8,}{len(sizes):>9}{statistics.median(sizes):>8.0f}{max(sizes):>9}")
+    paths = {room: sources(repo, room) for room in ROOMS}
+    for room, files in (*paths.items(), ("five rooms", [*chain.from_iterable(paths.values())])):
+        sizes = [count_lines(path) for path in files if is_module(path)]
+        lines = sum(map(count_lines, files))
+        print(f"{room:<12}{lines:>8,}{len(sizes):>9}{statistics.median(sizes):>8.0f}{max(sizes):>9}")
     for folder in ("tests", "tools", "docs", "examples"):
-        paths = sources(repo, folder)
-        print(f"{folder:<12}{sum(map(count_lines, paths)):>8,}{len(paths):>9}")
+        files = sources(repo, folder)
+        print(f"{folder:<12}{sum(map(count_lines, files)):>8,}{len(files):>9}")
 
 
 def print_folders(repo: Path) -> None:
-    """Print how many entries the crowded folders have."""
+    """Print how many entries the rooms and the crowded folders have."""
     print("\nentries a folder (code, without __init__.py)")
     counts = {
         folder: len(entries)
@@ -168,7 +166,7 @@ def list_entries(folder: Path) -> Iterator[Path]:
 
 
 def print_names(repo: Path) -> None:
-    """Print module names that are gerunds, and names that several modules or public classes share."""
+    """Print module names that are gerunds, and names used by several modules or public classes."""
     modules = [path for room in ROOMS for path in sources(repo, room)]
     names = [path.stem for path in modules if path.stem != "__init__"]
     gerunds = [name for name in names if re.search(r"ing(_|$)", name) and name not in NOT_GERUNDS]
@@ -185,13 +183,13 @@ def print_names(repo: Path) -> None:
 
 
 def describe_repeated(names: Sequence[str]) -> str:
-    """Return how many names are repeated, and the most frequent."""
+    """Return how many names are repeated, and the most frequent of them."""
     repeated = [(name, count) for name, count in Counter(names).most_common() if count > 1]
     return f"{len(repeated)}  " + ", ".join(f"{name} {count}" for name, count in repeated[:30])
 
 
 def print_traces(repo: Path, *, named: bool) -> None:
-    """Print how many modules a mention, a document, a claim and a check enter."""
+    """Print how many modules each trace enters, by room; `named` also prints the modules."""
     print("\nmodules entered")
     for name, modules in run_traces(repo).items():
         rooms = Counter(module.split("/")[0] for module in modules)
@@ -200,13 +198,8 @@ def print_traces(repo: Path, *, named: bool) -> None:
             print("    " + " ".join(modules))
 
 
-def measure_traces(repo: Path) -> dict[str, int]:
-    """Return how many modules each trace enters."""
-    return {name: len(modules) for name, modules in run_traces(repo).items()}
-
-
 def run_traces(repo: Path) -> dict[str, list[str]]:
-    """Return the modules that a mention, a document, a claim and the check of that claim enter."""
+    """Return the modules that each trace enters: a mention, a document, a claim, and the local check of that claim."""
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
         (scratch / "trace_modules.py").write_text(TRACER)
@@ -228,12 +221,11 @@ def run_traces(repo: Path) -> dict[str, list[str]]:
 
 
 def in_rooms(modules: Sequence[str], *rooms: str) -> list[str]:
-    """Return the modules of some rooms."""
     return [module for module in modules if module.split("/")[0] in rooms]
 
 
 def run_command(repo: Path, scratch: Path, *arguments: str) -> dict[str, list[str]]:
-    """Run a command of the checkout under the tracer, and return the modules that it entered."""
+    """Run a command of the checkout under the tracer; return the modules that it and its check entered."""
     project = (repo / "pyproject.toml").read_text(encoding="utf-8")
     script = re.search(r'^footnote = "([\w.]+:\w+)"', project, re.MULTILINE)
     if script is None:
@@ -243,7 +235,7 @@ def run_command(repo: Path, scratch: Path, *arguments: str) -> dict[str, list[st
 
 
 def run_mention(repo: Path, scratch: Path) -> dict[str, list[str]]:
-    """Run the contract's test of one mention on Slack under the tracer, from the question to its answer."""
+    """Run the contract test of a mention on Slack under the tracer; return the modules entered until the answer."""
     files = [path for path in (repo / "tests").rglob("test_*.py") if f"def {MENTION}(" in path.read_text()]
     if not files:
         raise SystemExit(f"no test is named {MENTION}")
@@ -267,17 +259,16 @@ def _traced(command: Sequence[str], folder: Path, repo: Path, scratch: Path, **m
 
 
 def sources(repo: Path, folder: str) -> list[Path]:
-    """Return the Python files of a folder."""
-    return sorted(path for path in (repo / folder).rglob("*.py") if "__pycache__" not in path.parts)
+    """Return the Python files of a folder, sorted."""
+    return sorted((repo / folder).rglob("*.py"))
 
 
 def count_lines(path: Path) -> int:
-    """Return the number of lines of a file."""
     return len(path.read_text(encoding="utf-8").splitlines())
 
 
 def is_module(path: Path) -> bool:
-    """Return whether a file holds code: an `__init__.py` with a docstring alone does not."""
+    """Return whether a file has code; an `__init__.py` with only a docstring has none."""
     if path.name != "__init__.py":
         return True
     return any(not isinstance(node, ast.Expr) for node in ast.parse(path.read_text(encoding="utf-8")).body)

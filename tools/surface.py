@@ -1,9 +1,10 @@
-"""Compare what two checkouts show: help texts, outputs, settings, sentences, and what Slack and Discord are sent.
+"""Compare what two checkouts show: help, outputs, settings, sentences, and payloads to Slack, Discord and Mattermost.
 
     python -m tools.surface DIR_BEFORE DIR_AFTER [--without-flows] [--save DIR]
 
-Each checkout is run by itself: its command line over its example handbook, and its flow tests with a recorder at the
-strict fake servers. Times, ids and digests are normalized first; the remaining differences are printed.
+Each checkout runs its commands over its example handbook, and its flow tests with a recorder at the fake servers.
+Times, ids and digests are normalized first; the remaining differences are printed. Payloads are compared by their
+content, so renamed tests make no difference.
 """
 
 import argparse
@@ -39,7 +40,7 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("reindex", "--json"), ("forget", "nothing.md"),
 )  # fmt: skip
 IGNORED = frozenset({"title", "description"})
-"""What a JSON schema takes from the names and docstrings of classes."""
+"""Keys that a JSON schema takes from the names and docstrings of classes."""
 ADDRESSES = frozenset(
     {"channel", "ts", "thread_ts", "message", "key", "id", "user", "users", "thread", "only", "nonce"}
 )
@@ -144,11 +145,11 @@ web.Application._handle = recorded
 
 
 def main() -> None:
-    """Record both checkouts and print what differs."""
+    """Record both checkouts and print the differences."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("before", type=Path)
     parser.add_argument("after", type=Path)
-    parser.add_argument("--without-flows", action="store_true", help="Leave out what Slack and Discord are sent.")
+    parser.add_argument("--without-flows", action="store_true", help="Skip the payloads to the platforms.")
     parser.add_argument("--save", type=Path, help="Store the recordings in this folder, and reuse existing ones.")
     options = parser.parse_args()
     recorded = [
@@ -163,10 +164,10 @@ def main() -> None:
 
 
 def record(repo: Path, *, flows: bool, save: Path | None) -> dict[str, Any]:
-    """Return everything that a checkout shows, by part and name."""
-    kept = save / "surface.json" if save else None
-    if kept and kept.exists():
-        loaded: dict[str, Any] = json.loads(kept.read_text())
+    """Return all that a checkout shows, by part and name; read it from `save` if it is stored there."""
+    stored = save / "surface.json" if save else None
+    if stored and stored.exists():
+        loaded: dict[str, Any] = json.loads(stored.read_text())
         return loaded
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
@@ -190,9 +191,9 @@ def record(repo: Path, *, flows: bool, save: Path | None) -> dict[str, Any]:
         }
         if flows:
             found |= record_flows(repo, scratch)
-    if kept:
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        kept.write_text(json.dumps(found, indent=1, ensure_ascii=False))
+    if stored:
+        stored.parent.mkdir(parents=True, exist_ok=True)
+        stored.write_text(json.dumps(found, indent=1, ensure_ascii=False))
     return found
 
 
@@ -214,7 +215,7 @@ def run(repo: Path, folder: Path, code: str, **more: str) -> dict[str, Any]:
 
 
 def record_flows(repo: Path, scratch: Path) -> dict[str, dict[str, str]]:
-    """Run the flow and contract tests of both platforms, and return every different payload that the bot sent."""
+    """Run the flow and contract tests, and return the distinct payloads that the bot sent, by platform."""
     (scratch / "surface_recorder.py").write_text(RECORDER)
     files = [str(path) for path in sorted((repo / "tests").rglob("test_*.py")) if path.name in FLOWS]
     out = scratch / "flows.jsonl"
@@ -225,27 +226,24 @@ def record_flows(repo: Path, scratch: Path) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {"Slack payload": {}, "Discord payload": {}, "other payload": {}}
     for line in out.read_text().splitlines():
         method, path, _, body = json.loads(line)
-        platform = (
-            "Slack payload"
-            if re.match(
-                r"/(slack|api)?/?(chat|views|auth|users|conversations|apps|reactions)"
-                r"|/api/[a-z]+\.",
-                path,
-            )
-            else "other payload"
-        )
-        platform = (
-            "Discord payload" if "/channels/" in path or "/interactions/" in path or "/webhooks/" in path else platform
-        )
+        platform = next((name for name, pattern in _PLATFORM_PATHS.items() if pattern.search(path)), "other payload")
         text = f"{method} {normalize_ids(path)} {normalize_ids(parse_body(body))}"
         found[platform][text] = text
     return found
 
 
-def split_payload(text: str) -> Iterator[str]:
-    """Yield what a payload is made of: each value with its path, and each sentence of a text by itself.
+_PLATFORM_PATHS = {
+    "Discord payload": re.compile(r"/(?:channels|interactions|webhooks)/"),
+    "Slack payload": re.compile(
+        r"^/(?:slack|api)?/?(?:chat|views|auth|users|conversations|apps|reactions)|^/api/[a-z]+\."
+    ),
+}
 
-    How an answer is cut into messages depends on how fast the machine is; of what it is made does not.
+
+def split_payload(text: str) -> Iterator[str]:
+    """Yield the values of a payload with their paths, each sentence of a text separately.
+
+    The division of an answer into messages depends on the speed of the machine; its sentences do not.
     """
     method, path, body = text.split(" ", 2)
     try:
@@ -263,7 +261,7 @@ def split_payload(text: str) -> Iterator[str]:
 
 
 def parse_body(body: str) -> str:
-    """Return a request's body as JSON with its keys in order, nested JSON and forms taken apart."""
+    """Return a request's body as JSON with sorted keys; forms and nested JSON are parsed."""
     from urllib.parse import parse_qsl
 
     part = re.search(r"payload_json.*?\r\n\r\n(.*?)\r\n--", body, re.DOTALL)
@@ -290,7 +288,7 @@ def _nested(value: Any) -> Any:
 
 
 def normalize_ids(text: str) -> str:
-    """Make ids, times, ports, measured figures and random tokens alike."""
+    """Replace ids, times, ports, measured figures and random tokens by placeholders."""
     text = re.sub(r"127\.0\.0\.1:\d+", "HOST", text)
     text = re.sub(r"\b\d{10}\.\d{3,6}\b", "TS", text)
     text = re.sub(r"\b\d+ (ms|s|seconds|minutes)\b|\b\d+\.\d+\b", "NUMBER", text)
@@ -302,7 +300,7 @@ def normalize_ids(text: str) -> str:
 
 
 def normalize(text: str, scratch: Path) -> str:
-    """Make paths, times, ids and measured figures of an output alike."""
+    """Replace paths, times, ids and measured figures of an output by placeholders."""
     text = re.sub(re.escape(str(scratch)), "SCRATCH", text)
     text = re.sub(r'"owner": "[^"]*"', '"owner": "OWNER"', text)
     text = re.sub(r"\b\d{1,2}:\d\d(:\d\d)?\b", "CLOCK", normalize_ids(text))
@@ -315,7 +313,7 @@ def normalize(text: str, scratch: Path) -> str:
 
 
 def describe_json(text: str) -> str:
-    """Return the keys and types of an output that is one JSON document; nothing of another."""
+    """Return the keys and types of an output that is one JSON document; empty for other outputs."""
     try:
         value = json.loads(text.partition("\n")[2])
     except ValueError:
@@ -335,7 +333,7 @@ def _shape(value: Any, path: str) -> Iterator[str]:
 
 
 def inline(value: Any, schema: Mapping[str, Any]) -> Any:
-    """Return a JSON schema with its definitions in the place of the references to them."""
+    """Return a JSON schema with each reference replaced by its definition."""
     if isinstance(value, dict):
         if "$ref" in value:
             return inline(schema["$defs"][value["$ref"].rpartition("/")[2]], schema)
@@ -359,14 +357,14 @@ def flatten(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
 
 
 def read_words(repo: Path) -> Iterator[tuple[str, str]]:
-    """Yield each sentence of the words files, by itself: the file that holds it may change."""
+    """Yield each sentence of the words files with its key, without the file, which may change."""
     for path in sorted((repo / "bot").rglob("words/*.json")):
         for key, sentence in flatten(json.loads(path.read_text(encoding="utf-8"))):
             yield f"{key}: {sentence}", sentence
 
 
 def compare(part: str, before: Mapping[str, str], after: Mapping[str, str]) -> int:
-    """Print what differs in a part, and return how many things do."""
+    """Print the differences of a part, and return their number."""
     gone, new = before.keys() - after.keys(), after.keys() - before.keys()
     changed = [name for name in before if name in after and before[name] != after[name]]
     print(
@@ -383,7 +381,7 @@ def compare(part: str, before: Mapping[str, str], after: Mapping[str, str]) -> i
 
 
 def print_lines(before: Sequence[str], after: Sequence[str]) -> None:
-    """Print the lines that differ."""
+    """Print the lines that were removed or added."""
     for line in difflib.unified_diff(before, after, lineterm="", n=0):
         if not line.startswith(("---", "+++", "@@")):
             print(f"    {line[:300]}")

@@ -58,7 +58,7 @@ def test_same_places_are_found_in_a_moved_function(repo: Path, capsys: pytest.Ca
     moved = (repo / "storage" / "other.py").read_text().replace("number + 1", "number").replace('"small"', '"tiny"')
     (repo / "storage" / "other.py").write_text(f"import os\n{moved}")
 
-    same, before = find_same(repo, outcomes, None)
+    same, before = find_same(repo, outcomes)
 
     assert {mutation.path for mutation in same} == {"storage/other.py"}
     assert len(same) == len(before) == len(earlier) - 2

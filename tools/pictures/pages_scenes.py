@@ -1,9 +1,9 @@
-"""The scenes of the pages: a question during its answer, an answer's history, unanswered questions, and figures."""
+"""The pages to photograph: a question's answer, an answer's history, unanswered questions, and figures."""
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
 
@@ -19,8 +19,6 @@ from bot.types import TurnRequest
 from bot.wiring import build_records
 from storage.record.audit_log import AuditLog
 from storage.types import EntryKind, LogEntry
-from tools.pictures.example_company import GYM, MEALS, PARKING
-from tools.pictures.scene import Scene
 
 Visit = Callable[[httpx.AsyncClient, LocalService, datetime], Awaitable[httpx.Response]]
 _STYLE = re.compile(r'<link rel="stylesheet"[^>]*>')
@@ -29,26 +27,32 @@ _ANA = Asker("slack", "channel", "T1", "C1", "U1", shared_with_other_organisatio
 
 
 async def ask(client: httpx.AsyncClient, _: LocalService, __: datetime) -> httpx.Response:
-    """A user asks a question on the pages."""
+    """Ask a question on the pages."""
     token = _FORM_TOKEN.search((await client.get("/")).text)
-    return await client.post("/ask", data={"form_token": token[1] if token else "", "question": MEALS})
+    question = "What is the meal allowance on business trips?"
+    return await client.post("/ask", data={"form_token": token[1] if token else "", "question": question})
 
 
 async def story(client: httpx.AsyncClient, service: LocalService, _: datetime) -> httpx.Response:
-    """The history of an answer to Ana's question."""
-    done = await service.answer(TurnRequest(PARKING, _ANA), lambda _: None)
+    """Open the history of an answer to Ana's question."""
+    request = TurnRequest("How many parking places are there in Cobh?", _ANA)
+    done = await service.answer(request, lambda _: None)
     return await client.get(f"/answers/{done.answer_id}")
 
 
 async def unanswered(client: httpx.AsyncClient, service: LocalService, at: datetime) -> httpx.Response:
-    """Questions without an answer."""
-    for question in (GYM, "Does the Cobh office have a gym?", "Can I bring a parrot to the office?"):
+    """Open the questions without an answer."""
+    for question in (
+        "Is there a gym in the Cobh office?",
+        "Does the Cobh office have a gym?",
+        "Can I bring a parrot to the office?",
+    ):
         await service.answer(TurnRequest(question, _ANA), lambda _: None)
     return await client.get("/unanswered", params={"since": f"{at:%Y-%m-%d}", "until": f"{at:%Y-%m-%d}"})
 
 
 async def figures(client: httpx.AsyncClient, service: LocalService, at: datetime) -> httpx.Response:
-    """The figures of a team that asks more every week, over two months."""
+    """Open the figures of two months, over which a team asks more every week."""
     random, log = Random(7), service.app.audit
     for day in range(60):
         for _ in range(random.randint(2, 6) + day // 5):
@@ -73,28 +77,21 @@ async def _invent(log: AuditLog, random: Random, at: datetime) -> None:
     await log.append(*entries[: 3 if random.random() < 0.3 else 2])
 
 
-def _visited(visit: Visit) -> Callable[[App, datetime], Awaitable[str]]:
-    """Return a function that fetches a page with its style sheet inlined."""
-
-    async def played(app: App, at: datetime) -> str:
-        service = LocalService(replace(app, audit=replace(app.audit, clock=lambda: at)))
-        records = replace(build_records(app.manifest.database), audit=service.app.audit)
-        pages = build_app(app.settings, records, build_history(app.manifest.database), share_service(service))
-        transport = httpx.ASGITransport(pages)
-        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
-            page = await visit(client, service, at)
-        style = STYLE.read_text(encoding="utf-8")
-        return _STYLE.sub(lambda _: f"<style>{style}</style>", page.raise_for_status().text)
-
-    return played
+SCENES: Mapping[str, Visit] = {
+    "pages-ask": ask,
+    "pages-story": story,
+    "pages-unanswered": unanswered,
+    "pages-figures": figures,
+}
 
 
-SCENES = tuple(
-    Scene(name, _visited(visit), minute=minute)
-    for name, visit, minute in (
-        ("pages-ask", ask, 30),
-        ("pages-story", story, 31),
-        ("pages-unanswered", unanswered, 32),
-        ("pages-figures", figures, 33),
-    )
-)
+async def render_scene(app: App, name: str) -> str:
+    """Return the page of a scene with its style sheet inlined; each scene has its own minute."""
+    at = datetime(2026, 3, 3, 10, 30 + list(SCENES).index(name), tzinfo=UTC)
+    service = LocalService(replace(app, audit=replace(app.audit, clock=lambda: at)))
+    records = replace(build_records(app.manifest.database), audit=service.app.audit)
+    pages = build_app(app.settings, records, build_history(app.manifest.database), share_service(service))
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(pages), base_url="http://127.0.0.1") as client:
+        page = await SCENES[name](client, service, at)
+    style = STYLE.read_text(encoding="utf-8")
+    return _STYLE.sub(lambda _: f"<style>{style}</style>", page.raise_for_status().text)
