@@ -7,6 +7,7 @@ running server answers loads no index either.
 from __future__ import annotations
 
 import asyncio
+import pkgutil
 import time
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
@@ -38,10 +39,10 @@ T = TypeVar("T")
 Opened = TypeVar("Opened")
 
 SERVER_SECONDS = 10.0
-"""How long to wait for a server that holds the home: it takes the lock moments before it listens."""
+"""How long to wait for a server that has locked the home but does not listen yet."""
 _AGAIN_SECONDS = 0.1
 _SERVING = frozenset({"serve", ""})
-"""Commands of a server that holds the home; the empty one is of a process that has just taken the lock."""
+"""Commands that start a server. The empty one is a process that took the lock but has not recorded its command yet."""
 _BRIEF = frozenset({"ask", "chat", "check", "mcp", "search"})  # they hold the home only while they answer
 
 
@@ -53,20 +54,28 @@ class OpenApp(Protocol):
     def __call__(self, settings: Settings, *, rebuilding: bool = False) -> AbstractAsyncContextManager[App]: ...
 
 
-def _open_app(settings: Settings, *, rebuilding: bool = False) -> AbstractAsyncContextManager[App]:
-    from bot.wiring import open_app
+def _import_on_call(path: str) -> Any:
+    """Return a function that imports the function at `package.module:name`, and calls it."""
 
-    return open_app(settings, rebuilding=rebuilding)
+    def call(*values: Any, **options: Any) -> Any:
+        return pkgutil.resolve_name(path)(*values, **options)
+
+    return call
+
+
+_open_app = _import_on_call("bot.wiring:open_app")
+_open_records = _import_on_call("bot.wiring:open_records")
+_open_history = _import_on_call("bot.server.refresh.run_history:open_history")
+_open_model = _import_on_call("pipeline.llm.model_client:open_model")
+_open_terminal = _import_on_call("bot.cli.setup.prompter:ConsoleTerminal")
 
 
 @asynccontextmanager
 async def _open_home(settings: Settings) -> AsyncIterator[BotService]:
-    """Connect to the server that has the home open, or else open it here.
+    """Connect to the server that has the home open, or else open the home in this process.
 
-    Waits for a server that is starting or stopping, and for another command that is answering a question.
-
-    Raises:
-        HomeLocked: Another process holds it, and is not a server that answers.
+    Waits for a server that is starting or stopping, and for another command that is answering a question. Raises
+    `HomeLocked` if another process holds the home and is not a server that responds.
     """
     async with AsyncExitStack() as stack:
         started = time.monotonic()
@@ -77,7 +86,7 @@ async def _open_home(settings: Settings) -> AsyncIterator[BotService]:
 
 
 async def _try_home(settings: Settings, stack: AsyncExitStack, waited: float) -> BotService | None:
-    """Return the service; None if another process holds the home and more waiting, in seconds, makes sense."""
+    """Return the service; None if another process holds the home and may release it. `waited` is in seconds."""
     # A server is tried first: it answers within milliseconds, and heavy modules are loaded only if there is none.
     if remote := await stack.enter_async_context(connect_service(settings.home)):
         return remote
@@ -105,24 +114,6 @@ def measure_patience(owner: str, settings: Settings) -> float:
     return SERVER_SECONDS if command in _SERVING else 0.0
 
 
-def _open_records(settings: Settings) -> AbstractAsyncContextManager[Records]:
-    from bot.wiring import open_records
-
-    return open_records(settings)
-
-
-def _open_history(settings: Settings) -> AbstractAsyncContextManager[RefreshHistory]:
-    from bot.server.refresh.run_history import open_history
-
-    return open_history(settings)
-
-
-def _open_model(settings: ModelSettings) -> AbstractAsyncContextManager[LLM]:
-    from pipeline.llm.model_client import open_model
-
-    return open_model(settings)
-
-
 async def _serve(live: LiveSettings, read: Callable[[], Settings]) -> None:
     from bot.platforms.shared.platform_connection import open_platform
     from bot.server.lifecycle import serve
@@ -132,15 +123,9 @@ async def _serve(live: LiveSettings, read: Callable[[], Settings]) -> None:
     await serve(live, openers, read)
 
 
-def _open_terminal(output: Output) -> Terminal:
-    from bot.cli.setup.prompter import ConsoleTerminal
-
-    return ConsoleTerminal(output)
-
-
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What commands open; tests replace single functions."""
+    """The functions with which commands open a home, a model or a server; tests replace single ones."""
 
     open_home: Callable[[Settings], AbstractAsyncContextManager[BotService]] = _open_home
     """For commands that also work next to a running server."""
@@ -181,7 +166,7 @@ class CommandContext:
         return asyncio.run(run())
 
     def confirm(self, question: str, *, confirmed: bool) -> None:
-        """Ask the user, unless it is confirmed. Raises `CommandError` for a no, or without a terminal."""
+        """Ask the user to confirm, unless `confirmed`. Raises `CommandError` for a no, or without a terminal."""
         if confirmed:
             return
         self.output.note(question)
@@ -193,17 +178,17 @@ class CommandContext:
             ) from error
 
     def call_service(self, work: Callable[[BotService], Awaitable[T]]) -> T:
-        """Do work with the service of the home."""
+        """Do the work with the service of the home: a running server, or this process."""
         return self.call(self.services.open_home(self.settings), work)
 
     def call_records(self, work: Callable[[Records], Awaitable[T]]) -> T:
-        """Do work with the records of the home, also while a server runs."""
+        """Do the work with the records of the home, also while a server runs."""
         return self.call(self.services.open_records(self.settings), work)
 
 
 @contextmanager
 def open_command(context: typer.Context, *, as_json: bool) -> Iterator[CommandContext]:
-    """Read the settings and run a command, its errors reported."""
+    """Read the settings, run a command within the block, and report its errors."""
     from bot.settings.settings_reader import load_settings
 
     state = find_cli_state(context)
@@ -213,7 +198,7 @@ def open_command(context: typer.Context, *, as_json: bool) -> Iterator[CommandCo
 
 @contextmanager
 def open_bare_command(context: typer.Context, *, as_json: bool) -> Iterator[Output]:
-    """Run a command that needs no settings, its errors reported."""
+    """Run a command that needs no settings within the block, and report its errors."""
     state = find_cli_state(context)
     output = state.open_output(as_json=as_json, debug=state.debug)
     with report_errors(output):
@@ -225,13 +210,13 @@ def find_cli_state(context: typer.Context) -> CliState:
 
 
 def parse_path(typed: str) -> Path:
-    """Read a path of the command line. An empty one is an unset variable of a script, and not this folder."""
+    """Parse a path of the command line. An empty one is an error: probably a script's variable is not set."""
     if not typed:
         raise typer.BadParameter("It is empty: name a path, or . for this folder.")
     return Path(typed)
 
 
 def format_examples(*lines: str) -> str:
-    """Format the epilog of a command's help."""
+    """Format examples for the end of a command's help."""
     heading = "Example:" if len(lines) == 1 else "Examples:"
     return "\n\n".join((heading, *lines))

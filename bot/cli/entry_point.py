@@ -29,14 +29,14 @@ PLUGIN_GROUP = "footnote.commands"  # the entry-point group in which other packa
 
 @dataclass(frozen=True, slots=True)
 class CommandEntry:
-    """A command, or a group of commands, as far as `footnote --help` shows it."""
+    """Where a command or a group of commands is defined, and what `footnote --help` shows of it."""
 
     place: str  # the function or `typer.Typer` beneath `bot.cli`: `package.module:name`
-    summary: str  # the first paragraph of its help; the docstring of its function holds further ones
+    summary: str  # the first paragraph of its help; further ones are the docstring of its function
     examples: Sequence[str] = ()
 
     def load(self, name: str) -> Any:
-        """Import the command, and return it as Click knows it."""
+        """Import the command, and return it as a Click command."""
         target = pkgutil.resolve_name(f"bot.cli.{self.place}")
         if isinstance(target, typer.Typer):
             command = typer.main.get_command(target)
@@ -54,7 +54,7 @@ PANELS: Mapping[str, Mapping[str, CommandEntry]] = MappingProxyType({
     "First steps": {
         "setup": CommandEntry(
             "setup.setup_command:setup",
-            "Set everything up: documents, Slack or Discord, a model. Asks, tries each answer, and asks the first "
+            "Set everything up: documents, chat platforms, a model. Tries each of your answers, and asks a first "
             "question.",
             ("footnote setup", "footnote setup --documents handbook --platform none --yes"),
         ),
@@ -65,7 +65,7 @@ PANELS: Mapping[str, Mapping[str, CommandEntry]] = MappingProxyType({
         ),
         "doctor": CommandEntry(
             "operations.doctor_command:doctor",
-            "Check everything and say what to do; with --model, how well the model does each stage, and what suits it.",
+            "Check everything, and say how to fix it. With --model, measure the model, and advise settings for it.",
             ("footnote doctor", "footnote doctor --model", "footnote doctor --model --stage verify"),
         ),
     },
@@ -76,7 +76,7 @@ PANELS: Mapping[str, Mapping[str, CommandEntry]] = MappingProxyType({
         ),
         "forget": CommandEntry(
             "corpora.document_commands:forget",
-            "Forget one document at once: it is no longer found or cited, and refreshes leave it out.",
+            "Forget one document at once: it is no longer found or cited, and refreshes skip it.",
             ("footnote forget https://docs.example.com/old.html", "footnote forget 'Old rules'"),
         ),
         "corpora": CommandEntry(
@@ -91,15 +91,15 @@ PANELS: Mapping[str, Mapping[str, CommandEntry]] = MappingProxyType({
         ),
         "reindex": CommandEntry(
             "corpora.corpus_commands:reindex",
-            "Rebuild this home's indexes from the database, as after a change of embedding function.",
+            "Rebuild this home's indexes from the database, such as after a change of the embedding function.",
             ("footnote reindex",),
         ),
     },
     "Ask": {
         "search": CommandEntry(
             "questions.question_commands:search",
-            "Show the passages that match a query best, the best first; `--json` gives their scores, which only order "
-            "them.",
+            "Show the passages that match a query best, the best first. `--json` adds scores, which only rank the hits "
+            "of one search.",
             ("footnote search 'parental leave' -k 5 --corpus handbook",),
         ),
         "ask": CommandEntry(
@@ -121,7 +121,7 @@ PANELS: Mapping[str, Mapping[str, CommandEntry]] = MappingProxyType({
     "Serve": {
         "serve": CommandEntry(
             "operations.server_commands:serve",
-            "Serve the configured platforms until a signal stops it; other commands work meanwhile.",
+            "Serve the configured platforms until a signal stops it; other commands can be used meanwhile.",
             ("footnote serve", "footnote --config /etc/footnote.toml serve"),
         ),
         "reload": CommandEntry(
@@ -136,7 +136,7 @@ PANELS: Mapping[str, Mapping[str, CommandEntry]] = MappingProxyType({
         ),
         "mcp": CommandEntry(
             "operations.mcp_commands:mcp_app",
-            "Answer the assistant or editor that starts this, over MCP on stdin and stdout; alone or next to a server.",
+            "Answer the assistant or editor that starts this, over MCP on stdin and stdout; a server may be running.",
         ),
         "backup": CommandEntry(
             "operations.backup_commands:backup",
@@ -145,7 +145,7 @@ PANELS: Mapping[str, Mapping[str, CommandEntry]] = MappingProxyType({
         ),
         "restore": CommandEntry(
             "operations.backup_commands:restore",
-            "Restore a backup into a home that has no database, verify its record, and make its indexes.",
+            "Restore a backup into a home that has no database, verify its record, and rebuild its indexes.",
             ("footnote restore footnote.tar.gz", "footnote restore footnote.tar --home new"),
         ),
     },
@@ -153,17 +153,17 @@ PANELS: Mapping[str, Mapping[str, CommandEntry]] = MappingProxyType({
         "audit": CommandEntry("audit.audit_commands:audit_app", "Read the record of all questions and answers."),
         "erase": CommandEntry(
             "audit.erase_command:erase",
-            "Erase words from the record, the queue and the examples. The erasure itself is recorded; proofs still "
-            "hold.",
+            "Erase words from the record, the queue and the examples. The erasure itself is recorded; proofs stay "
+            "valid.",
             ("footnote erase --person slack:T1/U1", "footnote erase --older-than 365d --why Policy --yes"),
         ),
         "examples": CommandEntry(
             "audit.example_commands:examples_app",
-            "Choose which answers a model is shown as worked examples (by the system in-context).",
+            "Choose which answers the system in-context shows to a model as worked examples.",
         ),
         "answers": CommandEntry(
             "audit.example_commands:answers_app",
-            "Pin answers to their questions: the same question gets the pinned answer first, while its citations hold.",
+            "Pin answers to questions: the same question gets the pinned answer while its passages are unchanged.",
         ),
     },
 })  # fmt: skip
@@ -172,14 +172,14 @@ COMMANDS = {name: entry for entries in PANELS.values() for name, entry in entrie
 
 
 class CommandGroup(TyperGroup):
-    """Our commands and those of plugins. All are listed by their entries; the one that is named is imported."""
+    """Our commands and those of plugins; only the command that the user names is imported."""
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - the signature is Click's
         """Return all names: ours in the order of first use, then those of plugins."""
         return [*COMMANDS, *sorted(_find_plugins().names)]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - the signature is Click's
-        """Return a command as far as help lists it; None if there is none of this name."""
+        """Return a command with only what help lists; None for an unknown name."""
         for panel, entries in PANELS.items():
             if entry := entries.get(cmd_name):
                 return TyperCommand(cmd_name, help=entry.summary, rich_help_panel=panel)
@@ -188,7 +188,7 @@ class CommandGroup(TyperGroup):
         return TyperCommand(cmd_name, help=f"See `footnote {cmd_name} --help`.", rich_help_panel="Measure")
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find the command that was named, and import it."""
+        """Import the command that the user named; return its name, the command, and the remaining arguments."""
         name, *rest = args
         if entry := COMMANDS.get(name):
             return name, entry.load(name), rest
@@ -205,13 +205,13 @@ class CommandGroup(TyperGroup):
 
 
 def _find_plugins() -> EntryPoints:
-    """Return the commands of installed packages: the image leaves `evaluation` out."""
+    """Return the commands of installed packages; the container image lacks `evaluation`."""
     plugins = entry_points(group=PLUGIN_GROUP)
     return EntryPoints(plugin for plugin in plugins if find_spec(plugin.module.partition(".")[0]))
 
 
 def move_options_first(arguments: Sequence[str]) -> list[str]:
-    """Move the global options to the front, wherever before `--` they were typed."""
+    """Return the arguments with the global options first, wherever before `--` the user typed them."""
     front: list[str] = []
     rest: list[str] = []
     remaining: Iterator[str] = iter(arguments)
@@ -256,7 +256,7 @@ def footnote(
     ] = None,
     *,
     debug: Annotated[
-        bool, typer.Option("--debug", envvar="FOOTNOTE_DEBUG", help="Show where an unexpected error comes from.")
+        bool, typer.Option("--debug", envvar="FOOTNOTE_DEBUG", help="Show the traceback of an unexpected error.")
     ] = False,
     version: Annotated[  # noqa: ARG001 - its callback acts
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version.")
@@ -270,7 +270,7 @@ def footnote(
 
 
 def find_platform_fault(system: str) -> Fault | None:
-    """Return why Footnote cannot run on a system, by its name in `sys.platform`; None if it can."""
+    """Return why Footnote cannot run on an operating system, named as in `sys.platform`; None if it can."""
     if system != "win32":
         return None
     hint = "Run it in WSL 2 or in Docker; docs/installing.md says how."

@@ -1,4 +1,4 @@
-"""Give a command options that a table lists; typer reads them from the function's signature."""
+"""Add options from a table to a command's signature, from which typer reads them."""
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def list_parameters(options: Mapping[str, tuple[Any, Any]]) -> list[inspect.Parameter]:
-    """Return keyword-only parameters from annotations and defaults, by name."""
+    """Return keyword-only parameters; `options` are pairs of annotation and default, by name."""
     return [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
         for name, (annotation, default) in options.items()

@@ -1,6 +1,6 @@
 """Write what a command prints: results to stdout, everything else to stderr, an error as one line.
 
-Holds what all views share: the envelope and the values of JSON documents, and progress bars.
+Also has what all views share: the envelope and the values of JSON documents, and progress bars.
 """
 
 import json
@@ -58,14 +58,14 @@ class Output:
 
     def view(self, *views: RenderableType) -> None:
         """Print views, one below the other."""
-        self.out.print(Group(*views), crop=False, overflow="ignore")  # alone, a text would be joined into one of Rich's
+        self.out.print(Group(*views), crop=False, overflow="ignore")  # printed alone, our `Text` would become Rich's
 
     def note(self, text: str) -> None:
         """Print a line on stderr."""
         self.err.print(Group(Text(sanitize_line(text))), crop=False)
 
     def fail(self, fault: Fault) -> None:
-        """Print a fault and the others that came with it: a line each on stderr and, with `--json`, a document."""
+        """Print a fault and its `others`: a line each on stderr and, with `--json`, a document."""
         faults = (fault, *fault.others)
         for each in faults:
             self.note(f"footnote: {each.line()}")
@@ -107,7 +107,7 @@ def encode_json(document: Mapping[str, Any], encoding: str) -> str:
 
 def open_console(stream: TextIO, environ: Mapping[str, str] = os.environ) -> Console:
     """Return a console on a stream: plain if it is not a terminal, or colour is unwanted or unsupported."""
-    # Without a colour system rich writes no links and nothing bold either, which is what NO_COLOR asks for here.
+    # Without a colour system, Rich also writes no links and no bold text, as NO_COLOR should.
     plain = not stream.isatty() or environ.get("NO_COLOR") or environ.get("TERM") == "dumb"
     system: Literal["auto"] | None = None if plain else "auto"
     width = _find_width(stream, environ)
@@ -128,7 +128,7 @@ def _find_width(stream: TextIO, environ: Mapping[str, str]) -> int | None:
 
 
 _HEIGHT = 25
-_BAR_WIDTH = 100  # columns of a terminal that leave room for a bar next to the words
+_BAR_WIDTH = 100  # a narrower terminal has no room for a bar next to the words
 SECONDS_BETWEEN_LINES = 5.0
 
 

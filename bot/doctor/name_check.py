@@ -30,6 +30,6 @@ def _describe_reading(title: str, reading: NameReading) -> Iterator[CheckResult]
     if reading.fault:
         yield CheckResult("fail", f"{title}: {reading.name} gives no one access: {reading.fault}.", BY_ID)
     elif reading.note:
-        yield CheckResult("warn", f"{title}: {reading.name} is {reading.note}.", _MOVED)
+        yield CheckResult("warn", f"{title}: {reading.name} {reading.note}.", _MOVED)
     else:
         yield CheckResult("ok", f"{title}: {reading.name} is {reading.id}.")

@@ -67,7 +67,7 @@ def _show_share(part: float, whole: float) -> str:
 
 
 def _list_facts(value: Any) -> Sequence[tuple[str, str]]:
-    """Return the facts of an entry as names and values, in any format."""
+    """Return the facts of an entry, whatever its format, as pairs of name and text."""
     known = value if isinstance(value, Mapping) else {"said": value}
     return [(str(name).replace("_", " "), _show_value(inner)) for name, inner in known.items()]
 

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bot.app import SettingsSource
 from bot.pages.page_rendering import STYLE, render_page
-from bot.pages.sign_in import SESSION_SECONDS, Sessions, Visitor, identify, is_host_known, is_proxy, match_token
+from bot.pages.sign_in import SESSION_SECONDS, Sessions, Visitor, identify, is_host_known, is_proxy
 from bot.server.http_server import RequestLog
 from bot.settings.tables.network_settings import PagesSettings, Role
 from bot.settings.tables.settings_tables import Settings
@@ -146,7 +146,9 @@ class _Gate:
         """Return a form's fields. Raises `HTTPException` if it cannot come from one of our pages."""
         form = await _parse_form(request)
         if not _is_same_site(request) or not self.sessions.is_form_token(visitor, form.get("form_token", "")):
-            raise HTTPException(403, "This form is not from a page of yours. Load the page again, and send it again.")
+            raise HTTPException(
+                403, "This form was not sent from Footnote's own pages. Load the page again, and send the form again."
+            )
         return form
 
     def _remember(self, request: Request, response: Response, visitor: Visitor) -> None:
@@ -166,7 +168,7 @@ class _Gate:
 
     async def sign_in(self, request: Request) -> Response:
         form = await _parse_form(request)
-        token = match_token(self.settings.pages, form.get("token", ""))
+        token = self.settings.pages.match_token(form.get("token", ""))
         if not _is_same_site(request):
             raise HTTPException(403, "This form was not sent from Footnote's own pages.")
         if token is None:
@@ -212,7 +214,7 @@ async def _parse_form(request: Request) -> Mapping[str, str]:
 
 
 def _is_same_site(request: Request) -> bool:
-    """Return whether one of our pages sent this, by the browser's headers; without headers it is assumed."""
+    """Return whether the browser's headers show that one of our pages sent this; true without such headers."""
     if request.headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}:
         return False
     origin = request.headers.get("origin")
@@ -220,7 +222,7 @@ def _is_same_site(request: Request) -> bool:
 
 
 def _stay_here(wanted: str) -> str:
-    """Return a path of our own pages; the first page for anything else."""
+    """Return `wanted` if it is a path of our own pages, else the path of the first page."""
     parts = urlsplit(wanted)
     safe = wanted.startswith("/") and not wanted.startswith(("//", "/\\")) and not parts.netloc and wanted.isprintable()
     return wanted if safe else "/"

@@ -1,7 +1,7 @@
-"""Serve the pages: the path of each, and the role that it needs."""
+"""Serve the pages; lists each page's path, and the role that may see it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
 
 from starlette.applications import Starlette
@@ -17,10 +17,12 @@ from bot.settings.settings_errors import find_exposure
 from bot.settings.tables.network_settings import HttpSettings
 
 
-def list_pages(records: Records, history: RefreshHistory, open_service: OpenService) -> Sequence[Page]:
+def build_app(
+    source: SettingsSource, records: Records, history: RefreshHistory, open_service: OpenService
+) -> Starlette:
     ask = AskPages(records.manifest, open_service)
     record, corpora = RecordPages(records), CorpusPages(records, history, open_service)
-    return (
+    pages = (
         Page("/", ask.show_form),
         Page("/ask", ask.answer, method="POST"),
         Page("/answers", record.list_answers),
@@ -35,12 +37,7 @@ def list_pages(records: Records, history: RefreshHistory, open_service: OpenServ
         Page("/unanswered", record.list_unanswered),
         Page("/figures", record.show_figures),
     )
-
-
-def build_app(
-    source: SettingsSource, records: Records, history: RefreshHistory, open_service: OpenService
-) -> Starlette:
-    return build_pages_app(source, list_pages(records, history, open_service))
+    return build_pages_app(source, pages)
 
 
 @asynccontextmanager
@@ -51,20 +48,18 @@ async def serve_pages(
     open_service: OpenService,
     hurried: asyncio.Event | None = None,
 ) -> AsyncIterator[str]:
-    """Serve the pages within the block, and give their address; `hurried` ends the grace period.
+    """Serve the pages within the block, and yield their address; `hurried` ends the grace period.
 
-    Raises:
-        SettingsError: They would be open to everyone.
-        CannotListen: Another program listens there, or the address is not this machine's.
+    Raises `SettingsError` if everyone could read them, and `CannotListen` if the address is used or not this machine's.
     """
     settings = source.current
     if fault := find_exposure(settings):
         raise fault
-    at = HttpSettings(host=settings.pages.host, port=settings.pages.port)
-    async with serve_http(at, build_app(source, records, history, open_service), hurried) as address:
+    place = HttpSettings(host=settings.pages.host, port=settings.pages.port)
+    async with serve_http(place, build_app(source, records, history, open_service), hurried) as address:
         yield address
 
 
 def share_service(service: AskedService) -> OpenService:
-    """Return a function that lends an open service to each question."""
+    """Return a function that opens nothing: each question uses this service, which is already open."""
     return lambda: nullcontext(service)

@@ -45,8 +45,6 @@ _MOMENTS = ("since", "until")
 
 @dataclass(frozen=True)
 class RecordPages:
-    """The pages of the record."""
-
     records: Records
 
     async def list_answers(self, visit: Visit) -> Response:
@@ -177,7 +175,7 @@ def _read_kept(entries: Sequence[LogEntry]) -> Mapping[str, Any]:
 
 
 def read_filter(visit: Visit) -> tuple[RecordFilter, dict[str, str], list[str]]:
-    """Return the filter of an address, the values as typed, and the errors in them."""
+    """Return the filter in a page's address, the values as typed, and the errors in them."""
     typed = {name: visit.asked(name)[:MAX_WORDS] for name in (*_TEXTS, *_MOMENTS)}
     since, wrong = read_day(typed["since"], visit.settings.zone)
     until, also = read_day(typed["until"], visit.settings.zone, end=True)
@@ -205,7 +203,7 @@ def read_day(typed: str, zone: tzinfo, *, end: bool = False) -> tuple[datetime |
 
 
 def _last_day(until: datetime) -> datetime:
-    """Return a moment of the last day before the end of a span, which the span leaves out."""
+    """Return a moment in the last day of a span, whose end is exclusive."""
     return until - timedelta(microseconds=1)
 
 

@@ -80,13 +80,6 @@ def _digest(cookie: str) -> str:
     return hashlib.sha256(cookie.encode("utf-8", "replace")).hexdigest()
 
 
-def match_token(settings: PagesSettings, secret: str) -> PageToken | None:
-    """Return the token that this secret belongs to; all are compared, in constant time."""
-    sent = secret.strip().encode("utf-8", "replace")
-    equal = [hmac.compare_digest(token.secret.get_secret_value().encode(), sent) for token in settings.tokens]
-    return next((token for token, same in zip(settings.tokens, equal, strict=True) if same), None)
-
-
 def identify(
     settings: PagesSettings, sessions: Sessions, headers: Mapping[str, str], peer: str, cookie: str
 ) -> Visitor | None:

@@ -29,7 +29,7 @@ class _NamesRead(NamedTuple):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        return tuple(f"{reading.name}: {reading.note}" for reading in self.readings if reading.note)
+        return tuple(f"{reading.name} {reading.note}" for reading in self.readings if reading.note)
 
     @property
     def faults(self) -> tuple[SettingsError, ...]:

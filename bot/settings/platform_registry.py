@@ -170,7 +170,7 @@ class PlatformSettings(SettingsTable):
 
     @classmethod
     def read_from(cls, settings: object) -> Self:
-        """Return this table of the `Settings`."""
+        """Return the table of this class in the `Settings`."""
         (table,) = (value for value in vars(settings).values() if type(value) is cls)
         return table
 
@@ -188,7 +188,7 @@ class PlatformSettings(SettingsTable):
         return ""
 
     def completed(self, environ: Mapping[str, str]) -> Self:
-        """Return it with missing secrets taken from the variables of the platform's own tools."""
+        """Return the table with missing secrets taken from the variables of the platform's own tools."""
         missing = [name for name in self.SECRETS if not getattr(self, name)]
         secrets = {name: SecretStr(environ.get(self.SECRETS[name], "").strip()) for name in missing}
         return self.model_copy(update=secrets)

@@ -1,4 +1,4 @@
-"""Tell secrets apart by their form, such as an app token in place of a bot token. Pure; shows no secret."""
+"""Recognise misplaced secrets by their form, such as an app token in place of a bot token. Pure; shows no secret."""
 
 import re
 from collections.abc import Iterable
@@ -20,7 +20,11 @@ def find_misplaced_secret(
     required = next((shape for shape in owner.shapes if shape.key == key), None)
     if not value:
         return None
-    needed = f"It wants {required.title}{required.where and f', {required.where}'}." if required else "Copy it again."
+    needed = (
+        f"This setting needs {required.title}{required.where and f', {required.where}'}."
+        if required
+        else "Copy it again."
+    )
     if flaw := _describe_spoilt(value):
         return MisplacedSecret(flaw, needed)
     if required and re.fullmatch(required.pattern, value):
@@ -36,7 +40,7 @@ def find_misplaced_secret(
 
 
 def _describe_spoilt(value: str) -> str:
-    """Describe what a secret never contains; empty if there is nothing."""
+    """Describe characters in a value that no secret contains; empty if there are none."""
     if value[0] in "\"'" or value[-1] in "\"'":
         return "quotes around it, which are not part of it"
     if not value.isascii():

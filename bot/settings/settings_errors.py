@@ -15,7 +15,7 @@ from bot.settings.platform_registry import PlatformEntry, PlatformSettings, load
 from bot.settings.secret_shapes import find_misplaced_secret
 from bot.settings.settings_lines import Key, find_line
 from bot.settings.tables.model_values import PriceValues, StageValues
-from bot.settings.tables.settings_tables import CORPUS_NAME_RULE, Settings
+from bot.settings.tables.settings_tables import Settings
 from bot.settings.tables.source_registry import SOURCE_ENTRIES
 
 ENV_PREFIX = "FOOTNOTE_"
@@ -43,7 +43,7 @@ _SECRET_KEYS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class SettingsOrigin:
-    """The sources of settings."""
+    """The file and the environment that settings were read from."""
 
     path: Path
     text: str
@@ -57,7 +57,7 @@ class SettingsOrigin:
 
 
 def explain_validation_errors(faults: Sequence[ErrorDetails], surroundings: SettingsOrigin) -> Sequence[SettingsError]:
-    """Explain pydantic's errors in the order of the file, one a key; a misspelt key does not count as missing."""
+    """Explain pydantic's errors in the order of the file, one for each key; a misspelt key is not also missing."""
     first_faults = dict[Key, tuple[ErrorDetails, Sequence[str]]]()
     for fault in sorted(faults, key=lambda fault: fault["type"] != "extra_forbidden"):
         key, siblings = _locate(fault)
@@ -92,7 +92,7 @@ def _suggest_tag(fault: ErrorDetails) -> str:
 
 
 def _strip_branches(key: Key) -> Key:
-    """Return a key without the branch of a union, such as `literal['']`, that pydantic puts at its end."""
+    """Return a key without the name of a union's branch, such as `literal['']`, that pydantic appends."""
     return key[:-1] if isinstance(key[-1], str) and "[" in key[-1] else key
 
 
@@ -112,7 +112,7 @@ def find_exposure(settings: Settings) -> SettingsError | None:
 def find_platform_faults(
     settings: Settings, platforms: Iterable[PlatformEntry] | None = None
 ) -> tuple[SettingsError, ...]:
-    """Explain which secrets platforms lack, and which hold the wrong secret; None for all platforms."""
+    """Explain which secrets these platforms lack, and which hold the wrong secret; None means all platforms."""
     return tuple(
         fault
         for entry in (load_platforms().values() if platforms is None else platforms)
@@ -174,7 +174,7 @@ def format_key(key: Key) -> str:
 
 
 def _locate(fault: ErrorDetails) -> tuple[Key, Sequence[str]]:
-    """Return the key of an error as it is written, and its sibling keys if they depend on other settings."""
+    """Return the key of an error as the user wrote it, and its valid siblings if they depend on other settings."""
     table = next((table for table in _NAMED_TABLES if fault["loc"][:2] == table and len(fault["loc"]) > _DEPTH), ())
     if table:
         above = ".".join(map(str, fault["loc"][:-1]))
@@ -183,9 +183,9 @@ def _locate(fault: ErrorDetails) -> tuple[Key, Sequence[str]]:
 
 
 def _locate_in_source(fault: ErrorDetails) -> tuple[Key, Sequence[str]]:
-    """Return the key of an error as it is written, and its sibling keys if it is in a source of a known type.
+    """Return the key of an error as the user wrote it, and its valid siblings if it is in a source of a known type.
 
-    Pydantic puts the type of a source into the key, and the key of a wrong type above it.
+    Pydantic inserts the type of a source into the key, and reports a wrong type at the source.
     """
     key: Key = fault["loc"]
     if fault["type"] in {"union_tag_invalid", "union_tag_not_found"}:
@@ -220,9 +220,7 @@ def describe_fault(fault: ErrorDetails) -> str:
         return "is missing"
     if kind == "value_error":
         return str(context["error"])
-    if kind == "string_pattern_mismatch":
-        expected = CORPUS_NAME_RULE
-    elif kind == "union_tag_invalid":
+    if kind == "union_tag_invalid":
         expected = context["expected_tags"].replace(", ", " or ")
     elif kind in _TOML_WORDS or fault["msg"].startswith(_SHOULD_BE):
         expected = _TOML_WORDS.get(kind) or fault["msg"].removeprefix(_SHOULD_BE).split(", unable")[0]

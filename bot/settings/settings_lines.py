@@ -62,7 +62,7 @@ _LONGEST = 200  # lines of a value
 
 
 def _find_end(lines: list[str], start: int) -> int:
-    """Return where a value ends: after the first line that completes it."""
+    """Return the line after a value: the first one before which the text is valid TOML."""
     value = lines[start].partition("=")[2].strip()
     if not value.startswith(("[", "{", '"""', "'''")):
         return start + 1

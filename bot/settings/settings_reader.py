@@ -1,4 +1,4 @@
-"""Read the settings once, at start: the environment over `footnote.toml` over the defaults.
+"""Read the settings once, at start; the environment overrides `footnote.toml`, which overrides the defaults.
 
 `footnote.env` next to the settings file holds variables: `footnote setup` puts secrets there.
 """
@@ -33,7 +33,7 @@ from bot.settings.tables.source_registry import SOURCE_ENTRIES
 from storage.language.lazy_pattern import lazy_compile
 
 OTHER_VARIABLES = frozenset({"config", "debug", "data"})
-"""Variables that the command line and the tests read."""
+"""Names of variables without their prefix that are not settings: the command line and the tests read them."""
 FILE_SUFFIX = "_file"  # the end of variables that name a file with the value
 OWNERS_SECRETS = (
     *("OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_AD_TOKEN"),
@@ -80,7 +80,7 @@ def _explain_unreadable(error: OSError | UnicodeDecodeError) -> str:
 
 
 class _EnvironmentSettings(Settings, BaseSettings):
-    """Settings that read the environment while they are made; their arguments come from the file."""
+    """Settings that read the environment when constructed; the values of the file are their arguments."""
 
     model_config = SettingsConfigDict(env_prefix=ENV_PREFIX, env_nested_delimiter="__", env_ignore_empty=True)
 
@@ -111,7 +111,7 @@ def load_settings(config: Path | None = None, *, must_exist: bool = True) -> Set
 
 
 class SettingsFile:
-    """The settings of a server, which it reads again; a file that disappears is an error, not the defaults."""
+    """The settings file of a server, for reloading; a deleted file is an error, and does not mean the defaults."""
 
     def __init__(self, config: Path | None) -> None:
         self._path = config or FILE_NAME
@@ -271,7 +271,7 @@ def _read_secret_files(environment: Mapping[str, str], faults: list[SettingsErro
 
 
 def _read_owners_secrets(environment: Mapping[str, str], faults: list[SettingsError]) -> Mapping[str, str]:
-    """Return the variables with the secrets that files hold, under the names that their owners use."""
+    """Return the environment with secrets read from files such as `OPENAI_API_KEY_FILE`, under their usual names."""
     files = {name: environment.get(f"{name}_FILE", "") for name in OWNERS_SECRETS}
     named = {name: path for name, path in files.items() if path and not environment.get(name)}
     return {**environment, **{name: _read_secret(f"{name}_FILE", Path(path), faults) for name, path in named.items()}}

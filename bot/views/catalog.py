@@ -13,10 +13,9 @@ from storage.types import CheckedClaim, Citation, Verdict, VerdictReason
 
 
 def translate(message_id: str, language: str, **facts: object) -> str:
-    """Return the sentence of an id in a language (ISO 639-1) with its facts; in English if the language is missing.
+    """Return the sentence with this id in a language (ISO 639-1), filled with `facts`; in English if that is missing.
 
-    Raises:
-        KeyError: The id is unknown, or a fact is missing.
+    Raises `KeyError` if the id is unknown, or a fact is missing.
     """
     return _load_language(language)[message_id].format(**facts)
 
@@ -137,7 +136,7 @@ _QUOTED_FACTS: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "said": ("quote",),
     "unnamed": ("said", "instead"),
 })  # fmt: skip
-"""The facts in each kind's sentence; the other kinds have none."""
+"""The names of the facts that each kind of reason quotes; other kinds quote none."""
 
 
 def render_reason(checked: CheckedClaim, language: str, citations: Iterable[Citation] = ()) -> str:

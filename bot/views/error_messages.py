@@ -37,7 +37,7 @@ class Fault(NamedTuple):
 
 
 def explain_error(error: Exception) -> Fault:
-    """Return the report of an error."""
+    """Return a `Fault` that reports an error."""
     if isinstance(error, ReportableError):
         others = (other if isinstance(other, Fault) else explain_error(other) for other in getattr(error, "others", ()))
         return Fault(error.kind, str(error), error.hint, tuple(others))

@@ -1,4 +1,4 @@
-"""Lay out a view as messages: pages of parts of runs, which each platform renders one to one; pure.
+"""Lay out a view as pages of parts of text runs, which each platform renders as they are; pure.
 
 A run's text is raw and contains its own spaces, brackets and line breaks: a platform renders a part by escaping each
 run once, applying its style, and joining them. `build_blocks` defines the format of sentences, footnotes, sources and
@@ -26,8 +26,6 @@ _FIRST_TRY = 64  # characters of the first attempt to split a text
 
 
 class PartKind(StrEnum):
-    """The kinds of a message's parts."""
-
     STATUS = "status"
     NOTICE = "notice"
     CLAIM = "claim"  # a claim after its state
@@ -44,8 +42,6 @@ class PartKind(StrEnum):
 
 
 class TextStyle(StrEnum):
-    """The style of a run."""
-
     PLAIN = "plain"
     NOTE = "note"  # our own text within other text
     MARK = "mark"  # a footnote's number in brackets; never split
@@ -75,7 +71,7 @@ class MessagePart:
 
 @dataclass(frozen=True, slots=True)
 class MessagePage:
-    """The parts of one message."""
+    """One message: its parts, and the buttons below them."""
 
     parts: tuple[MessagePart, ...] = ()
     rows: tuple[tuple[Button, ...], ...] = ()  # the buttons below; only on the last page
@@ -95,7 +91,7 @@ class MessageLimits:
     gap: int = 0  # the size added between two parts
 
     def size(self, run: TextRun) -> int:
-        """Return the most that a run takes of a part."""
+        """Return the size of a run with its markup, at most, in the units of `measure`."""
         lines = run.text.count("\n") + 1
         return self.measure(run.text) + (self.measure(run.url) if run.url else 0) + self.markup + self.line * lines
 
@@ -269,7 +265,7 @@ def _find_end(text: str, longest: int, fits: Callable[[str], bool]) -> int:
 
 
 def _find_longest(text: str, fits: Callable[[str], bool]) -> int:
-    """Return how many characters fit. The size need not grow with each character, so the end is tried again."""
+    """Return how many characters fit. A longer text may measure less, so the result is tried once more."""
     low, high = 1, _FIRST_TRY
     while high < len(text) and fits(text[:high]):
         low, high = high, high * 2
@@ -345,7 +341,7 @@ def _split_block(block: ViewBlock, limits: MessageLimits) -> Iterator[_Sized]:
 
 
 def _split_group(group: Iterable[TextRun], limits: MessageLimits, most: int) -> Iterator[tuple[TextRun, int]]:
-    """Yield a group's runs, each with the room that it needs; the first needs room for all of them."""
+    """Yield a group's runs, each with the room that it needs; the first run needs room for the whole group."""
     runs = [run for run in _unlink_long(group, limits, most) if run.text]
     whole = sum(map(limits.size, runs))
     if whole > most:
@@ -355,7 +351,7 @@ def _split_group(group: Iterable[TextRun], limits: MessageLimits, most: int) -> 
 
 
 def _unlink_long(group: Iterable[TextRun], limits: MessageLimits, most: int) -> Iterator[TextRun]:
-    """Yield the runs; an address that leaves no room for its text follows as text, unless it is the text."""
+    """Yield the runs. A link with a too long address becomes text, followed by the address unless they are the same."""
     for run in group:
         if run.url and limits.measure(run.url) > most // 2:
             yield replace(run, url="")

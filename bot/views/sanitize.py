@@ -29,7 +29,7 @@ def sanitize_text(text: str) -> str:
 
 
 def sanitize_line(text: str) -> str:
-    """Remove them, and return the text on one line."""
+    """Remove control sequences and control characters, and return the text on one line."""
     return " ".join(sanitize_text(text).split())
 
 
@@ -102,5 +102,5 @@ def _join_mark(match: re.Match[str]) -> str:
 
 
 def count_units(text: str) -> int:
-    """Return the length in UTF-16 units; halves of surrogate pairs count as what they are replaced by."""
+    """Return the length in UTF-16 units; a lone surrogate counts as its replacement."""
     return len(text.encode("utf-16-le", "replace")) // 2

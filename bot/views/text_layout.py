@@ -21,10 +21,7 @@ UNWRAPPED = 1_000_000
 WHOLE = Style(bold=True, meta={"whole": True})
 """The style of a bold name that is not broken at its blanks."""
 _GAPS = (2, 1)  # blanks between two columns: as many as fit
-_SENTENCE, _NARROWEST = (
-    40,
-    24,
-)  # a wider column than `_SENTENCE` contains sentences, and stays this wide
+_SENTENCE, _NARROWEST = 40, 24  # a column wider than `_SENTENCE` has sentences, and gets at least `_NARROWEST`
 _NEVER_FIRST = frozenset("、。，．：；！？）」』】〉》〕］｝ー々…")  # never at the start of a Chinese or Japanese line
 
 

@@ -95,7 +95,7 @@ class StoryEvent:
 
     @property
     def title(self) -> str:
-        """A short title."""
+        """A title for people, such as `Stopped`."""
         did = next((words for fact, words in _EDITS if self.kind == EntryKind.EDITED and self.facts.get(fact)), "")
         done = did or _FEEDBACK.get(_text(self.facts.get("what")), "")
         return done or _KINDS.get(self.kind) or self.kind.replace("_", " ").capitalize()
@@ -157,7 +157,7 @@ def list_passages(entries: Iterable[LogEntry]) -> tuple[frozenset[str], frozense
 def build_story(entries: Sequence[LogEntry], found: Found) -> TurnStory | None:
     """Return the story of a turn's entries, oldest first; None if it was never opened.
 
-    `found` are further passages by id. An id is derived from a passage's text, so the text is the one that was found.
+    `found` are further passages by id. An id is derived from a passage's text, so its text is that of the turn.
     """
     opened = next((entry for entry in entries if entry.kind is EntryKind.TURN_OPENED), None)
     if opened is None:

@@ -13,8 +13,6 @@ from pipeline.types import AnsweredSentence
 
 
 class ButtonAction(StrEnum):
-    """The action of a button."""
-
     STOP = "stop"
     EVIDENCE = "evidence"
     UP = "up"

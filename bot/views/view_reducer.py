@@ -79,7 +79,7 @@ def apply_event(view: View, event: Event) -> View:
         return view
     if isinstance(event, PageQuoted):
         return _show_quote(view, event.evidence)
-    view = replace(view, status=_describe_event(event, view.language))
+    view = replace(view, status=describe_event(event, view.language))
     match event:
         case PassagesFound(query="", hits=hits) if hits:
             return _note_titles(view, hits)
@@ -93,7 +93,7 @@ def apply_event(view: View, event: Event) -> View:
 def finish_view(view: View, result: TurnResult, *, only_asker: bool = False, ask: bool = False) -> View:
     """Return the final view of an answer, or of our own text if there is none, with the language and notice of `view`.
 
-    An answer that `only_asker` sees can be shared, any other retracted; `ask`: there are contact people.
+    An answer that `only_asker` sees can be shared, any other retracted; `ask`: whether there are contact people.
     """
     answer, language = result.answer, view.language
     answered = answer.status is Status.ANSWERED
@@ -153,14 +153,15 @@ def render_verdict(verdict: Verdict, language: str) -> str:
     return f"{sign} {translate(key, language)}"
 
 
-def _describe_event(event: Event, language: str) -> str:
+def describe_event(event: Event, language: str) -> str:
+    """Return a line about the current step of a turn; its text is raw."""
     match event:
         case SearchStarted(query=query):
             shown = " ".join(query.split())[:_MAX_QUERY_SHOWN]
             return translate("searching", language, query=shown) if shown else translate("looking", language)
         case PassagesFound(hits=hits):
             return translate("found", language, count=len(hits))
-        case ClaimChecked():
+        case ClaimChecked() | ClaimExplained():
             return translate("checking", language)
         case DraftStarted(evidence=evidence):
             return translate("drafting", language, count=evidence)
@@ -237,7 +238,7 @@ def show_restart(view: View) -> View:
 
 
 def build_notice_view(ticket: int, language: str, text: str) -> View:
-    """Return a final view of one text of ours."""
+    """Return a final view that shows only this text."""
     return View(ticket, language, text=text, done=True)
 
 
@@ -316,7 +317,7 @@ def build_stop_buttons(ticket: int, language: str) -> tuple[Button, ...]:
 def build_answer_buttons(
     ticket: int, language: str, status: Status, *, only_asker: bool, ask: bool
 ) -> tuple[Button, ...]:
-    """Return the buttons of an answer; `ask`: there are contact people."""
+    """Return the buttons of an answer; `ask`: whether there are contact people."""
     actions = [ButtonAction.EVIDENCE, ButtonAction.UP, ButtonAction.DOWN] if status in _WITH_FEEDBACK else []
     if ask and status not in _WITHOUT_HELP:
         actions.append(ButtonAction.ASK)

@@ -131,7 +131,7 @@ async def test_slack_channel_names_are_resolved_over_all_pages() -> None:
     assert findings[2:] == [
         ("ok", "Slack: slack:#harbour is slack:T1/C2."),
         ("fail", "Slack: slack:#not-ours gives no one access: Slack has no channel of that name that the bot can see."),
-        ("warn", f"Slack: slack:#random is slack:T1/C1, which it stands for, {moved}."),
+        ("warn", f"Slack: slack:#random still means slack:T1/C1, which {moved}."),
         ("ok", "Slack: slack:#secret is slack:T1/G1."),
     ]
 

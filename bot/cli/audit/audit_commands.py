@@ -17,7 +17,7 @@ from storage.types import LogEntry
 def show(
     context: typer.Context,
     answer_id: Annotated[
-        str, typer.Argument(metavar="ID", help="An answer's id, or its first characters; or a channel's.")
+        str, typer.Argument(metavar="ID", help="The id of an answer, or its first characters; or of a channel.")
     ],
     *,
     full: Annotated[bool, typer.Option("--full", help="Show passages, replies and inputs in full.")] = False,
@@ -25,8 +25,8 @@ def show(
 ) -> None:
     """Show one answer as a story: asker, question, passages, claims and their evidence, answer, withheld sentences.
 
-    It also shows where the answer was posted, and what people did with it; for a channel, what admins set there, and
-    when.
+    It also shows where the answer was posted, and what people did with it. For a channel, it shows what admins changed
+    there.
     """
     with open_command(context, as_json=as_json) as ctx:
         entries, passages = ctx.call_records(lambda records: _load_story(records, answer_id))

@@ -19,14 +19,14 @@ BY = "terminal"
 def hold(
     context: typer.Context,
     name: Annotated[
-        str, typer.Argument(metavar="ID", help="A person, a channel, or an answer; none: list holds.")
+        str, typer.Argument(metavar="ID", help="A person, a channel or an answer; without one, holds are listed.")
     ] = "",
     why: Annotated[str, typer.Option(help="Reason, stored in the record.")] = "",
     *,
-    off: Annotated[bool, typer.Option("--off", help="End it.")] = False,
+    off: Annotated[bool, typer.Option("--off", help="End the hold.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Put a person, a channel or an answer on hold: nothing of it is erased until the hold ends; it is recorded."""
+    """Put a person, a channel or an answer on hold: none of their entries are erased until the hold ends."""
     with open_command(context, as_json=as_json) as ctx:
         holds = ctx.call_records(lambda records: _hold(_open_erasure(ctx, records), name, why, on=not off))
         ctx.output.give(build_document(held=holds), Text("\n".join(holds) or "Nothing is on hold."))
@@ -34,19 +34,19 @@ def hold(
 
 def erase(
     context: typer.Context,
-    person: Annotated[str, typer.Option(help="All that a person asked, such as slack:T1/U1.")] = "",
-    conversation: Annotated[str, typer.Option(help="A conversation, or one answer, by its id.")] = "",
-    older_than: Annotated[str, typer.Option(help="All that is older, such as 365d.")] = "",
+    person: Annotated[str, typer.Option(help="Erase all that this person asked: slack:T1/U1.")] = "",
+    conversation: Annotated[str, typer.Option(help="Erase the conversation or answer with this id.")] = "",
+    older_than: Annotated[str, typer.Option(help="Erase all turns older than this: 365d.")] = "",
     why: Annotated[str, typer.Option(help="Reason, stored in the record.")] = "",
     *,
-    messages: Annotated[bool, typer.Option("--messages", help="Remove the bot's messages about it, too.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Erase; without it, only what would be erased is shown.")] = False,
+    messages: Annotated[bool, typer.Option("--messages", help="Also remove the bot's messages.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Erase; without it, only show how much.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Copies of the database that upgrades left are removed.
+    """It also removes the copies of the database that upgrades made.
 
-    Messages in Slack and Discord stay there; with --messages, `footnote serve` removes those of the bot, within half a
-    minute or when it next starts.
+    Messages on platforms stay. With --messages, `footnote serve` removes the bot's own, within half a minute or when it
+    next starts.
     """
     target = build_target(person, conversation, older_than)
     with open_command(context, as_json=as_json) as ctx:
@@ -72,13 +72,13 @@ def erase(
 
 def build_target(person: str, conversation: str, older_than: str) -> ErasureTarget:
     if sum(map(bool, (person, conversation, older_than))) != 1:
-        raise typer.BadParameter("Name one: --person, --conversation or --older-than.")
+        raise typer.BadParameter("Give exactly one of --person, --conversation and --older-than.")
     if person and (":" not in person or "/" not in person):
         raise typer.BadParameter("Write a person as slack:T1/U1 or discord:G1/U1; `footnote audit list` shows them.")
     if not older_than:
         return ErasureTarget(person, conversation)
     if not older_than.removesuffix("d").isdecimal() or not older_than.endswith("d"):
-        raise typer.BadParameter("Give an age in days: 365d.")
+        raise typer.BadParameter("Give the age in days, such as 365d.")
     days = min(int(older_than.removesuffix("d")), 36_500)
     return ErasureTarget(before=datetime.now(UTC) - timedelta(days=days))
 
@@ -108,7 +108,7 @@ def _describe_plan(plan: ErasurePlan) -> str:
 
 def _describe_done(done: ErasureDone) -> str:
     copies = f" Removed: {', '.join(done.backups)}." if done.backups else ""
-    busy = " Another process is reading the database: run this again when it has ended, to clear the log."
+    busy = " Another process is reading the database: run this again after it ends, to clear the database's log."
     counts = _describe_counts(done.turns, done.entries, done.questions)
     removing = (
         f" `footnote serve` removes {format_count(done.messages, 'message')} in channels." if done.messages else ""

@@ -57,13 +57,13 @@ UNPINNABLE = {
     **UNFIT,
     "check": "A fact-check is not an answer to a question.",
     "follow_up": "Its question depends on the messages before it.",
-    "changed": "A passage that the answer cites is gone or has changed since.",
+    "changed": "A passage that the answer cites was deleted or has changed since.",
     "empty": "The text has no sentence.",
 }
 UNFIT_HINT = "`footnote audit show ID` shows what happened to it."
 IdArgument = Annotated[str, typer.Argument(metavar="ID", help="An answer's id, or its first characters.")]
 Change = Callable[[Records, str], Awaitable[tuple[str, str]]]
-"""Changes the choice for an answer; returns its id and the end of a sentence, such as `is no longer pinned`."""
+"""Makes an answer an example, pins it or undoes that; returns its id and what it is now: `is no longer pinned`."""
 
 examples_app = typer.Typer(
     add_completion=False,
@@ -81,11 +81,11 @@ answers_app = typer.Typer(
 
 @dataclass(frozen=True, slots=True)
 class ListedExample:
-    """An answer that was approved as an example, as far as this version can read it."""
+    """An approved example; `demo` is None if this version cannot read it."""
 
     approved: ApprovedExample
     demo: Demonstration | None
-    shown: bool  # whether it may be shown: none of its pages was forgotten
+    shown: bool  # whether prompts may contain it: no page that it cites was forgotten
 
     @property
     def question(self) -> str:
@@ -94,7 +94,7 @@ class ListedExample:
 
 @dataclass(frozen=True, slots=True)
 class ListedPin:
-    """A pinned answer, and whether it is given: its passages have not changed."""
+    """A pinned answer; `given` while the passages that it cites are unchanged."""
 
     pinned: PinnedAnswer
     given: bool
@@ -102,13 +102,13 @@ class ListedPin:
 
 @examples_app.command(epilog=format_examples("footnote examples add 3f9a1c02b7de"))
 def add(context: typer.Context, answer_id: IdArgument, *, as_json: JsonOption = False) -> None:
-    """Approve an answer as an example; everything in it must have been confirmed."""
+    """Approve an answer as an example; all its statements must have been confirmed."""
     _change(context, _add, answer_id, as_json=as_json)
 
 
 @examples_app.command(epilog=format_examples("footnote examples drop 3f9a"))
 def drop(context: typer.Context, answer_id: IdArgument, *, as_json: JsonOption = False) -> None:
-    """Stop showing an answer as an example."""
+    """Remove an answer from the examples."""
     _change(context, _drop, answer_id, as_json=as_json)
 
 
@@ -126,7 +126,7 @@ def pin(
 
 @examples_app.command("list", epilog=format_examples("footnote examples list", "footnote examples list --json"))
 def list_examples(context: typer.Context, *, as_json: JsonOption = False) -> None:
-    """List the approved answers, newest first; Footnote's own examples are always shown too."""
+    """List the approved answers, newest first. A model is also shown examples that come with Footnote."""
     with open_command(context, as_json=as_json) as ctx:
         listed = ctx.call_records(_list_examples)
         ctx.output.give(build_examples_document(listed), render_examples(listed, ctx.settings.zone))
@@ -138,12 +138,13 @@ def pin_answer(
     answer_id: IdArgument,
     *,
     text: Annotated[
-        Path | None, typer.Option(parser=parse_path, help="A corrected text, with the answer's own footnotes: [1].")
+        Path | None,
+        typer.Option(parser=parse_path, help="A file with a corrected text that cites like the answer: [1]."),
     ] = None,
-    by: Annotated[str, typer.Option(help="Who pins it, as askers see it; default: the signed-in user.")] = "",
+    by: Annotated[str, typer.Option(help="Your name, which askers see; default: this machine's user.")] = "",
     as_json: JsonOption = False,
 ) -> None:
-    """Give an answer again when its question is asked; each sentence of a corrected text must follow from its cites."""
+    """Give this answer whenever its question is asked again. A corrected text must be supported by what it cites."""
     with open_command(context, as_json=as_json) as ctx:
         name, corrected = by.strip() or getpass.getuser(), _read_text(text) if text else ""
         turn_id = ctx.call_records(lambda records: _pin_answer(records, ctx.settings, answer_id, corrected, name))
@@ -158,7 +159,7 @@ def drop_answer(context: typer.Context, answer_id: IdArgument, *, as_json: JsonO
 
 @answers_app.command("list", epilog=format_examples("footnote answers list", "footnote answers list --json"))
 def list_answers(context: typer.Context, *, as_json: JsonOption = False) -> None:
-    """List the pinned answers, newest first, and which of them are not given because a passage changed."""
+    """List the pinned answers, newest first, and mark those not given because a passage changed."""
     with open_command(context, as_json=as_json) as ctx:
         listed = ctx.call_records(_list_pins)
         ctx.output.give(build_pins_document(listed), render_pins(listed))
@@ -189,7 +190,7 @@ async def _pin(records: Records, beginning: str, *, pinned: bool) -> tuple[str, 
     turn_id = await _find_example(records, beginning)
     entry = build_pool_entry(turn_id, BY, PINNED if pinned else UNPINNED)
     await records.examples.pin(turn_id, entry, pinned=pinned)
-    return turn_id, "is shown before all others" if pinned else "is chosen as others are"
+    return turn_id, "is shown before all others" if pinned else "is chosen like the others"
 
 
 async def _find_example(records: Records, beginning: str) -> str:
@@ -198,7 +199,7 @@ async def _find_example(records: Records, beginning: str) -> str:
 
 
 def _match_id(beginning: str, listed: Iterable[ApprovedExample], plural: str, unknown: Fault) -> str:
-    """Return the only id that begins like this. Raises `CommandError`."""
+    """Return the only id with this beginning. Raises `CommandError` if none or several have it."""
     match [example.turn_id for example in listed if beginning and example.turn_id.startswith(beginning)]:
         case [only]:
             return only

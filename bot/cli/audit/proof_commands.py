@@ -1,4 +1,4 @@
-"""Run `footnote audit verify`, `checkpoint`, `key`, `receipt` and `restored`: prove the record."""
+"""Run `footnote audit verify`, `checkpoint`, `key`, `receipt` and `restored`: prove that the record is unchanged."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -26,22 +26,22 @@ from storage.record.proof.signed_notes import (
 )
 
 BY = "terminal"
-_KEY_HELP = "A public key that you noted, in addition to the recorded ones."
+_KEY_HELP = "A public key that you noted, to trust in addition to the recorded ones."
 
 
 def verify(
     context: typer.Context,
     against: Annotated[
         list[Path] | None,
-        typer.Option(parser=parse_path, help="A checkpoint that you stored elsewhere, or a file of several."),
+        typer.Option(parser=parse_path, help="A file with checkpoints that you stored elsewhere."),
     ] = None,
     keys: Annotated[list[str] | None, typer.Option("--key", help=_KEY_HELP)] = None,
     *,
     as_json: JsonOption = False,
 ) -> None:
-    """Check the whole record: each entry, the tree and its checkpoints, and each answer against its own sources.
+    """Check the whole record: each entry, the hash tree and its checkpoints, and each answer against its sources.
 
-    Every sentence must cite a source that was found, and every quote must be in its passage word for word.
+    Each sentence must cite a source that the turn found, and each quotation must be in its passage word for word.
     """
     with open_command(context, as_json=as_json) as ctx:
         heads = _read_heads(against or (), keys or ())
@@ -57,7 +57,7 @@ def fail_broken_record(ctx: CommandContext, checked: RecordCheck) -> None:
 
 
 def checkpoint(context: typer.Context, *, as_json: JsonOption = False) -> None:
-    """Sign the record as it is now, and print the checkpoint: store it where it cannot be changed with the record."""
+    """Sign the record as it is now, and print the checkpoint. Store it where nobody can change it with the record."""
     with open_command(context, as_json=as_json) as ctx:
         signing_key = load_key(ctx.settings.record.key_path)
         note = ctx.call_records(lambda records: _sign(records, signing_key))
@@ -70,9 +70,9 @@ def key(
     new: Annotated[bool, typer.Option("--new", help="Make a key that replaces the current one.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Print the public key of the record, for you to note elsewhere; with --new, make one.
+    """Print the record's public key, so that you can note it elsewhere. With --new, make a new key first.
 
-    Checkpoints that an earlier key signed stay valid: the record states which key signs from when.
+    Checkpoints signed by an earlier key stay valid: the record states from when on each key is used.
     """
     with open_command(context, as_json=as_json) as ctx:
         path = ctx.settings.record.key_path
@@ -88,7 +88,7 @@ def receipt(
     *,
     as_json: JsonOption = False,
 ) -> None:
-    """Print one answer's entries with the proof that they are in the record; docs/verify_receipt.py checks it."""
+    """Print one answer's entries with the proof that the record has them; docs/verify_receipt.py checks the proof."""
     with open_command(context, as_json=as_json) as ctx:
         signing_key = load_key(ctx.settings.record.key_path)
         text = ctx.call_records(lambda records: _make_receipt(records, answer_id, signing_key))
@@ -104,13 +104,13 @@ def export_proofs(ctx: CommandContext) -> None:
 def restored(
     context: typer.Context,
     lost: Annotated[
-        Path, typer.Argument(parser=parse_path, metavar="CHECKPOINT", help="A checkpoint from after the backup.")
+        Path, typer.Argument(parser=parse_path, metavar="CHECKPOINT", help="A checkpoint made after the backup.")
     ],
     why: Annotated[str, typer.Option(help="Why a backup was restored.")],
     *,
     as_json: JsonOption = False,
 ) -> None:
-    """Record that a backup was restored, signed, so that checkpoints of the lost entries are explained."""
+    """Record and sign that a backup was restored, so that checkpoints of the lost entries are no longer a fault."""
     with open_command(context, as_json=as_json) as ctx:
         signing_key, head = load_key(ctx.settings.record.key_path), _read_heads([lost], ())[0]
         note = ctx.call_records(lambda records: _record_restore(records, signing_key, head.note, why))
@@ -135,7 +135,7 @@ async def _record_restore(records: Records, signing_key: SigningKey, lost: str, 
 
 
 def _replace_key(path: Path) -> SigningKey:
-    """Make a key with the name of the current one, which it replaces."""
+    """Replace the current key by a new one with the same name."""
     try:
         name = load_key(path).name
     except KeyUnusable:
@@ -152,12 +152,12 @@ def _read_heads(files: Iterable[Path], keys: Iterable[str]) -> list[KeptHead]:
             Fault("checkpoint_invalid", f"{error.filename} cannot be read: {error.strerror}.")
         ) from error
     except ValueError as error:
-        raise CommandError(Fault("checkpoint_invalid", f"It cannot be used: {error}.")) from error
+        raise CommandError(Fault("checkpoint_invalid", f"The key or checkpoint cannot be used: {error}.")) from error
     return [KeptHead(note, trusted) for note in notes]
 
 
 def _print_raw(ctx: CommandContext, text: str, document: dict[str, str]) -> None:
-    """Print a text unchanged, to be stored in a file, or the document."""
+    """Print a text unchanged, so that it can be stored in a file; with `--json`, print the document."""
     if ctx.output.as_json:
         ctx.output.give(build_document(**document), Text())
     else:

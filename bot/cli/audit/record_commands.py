@@ -30,7 +30,7 @@ _PROOFS_ALONE = (
 )
 CountOption = Annotated[int, typer.Option("-n", "--count", min=1, max=10_000, help="How many at most.")]
 BeforeOption = Annotated[
-    int | None, typer.Option("--before", min=1, help="Only turns before this number: the next page.")
+    int | None, typer.Option("--before", min=1, help="Only turns before this number, as the previous page shows it.")
 ]
 Chosen = dict[str, str]
 
@@ -110,7 +110,7 @@ async def _export(records: Records, selection: RecordFilter, form: ExportFormat,
 
 
 async def _walk(records: Records, selection: RecordFilter) -> AsyncIterator[dict[str, Any]]:
-    """Yield every whole turn that passes a filter; they are read page by page."""
+    """Yield the export of each turn that matches the filter, read page by page."""
     while turns := await records.search.find(selection):
         entries = await records.search.entries_of([turn.turn_id for turn in turns])
         for turn in turns:
@@ -154,7 +154,7 @@ async def _measure(
 
 @choose_turns("since", "until", "corpus")
 def unanswered(context: typer.Context, *, chosen: Chosen, count: CountOption = 20, as_json: JsonOption = False) -> None:
-    """List unanswered questions, the most frequent first: what to write next. Default: of the last 30 days."""
+    """List unanswered questions, the most frequent first: write about these next. Default: the last 30 days."""
     with open_command(context, as_json=as_json) as ctx:
         selection = _build_filter(ctx, chosen if chosen["since"] else chosen | {"since": UNANSWERED_SINCE})
         groups, left = ctx.call_records(lambda records: _group(records, selection, count))
@@ -193,7 +193,7 @@ def feedback(
 
 
 def reindex(context: typer.Context, *, as_json: JsonOption = False) -> None:
-    """Rebuild the index that finds recorded answers, from the record alone; also next to a running bot."""
+    """Rebuild the index in which recorded answers are searched, from the record itself; a server may be running."""
     with open_command(context, as_json=as_json) as ctx:
         count = ctx.call_records(lambda records: rebuild_index(records.search.database))
         ctx.output.give(build_document(turns=count), Text(f"{format_count(count, 'turn')} can be found."))

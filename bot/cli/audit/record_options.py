@@ -33,30 +33,33 @@ def _one_of(name: str, known: tuple[str, ...]) -> Callable[[str], str]:
 
 
 OPTIONS: dict[str, Any] = {
-    "platform": Annotated[str, typer.Option(help="Asked there, such as slack, terminal or mcp.")],
+    "platform": Annotated[str, typer.Option(help="Asked on this platform: slack, terminal, mcp ...")],
     "channel": Annotated[str, typer.Option(help="Asked in this channel: slack:T1/C1, C1, or its name.")],
     "person": Annotated[str, typer.Option(help="Asked by this person: slack:T1/U1, U1, or their name.")],
-    "since": Annotated[str, typer.Option(help=f"From then on: {_MOMENT_HELP}.")],
-    "until": Annotated[str, typer.Option(help="Until then; a day or month is included whole.")],
+    "since": Annotated[str, typer.Option(help=f"Asked from then on: {_MOMENT_HELP}.")],
+    "until": Annotated[str, typer.Option(help="Asked until then; a day or month is included whole.")],
     "status": Annotated[
-        str, typer.Option(callback=_one_of("status", STATUSES), help=f"How it ended: {', '.join(STATUSES)}.")
+        str, typer.Option(callback=_one_of("status", STATUSES), help=f"How the turn ended: {', '.join(STATUSES)}.")
     ],
     "verdict": Annotated[
-        str, typer.Option(callback=_one_of("verdict", tuple(VERDICTS)), help=f"Of any claim: {', '.join(VERDICTS)}.")
+        str,
+        typer.Option(
+            callback=_one_of("verdict", tuple(VERDICTS)), help=f"The verdict of any claim: {', '.join(VERDICTS)}."
+        ),
     ],
-    "corpus": Annotated[str, typer.Option(help="Cites this corpus, or came nearest to a page of it.")],
-    "document": Annotated[str, typer.Option(help="Cites this document, or came nearest to it: its key or its title.")],
+    "corpus": Annotated[str, typer.Option(help="Cites this corpus, or its nearest pages are from it.")],
+    "document": Annotated[str, typer.Option(help="Cites this document, or it is a nearest page; its key or title.")],
     "rating": Annotated[
-        str, typer.Option(callback=_one_of("rating", RATINGS), help="What people thought: up, down or any.")
+        str, typer.Option(callback=_one_of("rating", RATINGS), help="How people rated it: up, down or any.")
     ],
     "words": Annotated[
-        str, typer.Option(help='In question or answer, in any form; "as a phrase", begin* by a beginning.')
+        str, typer.Option(help='Words in the question or answer, in any form; a "phrase"; begin* for a beginning.')
     ],
 }
 
 
 def choose_turns(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command these options, or all of them; it takes them as `chosen`, by name."""
+    """Add these options to a command, or all if none is named; the command gets the values as `chosen`, by name."""
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(command)
@@ -91,9 +94,9 @@ def build_filter(
 
 
 def parse_moment(typed: str, zone: tzinfo, now: datetime, *, end: bool = False) -> datetime | None:
-    """Read a moment as people write it, in a time zone; with `end`, a day or month ends when the next one begins.
+    """Return the moment that a user typed; with `end`, a day or month means its end.
 
-    Raises `typer.BadParameter` for anything else.
+    Raises `typer.BadParameter` if it is not a day, a month, a moment or an age.
     """
     if not typed:
         return None

@@ -9,12 +9,12 @@ from storage.types import LogEntry
 
 
 async def load_turn(audit: AuditLog, beginning: str) -> Sequence[LogEntry]:
-    """Return the entries of the only turn whose id begins like this. Raises `CommandError`."""
+    """Return the entries of the only turn whose id has this beginning. Raises `CommandError` if none or several do."""
     match await audit.find(beginning, limit=2) if beginning else ():
         case (only,):
             return await audit.turn(only)
         case ():
-            hint = "`footnote audit list` shows the last ones."
+            hint = "`footnote audit list` shows the latest ids."
             raise CommandError(Fault("unknown_answer", f"There is no answer “{beginning}” in the record.", hint))
         case ids if beginning in ids:
             return await audit.turn(beginning)

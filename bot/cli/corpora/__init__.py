@@ -1,1 +1,1 @@
-"""Commands of corpora: read in, list, forget."""
+"""The commands that ingest, list and forget documents."""

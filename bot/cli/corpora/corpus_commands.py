@@ -35,7 +35,7 @@ def corpora(
 
 
 async def _load_corpora(records: Records) -> tuple[CorpusInfo, ...]:
-    """List the corpora; a run that has not ended is checked for whether its process still exists."""
+    """Return the corpora; the state of an unfinished run depends on whether its process still exists."""
     now, corpora = datetime.now(UTC), list[CorpusInfo]()
     for info in await records.manifest.corpora():
         run = info.last_run
@@ -50,7 +50,7 @@ def reindex(
     *,
     shared: Annotated[
         bool,
-        typer.Option("--shared", help="Rebuild the vectors on the Chroma server, too: no other home may be serving."),
+        typer.Option("--shared", help="Also rebuild the vectors on the Chroma server; no other home may serve."),
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -61,7 +61,7 @@ def reindex(
 
 
 def rebuild_indexes(ctx: CommandContext, *, vectors: bool) -> tuple[int, float]:
-    """Rebuild the indexes of a home, and return the number of passages and the seconds taken."""
+    """Rebuild the indexes of a home; return the number of passages, and the seconds that it took."""
 
     async def work(app: App) -> int:
         with show_progress(ctx.output.err, label="reindex", unit="passages") as report:

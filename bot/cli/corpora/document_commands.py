@@ -1,30 +1,33 @@
 """Run `footnote passages` and `forget`: show the stored passages of a document, or forget it."""
 
 from collections.abc import Collection
+from datetime import tzinfo
 from typing import Annotated
 
 import typer
+from rich.console import Group, RenderableType
 
 from bot.app import Records
 from bot.cli.command_context import JsonOption, open_command
-from bot.cli.rendering.document_view import build_forget_document, build_passages_document, render_passages
-from bot.cli.terminal_output import CommandError
+from bot.cli.rendering.corpus_view import list_document
+from bot.cli.terminal_output import CommandError, Document, build_document
 from bot.server.refresh.document_lookup import ForgottenDocument, name_restoring_command, select_documents
 from bot.views.error_messages import Fault
-from bot.views.sanitize import sanitize_line
-from bot.views.text_formats import format_count
+from bot.views.sanitize import sanitize_line, sanitize_text
+from bot.views.text_formats import format_count, format_timestamp
 from bot.views.text_layout import Text
 from storage.database.document_versions import StoredVersion
+from storage.types import DocumentRef, PassageKind
 
 AddressArgument = Annotated[
-    str, typer.Argument(metavar="ADDRESS", help="Its address, its key, or its exact title.", show_default=False)
+    str, typer.Argument(metavar="ADDRESS", help="The document's address, key or exact title.", show_default=False)
 ]
 
 
 def passages(
     context: typer.Context,
     address: AddressArgument,
-    corpus: Annotated[str, typer.Option(help="The corpus, if several have it.")] = "",
+    corpus: Annotated[str, typer.Option(help="The document's corpus, if several have it.")] = "",
     *,
     as_json: JsonOption = False,
 ) -> None:
@@ -59,11 +62,37 @@ def forget(
     """Bring it back with `footnote ingest --only ADDRESS`.
 
     If the settings have no source for its corpus, use `footnote ingest folder PATH --corpus NAME --restore`. The record
-    of past answers keeps what it quoted.
+    of past answers keeps its quotations.
     """
     with open_command(context, as_json=as_json) as ctx:
         done = ctx.call_service(lambda service: service.forget(address, corpus))
-        ctx.output.give(build_forget_document(done), Text(format_forgotten(done, ctx.settings.sources)))
+        printed = build_document(**list_document(done.document), passages=done.passages)
+        ctx.output.give(printed, Text(format_forgotten(done, ctx.settings.sources)))
+
+
+def render_passages(stored: StoredVersion, zone: tzinfo) -> RenderableType:
+    """Render a document word for word, each passage under its number and section."""
+    document = stored.document
+    date = f", {document.date.astimezone(zone):%Y-%m-%d}" if document.date else ""
+    place = f"{document.corpus}: {document.url or document.key}{date}"
+    count = format_count(len(stored.passages), "passage")
+    lines = [Text(sanitize_line(f"{document.title} ({place}, {count})"), style="bold")]
+    for number, passage in enumerate(stored.passages, 1):
+        kind = "" if passage.kind is PassageKind.PROSE else f" [{passage.kind}]"
+        lines += [Text(), Text(sanitize_line(f"{number}. {passage.section}{kind}".rstrip()), style="dim")]
+        lines.append(Text(sanitize_text(passage.text)))
+    return Group(*lines)
+
+
+def build_passages_document(stored: StoredVersion) -> Document:
+    document = stored.document
+    about = list_document(DocumentRef(document.corpus, document.key, document.title, document.url))
+    rows = [
+        {"passage_id": passage.id, "section": passage.section, "kind": passage.kind.value, "text": passage.text}
+        for passage in stored.passages
+    ]
+    about |= {"revision": document.revision, "date": format_timestamp(document.date), "aliases": list(document.aliases)}
+    return build_document(**about, passages=rows)
 
 
 def format_forgotten(done: ForgottenDocument, sources: Collection[str]) -> str:

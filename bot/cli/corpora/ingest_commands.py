@@ -1,11 +1,9 @@
 """Run `footnote ingest`: a command for each source that has one, and those for all sources of the settings."""
 
 import inspect
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
@@ -21,7 +19,7 @@ from bot.server.refresh.dump_costs import measure_dump
 from bot.settings.errors import SettingsError
 from bot.settings.settings_errors import describe_fault
 from bot.settings.tables.field_types import is_path_type
-from bot.settings.tables.settings_tables import CORPUS_NAME, CORPUS_NAME_RULE
+from bot.settings.tables.settings_tables import validate_corpus_name
 from bot.settings.tables.source_registry import SOURCE_ENTRIES
 from bot.settings.tables.source_settings import FolderSettings, SourceEntry, SourceSettings, WikipediaSettings
 from bot.views.error_messages import Fault, ReportableError, explain_error
@@ -34,9 +32,10 @@ if TYPE_CHECKING:
 
 
 def _validate_corpus_name(name: str | None) -> str | None:
-    if name is not None and not re.fullmatch(CORPUS_NAME, name):
-        raise typer.BadParameter(f"A corpus name is {CORPUS_NAME_RULE}.")
-    return name
+    try:
+        return name if name is None else validate_corpus_name(name)
+    except ValueError as error:
+        raise typer.BadParameter(f"It {error}.") from error
 
 
 ConfirmRemovalOption: TypeAlias = Annotated[
@@ -44,7 +43,7 @@ ConfirmRemovalOption: TypeAlias = Annotated[
     typer.Option(
         "--confirm-removal",
         metavar="NAME",
-        help="Remove from this corpus all that its source no longer lists, however much; may be given several times.",
+        help="Remove all documents of this corpus that its source no longer lists, however many; repeatable.",
     ),
 ]
 EngineOption: TypeAlias = Annotated[
@@ -56,10 +55,10 @@ CorpusOption: TypeAlias = Annotated[
 ]
 MODES: Mapping[str, Mapping[str, str]] = {
     "folder": {
-        "restore": "Ingest forgotten documents again, too.",
+        "restore": "Also ingest forgotten documents again.",
         "dry_run": "List files to read, and skipped files with reasons.",
     },
-    "wikipedia": {"estimate": "Estimate the cost here: hours, disk and memory."},
+    "wikipedia": {"estimate": "Estimate the cost on this machine: hours, disk and memory."},
 }
 """Flags of one source's command that are not settings, with their help."""
 ingest_app = typer.Typer(add_completion=False)
@@ -131,7 +130,7 @@ def _add_source_command(type_: str, entry: SourceEntry) -> None:
 
 
 def _describe_option(entry: SourceEntry, key: str, text: str) -> tuple[Any, Any]:
-    """Return the annotation and the default of an option, by the type of its setting."""
+    """Return an option's annotation and default, which depend on the type of its setting."""
     kind = entry.settings.model_fields[key].annotation
     if entry.command and key == entry.command.argument:
         return Annotated[Path, typer.Argument(parser=parse_path, help=text)], ...
@@ -162,13 +161,25 @@ def _ingest_source(
     source = _build_source(type_, typed)
     with open_command(context, as_json=as_json) as ctx:
         if isinstance(source, FolderSettings) and modes.get("dry_run"):
-            _preview(ctx, source)
+            from bot.server.refresh.source_factory import build_folder  # imports every source's libraries
+
+            files = list(build_folder(source, ctx.settings.ingest.programs).preview())
+            ctx.output.give(ingest_view.build_preview_document(files), ingest_view.render_preview(files))
         elif isinstance(source, WikipediaSettings) and source.dump and modes.get("estimate"):
-            _estimate(ctx, source.dump)
+            cost = measure_dump(source.dump, ctx.settings)
+            ctx.output.give(build_document(estimate=asdict(cost)), ingest_view.render_estimate(source.dump.name, cost))
         elif corpus:
-            confirmed = corpus in (confirm_removal or ())
-            restore = modes.get("restore", False)
-            _ingest(ctx, corpus, source, engine, confirm_removal=confirmed, restore=restore)
+            confirmed, restore = corpus in (confirm_removal or ()), modes.get("restore", False)
+
+            async def refresh(service: "BotService") -> tuple[RefreshReport, list[str]]:
+                report = await refresh_corpus(
+                    ctx, service, corpus, source, engine, confirm_removal=confirmed, restore=restore
+                )
+                return report, await list_unread(service, [report])
+
+            report, unread = ctx.call_service(refresh)
+            ctx.output.give(ingest_view.build_ingest_document(report), ingest_view.render_reports([report]))
+            _fail_unread(ctx, unread)
 
 
 def _build_source(type_: str, typed: Mapping[str, Any]) -> SourceSettings:
@@ -241,9 +252,9 @@ def remove(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Remove a corpus with all its documents. The record of past answers keeps what it quoted.
+    """Remove a corpus with all its documents. The record of past answers keeps its quotations.
 
-    If the settings give it a source, the next refresh ingests it again, until you remove it from them.
+    If the settings have a source for it, the next refresh ingests it again, unless you remove the source.
     """
     with open_command(context, as_json=as_json) as ctx:
         ctx.confirm(f"All documents of “{corpus}” will be removed.", confirmed=yes)
@@ -264,33 +275,12 @@ def status(
     *,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what any process is ingesting now, the last runs and nightly refreshes, and when the next one is."""
+    """Show the runs in progress, past runs, past nightly refreshes, and when the next one is."""
     with open_command(context, as_json=as_json) as ctx:
         settings, now = ctx.settings, datetime.now(UTC)
         opening = ctx.services.open_history(settings)
         summary = ctx.call(opening, lambda history: history.summarize(settings, now, count=count))
         ctx.output.give(build_refreshes_document(summary), render_refreshes(summary, settings.zone))
-
-
-def _ingest(
-    ctx: CommandContext,
-    corpus: str,
-    source: SourceSettings,
-    engine: EngineName | None,
-    *,
-    confirm_removal: bool,
-    restore: bool,
-) -> None:
-    """Refresh one corpus, and print the report."""
-    refresh = partial(refresh_corpus, confirm_removal=confirm_removal, restore=restore)
-
-    async def run(service: "BotService") -> tuple[RefreshReport, list[str]]:
-        report = await refresh(ctx, service, corpus, source, engine)
-        return report, await list_unread(service, [report])
-
-    report, unread = ctx.call_service(run)
-    ctx.output.give(ingest_view.build_ingest_document(report), ingest_view.render_reports([report]))
-    _fail_unread(ctx, unread)
 
 
 async def refresh_corpus(
@@ -303,7 +293,7 @@ async def refresh_corpus(
     confirm_removal: bool = False,
     restore: bool = False,
 ) -> RefreshReport:
-    """Refresh one corpus, and show the progress."""
+    """Refresh one corpus; show the progress, and return the report."""
     with show_progress(ctx.output.err, label=corpus, unit="documents") as report:
 
         def progress(step: RefreshProgress) -> None:
@@ -321,7 +311,7 @@ async def refresh_corpus(
 
 
 async def list_unread(service: "BotService", reports: Sequence[RefreshReport]) -> list[str]:
-    """Return the corpora that failed altogether, and have no documents from earlier runs."""
+    """Return the corpora of which nothing could be read, neither now nor in earlier runs."""
     empty = (report for report in reports if not (report.added or report.changed or report.unchanged))
     failed = [report.corpus for report in empty if report.failures]
     filled = {info.name for info in await service.corpora() if info.documents} if failed else set[str]()
@@ -339,22 +329,8 @@ def _fail_unread(ctx: CommandContext, corpora: Sequence[str]) -> None:
         raise typer.Exit(1)
 
 
-def _preview(ctx: CommandContext, source: FolderSettings) -> None:
-    """Print which files of a folder would be read, and why the others would not."""
-    from bot.server.refresh.source_factory import build_folder  # every source's libraries, which `status` does without
-
-    files = list(build_folder(source, ctx.settings.ingest.programs).preview())
-    ctx.output.give(ingest_view.build_preview_document(files), ingest_view.render_preview(files))
-
-
-def _estimate(ctx: CommandContext, dump: Path) -> None:
-    """Print the estimated cost of a dump."""
-    estimate = measure_dump(dump, ctx.settings)
-    ctx.output.give(build_document(estimate=asdict(estimate)), ingest_view.render_estimate(dump.name, estimate))
-
-
 def _select_sources(ctx: CommandContext, corpus: str) -> Mapping[str, SourceSettings]:
-    """Return the configured sources: of one corpus, or all if that is empty. Raises `SettingsError`."""
+    """Return the configured sources: that of `corpus`, or all if empty. Raises `SettingsError` if there is none."""
     sources = ctx.settings.sources
     selected = {name: source for name, source in sources.items() if corpus in {"", name}}
     if selected:

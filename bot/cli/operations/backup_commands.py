@@ -45,16 +45,13 @@ def backup(
     target: Annotated[
         Path,
         typer.Argument(
-            parser=parse_path, metavar="FILE", help="The file to write, compressed if it ends in gz; or a folder."
+            parser=parse_path, metavar="FILE", help="The file to write, compressed if its name ends in gz; or a folder."
         ),
     ],
     *,
     as_json: JsonOption = False,
 ) -> None:
-    """Indexes are left out, as `restore` rebuilds them.
-
-    Secrets are left out too, as is the key that signs the record.
-    """
+    """It contains no indexes, which `restore` rebuilds, no secrets, and not the key that signs the record."""
     with open_command(context, as_json=as_json) as ctx:
         _refuse_postgresql(ctx.settings)
         made, started = datetime.now(UTC), time.monotonic()
@@ -69,14 +66,14 @@ def backup(
         document = build_document(file=str(file), bytes=size, seconds=round(seconds, 3), **_describe(done))
         key = ctx.settings.record.key_path
         text = f"Backed up: {_count(done)}; {size / _MEGABYTE:,.1f} MB in {file}, in {seconds:,.1f} s."
-        ctx.output.give(document, Text(f"{text}\nSecrets are not in it, nor the key that signs the record: {key}"))
+        ctx.output.give(document, Text(f"{text}\nIt contains no secrets, and not the key that signs the record: {key}"))
 
 
 def restore(
     context: typer.Context,
     file: Annotated[Path, typer.Argument(parser=parse_path, metavar="FILE", help="A backup.")],
     home: Annotated[
-        Path | None, typer.Option(parser=parse_path, help="Another folder to restore into than the settings' home.")
+        Path | None, typer.Option(parser=parse_path, help="The folder to restore into; default: home in the settings.")
     ] = None,
     *,
     as_json: JsonOption = False,
@@ -111,7 +108,7 @@ def _refuse_postgresql(settings: Settings) -> None:
 
 
 def _read_plain_settings(context: typer.Context, settings: Settings) -> bytes:
-    """Return the settings file's text with all secrets hidden; empty if there is no file."""
+    """Return the text of the settings file with secrets redacted; empty if there is no file."""
     path = find_cli_state(context).config or FILE_NAME
     if not path.exists():
         return b""
@@ -120,7 +117,7 @@ def _read_plain_settings(context: typer.Context, settings: Settings) -> bytes:
 
 @contextmanager
 def _show_bytes(ctx: CommandContext, label: str) -> Iterator[Progress]:
-    """Show the progress from its first step on: a refused backup shows none."""
+    """Show the progress in megabytes, from the first step on: a refused backup shows none."""
     with ExitStack() as stack:
         begin = cache(lambda: stack.enter_context(show_progress(ctx.output.err, label=label, unit="MB")))
         yield lambda doing, done, total: begin()(done // _MEGABYTE, total // _MEGABYTE, doing)

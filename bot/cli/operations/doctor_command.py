@@ -57,19 +57,19 @@ def doctor(
     context: typer.Context,
     stages: Annotated[
         list[str] | None,
-        typer.Option("--stage", callback=_validate_stages, help="Only this stage; may be given several times."),
+        typer.Option("--stage", callback=_validate_stages, help="Examine only this stage; repeatable."),
     ] = None,
     limit: Annotated[int, typer.Option("--limit", min=1, help="How many cases of each kind at most.")] = 1_000,
-    tokens: Annotated[int, typer.Option("--tokens", min=1, help="Stop before more tokens are used.")] = DOCTOR_TOKENS,
+    tokens: Annotated[int, typer.Option("--tokens", min=1, help="Stop before it uses more tokens.")] = DOCTOR_TOKENS,
     *,
     model: Annotated[bool, typer.Option("--model", help="Try the model on cases with known answers.")] = False,
     compare: Annotated[
-        bool, typer.Option("--compare", help="Try every way of asking, with three times the calls.")
+        bool, typer.Option("--compare", help="Compare all formats and prompts, with three times the calls.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
     if (stages or compare) and not model:
-        raise typer.BadParameter("To try stages or ways of asking, add --model.")
+        raise typer.BadParameter("To use --stage or --compare, add --model.")
     if model:
         with open_command(context, as_json=as_json) as ctx:
             _examine_model(ctx, tuple(stages or ()), limit, tokens, compare=compare)
@@ -83,7 +83,7 @@ def doctor(
 
 
 async def _run_all_checks(config: Path | None, services: Services) -> Sequence[CheckResult]:
-    """Run all checks, whatever is broken."""
+    """Run all checks; if the settings are invalid, only those that need no settings."""
     try:
         settings = load_settings(config)
     except Exception as error:  # noqa: BLE001 - a broken settings file is a finding like others
@@ -104,7 +104,7 @@ async def _run_all_checks(config: Path | None, services: Services) -> Sequence[C
 
 
 def _check_settings_file(path: Path) -> Iterator[CheckResult]:
-    """Report the settings file, which was read, and the old names in it."""
+    """Report that the settings file can be read, and the outdated names in it."""
     state = f"{path} can be read" if path.exists() else "there is no footnote.toml, so all settings are defaults"
     yield CheckResult("ok", f"Settings: {state}.")
     if old := list_old_keys(path):
@@ -113,7 +113,7 @@ def _check_settings_file(path: Path) -> Iterator[CheckResult]:
 
 
 def _check_variables(config: Path | None) -> Iterator[CheckResult]:
-    """Check that no other user of this machine can read the file of secrets next to the settings."""
+    """Check that other users of this machine cannot read the file of secrets next to the settings."""
     if is_exposed(variables := locate_variables(config)):
         message = f"Settings: {variables}, which holds secrets, can be opened by other users of this machine."
         yield CheckResult("warn", message, f"`chmod 600 {variables}` prevents that.")
@@ -134,7 +134,7 @@ def render_health(results: Sequence[CheckResult]) -> RenderableType:
 
 def _examine_model(ctx: CommandContext, stages: Sequence[str], limit: int, tokens: int, *, compare: bool) -> None:
     """Examine the configured model and report; after Ctrl-C, report the measurements until then."""
-    # The examination loads prompts, parsers and gold cases, which the other checks do without.
+    # These import prompts, parsers and gold cases, which the other checks do not need.
     from bot.cli.rendering.exam_view import build_exam_document, render_report
     from bot.doctor.model_exam import ExamRequest, ExamResults, build_report, plan_exam, run_exam
 

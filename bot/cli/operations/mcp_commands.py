@@ -1,4 +1,4 @@
-"""Run `footnote mcp`: answer programs over MCP, and make the tokens by which they ask a server."""
+"""Run `footnote mcp`: answer programs over MCP, and make the tokens with which they ask a server."""
 
 import asyncio
 import secrets
@@ -24,7 +24,7 @@ mcp_app = typer.Typer(
 def mcp(
     context: typer.Context,
     reader: Annotated[
-        str, typer.Option("--as", metavar="NAME", help="Read only what the token of this name may read.")
+        str, typer.Option("--as", metavar="NAME", help="Read only what the token with this name may read.")
     ] = "",
 ) -> None:
     if context.invoked_subcommand is None:
@@ -33,7 +33,7 @@ def mcp(
 
 
 async def _answer_program(ctx: CommandContext, reader: str) -> None:
-    # `footnote mcp token` does without the library of MCP.
+    # `footnote mcp token` does not need the library of MCP.
     from bot.server.mcp.mcp_server import serve_stdio
     from bot.server.mcp.shared_home import SharedHome
     from bot.server.mcp.tool_calls import make_owner_asker, make_token_asker
@@ -50,14 +50,12 @@ async def _answer_program(ctx: CommandContext, reader: str) -> None:
 @mcp_app.command(epilog=format_examples("footnote mcp token anna", "footnote mcp token ci --group editors"))
 def token(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(help="Who will use it, such as a person or a program.")],
-    groups: Annotated[
-        list[str] | None, typer.Option("--group", help="A group that it is in; may be given several times.")
-    ] = None,
+    name: Annotated[str, typer.Argument(help="The name of the person or program that will use it.")],
+    groups: Annotated[list[str] | None, typer.Option("--group", help="A group of the token; repeatable.")] = None,
     *,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a token by which a program asks `footnote serve`. It is shown once; settings keep only its digest."""
+    """Make a token with which a program asks `footnote serve`. It is shown only now; the settings store its digest."""
     with open_bare_command(context, as_json=as_json) as output:
         secret = secrets.token_urlsafe(32)
         try:

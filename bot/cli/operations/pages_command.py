@@ -13,7 +13,7 @@ from bot.settings.tables.settings_tables import Settings
 def pages(
     context: typer.Context,
     port: Annotated[
-        int | None, typer.Option("--port", min=0, max=65_535, help="Another port than that of the settings.")
+        int | None, typer.Option("--port", min=0, max=65_535, help="The port; default from settings.")
     ] = None,
 ) -> None:
     with open_command(context, as_json=False) as ctx:

@@ -1,1 +1,1 @@
-"""Commands that ask, and the conversation in the terminal."""
+"""The commands that search, answer and check, and the conversation in the terminal."""

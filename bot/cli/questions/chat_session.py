@@ -38,7 +38,7 @@ from pipeline.types import Event, Turn
 GOODBYES = {"/quit", "quit", "exit", ":q"}
 GREETING = "Ask something; /help shows more."
 CHAT_HELP = (
-    "/sources shows the last answer's sources in full, /new starts a new conversation, /quit or Ctrl-D ends. "
+    "/sources shows the last answer's sources in full, /new starts a new conversation, /quit or Ctrl-D ends it. "
     "You can also ask “What do you know?”."
 )
 PROMPT = "› "
@@ -47,7 +47,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ChatPorts:
-    """The input, the answers and the output of a conversation."""
+    """The functions with which a conversation reads, answers and prints."""
 
     read: Callable[[], str | None]  # the next line; None at the end of the input
     ask: Callable[[str, tuple[Turn, ...]], TurnResult]
@@ -79,7 +79,7 @@ def run_chat(ports: ChatPorts) -> tuple[TurnResult, ...]:
 def extend_history(history: tuple[Turn, ...], question: str, done: TurnResult) -> tuple[Turn, ...]:
     """Append a question and its answer, and return the last `MAX_EARLIER_TURNS` turns.
 
-    The documents of an answer are those that it cites and those that were remembered for it.
+    The documents of an answer are those that it cites, and those behind the earlier turns that it used.
     """
     documents = tuple(sorted(done.cited_documents | done.remembered))
     answer = Turn("bot", done.text, titles=done.cited_titles, documents=documents)
@@ -87,7 +87,7 @@ def extend_history(history: tuple[Turn, ...], question: str, done: TurnResult) -
 
 
 def _answer_line(ports: ChatPorts, text: str, history: tuple[Turn, ...]) -> TurnResult | None:
-    """Answer a question; None if it was stopped or failed, which is printed and ends only this turn."""
+    """Answer a question; if it is stopped or fails, print why and return None."""
     try:
         done = ports.ask(text, history)
     except KeyboardInterrupt:
@@ -127,7 +127,7 @@ def chat(
 
 @contextmanager
 def _open_runner() -> Iterator[asyncio.Runner]:
-    """Open a loop that runs only while a question is answered, so that the prompt may block."""
+    """Open an event loop that runs only while a question is answered, so that the prompt may block."""
     # After the conversation nothing is left to stop: Ctrl-C is ignored from then on.
     with ExitStack() as ended, asyncio.Runner() as runner:
         try:
@@ -140,7 +140,7 @@ def _open_runner() -> Iterator[asyncio.Runner]:
 def _answer(
     ctx: CommandContext, runner: asyncio.Runner, request: TurnRequest, observe: Callable[[Event], None]
 ) -> TurnResult:
-    """Answer one question; the home is open only meanwhile, and free for other commands during the prompt."""
+    """Answer one question; the home is open only meanwhile, so that other commands can use it during the prompt."""
     stack = AsyncExitStack()
     try:
         service = run_interruptible(runner, stack.enter_async_context(ctx.services.open_home(ctx.settings)))
@@ -151,10 +151,7 @@ def _answer(
 
 
 def run_interruptible(runner: asyncio.Runner, work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end. Ctrl-C cancels it; a second Ctrl-C does not interrupt its cleanup.
-
-    Raises `KeyboardInterrupt`: it was stopped, and has ended.
-    """
+    """Run a coroutine to its end. Ctrl-C cancels it, and raises `KeyboardInterrupt` once its cleanup is done."""
     loop = runner.get_loop()
     task, pressed = loop.create_task(work), False
 
@@ -173,13 +170,13 @@ def run_interruptible(runner: asyncio.Runner, work: Coroutine[Any, Any, T]) -> T
     except asyncio.CancelledError:
         if not pressed:
             raise
-    # Outside the handler, so that the cancelled work is not chained to it.
+    # Raised outside the handler, so that the cancellation is not chained to it.
     raise KeyboardInterrupt
 
 
 @contextmanager
 def _on_interrupt(press: Callable[[], None]) -> Iterator[None]:
-    """Call `press` on each Ctrl-C; the event loop would raise `KeyboardInterrupt` anywhere at the second one."""
+    """Call `press` on each Ctrl-C; asyncio would raise `KeyboardInterrupt` at any point after the second one."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

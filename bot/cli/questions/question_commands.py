@@ -91,7 +91,7 @@ def check(
 
 
 def build_request(text: str, corpora: Sequence[str] | None, system: str) -> TurnRequest:
-    """Build the request of a question or a claim that was typed here."""
+    """Build the request for a question or a claim typed in this terminal."""
     return TurnRequest(read_argument(text), identify_terminal_user(), corpora=tuple(corpora or ()), system=system)
 
 
@@ -116,10 +116,7 @@ def read_argument(text: str) -> str:
 async def _run_turn(
     ctx: CommandContext, request: TurnRequest, take_turn: TakeTurn, list_corpora: ListCorpora
 ) -> TurnResult:
-    """Take a turn; if it found nothing because nothing is ingested, say so on stderr.
-
-    Raises `CommandError`: the turn failed.
-    """
+    """Take a turn. If it finds nothing as nothing is ingested, note that; if it fails, raise `CommandError`."""
     with watch_turn(ctx.output) as observe:
         done = await take_turn(request, observe)
     if done.failure:
@@ -138,7 +135,7 @@ async def _search(
     count: int,
     sources: Collection[str],
 ) -> tuple[Hit, ...]:
-    """Search these corpora, or all. Raises `UnknownCorpus` if there is none of such a name, or none at all."""
+    """Search these corpora, or all if none is named. Raises `UnknownCorpus` if one, or any, does not exist."""
     known = [info.name for info in await list_corpora()]
     if not known:
         fault = explain_nothing_ingested(sources)

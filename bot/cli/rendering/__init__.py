@@ -1,1 +1,1 @@
-"""How results are shown: each module holds the views of one subject, and their JSON documents."""
+"""Render the results of commands; each module renders one subject, for a terminal and as JSON documents."""

@@ -35,7 +35,7 @@ def render_answer_footer(done: TurnResult, *, language: str, zone: tzinfo) -> Re
 
 
 def style_sentences(text: str, sentences: Sequence[AnsweredSentence]) -> Text:
-    """Style the text of sentences: notes dim, footnote marks coloured."""
+    """Return the text of sentences, with notes dimmed and footnote marks coloured."""
     body = Text(sanitize_text(text))
     body.highlight_words([f"({sanitize_line(sentence.note)})" for sentence in sentences if sentence.note], style="dim")
     marks = {f"[{number}]" for sentence in sentences for number in sentence.citations}
@@ -143,7 +143,7 @@ def render_verdict(done: TurnResult, zone: tzinfo) -> RenderableType:
 
 
 class StreamedAnswer:
-    """One answer as it streams, wrapped as the whole would be: printed text never moves."""
+    """Prints an answer sentence by sentence, with the line breaks that the whole answer has."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -159,7 +159,7 @@ class StreamedAnswer:
         piece = render_sentence(sentence)
         self._text.append_text(style_sentences(piece if self.started else piece.lstrip(), [sentence]))
         width = min(WIDTH, self._console.width)
-        # Lines are filled from the first on, so that a longer text begins with the lines of a shorter one.
+        # Lines are filled from the first on, so the lines printed so far do not change as the text grows.
         whole = Text("\n").join(self._text.wrap(self._console, width))
         self._console.print(whole[self._shown :], end="", soft_wrap=True)
         self._shown = len(whole)
@@ -186,7 +186,7 @@ def build_verdict_document(done: TurnResult, claim: str) -> Document:
 
 
 def _state_reason(checked: CheckedClaim, citations: Sequence[Citation]) -> str:
-    """Return the rules' own reasoning; for a model's verdict, what the evidence says."""
+    """Return the reasoning of the rules; for a model's verdict, a sentence that quotes the evidence."""
     return checked.reasoning if checked.because else render_reason(checked, "en", citations)
 
 

@@ -1,7 +1,6 @@
-"""Show the entries of one turn as a story, or of one channel: as text for a terminal, and as a JSON document. Pure.
+"""Render the entries of one turn (as a story) or of one channel, as text for a terminal and as JSON. Pure.
 
-Bodies are JSON as they were written; fields that an older version left out are not shown.
-Claims that were not confirmed are shown only here, and marked as unconfirmed.
+Entries of older versions may lack fields, which are then not shown. Unconfirmed claims are shown with their verdict.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -40,7 +39,7 @@ def render_facts(body: Mapping[Any, Any]) -> list[Hanging]:
 
 
 def render_line(text: str, *, depth: int = 1, style: str = "") -> Hanging:
-    """Render a text as one paragraph, indented by so many steps."""
+    """Render a text as one paragraph, indented by `depth` steps of two columns."""
     return indent(Text(sanitize_line(text), style=style), 2 * depth)
 
 
@@ -57,8 +56,8 @@ def format_value(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-SHOWN_HITS = 5  # passages that are shown of a search unless all are
-SHORT_TEXT = 200  # characters that are shown of a reply or a prompt unless all is
+SHOWN_HITS = 5  # passages of a search that are shown without --full
+SHORT_TEXT = 200  # characters of a text that are shown without --full
 _IDENTIFYING_FACTS = ("claim", "query", "draft")  # facts that identify a call among others of its stage
 _SHOWN_APART = frozenset(
     {"stage", "template", "model", "milliseconds", "prompt_tokens", "completion_tokens", "facts", "reply", "error"}
@@ -66,7 +65,7 @@ _SHOWN_APART = frozenset(
 
 
 def _step_heading(step: StoryStep) -> RenderableType:
-    """Name the step, with its cost: `verify · small-model · 438 ms · 812 + 31 tokens`."""
+    """Render a step's name and cost: `verify · small-model · 438 ms · 812 + 31 tokens`."""
     named = f"{step.stage} ({step.template})" if step.template not in {"", step.stage} else step.stage
     tokens = f"{step.prompt_tokens:,} + {step.completion_tokens:,} tokens" if step.prompt_tokens is not None else ""
     attempts = format_count(step.attempts, "attempt") if step.attempts != 1 else ""
@@ -76,7 +75,7 @@ def _step_heading(step: StoryStep) -> RenderableType:
 
 
 class _PassageTexts:
-    """Renders passages; the text of each is shown once in a story, shortened unless it is `full`."""
+    """Renders passages; shows the text of each only once in a story, and shortens it unless `full`."""
 
     def __init__(self, passages: Mapping[str, StoryPassage], *, full: bool) -> None:
         self.passages = passages
@@ -137,7 +136,7 @@ def format_usage(usage: Mapping[str, Any]) -> str:
 
 
 def render_claims(claims: Sequence[StoryClaim]) -> Iterator[RenderableType]:
-    """Render the claims of a turn without the rest of it."""
+    """Render only the claims of a turn."""
     return _claim_lines(claims, _PassageTexts({}, full=False))
 
 
@@ -155,7 +154,7 @@ def _claim_lines(claims: Sequence[StoryClaim], texts: _PassageTexts) -> Iterator
 
 
 def _withheld_lines(body: Mapping[str, Any]) -> Iterator[RenderableType]:
-    """Render each sentence that the gate withheld, with its reason, and those shown before a turn broke off."""
+    """Render each withheld sentence with its reason, and the sentences shown before a turn failed or was stopped."""
     for name, heading in (("withheld", "withheld"), ("spoken", "shown before it stopped")):
         if sentences := read_sentences(body, name):
             yield from (Text(), Text(heading, style="bold"))
@@ -209,7 +208,7 @@ def _other_facts(body: Mapping[str, Any], *shown: str) -> dict[str, Any]:
 
 
 def _act_lines(what: str, body: Mapping[str, Any], *shown: str) -> list[RenderableType]:
-    """Render a person's action, and the other facts recorded of it."""
+    """Render a person's action, and the other facts recorded with it."""
     by = f"by {body['by']}" if body.get("by") else ""
     action = ", ".join(part for part in (what, by) if part)
     return [*([render_line(action)] if action else []), *render_facts(_other_facts(body, "by", *shown))]
@@ -237,9 +236,9 @@ def render_turn(
     *,
     full: bool = False,
 ) -> RenderableType:
-    """Render a turn as a story: the question, searches, model calls, claims, the answer, and what followed.
+    """Render a turn as a story, from the question to its feedback; or a channel, as its settings changed.
 
-    Or a channel, as its settings changed. A model's replies and the passages' words are shortened unless it is `full`.
+    Replies of the model and texts of passages are shortened unless `full`.
     """
     texts = _PassageTexts(passages, full=full)
     return ReadableWidth(Group(*(line for entry in entries for line in _entry_lines(entry, zone, texts, full=full))))
@@ -248,7 +247,7 @@ def render_turn(
 def _entry_lines(entry: LogEntry, zone: tzinfo, texts: _PassageTexts, *, full: bool) -> list[RenderableType]:
     try:
         lines = _render_entry(entry, zone, texts, full=full)
-    except (TypeError, ValueError, LookupError, AttributeError):  # a body that no version wrote
+    except (TypeError, ValueError, LookupError, AttributeError):  # the body has an unknown format
         lines = [_entry_heading(entry, zone), *render_facts(entry.body), Text()]
         return [*lines, _damage_line("its body is not as any version wrote it"), Text()]
     return [*lines, _damage_line(entry.damaged), Text()] if entry.damaged else lines

@@ -14,7 +14,7 @@ from storage.types import CorpusInfo, DocumentRef, RefreshRun
 
 
 def render_forgotten_counts(forgotten: Mapping[str, int]) -> list[Text]:
-    """Render how many documents of which corpora are forgotten."""
+    """Render how many documents of each corpus are forgotten; nothing if none are."""
     some = ", ".join(f"{count:,} of {corpus}" for corpus, count in forgotten.items() if count)
     line = f"Forgotten on purpose, and left out: {some}. `footnote corpora --forgotten` lists them."
     return [Text(line)] if some else []
@@ -26,7 +26,7 @@ ALL_LISTED = "`--json` lists all of them."
 
 
 def format_age(at: datetime | None, now: datetime) -> str:
-    """Format the time since then: `3 h 20 min`; empty for none."""
+    """Format the time since a moment: `3 h 20 min`; empty for None."""
     seconds = max((now - at).total_seconds(), 0.0) if at else 0.0
     days = int(seconds // DAY)
     return "" if at is None else f"{days:,} days" if days > 1 else format_duration(seconds)
@@ -96,8 +96,8 @@ def render_forgotten(forgotten: Sequence[DocumentRef]) -> RenderableType:
         *([Text(), Text(more)] if len(forgotten) > MOST_LISTED else ()),
         Text(),
         Text(
-            "`footnote ingest --only ADDRESS` brings one back. Of a corpus without a source in the settings, "
-            "`footnote ingest folder PATH --corpus NAME --restore` brings all."
+            "`footnote ingest --only ADDRESS` brings one back. If the settings have no source for its corpus, "
+            "`footnote ingest folder PATH --corpus NAME --restore` brings all back."
         ),
     )
 
@@ -120,10 +120,6 @@ def build_corpora_document(
 
 def build_forgotten_document(forgotten: Iterable[DocumentRef]) -> Document:
     return build_document(forgotten=[list_document(document) for document in forgotten])
-
-
-def build_reindex_document(passages: int, seconds: float) -> Document:
-    return build_document(passages=passages, seconds=round(seconds, 3))
 
 
 def list_document(document: DocumentRef) -> Document:

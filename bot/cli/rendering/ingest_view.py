@@ -1,4 +1,4 @@
-"""Show what an ingest did, would do, or would cost: as text for a terminal, and as JSON documents. Pure."""
+"""Show the report, the preview and the cost of an ingest: as text for a terminal, and as JSON documents. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +20,7 @@ _MOST_NAMED = 20  # files named of any other reason
 
 
 def render_reports(reports: Sequence[RefreshReport]) -> RenderableType:
-    """Render the counts of an ingest, the unreadable documents with reasons, and the kinds that were left out."""
+    """Render the counts of an ingest, unreadable documents with reasons, and the kinds of skipped files."""
     if not reports:
         return Group()
     rows = build_table(
@@ -49,8 +49,8 @@ def render_reports(reports: Sequence[RefreshReport]) -> RenderableType:
 
 
 def _render_reasons(listed: Iterable[tuple[str, str]]) -> list[RenderableType]:
-    """Render files by reason: real problems first, then kinds that are never read, then rules."""
-    from ingest.readers.file_formats import explain_refusal  # every reader, which commands that read nothing do without
+    """Render unread files by reason: first failures, then kinds that are never read, then files skipped by rules."""
+    from ingest.readers.file_formats import explain_refusal  # imports every reader
 
     groups: dict[tuple[int, str], list[str]] = {}
     for name, reason in listed:
@@ -79,7 +79,7 @@ def render_preview(files: Sequence[tuple[str, str]]) -> RenderableType:
 
 
 def _group_paths(paths: Sequence[str]) -> Sequence[str]:
-    """Return paths; for too many, the number in each folder."""
+    """Return the paths; if there are too many, the number of files in each folder."""
     if len(paths) <= MOST_LISTED:
         return paths
     folders = Counter(f"{path.rpartition('/')[0] or '.'}/" for path in paths).most_common()
@@ -88,7 +88,7 @@ def _group_paths(paths: Sequence[str]) -> Sequence[str]:
 
 
 def render_estimate(dump: str, found: DumpEstimate) -> RenderableType:
-    """Render the cost of a dump, lazily and eagerly embedded."""
+    """Render the cost of ingesting a dump, embedded lazily or eagerly."""
     table = build_table("", "time", "disk", "memory", numbers=(1, 2, 3))
     for name, taken in (("lazy", found.lazy), ("eager", found.eager)):
         table.add_row(name, format_duration(taken.hours * 3600), _gigabytes(taken.disk), _gigabytes(taken.memory))

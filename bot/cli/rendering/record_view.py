@@ -255,7 +255,7 @@ def _find_body(entries: Iterable[LogEntry], kind: EntryKind) -> Mapping[str, Any
 
 
 def encode_line(exported: Document) -> str:
-    """Encode an exported turn as a line of JSON, in ASCII: no line separator of Unicode's ends it early."""
+    """Encode an exported turn as a line of JSON, in ASCII, so that no Unicode line separator ends it early."""
     return json.dumps(exported)
 
 

@@ -1,4 +1,4 @@
-"""Show refreshes, also nightly ones: as text for a terminal, and as JSON documents. Pure."""
+"""Show current, past and nightly refreshes: as text for a terminal, and as JSON documents. Pure."""
 
 from collections.abc import Iterator
 from datetime import datetime, tzinfo
@@ -65,7 +65,7 @@ def _render_runs(found: RefreshSummary, zone: tzinfo) -> RenderableType:
 
 
 def format_owner(owner: str) -> str:
-    """Format the process of an owner: `process 7 on host`."""
+    """Format the process that owns a run: `process 7 on host`."""
     host, _, rest = owner.partition(":")
     number = rest.partition(":")[0]
     return f"process {number} on {host}" if number else owner

@@ -37,21 +37,21 @@ def ensure_record_key(settings_file: Path) -> str:
 def write_starter(path: Path) -> Path:
     """Write the starter file, and return its path.
 
-    Raises `SettingsError`: the file exists, and is left unchanged, or it cannot be written there.
+    Raises `SettingsError` if the file exists, or cannot be written.
     """
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(_read_starter())
     except FileExistsError as error:
         hint = "Edit it, or move it away to get a new one."
-        raise SettingsError(f"{path} already exists, and was left as it is.", hint=hint) from error
+        raise SettingsError(f"{path} already exists, and was not changed.", hint=hint) from error
     except OSError as error:
         raise explain_write_error(error, path) from error
     return path
 
 
 def _read_starter() -> str:
-    """Return the starter file, in which each platform explains its own table."""
+    """Return the text of the starter file, which includes each platform's own text on its table."""
     text = resources.files("bot.settings").joinpath("starter.toml").read_text(encoding="utf-8")
     folders = (resources.files(entry.settings.__module__) for entry in load_platforms().values())
     tables = [file.read_text(encoding="utf-8") for folder in folders if (file := folder / "starter.toml").is_file()]

@@ -20,7 +20,7 @@ from bot.cli.setup.setup_choices import (
 from bot.cli.setup.setup_tries import SetupTries
 from bot.settings.platform_registry import EVERYONE
 from bot.settings.tables.field_types import expand_home, validate_web_address
-from bot.settings.tables.settings_tables import CORPUS_NAME_RULE, CorpusSettings, Settings
+from bot.settings.tables.settings_tables import CorpusSettings, Settings, validate_corpus_name
 from bot.settings.tables.source_settings import FolderSettings
 from bot.views.error_messages import Fault, explain_error
 
@@ -42,7 +42,7 @@ class GivenAnswers:
 
 
 class Interview:
-    """One run of the questions."""
+    """Asks all questions of one run of setup."""
 
     def __init__(self, prompter: Prompter, tries: SetupTries, settings: Settings, given: GivenAnswers) -> None:
         self._prompter = prompter
@@ -52,7 +52,7 @@ class Interview:
         self._platforms = PlatformInterview(prompter, tries, settings, given.workspaces)
 
     def run(self, *, timezone: str) -> SetupChoices:
-        """Ask everything. Raises `CommandError` if an answer is missing or refused, and the user is not asked."""
+        """Ask all questions. If nothing may be asked, raises `CommandError` for a missing or refused answer."""
         folders = self._ask_folders()
         platforms = self._ask_platforms()
         corpora = [*(corpus.name for corpus in self._settings.corpus), *(folder.corpus for folder in folders)]
@@ -87,12 +87,12 @@ class Interview:
                 )
 
     def _add_folder(self, given: Path, folders: list[FolderChoice], name: str) -> None:
-        """Add a folder, if it can be read and is new."""
+        """Add a folder to `folders`; if it is not new or cannot be read, show why."""
         path = expand_home(given).absolute()
         taken: dict[str, Path | None] = {folder.corpus: folder.path for folder in folders}
         taken |= {corpus.name: getattr(corpus.source, "path", None) for corpus in self._settings.corpus}
         if same := next((corpus for corpus, known in taken.items() if known == path), ""):
-            self._prompter.show(f"That folder is read already: it is {same}.")
+            self._prompter.show(f"That folder is already the corpus {same}.")
             return
         try:
             count = self._tries.count_folder(path)
@@ -107,28 +107,20 @@ class Interview:
             return
         self._prompter.show(count.describe(), "ok")
         corpus = name or self._ask_corpus_name(name_corpus(path, taken), list(taken))
-        address = self._ask_address("Footnotes can link to its pages on the web; their address? (Enter: none)")
+        address = self._ask_address("Web address of its pages, for links in footnotes? (Enter: none)")
         folders.append(FolderChoice(corpus, path, address))
 
     def _ask_address(self, prompt: str) -> str:
-        while True:
-            address = self._prompter.ask(prompt)
-            try:
-                return validate_web_address(address)
-            except ValueError as error:
-                self._prompter.show(f"It {error}.", "no")
+        return self._prompter.ask_until_valid(prompt, validate_web_address)
 
     def _ask_corpus_name(self, plain: str, taken: Sequence[str]) -> str:
-        while True:
-            name = self._prompter.ask(f"What should it be called? (Enter: {plain})") or plain
-            try:
-                CorpusSettings.model_validate({"name": name})
-            except ValueError:
-                self._prompter.show(f"A name is {CORPUS_NAME_RULE}.", "no")
-                continue
-            if name not in taken:
-                return name
-            self._prompter.show(f"There is a {name} already.", "no")
+        def parse(answer: str) -> str:
+            name = validate_corpus_name(answer or plain)
+            if name in taken:
+                raise ValueError("is already the name of another corpus")
+            return name
+
+        return self._prompter.ask_until_valid(f"What should the corpus be called? (Enter: {plain})", parse)
 
     def _ask_platforms(self) -> list[PlatformChoice]:
         self._prompter.head("2. Where people ask")
@@ -160,7 +152,7 @@ class Interview:
             or "your own workspace"
         )
         self._prompter.show(f"Who may read {corpus}, that is: who gets answers from it?")
-        everybody = f"everybody: all members of {where}, in all channels of your own"
+        everybody = f"everybody: all members of {where}, in all your own channels"
         titles = [everybody, "only members of some channels", "only this terminal for now"]
         chosen = self._prompter.choose(titles, keep=bool(now))
         if not chosen:
@@ -183,26 +175,26 @@ class Interview:
             choice = ModelChoice(given.model, given.model_url)
             return choice if self._prompter.report(self._tries.try_model(choice)) else self._ask_model_details(own=True)
         self._prompter.show(
-            "None is needed: without one, answers are sentences of your documents, word for word, and nothing leaves "
+            "You need none: without one, answers are sentences of your documents, word for word, and nothing leaves "
             "this machine."
         )
         if now.configured:
             self._prompter.show(f"Currently it is {now.names}{now.base_url and f' at {now.base_url}'}.")
-        titles = ["none", "OpenAI's, with a key", "one behind another server that speaks OpenAI's protocol"]
+        titles = ["none", "a model of OpenAI, with a key", "a model on another server with OpenAI's protocol"]
         chosen = self._prompter.choose(titles, default="" if now.configured else "1", keep=now.configured)
         if chosen == [0] and now.configured:
-            self._prompter.show("It stays until you remove [model] and its variables.", "note")
+            self._prompter.show("The current model stays until you remove [model] and its variables.", "note")
         return self._ask_model_details(own=chosen == [2]) if chosen not in ([], [0]) else None
 
     def _ask_model_details(self, *, own: bool) -> ModelChoice:
         while True:
             address, name = "", ""
             while own and not address:
-                address = self._ask_address("Its address, such as http://localhost:8000/v1:")
-            key = self._prompter.ask(f"Its key{' (Enter: it needs none)' if own else ''}:", secret=True)
+                address = self._ask_address("The server's address, such as http://localhost:8000/v1:")
+            key = self._prompter.ask(f"The key{' (Enter: none is needed)' if own else ''}:", secret=True)
             while own and not name:
-                name = self._prompter.ask("The model's name there:")
-            choice = ModelChoice(name or self._prompter.ask("Which model? (Enter: the usual one)"), address, key)
+                name = self._prompter.ask("The model's name on that server:")
+            choice = ModelChoice(name or self._prompter.ask("Which model? (Enter: the default)"), address, key)
             if self._prompter.report(self._tries.try_model(choice)):
                 return choice
 

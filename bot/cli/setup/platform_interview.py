@@ -1,4 +1,4 @@
-"""Ask which platforms to use, for their secrets, each tried at once, and for the workspaces and channels there."""
+"""Ask which platforms to use, for their secrets, which are tried at once, and for their workspaces and channels."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,7 +18,7 @@ _LATER = "later"
 
 
 def list_offered() -> list[PlatformEntry]:
-    """Return the platforms that can be set up."""
+    """Return the platforms that have a guide for setup."""
     return [entry for entry in load_platforms().values() if entry.guide]
 
 
@@ -35,8 +35,9 @@ def select_platforms(settings: Settings, names: Sequence[str] | None) -> list[Pl
 
 
 class PlatformInterview:
+    """Asks about platforms; `own` are the ids of workspaces given as options."""
+
     def __init__(self, prompter: Prompter, tries: SetupTries, settings: Settings, own: Sequence[str]) -> None:
-        """Take the current settings, and the workspaces that options name (`own`)."""
         self._prompter = prompter
         self._tries = tries
         self._settings = settings
@@ -44,7 +45,7 @@ class PlatformInterview:
         self.channels = dict[str, str]()  # names of all listed channels, by their ids
 
     def choose(self) -> list[PlatformEntry]:
-        """Ask which platforms."""
+        """Ask which platforms to use, and return them."""
         offered = list_offered()
         configured = select_platforms(self._settings, None)
         plain = ",".join(str(offered.index(entry) + 1) for entry in configured)
@@ -58,7 +59,7 @@ class PlatformInterview:
         return chosen
 
     def ask(self, entry: PlatformEntry) -> PlatformChoice:
-        """Ask everything that a platform needs."""
+        """Ask for all that a platform needs, and return the answers."""
         setup, table = entry.setup, entry.read(self._settings)
         if not table.configured:
             self._prompter.show(f"In {entry.title}, once:")
@@ -105,7 +106,7 @@ class PlatformInterview:
     def _validate(
         self, entry: PlatformEntry, table: PlatformSettings, question: SetupQuestion, answer: str
     ) -> PlatformSettings | None:
-        """Return the table with an answer; None for an invalid one, after showing why."""
+        """Return the table with the answer in it; if the answer is invalid, show why and return None."""
         wrong = (
             find_misplaced_secret(load_platforms().values(), entry, question.key, answer) if question.secret else None
         )
@@ -119,17 +120,19 @@ class PlatformInterview:
             return None
 
     def _locate(self, entry: PlatformEntry, table: PlatformSettings) -> BotLocation | None:
-        """Return where the bot is; None if the platform does not say, after showing why."""
+        """Return the bot's name and workspaces; if the platform call fails, show why and return None."""
         try:
             return self._tries.locate_bot(entry, table)
         except Exception as error:  # noqa: BLE001 - the answers are kept although they could not be tried
-            self._prompter.show(f"{entry.title} does not say where the bot is: {explain_error(error).message}", "note")
+            self._prompter.show(
+                f"{entry.title} did not list the bot's workspaces: {explain_error(error).message}", "note"
+            )
             return None
 
     def _choose_workspaces(
         self, entry: PlatformEntry, table: PlatformSettings, location: BotLocation
     ) -> tuple[Workspace, ...]:
-        """Return the team's own workspaces; in others the bot does not answer."""
+        """Ask which workspaces are the team's own; the bot does not answer in others."""
         kind = entry.workspace.lower()
         known = tuple(self._own or getattr(table, entry.setup.workspaces_key))
         while not location.workspaces:
@@ -149,7 +152,7 @@ class PlatformInterview:
             hint = f"It is in {which}: give --workspace with its id." if self._prompter.quiet else ""
             self._prompter.refuse(Fault("unknown_workspace", message, hint))
         elif len(location.workspaces) == 1:
-            self._prompter.show(f"It answers in {location.workspaces[0].title} only.")
+            self._prompter.show(f"The bot answers only in {location.workspaces[0].title}.")
             return location.workspaces
         if self._prompter.quiet:
             self._prompter.require(f"which {kind} of {entry.title} is your own", f"--workspace with its id: {which}")
@@ -172,15 +175,12 @@ class PlatformInterview:
         return tuple(readers)
 
     def _ask_channels_of(self, platform: str, workspace: Workspace, channels: Mapping[str, str]) -> Sequence[str]:
-        while True:
-            answer = self._prompter.ask(
-                f"Which channels of {workspace.title}? Names or ids, with commas (Enter: none):"
-            )
-            try:
-                return parse_readers(answer, platform, workspace.id, channels)
-            except ValueError as unknown:
-                hint = f" Its details show its id. You can also write {platform}:{workspace.id}/ID."
-                self._prompter.show(f"The bot cannot see a channel {unknown}.{hint}", "no")
+        hint = f"A channel's details show its id. You can also write {platform}:{workspace.id}/ID."
+        return self._prompter.ask_until_valid(
+            f"Which channels of {workspace.title}? Names or ids, with commas (Enter: none):",
+            lambda answer: parse_readers(answer, platform, workspace.id, channels),
+            f"The bot cannot see a channel {{}}. {hint}",
+        )
 
 
 def _reveal(value: Any) -> str:

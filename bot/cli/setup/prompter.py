@@ -5,20 +5,21 @@ import sys
 import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from bot.cli.terminal_output import CommandError, Output
 from bot.doctor.diagnosis import CheckResult
 from bot.views.error_messages import Fault
 from bot.views.sanitize import sanitize_line
 
+T = TypeVar("T")
 WIDEST = 100
 NO_TERMINAL = Fault("unconfirmed", "This is not a terminal.", "Run it in one, or add --yes, which asks nothing.")
 
 
 class Terminal(Protocol):
     def say(self, text: str = "", *, indent: int = 0, hang: int = 0) -> None:
-        """Print a paragraph, indented, and from its second line on by `hang` more."""
+        """Print a paragraph, indented; its further lines are indented by `hang` more."""
         ...
 
     def ask(self, prompt: str, *, secret: bool = False) -> str:
@@ -69,8 +70,8 @@ INDENT = 2
 
 
 def make_missing_fault(what: str, how: str) -> Fault:
-    """Return the fault that a required answer is missing."""
-    return Fault("missing_answer", f"Nothing says {what}.", f"Give {how}.")
+    """Return the fault for a required answer that was not given."""
+    return Fault("missing_answer", f"Missing answer: {what}.", f"Give {how}.")
 
 
 def find_choices(answer: str, titles: Sequence[str]) -> list[int]:
@@ -107,6 +108,14 @@ class Prompter:
     def ask(self, prompt: str, *, secret: bool = False) -> str:
         return "" if self.quiet else self._terminal.ask(prompt, secret=secret)
 
+    def ask_until_valid(self, prompt: str, parse: Callable[[str], T], refusal: str = "It {}.") -> T:
+        """Ask until `parse` accepts the answer, and return what it returns; `refusal` shows its `ValueError`."""
+        while True:
+            try:
+                return parse(self.ask(prompt))
+            except ValueError as error:
+                self.show(refusal.format(error), "no")
+
     def confirm(self, prompt: str) -> bool:
         return self.ask(f"{prompt} (Enter: yes, n: no)").lower() not in {"n", "no"}
 
@@ -128,19 +137,19 @@ class Prompter:
             self.show(f"Type a number from 1 to {len(titles)}{', or several' if several else ''}.")
 
     def refuse(self, fault: Fault) -> None:
-        """Show why an answer is refused. Raises `CommandError` if the user is not asked for another."""
+        """Show why an answer is refused; with `quiet`, raise it as a `CommandError`."""
         if self.quiet:
             raise CommandError(fault)
         self.show(fault.line(), "no")
 
     def require(self, what: str, how: str) -> None:
-        """Show that an answer is required. Raises `CommandError` if the user is not asked for one."""
+        """Show that an answer is required; with `quiet`, raise that as a `CommandError`."""
         if self.quiet:
             raise CommandError(make_missing_fault(what, how))
-        self.show("An answer is required here. Ctrl-C leaves everything as it is.")
+        self.show("An answer is required here. Ctrl-C stops without changing anything.")
 
     def report(self, results: Sequence[CheckResult]) -> bool:
-        """Show the results of a try; return whether to keep the answer: it works, or the user will fix it later."""
+        """Show the results of trying an answer; return whether it works, or the user keeps it to fix it later."""
         failed = next((result for result in results if result.level == "fail"), None)
         if failed and self.quiet:
             raise CommandError(Fault("setup_refused", failed.what, failed.hint))

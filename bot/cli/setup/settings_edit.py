@@ -47,7 +47,7 @@ def add_entry(text: str, table: str, values: Mapping[str, Any], comment: str = "
 
 
 def _above_comments(lines: list[str], at: int) -> int:
-    """Return where the comments directly above a line begin."""
+    """Return the number of the first comment line directly above a line."""
     while at and lines[at - 1].lstrip().startswith("#"):
         at -= 1
     return at

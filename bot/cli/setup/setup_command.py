@@ -51,7 +51,7 @@ def setup(
     context: typer.Context,
     documents: Annotated[
         list[Path] | None,
-        typer.Option("--documents", parser=parse_path, metavar="FOLDER", help="A folder; may be given several times."),
+        typer.Option("--documents", parser=parse_path, metavar="FOLDER", help="A folder of documents; repeatable."),
     ] = None,
     corpus: Annotated[str, typer.Option(help="Corpus name; default: the folder's.")] = "",
     platforms: Annotated[
@@ -64,13 +64,16 @@ def setup(
             "--visible-to",
             metavar="ID",
             callback=_validate_readers,
-            help="Who may read the documents: '*' (everybody of your own), or a channel.",
+            help="Who may read the documents: '*' (all your own channels), or a channel's id.",
         ),
     ] = None,
     workspaces: Annotated[
-        list[str] | None, typer.Option("--workspace", metavar="ID", help="Your own Discord servers, or teams.")
+        list[str] | None,
+        typer.Option("--workspace", metavar="ID", help="The id of your own Discord server or team; repeatable."),
     ] = None,
-    model: Annotated[str | None, typer.Option(help="A model's name, or none; its key is OPENAI_API_KEY.")] = None,
+    model: Annotated[
+        str | None, typer.Option(help="A model's name, or none; its key is read from OPENAI_API_KEY.")
+    ] = None,
     model_url: Annotated[str, typer.Option(help="The address of a model's server.")] = "",
     question: Annotated[str, typer.Option(help="The first question; default: a suggested one.")] = "",
     *,
@@ -153,7 +156,7 @@ class SetupRun:
     async def _read_and_ask(
         self, terminal: Terminal, settings: Settings, choices: SetupChoices, question: str, *, may_ask: bool
     ) -> str:
-        """Ingest new corpora, ask the first question, and return it."""
+        """Ingest new corpora, ask the first question, and return a question for the next steps."""
         context = CommandContext(self.output, settings, self.services)
         async with self.services.open_home(settings) as service:
             terminal.say()
@@ -227,7 +230,7 @@ def list_next_steps(choices: SetupChoices, question: str, start: str = SERVE) ->
 
 
 def find_unwritten(choices: SetupChoices, written: Mapping[str, str], environment: Mapping[str, str]) -> list[str]:
-    """Return the variables with secrets of the chosen platforms that only the environment holds. Pure."""
+    """Return the platforms' secret variables that are set in the environment, but are not in `written`. Pure."""
     named = [name for choice in choices.platforms for name in choice.entry.settings.SECRETS.values()]
     return [name for name in named if environment.get(name) and name not in written]
 

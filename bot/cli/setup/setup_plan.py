@@ -82,7 +82,7 @@ def require_writable(path: Path, home: Path) -> None:
 
 
 def _try_writing(folder: Path) -> None:
-    """Write a file into a folder, or into its nearest existing parent."""
+    """Write a temporary file into a folder, or into its nearest existing parent."""
     existing = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
     with tempfile.TemporaryFile(dir=existing) as file:
         file.write(b"?")

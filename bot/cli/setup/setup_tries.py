@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class SetupTries:
-    """How answers are tried. All but `try_model` and `try_answer` raise what the source or the platform raises."""
+    """The functions that try answers; `try_model` and `try_answer` return errors as results, the others raise them."""
 
     count_folder: Callable[[Path], FolderCount]
     try_model: Callable[[ModelChoice], Sequence[CheckResult]]

@@ -1,7 +1,7 @@
 """Resolve the names of channels in the settings, such as `slack:#hr`, to channels; pure.
 
-A name stands for one channel from its first resolution on, which is recorded: if another channel takes over the name,
-or the channel is renamed, access does not change until the settings do.
+The first channel found for a name is recorded. If that channel is renamed, or another one takes over the name, access
+stays with the first channel until the settings change.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -32,12 +32,12 @@ ListChannels = Callable[[Settings], Awaitable[Sequence[NamedChannel]]]
 
 @dataclass(frozen=True, slots=True)
 class NameReading:
-    """The channel of a name."""
+    """The result of resolving a channel's name."""
 
     name: str
     id: str = ""  # empty if unknown
     fault: str = ""  # why it is unknown
-    note: str = ""  # how the channel changed on the platform since
+    note: str = ""  # how the channel has changed on the platform, to follow the name
 
 
 def list_channel_names(settings: Settings) -> tuple[str, ...]:
@@ -47,7 +47,7 @@ def list_channel_names(settings: Settings) -> tuple[str, ...]:
 
 
 def read_name(name: str, channels: Sequence[NamedChannel], known: str = "") -> NameReading:
-    """Return the channel of a name: the `known` one if it was resolved before."""
+    """Resolve a channel's name: to the `known` channel if it was resolved before."""
     workspace, called = split_channel_name(name)
     here = [channel for channel in channels if workspace in {"", channel.workspace}]
     ids = [channel.id for channel in here if channel.name == called]
@@ -66,15 +66,15 @@ def read_name(name: str, channels: Sequence[NamedChannel], known: str = "") -> N
 
 def _describe_change(known: str, channels: Sequence[NamedChannel], ids: Sequence[str]) -> str:
     called = next((channel.name for channel in channels if channel.id == known), "")
-    now = f"is called #{called} now" if called else "can no longer be seen there"
+    now = f"is called #{called} now" if called else "the bot can no longer see"
     other = f"; the name now belongs to {', '.join(ids)}, which gets no access by it" if ids else ""
-    return f"{known}, which it stands for, {now}{other}"
+    return f"still means {known}, which {now}{other}"
 
 
 def apply_names(settings: Settings, ids: Mapping[str, str]) -> Settings:
     """Return settings with ids in place of names. An unresolved name stays, and gives no one access.
 
-    Raises `ValueError` if two tables are then of one channel.
+    Raises `ValueError` if two tables then name the same channel.
     """
 
     def replace_all(readers: Sequence[str]) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """Hold the settings of a running server, and decide which changes take effect at once.
 
-When a changed key takes effect is marked on the tables, by `LIVE`, `SCOPE` and `RESTART`; the innermost mark counts.
+Marks on the tables (`LIVE`, `SCOPE`, `RESTART`) decide when a changed key takes effect; the innermost mark counts.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -13,11 +13,11 @@ from bot.settings.tables.field_types import RESTART, Effect, SettingsTable
 from bot.settings.tables.settings_tables import Settings
 
 Table = TypeVar("Table", bound=SettingsTable)
-_NAMES = ("name", "id")  # the key that an element of a list of tables is known by
+_NAMES = ("name", "id")  # the keys that identify an element of a list of tables
 
 
 class LiveSettings:
-    """The settings in force. A turn reads them once, at its start."""
+    """The current settings of a server. A turn reads them once, at its start."""
 
     def __init__(self, settings: Settings) -> None:
         self.current = settings
@@ -82,12 +82,8 @@ def _compare(
     before: SettingsTable, after: SettingsTable, above: str, around: Effect | None
 ) -> Iterator[SettingsChange]:
     for name, field in type(before).model_fields.items():
-        key, effect, was, now = (
-            f"{above}{name}",
-            find_effect(field, around),
-            getattr(before, name),
-            getattr(after, name),
-        )
+        key, effect = f"{above}{name}", find_effect(field, around)
+        was, now = getattr(before, name), getattr(after, name)
         if was == now:
             continue
         if isinstance(was, SettingsTable) and type(was) is type(now):

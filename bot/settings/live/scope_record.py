@@ -1,6 +1,6 @@
 """Record who may read what, and the channel of each name, with the time of each change.
 
-A change is an entry of its own under `SCOPE_ID`, written before it takes effect, whether the settings changed while a
+Each change is one entry under `SCOPE_ID`, written before it takes effect, whether the settings changed while a
 server ran or between two starts.
 """
 
@@ -27,7 +27,7 @@ class ScopeRecord:
         return {key.removeprefix(_NAMES): str(value) for key, value in last.items() if key.startswith(_NAMES) and value}
 
     async def keep(self, scope: Mapping[str, Any], names: Mapping[str, str], *, by: str) -> None:
-        """Record the changes."""
+        """Record how scope and names differ from the last recorded ones; `by` is who changed them."""
         last = await self._load()
         current = {**scope, **{f"{_NAMES}{name}": channel for name, channel in names.items()}}
         now = {**dict.fromkeys(last), **{key: to_json_value(value) for key, value in current.items()}}

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
 
 
 class SettingsTable(BaseModel):
-    """Frozen, and strict about names: a misspelt key is an error, not a default."""
+    """A table of the settings: frozen, and strict about keys, so that a misspelt key is an error."""
 
     # pydantic's own message about a wrong value shows the whole table, which may contain a key.
     model_config = ConfigDict(
@@ -31,7 +31,7 @@ LIVE, SCOPE, RESTART = Effect(live=True), Effect(live=True, scope=True), Effect(
 
 
 def require(is_right: Callable[[Any], object], message: str) -> AfterValidator:
-    """Return a validator that refuses other values, with a message that follows the key's name."""
+    """Return a validator that refuses a value unless `is_right`; the message continues a sentence after the key."""
 
     def validate(value: Any) -> Any:
         if not is_right(value):
@@ -48,6 +48,9 @@ def validate_web_address(url: str) -> str:
     return url
 
 
+WebAddress = Annotated[str, AfterValidator(validate_web_address)]
+
+
 def _validate_contact(text: str) -> str:
     if text and (not re.fullmatch(r"[!-'*-~]+", text) or not ("@" in text or text.startswith(("http://", "https://")))):
         raise ValueError('must be an e-mail address, or a page that begins with "https://"')
@@ -55,7 +58,7 @@ def _validate_contact(text: str) -> str:
 
 
 Contact = Annotated[str, AfterValidator(_validate_contact)]
-"""How the servers of sources can reach the operator; empty for not at all."""
+"""The address at which operators of sources can reach ours; empty for none."""
 
 
 MAX_TONE = 200  # characters

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
-from bot.settings.tables.field_types import EMPTY_IS_NONE, LIVE, SettingsTable, validate_web_address
+from bot.settings.tables.field_types import EMPTY_IS_NONE, LIVE, SettingsTable, WebAddress
 from pipeline.llm.model_settings import (
     ModelSettings,
     Price,
@@ -31,7 +31,7 @@ class PriceValues(SettingsTable):
 
 
 class StageValues(SettingsTable):
-    """Settings of one stage."""
+    """A stage's own settings; None means those of the model."""
 
     name: str | None = None
     temperature: _Temperature = None
@@ -41,7 +41,7 @@ class StageValues(SettingsTable):
 
 
 def _expand_stage_name(stage: object) -> object:
-    """Read a stage given as text as the name of its model."""
+    """Expand a stage given as text, the name of its model, to a table."""
     return {"name": stage} if isinstance(stage, str) else stage
 
 
@@ -59,7 +59,7 @@ class ModelValues(SettingsTable):
     """A model and its server."""
 
     name: str = ""
-    base_url: Annotated[str, AfterValidator(validate_web_address)] = Field(default="", repr=False)
+    base_url: WebAddress = Field(default="", repr=False)
     api_key: SecretStr = SecretStr("")
     azure_ad_token: SecretStr = SecretStr("")
     api: Literal["openai", "azure"] = _MODEL_DEFAULTS.api
@@ -110,10 +110,10 @@ class ModelValues(SettingsTable):
 
 
 class EvaluationModel(SettingsTable):
-    """The own model of an evaluation; empty values are those of `[model]`."""
+    """A model that only an evaluation uses; empty values are those of `[model]`."""
 
     name: str = ""
-    base_url: Annotated[str, AfterValidator(validate_web_address)] = Field(default="", repr=False)
+    base_url: WebAddress = Field(default="", repr=False)
     api_key: SecretStr = SecretStr("")  # of that server alone: no other key is sent there
     temperature: _Temperature = 0.0
 
@@ -127,7 +127,7 @@ class EvaluationModel(SettingsTable):
 
 
 class EvaluationSettings(SettingsTable):
-    """The other models of `footnote evaluate dialogues`: for the user's part, and for judging."""
+    """The models that play the user and the judge in `footnote evaluate dialogues`."""
 
     simulator: EvaluationModel = EvaluationModel(temperature=1.0)
     judge: EvaluationModel = EvaluationModel()

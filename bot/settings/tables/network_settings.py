@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
-from bot.settings.tables.field_types import RESTART, SCOPE, SettingsTable, require, validate_web_address
+from bot.settings.tables.field_types import RESTART, SCOPE, SettingsTable, WebAddress, require
 from storage.language.lazy_pattern import lazy_compile
 
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
@@ -82,6 +82,13 @@ def _parse_lines(given: Any, parse: Callable[[str], Token], identify: Callable[[
     return tokens
 
 
+def _match(tokens: Iterable[Token], sent: str, read: Callable[[Token], str]) -> Token | None:
+    """Return the token whose value, as `read` returns it, was sent; compares all of them, in constant time."""
+    value = sent.encode("utf-8", "replace")
+    equal = [token for token in tokens if hmac.compare_digest(read(token).encode(), value)]
+    return equal[0] if equal else None
+
+
 def _parse_page_token(line: str) -> PageToken:
     match line.split():
         case [name, role, secret] if role in ROLES and len(secret) >= MIN_TOKEN:
@@ -122,7 +129,7 @@ class HttpSettings(SettingsTable):
     host: str = Field(default="127.0.0.1", min_length=1)
     port: int = Field(default=8710, ge=0, le=65_535)  # 0 takes any free one
     metrics: bool = True  # whether /metrics is served to Prometheus
-    traces: Annotated[str, AfterValidator(validate_web_address)] = ""  # of OpenTelemetry's collector; empty for none
+    traces: WebAddress = ""  # of OpenTelemetry's collector; empty for none
 
 
 class PagesSettings(SettingsTable):
@@ -139,12 +146,16 @@ class PagesSettings(SettingsTable):
 
     @property
     def is_open(self) -> bool:
-        """Whether every visitor may do everything: on this machine alone, without signing in."""
+        """Whether visitors need no sign-in; they may then do everything, but only on this machine."""
         return not self.tokens and not self.proxy_header
+
+    def match_token(self, secret: str) -> PageToken | None:
+        """Return the token with this secret; None if it is unknown."""
+        return _match(self.tokens, secret.strip(), lambda token: token.secret.get_secret_value())
 
     @property
     def fault(self) -> str:
-        """Why they cannot be served like this; empty if they can."""
+        """Why the pages cannot be served with these settings; empty if they can."""
         if self.proxy_header and not self.proxies:
             return "[pages] proxy_header is trusted only from addresses in proxies, which is empty"
         if self.is_open and (self.host not in LOOPBACK or self.hosts):
@@ -161,7 +172,5 @@ class McpSettings(SettingsTable):
     """Further names that programs reach the server by."""
 
     def match_token(self, secret: str) -> McpToken | None:
-        """Return the token that this secret belongs to; all are compared, in constant time."""
-        digest = digest_token(secret)
-        equal = [hmac.compare_digest(token.digest, digest) for token in self.tokens]
-        return next((token for token, same in zip(self.tokens, equal, strict=True) if same), None)
+        """Return the token with this secret; None if it is unknown."""
+        return _match(self.tokens, digest_token(secret), lambda token: token.digest)

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
-from bot.settings.tables.field_types import EMPTY_IS_NONE, FullPath, SettingsTable, validate_web_address
+from bot.settings.tables.field_types import EMPTY_IS_NONE, FullPath, SettingsTable, WebAddress
 
 KEY_NAME = "footnote-record.key"
 
@@ -15,17 +15,15 @@ class RecordSettings(SettingsTable):
 
     key_path: FullPath = Path(KEY_NAME)  # the key that signs checkpoints; apart from the home
     heads_path: Annotated[FullPath | None, EMPTY_IS_NONE] = None  # each day's checkpoint is appended to it
-    heads_url: Annotated[str, AfterValidator(validate_web_address)] = ""  # an address to which it is posted
+    heads_url: WebAddress = ""  # an address to which it is posted
     heads_channel: bool = False  # whether it is posted to the admins' channel
     keep_days: int = Field(default=0, ge=0, le=36_500)  # words are erased after so many days; 0 for never
     hold: tuple[str, ...] = ()
     """People, channels and answers on hold, of which nothing is erased, such as `slack:T1/U1`."""
     recheck: Literal["off", "digest", "note"] = "digest"
     """Who is notified that a cited page changed so that an answer no longer holds: no one, the admins, its thread."""
-    recheck_days: int = Field(
-        default=30, ge=0, le=3_650
-    )  # the greatest age of answers that are checked again; 0: none are
-    recheck_most: int = Field(default=20, ge=1, le=1_000)  # the most notes a day, or answers in a digest
+    recheck_days: int = Field(default=30, ge=0, le=3_650)  # answers up to this age are rechecked; 0: none
+    recheck_most: int = Field(default=20, ge=1, le=1_000)  # the most notes per day, or answers in a digest
 
 
 class DistillationSettings(SettingsTable):

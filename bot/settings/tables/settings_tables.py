@@ -31,8 +31,8 @@ from bot.settings.tables.field_types import (
     FullPath,
     SettingsTable,
     Tone,
+    WebAddress,
     require,
-    validate_web_address,
 )
 from bot.settings.tables.model_values import EvaluationSettings, ModelValues
 from bot.settings.tables.network_settings import HttpSettings, McpSettings, PagesSettings
@@ -62,7 +62,7 @@ class DeskSettings(SettingsTable):
 
 
 class BudgetSettings(SettingsTable):
-    """How much may be asked and used by day and month, in the time zone; 0 sets no limit."""
+    """Limits of questions, tokens and cost by days and months of the time zone; 0 sets no limit."""
 
     questions_per_user: int = Field(default=0, ge=0)  # a day
     questions_per_channel: int = Field(default=0, ge=0)  # a day
@@ -98,7 +98,7 @@ class ChannelValues(SettingsTable):
 
 
 def _validate_channels(channels: tuple[ChannelValues, ...], info: ValidationInfo) -> tuple[ChannelValues, ...]:
-    """Refuse two entries for one channel, and unknown corpora."""
+    """Refuse two tables for one channel, and unknown corpora."""
     ids = [channel.id for channel in channels]
     if twice := sorted({name for name in ids if ids.count(name) > 1}):
         raise ValueError(f"has two entries for {twice[0]}; each channel has one at most")
@@ -153,8 +153,15 @@ class ScheduleSettings(SettingsTable):
 
 
 FILE_NAME = Path("footnote.toml")
-CORPUS_NAME = r"[a-zA-Z0-9](?:[a-zA-Z0-9._-]{0,58}[a-zA-Z0-9])?"
-CORPUS_NAME_RULE = "1 to 60 letters, digits, dots, dashes or underscores, with a letter or digit at both ends"
+_CORPUS_NAME = lazy_compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9._-]{0,58}[a-zA-Z0-9])?")
+
+
+def validate_corpus_name(name: str) -> str:
+    """Return the name of a corpus unchanged. Raises `ValueError`, whose message continues a sentence."""
+    if not _CORPUS_NAME.fullmatch(name):
+        rule = "1 to 60 letters, digits, dots, dashes or underscores, with a letter or digit at both ends"
+        raise ValueError(f"must be {rule}")
+    return name
 
 
 _DATABASE = require(
@@ -170,7 +177,7 @@ def _validate_corpora(corpora: "tuple[CorpusSettings, ...]") -> "tuple[CorpusSet
 
 
 class LimitSettings(BudgetSettings):
-    """How much one turn may use, and all turns together."""
+    """Limits of one turn, and of all turns together."""
 
     seconds: float = Field(default=Limits().seconds, gt=0, le=3600)
     calls: int = Field(default=Budget().calls, ge=1)
@@ -221,7 +228,7 @@ class EmbeddingSettings(SettingsTable):
 class ChromaSettings(SettingsTable):
     """Where the vectors are: in the home if `url` is empty."""
 
-    url: Annotated[str, AfterValidator(validate_web_address)] = ""
+    url: WebAddress = ""
     tenant: str = ""
     database: str = ""
     token: SecretStr = SecretStr("")
@@ -236,7 +243,7 @@ DenseChoice = Literal["", "eager", "lazy", "off"]
 class CorpusSettings(SettingsTable):
     """A named collection of documents, with its readers and its source."""
 
-    name: Annotated[str, StringConstraints(pattern=f"^{CORPUS_NAME}$")]
+    name: Annotated[str, AfterValidator(validate_corpus_name)]
     visible_to: Annotated[tuple[ReaderId, ...], SCOPE] = Field(
         default=(), validation_alias=AliasChoices("visible_to", "readers")
     )
@@ -259,7 +266,7 @@ class SearchEngineSettings(SettingsTable):
     """What the system `search-engine` searches: the corpora, or the web by an engine."""
 
     type: Annotated[Literal["corpora", "searxng", "brave"], RESTART] = "corpora"
-    url: Annotated[str, AfterValidator(validate_web_address), RESTART] = Field(default="", repr=False)
+    url: Annotated[WebAddress, RESTART] = Field(default="", repr=False)
     api_key: Annotated[SecretStr, RESTART] = SecretStr("")
     visible_to: Annotated[tuple[ReaderId, ...], SCOPE] = ()
     """Whose questions the web is searched for; empty: only the terminal's."""

@@ -1,4 +1,4 @@
-"""Define the settings of each type of source, and what a type is registered with; `source_registry` lists them."""
+"""Define the settings of each type of source, and the entry that registers a type; `source_registry` lists them."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -15,6 +15,7 @@ from bot.settings.tables.field_types import (
     Contact,
     FullPath,
     SettingsTable,
+    WebAddress,
     require,
     validate_web_address,
 )
@@ -120,7 +121,7 @@ class SiteSettings(SourceSettings):
     """A web site by its sitemap."""
 
     type: Literal["sitemap"]
-    url: Annotated[str, AfterValidator(validate_web_address), Field(min_length=1)]
+    url: Annotated[WebAddress, Field(min_length=1)]
     """The address of the sitemap, or of the site whose robots.txt names it."""
     contact: Contact  # for the site's operator
     include: tuple[str, ...] = ("**/*",)  # by the path of a page, without its first slash
@@ -143,13 +144,13 @@ def _validate_wiki(name: str) -> str:
 
 
 class WikipediaSettings(SourceSettings):
-    """A dump of a Wikipedia, or of another wiki: this file, or the latest that a mirror has."""
+    """A dump of Wikipedia or another wiki: a file, or the latest dump on a mirror."""
 
     type: Literal["wikipedia"]
     dump: FullPath | None = None
     wiki: Annotated[str, AfterValidator(_validate_wiki)] = ""
     """Such as `simple`, or the name of its database: `simplewiki`."""
-    mirror: Annotated[str, AfterValidator(validate_web_address)] = "https://dumps.wikimedia.org"
+    mirror: WebAddress = "https://dumps.wikimedia.org"
     cirrus: bool = False  # whether it is a dump of CirrusSearch: plain text, quick to read, without sections
     keep: int = Field(default=1, ge=0)  # how many dumps stay in the home after the latest was ingested
     contact: Contact = ""  # required with `wiki`: mirrors refuse anonymous clients
@@ -184,7 +185,7 @@ WikiAddress = Annotated[str, AfterValidator(_validate_wiki_address)]
 
 
 class MediaWikiSettings(SourceSettings):
-    """A wiki by its api.php: all its pages once, then what changes."""
+    """A wiki read through its api.php: all pages at first, then only changes."""
 
     type: Literal["mediawiki"]
     api: WikiAddress
@@ -253,7 +254,7 @@ class ConfluenceExportSettings(ConfluencePages):
 
     type: Literal["confluence_export"]
     path: FullPath
-    url_base: Annotated[str, AfterValidator(validate_web_address)] = ""
+    url_base: WebAddress = ""
 
 
 class FolderSettings(SourceSettings):
@@ -261,7 +262,7 @@ class FolderSettings(SourceSettings):
 
     type: Literal["folder"]
     path: FullPath
-    url_base: Annotated[str, AfterValidator(validate_web_address)] = ""
+    url_base: WebAddress = ""
     site: Site = ""  # as of a git repository
     include: tuple[str, ...] = ("**/*",)
     exclude: tuple[str, ...] = ()
@@ -286,7 +287,7 @@ class SourceContext:
     programs: ReaderPrograms = NO_PROGRAMS  # of this machine, which readers may call
 
     def read_secret(self, name: str) -> str:
-        """Return the value of the variable of this name, or of the file that `NAME_FILE` names; empty if `name` is.
+        """Return the secret in the variable `name`, or in the file that `NAME_FILE` names; empty if `name` is empty.
 
         Raises `SettingsError` if neither is set, or the file cannot be read. No message contains the value.
         """
@@ -310,7 +311,7 @@ class SourceContext:
 
 @dataclass(frozen=True, slots=True)
 class IngestCommand:
-    """`footnote ingest TYPE`: its help, and the settings of the source that it takes."""
+    """`footnote ingest TYPE`: its help, and the settings that are its options."""
 
     summary: str
     options: Mapping[str, str]  # by key of the settings: the help of its option

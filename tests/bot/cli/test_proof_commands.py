@@ -162,7 +162,7 @@ def test_an_export_with_proofs_is_of_the_whole_record(run: Run, alone: list[str]
         (["export", "--proofs"], "There is no signing key"),
         (["verify", "--against", "none.txt"], "none.txt cannot be read"),
         (["verify", "--against", "footnote.toml"], "is not a checkpoint"),
-        (["verify", "--key", "x", "--against", "none.txt"], "It cannot be used"),
+        (["verify", "--key", "x", "--against", "none.txt"], "The key or checkpoint cannot be used"),
     ],
 )
 def test_impossible_requests_are_reported(run: Run, here: Path, arguments: list[str], expected: str) -> None:

@@ -54,9 +54,9 @@ def watched(*events: Event, terminal: bool = True, as_json: bool = False, say=No
     ("event", "line"),
     [
         (SearchStarted("a\nb"), "Searching “a b” …"),
-        (PassagesFound("a", (hit(),)), "Found 1 passage, reading …"),
-        (checked(Verdict.REFUTES), "Checking claims …"),
-        (DraftStarted(3), "Drafting from 3 findings …"),
+        (PassagesFound("a", (hit(),)), "Passages found: 1. Reading …"),
+        (checked(Verdict.REFUTES), "Checking statements …"),
+        (DraftStarted(3), "Findings: 3. Drafting …"),
         (SentencePassed(sentence("x")), "Writing …"),
     ],
 )

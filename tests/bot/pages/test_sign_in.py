@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from bot.pages.page_rendering import mark_quote
 from bot.pages.page_router import _stay_here
-from bot.pages.sign_in import SESSION_SECONDS, Sessions, Visitor, identify, is_host_known, match_token
+from bot.pages.sign_in import SESSION_SECONDS, Sessions, Visitor, identify, is_host_known
 from bot.settings.tables.network_settings import PagesSettings
 
 SECRET = "s" * 20
@@ -37,7 +37,7 @@ def test_remote_visitor_must_sign_in(given: dict[str, object], open_: bool) -> N
 def test_session_expires_and_keeps_its_own_token() -> None:
     now = [0.0]
     sessions = Sessions(clock=lambda: now[0])
-    token = match_token(TOKENED, f" {SECRET}2 ")
+    token = TOKENED.match_token(f" {SECRET}2 ")
     assert token is not None
     cookie = sessions.open(token)
     assert identify(TOKENED, sessions, {}, "10.0.0.9", cookie) == Visitor("bob", "admin", cookie)
@@ -48,7 +48,7 @@ def test_session_expires_and_keeps_its_own_token() -> None:
 
 @given(st.text())
 def test_other_texts_are_no_token_form_token_or_host(text: str) -> None:
-    assert match_token(TOKENED, text) is None
+    assert TOKENED.match_token(text) is None
     assert not Sessions().is_form_token(Visitor("anna", "reader", "cookie"), text)
     is_host_known(PagesSettings(), text)
 

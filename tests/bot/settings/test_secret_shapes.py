@@ -40,7 +40,7 @@ def test_misplaced_secret_is_described(platform: str, key: str, value: str, desc
     assert bool(fault) == bool(description)
     if fault:
         assert description in fault.found
-        assert "It wants a" in fault.hint
+        assert "This setting needs a" in fault.hint
         assert value not in f"{fault.found} {fault.hint}"
 
 
@@ -48,7 +48,7 @@ def test_swapped_tokens_keep_a_server_from_starting() -> None:
     slack = {"bot_token": "xapp-1-2", "app_token": "xoxb-1-2"}
     faults = [f"{fault} {fault.hint}" for fault in find_serving_faults(Settings.model_validate({"slack": slack}))]
 
-    assert [line.partition(". It wants")[0] for line in faults] == [
+    assert [line.partition(". This setting needs")[0] for line in faults] == [
         "SLACK_BOT_TOKEN holds an app token (xapp-…). That belongs into SLACK_APP_TOKEN",
         "SLACK_APP_TOKEN holds a bot token (xoxb-…). That belongs into SLACK_BOT_TOKEN",
     ]

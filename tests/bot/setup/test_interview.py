@@ -94,7 +94,7 @@ def test_folder_is_counted_named_and_asked_for_again_if_refused() -> None:
         "No such file",
         "empty can be read. Left out: pictures (2) — Name",
         "1 to 60 letters",
-        "read already",
+        "already the corpus",
     ):
         assert message in terminal.screen
     assert (chosen.platforms, chosen.visible_to, chosen.model) == ((), {}, None)
@@ -163,7 +163,7 @@ TOKEN = {"discord": {"token": DISCORD}}
             {"workspaces": ("999",)},
             "The bot is not in a server of Discord with the id 999.",
         ),
-        (FakeLocations(), {}, "Nothing says which server of Discord is your own."),
+        (FakeLocations(), {}, "Missing answer: which server of Discord is your own."),
     ],
 )
 def test_unknown_workspace_lists_those_of_the_bot(places: FakeLocations, given: dict[str, Any], message: str) -> None:
@@ -237,7 +237,7 @@ def test_deselected_settings_stay_with_a_note() -> None:
 
     assert (chosen.platforms, chosen.model) == ((), None)
     assert "Slack stays until you remove SLACK_BOT_TOKEN and SLACK_APP_TOKEN" in terminal.screen
-    assert "It stays until you remove [model]" in terminal.screen
+    assert "The current model stays until you remove [model]" in terminal.screen
 
 
 def test_without_questions_options_and_defaults_are_taken() -> None:
@@ -273,6 +273,6 @@ def test_all_missing_answers_are_reported_at_once() -> None:
     assert [fault.hint.split()[1] for fault in missing_faults] == ["--documents", "the", "the"]
     assert "SLACK_APP_TOKEN" in missing_faults[2].hint
     assert [fault.message for fault in unread] == [
-        "Nothing says Discord's Bot token.",
-        "Nothing says who may read the documents.",
+        "Missing answer: Discord's Bot token.",
+        "Missing answer: who may read the documents.",
     ]

@@ -88,7 +88,7 @@ def test_waiting_view_has_the_position() -> None:
         (SearchStarted(""), "Looking for evidence …"),
         (PassagesFound("a", (hit(),)), "Passages found: 1. Reading …"),
         (ClaimChecked(claim(Verdict.REFUTES)), "Checking statements …"),
-        (DraftStarted(3), "Drafting from what was found: 3 …"),
+        (DraftStarted(3), "Findings: 3. Drafting …"),
         (SentencePassed(AnsweredSentence("x", (1,))), "Writing …"),
     ],
 )

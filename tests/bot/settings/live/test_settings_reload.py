@@ -86,7 +86,7 @@ async def test_name_keeps_its_first_channel(database: Database) -> None:
     report = await server.reloading.reload()
     (note,) = report.notes
     assert (server.readers, report.faults) == (["slack:T1/C1"], ())
-    assert "slack:T1/C1, which it stands for, is called #people now; the name now belongs to slack:T1/C7" in note
+    assert "slack:#hr still means slack:T1/C1, which is called #people now; the name now belongs to slack:T1/C7" in note
 
     server.start()
     await server.open()
