@@ -28,12 +28,12 @@ class HandbookChanged(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What it replies when it is to verify a claim."""
+    """The scripted verdict on a claim."""
 
     verdict: Verdict
     reasoning: str
     by: str = ""
-    """The sentence that settles it."""
+    """The sentence that decides the claim."""
     silent_on: str = ""
     """The word that no sentence contains, if none decides the claim."""
 
@@ -46,7 +46,7 @@ CLAIMS: Mapping[str, Judged] = MappingProxyType({
     REFUTED: Judged(Verdict.REFUTES, "The limit is 140 euros, and 190 in Bergen and Oslo, not 120.", by=HOTEL),
     UNKNOWN: Judged(Verdict.NOT_ENOUGH_INFO, "No sentence speaks of loyalty points.", silent_on="oyalty"),
 })  # fmt: skip
-"""What it claims without having looked anything up."""
+"""The model's own claims, with their verdicts."""
 
 
 def _query(_: str) -> str:
@@ -69,11 +69,13 @@ def _claims(_: str) -> str:
 def _verdict(prompt: str) -> str:
     sentences, *claims = re.split(r"^Claim(?: \d+)?: ", prompt, flags=re.MULTILINE)
     judged = [_judge(claim.strip(), sentences) for claim in claims]
-    numbers = [_cited(one.by, prompt) if one.by else "" for one in judged]
+    numbers = [_cited(scripted.by, prompt) if scripted.by else "" for scripted in judged]
     if f"Claim {len(claims)}: " not in prompt:
         return f"Reasoning: {judged[0].reasoning}\nSentences: {numbers[0] or '-'}\nVerdict: {judged[0].verdict}"
     lines = zip(judged, numbers, strict=True)
-    return "\n".join(f"{place}. {one.verdict} [{number}]" for place, (one, number) in enumerate(lines, start=1))
+    return "\n".join(
+        f"{place}. {scripted.verdict} [{number}]" for place, (scripted, number) in enumerate(lines, start=1)
+    )
 
 
 def _judge(claim: str, sentences: str) -> Judged:
@@ -90,10 +92,10 @@ def _draft(prompt: str) -> str:
 
 
 def _refined(prompt: str) -> str:
-    """Criticise the draft, and then omit the criticised sentence."""
+    """Return feedback on the draft or, if the prompt has it, the draft without the criticised sentence."""
     if "Feedback:" not in prompt:
         return (
-            "Relevant: Nobody asked for breakfast. 70/100\nNatural: It reads well. 100/100\n"
+            "Relevant: The question is not about breakfast. 70/100\nNatural: It reads well. 100/100\n"
             "Non-repetitive: Nothing is said twice. 100/100\nTemporally correct: It speaks of today. 100/100"
         )
     draft = next(line for line in prompt.splitlines() if line.startswith(HOTEL[:-1]))
@@ -119,11 +121,11 @@ def build_scripted_model() -> ScriptedLLM:
 def _cited(text: str, prompt: str) -> str:
     number = _number(text, prompt)
     if not number:
-        raise HandbookChanged(f"it was not found to say “{text}”")
+        raise HandbookChanged(f"no passage says “{text}”")
     return number
 
 
 def _number(text: str, prompt: str) -> str:
-    """Return the number of a sentence (`3: …`) or of a note (`[3] …`); nothing if it is not there."""
+    """Return the number of a sentence (`3: …`) or of a note (`[3] …`); empty if the prompt lacks it."""
     found = re.search(rf"^\[?(\d+)[\]:] {re.escape(text)}", prompt, re.MULTILINE)
     return found[1] if found else ""

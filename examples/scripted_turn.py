@@ -35,30 +35,29 @@ def show(output: Output, settings: Settings) -> None:
     except HandbookChanged as changed:
         output.view(Text(f"Skipped: the handbook is not the one that this was written for; {changed}."))
         return
-    zone, calls = settings.zone, [entry for entry in entries if "template" in entry.body]
+    zone = settings.zone
+    calls = [entry for entry in entries if "template" in entry.body]
     output.view(_heading("The answer"), render_answer(done, language="en", zone=zone))
     claims = render_claims(read_claims(entries[-1].body, collect_passages(entries, {})))
     output.view(_heading("What was checked: the model's own claims, and then each sentence"), *claims)
     output.view(_heading(f"The model's calls, as `audit show {done.answer_id}` shows them"), render_turn(calls, zone))
 
 
-async def run_turn(settings: Settings, tell: Callable[[Event], None]) -> tuple[TurnResult, Sequence[LogEntry]]:
+async def run_turn(settings: Settings, observe: Callable[[Event], None]) -> tuple[TurnResult, Sequence[LogEntry]]:
     """Run the turn; return its answer and its log entries.
 
-    Raises:
-        HandbookChanged: the script does not fit the found passages.
-        Failed: the turn failed.
+    Raises `HandbookChanged` if the script does not fit the found passages, and `CommandError` if the turn failed.
     """
     # Only for the record: the model at this address, which does not exist, is replaced and never called.
     scripted = ModelValues(name=LABEL, base_url="http://scripted.invalid")
     async with open_app(settings.model_copy(update={"model": scripted})) as app:
         asked = TurnRequest(QUESTION, identify_terminal_user(), system="wikichat")
-        done = await answer(replace(app, llm=build_scripted_model()), asked, tell)
+        done = await answer(replace(app, llm=build_scripted_model()), asked, observe)
         if done.failure:
             raise CommandError(explain_failure(done.failure))
         verdicts = {claim.claim.text: claim.verdict for claim in done.answer.claims if claim.claim.origin == "model"}
-        if done.answer.withheld or verdicts != {text: one.verdict for text, one in CLAIMS.items()}:
-            raise HandbookChanged("the answer is another one")
+        if done.answer.withheld or verdicts != {text: scripted.verdict for text, scripted in CLAIMS.items()}:
+            raise HandbookChanged("the answer differs")
         return done, await app.audit.turn(done.answer_id)
 
 

@@ -1,6 +1,6 @@
 """Advise on settings, from the measured figures. Pure: each rule is a function of the figures and the settings.
 
-The thresholds are chosen so that a person would notice the difference.
+The thresholds are differences that a person would notice.
 """
 
 import math
@@ -20,7 +20,7 @@ STRONGER_MODEL = "NAME OF A STRONGER MODEL"  # for the operator to fill in
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What to change, and why."""
+    """A recommended change of settings, and the reason."""
 
     why: str
     changes: Mapping[str, Any] = field(default_factory=dict)
@@ -29,9 +29,9 @@ class Advice:
 
 @dataclass(frozen=True, slots=True)
 class ExamFacts:
-    """What advice is based on. Advice is for the best variant."""
+    """The measurements and settings that advice is based on; advice is for the best variant."""
 
-    measured: Sequence[VariantFigures]  # at least one; the first was asked all kinds
+    measured: Sequence[VariantFigures]  # at least one; the first has all kinds of calls
     settings: ModelSettings
     student: bool  # whether the settings prompt the model as a student
     turn_limit: float  # seconds
@@ -39,7 +39,7 @@ class ExamFacts:
 
     @property
     def best(self) -> VariantFigures:
-        """The best variant: by readable replies, then right ones, then strictness."""
+        """The best variant: by readable replies, then right replies, then the strictness of its format."""
         offered = [variant for variant in self.measured if variant.way != STUDENT and variant.offered]
         strictness = (AS_SET, "text", "json", "schema")
         return max(
@@ -49,7 +49,7 @@ class ExamFacts:
 
     @property
     def figures(self) -> Mapping[str, Figures]:
-        """The figures of the best variant, and of the kinds that are the same in all."""
+        """The figures of the best variant; kinds of calls that it lacks are those of the first variant."""
         return {**self.measured[0].figures, **self.best.figures}
 
     @property
@@ -75,7 +75,7 @@ _CONTEXT_STEP = 1_024
 
 
 def advise_student(facts: ExamFacts) -> Advice | None:
-    """Advise the student's prompts for a model that keeps the format only then, and against them otherwise."""
+    """Advise the student's prompts if the model keeps its format only with them; advise against them otherwise."""
     student = next((variant for variant in facts.measured if variant.way == STUDENT), None)
     best = facts.best
     if student is None or not student.structured or not best.structured:
@@ -88,7 +88,7 @@ def advise_student(facts: ExamFacts) -> Advice | None:
 
 
 def advise_reply_format(facts: ExamFacts) -> Advice | None:
-    """Advise the format that is kept best, if formats were compared and another one is set."""
+    """Advise the format that the model keeps best, if formats were compared and another one is set."""
     best, student = facts.best, advise_student(facts)
     offered = [variant for variant in facts.measured if variant.offered]
     if best.way == AS_SET or not best.offered or (student and student.changes["model.student"]):
@@ -111,8 +111,8 @@ def advise_comparison(facts: ExamFacts) -> Advice | None:
     examined = any(figures.cases for figures in variant.structured)
     if variant.way != AS_SET or not examined or variant.readable >= GOOD_FORMAT:
         return None
-    how = "`footnote doctor --model --compare` finds the way of asking that this model keeps best."
-    return Advice(f"Only {_percent(variant)} of the replies with a format could be read. {how}")
+    command = "`footnote doctor --model --compare` finds the format that this model keeps best."
+    return Advice(f"Only {_percent(variant)} of the replies with a format could be read. {command}")
 
 
 def advise_streamed_text(facts: ExamFacts) -> Advice | None:
@@ -140,8 +140,8 @@ def advise_context(facts: ExamFacts) -> Advice | None:
     context = max(_MIN_CONTEXT, _CONTEXT_STEP * math.ceil(CONTEXT_MARGIN * longest / _CONTEXT_STEP))
     lost = f"The server seems to have read only a part of {shortened} prompts."
     cut = f"{trimmed} times a prompt did not fit the model's context window, and lost turns, passages or examples."
-    how = "Give the server a larger window (Ollama: OLLAMA_CONTEXT_LENGTH; llama.cpp: -c; vLLM: --max-model-len)"
-    return Advice(f"{lost if shortened else cut} {how}, and say so here.", {"model.context_tokens": context})
+    remedy = "Give the server a larger window (Ollama: OLLAMA_CONTEXT_LENGTH; llama.cpp: -c; vLLM: --max-model-len)"
+    return Advice(f"{lost if shortened else cut} {remedy}, and set its size here.", {"model.context_tokens": context})
 
 
 def advise_thinking(facts: ExamFacts) -> Advice | None:
@@ -179,7 +179,7 @@ ACCURATE_SHARE = 0.8
 MISLED_SHARE = 0.1  # share of unsupported claims that are called supported: the bot would state them
 WEAK_SHARE = 0.5
 MANY_STAGES = 3  # if so many stages go wrong, it is the model
-_OTHER_ADVICE = ("timeout_seconds", "thinking_tokens")  # hints that name these have their own advice
+_OTHER_ADVICE = ("timeout_seconds", "thinking_tokens")  # failures whose hints name these have their own advice
 
 
 def advise_failures(facts: ExamFacts) -> Advice | None:

@@ -49,7 +49,7 @@ class GoldCase:
 
 
 def read_cases(file: str, day: date) -> tuple[GoldCase, ...]:
-    """Read the cases of a file, as of a day."""
+    """Return the gold cases of a file, with dates relative to `day`."""
     return tuple(_build_case(example) for example in load_examples(GOLD_FOLDER / f"{file}.json", day, "expected"))
 
 
@@ -71,7 +71,7 @@ _PRONOUN = lazy_compile(
 class Grade:
     wrong: str = ""  # why the reply is wrong; empty if it is right
     cited: int = 0
-    valid: int = 0  # how many citations bear on the matter
+    valid: int = 0  # how many citations are relevant
     verdicts: tuple[Verdict, Verdict] | None = None  # the expected verdict, and the given one
 
 
@@ -253,7 +253,7 @@ class CallKind:
 
 
 def list_call_kinds(*, student: bool, system: str, stages: Sequence[str] = ()) -> tuple[CallKind, ...]:
-    """List a system's kinds of calls of some stages, or of all if none is named; a student refines nothing."""
+    """Return a system's kinds of calls at these stages, or at all if none is named; a student does not refine."""
     calls = find_system(system).calls
     own = (kind for kind in CALL_KINDS if kind.name in calls and (not stages or kind.stage in stages))
     return tuple(kind for kind in own if not (student and kind.stage == "refine"))
@@ -261,10 +261,6 @@ def list_call_kinds(*, student: bool, system: str, stages: Sequence[str] = ()) -
 
 def _read_bullets(case: GoldCase, _: PromptMode) -> ReplyFormat[Any]:
     return bullets_format(len(case.facts["sentences"]))
-
-
-def _read_claims(_: GoldCase, __: PromptMode) -> ClaimSplitter:
-    return ClaimSplitter()
 
 
 def _read_verdict(case: GoldCase, mode: PromptMode) -> ReplyFormat[Any]:

@@ -1,4 +1,4 @@
-"""Run the doctor's checks; an error of a check is a result as well."""
+"""Run the doctor's checks; an exception in a check becomes a result, too."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -37,7 +37,7 @@ class CheckResult:
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """What checks inspect. Values that could not be determined are None, and their own check reports why."""
+    """The facts that checks inspect. A value that could not be determined is None, and its own check reports why."""
 
     settings: Settings
     now: datetime

@@ -1,4 +1,4 @@
-"""Run the gold cases on a model, kind after kind, several at once, and store each outcome.
+"""Run the gold cases on a model, one kind after another, several cases at once, and store each outcome.
 
 `Examination` holds the outcomes while it grows, so that an interrupted run keeps its measurements.
 """
@@ -17,10 +17,8 @@ from pipeline.stages.concurrency import gather_all
 from storage.types import Step
 
 MAX_DEAD_CASES = 6
-"""After so many consecutive cases of a kind without a reply, the kind is stopped.
-
-After so many across several kinds, or at the beginning, everything is stopped: the cause is not a single stage.
-"""
+"""After so many consecutive cases without a reply, their kind is stopped; if they are of several kinds or the first
+cases, everything is stopped, as the cause is not a single stage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +68,7 @@ class Examiner:
     now: datetime  # the day of the cases
     student: bool
     at_once: int  # how many cases run at once
-    sharing: bool = False  # whether prompts begin alike
+    sharing: bool = False  # whether all prompts share their beginning
     results: Examination = field(default_factory=Examination)
     _dead: list[str] = field(default_factory=list)
 
@@ -119,14 +117,14 @@ class Examiner:
         return CaseOutcome(case.name, tuple(calls), kind.judge(case, value))
 
     def _is_over(self) -> bool:
-        """Return whether to stop: the budget is used up, or no kind gets a reply any more."""
+        """Return whether to stop, as the budget is used up or no kind gets replies any more."""
         spent = any(isinstance(fault, BudgetExceeded) for fault in self.results.cut_short.values())
         kinds = len(set(self._dead))
         return spent or (len(self._dead) >= MAX_DEAD_CASES and (kinds > 1 or self.results.fault is not None))
 
 
 class _CountingModel:
-    """A model whose calls are counted by our own estimate, to be compared with the server's count."""
+    """Wraps a model, and estimates the tokens of each prompt, to compare them with the server's count."""
 
     def __init__(self, llm: LLM) -> None:
         self._llm = llm

@@ -24,11 +24,10 @@ from pipeline.systems import DEFAULT_SYSTEM, SYSTEMS
 
 
 def format_settings(advice: Iterable[Advice], stages: Mapping[str, StageSettings]) -> tuple[str, ...]:
-    """Format all advice as lines of `footnote.toml`. Stages are inline tables, so their current settings are repeated.
+    """Format all advice as lines of `footnote.toml`.
 
-    Args:
-        advice: With changes of `TABLE.key`, or of `model.stages.STAGE.key`.
-        stages: The stages' current settings.
+    Advice changes `TABLE.key` or `model.stages.STAGE.key`. As each stage is one inline table, its current settings in
+    `stages` are repeated.
     """
     tables: dict[str, dict[str, Any]] = {}
     for name, value in (change for each in advice for change in each.changes.items()):
@@ -109,7 +108,7 @@ class ExamResults:
 
 
 def plan_exam(request: ExamRequest, settings: Settings, now: datetime) -> ExamPlan:
-    """Plan the cases; without variants if the stages make no calls."""
+    """Plan the cases; the plan has no variants if the stages make no calls."""
     model = settings.model
     entry = SYSTEMS.get(settings.system)
     system = settings.system if entry and entry.calls else DEFAULT_SYSTEM
@@ -131,9 +130,9 @@ async def run_exam(
     report: ProgressCallback,
     results: ExamResults,
 ) -> None:
-    """Run the plan, variant after variant, until so many tokens are used; results go into `results`.
+    """Run the plan, one variant after another, until `tokens` are used; add to `results`.
 
-    Raises `ModelUnavailable`: the model's settings lack something.
+    Raises `ModelUnavailable` if the model's settings are incomplete.
     """
     spent = BudgetMeter(Budget(_ENDLESS, tokens))
     done = 0
@@ -155,7 +154,7 @@ async def run_exam(
 
 
 def build_report(results: ExamResults, settings: Settings) -> ModelReport:
-    """Report on the variants that got a reply."""
+    """Return the report on the variants that got any reply."""
     model = settings.model.plain()
     replied = tuple(measure_variant(way, examined) for way, examined in results.ways if not examined.fault)
     facts = ExamFacts(replied, model, settings.model.student, settings.limits.seconds, model.max_concurrency)

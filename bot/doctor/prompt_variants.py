@@ -44,7 +44,6 @@ class Figures:
     completion_tokens: int = 0
     estimated: bool = False
     cost: float | None = None
-    longest_prompt: int = 0  # tokens, by the server's count
     longest_sent: int = 0  # tokens, by our own count
     longest_reply: int = 0
     cut: int = 0  # how many replies ended at their limit of tokens
@@ -53,9 +52,6 @@ class Figures:
     trimmed: int = 0  # how often a prompt did not fit and was made smaller
     shortened: int = 0  # how many prompts the server seems to have read only in part
     schema: int = 0  # how many replies were requested as JSON
-
-    def share(self, count: int) -> float:
-        return count / self.cases if self.cases else 0.0
 
 
 def compute_figures(outcomes: Sequence[CaseOutcome]) -> Figures:
@@ -83,7 +79,6 @@ def compute_figures(outcomes: Sequence[CaseOutcome]) -> Figures:
         completion_tokens=sum(call.completion_tokens for call in sent),
         estimated=any(call.estimated for call in sent),
         cost=sum(costs) if costs else None,
-        longest_prompt=max((call.prompt_tokens for call in sent), default=0),
         longest_sent=max((call.sent_tokens for call in calls), default=0),
         longest_reply=max((call.completion_tokens for call in sent), default=0),
         cut=sum(call.cut for call in sent),
@@ -107,14 +102,11 @@ _TURN_CALLS = (
 
 
 def estimate_turn_seconds(measured: Mapping[str, Figures]) -> float | None:
-    """Estimate the seconds of a turn from medians; parallel branches count once.
-
-    Returns None unless every kind that a turn needs was examined.
-    """
-    for looked_up, recalled, written in _TURN_CALLS:
-        if all(measured.get(name, Figures()).calls for name in (*looked_up, *recalled, written[0])):
-            abreast = max(sum(measured[name].seconds for name in side) for side in (looked_up, recalled))
-            return abreast + sum(measured[name].seconds for name in written if name in measured)
+    """Estimate the seconds of a turn from medians, as branches run in parallel; None if a required kind is missing."""
+    for retrieving, recalling, writing in _TURN_CALLS:
+        if all(measured.get(name, Figures()).calls for name in (*retrieving, *recalling, writing[0])):
+            parallel = max(sum(measured[name].seconds for name in side) for side in (retrieving, recalling))
+            return parallel + sum(measured[name].seconds for name in writing if name in measured)
     return None
 
 
@@ -158,7 +150,7 @@ class VariantFigures:
 
     @property
     def structured(self) -> tuple[Figures, ...]:
-        """The figures of those kinds that have several variants."""
+        """The figures of the kinds whose format can vary."""
         names = {kind.name for kind in CALL_KINDS if kind.structured}
         return tuple(figures for name, figures in self.figures.items() if name in names)
 

@@ -62,7 +62,7 @@ def test_scripted_turn_labels_every_part(shown: tuple[str, Path]) -> None:
     printed, _ = shown
     events, answer, claims, calls = printed.split(f"[{LABEL}]")[1:]
 
-    assert "Drafting from 3 findings" in events
+    assert "Findings: 3. Drafting" in events
     assert "[1] Travel rules 2026 › Hotels" in answer
     assert all(verdict in claims for verdict in ("SUPPORTS (model)", "REFUTES (model)", "NOT ENOUGH INFO (model)"))
     assert calls.count(LABEL) == calls.count("tokens") == 13

@@ -19,22 +19,22 @@ from storage.indexes.embedding import open_embedder
 from storage.indexes.index_state import find_stale_indexes, refuse_lost_database
 from storage.types import CorpusInfo, DenseMode
 
-SKEW = timedelta(seconds=5)  # the least difference of clocks that is reported
-_FOLLOWING = timedelta(minutes=1)  # a serving home follows within this time
+SKEW = timedelta(seconds=5)  # a smaller difference between clocks is not reported
+_FOLLOWING = timedelta(minutes=1)  # a serving home applies changes within this time
 _FLOOR = 500_000_000
 _SHARE = 10
 _HOUR = 3_600
 _GROWTH = {".xml": 3, ".bz2": 12, ".gz": 12}
-"""Bytes of the home for a byte of a dump, about: half of the XML is text, and text with vectors and terms takes six
-times its size; compressed XML is a quarter of its size."""
+"""Bytes in the home for each byte of a dump, approximately: half of the XML is text, and text with vectors and terms
+takes six times its size; compressed XML is a quarter of its size."""
 _MIRRORED: Mapping[str, int] = MappingProxyType({"enwiki": 25_000_000_000, "simplewiki": 400_000_000})
-"""Approximate bytes of a wiki's compressed dump, before its mirror is asked."""
+"""Approximate bytes of a wiki's compressed dump; its mirror is not asked."""
 _OTHER_MIRRORED = 3_000_000_000
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 async def check_home(scene: Inspection) -> Sequence[CheckResult]:
-    """Check that the folder exists and can be written, and who can read it."""
+    """Check that the home exists, can be written, and cannot be opened by other users."""
     folder = scene.settings.home
     if not folder.exists():
         await asyncio.to_thread(probe_folder, next(path for path in folder.parents if path.exists()))
@@ -82,7 +82,7 @@ async def check_clock(scene: Inspection) -> Sequence[CheckResult]:
 
 
 def estimate_bytes(scene: Inspection) -> int:
-    """Estimate how many bytes will be written: a night's changes, a migration's copy, dumps. Blocks."""
+    """Estimate how many bytes will be written: a nightly refresh, a migration's copy, new dumps. Blocks."""
     folder = scene.settings.home
     used = used_bytes(folder) if folder.exists() else 0
     copy = scene.file.bytes if scene.file and scene.file.revision == "older" else 0
@@ -108,7 +108,7 @@ def format_bytes(count: int) -> str:
 
 
 def _grown(source: WikipediaSettings) -> int:
-    """Estimate the size of a dump's passages; a mirrored dump is stored next to them."""
+    """Estimate how many bytes a dump adds to the home; a downloaded dump is stored there, too."""
     most = max(_GROWTH.values())
     if source.dump is None:
         return _MIRRORED.get(source.wiki, _OTHER_MIRRORED) * (1 + most)
@@ -128,7 +128,7 @@ _RESTORE = "Restore it from a backup, or move the whole folder away and ingest a
 
 
 async def check_database(scene: Inspection) -> Sequence[CheckResult]:
-    """Check that the database can be read and written, fits this version, and is whole."""
+    """Check that the database can be read and written, fits this version, and is intact."""
     if scene.fault:
         return await _report_database_fault(scene, scene.fault)
     if scene.file is None:
@@ -142,7 +142,7 @@ async def check_database(scene: Inspection) -> Sequence[CheckResult]:
 
 
 async def _report_database_fault(scene: Inspection, fault: Exception) -> Sequence[CheckResult]:
-    """Report why it cannot be used; if the whole home is unusable, with the error of its own check."""
+    """Report why the database cannot be used; raise the error of the home's own check if that is the cause."""
     if isinstance(fault, HomeUnusable) and scene.settings.home.exists():
         await asyncio.to_thread(probe_folder, scene.settings.home)
     return report_error(fault)
@@ -188,17 +188,19 @@ async def check_indexes(scene: Inspection) -> Sequence[CheckResult]:
 
 
 async def check_followers(scene: Inspection) -> Sequence[CheckResult]:
-    """Check how far the homes that share a database have followed it."""
+    """Check that all homes that share a database have applied its changes."""
     if not (scene.settings.database and scene.followers):
         return ()
     behind = [follower for follower in scene.followers if follower.lacks]
     counted = f"Homes: {format_count(len(scene.followers), 'home')} follow the database"
     if not behind:
-        return (CheckResult("ok", f"{counted}, all to its last change."),)
+        return (CheckResult("ok", f"{counted}, all up to its last change."),)
     most = max(behind, key=lambda follower: follower.lacks)
     age = _format_seconds((scene.now - most.seen).total_seconds())
-    message = f"{counted}; {len(behind)} of them not to its last change: one lacks {most.lacks:,}, seen {age} ago."
-    hint = "A serving home follows within a minute, others when they are opened; deleted homes are forgotten."
+    message = f"{counted}; {len(behind)} of them lag: one lacks {most.lacks:,} changes and was last seen {age} ago."
+    hint = (
+        "A serving home follows within a minute, others when they are opened; deleted homes disappear from this list."
+    )
     return (CheckResult("ok" if most.seen > scene.now - _FOLLOWING else "warn", message, hint),)
 
 

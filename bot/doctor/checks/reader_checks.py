@@ -16,12 +16,12 @@ Ask = Callable[[Sequence[str]], str]
 
 
 async def check_reader_programs(scene: Inspection) -> Sequence[CheckResult]:
-    """Check that the programs enabled in `[ingest]` are installed, with its languages."""
+    """Check that the programs enabled in `[ingest]` are installed, and tesseract with its languages."""
     return await asyncio.to_thread(lambda: tuple(examine_programs(scene.settings.ingest.programs)))
 
 
 async def check_engine(scene: Inspection) -> Sequence[CheckResult]:
-    """Check that a Ray cluster computes, if `[ingest]` names one."""
+    """Check that the Ray cluster works, if `[ingest]` names one."""
     settings = scene.settings.ingest
     if settings.engine == "local":
         return ()
@@ -33,7 +33,7 @@ async def check_engine(scene: Inspection) -> Sequence[CheckResult]:
 
 
 def examine_engine(engine: Engine) -> CheckResult:
-    """Run a little work on it. Blocks."""
+    """Check an engine with a small task. Blocks."""
     try:
         list(engine.map(len, [b""]))
     except SourceUnavailable as error:

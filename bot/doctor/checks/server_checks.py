@@ -1,4 +1,4 @@
-"""Check what the bot connects to: sources, git, the model's server, the search engine, our own port."""
+"""Check the sources, git, the model's server, the search engine, and the port of our own server."""
 
 import asyncio
 import os
@@ -35,19 +35,21 @@ async def check_sources(scene: Inspection) -> Sequence[CheckResult]:
     )
 
 
-def examine_sources(given: Mapping[str, SourceSettings], around: SourceContext) -> tuple[CheckResult, ...]:
-    """Return what each source lacks, or that all can be opened. Blocks."""
-    faults = tuple(fault for corpus, source in given.items() if (fault := _find_source_fault(corpus, source, around)))
-    if faults or not given:
+def examine_sources(sources: Mapping[str, SourceSettings], context: SourceContext) -> tuple[CheckResult, ...]:
+    """Return a failure for each source that cannot be opened, or else a list of all. Blocks."""
+    faults = tuple(
+        fault for corpus, source in sources.items() if (fault := _find_source_fault(corpus, source, context))
+    )
+    if faults or not sources:
         return faults
-    kinds = ", ".join(f"{corpus} ({source.type.replace('_', ' ')})" for corpus, source in given.items())
-    remote = [corpus for corpus, source in given.items() if not any(isinstance(value, Path) for _, value in source)]
+    kinds = ", ".join(f"{corpus} ({source.type.replace('_', ' ')})" for corpus, source in sources.items())
+    remote = [corpus for corpus, source in sources.items() if not any(isinstance(value, Path) for _, value in source)]
     message = f"Sources: the servers of {', '.join(remote)} were not contacted; `footnote ingest all` does."
     unchecked = [CheckResult("skip", message)] if remote else []
-    return (CheckResult("ok", f"Sources: {format_count(len(given), 'source')} can be opened: {kinds}."), *unchecked)
+    return (CheckResult("ok", f"Sources: {format_count(len(sources), 'source')} can be opened: {kinds}."), *unchecked)
 
 
-def _find_source_fault(corpus: str, source: SourceSettings, around: SourceContext) -> CheckResult | None:
+def _find_source_fault(corpus: str, source: SourceSettings, context: SourceContext) -> CheckResult | None:
     for path in (value for _, value in source if isinstance(value, Path)):
         if not path.exists():
             return CheckResult("fail", f"Sources: {corpus} is read from {path}, which does not exist.", _MOUNT_HINT)
@@ -55,7 +57,7 @@ def _find_source_fault(corpus: str, source: SourceSettings, around: SourceContex
             hint = "Make it readable by the user running Footnote."
             return CheckResult("fail", f"Sources: {corpus} is read from {path}, which cannot be read.", hint)
     try:
-        open_source(source, around)
+        open_source(source, context)
     except Exception as error:  # noqa: BLE001 - any error of opening a source is a finding
         fault = explain_error(error)
         return CheckResult("fail", f"Sources: {corpus}: {fault.message}", fault.hint)

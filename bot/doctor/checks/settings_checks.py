@@ -1,4 +1,4 @@
-"""Check the settings in combination: who reads what, which channels search what, when the next refresh is."""
+"""Check settings that depend on each other: readers, channels, systems, schedule, prices, platforms, pages, MCP."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
@@ -45,7 +45,7 @@ async def check_systems(scene: Inspection) -> Sequence[CheckResult]:
 
 
 async def check_schedule(scene: Inspection) -> Sequence[CheckResult]:
-    """Check when the next nightly refresh is, and whether it has a source."""
+    """Report when the next nightly refresh is; warn if no corpus has a source."""
     settings, at = scene.settings, scene.settings.schedule.at
     if at is None:
         return (
@@ -82,7 +82,7 @@ async def check_platforms(scene: Inspection) -> Sequence[CheckResult]:
 
 
 def build_platform_check(entry: PlatformEntry) -> HealthCheck:
-    """Return the check of a platform: of the form of its secrets and, if that is right, by using them."""
+    """Return the check of a platform: of the form of its secrets and, if they are valid, of the connection."""
 
     async def check_platform(scene: Inspection) -> Sequence[CheckResult]:
         if not entry.read(scene.settings).configured:

@@ -62,7 +62,6 @@ def test_figures_equal_hand_counts() -> None:
         completion_tokens=400,
         estimated=False,
         cost=0.75,
-        longest_prompt=1_000,
         longest_sent=4_000,
         longest_reply=300,
         cut=1,
@@ -76,7 +75,6 @@ def test_figures_equal_hand_counts() -> None:
 
 def test_no_outcomes_give_empty_figures() -> None:
     assert compute_figures([]) == Figures()
-    assert Figures().share(0) == 0.0
 
 
 @pytest.mark.parametrize(
