@@ -1,1 +1,1 @@
-"""Gathers: documents in, passages out."""
+"""Read documents from sources, and split them into passages."""

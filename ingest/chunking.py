@@ -34,7 +34,7 @@ _INTRODUCTION_ENDS = (":", "\uff1a")
 
 @dataclass(frozen=True, slots=True)
 class TextPiece:
-    """Indivisible text. `glue` precedes it unless it opens a passage; `cut` is the cost of opening one here."""
+    """Text that is not split further. `glue` precedes it within a passage; `cut` is the cost of opening one with it."""
 
     text: str
     words: int
@@ -67,7 +67,7 @@ def split_block(block: Block, room: int) -> Iterator[TextPiece]:
 
 
 def _split_line(line: str, kind: PassageKind, room: int) -> Iterator[tuple[int, int, int, float]]:
-    """Yield start, end and words of each piece of a line, and the cost of a cut before it."""
+    """Yield each piece of a line: its start, its end, its number of words, and the cost of a cut before it."""
     whole = line.rstrip()
     if (words := measure_words(whole)) <= (_WHOLE_PARAGRAPH_WORDS if kind is PassageKind.PROSE else room):
         yield 0, len(whole), words, AT_BLOCK
@@ -85,7 +85,7 @@ def _split_line(line: str, kind: PassageKind, room: int) -> Iterator[tuple[int, 
 
 
 def _split_clauses(sentence: str, room: int) -> Iterator[tuple[int, int]]:
-    """Cut a sentence of more than `room` words at the ends of clauses, or else of words."""
+    """Yield start and end of each part of a sentence of more than `room` words, cut after clauses or else words."""
     borders = [*(border.start() for border in _BORDER.finditer(sentence)), len(sentence)]
     start = at = 0
     while start < len(sentence):
@@ -97,10 +97,10 @@ def _split_clauses(sentence: str, room: int) -> Iterator[tuple[int, int]]:
 
 
 def _find_end(sentence: str, start: int, borders: Sequence[int], room: int) -> int:
-    """Return the end of the piece that begins at `start`: the last end of a clause in its second half, or of a word."""
+    """Return where the part that begins at `start` ends: after the last clause in its second half, or after a word."""
     fitting = bisect_right(borders, room, key=lambda at: measure_words(sentence[start:at]))
     if not fitting:
-        # The word alone does not fit; beyond this length it is not a word, and is cut.
+        # A single word that does not fit is cut if it is too long to be a word.
         return min(borders[0], start + room * _CHARACTERS_A_WORD)
     if borders[fitting - 1] == len(sentence):
         return len(sentence)
@@ -181,7 +181,7 @@ def _is_introduction(text: str, *, aside: bool) -> bool:
 
 
 def _pack_pieces(pieces: Sequence[TextPiece], words: int) -> Iterator[Sequence[TextPiece]]:
-    """Return the cheapest division of the pieces into runs of at most `words`."""
+    """Return the cheapest division of the pieces into runs of at most `words` words."""
     costs, begins = [0.0], [0]
     for end in range(1, len(pieces) + 1):
         best, begin, total = float("inf"), end - 1, 0

@@ -1,4 +1,4 @@
-"""Clean pages of characters and dates that formats allow but databases and indexes reject. Pure."""
+"""Load pages, and remove characters and dates from them that databases and indexes reject."""
 
 import html
 from collections.abc import Callable
@@ -15,16 +15,17 @@ _UNSTORABLE = lazy_compile("[\x00-\x08\x0b\x0e-\x1f\x7f\ufffe\uffff\ud800-\udfff
 _CONTROL = lazy_compile("[\x00-\x08\x0b\x0e-\x1f\x7f\ufffe\uffff]")
 _A_DAY = timedelta(days=1)
 _EARLIEST, _LATEST = datetime.min.replace(tzinfo=UTC) + _A_DAY, datetime.max.replace(tzinfo=UTC) - _A_DAY
-"""Beyond these, a moment does not exist in every time zone."""
+"""Beyond these, some time zone cannot represent a moment."""
 _LONGEST_REASON = 200
 LARGEST_DOCUMENT = 512 << 20  # bytes; a larger document is not loaded
 LONGEST_TEXT = 10_000_000  # characters of a document's text, about 15,000 passages
 
 
 def clean_page(page: Page) -> Page:
-    """Return the page in valid Unicode, with its date in UTC, or None if that date does not exist.
+    """Return the page in valid Unicode, with its date in UTC.
 
-    An unpaired surrogate becomes U+FFFD, a pair its character; control characters and blocks of them are dropped.
+    An impossible date becomes None, a pair of surrogates its character, an unpaired surrogate U+FFFD. Control
+    characters are dropped, and so are blocks without other characters.
     """
     return replace(
         page,
@@ -47,7 +48,7 @@ def clean_text(text: str) -> str:
 
 
 def to_utc(moment: datetime | None) -> datetime | None:
-    """Return a moment in UTC, assumed if it has no zone; None if it does not exist in every time zone."""
+    """Convert a moment to UTC, which is assumed if it has no zone; None if some time zone cannot represent it."""
     if moment is None:
         return None
     zoned = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
@@ -66,7 +67,7 @@ def _clean_section(section: Section) -> Section:
 
 
 def limit_length(page: Page) -> Page:
-    """Return the page. Raises `UnreadableDocument` if it is too long."""
+    """Return the page unchanged. Raises `UnreadableDocument` if it is too long."""
     if measure_length(page) > LONGEST_TEXT:
         reason = f"holds more than {LONGEST_TEXT:,} characters of text: split it into several documents"
         raise UnreadableDocument(reason)
@@ -78,7 +79,7 @@ def measure_length(page: Page) -> int:
 
 
 def isolate_errors(work: Callable[[], T]) -> T:
-    """Process one document; any error becomes `UnreadableDocument`, so that it does not stop the others."""
+    """Call `work`, which reads one document; any error becomes `UnreadableDocument`, so that reading can continue."""
     try:
         return work()
     except (UnreadableDocument, MemoryError):
@@ -87,8 +88,8 @@ def isolate_errors(work: Callable[[], T]) -> T:
         raise UnreadableDocument(describe_error(error)) from error
 
 
-def load_page(found: ChangedDocument) -> Page:
-    """Load a document. Raises `UnreadableDocument` if it is too large."""
-    if found.size > LARGEST_DOCUMENT:
+def load_page(document: ChangedDocument) -> Page:
+    """Load and clean the page of a document. Raises `UnreadableDocument`, also if it is too large."""
+    if document.size > LARGEST_DOCUMENT:
         raise UnreadableDocument(f"is larger than {LARGEST_DOCUMENT >> 20} MB")
-    return clean_page(limit_length(found.load()))
+    return clean_page(limit_length(document.load()))

@@ -30,7 +30,7 @@ from ingest.sandbox_worker import (
     read_frame,
     write_frame,
 )
-from ingest.types import Page, ReadTask, SourceUnavailable, UnreadableDocument
+from ingest.types import Page, ReadingStopped, ReadTask, SourceUnavailable, UnreadableDocument, describe_os_error
 
 _PASSED_VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH", "SYSTEMROOT", "TMPDIR", "TZ")
 """Environment variables that the process gets; all others may hold secrets."""
@@ -39,7 +39,7 @@ _START_SECONDS = 300.0  # a process starts slowly on a busy machine
 
 @dataclass(frozen=True, slots=True)
 class SandboxLimits:
-    """Limits for reading one document."""
+    """Limits for reading one document in the sandbox."""
 
     seconds: float = 60.0  # processor time, if the system limits it
     memory: int = 1 << 30  # bytes, if the system limits it
@@ -49,14 +49,14 @@ class SandboxLimits:
 
 @dataclass(frozen=True, slots=True)
 class ProcessExit:
-    """The exit of a process while it read a document."""
+    """How a process ended while it read a document."""
 
     code: int  # as in `subprocess`: negative for a signal
-    late: bool = False  # whether it was killed at the wall-clock limit
+    late: bool = False  # whether it was killed because it exceeded the wall-clock limit
 
 
 class SandboxProcess:
-    """A process used by one thread; another may call `kill`."""
+    """A worker process, used by one thread; another may call `kill`."""
 
     def __init__(self, limits: SandboxLimits) -> None:
         """Start the process, and wait until it is ready. Raises `SourceUnavailable`."""
@@ -77,7 +77,7 @@ class SandboxProcess:
             )
         except OSError as error:
             self._scratch.cleanup()
-            raise _start_failure((error.strerror or type(error).__name__).lower()) from error
+            raise _start_failure(describe_os_error(error)) from error
         try:
             greeting = self._exchange(None, _START_SECONDS)
         except BaseException:
@@ -140,7 +140,7 @@ class SandboxProcess:
 
 
 def explain_exit(ended: ProcessExit, limits: SandboxLimits) -> str:
-    """Explain why a document was not read whose process exited. Pure."""
+    """Return why a document was not read, from how its process ended. Pure."""
     if ended.late:
         return explain_timeout(limits.clock)
     if ended.code == -getattr(signal, "SIGXCPU", 0):
@@ -174,7 +174,7 @@ def _start_failure(cause: str) -> SourceUnavailable:
 def plan_reading(
     content: bytes, name: str, *, programs: ReaderPrograms = NO_PROGRAMS, **facts: Unpack[FileFacts]
 ) -> ReadTask:
-    """Return the task of reading a file's bytes by `file_formats.read_file`."""
+    """Make the task of reading a file's bytes with `file_formats.read_file`."""
     work = partial(file_formats.read_file, content, name, programs=programs, **facts)
     return ReadTask(work, harmless=file_formats.is_harmless(name, len(content)), slow=programs.ocr)
 
@@ -184,7 +184,7 @@ OCR_LIMITS = SandboxLimits(seconds=600.0, clock=4 * 3600.0)  # a book of scanned
 
 
 class Sandbox:
-    """Read documents for one thread; another may call `stop`.
+    """Reads documents in a separate process, for one thread; another may call `stop`.
 
     A `with` block reuses the process for all its documents; outside of one, each document gets its own.
     """
@@ -225,12 +225,12 @@ class Sandbox:
 
     def run(self, task: ReadTask) -> Page:
         """Run a task. Blocks; raises like `page`."""
-        return self.done(task.work, harmless=task.harmless)
+        return self.call(task.work, harmless=task.harmless)
 
-    def done(self, work: Callable[[], Page], *, harmless: bool = False) -> Page:
-        """Run a picklable function that makes a page. Blocks; raises like `page`."""
+    def call(self, work: Callable[[], Page], *, harmless: bool = False) -> Page:
+        """Call a function that makes a page and can be pickled, here if `harmless`. Blocks; raises like `page`."""
         if self._stopped:
-            raise _stopped_error()
+            raise ReadingStopped
         if harmless:
             return work()
         task = pickle.dumps(work)
@@ -263,7 +263,7 @@ class Sandbox:
 
     def _explain(self, ended: ProcessExit) -> ReadFailure:
         if self._stopped:
-            raise _stopped_error()
+            raise ReadingStopped
         return ReadFailure(explain_exit(ended, self._limits))
 
     def _started(self) -> SandboxProcess:
@@ -276,7 +276,7 @@ class Sandbox:
                 stopped = self._stopped
             if stopped:
                 self._end()
-                raise _stopped_error()
+                raise ReadingStopped
         return self._process
 
     def _end(self) -> None:
@@ -284,7 +284,3 @@ class Sandbox:
             process, self._process = self._process, None
         if process is not None:
             process.end()
-
-
-def _stopped_error() -> SourceUnavailable:
-    return SourceUnavailable("Reading was stopped.", hint="Run the same command again to continue.")

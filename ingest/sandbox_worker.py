@@ -38,7 +38,7 @@ _FRAME_HEAD = struct.Struct(">Q")
 
 @dataclass(frozen=True, slots=True)
 class ReadFailure:
-    """Why a document was not read; `memory` if it was too little."""
+    """Why a document was not read; `memory` is whether it needed too much memory."""
 
     reason: str = ""
     memory: bool = False
@@ -113,7 +113,7 @@ def _decode_section(fields: Any) -> Section:
 
 
 def serve_documents(seconds: float, memory: int) -> None:
-    """Read documents until the input ends, each within so many seconds of processor time and bytes of memory."""
+    """Read documents until the input ends, each within `seconds` of processor time and `memory` bytes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent gets Ctrl-C too, and ends this process
     # Libraries that print must not corrupt the answers.
     answers = os.fdopen(os.dup(1), "wb")
@@ -163,7 +163,7 @@ def _set_limit(limits: ModuleType, which: int, most: int) -> None:
 
 
 def _exit_with_parent(parent: int) -> None:
-    """Exit once the parent was killed; reading a document does not notice it."""
+    """Exit once the parent is gone, even while a document is being read."""
     while os.getppid() == parent:
         time.sleep(_PARENT_CHECK_SECONDS)
     os.killpg(os.getpgrp(), signal.SIGKILL)  # our own group, including the programs that we called

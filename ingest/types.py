@@ -47,7 +47,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class ReadTask:
-    """Make a page of bytes that are already fetched, in any process; it can be pickled."""
+    """A function that makes a page of bytes that are already fetched. It can be pickled for another process."""
 
     work: Callable[[], Page]
     harmless: bool = False  # whether it needs no sandbox
@@ -133,6 +133,20 @@ class SourceUnavailable(Exception):
         self.hint = hint
 
 
+STOPPED_HINT = "Run the same command again to continue."
+
+
+class ReadingStopped(SourceUnavailable):
+    """Reading was interrupted by `stop`."""
+
+    def __init__(self, source: str = "") -> None:
+        super().__init__(f"Reading {source} was stopped." if source else "Reading was stopped.", hint=STOPPED_HINT)
+
+
+def describe_os_error(error: OSError) -> str:
+    return (error.strerror or type(error).__name__).lower()
+
+
 class SingleReadUnsupported(SourceUnavailable):
     """A source's documents cannot be read one by one."""
 
@@ -149,15 +163,15 @@ class Engine(Protocol):
 
     @property
     def doing(self) -> str:
-        """Return what else it is doing, in a few words."""
+        """Return an activity other than `map`'s work, such as starting, in a few words; empty if there is none."""
         ...
 
     def check(self) -> None:
-        """Raise an error with `kind` and `hint` if it cannot be used. Starts nothing."""
+        """Raise an error with `kind` and `hint` if the engine cannot be used. Starts nothing."""
         ...
 
     def map(self, work: Callable[[S], R], items: Iterable[S | list[R]]) -> Iterator[R]:
-        """Yield the results of `work`, a module's function, in the order of the items, which are taken a little ahead.
+        """Yield the results of `work`, a module's function, in the order of the items, slightly ahead of the caller.
 
         An item that is a list holds a finished result. Raises errors of `work`, and an error with `kind` and `hint` if
         a process fails.
@@ -174,7 +188,7 @@ class DocumentSource(Protocol):
 
     @property
     def reference(self) -> bool:
-        """Return whether it is a reference work, such as an encyclopedia, and not the team's own."""
+        """Return whether it is a reference work, such as an encyclopedia, instead of the team's own documents."""
         ...
 
     def expected(self) -> int | None:
@@ -189,7 +203,7 @@ class DocumentSource(Protocol):
             since: The mark of the last complete listing; empty to list all.
 
         Raises:
-            SourceUnavailable: Or another error with `kind` and `hint`; also while items are taken.
+            SourceUnavailable: The source cannot be read. Also while the items are iterated; also subclasses of it.
         """
         ...
 
@@ -198,11 +212,11 @@ class LiveSource(DocumentSource, Protocol):
     """A source that can read a single document."""
 
     def one(self, address: str, known: Mapping[str, str]) -> ListedItem | None:
-        """Return the document with this address or key; None if the source does not have it.
+        """Return the current document with this address or key; None if the source does not have it.
 
         Raises:
             SingleReadUnsupported: Its documents cannot be read one by one.
-            SourceUnavailable: Or another error with `kind` and `hint`.
+            SourceUnavailable: The source cannot be read.
         """
         ...
 
@@ -215,7 +229,7 @@ class PackingSource(DocumentSource, Protocol):
     """A source that can pack documents in its own processes while it reads them."""
 
     def pack_for(self, corpus: str) -> None:
-        """Pack documents listed from now on for this corpus."""
+        """Pack the documents that are listed from now on for this corpus."""
         ...
 
 

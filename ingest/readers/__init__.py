@@ -1,1 +1,1 @@
-"""Read documents: one file a family of formats, from bytes to a `ParsedDocument`; `file_formats` chooses."""
+"""Readers of file formats. Each module turns some formats into a `ParsedDocument`; `file_formats` chooses it."""

@@ -1,7 +1,7 @@
-"""Call installed programs to read what libraries cannot: tesseract, and LibreOffice without a window.
+"""Call installed programs that read documents: tesseract for scanned pages, LibreOffice for older Office formats.
 
-Both run inside the sandbox process and end with it. LibreOffice gets a profile of its own that runs no macros and
-follows no links, and no network if the system lets a process give it up.
+Both run in the process group of the sandbox, and end with it. LibreOffice gets a temporary profile that runs no macros
+and follows no links. It runs without network access if the system can do so.
 """
 
 import os
@@ -70,7 +70,7 @@ def recognize_words(picture: bytes, languages: Sequence[str], *, command: str = 
 
 
 def convert_document(content: bytes, suffix: str, target: str, *, commands: Sequence[str] = OFFICE_COMMANDS) -> bytes:
-    """Convert a document by LibreOffice to the format with suffix `target`. Raises `UnreadableDocument`."""
+    """Convert a document with LibreOffice to the format with suffix `target`. Raises `UnreadableDocument`."""
     program = find_program(commands)
     if program is None:
         raise UnreadableDocument(f"needs LibreOffice, which is not installed: save it as {target}")
@@ -104,7 +104,7 @@ def _run(call: Sequence[str], content: bytes, environment: dict[str, str]) -> su
 
 @cache
 def _without_network() -> tuple[str, ...]:
-    """Return the prefix of a command that runs without network; empty if the system does not allow it."""
+    """Return the words before a command that make it run without network; empty if the system does not allow that."""
     unshare = shutil.which("unshare")
     call = (unshare or "", "--user", "--map-current-user", "--net", "--")
     if unshare and not subprocess.run([*call, "true"], capture_output=True, check=False).returncode:  # noqa: S603

@@ -1,4 +1,4 @@
-"""Register the file formats, and make a page of the name and bytes of a file."""
+"""Register the file formats, and make a page of a file's name and bytes."""
 
 import logging
 import pkgutil
@@ -21,7 +21,7 @@ from storage.language.lazy_pattern import lazy_compile
 from storage.types import PassageKind
 
 READER_VERSION = "5"
-"""Part of every fingerprint; raised when readers or chunking yield other passages, so that all is read again."""
+"""Part of every fingerprint; raised when readers or chunking change passages, so that all documents are read again."""
 
 LARGEST_TEXT = 32 * 1024 * 1024
 """Bytes of text or markup in one file, about thirty novels; reading takes several times that in memory."""
@@ -43,11 +43,11 @@ class DocumentFormat:
     dated: bool = False  # whether such files usually state their date
     date_line: bool = False  # whether a line at the top may state it
     largest: int | None = None
-    """Limit in bytes; None for formats that are mostly not text, which only their source limits."""
+    """Limit in bytes; None for formats that are mostly not text: only the source limits their size."""
     harmless: int = -1
-    """Bytes up to which any file is cheap, and so is read in this process: most pages are small, and starting a process
-    takes most of a second. The worst known files of this size (`footnote evaluate hostile`) take about two seconds.
-    By default every file is read in the sandbox, as large libraries, C code and growing data need."""
+    """Files of at most so many bytes are read in this process, since starting another takes most of a second. The worst
+    known files of this size (`footnote evaluate hostile`) take about two seconds. By default every file is read in the
+    sandbox, as large libraries, C code and growing data need."""
 
     programs: bool = False
     """Whether its reader also takes the `ReaderPrograms` that it may call."""
@@ -61,7 +61,7 @@ class DocumentFormat:
 
 
 def _text_format(name: str, suffixes: str, reader: str, harmless: int = 0, **options: Any) -> DocumentFormat:
-    """Register a format of text or markup, harmless up to so many KiB."""
+    """Make a format of text or markup; `harmless` is in KiB."""
     return _binary_format(
         name, suffixes, reader, dated=False, largest=LARGEST_TEXT, harmless=harmless * 1024, **options
     )
@@ -113,7 +113,7 @@ _BUILT_IN = (
 
 @cache
 def load_formats() -> Mapping[str, DocumentFormat]:
-    """Return the formats by suffix in lower case; those of other packages replace ours."""
+    """Return the formats by suffix in lower case; formats of other packages replace ours."""
     formats = {suffix: known for known in _BUILT_IN for suffix in known.suffixes}
     for plugin in entry_points(group=PLUGIN_GROUP):
         try:
@@ -125,7 +125,7 @@ def load_formats() -> Mapping[str, DocumentFormat]:
 
 
 def is_harmless(name: str, size: int) -> bool:
-    """Return whether a file of so many bytes may be read in this process, or is refused unread."""
+    """Return whether this process may read a file of `size` bytes; also true if it refuses to read it at all."""
     known = load_formats().get(_suffix(name))
     if known is None or (known.largest is not None and size > known.largest):
         return True
@@ -138,7 +138,7 @@ _REFUSALS: Mapping[str, str] = {
         "pictures are not read",
     ),
     **dict.fromkeys((".mp3", ".wav", ".m4a", ".ogg", ".flac", ".aac"), "sound is not read: add a transcript"),
-    **dict.fromkeys((".mp4", ".mov", ".avi", ".mkv", ".webm", ".m4v"), "films are not read: add a transcript"),
+    **dict.fromkeys((".mp4", ".mov", ".avi", ".mkv", ".webm", ".m4v"), "videos are not read: add a transcript"),
     **dict.fromkeys((".zip", ".gz", ".bz2", ".xz", ".tar", ".tgz", ".7z", ".rar"), "archives are not read: unpack it"),
     **dict.fromkeys((".exe", ".dll", ".so", ".bin", ".dmg", ".iso", ".jar", ".class", ".pyc"), "programs are not read"),
     ".pages": "this format is not read: save it as .docx or .pdf",
@@ -180,7 +180,7 @@ def is_dated(name: str, content: bytes) -> bool:
 
 
 class FileFacts(TypedDict, total=False):
-    """What a source knows of a file. `revision` and `modified` are used if the file states none."""
+    """Facts that a source knows about a file. `revision` and `modified` are used if the file states none."""
 
     url: str
     revision: str
@@ -188,9 +188,9 @@ class FileFacts(TypedDict, total=False):
 
 
 def read_file(content: bytes, name: str, *, programs: ReaderPrograms = NO_PROGRAMS, **facts: Unpack[FileFacts]) -> Page:
-    """Read a file's bytes; `name` is its path with suffix.
+    """Make a page of a file's bytes; `name` is its path with suffix.
 
-    If it states a date that is not understood, its date is None: `modified` would make it look new.
+    If the file states a date that cannot be parsed, the page has none: `modified` would make it look new.
     """
     return build_page(_read_content(content, name, programs), name, **facts)
 

@@ -1,4 +1,4 @@
-"""Read front matter (YAML or TOML fields before the text of a page), or a line at the top that dates the page."""
+"""Read front matter, which is YAML or TOML before the text of a page, or a line at the top that dates the page."""
 
 import itertools
 import re
@@ -25,7 +25,7 @@ _KNOWN_FIELDS = (*DATE_FIELDS, *REVISION_FIELDS, "title", "language", "lang", "l
 
 _LARGEST_FRONT_MATTER = 16 * 1024  # bytes
 _HEAD_LINES = 8
-"""Lines at the top among which a line may date the page: below title, underline and authors."""
+"""Lines at the top that are searched for a date: title, underline and authors may come before it."""
 _LONGEST_TITLE, _SENTENCE_ENDS = 120, (".", "!", "?", ":", ";", ",")
 _FIELD_LINE = lazy_compile(r"(?P<name>[^\W\d_][\w .'’-]{0,30}?) ?:(?: +(?P<value>\S.*))?")
 _UPDATED = frozenset({
@@ -48,10 +48,10 @@ _ABOUT_PAGES = frozenset({
 def read_with_fields(
     text: str, read: Callable[[str], ParsedDocument], *, any_fields: bool = True, date_line: bool = False
 ) -> ParsedDocument:
-    """Read a text below its front matter, and add the title, date, revision and language stated there.
+    """Parse a text by `read`, and add the title, date, revision and language that its front matter states.
 
-    Without `any_fields`, front matter must have one of these: text between two rules is common. With `date_line`, a
-    line at the top may date a text whose front matter does not.
+    Unless `any_fields`, front matter without any of these is read as text, since text between two rules is common. With
+    `date_line`, a line at the top may date a text whose front matter does not.
     """
     fields, body = split_front_matter(text)
     if not any_fields and not stated_fields(fields, _KNOWN_FIELDS):
@@ -77,10 +77,10 @@ def states_date(head: str) -> bool:
 
 
 def _take_date_line(text: str) -> tuple[datetime | None, str]:
-    """Return the date that a line at the top of a text states, and the text without a line that says only that.
+    """Return the date in a line at the top of a text, and the text with that line removed or as its own paragraph.
 
-    The line is alone or among other fields of a page, at most below a title. "Date: 14 July 2026" next to
-    "Place: the garden" is the date of an event.
+    Only a title and other fields of a page may precede the line. "Date: 14 July 2026" next to "Place: the garden" dates
+    an event, not the page.
     """
     lines, titled = text.split("\n", _HEAD_LINES), False
     for at, line in enumerate(lines[:_HEAD_LINES]):
@@ -103,7 +103,7 @@ def _take_date_line(text: str) -> tuple[datetime | None, str]:
 
 
 def _is_alone(lines: Sequence[str], at: int) -> bool:
-    """Return whether the lines around a line, up to the next empty ones, have no field of an event."""
+    """Return whether no other line in its paragraph is a field of an event."""
     neighbours = (
         *itertools.takewhile(str.strip, lines[at + 1 :]),
         *itertools.takewhile(str.strip, reversed(lines[:at])),
@@ -140,17 +140,17 @@ def load_front_matter(text: str) -> tuple[Mapping[str, Any], str]:
 
 
 def first_field(fields: Mapping[str, Any], names: tuple[str, ...]) -> Any:
-    """Return the first of the named fields that is not empty, or None."""
+    """Return the value of the first of the named fields that is not empty, or None."""
     return next(iter(stated_fields(fields, names)), None)
 
 
 def stated_fields(fields: Mapping[str, Any], names: tuple[str, ...]) -> list[Any]:
-    """Return the named fields that are not empty, in the order of the names."""
+    """Return the values of the named fields that are not empty, in the order of the names."""
     return [fields[name] for name in names if fields.get(name) not in (None, "")]
 
 
 def _load_fields(source: str) -> Mapping[str, Any] | None:
-    """Load the fields; None if the block is text between two rules."""
+    """Parse the fields; None if the block is text between two rules."""
     try:
         fields = value_parsers.load_yaml(source)
     except (yaml.YAMLError, ValueError, RecursionError):

@@ -69,7 +69,7 @@ _SEEN = frozenset({
     "iframe", "object", "embed", "video", "audio", "canvas", "svg", "math", "img", "picture", "button", "del", "s",
     "strike", GAP,
 })  # fmt: skip
-"""Elements that are seen, not read; a mark replaces them if their sentence would be incomplete."""
+"""Pictures, media and controls; a mark replaces them if their sentence would be incomplete."""
 _BLOCKS = frozenset({
     "html", "body", "p", "div", "section", "article", "main", "aside", "header", "footer", "address",
     "blockquote", "center", "details", "summary", "fieldset", "form", "legend", "figure", "figcaption", "hr",
@@ -111,7 +111,7 @@ HTML_NAMES: frozenset[str] = defs.tags | {"main", "picture", "slot", "template",
 
 
 def parse_html(markup: str | bytes) -> Element | None:
-    """Parse HTML, valid or not; bytes declare their own encoding. None if it has no element."""
+    """Parse HTML, valid or not; None if it has no element. Bytes are decoded as they declare."""
     content = markup.encode("utf-8", "replace") if isinstance(markup, str) else markup
     parser = lxml.html.HTMLParser(
         encoding="utf-8" if isinstance(markup, str) else None, huge_tree=True, remove_comments=True, remove_pis=True
@@ -150,7 +150,7 @@ class _Flow:
             self._line.append(_SPACES.sub(" ", text.translate(_UNSEEN)))
 
     def add_gap(self, text: str, need: Need) -> None:
-        """Leave a gap with its text; an optional one is shown only if nothing else fills its place."""
+        """Add a gap to the line; `_fill_gap` later decides whether its text is shown."""
         plain = _SPACES.sub(" ", text.translate(_UNSEEN)).strip()
         self._line.append(f"{_LEVELS[need] * _GAP_BEGINS}{plain}{_GAP_ENDS}")
 
@@ -218,7 +218,7 @@ class _Flow:
         self._line.append(text.translate(_SUPERSCRIPT) if text.isascii() and text.isdigit() else text)
 
     def strong(self, element: Element, depth: int) -> None:
-        """Read bold text; bold words alone on the first line of a paragraph act as a heading."""
+        """Read bold text; if it is the whole first line of a paragraph, it keeps its own line, like a heading."""
         opens = not "".join(self._line).strip()
         self._inside(element, depth)
         if opens and _LINE_ENDS.match(element.tail or ""):
@@ -286,7 +286,7 @@ def _is_decoration(element: Element) -> bool:
 
 
 def _caption(element: Element) -> str:
-    """Return the caption of an element that is seen, not read; empty if it is not meant for people."""
+    """Return the caption of a picture or control; empty if it is not meant for readers."""
     named = (element.get(name) for name in ("alt", "aria-label", "title"))
     caption = element.text_content() if element.tag in {GAP, "button"} else next(filter(None, named), "")
     return "" if _NO_CAPTION.fullmatch(caption.strip()) else caption
@@ -298,7 +298,7 @@ def _need(element: Element) -> Need:
 
 
 def _fill_gap(gaps: re.Match[str]) -> str:
-    """Return the text that replaces gaps in a line: their own, a mark, or nothing between sentences."""
+    """Return what replaces adjacent gaps: their text, `MARK` if their sentence would be incomplete, or white space."""
     before = gaps.string[max(gaps.start() - _READ_AROUND, 0) : gaps.start()]
     after = _GAPS.sub("", gaps.string[gaps.end() : gaps.end() + _READ_AROUND])
     filling = _join_gaps(gaps[0], begins=bool(_ENDED.search(before)))
@@ -319,7 +319,7 @@ def _fill_gap(gaps: re.Match[str]) -> str:
 
 
 def _join_gaps(gaps: str, *, begins: bool) -> str:
-    """Join the texts of adjacent gaps, with a mark for a required one without text; empty if none has text."""
+    """Join the texts of adjacent gaps; `MARK` replaces a required one without text. Empty if none has text."""
     texts = [(gap[1], len(gap[0]) - len(gap[0].lstrip(_GAP_BEGINS))) for gap in _GAP.finditer(gaps)]
     if not any(text for text, _ in texts):
         return ""

@@ -1,4 +1,4 @@
-"""Read LaTeX: headings, paragraphs, lists, tables and code; equations stay as they are written."""
+"""Read LaTeX: headings, paragraphs, lists, tables and code; equations remain LaTeX."""
 
 import re
 import unicodedata
@@ -144,10 +144,11 @@ class _Reader:
         return {"~": " ", "&": " ", "``": "“", "''": "”", "---": "—", "--": "–"}.get(written, written)
 
     def _until(self, mark: str) -> str:
-        """Return the source up to a mark; if it is missing, up to the end of the paragraph."""
+        """Return the source before `mark`, and skip both; empty if the paragraph ends first."""
         start = self._at + (len(mark) - 1 if mark == "$$" else 0)
         most = start + _LONGEST_FORMULA
-        found, blank = self._text.find(mark, start, most), self._text.find("\n\n", start, most)
+        found = self._text.find(mark, start, most)
+        blank = self._text.find("\n\n", start, most)
         end = found if found >= 0 and (blank < 0 or found < blank) else start
         self._at = end + len(mark) if end == found else end
         return self._text[start:end]
@@ -158,7 +159,7 @@ class _Reader:
         return unicodedata.normalize("NFC", letter[0] + _ACCENTS[accent]) + letter[1:]
 
     def _argument(self) -> str:
-        """Read the next argument, in braces or one sign, including its commands."""
+        """Read the text of the next argument, which is in braces or a single character or command."""
         while self._text[self._at : self._at + 1].isspace():
             self._at += 1
         if self._text[self._at : self._at + 1] != "{":
@@ -220,7 +221,7 @@ class _Reader:
             self._parts.append(text)
 
     def _render(self, name: str) -> str:
-        """Return the text of a command in a paragraph; the arguments of an unknown one are text."""
+        """Return the text of a command in a paragraph; the arguments of an unknown one are read as text afterwards."""
         if name in _SIGNS:
             return _SIGNS[name]
         if name in self._macros:
@@ -296,7 +297,7 @@ class _Reader:
 
 
 def _read_table(inside: str, macros: Mapping[str, str]) -> Iterator[Block]:
-    """Read the rows of a table, which follow the description of its columns."""
+    """Read the source of a table: the description of its columns, and its rows."""
     described = _COLUMNS.match(inside)
     body = _RULE.sub("", inside[described.end() :] if described else inside)
     cells = [[(cell, _count_columns(cell)) for cell in _CELL_BORDER.split(line)] for line in body.split("\\\\")]

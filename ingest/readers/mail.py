@@ -69,7 +69,7 @@ def _read_message(message: EmailMessage) -> Iterator[ContentItem]:
 
 
 def _text(part: MIMEPart) -> str:
-    """Decode a part in its declared encoding, or else by detection."""
+    """Decode a part by its declared encoding, or else by detection."""
     content = part.get_payload(decode=True)
     if not isinstance(content, bytes):
         return ""
@@ -106,7 +106,7 @@ def _date(message: EmailMessage) -> datetime | None:
 
 
 def _stored(file: Any, number: str, folder: str = "") -> str:
-    """Read a text of an Outlook message, in UTF-16 or in an unstated encoding."""
+    """Read a text property of an Outlook message, in UTF-16 or in an unstated encoding; empty if missing."""
     for kind in ("001F", "001E"):
         path = [*filter(None, [folder]), f"__substg1.0_{number}{kind}"]
         if file.exists(path):
@@ -122,7 +122,7 @@ def _stored_markup(file: Any) -> str:
 
 
 def _moment(file: Any) -> datetime | None:
-    """Return when a message was sent, or else received; properties are 16 bytes each after a header of 32."""
+    """Return when an Outlook message was sent, or else received. Each property has 16 bytes, after a header of 32."""
     if not file.exists("__properties_version1.0"):
         return None
     content = file.openstream("__properties_version1.0").read()

@@ -122,7 +122,7 @@ def _make_parser(mdx: bool) -> MarkdownIt:  # noqa: FBT001 - a key of the cache
 
 
 def _parse_inline(state: StateCore) -> None:
-    """Parse the text of each block; tags within a template's `raw` are text."""
+    """Parse the text of each block; template tags within `raw` remain text."""
     for token in state.tokens:
         if token.type != "inline":
             continue
@@ -186,7 +186,7 @@ def _skip_junk(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - the 
 
 
 def _read_element(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - see above
-    """Read a component, an address that begins with a tag, or an HTML element with tags in its attributes."""
+    """Read a component, an address that begins with a template tag, or an HTML element with tags in its attributes."""
     if state.src[state.pos] != "<":
         return False
     tag = _COMPONENT.match(state.src, state.pos, state.posMax)
@@ -216,7 +216,7 @@ def _component_gap(found: re.Match[str]) -> str:
 
 
 def _open_footnote(state: StateBlock, line: int, _end: int, silent: bool) -> bool:  # noqa: FBT001 - see above
-    """Strip the mark from the first line of a footnote, which is read as a paragraph."""
+    """Strip the mark from the first line of a footnote, which becomes a paragraph."""
     match = _FOOTNOTE.match(state.src, state.bMarks[line] + state.tShift[line], state.eMarks[line])
     if not match or silent:
         return bool(match)
@@ -251,7 +251,7 @@ def _skip_comment(state: StateBlock, line: int, end: int, silent: bool) -> bool:
 
 
 def _read_lone_tag(state: StateBlock, line: int, end: int, silent: bool) -> bool:  # noqa: FBT001 - see above
-    """Read a tag alone on its line that prints nothing, or opens or closes a box: it separates paragraphs."""
+    """Read a template tag alone on its line that prints nothing, or opens or closes a box: it ends a paragraph."""
     start = state.bMarks[line] + state.tShift[line]
     if state.src[start : start + 1] != "{" or state.sCount[line] < state.blkIndent:
         return False
@@ -315,7 +315,7 @@ def _find_end(state: StateBlock, name: str, line: int, end: int) -> int:
 
 
 def _read_lone_component(state: StateBlock, line: int, _end: int, silent: bool) -> bool:  # noqa: FBT001 - see above
-    """Read the tag of a component alone on its lines; its content is Markdown."""
+    """Read the tag of a component that is alone on its lines; the component's content is Markdown."""
     start = state.bMarks[line] + state.tShift[line]
     if state.src[start : start + 1] != "<" or state.sCount[line] < state.blkIndent:
         return False
@@ -366,7 +366,7 @@ def _render_break(_renderer: Any, tokens: Sequence[Token], at: int, _options: An
 
 
 def _render_image(_renderer: Any, tokens: Sequence[Token], at: int, _options: Any, _env: Any) -> str:
-    """Render a picture within a line of text; one that begins a line is not part of it."""
+    """Render a picture as its caption; one that begins a line is not part of the sentence, and gets none."""
     before = next((token for token in reversed(tokens[:at]) if token.type not in {"link_open", "html_inline"}), None)
     alone = not before or before.type in {"softbreak", "hardbreak"}
     return f'<img alt="{"" if alone else escape(tokens[at].content or html_tree.MARK)}">'

@@ -36,7 +36,7 @@ _OLE_MAGIC = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 def open_package(
     content: bytes, *, largest: int = LARGEST_UNPACKED, markup: int = LARGEST_MARKUP, parts: int = _MOST_PARTS
 ) -> zipfile.ZipFile:
-    """Open an archive within limits in bytes and parts. Raises `UnreadableDocument`."""
+    """Open a zip archive. Raises `UnreadableDocument` if it is invalid, or exceeds limits in bytes or parts."""
     if content.startswith(_OLE_MAGIC):
         raise UnreadableDocument("is protected by a password, or in an older format: save it again without a password")
     try:
@@ -49,7 +49,7 @@ def open_package(
     if len(members) > parts:
         raise UnreadableDocument(f"holds more than {parts:,} parts")
     if any(part.file_size > max(_SMALL_PART, _TIGHTEST * part.compress_size) for part in members):
-        raise UnreadableDocument("is packed more tightly than any document: it may be made to do harm")
+        raise UnreadableDocument("is compressed more than any real document: it may be an attack")
     if sum(part.file_size for part in members if part.filename.lower().endswith(_MARKUP_ENDINGS)) > markup:
         raise UnreadableDocument(f"holds more than {markup // 2**20} MB of markup: split it")
     return archive
@@ -144,7 +144,7 @@ _SHAPES = {
 
 
 class _EquationPart(str):
-    """A part of an equation; formatted as `one`, it gets brackets unless it is one word or number."""
+    """The text of a part of an equation. The format `one` adds brackets unless it is a single word or number."""
 
     __slots__ = ()
 
@@ -264,7 +264,7 @@ def read_chart(chart: Element) -> Iterator[ContentItem]:
 
 
 def _points(series: Element, name: str) -> dict[int, str]:
-    """Return the values that a chart copies from its sheet, by position; of several label levels the innermost."""
+    """Return a series' values or labels by position, as the chart stores them; the innermost of several levels."""
     source = series.find(f"{{*}}{name}")
     cache = (
         None
@@ -329,7 +329,7 @@ def _chapters(archive: zipfile.ZipFile, book: Element, folder: str) -> Iterator[
             read_any = True
             yield from html_tree.read_html(web_page.decode_markup(archive.read(path)))
     if not read_any:
-        raise UnreadableDocument("is a book without chapters that can be read")
+        raise UnreadableDocument("is a book without readable chapters")
 
 
 def _metadata_text(book: Element, name: str) -> str:

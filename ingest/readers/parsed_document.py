@@ -1,4 +1,4 @@
-"""What a reader returns: headings and blocks in order. Also finds the title and groups blocks into sections."""
+"""The result of a reader: headings and blocks in order. Also finds the title, and groups the blocks into sections."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ _INTRODUCES = (":", "\uff1a")
 
 
 def find_title(items: Sequence[ContentItem]) -> str:
-    """Return the first heading of level 1, or else an opening heading that is alone at its level."""
+    """Return the first heading of level 1, else an opening heading above all others; empty if there is none."""
     headings = [item for item in items if isinstance(item, Heading)]
     for heading in headings:
         if heading.level == 1:
@@ -93,7 +93,7 @@ def _join_introductions(blocks: Sequence[Block]) -> Iterator[Block]:
     waiting: Block | None = None
     for block in blocks:
         if waiting and block.kind is PassageKind.PROSE and is_list_item(block.text):
-            block = Block(f"{waiting.text}\n{block.text}")  # noqa: PLW2901 - the pair goes on as one
+            block = Block(f"{waiting.text}\n{block.text}")  # noqa: PLW2901 - the joined pair
         elif waiting:
             yield waiting
         waiting = block if block.kind is PassageKind.PROSE and block.text.endswith(_INTRODUCES) else None

@@ -92,7 +92,7 @@ def _recognize_pages(
 
 
 def _recognize_page(page: Any, number: int, programs: ReaderPrograms) -> Iterator[ContentItem]:
-    """Recognize the text of a page without any, unless it is blank; its heading is marked as OCR."""
+    """Recognize the text of a scanned page under a heading such as "Page 3 (OCR)"; nothing if the page is blank."""
     try:
         if next(iter(page.get_objects(max_depth=1)), None) is None:
             return
@@ -111,9 +111,9 @@ def _recognize_page(page: Any, number: int, programs: ReaderPrograms) -> Iterato
 
 
 def _word_segments(words: Sequence[RecognizedWord], page: int) -> Iterator[TextSegment]:
-    """Yield the segments of recognized words on a page of so many pixels, all in one size.
+    """Yield the segments of recognized words, all in one size; `page` is the height of the page in pixels.
 
-    A page that is read from right to left is mirrored, as in `_segments`.
+    A right-to-left page is mirrored, as in `_segments`.
     """
     if not words:
         return
@@ -148,7 +148,7 @@ def _join_words(run: Sequence[RecognizedWord], page: int, size: float) -> TextSe
 def _segments(page: Any) -> Iterator[TextSegment]:
     """Yield the segments of text on each line, in the order of the file.
 
-    A page that is read from right to left is mirrored, so that its lines begin on the left.
+    A right-to-left page is mirrored, so that its lines begin on the left.
     """
     text_page = page.get_textpage()
     try:
@@ -213,7 +213,7 @@ def _runs(chars: Iterable[PdfChar]) -> Iterator[list[PdfChar]]:
 
 
 def _continues_run(run: list[PdfChar], here: PdfChar) -> bool:
-    """Return whether a character continues a line closely; spaces may have no position."""
+    """Return whether a character closely follows a run on its line; a space always does, as it may have no position."""
     if here.char.isspace():
         return True
     last = next((char for char in reversed(run) if not char.char.isspace()), None)

@@ -97,7 +97,7 @@ def split_rows(chars: Sequence[PdfChar]) -> Iterator[list[PdfChar]]:
 def read_cells(row: Sequence[PdfChar], widest: float, *, rtl: bool) -> list[tuple[list[PdfChar], str]]:
     """Return the cells of a row, separated by gaps wider than `widest` heights, in reading order.
 
-    Each has its characters, from left to right, and its text as it is read.
+    Each cell is a pair: its characters from left to right, and its text in reading order.
     """
     clusters = _make_clusters(row)
     cells: list[list[_Cluster]] = []
@@ -114,7 +114,7 @@ def read_cells(row: Sequence[PdfChar], widest: float, *, rtl: bool) -> list[tupl
 
 
 def read_clusters(visual: Sequence[tuple[str, str]], *, rtl: bool) -> str:
-    """Return the text of clusters, given from left to right with their kinds, as it is read."""
+    """Return the text of clusters in reading order; `visual` has the text and kind of each, from left to right."""
     parts: list[str] = []
     for runs_rtl, run in _directed_runs(visual, rtl=rtl):
         parts += [text for text, _ in run] if not runs_rtl else _read_rtl(run)
@@ -161,7 +161,7 @@ def _place(cluster: _Cluster) -> tuple[float, int]:
 
 
 def _shared(char: PdfChar, other: PdfChar) -> float:
-    """Return the horizontal overlap of two characters; negative for their distance."""
+    """Return the horizontal overlap of two characters; a negative number is their distance."""
     return min(char.right, other.right) - max(char.left, other.left)
 
 
@@ -193,7 +193,7 @@ def _space(cell: Sequence[_Cluster]) -> list[tuple[str, str]]:
 
 
 def _directed_runs(visual: Sequence[tuple[str, str]], *, rtl: bool) -> Iterator[tuple[bool, Sequence[tuple[str, str]]]]:
-    """Yield the runs of each direction, with whether it is right to left; a right-to-left line is one run."""
+    """Yield each run of one direction, after whether it is right to left; a right-to-left line is a single run."""
     if rtl:
         yield True, visual
         return
@@ -212,7 +212,7 @@ def _directed_runs(visual: Sequence[tuple[str, str]], *, rtl: bool) -> Iterator[
 
 
 def _read_rtl(visual: Sequence[tuple[str, str]]) -> list[str]:
-    """Read a right-to-left run, with foreign words and numbers from left to right."""
+    """Return the texts of a right-to-left run in reading order; foreign words and numbers keep theirs."""
     texts: list[str] = []
     outside: list[int] = []
     signs = _NumberSigns(_JOINS_DIGITS, "")
@@ -238,7 +238,7 @@ class _NumberSigns(NamedTuple):
 def _split_foreign(run: Sequence[tuple[str, str]], signs: _NumberSigns) -> Iterator[tuple[bool, list[str]]]:
     """Yield the pieces of a run without right-to-left letters, in the order of a right-to-left line.
 
-    Each has whether it keeps its own direction, as a number and foreign words with the signs between them do.
+    Each is a pair: whether it is read from left to right, as numbers and foreign words are, and its texts.
     """
     strong = [at for at, (_, kind) in enumerate(run) if kind]
     if not strong:
@@ -272,7 +272,7 @@ def _numbers(texts: Sequence[str], digits: Sequence[int], signs: _NumberSigns) -
 
 
 def _turn_brackets(texts: list[str], outside: Sequence[int]) -> None:
-    """Make brackets open before their content, as files hold either sign of a pair."""
+    """Correct brackets at the positions `outside`, as files may contain either sign of a pair for an opening one."""
     opened = 0
     for at in outside:
         pair = _BRACKETS.get(texts[at])

@@ -40,7 +40,7 @@ class TextSegment:
 
 @dataclass(frozen=True, slots=True)
 class TextLine:
-    """A line of a page; its segments that are far apart are its cells, from left to right."""
+    """A line of a page. Its cells, from left to right, are segments that are far apart."""
 
     cells: tuple[TextSegment, ...]
     page: int
@@ -74,9 +74,9 @@ def find_lines(pages: Sequence[Sequence[TextSegment]]) -> list[TextLine]:
 
 
 def _order_by_place(lines: list[TextLine]) -> list[TextLine]:
-    """Sort lines that the file draws after lines below them.
+    """Move lines up that the file draws after lines below them.
 
-    Others keep the order of the file, which knows its columns: adjacent lines are neither above nor below.
+    Other lines keep the file's order, which respects columns: of two lines side by side, neither is above the other.
     """
     if len(lines) > _MOST_ORDERED or all(before.bottom >= line.bottom for before, line in pairwise(lines)):
         return lines
@@ -142,7 +142,7 @@ def _join_segments(before: TextSegment, segment: TextSegment) -> TextSegment:
 
 
 def _find_furniture(lines: Sequence[TextLine], pages: int) -> set[TextLine]:
-    """Find page numbers, and lines at the edge of most pages that differ only in numbers."""
+    """Find page numbers, and running heads: lines at the edge of many pages that differ only in numbers."""
     edges: list[TextLine] = []
     for _, run in groupby(lines, key=lambda line: line.page):
         page = sorted(run, key=lambda line: -line.bottom)
@@ -248,7 +248,7 @@ def _leading(lines: Sequence[TextLine]) -> dict[float, float]:
 
 
 def _mark_tables(lines: Sequence[TextLine]) -> Iterator[tuple[bool, TextLine]]:
-    """Pair each line with whether it is in a table: it and a neighbour have cells, or it is between rows."""
+    """Yield each line after whether it is in a table: it and a neighbour have several cells, or it is between rows."""
     cells = [0, *(len(line.cells) for line in lines), 0]
     for at, line in enumerate(lines):
         before, own, after = cells[at : at + 3]
@@ -366,10 +366,10 @@ def _flowing(lines: Sequence[TextLine], vocabulary: Counter[str]) -> str:
 
 
 def _between(half: str, following: str, vocabulary: Counter[str]) -> str:
-    """Return a hyphen between the parts of a word if the first is a word and both together are not."""
+    """Return a hyphen if a word divided at the end of a line has one: its first part is a word, the whole is not."""
     first = words[-1].lower() if (words := _WORD.findall(half)) else ""
     second = match[0].lower() if (match := _WORD.match(following)) else ""
     if vocabulary[first + second] or len(first) < _LEAST_HALF:
         return ""
-    # The part at the end of the line was counted once.
+    # The vocabulary counts the first part once already, for this line.
     return "-" if vocabulary[first] > 1 or following[:1].isupper() else ""

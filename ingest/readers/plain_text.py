@@ -129,7 +129,7 @@ def _decoded(content: bytes) -> str:
     except UnicodeDecodeError:
         pass
     if b"\x00" in content[:_SAMPLE]:
-        raise UnreadableDocument("holds no text: its bytes are binary")
+        raise UnreadableDocument("holds no text: it is binary")
     encoding = guess_encoding(content[:_SAMPLE])
     if not encoding:
         raise UnreadableDocument("is in an unknown character encoding: save it as UTF-8")

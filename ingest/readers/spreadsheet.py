@@ -73,7 +73,7 @@ def read_delimited(text: str) -> ParsedDocument:
 
 
 def read_sheets(sheets: Iterable[tuple[str, Iterable[list[str]]]]) -> tuple[ContentItem, ...]:
-    """Read the sheets of a workbook, given by name. Raises `UnreadableDocument` if they hold too much."""
+    """Read the sheets of a workbook, given as names and rows. Raises `UnreadableDocument` if they are too large."""
     items: list[ContentItem] = []
     cells = blank = text = 0
     for name, rows in sheets:
@@ -101,8 +101,8 @@ def _read_grid(grid: Iterable[Sequence[str]]) -> Iterator[ContentItem]:
         lines: Sequence[Sequence[str]] = list(run)
         if _is_header(lines):
             header, lines = table_rows.merge_columns(lines[0], lines[1:])
-        elif (found := table_rows.split_header(lines))[0]:
-            header, lines = found
+        elif (split := table_rows.split_header(lines))[0]:
+            header, lines = split
         elif len(lines[0]) != len(header) or len(lines) > 1:
             header = ()
         yield from table_rows.make_row_blocks(header, lines)

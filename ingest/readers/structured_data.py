@@ -50,7 +50,7 @@ def _read_data(data: Any) -> ParsedDocument:
 
 
 def _weight(data: Any, known: dict[int, int]) -> int:
-    """Count the values, shared ones at each reference; each is visited once."""
+    """Count the values in `data`, shared ones at each reference, though each is visited once."""
     if not isinstance(data, list | Mapping):
         return 1
     if id(data) not in known:
@@ -85,7 +85,7 @@ def _object(data: Mapping[Any, Any], level: int) -> Iterator[ContentItem]:
 
 
 def _fact(value: Any) -> str:
-    """Return a plain value or a list of such as text; empty for others."""
+    """Format a plain value, or a list of plain values; empty for others."""
     if isinstance(value, list):
         return "" if any(isinstance(part, list | Mapping) for part in value) else ", ".join(map(_format, value))
     return "" if isinstance(value, Mapping) else _format(value)

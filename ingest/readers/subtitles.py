@@ -34,7 +34,7 @@ def read_subtitles(text: str) -> ParsedDocument:
             paragraphs[-1] += f" {line}"
         speaker, ended = name, ends
     if not paragraphs:
-        raise UnreadableDocument("has no subtitles in it")
+        raise UnreadableDocument("contains no subtitles")
     return ParsedDocument(tuple(map(Block, paragraphs)))
 
 

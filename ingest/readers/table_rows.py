@@ -38,7 +38,7 @@ def make_row_blocks(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Ite
 def split_header(
     rows: Sequence[Sequence[str]], spread: Sequence[Sequence[str]] = ()
 ) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
-    """Split a table without a marked header into column names, if its first rows read like some, and the other rows.
+    """Split a table without a marked header into column names and other rows; the names are empty if it has none.
 
     `spread` holds the same rows with the text of each cell in all columns that it spans.
     """
@@ -54,7 +54,7 @@ def split_header(
 
 
 def _count_heads(rows: Sequence[Sequence[str]]) -> int:
-    """Count the first rows that name columns; their first cells are empty or a unit."""
+    """Count the first rows that name columns; the first cell of such a row is empty or a unit."""
     count = 0
     for at, row in enumerate(rows[:_MOST_HEADS]):
         label, *others = row or ("",)
@@ -73,7 +73,7 @@ def _count_heads(rows: Sequence[Sequence[str]]) -> int:
 
 
 def _names_parts(heads: Sequence[Sequence[str]], below: Sequence[Sequence[str]]) -> bool:
-    """Return whether the next row names all columns, some of which share a head."""
+    """Return whether the first row below `heads` names all columns, some of which share a head."""
     shared = any(name and name == other for name, other in pairwise(map(_join_names, zip(*heads, strict=False))))
     return shared and len(below) > 1 and is_header_row(below[0])
 
@@ -161,7 +161,7 @@ _PIPE_RULE = lazy_compile(r"[|:\s-]+")
 
 
 def restore_pipe_tables(items: Iterable[ContentItem]) -> Iterator[ContentItem]:
-    """Turn paragraphs into rows whose lines all begin with a pipe and have another; yield other items unchanged."""
+    """Turn paragraphs into rows if all their lines begin with a pipe and have another; yield other items unchanged."""
     for is_table, run in groupby(items, key=_is_pipe_table):
         if is_table:
             lines = [line for item in run for line in item.text.split("\n") if not _PIPE_RULE.fullmatch(line)]
@@ -285,7 +285,7 @@ def _span(cell: Element, name: str) -> int:
 
 
 def _split_titles(grid: Grid, texts: Mapping[Element, str]) -> tuple[list[Element], Grid]:
-    """Return the cells that title the table, which span all of it or are alone above a gap, and the other rows."""
+    """Split off the first rows if they title the table: their only cell spans it, or is alone above an empty row."""
     count = 0
     while count < len(grid) - 1 and len(grid[count]) > 1:
         filled = {cell for cell in grid[count] if texts[cell]}

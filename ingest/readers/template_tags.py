@@ -159,7 +159,7 @@ def _read_call(name: str, rest: str, *, paired: bool, computed: bool) -> Reading
 
 
 def _read_label(name: str, texts: Sequence[str], bare: Sequence[str]) -> str:
-    """Return a name without spaces, such as that of a channel, in preference to an address."""
+    """Return a name without spaces, such as a channel's, or else an address; empty if there is neither."""
     if names := [text for text in texts if name in _ADDRESSES or not _ADDRESS.fullmatch(text)] or texts:
         return names[0]
     return bare[0] if len(bare) == 1 and _CHANNEL.fullmatch(bare[0]) else ""
@@ -206,7 +206,7 @@ COMPONENT = r"""<(?P<close>/?)(?P<name>[A-Z][\w.]{0,60})
 
 
 def read_component(name: str, props: str) -> str:
-    """Return the text of the properties of a component."""
+    """Return the text in the properties of a component."""
     return "" if _PICTURE.search(name.lower()) else _named_text(_parse_arguments(props).named)
 
 

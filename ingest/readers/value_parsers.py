@@ -29,7 +29,7 @@ _WRITTEN_DATES = tuple(
 
 
 def parse_date(written: object) -> datetime | None:
-    """Parse a date or a text: ISO 8601, e-mail, or as people write dates. UTC if without a zone; None if invalid."""
+    """Parse a date: ISO 8601, as in e-mail, or as people write it. Without a zone it is in UTC; None if invalid."""
     if isinstance(written, datetime):
         return _with_zone(written)
     if isinstance(written, date):
@@ -44,7 +44,7 @@ def parse_date(written: object) -> datetime | None:
 
 
 def parse_first_date(written: Iterable[object]) -> datetime | None:
-    """Return the first of several dates that can be parsed."""
+    """Return the first of several dates that can be parsed; None if none can."""
     return next(filter(None, map(parse_date, written)), None)
 
 

@@ -1,4 +1,4 @@
-"""Read web pages without the surroundings that repeat on every page of a site, and XML: RSS, Atom and others."""
+"""Read web pages, without navigation and other parts that all pages of a site repeat, and XML: RSS, Atom and others."""
 
 import re
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ _SUBPAGE = lazy_compile(r"\s+[|–—·»-]\s+")
 
 
 def read_web_page(content: bytes) -> ParsedDocument:
-    """Read a page in a file, which may be a template of a site generator."""
+    """Read an HTML file, which may be a template of a site generator."""
     return front_matter.read_with_fields(
         decode_markup(content), lambda markup: read_page_markup(template_tags.replace_tags(markup))
     )

@@ -1,1 +1,1 @@
-"""Refresh."""
+"""Bring corpora up to date with their sources."""

@@ -13,8 +13,7 @@ from functools import partial
 from typing import ParamSpec, TypeVar
 
 from ingest.page_cleanup import clean_text, isolate_errors, load_page, measure_length
-from ingest.refresh.document_plan import pack_document
-from ingest.refresh.key_set import KeySet
+from ingest.refresh.document_plan import KeySet, pack_document
 from ingest.types import (
     ChangedDocument,
     DeletedDocument,
@@ -36,22 +35,22 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class BatchSize:
-    """What makes a batch full; a crash repeats at most so much work."""
+    """The size of a full batch; a crash repeats the work of at most one batch."""
 
     documents: int
     characters: int
 
 
 EMBEDDED = BatchSize(256, 300_000)
-"""Of documents whose passages are embedded, about 512 of them."""
+"""For documents whose passages are embedded: about 512 passages."""
 PACKED = BatchSize(4_096, 4_000_000)
-"""Of documents that are only packed, some thousand passages."""
-_PACKED_CHARACTERS = 500  # of a passage that is packed, about
+"""For documents that are only packed: some thousand passages."""
+_PACKED_CHARACTERS = 500  # of a packed passage, on average
 
 
 @dataclass
 class DocumentBatch:
-    """A batch of a listing."""
+    """The next documents of a listing, read or packed."""
 
     size: BatchSize = EMBEDDED
     read: list[tuple[ChangedDocument, Page]] = field(default_factory=list)
@@ -67,25 +66,25 @@ class DocumentBatch:
 
 
 class BatchReader:
-    """Read a listing once. All but `stop` is called in one thread; `seen` and `gone` are complete at the end."""
+    """Reads a listing once. All but `stop` is called in one thread; `seen` and `gone` are complete at the end."""
 
     def __init__(
         self, listing: Listing, known: Mapping[str, str], *, unwanted: Collection[str] = (), pack_for: str = ""
     ) -> None:
-        """`known` are fingerprints by key; `unwanted` documents are not loaded; the others are packed for a corpus."""
+        """Skip the keys `unwanted`, and pack documents for the corpus `pack_for` if given; `known` has fingerprints."""
         self.listing = listing
         self.seen = KeySet()
-        """Keys of all that the source has, readable or not."""
+        """Keys of all documents that the source has, readable or not."""
         self.gone: set[str] = set()
-        """Keys of what it says is deleted."""
+        """Keys of the documents that the source reports as deleted."""
         self.withheld: set[str] = set()
-        """Those of them that may no longer be shown."""
+        """Keys of the deleted documents that may no longer be shown."""
         self._items = iter(listing.items)
         self._known = known
         self._unwanted = unwanted
         self._pack_for = pack_for
         self._later: dict[str, str] = {}
-        """Where only changes are listed: fingerprints read so far."""
+        """Fingerprints read so far, if only changes are listed."""
         self._next: ListedItem | None = None
         self._error: Exception | None = None
         self._stopped = threading.Event()

@@ -110,20 +110,20 @@ async def refresh_corpus(
     Args:
         source: Where the documents come from.
         corpus: The corpus to refresh.
-        store: Where it is kept.
+        store: Where the corpus is stored.
         progress: Called with the progress.
         dense: Whether passages are embedded now, lazily, or not at all; None: as before, and a new corpus now.
         most_removed: The share of the corpus, 0 to 1, that is removed without confirmation; a few documents always are.
         confirm_removal: Whether a person confirmed that more are removed.
         restore: Whether documents that were forgotten on purpose are read again.
         source_digest: A digest of the source's settings: when they change, all is listed again.
-        night: The night that the run belongs to, for the history.
+        night: When the night began that the run belongs to, for the history.
         clock: Returns the moment, with a time zone.
-        lease_seconds: So long after this process was killed, another may refresh the corpus.
+        lease_seconds: Seconds after which another process may refresh the corpus if this one was killed.
 
     Raises:
         RefreshRefused: The source has no documents, or another process refreshes the corpus.
-        SourceUnavailable: Or an error of the source's own. Documents read before are kept, nothing is removed.
+        SourceUnavailable: The source cannot be read; it may also raise its own errors. Nothing is removed.
         LeaseLost: This process was suspended for so long that another took over.
         StorageError: The store failed; changes applied before stay.
     """
@@ -134,7 +134,7 @@ async def refresh_corpus(
     ):
         run = await _start_run(corpus, store, record, lease, progress)
         before = await _find_dense(store, corpus)
-        # What becomes eager is searched lazily until all of it is embedded.
+        # A corpus that becomes eager is searched lazily until all its passages are embedded.
         catches_up = dense is DenseMode.EAGER and bool(run.known) and before is not DenseMode.EAGER
         mode = before if catches_up else dense or before
         run.packs = mode is not DenseMode.EAGER
@@ -204,7 +204,7 @@ async def _read_all(run: _RunState, reader: SourceReader, listing: Listing) -> B
     batches = BatchReader(listing, run.known, unwanted=run.unwanted, pack_for=run.corpus if run.packs else "")
     reader.begin(batches)
     while batch := await reader.batch():
-        # Before it reads on: two threads of Python would keep the interpreter from all others for longer.
+        # Planned before reading continues: two busy threads would keep the interpreter from all others for longer.
         planned = await _plan_batch(run, batch, reader)
         compared = await _compare_packed(run, batch, reader)
         reader.go_on()
@@ -226,7 +226,7 @@ async def _plan_batch(run: _RunState, batch: DocumentBatch, reader: SourceReader
 
 
 async def _compare_packed(run: _RunState, batch: DocumentBatch, reader: SourceReader) -> tuple[int, int]:
-    """Return how many passages of documents that are packed again stay, and how many go."""
+    """Return how many stored passages of the packed documents are kept, and how many are dropped."""
     changed = [key for packed in batch.packed if (key := packed.document.key) in run.known]
     if not changed:
         return 0, 0
@@ -253,7 +253,7 @@ async def _apply_batch(run: _RunState, batch: DocumentBatch, planned: _BatchPlan
     applied = [change for change in changes if change.key not in conflicts]
     packed = [entry for entry in batch.packed if entry.document.key not in conflicts]
     if run.known:
-        listed = [(one.key, one.fingerprint) for one, _ in batch.read]
+        listed = [(document.key, document.fingerprint) for document, _ in batch.read]
         listed += [(entry.document.key, entry.document.fingerprint) for entry in batch.packed]
         run.arrived.extend(hash(fingerprint) for key, fingerprint in listed if key not in run.known)
     run.done += batch.looked_at
@@ -267,16 +267,16 @@ async def _apply_batch(run: _RunState, batch: DocumentBatch, planned: _BatchPlan
 
 async def _retry_unread(run: _RunState, reader: SourceReader, batches: BatchReader) -> None:
     """Read unchanged documents again that failed or were not finished before: a listing of changes omits them."""
-    one = getattr(reader.source, "one", None)
+    read_one = getattr(reader.source, "one", None)
     failed = dict(await run.store.manifest.failures(run.corpus))
     unfinished = {key for key, fingerprint in run.known.items() if not fingerprint}
     pending = sorted((failed.keys() | unfinished) - batches.seen - batches.gone - set(run.unwanted))
-    if one is None or not pending:
+    if read_one is None or not pending:
         return
 
     def items() -> Iterator[ListedItem]:
         with suppress(SingleReadUnsupported):  # then its next complete listing has them
-            yield from (item for key in pending if (item := one(key, run.known)) is not None)
+            yield from (item for key in pending if (item := read_one(key, run.known)) is not None)
 
     again = await _read_all(run, reader, Listing(items(), whole=False))
     batches.seen |= again.seen
@@ -290,9 +290,9 @@ async def _remove_missing(run: _RunState, batches: BatchReader, *, most_removed:
     withheld = batches.withheld & run.known.keys()
     await _remove_keys(run, sorted(withheld))
     if whole and not batches.seen and most_removed < 1.0:
-        kept = f" The {len(run.known):,} documents of “{run.corpus}” were left as they are." if run.known else ""
+        unchanged = f" The {len(run.known):,} documents of “{run.corpus}” are unchanged." if run.known else ""
         hint = "Check its path and its include and exclude patterns."
-        raise RefreshRefused(f"The source of “{run.corpus}” holds no documents.{kept}", hint=hint)
+        raise RefreshRefused(f"The source of “{run.corpus}” holds no documents.{unchanged}", hint=hint)
     unlisted = find_missing(run.known, batches.seen) if whole else ()
     absent = sorted({*unlisted, *batches.gone} - withheld)
     if not is_removal_suspicious(absent, run.known, run.arrived, most_removed):
@@ -307,7 +307,7 @@ async def _remove_missing(run: _RunState, batches: BatchReader, *, most_removed:
 
 
 async def _collect_failures(run: _RunState, batches: BatchReader) -> list[tuple[str, str]]:
-    """Return the unreadable documents; after a listing of changes also the earlier ones that it did not name."""
+    """Return the unreadable documents; after a listing of changes, also the earlier ones that it does not name."""
     failures = list(run.report.failures)
     if batches.listing.whole:
         return failures

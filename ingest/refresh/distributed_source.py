@@ -109,14 +109,14 @@ def _read_apart(task: ReadTask) -> Page:
 
 @cache
 def _sandbox(*, slow: bool) -> Sandbox:
-    """Return a sandbox of this process; it ends with it."""
+    """Return the sandbox of this process, which ends with it."""
     return Sandbox(OCR_LIMITS if slow else None).__enter__()
 
 
 def distribute(
     source: LiveSource, store: PassageStore, engine: Engine, opener: Callable[[], Embedder] | None
 ) -> tuple[LiveSource, PassageStore]:
-    """Return a source and store whose documents an engine reads, and embeds if it can open the store's embedder."""
+    """Return a source whose documents an engine reads, and a store; `opener` lets the engine embed them, too."""
     if opener is None:
         return DistributedSource(source, engine), store
     embedder = RememberingEmbedder(store.embedder)
@@ -125,7 +125,7 @@ def distribute(
 
 
 def _forget(texts: list[str], vectors: Vectors) -> None:
-    """Keep nothing."""
+    """Drop the vectors."""
 
 
 @dataclass
@@ -145,14 +145,14 @@ class DistributedSource:
 
     @property
     def doing(self) -> str:
-        """What keeps it busy."""
+        """Return its current activity in a few words; empty if none."""
         return self.engine.doing or str(getattr(self.source, "doing", ""))
 
     def expected(self) -> int | None:
         return self.source.expected()
 
     def pack_for(self, corpus: str) -> None:
-        """Have documents packed, and not embedded."""
+        """Pack documents for this corpus instead of embedding them."""
         self._corpus, self.embedder = corpus, None
         if pack_for := getattr(self.source, "pack_for", None):
             pack_for(corpus)
@@ -170,7 +170,7 @@ class DistributedSource:
         self.source.stop()
 
     def _read_ahead(self, items: Iterator[ListedItem], known: Mapping[str, str]) -> Iterator[ListedItem]:
-        """Yield the items in order; changed ones with their pages."""
+        """Yield the items in order, changed documents with their pages."""
         waiting = deque[list[ListedItem]]()
 
         def list_work() -> Iterator[_Block | list[_ReadBlock]]:
@@ -178,7 +178,7 @@ class DistributedSource:
                 if fetched:
                     waiting.append(listed)
                     yield _Block(fetched, self._corpus, self.embedder)
-                else:  # a quiet night starts no engine
+                else:  # without changed documents, the engine is not started
                     yield [_ReadBlock(listed)]
 
         try:
@@ -198,11 +198,11 @@ class DistributedSource:
     def _fetch_blocks(
         self, items: Iterator[ListedItem], known: Mapping[str, str]
     ) -> Iterator[tuple[list[ListedItem], list[ChangedDocument]]]:
-        """Yield items in blocks, and what of them is to be read elsewhere."""
+        """Yield items in blocks, each with those of its documents that the engine reads."""
         listed, fetched, size = list[ListedItem](), list[ChangedDocument](), 0
         for item in items:
             if isinstance(item, ChangedDocument) and not item.packed and known.get(item.key) != item.fingerprint:
-                item, size = _fetch(item, fetched), size + item.size  # noqa: PLW2901 - it is on its way
+                item, size = _fetch(item, fetched), size + item.size  # noqa: PLW2901 - its placeholder
             listed.append(item)
             if size >= BLOCK_BYTES or len(listed) >= self.block_documents:
                 yield listed, fetched
@@ -212,11 +212,11 @@ class DistributedSource:
 
 
 def _fetch(item: ChangedDocument, fetched: list[ChangedDocument]) -> ChangedDocument:
-    """Add a document that any process can read. Documents that are too large are reported when they are loaded."""
+    """Fetch a document for the engine, and return its placeholder; a too large one is reported when it is loaded."""
     if item.size > LARGEST_DOCUMENT:
         return item
     try:
-        # What only this process can load is cut and embedded elsewhere.
+        # A document that only this process can load is only split and embedded by the engine.
         load = partial(_read_apart, isolate_errors(item.fetch)) if item.fetch else partial(_give, _load(item))
     except UnreadableDocument as error:
         return replace(item, load=partial(_give, str(error)))

@@ -1,11 +1,10 @@
-"""Plan how documents and their passages change. Pure; `corpus_refresh` applies the plans."""
+"""Plan how documents and their passages change, and find the missing ones. Pure; `corpus_refresh` applies the plans."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, MutableSet, Sequence
 from dataclasses import dataclass, replace
 
 from ingest.chunking import split_page
-from ingest.refresh.key_set import KeySet
 from ingest.sources.default_ignore import IGNORED_BY_SETTING, IGNORED_KINDS
 from ingest.types import ChangedDocument, LeftOut, Page, RefreshReport
 from storage.database.bodies import pack_passages, unpack_passages
@@ -14,6 +13,7 @@ from storage.indexes.lexical import passage_terms
 from storage.types import Document, Passage
 
 FEW_REMOVALS = 20  # so many documents are always removed without confirmation
+_MOST_DIGITS = 9  # of a key that is stored as a bit; more would take hundreds of megabytes
 
 
 def count_left_out(source: object) -> tuple[tuple[str, int], ...]:
@@ -25,7 +25,7 @@ def count_left_out(source: object) -> tuple[tuple[str, int], ...]:
 
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
-    """A document in the manifest: its row, None when it is new, its passages in order, and its version's number."""
+    """The stored version of a document, with its passages in order; without `document` if the document is new."""
 
     document: Document | None
     passages: tuple[Passage, ...]
@@ -68,7 +68,7 @@ def build_document(corpus: str, listed: ChangedDocument, page: Page) -> Document
 
 
 def pack_document(corpus: str, listed: ChangedDocument, page: Page) -> PackedDocument:
-    """Return a document ready to be stored. Needs neither its stored version nor a model."""
+    """Split a document, and pack its passages for the store. Needs neither its stored version nor a model."""
     passages = split_page(corpus, listed.key, page)
     document = build_document(corpus, listed, page)
     return PackedDocument(document, len(passages), pack_passages(passages), passage_terms(document, passages))
@@ -88,7 +88,7 @@ def compare_packed(packed: Iterable[PackedDocument], stored: Mapping[str, Stored
 def count_packed(
     report: RefreshReport, packed: Iterable[PackedDocument], known: Mapping[str, str], compared: tuple[int, int]
 ) -> RefreshReport:
-    """Add stored documents to a report, with the passage counts of `compare_packed`."""
+    """Add packed documents to a report; `compared` is the result of `compare_packed`."""
     stored, (kept, dropped) = list(packed), compared
     changed = sum(document.document.key in known for document in stored)
     return replace(
@@ -114,10 +114,67 @@ def count_changes(report: RefreshReport, changes: Iterable[DocumentChange], know
     )
 
 
+class KeySet(MutableSet[str]):
+    """A set of keys that stores numbers, such as page ids, as one bit each: a Wikipedia has many millions."""
+
+    def __init__(self, keys: Iterable[str] = ()) -> None:
+        self._bits = bytearray()
+        self._number = 0
+        self._others: set[str] = set()
+        for key in keys:
+            self.add(key)
+
+    def add(self, value: str) -> None:
+        place, bit = _locate(value)
+        if not bit:
+            self._others.add(value)
+            return
+        if place >= len(self._bits):
+            self._bits.extend(bytes(place + 1 - len(self._bits) + (len(self._bits) >> 2)))
+        self._number += not self._bits[place] & bit
+        self._bits[place] |= bit
+
+    def discard(self, value: str) -> None:
+        place, bit = _locate(value)
+        if not bit:
+            self._others.discard(value)
+        elif value in self:
+            self._bits[place] &= ~bit
+            self._number -= 1
+
+    def __contains__(self, value: object) -> bool:
+        if not isinstance(value, str):
+            return False
+        place, bit = _locate(value)
+        return bool(self._bits[place] & bit) if bit and place < len(self._bits) else not bit and value in self._others
+
+    def __iter__(self) -> Iterator[str]:
+        for place, bits in enumerate(self._bits):
+            if bits:
+                yield from (str(8 * place + bit) for bit in range(8) if bits & 1 << bit)
+        yield from self._others
+
+    def __len__(self) -> int:
+        return self._number + len(self._others)
+
+    @property
+    def others(self) -> frozenset[str]:
+        """Return the keys that are not numbers."""
+        return frozenset(self._others)
+
+
+def _locate(key: str) -> tuple[int, int]:
+    """Return the byte and the bit of a number as it is usually written; no bit for any other key."""
+    if not key.isdecimal() or not key.isascii() or len(key) > _MOST_DIGITS or (key[0] == "0" and key != "0"):
+        return 0, 0
+    place, bit = divmod(int(key), 8)
+    return place, 1 << bit
+
+
 def find_missing(known: Mapping[str, str], seen: KeySet) -> list[str]:
     """Return the keys of known documents that a source no longer has.
 
-    Documents in a folder that could not be listed, whose key ends in a slash, are not missing.
+    A key in `seen` that ends in a slash is a folder that could not be listed: its documents are not missing.
     """
     hidden = tuple(key for key in seen.others if key.endswith("/"))
     return sorted(key for key in known if key not in seen and not key.startswith(hidden))
@@ -128,8 +185,8 @@ def is_removal_suspicious(
 ) -> bool:
     """Return whether so many documents are missing that a person must confirm their removal.
 
-    `share` of the known documents, 0 to 1, may go, and always `FEW_REMOVALS`. Those whose fingerprint `arrived` under
-    another key, by its hash, were only renamed.
+    Up to `share` of the known documents, 0 to 1, and always `FEW_REMOVALS`, are removed without asking. Documents were
+    only renamed if the hash of their fingerprint is in `arrived`.
     """
     gone = [hash(known.get(key, "")) for key in keys]
     renamed = {*gone}.intersection(arrived)

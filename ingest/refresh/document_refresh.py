@@ -33,13 +33,13 @@ WRITE_ATTEMPTS = 3
 async def refresh_document(source: LiveSource, corpus: str, store: PassageStore, address: str) -> RefreshReport | None:
     """Bring the document with this address or key up to date, and report; None if the source has none.
 
-    One that was forgotten on purpose comes back, because it was asked for by name. If its source is only read as a
-    whole, it comes back with the next refresh.
+    A document that was forgotten on purpose is restored, because the caller names it. If its source is only read as a
+    whole, the next refresh restores it.
 
     Raises:
-        RefreshRefused: A refresh changes it at the same time, again and again.
+        RefreshRefused: A running refresh keeps changing the same document.
         SingleReadUnsupported: The source is only read as a whole.
-        SourceUnavailable: Or an error of the source's own.
+        SourceUnavailable: The source cannot be read; it may also raise its own errors.
         StorageError: The store failed.
     """
     started = time.monotonic()
@@ -65,7 +65,7 @@ async def refresh_document(source: LiveSource, corpus: str, store: PassageStore,
 async def remove_documents(
     store: PassageStore, corpus: str, keys: Collection[str], lease: Lease | None = None
 ) -> list[DocumentChange]:
-    """Remove these documents, as far as they exist, and return the changes. Raises `StorageError`."""
+    """Remove those of these documents that exist, and return the changes. Raises `StorageError`."""
     changes = await _plan_removals(store, corpus, keys)
     if changes:
         await store.apply(changes, lease)
@@ -99,7 +99,7 @@ async def remove_corpus(
 
 
 async def forget_documents(store: PassageStore, corpus: str, keys: Collection[str]) -> RefreshReport:
-    """Remove documents at once, and keep every refresh, also a running one, from bringing them back.
+    """Remove documents at once, and keep every refresh, also a running one, from restoring them.
 
     When this returns, no search finds them. They leave the indexes once no other task is writing to these.
 

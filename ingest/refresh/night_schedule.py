@@ -38,14 +38,14 @@ def night_after(moment: datetime, at: time, zone: tzinfo) -> datetime:
 
 
 def night_by(moment: datetime, at: time, zone: tzinfo) -> datetime:
-    """Return when the last night before a moment began, in UTC. Pure."""
+    """Return when the last night began, in UTC: at `moment` or before. Pure."""
     day = moment.astimezone(zone).date()
     nights = (_night_start(day - timedelta(days=days), at, zone) for days in range(-1, 4))
     return next(night for night in nights if night <= moment.astimezone(UTC))
 
 
 def next_night(since: datetime, now: datetime, at: time, zone: tzinfo) -> datetime:
-    """Return the next night to run: the last one missed since a moment, or the coming one. Pure.
+    """Return the next night to run: the last one missed after `since`, or else the coming one. Pure.
 
     If the clock was set back behind `since`, the present time counts.
     """
@@ -59,7 +59,7 @@ def _night_start(day: date, at: time, zone: tzinfo) -> datetime:
 
 @dataclass
 class _Calendar:
-    """The nights of one schedule; `since` moves on as they are run."""
+    """The nights of one schedule; those up to `since` were run or are not made up for."""
 
     when: Callable[[], time | None]
     zone: tzinfo
@@ -70,8 +70,8 @@ class _Calendar:
     def __post_init__(self) -> None:
         self.at = self.when()
 
-    def look(self) -> None:
-        """Take up another time of day. A night that it would have had before it was set is not made up for."""
+    def reload(self) -> None:
+        """Read the time of day again; if it changed, nights that it would have had before now are not made up for."""
         if (at := self.when()) != self.at:
             self.at, self.since = at, max(self.since, self.clock())
 
@@ -82,7 +82,7 @@ class _Calendar:
         return night if night and night <= now else None
 
     def appointment(self) -> datetime:
-        """Return when the next night is to run, by APScheduler's clock, which is the machine's."""
+        """Return when the next night is to run, by the machine's clock, which APScheduler uses."""
         now = self.clock()
         return _machine_time(next_night(self.since, now, self.at, self.zone) - now if self.at else _IDLE)
 
@@ -97,13 +97,13 @@ def _machine_time(wait: timedelta) -> datetime:
 
 
 class NightlyTrigger(BaseTrigger):  # type: ignore[misc] # APScheduler ships no types
-    """APScheduler's view of a calendar."""
+    """Fires at the nights of a calendar."""
 
     def __init__(self, calendar: _Calendar) -> None:
         self._calendar = calendar
 
     def get_next_fire_time(self, previous_fire_time: datetime | None, now: datetime) -> datetime:
-        """Return when the night after this moment begins; a missed one is seen at the next look at the clock."""
+        """Return when the next night begins; a missed one is noticed at the next check of the clock."""
         del previous_fire_time, now
         return self._calendar.following()
 
@@ -123,24 +123,24 @@ async def run_nightly(
     clock: Clock = utc_now,
     pulse: float = CHECK_SECONDS,
 ) -> AsyncIterator[None]:
-    """Run the work of every night within the block, one night at a time.
+    """Call `work` every night within the block, one night at a time.
 
-    Missed nights, while the machine slept or before the block, are made up for by the last of them, at once. Errors of
-    the work are logged. At the end of the block running work is cancelled and waited for.
+    If nights were missed, while the machine slept or before the block, only the last of them is run, at once. Errors of
+    the work are logged. At the end of the block, running work is cancelled and awaited.
 
     Args:
-        work: The work of a night; it is passed when the night was due.
+        work: Called with the moment when its night was due.
         at: Returns the present time of day for refreshes; None if there are no nightly refreshes.
         zone: Its time zone.
         since: Nights after this moment count as missed: the last night, or now.
         put_back: Called when the clock was put back behind nights that were already run, by `CLOCK_LEAP` or more.
         clock: Returns the time.
-        pulse: See `CHECK_SECONDS`.
+        pulse: Seconds between two checks of the clock.
     """
     calendar, running = _Calendar(at, zone, clock, since), set[asyncio.Task[None]]()
 
     async def night() -> None:
-        calendar.look()
+        calendar.reload()
         if due := calendar.due():
             calendar.since = due
             task = asyncio.ensure_future(_log_errors(partial(work, due)))
@@ -157,7 +157,7 @@ async def run_nightly(
             await asyncio.sleep(pulse)
             if running:
                 continue
-            calendar.look()
+            calendar.reload()
             if calendar.since > clock() + CLOCK_LEAP:
                 calendar.since = clock()
                 await _log_errors(put_back)
@@ -179,4 +179,4 @@ async def _log_errors(work: Callable[[], Awaitable[None]]) -> None:
     try:
         await work()
     except Exception:
-        log.exception("the nightly job failed; the next night comes all the same")
+        log.exception("the nightly job failed; the next one is not affected")

@@ -1,7 +1,7 @@
-"""The process that speaks to Ray for `ingest.refresh.ray_engine`: windows of blocks in, results out, in order.
+"""The process that uses Ray for `ingest.refresh.ray_engine`: it gets windows of blocks, and sends results in order.
 
-Started as `python -m ingest.refresh.ray_driver FD`. Blocks are bytes to it: what they hold is known to the workers
-alone, which have this code installed. It ends when its parent does; a cluster that it started ends with it.
+Started as `python -m ingest.refresh.ray_driver FD`. Only the workers, which have this code installed, unpickle the
+blocks. The process ends when its parent does; a cluster that it started ends with it.
 """
 
 import os
@@ -18,10 +18,10 @@ from functools import partial
 from multiprocessing.connection import Connection
 from typing import Any
 
-LOCAL_STORE = 200 << 20  # bytes that a cluster on this machine alone holds of blocks and results
+LOCAL_STORE = 200 << 20  # bytes of blocks and results that a cluster on this machine keeps in memory
 BLOCK_BYTES = 8 << 20  # bytes of a block of results; much larger ones would keep workers waiting for room
 REACH_SECONDS = 10.0  # how long a cluster may take to be reached
-RETRIES = 5  # how often a block is tried again whose worker or machine was lost
+RETRIES = 5  # of a block whose worker or machine was lost
 WINDOWS = 4  # how many windows are computed at once
 
 _Answer = tuple[str, Any]
@@ -51,7 +51,7 @@ def compute_block(row: dict[str, bytes], *, work: bytes, code: str) -> dict[str,
 
 
 def connect(address: str, folder: str) -> float:
-    """Join the cluster at an address, or start one here in a folder; return how many cores it has."""
+    """Join the cluster at an address, or start one here with its files in a folder; return its number of cores."""
     import ray
 
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "error", "configure_logging": True}
@@ -85,7 +85,7 @@ def compute_window(work: bytes, code: str, window: list[bytes]) -> Iterator[_Ans
     import ray.data
 
     blocks = ray.data.from_items([{"block": block} for block in window], override_num_blocks=len(window))
-    # Concurrent windows share what there is: one core a block.
+    # Concurrent windows share the cores: each block takes one.
     done = blocks.map(partial(compute_block, work=work, code=code), num_cpus=1, max_retries=RETRIES)
     for row in done.iter_rows():
         held = row["held"]
@@ -93,10 +93,10 @@ def compute_window(work: bytes, code: str, window: list[bytes]) -> Iterator[_Ans
 
 
 def serve_windows(pipe: Connection, address: str, folder: str, code: str) -> None:
-    """Answer the parent until it is gone."""
+    """Compute windows for the parent until it closes the pipe."""
     try:
         cores = connect(address, folder)
-    except Exception as error:  # noqa: BLE001 - Ray raises what its parts do
+    except Exception as error:  # noqa: BLE001 - Ray may raise anything
         pipe.send(("fault", explain_refusal(error, address)))
         return
     pipe.send(("result", pickle.dumps(cores)))
@@ -116,8 +116,8 @@ def _fill(answers: "queue.SimpleQueue[_Answer]", work: bytes, code: str, window:
     try:
         for answer in compute_window(work, code, window):
             answers.put(answer)
-    except Exception as error:  # noqa: BLE001 - Ray raises what its parts do
-        hint = "Look at the cluster with `ray status`, and run the same command again: it goes on."
+    except Exception as error:  # noqa: BLE001 - Ray may raise anything
+        hint = "Check the cluster with `ray status`, and run the same command again to continue."
         answers.put(("fault", (f"Ray lost a part of the work: {_first_line(error)}.", hint)))
 
 
@@ -133,7 +133,7 @@ def _send_answers(pipe: Connection, windows: "queue.SimpleQueue[Any]") -> None:
 
 
 def explain_refusal(error: Exception, address: str) -> tuple[str, str]:
-    """Explain why there is no cluster: the cause, and what to do. Pure."""
+    """Return why the cluster cannot be used, and a hint. Pure."""
     causes = " ".join(f"{error} {error.__cause__}".split())
     if "ersion mismatch" in causes:
         return f"Ray's or Python's version on the cluster differs: {causes[:300]}", _SAME_HINT
@@ -141,7 +141,7 @@ def explain_refusal(error: Exception, address: str) -> tuple[str, str]:
         hint = "Set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN_PATH to the file that holds the cluster's token."
         return f"The Ray cluster at {address} refuses this process: its token is missing or wrong.", hint
     if not address:
-        return f"Ray cannot be started here: {_first_line(error)}.", "Look at this machine's memory and disk."
+        return f"Ray cannot be started here: {_first_line(error)}.", "Check this machine's free memory and disk space."
     hint = "Check the address, and that this machine has joined the cluster: ray start --address=... --num-cpus=0."
     return f"The Ray cluster at {address} cannot be reached: {_first_line(error)}.", hint
 
@@ -152,7 +152,7 @@ def _first_line(error: Exception) -> str:
 
 
 def main() -> None:
-    """Serve, and leave Ray whatever happens."""
+    """Serve the parent, and disconnect from Ray in any case."""
     pipe = Connection(int(sys.argv[1]))
     address, folder, code = pipe.recv()
     try:
@@ -160,7 +160,7 @@ def main() -> None:
     finally:
         if "ray" in sys.modules:
             sys.modules["ray"].shutdown()
-        if folder:  # else it would stay where the parent was killed
+        if folder:  # a killed parent cannot delete it
             shutil.rmtree(folder, ignore_errors=True)
         os._exit(0)
 

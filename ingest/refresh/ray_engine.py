@@ -1,4 +1,4 @@
-"""An engine on Ray Data: documents go to the processes of a cluster in blocks, and results come back.
+"""An engine on Ray Data: it sends documents in blocks to the processes of a cluster, and receives the results.
 
 `ray_driver`, a separate process, uses Ray: it gets no secrets, keeps Ray's output, and may die with its cluster
 without ending this process. Blocks go to it in windows, each a Ray data set; the next window runs while the last one
@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ingest.sandbox import minimal_environment
-from ingest.types import SourceUnavailable
+from ingest.types import STOPPED_HINT, SourceUnavailable
 
 S = TypeVar("S")
 R = TypeVar("R")
@@ -44,7 +44,7 @@ class EngineUnavailable(SourceUnavailable):
 
 @cache
 def hash_code() -> str:
-    """Name what reads and embeds here: Python's version, and a hash of our code."""
+    """Return Python's version and a hash of our code, both of which must be the same in all processes."""
     whole = hashlib.sha256()
     for package in ("ingest", "storage"):
         spec = find_spec(package)
@@ -58,7 +58,7 @@ class RayEngine:
     """Ray, on the cluster at `address` or else on this machine. For one thread; `stop` may come from another."""
 
     def __init__(self, address: str = "", *, environment: Mapping[str, str] = os.environ) -> None:
-        """Take the address of a cluster, else that of RAY_ADDRESS; start nothing yet."""
+        """Use the cluster at `address`, else that of RAY_ADDRESS; start nothing yet."""
         self.doing = ""
         self._address = address or environment.get("RAY_ADDRESS", "")
         self._environment = environment
@@ -70,17 +70,17 @@ class RayEngine:
         self._stopped = False
 
     def check(self) -> None:
-        """Raise `EngineUnavailable` where Ray is not installed."""
+        """Raise `EngineUnavailable` if Ray is not installed."""
         if find_spec("ray") is None:
             raise EngineUnavailable("Ray is not installed here.", hint=INSTALL_HINT)
 
     def map(self, work: Callable[[S], R], items: Iterable[S | list[R]]) -> Iterator[R]:
-        """Yield what `Engine.map` does: two windows are under way where items come quickly."""
+        """Yield results as `Engine.map` does; about two windows are in progress at a time."""
         number, called = len(self._arrived), pickle.dumps(work)
         self._arrived[number] = deque()
         window = list[bytes]()
         sent: deque[int] = deque()  # the bytes of each item that Ray has
-        order: deque[list[R] | None] = deque()  # results that were there already, and places of those awaited
+        order: deque[list[R] | None] = deque()  # finished results, and None for each that is awaited
         for item in items:
             if isinstance(item, list):
                 order.append(item)
@@ -129,8 +129,8 @@ class RayEngine:
             yield self._pipe
         except (OSError, EOFError) as error:
             if self._stopped:
-                raise EngineUnavailable("Reading was stopped.", hint="Run the same command again to go on.") from error
-            hint = "Look at the cluster with `ray status`, and run the same command again: it goes on."
+                raise EngineUnavailable("Reading was stopped.", hint=STOPPED_HINT) from error
+            hint = "Check the cluster with `ray status`, and run the same command again to continue."
             raise EngineUnavailable("The connection to Ray was lost.", hint=hint) from error
 
     def _start(self) -> None:
@@ -181,7 +181,7 @@ class RayEngine:
 def build_environment(environment: Mapping[str, str], address: str) -> dict[str, str]:
     """Return the part of an environment that the driver gets, and its workers if it starts the cluster. Pure.
 
-    Ray's own variables say how to reach a cluster; one that is started here needs none of them.
+    Ray's own variables configure how to reach a cluster, so they are omitted if it is started here.
     """
     own = {name: value for name, value in environment.items() if name.startswith("RAY_") and name != "RAY_ADDRESS"}
     ray_variables = own if address else {LOOPBACK_ALONE: "0"}

@@ -13,7 +13,7 @@ from storage.database.refresh_log import Leases, RefreshLog, make_owner_id
 from storage.errors import LeaseLost, StorageError
 from storage.types import Lease, RunOutcome, RunState
 
-LEASE_SECONDS = 60.0  # so long after a process was killed, another may go on with its work
+LEASE_SECONDS = 60.0  # seconds after which another process may continue the work of a killed one
 
 
 def name_lease(corpus: str) -> str:
@@ -24,17 +24,17 @@ def name_lease(corpus: str) -> str:
 async def hold_lease(
     leases: Leases, corpus: str, *, clock: Clock, seconds: float = LEASE_SECONDS
 ) -> AsyncIterator[Lease]:
-    """Hold the lease of a corpus within the block, and renew it three times before it lapses.
+    """Hold the lease of a corpus within the block, renewing it every third of `seconds`.
 
     Raises:
         RefreshRefused: Another process holds it.
-        LeaseLost: It lapsed within the block, which was cancelled: this process was suspended for too long.
+        LeaseLost: It expired within the block, which was cancelled: this process was suspended for too long.
     """
     lease = Lease(name_lease(corpus), make_owner_id())
     if not await leases.take(lease.name, lease.owner, clock(), seconds):
         by = await leases.holder(lease.name, clock())
-        hint = "Wait until that is done; `footnote ingest status` shows how far it has come."
-        raise RefreshRefused(f"“{corpus}” is already being refreshed, by {by or 'another process'}.", hint=hint)
+        hint = "Wait until it is done; `footnote ingest status` shows its progress."
+        raise RefreshRefused(f"“{corpus}” is already being refreshed by {by or 'another process'}.", hint=hint)
     task = asyncio.current_task()
     assert task is not None  # noqa: S101 - this is a coroutine
     before, lost = task.cancelling(), asyncio.Event()
@@ -50,7 +50,7 @@ async def hold_lease(
     finally:
         renewing.cancel()
         await asyncio.gather(renewing, return_exceptions=True)
-        with suppress(StorageError):  # it lapses by itself
+        with suppress(StorageError):  # it expires by itself
             await leases.release(lease.name, lease.owner)
 
 
@@ -59,7 +59,7 @@ async def _renew_lease(
 ) -> None:
     while True:
         await asyncio.sleep(seconds / 3)
-        # While the database is unreachable no other process takes the lease either; each commit checks its owner.
+        # While the database is unreachable, no other process can take the lease either; each commit checks its owner.
         with suppress(StorageError):
             if not await leases.renew(lease.name, lease.owner, clock(), seconds):
                 lost.set()
@@ -98,7 +98,7 @@ class RunRecord:
 async def record_run(
     runs: RefreshLog, report: RefreshReport, owner: str, night: datetime | None, clock: Clock
 ) -> AsyncIterator[RunRecord]:
-    """Keep a row for the run within the block, which sets `RunRecord.report`."""
+    """Record a run in the history, with its outcome at the end of the block, which sets `RunRecord.report`."""
     record = RunRecord(report, runs, await runs.begin(report.corpus, clock(), owner, night), clock)
     try:
         yield record
@@ -112,18 +112,18 @@ async def record_run(
 
 
 def describe_fault(error: Exception) -> str:
-    """Describe an error in one line; an unexpected one by its type alone, as its message may hold anything."""
+    """Describe an error in one line; an unexpected one only by its type, as its message may contain anything."""
     hint = getattr(error, "hint", None)
     if hint is None:
         return f"It failed with an unexpected {type(error).__name__}; see the log."
     return " ".join(f"{error} {hint}".split())
 
 
-POLL_SECONDS = 1.0  # seconds between two looks at a busy source
+POLL_SECONDS = 1.0  # seconds between two checks of a source's activity
 
 
 def describe_activity(source: DocumentSource) -> str:
-    """Return a source's present activity in a few words; empty if it reports none."""
+    """Return a source's current activity in a few words; empty if it reports none."""
     return str(getattr(source, "doing", ""))
 
 
@@ -137,7 +137,7 @@ async def poll_progress(
         while True:
             await asyncio.sleep(every)
             if describe_activity(source):
-                with suppress(StorageError):  # the refresh meets it too, and says so
+                with suppress(StorageError):  # the refresh gets the same error, and reports it
                     await notify()
 
     task = asyncio.create_task(poll(), name="progress")

@@ -1,4 +1,4 @@
-"""List patterns of files that are not documents, by kind. Pure."""
+"""Patterns of files that are not documents, by kind."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -45,12 +45,12 @@ IGNORED_KINDS: Mapping[str, str] = MappingProxyType({
     ),
     "left behind by programs": "Thumbs.db desktop.ini",
 })  # fmt: skip
-"""Patterns by what they are, as `exclude` takes them. No name that a folder of a handbook may have: `coverage`,
-`vendor`, `pods`, `build`."""
+"""Patterns by kind of file, in the syntax of `exclude`. Names that a handbook's folder may have are not in it:
+`coverage`, `vendor`, `pods`, `build`."""
 
 DEFAULT_IGNORE = tuple(pattern for patterns in IGNORED_KINDS.values() for pattern in patterns.split())
 IGNORED_KIND_OF: Mapping[str, str] = MappingProxyType(
     {pattern: kind for kind, patterns in IGNORED_KINDS.items() for pattern in patterns.split()}
 )
 IGNORED_BY_SETTING = "ignore names it"
-"""The kind of a file that a configured pattern ignores."""
+"""The kind of a file that a pattern in the settings ignores."""

@@ -35,10 +35,11 @@ from ingest.types import (
     SourceUnavailable,
     Unreadable,
     UnreadableDocument,
+    describe_os_error,
 )
 from storage.clock import Clock, utc_now
 
-DUPLICATE_NAME = "has the same name as another file once accents are composed: rename it"  # both would have one key
+DUPLICATE_NAME = "has the same name as another file, except that its accents are encoded otherwise: rename it"
 
 
 def is_hidden(name: str) -> bool:
@@ -47,7 +48,7 @@ def is_hidden(name: str) -> bool:
 
 
 def normalize_name(name: str | bytes) -> str:
-    """Compose accents and replace bytes that are not UTF-8, so that names are equal on every system."""
+    """Compose accents, and replace bytes that are not UTF-8, so that names are the same on every system."""
     return unicodedata.normalize("NFC", os.fsencode(name).decode("utf-8", "replace"))
 
 
@@ -165,7 +166,7 @@ class FolderSource:
             with _open_beneath(self._real, folder_path, os.O_DIRECTORY) as folder, os.scandir(folder) as entries:
                 names = sorted(entry.name for entry in entries)
         except OSError as error:
-            yield Unreadable(parent_key, f"the folder cannot be listed: {_error_text(error)}")
+            yield Unreadable(parent_key, f"the folder cannot be listed: {describe_os_error(error)}")
             return
         for name in names:
             key = parent_key + normalize_name(name)
@@ -195,7 +196,7 @@ class FolderSource:
         elif not is_folder:
             yield _FolderFile(key, target.relative_to(self._real), status)
         elif len(ancestors) > DEEPEST_FOLDER:
-            yield Unreadable(f"{key}/", f"lies more than {DEEPEST_FOLDER} folders deep")
+            yield Unreadable(f"{key}/", f"is more than {DEEPEST_FOLDER} folders deep")
         elif (identity := (status.st_dev, status.st_ino)) not in ancestors:
             yield from self._walk(target.relative_to(self._real), key + "/", (*ancestors, identity))
 
@@ -235,7 +236,7 @@ class FolderSource:
         return plan_reading(content, key, url=url, revision=revision, modified=modified, programs=programs)
 
     def _read_url(self, file: _FolderFile) -> str:
-        """Return a file's address including its front matter; empty for unreadable files."""
+        """Return a file's address, which its front matter may state; empty for unreadable files."""
         if _explain_unread(file.key, file.status, self._largest, self._sandbox.programs):
             return ""
         with suppress(UnreadableDocument):
@@ -255,7 +256,7 @@ def _collect_left_out(entries: Iterator[_Entry], left_out: list[LeftOut]) -> Ite
 
 
 def _refuse_duplicates(entries: Iterator[_Entry]) -> Iterator[_Entry]:
-    """Make the second of two files with one key unreadable: their names differ only in composed accents."""
+    """Make a file with the key of an earlier one unreadable: their names differ only in how accents are encoded."""
     seen: set[str] = set()
     for entry in entries:
         if isinstance(entry, LeftOut):
@@ -321,7 +322,7 @@ def _folder_error(root: Path, error: OSError) -> FolderError:
         return FolderError(f"There is no folder {root}.", hint="Check the path.")
     if isinstance(error, NotADirectoryError):
         return FolderError(f"{root} is a file, not a folder.", hint="Give the folder that contains it.")
-    return FolderError(f"The folder {root} cannot be read: {_error_text(error)}.", hint="Check its permissions.")
+    return FolderError(f"The folder {root} cannot be read: {describe_os_error(error)}.", hint="Check its permissions.")
 
 
 def _explain_error(error: OSError) -> str:
@@ -329,8 +330,4 @@ def _explain_error(error: OSError) -> str:
         return "is a broken link, or was deleted meanwhile"
     if error.errno == errno.ELOOP:
         return "is a link that leads back to itself"
-    return f"cannot be read: {_error_text(error)}"
-
-
-def _error_text(error: OSError) -> str:
-    return (error.strerror or type(error).__name__).lower()
+    return f"cannot be read: {describe_os_error(error)}"

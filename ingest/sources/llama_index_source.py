@@ -29,6 +29,7 @@ from ingest.types import (
     ListedItem,
     Listing,
     Page,
+    ReadingStopped,
     SingleReadUnsupported,
     SourceUnavailable,
     Unreadable,
@@ -81,7 +82,7 @@ def parse_document(document: Any) -> LlamaText | None:
 
 
 def make_fingerprint(parts: Sequence[LlamaText]) -> str:
-    """Return a hash of a document's parts that changes with them."""
+    """Return a hash of the parts of a document and the reader version."""
     first = parts[0]
     date = first.date.isoformat() if first.date else ""
     state = "\x1f".join(
@@ -193,12 +194,12 @@ class LlamaIndexSource:
             raise SourceUnavailable(message, hint=_INSTALL) from error
         except AttributeError as error:
             message = f"{module} has no reader {name}."
-            raise SourceUnavailable(message, hint="Check reader under its [[corpus]].") from error
+            raise SourceUnavailable(message, hint="Check the reader setting of its [[corpus]].") from error
         return maker(**self._reader.options)
 
     def _guard(self, work: Callable[[], Any]) -> Any:
         if self._stopped.is_set():
-            raise SourceUnavailable(f"Reading by {self._reader.path} was stopped.", hint="Run it again.")
+            raise ReadingStopped(self._reader.path)
         try:
             # Commands with JSON output must print nothing else. All threads share stdout, so restore it between
             # documents.
@@ -210,7 +211,7 @@ class LlamaIndexSource:
             # Not chained: its own message may contain secrets.
             raise SourceUnavailable(
                 f"The reader {self._reader.path} failed: {self._redact(error)}.",
-                hint="Check options and load under its [[corpus]], and try the reader separately.",
+                hint="Check the settings options and load of its [[corpus]], and try the reader separately.",
             ) from None
 
     def _redact(self, error: BaseException) -> str:

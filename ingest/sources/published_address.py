@@ -72,7 +72,7 @@ def _served_path(key: str, site: Site) -> str:
 
 
 def _split(key: str, *root: str) -> tuple[list[str], str]:
-    """Return a page's folders below the root of its site's pages, and its name without suffix."""
+    """Return a page's folders below `root`, which contains the site's pages, and its name without suffix."""
     parts = list(PurePosixPath(key).parts)
     if tuple(parts[: len(root)]) == root:
         parts = parts[len(root) :]

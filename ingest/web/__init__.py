@@ -1,1 +1,1 @@
-"""Reading from web servers, politely."""
+"""Read from web servers, politely."""

@@ -1,7 +1,7 @@
 """Download a large file from the web, whole or not at all, resuming where an earlier try ended.
 
-What came so far lies in `NAME.part`, and the server's validator in `NAME.part.of`, so that another process can ask for
-the rest of that very file (RFC 9110, 13.1.5: If-Range) and starts over if the file has changed.
+The bytes received so far are in `NAME.part`, the server's validator is in `NAME.part.of`. So another process can
+request the rest of the same file (RFC 9110, 13.1.5: If-Range), and starts over if the file has changed.
 """
 
 import errno
@@ -14,18 +14,18 @@ from pathlib import Path
 
 import httpx
 
-from ingest.types import SourceUnavailable
+from ingest.types import SourceUnavailable, describe_os_error
 from ingest.web.http_reply import RETRY_HINT, RetryableWebError, format_url, parse_number, retry
 from storage.language.lazy_pattern import lazy_compile
 
 _BLOCK = 1 << 20
-_PROGRESS_BYTES = 1 << 20  # bytes: a try that brings so many does not count as failed
+_PROGRESS_BYTES = 1 << 20  # a try that receives so many bytes does not count as failed
 _RANGE = lazy_compile(r"bytes (\d+)-\d+/(\d+|\*)")
 
 
 @dataclass(frozen=True, slots=True)
 class DownloadRequest:
-    """Describe a file to download: `size` in bytes; `digest` the name of a hash and its value in hexadecimal."""
+    """A file to download: `size` in bytes, `digest` as the name of a hash and its value in hexadecimal."""
 
     url: str
     path: Path
@@ -56,7 +56,7 @@ ReportProgress = Callable[[int, int | None], None]
 def download_file(
     request: DownloadRequest, ask: OpenUrl, rest: Callable[[float | None, int], None], progress: ReportProgress
 ) -> None:
-    """Download a file; `rest` waits after so many failed tries, and raises if we are to stop."""
+    """Download a file. `rest` waits after a failed try, given the server's wait and the failures, or raises to stop."""
 
     def once() -> None:
         before = _size(request.part)
@@ -73,11 +73,11 @@ def download_file(
         request.tag.unlink(missing_ok=True)
     except OSError as error:
         if error.errno == errno.ENOSPC:
-            _discard_part(request)  # so that the database has room to go on
+            _discard_part(request)  # so that the database has room
             hint, message = "Make room, and try again.", f"The disk is full: {request.path.name} does not fit."
         else:
-            reason = (error.strerror or type(error).__name__).lower()
-            hint, message = "Check the folder's permissions.", f"{request.path} cannot be written: {reason}."
+            hint = "Check the folder's permissions."
+            message = f"{request.path} cannot be written: {describe_os_error(error)}."
         raise SourceUnavailable(message, hint=hint) from error
 
 
@@ -103,23 +103,23 @@ def _fetch(request: DownloadRequest, ask: OpenUrl, progress: ReportProgress) -> 
     if total is not None and (now := _size(request.part)) != total:
         if now > total:
             _discard_part(request)
-        raise RetryableWebError("broke off" if now < total else "sends more than it said")
+        raise RetryableWebError("closed the connection early" if now < total else "sends more than it announced")
 
 
 def _prepare_part(request: DownloadRequest, answer: IncomingResponse, have: int) -> int | None:
-    """Make the part ready for a response; return how large the file will be, if that can be known."""
+    """Prepare the part for a response; return the size of the whole file in bytes, None if unknown."""
     if answer.status == httpx.codes.PARTIAL_CONTENT and have:
         content_range = _RANGE.fullmatch(answer.headers.get("content-range", "").strip())
         total = int(content_range[2]) if content_range and content_range[2] != "*" else request.size
         if not content_range or int(content_range[1]) != have or (request.size is not None and total != request.size):
             _discard_part(request)
-            raise RetryableWebError("sends another part than it was asked for")
+            raise RetryableWebError("sends a different part than requested")
         return total
     if answer.status == httpx.codes.REQUESTED_RANGE_NOT_SATISFIABLE and have:
         _discard_part(request)
         raise RetryableWebError("has a shorter file than before")
     if answer.status != httpx.codes.OK:
-        hint = "It may be gone, or not there yet. " + RETRY_HINT
+        hint = "It may be deleted, or not exist yet. " + RETRY_HINT
         raise SourceUnavailable(f"{format_url(request.url)} answers HTTP {answer.status}.", hint=hint)
     length = parse_number(answer.headers.get("content-length", ""))
     total = request.size if length is None else length
@@ -131,7 +131,7 @@ def _prepare_part(request: DownloadRequest, answer: IncomingResponse, have: int)
 
 
 def _validator(headers: Mapping[str, str]) -> str:
-    """Return what distinguishes two states of a file: a strong ETag, else its date."""
+    """Return the validator of a file: its strong ETag, else its modification date."""
     tag = headers.get("etag", "").strip()
     return tag if tag and not tag.startswith("W/") else headers.get("last-modified", "").strip()
 

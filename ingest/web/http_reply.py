@@ -1,7 +1,4 @@
-"""Read what a web server replies within bounds, and say in plain words what went wrong.
-
-No message ever repeats a query or a credential.
-"""
+"""Read web responses within limits, and describe failures in plain words, without queries and credentials."""
 
 import json
 import zlib
@@ -16,7 +13,7 @@ from ingest.types import SourceUnavailable
 
 T = TypeVar("T")
 
-RETRY_HINT = "It is tried again at the next refresh; check that it can be reached from here if it goes on."
+RETRY_HINT = "The next refresh tries again; if it keeps failing, check that this machine can reach the address."
 
 
 class AccessDenied(SourceUnavailable):
@@ -27,22 +24,17 @@ class ResponseTooLarge(SourceUnavailable):
     """A reply is larger than the limit."""
 
 
-class ReadingStopped(SourceUnavailable):
-    def __init__(self) -> None:
-        super().__init__("Reading was stopped.", hint="Run the same command again to go on.")
-
-
 class RetryableWebError(Exception):
     """An error that may not occur again. `str()` completes a sentence, as in "HOST did not answer in time"."""
 
     def __init__(self, reason: str, wait: float | None = None) -> None:
         super().__init__(reason)
-        self.wait = wait  # seconds that the server asks us to wait; None if unknown
-        self.progressed = False  # whether so much came before that the try does not count as failed
+        self.wait = wait  # seconds that the server asks to wait; None if unknown
+        self.progressed = False  # whether so much was received that the try does not count as failed
 
 
 def retry(url: str, tries: int, once: Callable[[], T], rest: Callable[[float | None, int], None]) -> T:
-    """Retry until it succeeds; `rest` gets the wait that the server asks for, and the number of failures in a row."""
+    """Call `once` until it succeeds, at most `tries` times. `rest` gets the server's wait and the failures in a row."""
     tried = 0
     while True:
         try:
@@ -55,11 +47,11 @@ def retry(url: str, tries: int, once: Callable[[], T], rest: Callable[[float | N
 
 
 def format_url(url: str | httpx.URL) -> str:
-    """Return an address as messages say it: without user, password, query and fragment."""
+    """Format an address for messages: without user, password, query and fragment."""
     try:
         address = httpx.URL(url)
     except httpx.InvalidURL:
-        return "an address that cannot be read"
+        return "an invalid address"
     port = f":{address.port}" if address.port else ""
     return f"{address.scheme}://{address.host}{port}{address.path}"
 
@@ -71,19 +63,19 @@ def describe_transport_error(error: httpx.TransportError) -> str:
         return f"cannot be reached ({error})" if str(error) else "cannot be reached"
     if isinstance(error, httpx.UnsupportedProtocol):
         return "is not a web address"
-    return "broke off"
+    return "closed the connection early"
 
 
 def make_access_denied(url: httpx.URL, status: int, credential: str) -> AccessDenied:
     if credential:
-        hint = f"Check {credential}: it may be missing, have lapsed, or lack the right to read this."
+        hint = f"Check {credential}: it may be missing, expired, or without the right to read this."
     else:
         hint = "It requires a login: give the source a credential that may read this."
-    return AccessDenied(f"{format_url(url)} denies us access (HTTP {status}).", hint=hint)
+    return AccessDenied(f"{format_url(url)} denies access (HTTP {status}).", hint=hint)
 
 
 def parse_json_object(content: bytes) -> dict[str, Any] | None:
-    """Parse a reply; None if it is not a JSON object."""
+    """Parse the body of a response; None if it is not a JSON object."""
     try:
         answer = json.loads(content)
     except (ValueError, RecursionError):
@@ -97,12 +89,12 @@ def refuse_repeated_query(url: str, query: Mapping[str, object], following: Mapp
         raise SourceUnavailable(f"{format_url(url)} repeats the same page of results.", hint=RETRY_HINT)
 
 
-def is_same_site(one: httpx.URL, other: httpx.URL) -> bool:
-    """Tell whether two addresses are of one server, which may upgrade http to https."""
-    if one.host != other.host:
+def is_same_site(first: httpx.URL, second: httpx.URL) -> bool:
+    """Return whether two addresses are on one server; the second may upgrade http to https."""
+    if first.host != second.host:
         return False
-    upgraded = one.scheme == "http" and other.scheme == "https" and one.port is None and other.port is None
-    return upgraded or (one.scheme == other.scheme and one.port == other.port)
+    upgraded = first.scheme == "http" and second.scheme == "https" and first.port is None and second.port is None
+    return upgraded or (first.scheme == second.scheme and first.port == second.port)
 
 
 def parse_number(text: str) -> int | None:
@@ -118,19 +110,19 @@ def parse_http_date(text: str) -> datetime | None:
 
 
 def parse_retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds of Retry-After, which may be a date; None if it is missing or useless."""
+    """Return the seconds to wait by Retry-After, which may be a date; None if it is missing or invalid."""
     value = headers.get("retry-after", "").strip()
     if parse_number(value) is not None:
         return float(value[:9])
-    if (then := parse_http_date(value)) is None:
+    if (until := parse_http_date(value)) is None:
         return None
-    # The server's own clock says how long that is, whatever ours says.
+    # Relative to the server's own clock, since ours may differ.
     now = parse_http_date(headers.get("date", "")) or datetime.now(UTC)
-    return max((then - now).total_seconds(), 0.0)
+    return max((until - now).total_seconds(), 0.0)
 
 
 def read_content(answer: httpx.Response, blocks: Iterable[bytes], largest: int) -> bytes:
-    """Return the unpacked body. Raises `ResponseTooLarge` instead of holding more than `largest` bytes."""
+    """Return the unpacked body. Raises `ResponseTooLarge` beyond `largest` bytes, and `RetryableWebError`."""
     encoding = answer.headers.get("content-encoding", "").strip().lower()
     if encoding not in {"", "identity", "gzip", "x-gzip"}:
         raise RetryableWebError("uses an encoding that was not requested")
@@ -143,8 +135,8 @@ def read_content(answer: httpx.Response, blocks: Iterable[bytes], largest: int) 
             raise RetryableWebError("sends data that cannot be unpacked") from error
         if len(content) > largest:
             raise ResponseTooLarge(
-                f"{format_url(answer.url)} is larger than {largest / 2**20:,.0f} MB.", hint="Leave it out by a rule."
+                f"{format_url(answer.url)} is larger than {largest / 2**20:,.0f} MB.", hint="Exclude it by a rule."
             )
     if unpacker and content and not unpacker.eof:
-        raise RetryableWebError("broke off")
+        raise RetryableWebError("closed the connection early")
     return bytes(content)

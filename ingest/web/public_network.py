@@ -1,4 +1,4 @@
-"""Read for strangers from the public web alone: never from addresses of this machine or of the network around it.
+"""Connect only to the public web, never to this machine or its network: the names to connect to are untrusted.
 
 A name is resolved here, all its addresses are checked, and the connection uses a checked address. So a name that
 resolves to another address the next time (DNS rebinding) has no effect.
@@ -15,14 +15,14 @@ from ingest.web.http_reply import format_url
 from ingest.web.web_client import load_ssl_context
 
 Resolve = Callable[[str, int], Sequence[str]]
-"""Returns the addresses of a host name. Blocks. Raises `OSError`."""
+"""Returns the IP addresses of a host name. Blocks. Raises `OSError`."""
 _NAT64 = IPv6Network("64:ff9b::/96")
-_HOSTERS_OWN = (IPv4Network("192.0.0.0/24"), IPv4Network("168.63.129.16/32"))
-"""Where Oracle's and Azure's clouds answer their own machines, credentials included, at addresses that seem public."""
+_CLOUD_SERVICES = (IPv4Network("192.0.0.0/24"), IPv4Network("168.63.129.16/32"))
+"""Addresses that seem public, but where Oracle's and Azure's clouds give credentials to their own machines."""
 
 
 class PrivateAddress(SourceUnavailable):
-    """An address is not the public web's."""
+    """An address is not on the public web."""
 
 
 def resolve_host(host: str, port: int) -> tuple[str, ...]:
@@ -31,7 +31,7 @@ def resolve_host(host: str, port: int) -> tuple[str, ...]:
 
 
 def is_public(text: str) -> bool:
-    """Return whether an IP address is one of the public web, and hides no other within it. Pure."""
+    """Return whether an IP address is on the public web, and contains no other address. Pure."""
     try:
         address = ip_address(text)
     except ValueError:
@@ -41,13 +41,13 @@ def is_public(text: str) -> bool:
             address = IPv4Address(int(address) & 0xFFFFFFFF)
         elif address.ipv4_mapped or address.sixtofour or address.teredo or address.is_site_local:
             return False
-    if isinstance(address, IPv4Address) and any(address in network for network in _HOSTERS_OWN):
+    if isinstance(address, IPv4Address) and any(address in network for network in _CLOUD_SERVICES):
         return False
     return address.is_global and not (address.is_multicast or address.is_reserved or address.is_unspecified)
 
 
 class PublicTransport(httpx.BaseTransport):
-    """Connects to public addresses alone, and to `allowed` hosts wherever they are: `wiki.lan`, `10.0.0.5:8080`."""
+    """Connects only to public addresses, and to `allowed` hosts such as `wiki.lan` or `10.0.0.5:8080`."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class PublicTransport(httpx.BaseTransport):
         resolve: Resolve = resolve_host,
     ) -> None:
         self._allowed, self._resolve = frozenset(allowed), resolve
-        # Two names at one address must not share a connection: it was opened for the one of them.
+        # Two names at one address must not share a connection, which was opened for one of them.
         limits = httpx.Limits(max_connections=1, max_keepalive_connections=0)
         self._inner = inner or httpx.HTTPTransport(verify=load_ssl_context(), limits=limits)
 
@@ -68,7 +68,7 @@ class PublicTransport(httpx.BaseTransport):
             sent = httpx.Request(
                 request.method,
                 request.url.copy_with(host=address),
-                headers=request.headers,  # its Host among them
+                headers=request.headers,  # including Host
                 stream=request.stream,
                 extensions={**request.extensions, "sni_hostname": request.url.host},
             )
@@ -88,6 +88,6 @@ class PublicTransport(httpx.BaseTransport):
         except (OSError, UnicodeError) as error:
             raise httpx.ConnectError("its name cannot be resolved") from error
         if url.netloc.decode("ascii") not in self._allowed and not all(map(is_public, addresses)):
-            hint = "Name the host under [search_engine] hosts if its pages may be read."
+            hint = "Add the host to hosts in [search_engine] if its pages may be read."
             raise PrivateAddress(f"{format_url(url)} is not on the public web.", hint=hint)
         return addresses

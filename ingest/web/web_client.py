@@ -1,7 +1,6 @@
 """Read from web servers politely: one request at a time, a pause between two, with retries and backoff.
 
-Every source reads the web through `WebClient`, which can be stopped from another thread. A
-failure is a `SourceUnavailable` with one line.
+Every source reads the web through `WebClient`. A failure is a `SourceUnavailable` with one line.
 """
 
 import json
@@ -15,16 +14,14 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from socket import SHUT_RDWR
-from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import httpx
 
-from ingest.types import EMPTY, SourceUnavailable
+from ingest.types import EMPTY, ReadingStopped, SourceUnavailable
 from ingest.web.download import DownloadRequest, IncomingResponse, download_file
 from ingest.web.http_reply import (
     RETRY_HINT,
-    ReadingStopped,
     RetryableWebError,
     describe_transport_error,
     format_url,
@@ -43,7 +40,7 @@ FormData = Mapping[str, str]
 MayFollow = Callable[[str], bool]
 Auth = httpx.Auth | tuple[str, str]
 
-MIN_BYTES_PER_SECOND = 1024  # averaged over the response; a slower connection is closed and the request repeated
+MIN_BYTES_PER_SECOND = 1024  # average of a response; if it is slower, the connection is closed and the request retried
 _LONGEST_BACKOFF = 30.0
 _REDIRECTS = 5
 _CONNECTING = 15.0
@@ -54,28 +51,28 @@ _HOST_NAME = lazy_compile(r"[^\s%/\[\]@]+")
 
 @dataclass(frozen=True, slots=True)
 class RequestPolicy:
-    """Say how a server is treated. Times are in seconds, sizes in bytes."""
+    """How requests to a server are made. Times are in seconds, sizes in bytes."""
 
-    agent: str  # who asks, with how its operator can be reached, as a User-Agent
+    agent: str  # the User-Agent, with an address of the operator
     gap: float = 0.1  # between the end of a request and the next
     tries: int = 5  # attempts in total
     longest_wait: float = 120.0  # seconds; if a server asks for more, the request fails at once
-    seconds: float = 60.0  # within which a server has to say something
-    largest: int = 64 << 20  # of one reply once it is unpacked; downloads have no limit
+    seconds: float = 60.0  # longest wait for any data
+    largest: int = 64 << 20  # of one unpacked response; downloads have no limit
 
 
 @dataclass(frozen=True, slots=True)
 class WebResponse:
     status: int
     url: str  # after redirects
-    headers: Mapping[str, str]  # upper and lower case are the same
+    headers: Mapping[str, str]  # case-insensitive
     content: bytes
 
 
 class WebClient:
-    """Gets things from the web, for one thread; `stop` may come from another.
+    """An HTTP client for one thread; another may call `stop`.
 
-    Within a `with` block its connections are kept for the next request; outside of one, each request has its own.
+    Within a `with` block, requests share a connection; outside of one, each request has its own.
     """
 
     def __init__(
@@ -91,8 +88,8 @@ class WebClient:
     ) -> None:
         """Send `headers` and `auth` to the requested host only, never to a redirect's other host.
 
-        `credential` is what messages call them, such as `CONFLUENCE_TOKEN`; `wait` waits so many seconds, and returns
-        true if it is to stop.
+        `credential` is their name in messages, such as `CONFLUENCE_TOKEN`; `wait` waits for some seconds, and returns
+        whether to stop.
         """
         self._policy, self._headers, self._auth, self._credential = policy, headers, auth, credential
         self._transport, self._clock = transport, clock
@@ -106,9 +103,7 @@ class WebClient:
         self._client = self._client or self._new_client()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -117,7 +112,7 @@ class WebClient:
         self._client = None
 
     def stop(self) -> None:
-        """Interrupt waiting and reading, which raise `ReadingStopped`, as do later requests."""
+        """Interrupt waiting and reading: they raise `ReadingStopped`, as do later requests."""
         self._stopped.set()
         for connection in tuple(self._connections):
             with suppress(OSError):
@@ -132,11 +127,10 @@ class WebClient:
         headers: Mapping[str, str] = EMPTY,
         follow: MayFollow | None = None,
     ) -> WebResponse:
-        """Get one thing whole. Redirects are followed to where `follow` allows it, else within the host alone.
+        """Return a whole response. Redirects are followed if `follow` allows it, by default within the host.
 
-        A redirect that is not followed is returned, and so is every status from 400 on but 401 and 403
-        (`AccessDenied`), and 429 and 5xx each time that it was tried (`SourceUnavailable`). Raises `ResponseTooLarge`
-        and `ReadingStopped`.
+        Other redirects are returned, and so are errors. Raises `AccessDenied` for 401 and 403, `SourceUnavailable` if
+        all tries end with 429 or 5xx, `ResponseTooLarge` and `ReadingStopped`.
         """
         sent = {**headers, **({"Accept": accept} if accept else {})}
         return self._retry(url, lambda: self._read_whole(url, params, sent, follow))
@@ -146,26 +140,26 @@ class WebClient:
         return self._retry(url, lambda: self._read_whole(url, None, EMPTY, lambda _: False, form))
 
     def pause(self, seconds: float) -> None:
-        """Wait, where a server asks for it in a way of its own. Raises `ReadingStopped`."""
+        """Wait, because a server asks for it in its answer. Raises `ReadingStopped`."""
         if self._wait(seconds):
             raise ReadingStopped
         self._refuse_stopped()
 
     def slow_down(self, gap: float) -> None:
-        """Pause for at least so many seconds between two requests from now on."""
+        """Pause for at least `gap` seconds between two requests from now on."""
         self._policy = replace(self._policy, gap=max(gap, self._policy.gap))
 
     def json(self, url: str, params: QueryParams | None = None) -> Any:
-        """Get JSON. Raises as `get` does, and `SourceUnavailable` for other statuses and for anything but JSON."""
+        """Get JSON. Raises as `get` does, and `SourceUnavailable` for other statuses and other content."""
         reply = self.get(url, params, "application/json")
         if reply.status != httpx.codes.OK:
             raise SourceUnavailable(f"{format_url(url)} answers HTTP {reply.status}.", hint="Check the address.")
         try:
             return json.loads(reply.content)
         except (ValueError, RecursionError) as error:
-            what = reply.headers.get("content-type", "").partition(";")[0] or "something"
-            hint = "Check the address; a page to log in may have come instead."
-            raise SourceUnavailable(f"{format_url(url)} answers {what} that is no JSON.", hint=hint) from error
+            kind = reply.headers.get("content-type", "").partition(";")[0] or "other content"
+            hint = "Check the address; it may return a login page."
+            raise SourceUnavailable(f"{format_url(url)} answers with {kind} instead of JSON.", hint=hint) from error
 
     def size(self, url: str) -> int | None:
         """Return the size of a file in bytes; None if unknown, or if there is no such file. Raises as `get` does."""
@@ -189,10 +183,9 @@ class WebClient:
         digest: tuple[str, str] | None = None,
         progress: Callable[[int, int | None], None] | None = None,
     ) -> None:
-        """Bring a file to `path`, whole or not at all; resume where an earlier try ended, also in another process.
+        """Download a file to `path`, whole or not at all, resuming an earlier try, also of another process.
 
-        It must have `size` bytes; `digest` is the name of a hash and what it must be: `("sha1", "da39…")`. Raises
-        `SourceUnavailable`.
+        It must have this `size` in bytes and this `digest`, such as `("sha1", "da39…")`. Raises `SourceUnavailable`.
         """
         request = DownloadRequest(url, path, size, digest, self._policy.tries)
         download_file(request, self._open, self._back_off, progress or (lambda _done, _total: None))
@@ -229,7 +222,7 @@ class WebClient:
         follow: MayFollow | None,
         form: FormData | None = None,
     ) -> Iterator[httpx.Response]:
-        """Send one request and follow its redirects; the response is open within the block. A form is sent, if given.
+        """Send one request, with a form if given, and follow its redirects; the response is open within the block.
 
         Raises `RetryableWebError`, also while the response is read, and `SourceUnavailable`.
         """
@@ -260,8 +253,8 @@ class WebClient:
         if self._rested is not None and (early := self._rested + self._policy.gap - self._clock()) > 0:
             self.pause(early)
         self._refuse_stopped()
-        how, extensions = "GET" if form is None else "POST", {"trace": self._trace}
-        request = client.build_request(how, address, headers=headers, data=form, extensions=extensions)
+        method, extensions = "GET" if form is None else "POST", {"trace": self._trace}
+        request = client.build_request(method, address, headers=headers, data=form, extensions=extensions)
         try:
             with closing(client.send(request, stream=True, auth=auth)) as answer:
                 yield answer
@@ -281,25 +274,25 @@ class WebClient:
         if busy:
             wait = parse_retry_after(answer.headers)
             if wait is not None and wait > self._policy.longest_wait:
-                asks = f"answers HTTP {status} and asks us to wait {wait:,.0f} seconds"
+                asks = f"answers HTTP {status} and asks to wait {wait:,.0f} seconds"
                 raise SourceUnavailable(f"{format_url(answer.url)} {asks}.", hint=RETRY_HINT)
             raise RetryableWebError(f"answers HTTP {status}", wait)
 
     def _blocks(self, answer: httpx.Response) -> Iterator[bytes]:
-        """Yield what comes, as it was sent; leave a server that all but stops."""
-        begun, received = self._clock(), 0
+        """Yield the body as it was sent. Raises `RetryableWebError` if a server sends too slowly."""
+        started, received = self._clock(), 0
         for block in answer.iter_raw():
             self._refuse_stopped()
             received += len(block)
             yield block
-            lasted = self._clock() - begun
+            lasted = self._clock() - started
             if lasted > self._policy.seconds and received < MIN_BYTES_PER_SECOND * lasted:
                 raise RetryableWebError("sends too slowly")
 
     def _drain(self, answer: httpx.Response) -> None:
         """Read the rest of a short response that is not needed, so that its connection can be reused."""
         left = _SHORT_REPLY
-        with suppress(httpx.TransportError, RetryableWebError):  # its status said enough
+        with suppress(httpx.TransportError, RetryableWebError):  # only its status is needed
             for block in self._blocks(answer):
                 left -= len(block)
                 if left < 0:
@@ -310,7 +303,7 @@ class WebClient:
             raise ReadingStopped
 
     def _trace(self, event: str, info: Mapping[str, Any]) -> None:
-        """Remember connections, so that `stop` can end a read that would wait for a minute."""
+        """Remember connections, so that `stop` can interrupt a read that waits for a minute."""
         if event in {"connection.connect_tcp.complete", "connection.start_tls.complete"}:
             self._connections.append(info["return_value"])
 
@@ -338,7 +331,7 @@ def _parse_url(url: str, params: QueryParams | None) -> httpx.URL:
     try:
         address = httpx.URL(url)
     except httpx.InvalidURL as error:
-        raise SourceUnavailable("An address cannot be read.", hint="Check the addresses in the settings.") from error
+        raise SourceUnavailable("An address is invalid.", hint="Check the addresses in the settings.") from error
     if not is_web_address(address):
         raise SourceUnavailable(f"{format_url(address)} is not a web address.", hint="It must begin with https://.")
     return address.copy_merge_params(dict(params)) if params else address
@@ -356,5 +349,5 @@ def _redirect_target(address: httpx.URL, answer: httpx.Response) -> httpx.URL | 
 
 
 def build_user_agent(contact: str, version: str) -> str:
-    """Return the User-Agent of this program, with how its operator can be reached."""
+    """Return the User-Agent of this program, with an address of its operator."""
     return f"Footnote/{version} ({contact}) httpx/{httpx.__version__}"

@@ -1,1 +1,1 @@
-"""Turn wikitext into plain text by our own scanner; `wikitext_parser` has the steps."""
+"""Turn wikitext into plain text with a scanner of our own; `wikitext_parser` has the steps."""

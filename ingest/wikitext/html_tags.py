@@ -117,7 +117,7 @@ def replace_tags(text: str) -> str:
 
 
 class _Lookahead:
-    """Find the next of a few strings, and remember it, so that no text is searched twice for one of them."""
+    """Finds the next of a few strings, and remembers its position, so that no text is searched twice for it."""
 
     def __init__(self, text: str) -> None:
         self.text = text

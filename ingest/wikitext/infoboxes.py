@@ -63,7 +63,7 @@ def render_box(arguments: TemplateArguments) -> str:
 
 
 def _is_look(name: str, value: str) -> bool:
-    """Return whether a value only describes a look or names a file."""
+    """Return whether a value only describes an appearance or names a file."""
     shown = value if len(value) == 1 else value.lower()  # "N" is north
     if _LOOK_VALUE.fullmatch(value) or _FILE_ENDING.search(value) or shown in _load_words("shown_as"):
         return True
@@ -112,7 +112,7 @@ def flatten_value(value: str) -> str:
 
 
 def _find_labels(names: dict[str, str]) -> dict[str, str]:
-    """Map the name of an argument to the name of the one that labels it."""
+    """Map the names of arguments to the names of the arguments that label them."""
     found: dict[str, str] = {}
     for name, value in names.items():
         if value and len(value) <= _LONGEST_LABEL:
@@ -125,7 +125,7 @@ def _find_labels(names: dict[str, str]) -> dict[str, str]:
 
 @lru_cache(maxsize=16384)
 def _labelled_names(name: str) -> tuple[str, ...]:
-    """Yield the names that an argument may be the label of: `leader_title1` of `leader_name1`."""
+    """Return the names that an argument may be the label of: for `leader_title1`, these include `leader_name1`."""
     stem = name.rstrip("0123456789")
     number = name[len(stem) :]
     pairs = ((ending, partner) for ending, partner in _PARTNERS if stem.endswith(ending))
@@ -157,7 +157,7 @@ def _split_name(name: str) -> list[str]:
 
 
 def _is_unseen(name: str) -> bool:
-    """Return whether an argument concerns a picture or a look, by whole words: `children` is not `child`."""
+    """Return whether an argument concerns a picture or an appearance, by whole words: `children` is not `child`."""
     words = _split_name(name)
     if not words:
         return not name.strip()

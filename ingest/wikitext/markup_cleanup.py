@@ -23,7 +23,7 @@ _SUPERSCRIPT_NUMBER = lazy_compile(r"[0-9+\-−–]+n?|n")
 
 
 def strip_marks(text: str) -> str:
-    """Strip our own marks, which text can contain unless it is from a dump."""
+    """Strip the control characters that serve as marks here; text that is not from a dump can contain them."""
     return text.translate(_MARK_TABLE) if any(map(text.__contains__, _MARKS)) else text
 
 
@@ -99,7 +99,7 @@ def _choose_text(text: str) -> str:
 
 
 def strip_double_brackets(text: str) -> str:
-    """Strip the brackets of links and templates, also two single ones whose content is gone."""
+    """Strip the brackets of links and templates, also pairs of single brackets that became adjacent."""
     for bracket, double in _DOUBLE_BRACKETS.items():
         if bracket in text:
             text = double.sub("", text)
@@ -115,7 +115,7 @@ def normalize_spaces(text: str) -> str:
 
 
 def close_holes(text: str) -> str:
-    """Close the brackets, commas and spaces around removed text: `Athens (; ) .` becomes `Athens.`."""
+    """Remove the brackets, commas and spaces around removed text: `Athens (; ) .` becomes `Athens.`."""
     text = _AFTER_BRACKET.sub("(", _HOLLOW.sub("", text))
     text = _strip_before(_LATE_BRACKET, " ,;\n", text)
     if "（" in text or "、" in text or "，" in text:
@@ -147,7 +147,7 @@ _CLAUSE_ENDS = lazy_compile(r"\s*(?:[.,;:!?)\]}»”。，、；）،؛]|\Z)")
 
 
 def close_gaps(text: str) -> str:
-    """Close the holes that templates left, with brackets that hold nothing else, and words that governed a hole.
+    """Remove the holes that templates left, with brackets around nothing else, and words that govern a hole.
 
     This removes `(pronounced ␆)`, `, equivalent to $␆ million in ␆` and `in ␆.`; an amount within a sentence leaves
     `[…]`.

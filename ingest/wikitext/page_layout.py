@@ -13,7 +13,7 @@ _ATTRIBUTES = lazy_compile(
     r"(?:(?:(?:col|row)span|style|class|bgcolor|v?align|width|height|scope|nowrap)\s*+=\s*+(?:\"[^\"]*+\"|[^\s\"]++)\s*+)++",
     re.IGNORECASE,
 )
-"""At the beginning of a cell whose pipe a template would have supplied."""
+"""Attributes at the beginning of a cell that has no pipe, because a template would have supplied it."""
 _NUMBER = lazy_compile(r"[-+−–±~<>$€£]?\s*\d")
 _MOST_COLUMNS = 60
 _MOST_ROWS = 500  # rows that a cell may span: mistyped numbers must not inflate a page

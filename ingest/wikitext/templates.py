@@ -184,7 +184,7 @@ def _find_by_name(name: str, language: str) -> TemplateHandler | None:
 
 
 def _find_by_form(name: str, written: str) -> TemplateHandler | None:
-    """Return the handler of a family of names: `lang-de`, and `deS` of the German Wikipedia."""
+    """Return the handler of a family of names: such as `lang-de`, or `deS` in the German Wikipedia."""
     if match := _LANGUAGE.fullmatch(name):
         return lambda arguments: _label_language(match[1] or "", word_templates.first(arguments), arguments.language)
     if _IN_LANGUAGE.fullmatch(written):

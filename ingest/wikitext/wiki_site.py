@@ -17,7 +17,7 @@ from storage.language.lazy_pattern import lazy_compile
 
 @cache
 def load_names(name: str) -> Mapping[str, frozenset[str]]:
-    """Return the kinds of the list `name`, and the names of each."""
+    """Return the names in the list `name`, by their kind."""
     kinds: dict[str, set[str]] = {}
     for line in files(__package__).joinpath(f"{name}.txt").read_text(encoding="utf-8").splitlines():
         kind, colon, written = line.partition(": ")
@@ -28,12 +28,12 @@ def load_names(name: str) -> Mapping[str, frozenset[str]]:
 
 @cache
 def load_meanings(name: str) -> Mapping[str, str]:
-    """Return the kind of each name in the list `name`: countries by code, ways to render a template by its name."""
+    """Return the kind of each name in the list `name`, such as countries by code, or templates' handlers by name."""
     return MappingProxyType({written: kind for kind, names in load_names(name).items() for written in names})
 
 
 def load_other_names(kind: str) -> frozenset[str]:
-    """Return names of a kind: titles of appendix sections, namespaces, redirects, governing words."""
+    """Return the names of one kind in the list `other_names`, such as titles of appendix sections, or namespaces."""
     return load_names("other_names")[kind]
 
 
@@ -47,7 +47,7 @@ _DATABASE_PARTS = lazy_compile(rf"(?P<language>[a-z][a-z0-9_]*?)(?P<project>{'|'
 
 
 def resolve_database(name: str) -> str:
-    """Return the name of a database, which becomes part of paths: `simplewiki` of `simple`. Raises `ValueError`."""
+    """Return the full name of a wiki's database, for paths: `simplewiki` of `simple`. Raises `ValueError`."""
     plain = name.strip().lower().replace("-", "_")
     if not _DATABASE_NAME.fullmatch(plain):
         raise ValueError('must be the name of a wiki, such as "simple" or "simplewiki"')
@@ -56,7 +56,7 @@ def resolve_database(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class WikiSite:
-    """Describe a wiki as a dump's header or its API does."""
+    """A wiki, as the header of its dump or its API describes it."""
 
     name: str = ""  # its database: `enwiki`
     language: str = ""
@@ -67,11 +67,11 @@ class WikiSite:
 
     @property
     def hidden(self) -> frozenset[str]:
-        """Return the names of namespaces whose links are not shown in a text."""
+        """Return the names of namespaces whose links a text does not show, such as files and categories."""
         return frozenset(name for number in _HIDDEN_NAMESPACES for name in self.namespaces.get(number, ()))
 
     def title(self, written: str) -> str:
-        """Return the stored form of a title in a link or redirect."""
+        """Return the title of the page that a link or redirect names."""
         plain = " ".join(written.partition("#")[0].replace("_", " ").split()).lstrip(":")
         return plain[:1].upper() + plain[1:] if self.first_letter else plain
 
@@ -86,7 +86,7 @@ class WikiSite:
 
 
 def describe_database(name: str) -> WikiSite:
-    """Describe a wiki by the name of its database; only its name is known unless it is Wikimedia's."""
+    """Derive a wiki from the name of its database; its address and language are only known for Wikimedia's wikis."""
     parts = _DATABASE_PARTS.fullmatch(name)
     if not parts:
         return WikiSite(name)

@@ -123,7 +123,7 @@ class _BracketStack:
             self.out.append(self._link(body))
 
     def _forgot_braces(self) -> bool:
-        """Return whether a link ends with an unclosed template in it: `[[File:a.png|{{lang|de|b}]]`."""
+        """Return whether a closing link contains an unclosed template: `[[File:a.png|{{lang|de|b}]]`."""
         signs = [sign for sign, _ in self._open[-2:]]
         return signs == ["[[", "{{"] and len(self.out) < _SHORT_TEXT and sum(map(len, self.out)) < _SHORT_TEXT
 

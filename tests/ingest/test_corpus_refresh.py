@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from ingest.refresh.batch_reader import BatchReader
 from ingest.refresh.corpus_refresh import refresh_corpus
-from ingest.refresh.document_plan import find_missing
-from ingest.refresh.key_set import KeySet
+from ingest.refresh.document_plan import KeySet, find_missing
 from ingest.sources.folder import FolderSource
 from ingest.types import Block, ChangedDocument, Listing, Page, RefreshRefused, Section
 from storage.errors import StorageError

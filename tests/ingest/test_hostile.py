@@ -53,7 +53,7 @@ def test_files_cannot_include_others(name):
 def test_archive_is_checked_before_unpacking():
     content = make_bomb(3)
     for limits, reason in (
-        ({}, "more tightly"),
+        ({}, "compressed more"),
         ({"largest": 1 << 20}, "unpacks to more than 1 MB"),
         ({"parts": 2}, "more than 2 parts"),
     ):
@@ -131,5 +131,5 @@ def test_too_deep_folder_is_reported(tmp_path, monkeypatch):
 
     assert isinstance(first, ChangedDocument)
     assert isinstance(second, Unreadable)
-    assert second.reason == "lies more than 350 folders deep"
+    assert second.reason == "is more than 350 folders deep"
     assert second.key.endswith("/")

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.refresh.key_set import KeySet
+from ingest.refresh.document_plan import KeySet
 
 KEYS = st.one_of(st.integers(0, 40).map(str), st.sampled_from(["", "007", "٣", "1/", "-1", "1234567890", "a/"]))
 

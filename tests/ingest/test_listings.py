@@ -170,7 +170,7 @@ async def test_renamed_documents_do_not_count_as_removed(store):
 async def test_empty_listing_removes_nothing_unless_confirmed(store):
     await run(store, Scripted(pages("a", "b")))
 
-    with pytest.raises(RefreshRefused, match="2 documents of “c” were left"):
+    with pytest.raises(RefreshRefused, match="2 documents of “c” are unchanged"):
         await run(store, Scripted([]))
     assert await keys(store) == {"a", "b"}
 

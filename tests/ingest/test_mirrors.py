@@ -98,7 +98,7 @@ async def test_nightly_refreshes_of_a_web_site(tmp_path):
         site.everything = lambda _: Answer(200, test_site_source.LOGIN, HTML)
         assert (await run(store, world.source()))[:4] == (0, 0, 0, 0)
         site.everything = lambda _: Answer(404)
-        with pytest.raises(RefreshRefused, match="The 60 documents of “wiki” were left as they are"):
+        with pytest.raises(RefreshRefused, match="The 60 documents of “wiki” are unchanged"):
             await run(store, world.source())
         site.everything = lambda request: Answer(404) if int(request.path[7:] or 0) % 2 else None
         assert (await run(store, world.source()))[3] == 0

@@ -240,7 +240,7 @@ def test_failing_work_is_logged_and_the_schedule_continues(caplog: pytest.LogCap
 
     schedule_log = [record for record in caplog.records if record.name == "ingest.refresh.night_schedule"]
     assert len(schedule_log) == 1
-    assert "the next night comes all the same" in caplog.text
+    assert "the next one is not affected" in caplog.text
 
 
 def test_running_work_is_cancelled_and_awaited_at_the_end() -> None:

@@ -58,7 +58,7 @@ async def test_second_refresh_of_a_corpus_is_refused(store, embedder):
     """It names the holder; other corpora are independent."""
     first = await begun(store, embedder, Scripted([found("a", "Please wait.")]))
 
-    with pytest.raises(RefreshRefused, match="already being refreshed, by") as caught:
+    with pytest.raises(RefreshRefused, match="already being refreshed by") as caught:
         await run(store, Scripted(pages("a")))
     assert "footnote ingest status" in caught.value.hint
 

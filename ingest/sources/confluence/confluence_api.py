@@ -57,7 +57,7 @@ class PageTree:
         return (node for node in self._nodes.values() if self.readable(node) and is_selected(self.traits(node)))
 
     def list_withheld(self, nodes: Mapping[str, PageNode], known: Iterable[str]) -> Iterator[DeletedDocument]:
-        """Report known pages that may not be read any more as deleted."""
+        """Report known pages that may no longer be read as deleted."""
         return (DeletedDocument(key, withheld=True) for key in known if key in nodes and not self.readable(nodes[key]))
 
     def _ancestry(self, node: PageNode) -> tuple[PageNode, ...]:
@@ -101,7 +101,7 @@ class ConfluenceAddress:
 
 
 def is_cloud(url: str) -> bool:
-    """Return whether an address is Atlassian's own."""
+    """Return whether an address is on Confluence Cloud."""
     host = urlsplit(url).hostname or ""
     return host.endswith(".atlassian.net") or host == "api.atlassian.com"
 
@@ -117,7 +117,7 @@ class ConfluenceApi:
         """
         if self._credential and self._get_object("/rest/api/user/current").get("type") == "anonymous":
             hint = f"Check {self._credential}: it may be wrong or expired."
-            raise SourceUnavailable(f"{format_url(self._site.url)} treats us as anonymous.", hint=hint)
+            raise SourceUnavailable(f"{format_url(self._site.url)} treats this account as anonymous.", hint=hint)
         for space in spaces:
             if not self._can_see(space):
                 hint = "Check its key, and the account's permissions: Confluence does not say which is wrong."
@@ -126,14 +126,14 @@ class ConfluenceApi:
     def pages(self, space: str, kind: str, statuses: tuple[str, ...]) -> Iterator[Content]:
         """List the pages (`page`) or blog posts (`blogpost`) of a space; an empty `space` lists all spaces."""
         if self._site.cloud:
-            yield from self._search(_also_of(kind, space), _DETAILS, statuses)
+            yield from self._search(_build_cql(kind, space), _DETAILS, statuses)
             return
         if "current" in statuses:
             query: QueryParams = {"type": kind, "status": "current", "limit": _LISTING_SIZE, "expand": _DETAILS}
             yield from self._follow_pages("/rest/api/content", {**query, **({"spaceKey": space} if space else {})})
 
     def attachments(self, space: str) -> Iterator[Content]:
-        return self._search(_also_of("attachment", space), "version,container,metadata.labels", ("current",))
+        return self._search(_build_cql("attachment", space), "version,container,metadata.labels", ("current",))
 
     def by_id(self, ids: Iterable[str], *, texts: bool) -> Iterator[Content]:
         """Look up contents, as in listings or with their texts; hidden ones are missing."""
@@ -147,7 +147,7 @@ class ConfluenceApi:
         return _parse_json(reply) if reply.status == _OK else None
 
     def readers(self, number: str) -> ReaderSet | None:
-        """Return the readers of a content that listings omit, such as a folder; None if unknown."""
+        """Return who may read a content that listings omit, such as a folder; None if unknown."""
         path = f"/rest/api/content/{quote(number)}/restriction/byOperation/read"
         reply = self._web.get(self._site.address(path), {"expand": "restrictions.user,restrictions.group"})
         return parse_readers(_parse_json(reply)) if reply.status == _OK else None
@@ -214,7 +214,7 @@ def parse_node(content: Content, url: str) -> PageNode:
 
 
 def parse_readers(content: Content) -> ReaderSet | None:
-    """Return the readers from the restrictions of one operation; None if these are missing."""
+    """Parse who may read a content, from the restrictions of the read operation; None if these are missing."""
     restrictions = content.get("restrictions")
     if not isinstance(restrictions, dict):
         return None
@@ -235,14 +235,14 @@ def parse_people(content: Content) -> Iterator[tuple[str, str]]:
             yield str(by[key]), str(by["displayName"])
 
 
-def _also_of(kind: str, space: str) -> str:
+def _build_cql(kind: str, space: str) -> str:
     return f'type = {kind} and space = "{space}"' if space else f"type = {kind}"
 
 
 def _parse_json(reply: WebResponse) -> Content:
     answer = parse_json_object(reply.content)
     if answer is None:
-        hint = "Check the address; a login page may have come instead."
+        hint = "Check the address; it may return a login page."
         raise SourceUnavailable(f"{format_url(reply.url)} does not answer with JSON.", hint=hint)
     return answer
 

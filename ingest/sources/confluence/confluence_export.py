@@ -29,6 +29,7 @@ from ingest.types import (
     ListedItem,
     Listing,
     Page,
+    ReadingStopped,
     SourceUnavailable,
     Unreadable,
     UnreadableDocument,
@@ -143,7 +144,7 @@ class ConfluenceExport:
             if node := waiting.pop(body.references.get("content", ""), None):
                 size = len(body.properties.get("body", ""))
                 read = partial(_read_body, node, body, people)
-                load = partial(self._sandbox.done, read, harmless=file_formats.is_harmless(BODY_NAME, size))
+                load = partial(self._sandbox.call, read, harmless=file_formats.is_harmless(BODY_NAME, size))
                 yield ChangedDocument(node.id, _make_fingerprint(node), size, load)
         for node in waiting.values():
             yield Unreadable(node.id, "the export contains no text for it")
@@ -162,7 +163,7 @@ class ConfluenceExport:
 
     def _refuse_stopped(self) -> None:
         if self._stopped:
-            raise SourceUnavailable("Reading was stopped.", hint="Run the same command again to continue.")
+            raise ReadingStopped
 
     def _explain_no_export(self, archive: ZipArchive) -> SourceUnavailable:
         if reason := next((entry.reason for entry in archive.refused if entry.key == _ENTITIES_NAME), ""):
@@ -212,7 +213,7 @@ def _read_html(archive: ZipArchive, page: ExportedPage, sandbox: Sandbox) -> Lis
         return Unreadable(page.key, f"is larger than {LARGEST_PAGE >> 20} MB")
     content = archive.read(page.entry)
     harmless = file_formats.is_harmless(BODY_NAME, len(content))
-    load = partial(sandbox.done, partial(page.page, content), harmless=harmless)
+    load = partial(sandbox.call, partial(page.page, content), harmless=harmless)
     return ChangedDocument(page.key, page.fingerprint(content), len(content), load)
 
 

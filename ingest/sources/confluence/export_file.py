@@ -22,7 +22,7 @@ from ingest.readers import file_formats, html_tree, value_parsers, web_page
 from ingest.readers.parsed_document import ParsedDocument
 from ingest.readers.value_parsers import Element
 from ingest.sources.filters import DocumentTraits
-from ingest.types import Page, SourceUnavailable, Unreadable, UnreadableDocument
+from ingest.types import Page, SourceUnavailable, Unreadable, UnreadableDocument, describe_os_error
 from storage.language.lazy_pattern import lazy_compile
 
 MOST_ENTRIES = 500_000
@@ -86,8 +86,8 @@ def open_archive(path: Path) -> Iterator[ZipArchive]:
     except zipfile.BadZipFile as error:
         raise _make_damaged(path, "it is damaged, truncated, or not a zip archive") from error
     except OSError as error:
-        reason = (error.strerror or type(error).__name__).lower()
-        raise SourceUnavailable(f"{path} cannot be read: {reason}.", hint="Check its permissions.") from error
+        message = f"{path} cannot be read: {describe_os_error(error)}."
+        raise SourceUnavailable(message, hint="Check its permissions.") from error
 
 
 def make_file_stamp(path: Path) -> str:

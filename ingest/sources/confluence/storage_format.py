@@ -249,7 +249,7 @@ def read_page(node: PageNode, body: PageBody | None, people: Mapping[str, str], 
     if body.reason:
         raise UnreadableDocument(body.reason)
     harmless = file_formats.is_harmless(BODY_NAME, len(body.text))
-    return sandbox.done(partial(build_page, node, body.text, people), harmless=harmless)
+    return sandbox.call(partial(build_page, node, body.text, people), harmless=harmless)
 
 
 def build_page(node: PageNode, body: str, people: Mapping[str, str]) -> Page:

@@ -1,4 +1,4 @@
-"""Read the articles of a dump in stretches, in any process: a stream of the file, or pages already split."""
+"""Read the articles of a dump in stretches, in any process. A stretch is a stream of the file, or a batch of pages."""
 
 import bz2
 import hashlib
@@ -22,7 +22,7 @@ from ingest.wikitext.wikitext_parser import WIKITEXT_VERSION, make_sections, par
 
 BATCH_BYTES = 1 << 19  # bytes of XML after which a stretch is full
 _DIGEST_BYTES = 16
-_AGAIN = "If the wiki shows a text there, download the dump again."
+_AGAIN = "If the page has text in the wiki, download the dump again."
 
 Aliases = Mapping[str, tuple[str, ...]]  # the titles that redirect to an article, by its title
 NO_ALIASES: Aliases = {}
@@ -50,7 +50,7 @@ ArticleItem = KnownArticle | ReadArticle | ChangedDocument | Unreadable  # Chang
 
 @dataclass(frozen=True, slots=True)
 class ReadStretch:
-    """The articles of a stretch in order; `name` is its stream's, or empty."""
+    """The articles of a stretch, in order; `name` is that of its stream, or empty."""
 
     name: str
     items: list[ArticleItem]
@@ -73,7 +73,7 @@ class ArticleBatch:
 
 @dataclass(frozen=True, slots=True)
 class SurveyedStream:
-    """A stream's digest, and its contents unless that digest was expected. A damaged stream has neither."""
+    """A stream's digest, and its contents unless the digest was expected. Both are empty if the stream is damaged."""
 
     digest: bytes
     content: StreamContent | None
@@ -144,7 +144,7 @@ def make_fingerprint(stamp: str, aliases: tuple[str, ...]) -> str:
 
 
 def split_batches(pages: Iterator[RawPage], site: WikiSite) -> Iterator[ArticleBatch]:
-    """Group articles into stretches of about half a megabyte. Raises `DumpTruncated` like `pages`."""
+    """Group articles into batches of about half a megabyte. Raises `DumpTruncated` like `pages`."""
     batch = ArticleBatch(site, [], NO_ALIASES, [])
     size = 0
     try:

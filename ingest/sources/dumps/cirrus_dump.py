@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn, cast
+from typing import Any, BinaryIO, cast
 
 from ingest.readers import value_parsers
 from ingest.sources.dumps.dump_file import detect_compression, refuse_single
@@ -34,6 +34,7 @@ class CirrusDump:
     """Read the pages of a CirrusSearch dump, in one or several files."""
 
     reference = True
+    one = staticmethod(refuse_single)
 
     def __init__(self, *paths: Path, wiki: str = "", namespaces: tuple[int, ...] = (0,)) -> None:
         self._paths = paths
@@ -53,10 +54,6 @@ class CirrusDump:
             detect_compression(path)
         return Listing(self._list_items(known))
 
-    def one(self, address: str, known: Mapping[str, str]) -> NoReturn:
-        del known
-        refuse_single(address)
-
     def stop(self) -> None:
         """Do nothing: reading never waits."""
 
@@ -71,7 +68,7 @@ class CirrusDump:
                         yield item
             except (OSError, EOFError, zlib.error, ValueError) as error:
                 damaged = True
-                reason = f"the file is damaged: {error}. The pages before it were read. {_DOWNLOAD_AGAIN}"
+                reason = f"the file is damaged: {error}. The pages before the damage were read. {_DOWNLOAD_AGAIN}"
                 yield Unreadable(path.name, reason)
         if damaged:
             yield from (list_unchanged(key, known[key]) for key in known if key not in seen)
@@ -157,7 +154,7 @@ def _make_page(fields: Mapping[str, Any], known: WikiSite, aliases: tuple[str, .
 
 
 def _split_blocks(text: str, opening: str) -> tuple[Block, ...]:
-    """Return the opening of a page, and the rest."""
+    """Split a page's text into its opening and the rest."""
     text, opening = " ".join(text.split()), " ".join(opening.split())
     parts = (opening, text[len(opening) :].strip()) if opening and text.startswith(opening) else (text,)
     return tuple(Block(part) for part in parts if part)

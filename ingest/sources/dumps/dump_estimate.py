@@ -33,7 +33,7 @@ _KNOWN_BYTES = 60  # memory per known article while a dump is compared
 
 @dataclass(frozen=True, slots=True)
 class DumpSample:
-    """Contents of a dump's samples: `read_bytes` of its `bytes`, with seconds of one processor."""
+    """Contents of samples of a dump: `read_bytes` of its `bytes` were read. Seconds are of one processor."""
 
     bytes: int
     read_bytes: float = 0.0
@@ -82,7 +82,7 @@ def estimate_dump(sample: DumpSample, cores: int, embed_seconds: float, dimensio
 
 
 def sample_dump(path: Path) -> tuple[DumpSample, list[str]]:
-    """Sample a dump; return its contents, and the texts of some passages. Raises `DumpError`."""
+    """Return the contents of samples of a dump, and the texts of some passages. Raises `DumpError`."""
     site = XmlExport(read_blocks(path)).site
     sample, texts = DumpSample(path.stat().st_size), list[str]()
     for taken, xml, seconds in _unpack_stretches(path):

@@ -3,7 +3,7 @@
 import bz2
 import codecs
 import zlib
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
@@ -38,8 +38,9 @@ class DumpError(SourceUnavailable):
     kind = "dump"
 
 
-def refuse_single(address: str) -> NoReturn:
-    """Raise `SingleReadUnsupported`: the position of a page in a dump is unknown."""
+def refuse_single(address: str, known: Mapping[str, str]) -> NoReturn:
+    """Raise `SingleReadUnsupported`: the position of a page in a dump is unknown. The method `one` of all dumps."""
+    del known
     raise SingleReadUnsupported(
         f"{address} cannot be read alone: its corpus comes from a dump, which is read as a whole.",
         hint="It is refreshed with the next dump, or by `footnote ingest all`.",

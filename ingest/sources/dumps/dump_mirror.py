@@ -1,4 +1,4 @@
-"""Find the latest finished dump of a wiki on a mirror of Wikimedia's dumps, download it, and read it.
+"""Find the latest finished dump of a wiki on a mirror of Wikimedia's dumps, download it and read it.
 
 `/WIKI/` lists dates; `/WIKI/DATE/dumpstatus.json` has the state of each job with sizes and checksums of its files,
 since writing a dump takes days. Dumps of CirrusSearch are in `/other/cirrus_search_index/DATE/index_name=WIKI_content/`
@@ -16,11 +16,11 @@ from datetime import date
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, NoReturn, Protocol
+from typing import Any, Protocol
 
 from ingest.sources.dumps.dump_file import refuse_single
 from ingest.sources.dumps.wikipedia_dump import WikipediaDump
-from ingest.types import EMPTY, Engine, ListedItem, Listing, SourceUnavailable, Unreadable
+from ingest.types import EMPTY, Engine, ListedItem, Listing, SourceUnavailable, Unreadable, describe_os_error
 from ingest.web.web_client import WebClient
 from ingest.wikitext.wikitext_parser import WIKITEXT_VERSION
 from storage.language.lazy_pattern import lazy_compile
@@ -97,7 +97,7 @@ def _parse_file(name: str, entry: object, url: str) -> DumpFile | None:
 
 
 def _job_state(job: object) -> str:
-    """Return the state of a job as users read it."""
+    """Return the state of a job in words for users."""
     status = job.get("status") if isinstance(job, Mapping) else None
     return {"done": "done", "failed": "failed", "skipped": "skipped"}.get(str(status), "still being written")
 
@@ -174,7 +174,7 @@ def _find_in_one(web: WebClient, base: str, wiki: str, day: str) -> DumpEdition 
 
 
 def _with_sizes(web: WebClient, folder: str, day: str, names: list[str]) -> DumpEdition | str:
-    """Return the dump with file sizes, for the check of free disk space."""
+    """Return the dump with the sizes of its files, for the check of free disk space, or why it cannot be used."""
     if not names:
         return "it has no files of this wiki"
     addresses = [(name, f"{folder}/{name}") for name in names]
@@ -211,9 +211,10 @@ def open_wikitext_dump(
 
 
 class DumpMirror:
-    """Read the latest finished dump of one wiki. A listing is complete, or empty if it was already read."""
+    """Reads the latest finished dump of one wiki. A listing is complete, or empty if the dump was already read."""
 
     reference = True
+    one = staticmethod(refuse_single)
 
     def __init__(
         self,
@@ -259,10 +260,6 @@ class DumpMirror:
     def pack_for(self, corpus: str) -> None:
         self._corpus = corpus
 
-    def one(self, address: str, known: Mapping[str, str]) -> NoReturn:
-        del known
-        refuse_single(address)
-
     def stop(self) -> None:
         self._web.stop()
 
@@ -271,9 +268,9 @@ class DumpMirror:
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            reason = (error.strerror or type(error).__name__).lower()
+            reason = describe_os_error(error)
             hint = "Check the permissions of the home."
-            raise SourceUnavailable(f"{self._folder} cannot be made: {reason}.", hint=hint) from error
+            raise SourceUnavailable(f"{self._folder} cannot be created: {reason}.", hint=hint) from error
         # A file gets its final name only once it is complete and verified.
         sizes = {file: _size(self._folder / file.name) for file in edition.files}
         missing = [file for file, size in sizes.items() if not size or (file.size is not None and size != file.size)]
@@ -330,7 +327,7 @@ def _find_articles(mirror: str, wiki: str, web: WebClient, since: str) -> DumpEd
     if edition or since:
         return edition
     raise SourceUnavailable(
-        f"No dump of {wiki} at {mirror} can be used: {'; '.join(reasons)}.", hint="The next refresh looks again."
+        f"No dump of {wiki} at {mirror} can be used: {'; '.join(reasons)}.", hint="The next refresh tries again."
     )
 
 

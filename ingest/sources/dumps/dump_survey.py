@@ -1,4 +1,4 @@
-"""The contents of a dump without texts: its articles by stream, and their redirects.
+"""The contents of a dump without its texts: its articles by stream, and its redirects.
 
 Stored in a file, a survey is updated with the next dump: identical streams are not unpacked again. A damaged file is
 rebuilt, since nothing in it is essential.
@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from ingest.sources.dumps.dump_file import DumpError
@@ -53,7 +52,7 @@ class DumpSurvey:
     """The streams of a dump, by names that are stable between dumps. One thread at a time."""
 
     def __init__(self, path: Path | None = None) -> None:
-        """Store it in a file, a temporary one without `path`."""
+        """Open the file at `path`; without one, use a temporary file."""
         self.path = path
         self._database = _open_database(path)
         # A caller that only counts the articles does not iterate, so never closes it.
@@ -96,7 +95,7 @@ class DumpSurvey:
             self._database.commit()
 
     def stamp(self, names: Iterable[str], digest: bytes) -> None:
-        """Set the digest of all streams of a file, once it was read to its end."""
+        """Set the digest of all streams of a file that was read to its end."""
         self._database.executemany("UPDATE streams SET digest = ? WHERE name = ?", [(digest, name) for name in names])
 
     def note_unreadable(self, name: str, key: str, reason: str) -> None:
@@ -175,14 +174,12 @@ class DumpSurvey:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
 
 def _open_database(path: Path | None) -> sqlite3.Connection:
-    """Open a file, rebuilding a damaged one; use a temporary one if it cannot be opened."""
+    """Open the file of a survey. A damaged file is rebuilt; if it cannot be opened, a temporary one is used."""
     if path is not None:
         with suppress(OSError, sqlite3.OperationalError):
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -21,7 +21,7 @@ _REDIRECTING = lazy_compile(rb"<text[^>]*>\s*#\s*([^\s\[\]:<]{2,60})\s*+(?::\s*+
 
 @dataclass(frozen=True, slots=True)
 class PageHead:
-    """The elements of a page before its text. `redirect` is the target of a redirect, None for other pages."""
+    """The elements of a page before its text. `redirect` is the target if the page is a redirect, else None."""
 
     id: str
     title: str
@@ -117,7 +117,7 @@ def _namespace_of(title: str, site: WikiSite) -> int:
 
 
 def _redirect_target(xml: bytes, before: bytes) -> str | None:
-    """Return the target of a redirect, None for other pages: older schemas have it only in the text."""
+    """Return the target if the page is a redirect, else None. Older schemas have it only in the text."""
     element = _REDIRECT.search(before)
     if element and element[1]:
         return unescape(element[1].decode(errors="replace"))
@@ -146,7 +146,7 @@ def _missing_reason(revision: ET.Element, text: ET.Element | None) -> str:
     if text is None:
         return "it has no <text> element"
     if text.get("vast"):  # set by `XmlExport`
-        return "its text is longer than any page's of a wiki can be"
+        return "its text is longer than any wiki page can be"
     if model != "wikitext":
         return f"it is not wikitext but {model}"
     if text.get("deleted"):

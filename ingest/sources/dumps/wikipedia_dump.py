@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from operator import methodcaller
 from pathlib import Path
-from typing import NoReturn
 
-from ingest.refresh.key_set import KeySet
+from ingest.refresh.document_plan import KeySet
 from ingest.sources.dumps.article_batches import (
     ArticleBatch,
     ArticleItem,
@@ -74,6 +73,7 @@ class WikipediaDump:
     """
 
     reference = True
+    one = staticmethod(refuse_single)
 
     def __init__(
         self,
@@ -118,10 +118,6 @@ class WikipediaDump:
 
     def pack_for(self, corpus: str) -> None:
         self._corpus = corpus
-
-    def one(self, address: str, known: Mapping[str, str]) -> NoReturn:
-        del known
-        refuse_single(address)
 
     def stop(self) -> None:
         """Do nothing: the consumer ends the iteration."""
@@ -253,7 +249,7 @@ class WikipediaDump:
             for batch in split_batches(pages, survey.site):
                 yield _skip_unchanged(replace(batch, corpus=self._corpus), survey, known)
             if truncated:
-                hint = "The pages before it were read. Download the dump again for the rest."
+                hint = "The pages before that were read. Download the dump again for the rest."
                 failures.append(Unreadable(file.path.name, f"{truncated[0]}. {hint}"))
 
     def _count_workers(self) -> int:
@@ -283,7 +279,7 @@ def _survey_stream(work: tuple[StreamRange, bytes]) -> SurveyedStream:
 
 @dataclass(frozen=True, slots=True)
 class _Compared:
-    """A stream compared with the known articles. If `done`, `ready` contains all of them and it is not read."""
+    """A stream compared with the known articles. If `done`, `ready` has all of them, so the stream is not read."""
 
     done: bool
     ready: ReadStretch

@@ -9,7 +9,6 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import wait
-from types import TracebackType
 from typing import Self, TypeVar
 
 from ingest.sources.dumps.dump_file import DumpError
@@ -67,9 +66,7 @@ class WorkerPool:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         if self._executor is not None:
             self._executor.shutdown(wait=True, cancel_futures=True)
 

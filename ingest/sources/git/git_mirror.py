@@ -1,4 +1,4 @@
-"""Keep a bare mirror of one branch of a git repository: update it, repair it, read it without a checkout.
+"""Keep a bare mirror of one branch of a git repository: update it, repair it, and read it without a checkout.
 
 Only changes are fetched, and nothing if the branch did not move.
 """
@@ -151,14 +151,14 @@ class GitMirror:
             if not folder or not self._has_object(f"{commit}^{{tree}}"):
                 raise self._explain_failure(error) from error
             raise SourceUnavailable(
-                f"{self._remote.shown} has no folder {folder}.", hint="Check folder under its [[corpus]]."
+                f"{self._remote.shown} has no folder {folder}.", hint="Check the folder setting of its [[corpus]]."
             ) from error
         return tuple(parse_tree_entries(output))
 
     def changes(
         self, commit: str, paths: set[bytes], *, clock: Callable[[], float] = time.monotonic
     ) -> dict[bytes, LastChange]:
-        """Return the last change of each of these paths in the repository, as far as the history shows it."""
+        """Return the last change of each of these paths in the repository; paths that the history lacks are missing."""
         if not paths:
             return {}
         walk = ("--first-parent", "-m", "--no-renames", "--name-only", "-z", "--format=%x01%H %ct")
@@ -226,7 +226,8 @@ class GitMirror:
         if head := parse_branch_head(output, self._branch):
             return head
         missing = f"no branch {self._branch}" if self._branch else "no commits"
-        raise SourceUnavailable(f"{self._remote.shown} has {missing}.", hint="Check branch under its [[corpus]].")
+        hint = "Check the branch setting of its [[corpus]]."
+        raise SourceUnavailable(f"{self._remote.shown} has {missing}.", hint=hint)
 
     def _fetch(self, head: BranchHead) -> None:
         try:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
-from ingest.types import SourceUnavailable
+from ingest.types import ReadingStopped, SourceUnavailable
 from storage.language.lazy_pattern import lazy_compile
 
 _SCP = lazy_compile(r"(?:[A-Za-z0-9._][\w.-]*@)?[A-Za-z0-9][\w.-]*:(?!/?/)(?!:)[\w./~+-]+")
@@ -225,7 +225,7 @@ class GitProgram:
 
     def refuse_stopped(self) -> None:
         if self._stopped.is_set():
-            raise SourceUnavailable(f"Reading {self._remote.shown} was stopped.", hint="Run it again.")
+            raise ReadingStopped(self._remote.shown)
 
 
 def parse_git_version(output: str) -> tuple[int, ...]:

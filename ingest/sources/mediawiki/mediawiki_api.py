@@ -46,7 +46,7 @@ class MediaWikiApi:
         self._logged_in = not login.user
 
     def batches(self, query: ApiQuery) -> Iterator[ApiAnswer]:
-        """Query with all continuations. Each answer has all requested properties of all its pages."""
+        """Query with all continuations, and yield answers that have all requested properties of their pages."""
         continuation: Mapping[str, str] = {}
         whole: ApiAnswer = {}
         while True:

@@ -37,7 +37,7 @@ _LOG_TYPES = ("delete", "import", "merge", "move", "protect")
 
 @dataclass(frozen=True, slots=True)
 class WikiCheckpoint:
-    """Until when a wiki was listed, by its own clock. Stored as text."""
+    """The moment up to which a wiki was listed, by the wiki's clock. Stored as text."""
 
     until: datetime
     whole: datetime  # when all pages were last listed
@@ -60,7 +60,7 @@ def parse_checkpoint(text: str) -> WikiCheckpoint | None:
 
 @dataclass(slots=True)
 class TouchedPages:
-    """Pages in events, by id and title."""
+    """The pages that recent events name, by id and title."""
 
     ids: set[int] = field(default_factory=set)
     titles: set[str] = field(default_factory=set)

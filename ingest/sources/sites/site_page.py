@@ -22,12 +22,13 @@ from ingest.types import (
     DeletedDocument,
     ListedItem,
     Page,
+    ReadingStopped,
     SourceUnavailable,
     Unreadable,
     UnreadableDocument,
     list_unchanged,
 )
-from ingest.web.http_reply import AccessDenied, ReadingStopped, ResponseTooLarge, parse_http_date
+from ingest.web.http_reply import AccessDenied, ResponseTooLarge, parse_http_date
 from ingest.web.web_client import WebClient, WebResponse
 from storage.language.lazy_pattern import lazy_compile
 
@@ -36,7 +37,7 @@ _MOMENT_TEXT = lazy_compile(r"\d{1,2}:\d{1,2}(?::\d\d)?|\b\d{1,4}([-./])\d{1,2}\
 
 
 def make_page_signature(page: Page, url: str) -> bytes:
-    """Return a hash that is equal for pages with equal text, ignoring their own addresses and times."""
+    """Return a hash of a page's text without its address and times, to find different addresses with one page."""
     text = " ".join(block.text for section in page.sections for block in section.blocks).lower()
     for part in (url.lower(), urlsplit(url).path.lower(), *urlsplit(url).path.lower().split("/")):
         if len(part) > 1:
@@ -102,8 +103,8 @@ class PageFetcher:
         else:
             if previous and previous.signature == page.signature:
                 self._waiting = None
-                yield Unreadable(previous.document.key, f"has the same text as {key}, like an error or login page")
-            yield Unreadable(key, f"has the same text as {other}, like an error or login page")
+                yield Unreadable(previous.document.key, f"has the same text as {key}, as error and login pages do")
+            yield Unreadable(key, f"has the same text as {other}, as error and login pages do")
 
     def _missing_page_signature(self) -> bytes:
         """Return the signature of the response to a missing address; empty if it is an error status."""
@@ -125,8 +126,8 @@ class PageFetcher:
         if reply.status in _GONE_STATUSES:
             return DeletedDocument(key)
         if reply.status != httpx.codes.OK:
-            target = " to an address that is not read" if 300 <= reply.status < 400 else ""  # noqa: PLR2004 - redirects
-            return Unreadable(key, f"answers HTTP {reply.status}{target}")
+            is_redirect = httpx.codes.is_redirect(reply.status)
+            return Unreadable(key, f"answers HTTP {reply.status}{', a redirect that is not followed' * is_redirect}")
         if _normalize_url(entry.url) != _normalize_url(reply.url):
             return self._explain_redirect(key, reply.url)
         return self._accept(key, entry, reply, known, stamp)

@@ -1,1 +1,1 @@
-"""Searching the web by an engine, and reading the beginnings of the pages that it names."""
+"""Search the web with a search engine, and read the beginnings of the pages that it finds."""

@@ -1,7 +1,7 @@
 """Ask a search engine for the addresses of pages: SearXNG by its JSON, Brave by its API.
 
-An engine is a black box behind `SearchEngine`. What it says is only taken for addresses: titles and summaries of its
-own are not evidence of anything, and a failing engine differs from one without results.
+Only the addresses of an engine's results are used, because its titles and summaries are not evidence. A failing engine
+raises an error, so that it differs from one without results.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,14 +15,14 @@ from ingest.types import EMPTY, SourceUnavailable
 from ingest.web.http_reply import AccessDenied, parse_json_object
 from ingest.web.web_client import QueryParams, RequestPolicy, WebClient, WebResponse, is_web_address
 
-LONGEST_QUERY, MOST_WORDS = 400, 50  # characters and words, as Brave takes them
+LONGEST_QUERY, MOST_WORDS = 400, 50  # characters and words that Brave accepts
 MOST_RESULTS = 20
 _LONGEST_ADDRESS = 2_000
 _LARGEST_REPLY = 4 << 20
 
 
 class SearchEngine(Protocol):
-    """What finds pages for a query."""
+    """A search engine, which finds pages for a query."""
 
     @property
     def name(self) -> str: ...
@@ -32,7 +32,7 @@ class SearchEngine(Protocol):
         ...
 
     def find(self, web: WebClient, query: str, count: int) -> tuple[str, ...]:
-        """Return the addresses of about so many pages, best first. Blocks. Raises `SourceUnavailable`."""
+        """Return the addresses of about `count` pages, best first. Blocks. Raises `SourceUnavailable`."""
         ...
 
 
@@ -57,7 +57,7 @@ _KEY = "[search_engine] api_key"
 
 @dataclass(frozen=True, slots=True)
 class SearxngEngine:
-    """A SearXNG of one's own; most public ones give no JSON."""
+    """A self-hosted SearXNG; most public ones do not answer with JSON."""
 
     access: EngineAccess
     name: str = "searxng"
@@ -71,20 +71,20 @@ class SearxngEngine:
         try:
             reply = ask_engine(web, address, {"q": shorten_query(query), "format": "json"})
         except AccessDenied as error:
-            hint = 'Add "json" to search.formats in its settings.yml; it may also want another [search_engine] api_key.'
+            hint = 'Add "json" to search.formats in its settings.yml, or check api_key in [search_engine].'
             raise SourceUnavailable(str(error), hint=hint) from error
         body = read_reply(reply, self.name)
         addresses = list_addresses(body.get("results"), count)
         silent = body.get("unresponsive_engines")
         if not addresses and silent:
-            hint = "Look at its own statistics, or let it ask other engines."
-            raise SourceUnavailable("None of the engines that SearXNG asks answered it.", hint=hint)
+            hint = "Check its statistics, or enable other engines in it."
+            raise SourceUnavailable("None of SearXNG's engines answered.", hint=hint)
         return addresses
 
 
 @dataclass(frozen=True, slots=True)
 class BraveEngine:
-    """Brave's web search API, which wants a key."""
+    """Brave's web search API, which requires a key."""
 
     access: EngineAccess
     name: str = "brave"
@@ -95,9 +95,9 @@ class BraveEngine:
     def find(self, web: WebClient, query: str, count: int) -> tuple[str, ...]:
         params: QueryParams = {"q": shorten_query(query), "count": min(count, MOST_RESULTS), "result_filter": "web"}
         reply = ask_engine(web, self.access.url, params)
-        if reply.status == httpx.codes.UNPROCESSABLE_ENTITY:  # so it answers a wrong key, too
-            hint = f"Check {_KEY}: it may be mistyped, or of another plan."
-            raise SourceUnavailable("Brave does not take the request.", hint=hint)
+        if reply.status == httpx.codes.UNPROCESSABLE_ENTITY:  # also its response to a wrong key
+            hint = f"Check {_KEY}: it may be mistyped, or for another plan."
+            raise SourceUnavailable("Brave rejects the request.", hint=hint)
         web_results = read_reply(reply, self.name).get("web")
         return list_addresses(web_results.get("results") if isinstance(web_results, Mapping) else None, count)
 
@@ -105,39 +105,39 @@ class BraveEngine:
 ENGINES: Mapping[str, Callable[[EngineAccess], SearchEngine]] = MappingProxyType(
     {"searxng": SearxngEngine, "brave": BraveEngine}
 )
-"""The engines of the web by their names, which settings give as `type`."""
+"""Search engines by their names, which are the values of the setting `type`."""
 
 
 def shorten_query(query: str) -> str:
-    """Return a query's first words, as far as every engine takes them."""
+    """Return a query's first words, as many as every engine accepts."""
     return " ".join(query.split()[:MOST_WORDS])[:LONGEST_QUERY]
 
 
 def ask_engine(web: WebClient, url: str, params: QueryParams) -> WebResponse:
-    """Raises `SourceUnavailable`, with what to do about an engine: none is read again at night."""
+    """Send a query. Raises `SourceUnavailable` with a hint about engines, since no refresh retries it."""
     try:
         return web.get(url, params, "application/json")
     except AccessDenied:
         raise
     except SourceUnavailable as error:
-        hint = "Ask again; if it goes on, check [search_engine] url, and whether it can be reached from here."
+        hint = "Ask again; if it keeps failing, check [search_engine] url, and that this machine can reach it."
         raise SourceUnavailable(str(error), hint=hint) from error
 
 
 def read_reply(reply: WebResponse, name: str) -> Mapping[str, Any]:
-    """Return the object that an engine answered. Raises `SourceUnavailable` for anything else."""
+    """Parse the JSON object in an engine's response. Raises `SourceUnavailable` for anything else."""
     if reply.status != httpx.codes.OK:
         hint = "Check [search_engine] url, and the engine's own log."
         raise SourceUnavailable(f"The search engine {name} answers HTTP {reply.status}.", hint=hint)
     body = parse_json_object(reply.content)
     if body is None:
-        hint = "Check [search_engine] url: a page for people may have come instead."
-        raise SourceUnavailable(f"The search engine {name} answers something that is no JSON of its API.", hint=hint)
+        hint = "Check [search_engine] url: it may be the engine's web page instead of its API."
+        raise SourceUnavailable(f"The search engine {name} does not answer with JSON.", hint=hint)
     return body
 
 
 def list_addresses(results: object, count: int) -> tuple[str, ...]:
-    """Return the addresses of results that may be pages of the web, each once. Pure."""
+    """Return the valid web addresses among results, each once. Pure."""
     listed: Sequence[Any] = results if isinstance(results, list) else ()
     named = (result.get("url") for result in listed if isinstance(result, Mapping))
     return tuple(dict.fromkeys(filter(None, map(normalize_address, named))))[:count]

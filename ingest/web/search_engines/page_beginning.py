@@ -16,26 +16,26 @@ _TOKENS_A_WORD = 4 / 3
 
 
 def read_nothing() -> Page:
-    """Return an empty page: by then all is imported that reads others."""
+    """Return an empty page. Called in the sandbox, this imports the readers in advance."""
     return Page("", ())
 
 
 def read_beginning(content: bytes, name: str, url: str, modified: datetime | None, tokens: int) -> Page:
-    """Read the first tokens of a page. Raises `UnreadableDocument`, and whatever a broken page makes of its reader."""
+    """Read the first tokens of a page. Raises `UnreadableDocument`, or any error of the reader."""
     if name.endswith((".html", ".htm", ".xhtml")) and parse_page_metadata(content, url, {}).asks_to_log_in:
         raise UnreadableDocument("asks to log in")
     return take_beginning(clean_page(file_formats.read_file(content, name, url=url, modified=modified)), tokens)
 
 
 def count_tokens(text: str) -> int:
-    """Estimate what a model reads: a token is about three quarters of a word."""
+    """Estimate the tokens of a text for a model: one is about three quarters of a word."""
     return math.ceil(measure_words(text) * _TOKENS_A_WORD)
 
 
 def take_beginning(page: Page, tokens: int) -> Page:
-    """Return a page's first sentences, lines and rows, of no more than so many tokens. Pure.
+    """Return the page with only its first sentences, lines and rows, up to `tokens` tokens. Pure.
 
-    Raises `UnreadableDocument` where not even the first fits.
+    Raises `UnreadableDocument` if not even the first one fits.
     """
     taken = _make_taker(tokens)
     sections = tuple(
@@ -44,7 +44,7 @@ def take_beginning(page: Page, tokens: int) -> Page:
         if (blocks := tuple(filter(lambda block: block.text, map(taken, section.blocks))))
     )
     if not sections:
-        raise UnreadableDocument("begins with no sentence that could be quoted")
+        raise UnreadableDocument("begins with a sentence that is too long to quote")
     return replace(page, title=_shorten(page.title), sections=sections, aliases=())
 
 

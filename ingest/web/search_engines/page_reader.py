@@ -1,7 +1,7 @@
-"""Fetch a page that a search engine names, and read its beginning: politely, within bounds, and trusting none of it.
+"""Fetch a page that a search engine found, and read its beginning, politely and within limits.
 
-robots.txt is read before each site's first page, also after redirects to another site. Only text is read, in a
-process of its own, and no more of it than a model is shown.
+robots.txt is read before each site's first page, also after redirects to another site. Only text is read, in the
+sandbox, and no more than a model is shown.
 """
 
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ from ingest.web.web_client import WebClient, WebResponse
 
 PAGE_LIMITS = SandboxLimits(seconds=4.0, memory=512 << 20, clock=8.0)
 LARGEST_PAGE = 4 << 20  # bytes, unpacked
-_MOST_SITES = 3  # so many sites a page may lead through
+_MOST_SITES = 3  # that an address may redirect through
 _ACCEPT = "text/html, application/xhtml+xml, text/plain;q=0.8, application/pdf;q=0.5"
 _READ_TYPES = frozenset(
     {"text/html", "application/xhtml+xml", "text/plain", "text/markdown", "application/pdf", "application/x-pdf"}
@@ -30,7 +30,7 @@ _READ_TYPES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class FetchedPage:
-    """What a server sent for an address."""
+    """The response of a server for a page."""
 
     url: str  # after redirects
     content: bytes
@@ -39,11 +39,11 @@ class FetchedPage:
 
 
 def fetch_page(web: WebClient, url: str) -> FetchedPage:
-    """Get a page as far as it may be had. Blocks.
+    """Fetch a page if its site allows it. Blocks.
 
     Raises:
-        UnreadableDocument: It may not be read, or is nothing that is read here.
-        SourceUnavailable: Its server cannot be reached, or is not to be, or reading was stopped.
+        UnreadableDocument: The page may not be read, does not exist, or is not text.
+        SourceUnavailable: Its server cannot or must not be reached, or reading was stopped.
     """
     for _ in range(_MOST_SITES):
         reply = _request(web, url)
@@ -53,7 +53,7 @@ def fetch_page(web: WebClient, url: str) -> FetchedPage:
         url = normalize_address(join_url(reply.url, location))
         if not url:
             raise UnreadableDocument("redirects to an invalid address")
-    raise UnreadableDocument("leads through too many sites")
+    raise UnreadableDocument("redirects through too many sites")
 
 
 def _request(web: WebClient, url: str) -> WebResponse:
@@ -61,7 +61,7 @@ def _request(web: WebClient, url: str) -> WebResponse:
     try:
         allows = fetch_robots(web, origin).allows
         if not allows(url):
-            raise UnreadableDocument("its site asks robots not to read it")
+            raise UnreadableDocument("robots.txt disallows it")
         return web.get(
             url, accept=_ACCEPT, follow=lambda target: bool(resolve_page_url(origin, target)) and allows(target)
         )
@@ -74,21 +74,21 @@ def _accept(reply: WebResponse) -> FetchedPage:
     if reply.status != httpx.codes.OK:
         raise UnreadableDocument(f"answers HTTP {reply.status}")
     if kind.partition(";")[0].strip().lower() not in _READ_TYPES:
-        raise UnreadableDocument("is not a page of text")
+        raise UnreadableDocument("is not text")
     modified = parse_http_date(reply.headers.get("last-modified", ""))
     return FetchedPage(normalize_address(reply.url), reply.content, kind, modified)
 
 
 def read_page(sandbox: Sandbox, fetched: FetchedPage, tokens: int, now: datetime) -> Page:
-    """Read the first tokens of a page in a process of its own. Blocks; raises as `Sandbox.page` does."""
+    """Read the first tokens of a page in the sandbox. Blocks; raises as `Sandbox.page` does."""
     name = derive_file_name(fetched.url, fetched.content_type)
     is_markup = name.endswith((".html", ".htm", ".xhtml"))
     content = declare_encoding(fetched.content, fetched.content_type) if is_markup else fetched.content
-    page = sandbox.done(partial(read_beginning, content, name, fetched.url, fetched.modified, tokens))
+    page = sandbox.call(partial(read_beginning, content, name, fetched.url, fetched.modified, tokens))
     # The page may be deleted tomorrow, so its citation is dated by the day it was read.
     return replace(page, revision=f"read {now.astimezone(UTC):%Y-%m-%d}")
 
 
 def warm_up(sandbox: Sandbox) -> None:
-    """Start the process that reads, while there is nothing to read yet. Blocks."""
-    sandbox.done(read_nothing)
+    """Start the sandbox's process before there is a page to read. Blocks."""
+    sandbox.call(read_nothing)

@@ -1,4 +1,4 @@
-"""Search the web for passages: an engine names pages, and the beginnings of the best are read, all within seconds.
+"""Search the web for passages: an engine finds pages, and the beginnings of the best are read, all within seconds.
 
 Pages are fetched concurrently, but one at a time from each host, over all turns. Unreadable pages are replaced by the
 next in the engine's order; if none can be read, that is an outage.
@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
-from types import TracebackType
 from typing import Self, TypeVar
 from urllib.parse import urlsplit
 from weakref import WeakValueDictionary
@@ -30,23 +29,23 @@ from storage.types import WEB_PREFIX, Document, Hit
 
 T = TypeVar("T")
 MOST_PAGES = 10  # of one search
-SPARE = 2  # so many times more pages are named than read, as some cannot be
-PATIENCE = 3  # a page's server may take so great a part of the seconds to say something
+SPARE = 2  # addresses requested for each page to read, as some cannot be read
+PATIENCE = 3  # a page's server must answer within this fraction of the seconds: 1/3
 RECENT_SECONDS, MOST_RECENT = 60.0, 64
 _THREADS = 16
-_OUTAGE_HINT = "Ask again; if it goes on, see whether this machine reaches the web."
+_OUTAGE_HINT = "Ask again; if it keeps failing, check that this machine can reach the web."
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class ReadingBounds:
-    """How pages are read that an engine names."""
+    """Limits for reading the pages that an engine finds."""
 
-    agent: str  # who asks, as a User-Agent
+    agent: str  # the User-Agent
     seconds: float = 10.0  # for the engine and all pages together
     page_tokens: int = 256  # of each page's beginning
-    hosts: tuple[str, ...] = ()  # hosts that are read though they are not on the public web
+    hosts: tuple[str, ...] = ()  # hosts that may be read although they are not on the public web
 
 
 class WebSearch:
@@ -67,7 +66,7 @@ class WebSearch:
         self._stack = ExitStack()
         self._clients = set[WebClient]()
         self._hosts = WeakValueDictionary[str, asyncio.Lock]()
-        self._recent = dict[str, tuple[float, Page | Exception]]()  # by address, until when, and what came of it
+        self._recent = dict[str, tuple[float, Page | Exception]]()  # by address: when it expires, and the result
 
     def __enter__(self) -> Self:
         self._fetching = self._stack.enter_context(ThreadPool("web search", threads=_THREADS))
@@ -75,19 +74,17 @@ class WebSearch:
         self._reading = self._stack.enter_context(ThreadPool("web pages"))
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         for client in tuple(self._clients):
             client.stop()
         self._sandbox.stop()
         self._stack.close()
 
     async def search(self, query: str, pages: int, skip: Collection[str] = ()) -> tuple[Hit, ...]:
-        """Return passages of the beginnings of at most so many pages, in the engine's order, but for those to `skip`.
+        """Return passages from the beginnings of at most `pages` pages, in the engine's order, except those to `skip`.
 
         Raises:
-            SourceUnavailable: The engine fails, or none of the pages that it names can be had.
+            SourceUnavailable: The engine failed, or none of the pages that it found can be read.
         """
         pages = min(pages, MOST_PAGES)
         deadline = asyncio.get_running_loop().time() + self._bounds.seconds
@@ -102,8 +99,8 @@ class WebSearch:
             for place, url in candidates:
                 try:
                     read[place] = await self._read(url, 1 / (place + 1), skip)
-                except Exception as error:  # noqa: BLE001 - one page, whatever it is, must not cost the others
-                    _log_left_out(url, error)
+                except Exception as error:  # noqa: BLE001 - no error of one page may affect the others
+                    _log_skipped(url, error)
                     outages.extend([error] * isinstance(error, SourceUnavailable))
                 else:
                     return
@@ -116,29 +113,29 @@ class WebSearch:
             outages.append(error)
         if not read and outages:
             hint = next((error.hint for error in outages if isinstance(error, PrivateAddress)), _OUTAGE_HINT)
-            message = f"None of the pages that the search engine {self._engine.name} names could be read."
+            message = f"None of the pages that the search engine {self._engine.name} found could be read."
             raise SourceUnavailable(message, hint=hint) from outages[0]
         return tuple(hit for place in sorted(read) for hit in read[place])
 
     async def find(self, query: str, count: int) -> tuple[str, ...]:
-        """Return the addresses that the engine names. Raises `SourceUnavailable`."""
+        """Return the addresses that the engine finds. Raises `SourceUnavailable`."""
         client, name = self._engine.open_client(), self._engine.name
         try:
             async with asyncio.timeout(self._bounds.seconds):
                 return await self._fetch(client, partial(self._engine.find, client, query, count))
         except TimeoutError as error:
-            hint = "See whether it runs, and raise [search_engine] seconds if it is slow."
+            hint = "Check that it is running, or raise seconds in [search_engine] if it is slow."
             raise SourceUnavailable(f"The search engine {name} did not answer in time.", hint=hint) from error
 
     async def _read(self, url: str, score: float, skip: Collection[str]) -> tuple[Hit, ...]:
         page = await self._load(url)
         if page.url in skip:
-            raise UnreadableDocument("leads to a page that was forgotten")
+            raise UnreadableDocument("redirects to a page that was forgotten")
         document = Document(self.corpus, page.url, page.title, page.url, page.revision, page.date, page.language)
         return tuple(Hit(passage, document, score) for passage in split_page(self.corpus, page.url, page))
 
     async def _load(self, url: str) -> Page:
-        """Return a page; concurrent queries share one request, also a failing one."""
+        """Return a page; concurrent searches share one request, even if it fails."""
         async with self._hosts.setdefault(urlsplit(url).netloc, asyncio.Lock()):
             now = asyncio.get_running_loop().time()
             until, loaded = self._recent.get(url, (now, None))
@@ -185,7 +182,7 @@ class WebSearch:
 
 def _note_failed_start(warming: "asyncio.Future[None]") -> None:
     if not warming.cancelled() and (error := warming.exception()):
-        log.info("no page can be read yet", extra={"cause": str(error)})
+        log.info("cannot start the page reader", extra={"cause": str(error)})
 
 
 def _run_within(client: WebClient, work: Callable[[], T]) -> T:
@@ -193,7 +190,7 @@ def _run_within(client: WebClient, work: Callable[[], T]) -> T:
         return work()
 
 
-def _log_left_out(url: str, error: Exception) -> None:
+def _log_skipped(url: str, error: Exception) -> None:
     expected = isinstance(error, UnreadableDocument | SourceUnavailable)
     cause = str(error) if expected else describe_error(error)
-    log.info("a page was left out", extra={"page": format_url(url), "cause": cause})
+    log.info("page skipped", extra={"page": format_url(url), "cause": cause})

@@ -58,18 +58,18 @@ def is_there(pid):
 )
 def test_broken_process_is_reported_and_replaced(sandbox, work, reason):
     with pytest.raises(UnreadableDocument, match=reason):
-        sandbox.done(work)
-    assert sandbox.done(partial(readers.fine, "next")).title == "next"
+        sandbox.call(work)
+    assert sandbox.call(partial(readers.fine, "next")).title == "next"
 
 
 def test_endless_wait_ends_at_the_clock_limit(tmp_path):
     with Sandbox(SandboxLimits(clock=0.3)) as sandbox, pytest.raises(UnreadableDocument, match=r"longer than 0\.3 s"):
-        sandbox.done(partial(readers.sleeps, tmp_path / "mark"))
+        sandbox.call(partial(readers.sleeps, tmp_path / "mark"))
 
 
 def test_block_reuses_and_ends_one_process():
     with Sandbox() as sandbox:
-        pids = {sandbox.done(readers.where).title for _ in range(50)}
+        pids = {sandbox.call(readers.where).title for _ in range(50)}
         titles = [sandbox.page(f"Title {n}\n=======\n\nText.".encode(), "a.rst").title for n in range(20)]
 
         assert len(pids) == 1
@@ -78,45 +78,45 @@ def test_block_reuses_and_ends_one_process():
 
 
 def test_process_ends_without_a_block():
-    assert not is_there(int(Sandbox().done(readers.where).title))
+    assert not is_there(int(Sandbox().call(readers.where).title))
 
 
 def test_harmless_documents_are_read_in_this_process(sandbox):
-    assert sandbox.done(readers.where, harmless=True).title == str(os.getpid())
+    assert sandbox.call(readers.where, harmless=True).title == str(os.getpid())
     assert sandbox.page(b"# Title\n\nText.", "a.md").title == "Title"
 
 
 def test_process_has_no_secrets_and_may_print(monkeypatch):
     monkeypatch.setenv("SOME_TOKEN", "s3cret")
     with Sandbox() as fresh:
-        assert "TOKEN" not in fresh.done(readers.surroundings).title
+        assert "TOKEN" not in fresh.call(readers.surroundings).title
 
 
 def test_memory_used_by_earlier_documents_is_freed():
     with Sandbox(LIMITS) as sandbox:
-        sandbox.done(readers.keeps)
-        assert sandbox.done(readers.needs).title == str(150 << 20)
+        sandbox.call(readers.keeps)
+        assert sandbox.call(readers.needs).title == str(150 << 20)
 
 
 def test_killed_process_is_replaced(sandbox):
-    pid = int(sandbox.done(readers.where).title)
+    pid = int(sandbox.call(readers.where).title)
     os.kill(pid, 9)
     wait_for(lambda: not sandbox._process.alive)
 
-    assert int(sandbox.done(readers.where).title) != pid
+    assert int(sandbox.call(readers.where).title) != pid
 
 
 def test_stop_ends_the_current_reading(tmp_path):
     mark = tmp_path / "mark"
     with Sandbox() as sandbox, ThreadPoolExecutor(1) as thread:
-        reading = thread.submit(sandbox.done, partial(readers.sleeps, mark))
+        reading = thread.submit(sandbox.call, partial(readers.sleeps, mark))
         pid = int(wait_for(lambda: mark.exists() and mark.read_text()))
         sandbox.stop()
 
         with pytest.raises(SourceUnavailable, match="stopped"):
             reading.result(PATIENCE)
         with pytest.raises(SourceUnavailable, match="stopped"):
-            sandbox.done(readers.where)
+            sandbox.call(readers.where)
         assert not is_there(pid)
 
 
@@ -143,7 +143,7 @@ def test_killed_parent_leaves_no_process(tmp_path):
     program = (
         "import sys; from functools import partial; from ingest.sandbox import Sandbox\n"
         "from tests.ingest.sandbox import readers\n"
-        "Sandbox().done(partial(readers.sleeps, sys.argv[1]))"
+        "Sandbox().call(partial(readers.sleeps, sys.argv[1]))"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     parent = subprocess.Popen([sys.executable, "-c", program, str(mark)], env=environment)
@@ -159,7 +159,7 @@ def test_killed_parent_leaves_no_process(tmp_path):
 def test_no_thread_remains():
     before = threading.active_count()
     with Sandbox() as sandbox:
-        sandbox.done(readers.where)
+        sandbox.call(readers.where)
 
     wait_for(lambda: threading.active_count() <= before)
 

@@ -134,7 +134,7 @@ def test_requests_are_serial_paced_and_identified(mirror, world):
 
 
 def test_agent_without_contact_is_denied(world):
-    assert "denies us access (HTTP 403)" in world.refused(agent="python-httpx/0.28")
+    assert "denies access (HTTP 403)" in world.refused(agent="python-httpx/0.28")
 
 
 @pytest.mark.parametrize("status", ["in-progress", "waiting", "failed", "skipped", "", None])
@@ -235,12 +235,12 @@ def test_transient_faults_are_retried(mirror, world, faults, ending):
     [
         ("/simplewiki/", says(404), "/simplewiki/ answers HTTP 404. Check the name of the wiki"),
         ("/simplewiki/", says(200), "lists no dumps"),
-        ("/simplewiki/", says(503, Retry_After="86400"), "asks us to wait 86,400 seconds"),
+        ("/simplewiki/", says(503, Retry_After="86400"), "asks to wait 86,400 seconds"),
         ("dumpstatus.json", says(500), "dumpstatus.json answers HTTP 500"),
         ("20261101-" + PLAIN, wrong, "does not match its SHA1 checksum"),
         ("20261101-" + PLAIN, half, "bytes instead of"),
         ("20261101-" + PLAIN, says(404), "answers HTTP 404"),
-        ("20261101-" + PLAIN, resets(0), "broke off"),
+        ("20261101-" + PLAIN, resets(0), "closed the connection early"),
     ],
 )
 def test_permanent_faults_are_reported_in_one_line(mirror, world, path, fault, message):

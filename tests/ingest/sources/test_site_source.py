@@ -165,7 +165,7 @@ def test_other_sites_are_never_read(world):
         visit = world.visit()
         assert list(visit.read) == ["/news"]
         assert visit.pages["/news"].url == world.origin + "/news"
-        assert visit.unread == {"/away": "answers HTTP 302 to an address that is not read"}
+        assert visit.unread == {"/away": "answers HTTP 302, a redirect that is not followed"}
         assert other.requests == []
 
 
@@ -367,7 +367,7 @@ def test_second_page_with_equal_text_is_unreadable(world):
     world.site.page("/y", "Same", "The same words.")
     visit = world.visit()
     assert "/x" in visit.read
-    assert visit.unread == {"/y": f"has the same text as {world.origin}/x, like an error or login page"}
+    assert visit.unread == {"/y": f"has the same text as {world.origin}/x, as error and login pages do"}
 
 
 def test_pages_differing_in_numbers_are_distinct(world):

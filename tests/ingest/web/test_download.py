@@ -139,7 +139,7 @@ def test_wrong_checksum_is_rejected(path):
         (Answer(404), "answers HTTP 404"),
         (Answer(503, headers={"Retry-After": "5"}), "answers HTTP 503"),
         (Answer(200, CONTENT[:500]), "has 500 bytes instead of 102,400"),
-        (Answer(200, CONTENT[:500], unsized=True), "broke off"),
+        (Answer(200, CONTENT[:500], unsized=True), "closed the connection early"),
         (Answer(206, CONTENT, {"Content-Range": "bytes 5-9/102400"}), "answers HTTP 206"),
     ],
 )

@@ -207,7 +207,7 @@ async def test_local_pages_only_names_the_setting_that_allows_them() -> None:
     engine = Engine("searxng", ["http://10.0.0.1/wiki", "http://[::1]/"])
     with searching(engine, {}) as (web, _), pytest.raises(SourceUnavailable) as raised:
         await web.search("pages", 5)
-    assert "[search_engine] hosts" in raised.value.hint
+    assert "hosts in [search_engine]" in raised.value.hint
 
 
 def bomb() -> bytes:
@@ -242,7 +242,7 @@ async def test_harmful_pages_are_skipped_with_a_logged_reason(caplog: pytest.Log
         searching(engine, asked, seconds=20.0, sandbox=Sandbox()) as (web, _),
     ):
         assert texts(await web.search("harm", 10)) == ["Fine."]
-    left_out = [record for record in caplog.records if record.message == "a page was left out"]
+    left_out = [record for record in caplog.records if record.message == "page skipped"]
     assert len(left_out) == len(site)
     assert "hidden" not in " ".join(str(vars(record)) for record in left_out)
 
