@@ -152,7 +152,7 @@ class FakeServer:
         """Wake the tests that wait for a change."""
         self._changed.set()
 
-    async def until(self, holds: Callable[[], object], seconds: float = 20) -> None:
+    async def until(self, holds: Callable[[], object], seconds: float = 60) -> None:
         """Wait until something holds, checked again after everything that happens here."""
         try:
             async with asyncio.timeout(seconds):

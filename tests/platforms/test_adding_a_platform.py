@@ -44,7 +44,7 @@ def test_paths_in_the_guide_exist() -> None:
     assert [one for one in sorted(named) if not (ROOT / one).exists()] == []
 
 
-def test_platform_of_the_guide_answers_those_who_may_read(tmp_path: Path) -> None:
+def test_example_platform_of_the_guide_answers_only_readers(tmp_path: Path) -> None:
     install(tmp_path / "packages")
     (tmp_path / "footnote.toml").write_text(blocks("toml")[1] + "[http]\nport = 0\n", encoding="utf-8")
     (tmp_path / "pages").mkdir()

@@ -141,7 +141,7 @@ async def case(request: pytest.FixtureRequest, vaults: Path, tmp_path: Path) -> 
         yield SimpleNamespace(name=request.param, member=member, change=change, places=places)
 
 
-async def test_users_read_by_every_way_in_what_they_may_by_then(case: SimpleNamespace) -> None:
+async def test_every_way_of_asking_uses_the_rights_at_answer_time(case: SimpleNamespace) -> None:
     member, places = case.member, case.places
     await member.restart()
     before = {place: await member.ask_in(place, HELD) for place in places}

@@ -72,7 +72,7 @@ async def answered(bot: Bot, question: str = BUILT) -> str:
     return asks
 
 
-async def test_admins_get_one_digest_a_day(bot: Bot) -> None:
+async def test_changed_citations_are_reported_once_a_day_to_admins(bot: Bot) -> None:
     watch = await start(bot, "digest")
     for question in (BUILT, MADE):
         await answered(bot, question)
@@ -102,7 +102,7 @@ async def test_admins_get_one_digest_a_day(bot: Bot) -> None:
     assert bot.workspace.pings == []
 
 
-async def test_answer_gets_one_note_beneath_it(bot: Bot) -> None:
+async def test_changed_citation_adds_one_note_to_the_thread(bot: Bot) -> None:
     watch = await start(bot, "note")
     asks = await answered(bot)
     before = len(bot.posted())
@@ -124,7 +124,7 @@ async def test_answer_gets_one_note_beneath_it(bot: Bot) -> None:
 
 @pytest.mark.parametrize("pages", [COSMETIC, MOVED], ids=["another section", "another key"])
 @pytest.mark.parametrize("bot", ["mattermost"], indirect=True)
-async def test_cosmetic_change_brings_no_note(bot: Bot, pages: Any) -> None:
+async def test_moved_or_reformatted_page_brings_no_note(bot: Bot, pages: Any) -> None:
     watch = await start(bot, "note")
     await answered(bot)
     await watch.look(pages)
@@ -149,7 +149,7 @@ async def _forget(bot: Bot, app: App) -> None:  # noqa: ARG001 - as the others h
 
 @pytest.mark.parametrize("withdraw", [_narrow, _forget])
 @pytest.mark.parametrize("bot", TESTED[:2], indirect=True)
-async def test_note_shows_nothing_that_may_not_be_read(bot: Bot, withdraw: Any) -> None:
+async def test_note_contains_no_withdrawn_corpus_or_page(bot: Bot, withdraw: Any) -> None:
     watch = await start(bot, "note")
     await answered(bot)
     assert bot.app

@@ -86,7 +86,7 @@ async def test_follow_up_knows_its_conversation_alone(bot: Bot) -> None:
     assert ANSWERS[BUILT] in " ".join(turn.text for turn in talked)
 
 
-async def test_questions_of_one_thread_are_answered_separately(bot: Bot) -> None:
+async def test_questions_of_one_thread_are_answered_one_after_another(bot: Bot) -> None:
     bot.system.shut.add(BUILT)
     await bot.start()
     first = await bot.ask()
@@ -222,6 +222,7 @@ async def test_waiting_question_is_answered_at_the_next_start(bot: Bot) -> None:
     await bot.answered(waits)
     await bot.workspace.until(lambda: bot.workspace.answer(asks))
     await bot.workspace.settled()
+    await bot.server.clock.sleep(6)  # a restart is announced only if earlier edits left half of the rate limit
     await bot.stop()
     assert text(bot.workspace.answer(asks)) == translate("desk_resting", "en")
     await bot.system.open()
@@ -249,7 +250,7 @@ async def test_private_answer_can_be_shared_once(bot: Bot) -> None:
     assert translate("share_already", "en") not in text(bot.workspace.seen(here, by=other))
 
 
-async def test_unasked_bot_posts_only_an_answer(bot: Bot) -> None:
+async def test_unaddressed_question_gets_an_answer_or_nothing(bot: Bot) -> None:
     bot.system.later.add(BUILT)
     await bot.start()
     nothing = await bot.ask("Penguins love jazz?", unasked=True)
@@ -281,7 +282,7 @@ async def test_each_call_may_fail_once(bot: Bot, call: Any, failure: Any) -> Non
     assert (await bot.over(asks)).outcome == DeliveryOutcome.RETRACTED
 
 
-async def test_long_answer_is_whole(bot: Bot) -> None:
+async def test_long_answer_is_complete_and_in_order(bot: Bot) -> None:
     await fill(bot.home, BOOK)
     bot.system.inner = recite
     await bot.start()
@@ -473,7 +474,7 @@ async def test_earlier_messages_are_read_over_pages(bot: Bot) -> None:
     assert all(turn.speaker == "user" for turn in talk.earlier)
 
 
-async def test_introduction_shows_only_what_may_be_read(bot: Bot) -> None:
+async def test_introduction_names_only_readable_corpora(bot: Bot) -> None:
     section = "Tides <!channel> @everyone [now](https://evil.example)"
     await fill(bot.home, PAGES | {"tide.md": {"title": "Tides <@U1>", section: f"{ANSWERS[RISES]} It falls by night."}})
     await bot.start(corpus=[{"name": "handbook", "visible_to": [bot.id(0)]}])

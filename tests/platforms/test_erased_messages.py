@@ -67,7 +67,7 @@ async def test_erasure_removes_a_shared_answer(bot: Bot) -> None:
 
 
 @pytest.mark.parametrize("bot", ["slack", "discord"], indirect=True)
-async def test_messages_that_cannot_be_removed_are_recorded(bot: Bot) -> None:
+async def test_messages_whose_deletion_is_refused_are_recorded(bot: Bot) -> None:
     await bot.start()
     asks = await answered(bot)
     row = await bot.done(asks)

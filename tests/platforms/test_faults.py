@@ -40,7 +40,7 @@ def logged_causes(caplog: pytest.LogCaptureFixture) -> str:
     return "\n".join(f"{record.getMessage()} {getattr(record, 'cause', '')}" for record in records)
 
 
-async def test_answer_that_cannot_be_recorded_is_not_shown(bot: Bot, caplog: pytest.LogCaptureFixture) -> None:
+async def test_unrecorded_answer_is_not_shown(bot: Bot, caplog: pytest.LogCaptureFixture) -> None:
     database = bot.stack.enter_context(open_database("", home=bot.home, read_only=True))
     bot.wrapping = {"audit": Switch}
     await bot.start()
@@ -68,7 +68,7 @@ def full_disk(size: int) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("room", [1, 30_000, 60_000, 90_000])
-async def test_full_disk_is_reported_once_and_ends_nothing_else(
+async def test_full_disk_fails_only_the_questions_asked_meanwhile(
     bot: Bot, caplog: pytest.LogCaptureFixture, room: int
 ) -> None:
     await bot.start()
@@ -97,7 +97,7 @@ async def test_unavailable_model_is_reported(bot: Bot, system: str) -> None:
     assert text(await bot.answered(await bot.ask())) == expected
 
 
-async def test_unknown_system_answers_nothing(bot: Bot) -> None:
+async def test_unknown_system_fails_the_question(bot: Bot) -> None:
     """The model alone is not a system."""
     await bot.start(channel=[{"id": bot.id(), "system": "model-alone"}])
 
@@ -129,7 +129,7 @@ class Breaking:
         return (getattr(self.inner, self.method) if self.method else self.inner)(*given, **more)
 
 
-async def test_index_that_cannot_be_searched_fails_the_question(bot: Bot) -> None:
+async def test_unreadable_index_fails_the_question(bot: Bot) -> None:
     """An outage never looks like “I found nothing”."""
     stale = IndexStale("The index is locked by another process.", hint="stop it")
     bot.wrapping = {"passages": lambda inner: Breaking(inner, "search", stale)}
@@ -142,7 +142,7 @@ async def test_index_that_cannot_be_searched_fails_the_question(bot: Bot) -> Non
 
 
 @pytest.mark.parametrize("place", ["search", "model", "support", "say"])
-async def test_any_exception_in_a_turn_fails_it_alone(bot: Bot, place: str) -> None:
+async def test_any_exception_fails_only_its_own_turn(bot: Bot, place: str) -> None:
     """Even one that is not an `Exception`. The queue stays empty, and the next question is answered."""
     breaking = Breaking(None, "search" if place == "search" else "")
 

@@ -81,7 +81,7 @@ async def test_slack_with_both_tokens_and_all_scopes_is_healthy() -> None:
         ]
 
 
-async def test_slack_scopes_that_are_missing_and_needed_are_named() -> None:
+async def test_slack_missing_scopes_are_named() -> None:
     """The scope for user groups is needed only if settings name one."""
     async with slack_server.serve() as fake:
         fake.state.tokens[slack.BOT_TOKEN].scopes -= {"groups:history", "users:read", "usergroups:read"}
@@ -93,7 +93,7 @@ async def test_slack_scopes_that_are_missing_and_needed_are_named() -> None:
     assert ("fail", "Slack: the scope usergroups:read is missing.") in with_group
 
 
-async def test_slack_tokens_that_are_refused_are_named_with_the_reason() -> None:
+async def test_slack_refused_tokens_are_reported_with_their_error_code() -> None:
     async with slack_server.serve() as fake:
         findings = await check_at_slack(fake, bot_token="xoxb-1-2-other", app_token="xapp-1-other")
 
@@ -103,7 +103,7 @@ async def test_slack_tokens_that_are_refused_are_named_with_the_reason() -> None
     ]
 
 
-async def test_slack_that_is_unreachable_does_not_blame_the_token() -> None:
+async def test_slack_outage_is_not_blamed_on_the_token() -> None:
     async with slack_server.serve() as fake:
         findings = await check_at_slack(fake, api_url="http://127.0.0.1:1/api/")
 
@@ -147,7 +147,7 @@ async def test_discord_with_token_and_rights_is_healthy() -> None:
     assert findings[-1] == ("ok", "Discord: it may answer in Skarholm (discord:301).")
 
 
-async def test_discord_rights_servers_and_intents_that_are_missing_are_named() -> None:
+async def test_discord_missing_permissions_servers_and_intents_are_named() -> None:
     async with discord_server.serve() as fake:
         fake.state.guilds[GUILD].roles[GUILD].permissions &= ~(1 << 16)
         findings = await check_at_discord(fake, servers=[GUILD, "303"], message_content=False)

@@ -159,8 +159,8 @@ async def open_vaults(request: pytest.FixtureRequest, vaults: Path, tmp_path: Pa
         workspace.check()
 
 
-async def test_answers_contain_only_what_may_be_read_there(vaults: Vaults) -> None:
-    """Answers in progress and whole, and nearest pages, for sets of readers."""
+async def test_answers_contain_only_corpora_readable_in_their_place(vaults: Vaults) -> None:
+    """Both unfinished and final answers, and nearest pages, for several sets of readers."""
     name = vaults.workspace.name
     sets = rounds(name) if name != "mattermost" else list(combinations())[:: 1 if THOROUGH else 30]
     shown = 0
@@ -174,7 +174,7 @@ async def test_answers_contain_only_what_may_be_read_there(vaults: Vaults) -> No
     assert shown > len(sets)
 
 
-async def test_evidence_and_follow_ups_contain_only_what_may_be_read_by_then(vaults: Vaults) -> None:
+async def test_evidence_and_follow_ups_use_the_rights_after_a_change(vaults: Vaults) -> None:
     await vaults.allow(OPEN)
     asked = await vaults.ask(HELD)
     assert vaults.check_received()
@@ -189,7 +189,7 @@ async def test_evidence_and_follow_ups_contain_only_what_may_be_read_by_then(vau
 
 
 @pytest.mark.parametrize("narrowed", [False, True])
-async def test_private_answer_is_shared_only_if_it_may_be_read_by_then(vaults: Vaults, narrowed: object) -> None:
+async def test_private_answer_is_shared_only_if_still_readable_in_the_channel(vaults: Vaults, narrowed: object) -> None:
     workspace, user, channel = vaults.workspace, vaults.users[1], vaults.workspace.channels[1]
     await vaults.allow(OPEN)
     vaults.pressed = channel, user
@@ -209,8 +209,8 @@ async def test_private_answer_is_shared_only_if_it_may_be_read_by_then(vaults: V
 
 
 @pytest.mark.parametrize("vaults", ["discord"], indirect=True)
-async def test_servers_that_settings_do_not_name_read_nothing(vaults: Vaults) -> None:
-    """A mention and a command are not answered, and DMs do not mention them."""
+async def test_unlisted_servers_read_nothing(vaults: Vaults) -> None:
+    """A mention and a command there are not answered."""
     channel, discord = "211", vaults.workspace.server
     await vaults.allow(OPEN)
     await discord.people.mention(HELD, user="102", channel=channel)

@@ -89,8 +89,8 @@ async def until_closed(bot: Bot, ticket: int) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("nth", NTHS)
-async def test_odd_response_to_each_call_leaves_one_answer(bot: Bot, kind: str, nth: int) -> None:
-    """To a mention, a command and an edit; nothing promises an answer that does not come."""
+async def test_unusual_response_to_any_call_leaves_one_answer(bot: Bot, kind: str, nth: int) -> None:
+    """An unusual response to any call, for a mention, a command and an edit. No progress sign is left behind."""
     is_slack = bot.workspace.name == "slack"
     await bot.start()
     bot.server.faults = FaultOnce(fault_of(bot, kind), nth)

@@ -131,7 +131,7 @@ async def test_settings_reload_under_load_loses_and_leaks_nothing(office: Office
     assert len(office.workspace.seen(office.workspace.channels[0], by=office.workspace.users[0])) == count
 
 
-async def test_turn_keeps_its_scope_without_what_was_withdrawn(office: Office) -> None:
+async def test_running_turn_loses_withdrawn_corpora_and_gains_none(office: Office) -> None:
     first, second, *_ = CORPORA
     for before, after, shown in ((0, 2, {first}), (2, 1, {second})):
         await office.change(before)

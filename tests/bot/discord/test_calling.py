@@ -72,7 +72,7 @@ async def test_post_with_a_nonce_is_repeated(adapter: DiscordAdapter) -> None:
     assert adapter.discord.posts == 1
 
 
-async def test_a_follow_up_is_not_repeated(adapter: DiscordAdapter) -> None:
+async def test_lost_follow_up_is_not_repeated(adapter: DiscordAdapter) -> None:
     question = await adapter.invoke()
     handle = parse_token(question.handle)
     assert handle
@@ -83,7 +83,7 @@ async def test_a_follow_up_is_not_repeated(adapter: DiscordAdapter) -> None:
     assert len(adapter.discord.calls("follow_up")) == 1
 
 
-async def test_an_address_that_is_banned_waits(adapter: DiscordAdapter) -> None:
+async def test_banned_address_stops_all_calls(adapter: DiscordAdapter) -> None:
     adapter.discord.faults["create_message"] = [BANNED]
     with pytest.raises(PlatformUnavailable) as error:
         await post(adapter)
@@ -93,7 +93,7 @@ async def test_an_address_that_is_banned_waits(adapter: DiscordAdapter) -> None:
     assert len(adapter.discord.received) == 1
 
 
-async def test_unsent_request_has_done_nothing() -> None:
+async def test_connection_error_means_that_nothing_was_sent() -> None:
     clock = ManualClock(0.0)
     async with open_api(BOT_TOKEN, "http://127.0.0.1:1/api", DiscordRateLimit(clock.now, clock.advance)) as call:
         with pytest.raises(PlatformUnavailable) as error:
@@ -101,7 +101,7 @@ async def test_unsent_request_has_done_nothing() -> None:
     assert error.value.seconds is not None
 
 
-async def test_a_token_that_is_not_valid(adapter: DiscordAdapter) -> None:
+async def test_invalid_token_raises_access_denied_with_a_hint(adapter: DiscordAdapter) -> None:
     await adapter.discord.people.revoke()
     with pytest.raises(AccessDenied) as error:
         await post(adapter)
@@ -110,7 +110,7 @@ async def test_a_token_that_is_not_valid(adapter: DiscordAdapter) -> None:
     assert not any(secret in f"{error.value}{error.value.hint}{error.value.__cause__}" for secret in SECRETS)
 
 
-async def test_secrets_are_in_no_log(adapter: DiscordAdapter, caplog: pytest.LogCaptureFixture) -> None:
+async def test_logs_contain_no_token(adapter: DiscordAdapter, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     question = await adapter.invoke()
     handle = parse_token(question.handle)
@@ -125,7 +125,7 @@ async def explain(status: int, body: Any, wait: str = "") -> Any:
         return call.api.explain("POST /x", Reply(status, {"Retry-After": wait} if wait else {}, body))
 
 
-async def test_refusals_by_code() -> None:
+async def test_refusal_is_explained_by_its_code_and_status() -> None:
     kinds = {
         10008: PostGone,
         10003: ChannelUnavailable,
@@ -222,7 +222,7 @@ async def test_many_refusals_stop_calls() -> None:
     await pacing.turn(client.ME, {}, patience=0)
 
 
-def test_a_handle_is_kept_as_text_and_shows_no_token() -> None:
+def test_handle_is_parsed_back_and_its_repr_hides_the_token() -> None:
     handle = InteractionToken("601", "secret/token")
     assert parse_token(handle.text) == handle
     assert "secret" not in repr(handle)

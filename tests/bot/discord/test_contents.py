@@ -29,7 +29,7 @@ OAK = "The pier is made of oak."
         ("C# and `__init__` at * once * so", "C# and __init__ at * once * so"),
     ],
 )
-def test_formatting_is_left_out_and_nothing_else(written: str, shown: str) -> None:
+def test_formatting_is_removed_and_other_signs_stay(written: str, shown: str) -> None:
     assert strip_formatting(written) == shown
 
 
@@ -49,7 +49,7 @@ def test_stripping_formatting_keeps_every_letter(text: str) -> None:
         {"components": [{"type": 17, "components": [{"type": 10, "content": OAK}, {"type": 1, "components": []}]}]},
     ],
 )
-def test_text_is_found_in_every_part_of_a_message(message: dict[str, Any]) -> None:
+def test_text_is_read_from_content_embeds_forwards_and_components(message: dict[str, Any]) -> None:
     assert read_message_text(message, "501") == OAK
 
 
@@ -58,7 +58,7 @@ def test_message_without_text_is_empty(message: dict[str, Any]) -> None:
     assert read_message_text(message, "501") == ""
 
 
-def test_an_answer_of_ours_says_its_sentences_without_their_footnotes() -> None:
+def test_our_own_answer_is_read_without_footnotes() -> None:
     counted = translate("statements", "fr", checked=2, confirmed=1)
     whole = replace(FINAL, left_out=render_left_out(1, 5, "fr"), collapsed=counted)
     ours = {"author": {"id": "501"}, "components": list(render_messages(whole)[0].components)}

@@ -15,7 +15,7 @@ from tests.platforms.fake_server import BROKEN, LOST, LOST_500
 LATE = 15 * 60.0
 
 
-async def test_a_public_answer_is_the_interaction_s(adapter: DiscordAdapter) -> None:
+async def test_public_answer_replaces_the_reply_to_its_interaction(adapter: DiscordAdapter) -> None:
     question = await adapter.invoke()
     posted = await adapter.show_all(question, *WAY, LONG)
     adapter.check_shown(question, LONG, posted)
@@ -27,7 +27,7 @@ async def test_a_public_answer_is_the_interaction_s(adapter: DiscordAdapter) -> 
 
 @pytest.mark.parametrize("private", [True, False])
 @pytest.mark.parametrize("cut", [LOST, LOST_500, BROKEN])
-async def test_edits_of_it_fail(adapter: DiscordAdapter, cut: object, *, private: bool) -> None:
+async def test_failed_edits_of_a_reply_are_repeated(adapter: DiscordAdapter, cut: object, *, private: bool) -> None:
     question = await adapter.invoke(private=private)
     adapter.discord.faults["edit_response"] = [cut] * 5  # type: ignore[list-item]
     posted = await adapter.show_all(question, BEGUN, FINAL)
@@ -35,7 +35,7 @@ async def test_edits_of_it_fail(adapter: DiscordAdapter, cut: object, *, private
     assert adapter.discord.posts == 1
 
 
-async def test_a_private_answer_is_seen_by_its_asker_alone(adapter: DiscordAdapter) -> None:
+async def test_private_answer_of_several_pages_is_ephemeral(adapter: DiscordAdapter) -> None:
     question = await adapter.invoke(private=True)
     posted = await adapter.show_all(question, *WAY, LONG)
     adapter.check_shown(question, LONG, posted)
@@ -48,7 +48,7 @@ async def test_a_private_answer_is_seen_by_its_asker_alone(adapter: DiscordAdapt
     assert adapter.ours(question) == []
 
 
-async def test_a_follow_up_that_arrived_unheard(adapter: DiscordAdapter) -> None:
+async def test_lost_follow_up_leaves_an_empty_message(adapter: DiscordAdapter) -> None:
     question = await adapter.invoke(private=True)
     adapter.discord.faults["follow_up"] = [LOST]
     posted = await adapter.show_all(question, BEGUN, LONG)
@@ -58,7 +58,7 @@ async def test_a_follow_up_that_arrived_unheard(adapter: DiscordAdapter) -> None
     assert adapter.read_text(stray.id) == "…"
 
 
-async def test_a_public_answer_after_a_quarter_of_an_hour(adapter: DiscordAdapter) -> None:
+async def test_public_answer_is_edited_as_a_message_once_its_token_expired(adapter: DiscordAdapter) -> None:
     question = await adapter.invoke()
     posted = await adapter.show_all(question, BEGUN)
     await adapter.clock.advance(LATE)
@@ -77,7 +77,7 @@ async def test_answer_after_the_token_expired_is_a_channel_message(adapter: Disc
     assert "Sentence 1 of the answer." in adapter.read_text(number)
 
 
-async def test_a_token_that_ends_before_its_time(adapter: DiscordAdapter) -> None:
+async def test_early_expired_token_moves_the_answer_to_the_channel(adapter: DiscordAdapter) -> None:
     question = await adapter.invoke()
     posted = await adapter.show_all(question, BEGUN)
     adapter.discord.token_seconds = 0
@@ -88,7 +88,7 @@ async def test_a_token_that_ends_before_its_time(adapter: DiscordAdapter) -> Non
 
 
 @pytest.mark.parametrize("early", [True, False])
-async def test_a_private_answer_that_comes_too_late(adapter: DiscordAdapter, *, early: bool) -> None:
+async def test_late_private_answer_becomes_a_notice_by_dm(adapter: DiscordAdapter, *, early: bool) -> None:
     question = await adapter.invoke(private=True)
     posted = await adapter.show_all(question, BEGUN)
     if early:
@@ -114,7 +114,7 @@ async def test_late_private_answer_without_dm_is_not_shown(adapter: DiscordAdapt
         await adapter.platform.show(question, FINAL, PostedMessages())
 
 
-async def test_a_private_answer_to_a_message(adapter: DiscordAdapter) -> None:
+async def test_private_answer_to_a_message_points_to_the_command(adapter: DiscordAdapter) -> None:
     question = await adapter.ask(only_asker=True)
     assert await adapter.platform.show(question, BEGUN, PostedMessages()) == PostedMessages()
     with pytest.raises(CannotPost):
@@ -133,7 +133,7 @@ async def test_deleted_answer_is_not_edited(adapter: DiscordAdapter) -> None:
     assert await adapter.platform.find(question) == PostedMessages()
 
 
-async def test_interaction_is_answered_without_the_right_to_write(adapter: DiscordAdapter) -> None:
+async def test_command_in_a_read_only_channel_is_answered_by_follow_ups(adapter: DiscordAdapter) -> None:
     question = await adapter.invoke(channel="205")
     posted = await adapter.show_all(question, BEGUN, LONG, LONG)
     adapter.check_shown(question, LONG, posted)
@@ -141,7 +141,7 @@ async def test_interaction_is_answered_without_the_right_to_write(adapter: Disco
     adapter.check_shown(question, FINAL, await adapter.show(question, FINAL, posted))
 
 
-async def test_a_command_in_a_thread_that_is_archived_meanwhile(adapter: DiscordAdapter) -> None:
+async def test_answer_to_a_command_is_edited_in_an_archived_thread(adapter: DiscordAdapter) -> None:
     thread = await adapter.discord.people.thread("Opening hours")
     question = await adapter.invoke(channel=thread)
     question = replace(question, place=replace(question.place, channel="201", thread=thread))
@@ -168,7 +168,7 @@ async def test_notice_replaces_the_deferral(adapter: DiscordAdapter, *, private:
     assert adapter.read_text(message.id) == "I cannot keep this question."
 
 
-async def test_no_token_is_in_an_error(adapter: DiscordAdapter) -> None:
+async def test_errors_contain_no_interaction_token(adapter: DiscordAdapter) -> None:
     question = await adapter.invoke()
     adapter.discord.faults["edit_response"] = [BROKEN] * 9
     with pytest.raises(PlatformUnavailable) as error:

@@ -59,7 +59,7 @@ def test_quotation_of_several_claims_is_shown_once() -> None:
     assert (said.count("four metres"), said.count("Harbour")) == (1, 2)
 
 
-def test_a_comment_is_asked_for_and_read() -> None:
+def test_comment_modal_is_valid_and_its_submission_parsed() -> None:
     for language in LANGUAGES:
         assert list(modal(build_comment_modal(7, "down", language))) == []
     sent = {

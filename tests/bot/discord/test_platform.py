@@ -73,7 +73,7 @@ async def test_typing_is_shown_while_answering(adapter: DiscordAdapter) -> None:
     assert len(adapter.discord.calls("typing")) == 2
 
 
-async def test_a_long_answer_takes_several_messages_and_gives_them_back(adapter: DiscordAdapter) -> None:
+async def test_shortened_answer_deletes_surplus_messages(adapter: DiscordAdapter) -> None:
     question = await adapter.ask()
     posted = await adapter.show_all(question, BEGUN, LONG)
     adapter.check_shown(question, LONG, posted)
@@ -83,7 +83,7 @@ async def test_a_long_answer_takes_several_messages_and_gives_them_back(adapter:
     assert list(adapter.deliveries.deleted) == list(posted.messages[1:])
 
 
-async def test_an_answer_that_grows_again_within_the_nonce_s_minutes(adapter: DiscordAdapter) -> None:
+async def test_page_deleted_and_posted_again_is_not_deduplicated(adapter: DiscordAdapter) -> None:
     question = await adapter.ask()
     posted = await adapter.show_all(question, BEGUN, LONG, FINAL, LONG)
     adapter.check_shown(question, LONG, posted)
@@ -208,14 +208,14 @@ async def test_unwritable_channel_raises_with_a_hint(adapter: DiscordAdapter, ch
     assert "/channels/{channel}/messages" in str(error.value)
 
 
-async def test_a_history_that_is_hidden_from_us(adapter: DiscordAdapter) -> None:
+async def test_answer_is_no_reply_if_the_history_is_hidden(adapter: DiscordAdapter) -> None:
     question = await adapter.ask()
     await adapter.discord.people.deny("201", 1 << 16)
     (number,) = (await adapter.show_all(question, FINAL)).messages
     assert adapter.discord.people.find(number).reference is None
 
 
-async def test_a_thread_is_opened_on_the_question(adapter: DiscordAdapter) -> None:
+async def test_thread_is_opened_on_the_question_once(adapter: DiscordAdapter) -> None:
     question = await adapter.ask("@everyone when? " * 20)
     question = replace(question, text="@everyone when? " * 20, place=replace(question.place, thread=question.message))
     adapter.discord.faults["create_thread"] = [LOST, BROKEN]
@@ -249,7 +249,7 @@ async def test_answer_is_in_the_channel_if_no_thread_may_be_opened(
     assert adapter.ours(question) == []
 
 
-async def test_an_archived_thread_that_is_ours_is_opened_again(adapter: DiscordAdapter) -> None:
+async def test_our_archived_thread_is_reopened_for_an_edit(adapter: DiscordAdapter) -> None:
     question = await adapter.ask()
     question = replace(question, place=replace(question.place, thread=question.message))
     posted = await adapter.show_all(question, BEGUN)
@@ -259,7 +259,7 @@ async def test_an_archived_thread_that_is_ours_is_opened_again(adapter: DiscordA
     assert adapter.discord.posts == 1
 
 
-async def test_an_archived_thread_that_is_not_ours(adapter: DiscordAdapter) -> None:
+async def test_answer_in_an_archived_foreign_thread_is_posted_again(adapter: DiscordAdapter) -> None:
     thread = await adapter.discord.people.thread("Opening hours")
     question = await adapter.ask(thread=thread)
     posted = await adapter.show_all(question, BEGUN)
@@ -269,7 +269,7 @@ async def test_an_archived_thread_that_is_not_ours(adapter: DiscordAdapter) -> N
     adapter.check_shown(question, LONG, posted)
 
 
-async def test_a_locked_thread(adapter: DiscordAdapter) -> None:
+async def test_locked_thread_raises_cannot_post(adapter: DiscordAdapter) -> None:
     thread = await adapter.discord.people.thread("Opening hours")
     question = await adapter.ask(thread=thread)
     await adapter.discord.people.archive(thread, lock=True)
@@ -277,7 +277,7 @@ async def test_a_locked_thread(adapter: DiscordAdapter) -> None:
         await adapter.platform.show(question, FINAL, PostedMessages())
 
 
-async def test_a_thread_that_was_deleted(adapter: DiscordAdapter) -> None:
+async def test_deleted_thread_raises_cannot_post(adapter: DiscordAdapter) -> None:
     thread = await adapter.discord.people.thread("Opening hours")
     question = await adapter.ask(thread=thread)
     await adapter.discord.people.remove_channel(thread)
@@ -306,7 +306,7 @@ async def test_sentence_is_posted_without_an_answer(adapter: DiscordAdapter) -> 
     assert await adapter.platform.find(question) == PostedMessages()
 
 
-async def test_people_are_called(adapter: DiscordAdapter) -> None:
+async def test_help_call_mentions_people_once_despite_lost_replies(adapter: DiscordAdapter) -> None:
     question = await adapter.ask()
     adapter.discord.faults["create_message"] = [LOST] * 4
     posted = await adapter.platform.call(question.place, "Who knows, <@103> @here?", ["101", "102"])
@@ -315,7 +315,7 @@ async def test_people_are_called(adapter: DiscordAdapter) -> None:
     assert adapter.discord.posts == 1
 
 
-async def test_a_call_that_never_arrived_fails(adapter: DiscordAdapter) -> None:
+async def test_help_call_that_was_not_posted_fails(adapter: DiscordAdapter) -> None:
     question = await adapter.ask()
     adapter.discord.faults["create_message"] = [BROKEN] * 4
     with pytest.raises(PlatformUnavailable):
@@ -333,13 +333,13 @@ async def test_answer_is_found_over_many_pages(adapter: DiscordAdapter) -> None:
     assert await adapter.platform.find(question) == posted
 
 
-async def test_two_answers_in_one_channel(adapter: DiscordAdapter) -> None:
+async def test_answers_to_two_questions_are_found_separately(adapter: DiscordAdapter) -> None:
     one, two = await adapter.ask(), await adapter.ask()
     posted = await adapter.show_all(one, FINAL), await adapter.show_all(two, LONG)
     assert (await adapter.platform.find(one), await adapter.platform.find(two)) == posted
 
 
-async def test_a_message_that_waits_for_its_answer_is_no_longer_loading(adapter: DiscordAdapter) -> None:
+async def test_answer_replaces_the_deferral_of_a_command(adapter: DiscordAdapter) -> None:
     question = await adapter.invoke()
     (message,) = adapter.ours(question)
     assert message.flags & LOADING

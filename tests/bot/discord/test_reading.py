@@ -49,7 +49,7 @@ def _written(**more: Any) -> DiscordMessagePosted:
     return found
 
 
-def test_a_message_is_read_with_all_that_decides_about_it() -> None:
+def test_message_event_is_parsed_with_author_roles_and_mentions() -> None:
     found = _written()
 
     assert (found.key, found.user, found.roles) == ("discord:301/201/1188000000000000000", "101", {"401"})
@@ -93,7 +93,7 @@ def test_addressee_of_a_message_is_recognised(more: dict[str, Any], *, ours: boo
     assert events.is_to_another(found, US) is another
 
 
-def test_edits_and_deletions() -> None:
+def test_edits_and_bulk_deletions_are_parsed() -> None:
     edited = events.parse_event("MESSAGE_UPDATE", MESSAGE | {"edited_timestamp": "2024-01-01T00:00:00+00:00"}, US)
     gone = events.parse_event("MESSAGE_DELETE_BULK", {"ids": ["2", "1"], "channel_id": "201", "guild_id": "301"}, US)
 
@@ -119,13 +119,13 @@ def test_server_event_lists_threads_and_our_role() -> None:
     st.sampled_from([*events.PARSERS, "TYPING_START"]),
     st.dictionaries(st.sampled_from([*MESSAGE, "ids"]), JSON),
 )
-def test_any_gateway_event_is_parsed_or_ignored(event: str, data: dict[str, Any]) -> None:
+def test_any_gateway_event_is_parsed_without_an_error(event: str, data: dict[str, Any]) -> None:
     events.parse_event(event, data, US)
     events.parse_event(event, MESSAGE | data, US)
 
 
 @given(st.dictionaries(st.sampled_from(["id", "token", "type", "data", "user", "member", "channel", "guild_id"]), JSON))
-def test_any_interaction_is_parsed_or_ignored(data: dict[str, Any]) -> None:
+def test_any_interaction_is_parsed_without_an_error(data: dict[str, Any]) -> None:
     whole = {"id": "9", "token": "t", "type": 2, "user": {"id": "1"}, "channel_id": "2", "data": {"name": "ask"}}
     for body in (data, whole | data):
         if found := interactions.parse_invocation(body, US):
@@ -145,12 +145,12 @@ def test_any_interaction_is_parsed_or_ignored(data: dict[str, Any]) -> None:
         ("1 < 2 <b> **so**", "1 < 2 <b> **so**"),
     ],
 )
-def test_references_become_words(text: str, expected: str) -> None:
+def test_mentions_emoji_times_and_links_become_words(text: str, expected: str) -> None:
     assert decode_markup(text, {"102": "ben", "201": "general", "8": "crew"}) == expected
 
 
 @given(st.text(alphabet="<>@#&!:tidask/0123456789 ", max_size=60))
-def test_no_reference_by_an_id_is_left(text: str) -> None:
+def test_every_mention_by_id_is_replaced(text: str) -> None:
     assert "<@1>" not in decode_markup(text + "<@1>", {})
 
 
@@ -161,7 +161,7 @@ def test_snowflake_converts_to_time_and_back() -> None:
 
 
 @pytest.mark.parametrize("user_install", [False, True])
-def test_commands_are_the_same_as_discord_has_them(*, user_install: bool) -> None:
+def test_registered_commands_are_recognised_as_unchanged(*, user_install: bool) -> None:
     ours = build_commands(user_install=user_install)
     theirs = [
         {**one, "id": "1", "version": "2", "nsfw": False, "description": one.get("description", "")} for one in ours
@@ -172,6 +172,6 @@ def test_commands_are_the_same_as_discord_has_them(*, user_install: bool) -> Non
     assert not matches_definitions(ours, build_commands(user_install=not user_install))
 
 
-def test_rights_are_read_as_discord_writes_them() -> None:
+def test_permissions_are_parsed_from_decimal_strings() -> None:
     assert [may_moderate(one) for one in ("0", "8192", "8", "x", None)] == [False, True, True, False, False]
     assert build_invitation("601").endswith("&permissions=309237713920")

@@ -7,7 +7,7 @@ from tests.bot.discord.adapter import US, DiscordAdapter
 from tests.bot.views.moments import FINAL
 
 
-async def test_a_thread_is_read_from_its_end(adapter: DiscordAdapter) -> None:
+async def test_latest_messages_of_a_thread_are_read_with_its_root(adapter: DiscordAdapter) -> None:
     adapter.discord.page = 2
     root = await adapter.discord.people.say("The quay: when?")
     thread = await adapter.discord.people.thread("The quay", message=root)
@@ -43,7 +43,7 @@ async def test_channel_conversation_follows_replies(adapter: DiscordAdapter) -> 
     assert [one.text for one in await adapter.platform.heard(question, 50)] == ["I wonder."]
 
 
-async def test_a_dm_is_read_by_time(adapter: DiscordAdapter) -> None:
+async def test_earlier_messages_of_a_dm_are_read_in_order_of_time(adapter: DiscordAdapter) -> None:
     one = await adapter.discord.people.dm("Hello.")
     channel = adapter.discord.people.find(one).channel
     await adapter.clock.advance(1)
@@ -54,7 +54,7 @@ async def test_a_dm_is_read_by_time(adapter: DiscordAdapter) -> None:
     assert [one.text for one in await adapter.platform.heard(command, 50)] == ["Hello."]
 
 
-async def test_a_command_in_a_channel_has_nothing_before_it(adapter: DiscordAdapter) -> None:
+async def test_command_in_a_channel_has_no_earlier_messages(adapter: DiscordAdapter) -> None:
     await adapter.discord.people.say("Lunch?")
     command = await adapter.invoke()
     question = await adapter.ask()
@@ -65,7 +65,7 @@ async def test_a_command_in_a_channel_has_nothing_before_it(adapter: DiscordAdap
     assert await adapter.platform.heard(question, 50) == ()
 
 
-async def test_message_that_is_not_a_reply_has_no_conversation(adapter: DiscordAdapter) -> None:
+async def test_message_without_a_reply_has_no_earlier_messages(adapter: DiscordAdapter) -> None:
     question = await adapter.ask()
     alone = replace(question, conversation=f"{question.place.channel_id}/{question.message}")
     assert await adapter.platform.heard(alone, 50) == ()

@@ -186,7 +186,7 @@ def test_empty_view_is_a_valid_message() -> None:
     checked(build_post(message, "key", build_nonce("key", 0)), CREATE, new=True)
 
 
-def test_a_message_knows_its_question_and_says_what_was_sent() -> None:
+def test_mark_and_texts_of_a_message_are_read_back() -> None:
     (message,) = render_messages(FINAL)
     body: dict[str, Any] = build_post(message, "discord:1/2/3", build_nonce("discord:1/2/3", 0))
     numbered(body["components"])
@@ -199,7 +199,7 @@ def test_a_message_knows_its_question_and_says_what_was_sent() -> None:
     assert "[4] Page 4 › Part · 2026-03-04" in read(body)
 
 
-def test_nonces_differ_by_question_page_and_what_was_deleted() -> None:
+def test_nonces_differ_by_question_page_and_replaced_message() -> None:
     made = {
         build_nonce("a", 0),
         build_nonce("a", 1),

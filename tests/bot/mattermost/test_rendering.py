@@ -102,7 +102,7 @@ def test_buttons_are_signed_and_reactions_are_explained() -> None:
         ("tada", None),
     ],
 )
-def test_an_emoji_does_what_it_means(emoji: str, action: ButtonAction | None) -> None:
+def test_reaction_is_mapped_to_its_action(emoji: str, action: ButtonAction | None) -> None:
     assert read_emoji(emoji) is action
 
 

@@ -59,7 +59,7 @@ async def test_refusal_is_explained_by_its_code(code: str, status: int, expected
         assert error.seconds == sure.get(code)
 
 
-async def test_strange_code_and_wait_are_not_repeated() -> None:
+async def test_malformed_error_code_and_retry_after_are_ignored() -> None:
     assert "xoxb" not in str(await explain("xoxb-1 Token!", 200))
     assert (await explain("ratelimited", 429, "soon")).seconds == 5
     assert (await explain("ratelimited", 429, "2.5")).seconds == 2.5
@@ -122,7 +122,7 @@ async def test_rate_limited_method_waits_as_long_as_slack_says(adapter: SlackAda
     assert adapter.slack.posts == 1
 
 
-async def test_unsent_request_has_surely_done_nothing(adapter: SlackAdapter) -> None:
+async def test_connection_error_means_that_nothing_was_sent(adapter: SlackAdapter) -> None:
     async with open_api(BOT_TOKEN, "http://127.0.0.1:1/api/", Lanes(adapter.clock.now, adapter.clock.advance)) as call:
         tries = (
             call(POST, {"channel": "C1", "text": "One"}, channel="C1"),

@@ -30,7 +30,7 @@ def test_chunks_of_any_view_are_valid_and_harmless(view: View, later: View) -> N
     assert sum(len(piece.encode()) for piece in pieces) < limits.STREAM_BYTES
 
 
-def test_only_what_is_new_is_sent() -> None:
+def test_only_new_parts_of_a_view_are_appended() -> None:
     view = View(7, "en", "Looking …", claims=(ClaimCard(1, "checking"), ClaimCard(2, "checking")))
     _, sent = build_opening_chunks(view)
     assert build_new_chunks(sent, view)[0] == []
@@ -56,7 +56,7 @@ def test_only_what_is_new_is_sent() -> None:
         build_new_chunks(sent, view)
 
 
-def test_a_better_quotation_is_a_card_of_its_own() -> None:
+def test_each_quotation_gets_its_own_card() -> None:
     first = View(7, "en", "Found …", quote=ShownSource(0, "P", quote="a"), quote_label="Meanwhile:")
     second = replace(first, quote=ShownSource(0, "P", quote="b"))
     made, sent = build_opening_chunks(first)

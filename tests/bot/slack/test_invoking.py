@@ -45,7 +45,7 @@ def make_question(body):
     return build_invocation_question(found, US, ASKER, NOW)
 
 
-def test_a_command_asks_for_its_asker_alone():
+def test_question_of_a_command_is_answered_privately():
     question = make_question(COMMAND)
 
     assert (question.task, question.text, question.only_asker, question.message) == ("ask", "Does @ben know?", True, "")
@@ -69,7 +69,7 @@ def test_shortcut_checks_its_message_in_its_thread():
 @pytest.mark.parametrize(
     "body", [{}, {**COMMAND, "command": "/footnote"}, {**SHORTCUT, "callback_id": "other"}, {"type": "view_submission"}]
 )
-def test_other_payloads_are_not_questions(body):
+def test_other_commands_and_shortcuts_are_not_questions(body):
     assert parse_invocation(body, US) is None
 
 
@@ -107,12 +107,12 @@ def test_unknown_button_press_is_ignored(body):
         ("set", ("", "")),
     ],
 )
-def test_an_admin_writes_a_key_and_a_value_with_or_without_set(written, expected):
+def test_setting_is_parsed_with_or_without_the_word_set(written, expected):
     assert parse_setting(written) == expected
 
 
 @given(st.dictionaries(st.sampled_from([*COMMAND, *SHORTCUT]), st.text(max_size=9) | st.none() | st.integers()))
-def test_any_invocation_is_parsed_or_ignored(odd):
+def test_any_invocation_is_parsed_without_an_error(odd):
     for body in ({**COMMAND, **odd}, {**SHORTCUT, **odd}):
         if found := parse_invocation(body, US):
             build_invocation_question(found, US, ASKER, NOW)
@@ -134,13 +134,13 @@ def test_formatting_is_removed_from_checked_text(written):
     assert make_question({**COMMAND, "command": "/check", "text": written}).text == question.text
 
 
-def test_formatting_signs_that_format_nothing_stay():
+def test_signs_without_formatting_effect_stay():
     text = "snake_case_name, 2*3*4, ~5 and a * b"
     assert make_question({**COMMAND, "command": "/check", "text": text}).text == text
     assert make_question({**COMMAND, "text": "Is *this* bold?"}).text == "Is *this* bold?"
 
 
-def test_an_answer_of_ours_is_checked_without_its_footnotes():
+def test_footnotes_of_our_own_answer_are_not_checked():
     for language in ("en", "de"):
         counts = {"left_out": render_left_out(1, 5, language)}
         counts["collapsed"] = translate("statements", language, checked=2, confirmed=1)

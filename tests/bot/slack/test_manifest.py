@@ -81,5 +81,5 @@ def test_manifest_is_an_agent_with_a_lasting_token(manifest):
     assert not manifest["settings"]["token_rotation_enabled"]
 
 
-def test_every_method_that_is_called_is_known_to_the_fake():
+def test_methods_called_by_the_code_are_found():
     assert {"chat.postMessage", "conversations.history", "views.open", "users.info"} <= called()

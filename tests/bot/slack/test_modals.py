@@ -61,7 +61,7 @@ def test_more_than_a_hundred_blocks_are_paged() -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_other_modals_are_valid_in_every_language(language: str) -> None:
+def test_comment_and_notice_modals_are_valid_in_every_language(language: str) -> None:
     for modal in (
         build_comment_modal(7, "down", language),
         build_notice_modal(translate("evidence", language), "Not here.", language),
@@ -70,7 +70,7 @@ def test_other_modals_are_valid_in_every_language(language: str) -> None:
         assert "…" not in json.dumps([modal["title"], modal["close"]], ensure_ascii=False)
 
 
-def test_a_comment_is_read_back() -> None:
+def test_submitted_comment_is_parsed() -> None:
     view = build_comment_modal(7, "down", "en")
 
     assert parse_comment({**view, "state": {"values": {"comment": {"text": {"value": "Too long"}}}}}) == (

@@ -71,7 +71,7 @@ async def test_a_stream_that_its_reader_stops(adapter: SlackAdapter, place: int)
 
 
 @pytest.mark.parametrize("error", ["unknown_method", "missing_scope", "team_not_found", "channel_type_not_supported"])
-async def test_a_stream_that_is_refused(adapter: SlackAdapter, error: str) -> None:
+async def test_refused_stream_is_replaced_by_updates(adapter: SlackAdapter, error: str) -> None:
     question = await adapter.ask()
     adapter.slack.faults["chat.startStream"] = [refused(error)]
     posted = await adapter.show_all(question, *WAY)
@@ -242,7 +242,7 @@ async def test_uneditable_answer_is_posted_again_and_the_old_deleted(adapter: Sl
     assert gone[1] != question.message
 
 
-async def test_a_long_wait_within_an_answer_leaves_it_in_doubt(adapter: SlackAdapter) -> None:
+async def test_rate_limit_between_two_pages_leaves_the_answer_in_doubt(adapter: SlackAdapter) -> None:
     question = await adapter.ask()
     adapter.slack.faults["chat.postMessage"] = [Fault(), Fault(429, retry_after=90)]
     with pytest.raises(PlatformUnavailable) as caught:
@@ -298,7 +298,7 @@ async def test_private_answer_is_posted_once_and_completely(adapter: SlackAdapte
 
 @pytest.mark.parametrize("handle", [True, False])
 @pytest.mark.parametrize("within", [True, False])
-async def test_private_answer_is_in_a_thread_only_if_one_exists(
+async def test_private_answer_is_posted_in_a_thread_only_if_it_has_replies(
     adapter: SlackAdapter, *, handle: bool, within: bool
 ) -> None:
     form = (await adapter.slack.people.command("/ask", "When?")).payload
@@ -330,7 +330,7 @@ async def test_private_answer_in_doubt_is_not_repeated(adapter: SlackAdapter, me
     assert len(adapter.slack.state.ours()) == expected
 
 
-async def test_notice_and_help_call_reach_the_right_people(adapter: SlackAdapter) -> None:
+async def test_notice_is_private_and_help_call_is_public(adapter: SlackAdapter) -> None:
     question = await adapter.ask()
     await adapter.platform.tell(question, "I <!here> cannot.")
     posted = await adapter.platform.call(question.place, "Help with “<@U3> <!channel>”?", ["U2"])
@@ -358,7 +358,7 @@ async def test_help_call_in_doubt_is_found_and_not_repeated(adapter: SlackAdapte
     assert adapter.slack.posts == (1 if cut in {"limited", "lost", "lost 500"} else 0)
 
 
-async def test_a_conversation_is_read_whole(adapter: SlackAdapter) -> None:
+async def test_earlier_messages_of_a_thread_are_read_over_all_pages(adapter: SlackAdapter) -> None:
     adapter.slack.page = 3
     root = await adapter.slack.people.say("Root &amp; <@U2|ben>")
     for n in range(7):
@@ -395,7 +395,7 @@ async def test_thread_of_a_root_message_is_not_read(adapter: SlackAdapter) -> No
     assert adapter.slack.calls("conversations.replies") == []
 
 
-async def test_a_post_is_marked_and_pings_nobody(adapter: SlackAdapter) -> None:
+async def test_hostile_text_in_any_view_neither_pings_nor_links(adapter: SlackAdapter) -> None:
     naughty = "<!channel> <@U2> @here https://evil.com www.evil.com [a](http://evil.com) &lt;!here&gt; \\u003c!here>"
     said = (replace(SENTENCES[0], text=naughty, note=naughty),)
     way = [replace(view, sentences=said, quote_label=naughty, status=naughty) for view in WAY]

@@ -130,7 +130,7 @@ def test_deletion_and_tombstone_name_the_deleted_message():
     assert meant(**{**deleted, "previous_message": {**SAID, "bot_id": "B0BOT"}}, deleted_ts=SAID["ts"]) is None
 
 
-def test_only_an_im_is_a_dm():
+def test_group_dm_is_not_a_dm():
     assert meant(channel="D1", channel_type="im").direct
     assert not meant(channel="G3", channel_type="mpim").direct
 
@@ -143,12 +143,12 @@ def test_message_is_to_others_if_it_begins_with_their_mention():
     assert not meant(text="<!date^1|now> or <#C2|later>?").to_others(US)
 
 
-def test_shared_flag_comes_with_the_event():
+def test_shared_flag_of_an_event_is_parsed():
     assert parse_event({**event(), "is_ext_shared_channel": True}, US).shared
     assert not parse_event({**event(), "is_ext_shared_channel": False}, US).shared
 
 
-def test_other_events_are_parsed():
+def test_each_kind_of_event_is_parsed():
     assert parse_event(
         {"event": {"type": "app_home_opened", "tab": "messages", "channel": "D1", "user": "U1"}}, US
     ) == AssistantOpened("D1", "U1")
@@ -206,7 +206,7 @@ EVENTS = st.builds(
 
 
 @given(EVENTS, JSON)
-def test_any_event_is_parsed_or_ignored(made, shared):
+def test_any_event_is_parsed_without_an_error(made, shared):
     found = parse_event({"event": made, "is_ext_shared_channel": shared}, US)
 
     if isinstance(found, SlackMessagePosted):
@@ -219,7 +219,7 @@ def test_any_event_is_parsed_or_ignored(made, shared):
 @given(
     st.text(max_size=60), st.sampled_from(["<@U0BOT>", "<@U0BOT|f>", "<@U2>", "<#C1|x>", "<!here>", "&lt;@U0BOT&gt;"])
 )
-def test_no_mention_of_the_bot_stays_in_a_question(text, reference):
+def test_no_mention_of_the_bot_is_left_in_a_question(text, reference):
     said = events.extract_text(f"{text} {reference} {text}", US)
 
     assert "<@U2" not in said or "<@U2" in text

@@ -16,7 +16,7 @@ def waiting(before: int) -> View:
     return View(7, "en", status=f"Waiting: {before} before you …", before=before)
 
 
-async def test_a_status_is_the_sign_of_a_question_in_a_thread(adapter: SlackAdapter) -> None:
+async def test_status_of_a_thread_is_set_renewed_and_ended(adapter: SlackAdapter) -> None:
     question, first = await adapter.ask(only_asker=True), View(7, "en", status="Looking …")
     assert await adapter.platform.show_sign(question, first) is ProgressSign.WORDED
     for view in (first, waiting(3)):

@@ -60,7 +60,7 @@ class BotProcess:
         has_begun = bool(self.reports["open"])
         return key in self.reports["finished"] or (has_begun and key not in self.reports["open"][0].split())
 
-    async def until(self, holds: Callable[[], object], seconds: float = 20) -> None:
+    async def until(self, holds: Callable[[], object], seconds: float = 60) -> None:
         """Wait until something holds of its reports."""
         async with asyncio.timeout(seconds):
             while not holds():

@@ -131,7 +131,7 @@ async def test_invalid_message_is_refused_with_its_path(
     assert discord.posts == 0
 
 
-async def test_messages_at_every_limit_are_taken(discord: FakeDiscord) -> None:
+async def test_messages_at_their_limits_are_accepted(discord: FakeDiscord) -> None:
     full = new(container(*[text("x" * 100)] * 30, text("x" * 1_000), row(button(), button(custom_id="y"))))
     await send(discord, body={"content": "x" * 2_000})
     _, _, sent = await send(discord, body=full)
@@ -165,7 +165,7 @@ async def test_missing_rights_are_refused(discord: FakeDiscord) -> None:
     assert discord.posts == 0
 
 
-async def test_threads_have_rules_of_their_own(discord: FakeDiscord) -> None:
+async def test_thread_routes_refuse_invalid_names_and_archived_threads(discord: FakeDiscord) -> None:
     """A post opens an archived thread, an edit does not."""
     people = discord.people
     asked = await people.say("?")
@@ -186,7 +186,7 @@ async def test_threads_have_rules_of_their_own(discord: FakeDiscord) -> None:
     assert await code(discord, f"/channels/202/messages/{other}/threads", {"name": "x"}) == 50013
 
 
-async def test_component_messages_stay_so(discord: FakeDiscord) -> None:
+async def test_components_cannot_be_removed_by_an_edit(discord: FakeDiscord) -> None:
     """Content must be taken away before components are given."""
     _, _, ours = await send(discord, body=new(text()))
     _, _, plain = await send(discord)
@@ -218,7 +218,7 @@ async def test_malformed_requests_are_refused(discord: FakeDiscord) -> None:
 # Limits in time.
 
 
-async def test_channel_takes_five_posts_in_five_seconds(discord: FakeDiscord) -> None:
+async def test_channel_is_limited_to_five_posts_per_five_seconds(discord: FakeDiscord) -> None:
     left = [(await send(discord))[1]["X-RateLimit-Remaining"] for _ in range(5)]
     status, headers, body = await send(discord)
     other = await send(discord, "/channels/202/messages")
@@ -231,7 +231,7 @@ async def test_channel_takes_five_posts_in_five_seconds(discord: FakeDiscord) ->
     assert (other[0], later[0], len(discord.limited)) == (200, 200, 1)
 
 
-async def test_all_routes_together_take_fifty_requests_a_second(discord: FakeDiscord) -> None:
+async def test_all_routes_are_limited_to_fifty_requests_per_second(discord: FakeDiscord) -> None:
     statuses = [(await send(discord, "/users/@me", verb="GET"))[0] for _ in range(limits.GLOBAL)]
     status, headers, body = await send(discord)
 
@@ -329,7 +329,7 @@ async def test_user_installation_has_five_follow_ups_and_no_rights(discord: Fake
         ({"name": "ask", "description": "d", "name_localizations": {"xx": "ask"}}, "name_localizations"),
     ],
 )
-async def test_one_invalid_command_refuses_all(discord: FakeDiscord, command: dict[str, Any], path: str) -> None:
+async def test_invalid_command_refuses_all_commands(discord: FakeDiscord, command: dict[str, Any], path: str) -> None:
     await use(discord)
     before = list(discord.state.commands)
     good = {"name": "good", "description": "d"}

@@ -56,7 +56,7 @@ async def test_unnamed_teams_and_integrations_are_not_answered(bot: Bot) -> None
         ([f"mattermost:{TEAM}/{BEN}"], {}, ""),
     ],
 )
-async def test_dm_contains_only_what_its_user_may_read(
+async def test_dm_contains_only_corpora_readable_by_its_user(
     bot: Bot, readers: list[str], change: dict[str, Any], reads: str
 ) -> None:
     for name, value in change.items():

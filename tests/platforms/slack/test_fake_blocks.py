@@ -46,13 +46,13 @@ def changed(name: str, *path: Any, to: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", GOOD)
-def test_valid_block_is_taken(name: str) -> None:
+def test_valid_block_is_accepted(name: str) -> None:
     assert objections([GOOD[name]]) == []
     assert too_long([GOOD[name]]) == ""
 
 
 @pytest.mark.parametrize("name", ["section", "header", "divider", "context", "actions", "rich_text", "input"])
-def test_modal_takes_no_block_for_messages_only(name: str) -> None:
+def test_modal_refuses_blocks_of_messages(name: str) -> None:
     assert objections([GOOD[name]], "modal") == []
     for other in ("markdown", "task_card", "context_actions"):
         assert "unsupported type" in objections([GOOD[name], GOOD[other]], "modal")[0]
@@ -107,7 +107,7 @@ def test_blocks_together_have_limits() -> None:
     assert too_long([{"type": "section", "text": {"type": "mrkdwn", "text": "x" * 2_000}}] * 7) == "msg_blocks_too_long"
 
 
-def test_blocks_of_slack_sdk_are_taken() -> None:
+def test_blocks_built_by_slack_sdk_are_accepted() -> None:
     made = [
         models.SectionBlock(text="x", accessory=models.ButtonElement(text="y", action_id="z", value="7")),
         models.HeaderBlock(text="x"),

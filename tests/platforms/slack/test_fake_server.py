@@ -209,7 +209,7 @@ async def test_invalid_stream_is_refused(
     assert slack.people.answers(asked) == []
 
 
-async def test_streams_end(slack: FakeSlack, web: AsyncWebClient) -> None:
+async def test_streams_end_by_timeout_by_their_asker_and_by_length(slack: FakeSlack, web: AsyncWebClient) -> None:
     """After five minutes, by the asker, or when they grow too long. They take one mode only."""
     asked = await slack.people.say("When?")
 
@@ -238,7 +238,7 @@ async def test_streams_end(slack: FakeSlack, web: AsyncWebClient) -> None:
 # Limits in time, and failures that tests ask for.
 
 
-async def test_method_takes_so_many_calls_a_minute(slack: FakeSlack, web: AsyncWebClient) -> None:
+async def test_method_is_limited_to_its_calls_per_minute(slack: FakeSlack, web: AsyncWebClient) -> None:
     asked = await slack.people.dm("When?")
     stream = {"channel": "DU1", "thread_ts": asked, "markdown_text": "x"}
     for _ in range(limits.TIER_2):
@@ -251,7 +251,7 @@ async def test_method_takes_so_many_calls_a_minute(slack: FakeSlack, web: AsyncW
     assert await web.chat_startStream(**stream)
 
 
-async def test_channel_takes_a_post_a_second_and_short_bursts(slack: FakeSlack, web: AsyncWebClient) -> None:
+async def test_channel_is_limited_to_one_post_per_second_after_a_burst(slack: FakeSlack, web: AsyncWebClient) -> None:
     for _ in range(limits.POSTS_BURST):
         await web.chat_postMessage(channel="C1", text="x")
     assert await error(web.chat_postMessage(channel="C1", text="x")) == "ratelimited"

@@ -71,7 +71,7 @@ async def test_agent_chat_suggests_prompts_and_answers_in_threads(bot: Bot) -> N
     assert f"  Ana: {MADE}\n  Footnote: {ANSWERS[MADE]} [1]" in seen
 
 
-async def test_prompts_and_home_show_only_what_their_user_may_read(bot: Bot) -> None:
+async def test_prompts_and_app_home_name_only_readable_corpora(bot: Bot) -> None:
     await fill(
         bot.home,
         {"tide.md": {"title": "Tides", "<!here> Spring tides": f"{ANSWERS[RISES]} It falls again within the night."}},
@@ -166,7 +166,7 @@ async def test_unchecked_statements_are_counted(bot: Bot) -> None:
     assert translate("unchecked", "en", count=2, checked=1) in await bot.until(ANSWERS[BUILT], "Not checked")
 
 
-async def test_check_command_takes_one_statement(bot: Bot) -> None:
+async def test_check_command_checks_its_whole_text_as_one_statement(bot: Bot) -> None:
     await bot.start()
     await bot.people.command("/check", "The pier of Skarholm is made of oak.")
     await bot.until("“The pier of Skarholm is made of oak.”", "Confirmed")
@@ -175,7 +175,7 @@ async def test_check_command_takes_one_statement(bot: Bot) -> None:
     assert "Footnote (only you see this): That is a question, not a claim." in await bot.until("not a claim")
 
 
-async def test_channel_that_answers_every_question_is_silent_without_an_answer(bot: Bot) -> None:
+async def test_channel_with_answer_every_gets_no_abstention(bot: Bot) -> None:
     await bot.start(channel=[{"id": "slack:T1/C1", "answer": "every"}])
     asked = await bot.people.say(BUILT)
     await bot.until(ANSWERS[BUILT])

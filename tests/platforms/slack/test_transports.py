@@ -214,7 +214,7 @@ class Broken:
         raise StorageError("The disk is full.")
 
 
-async def test_question_that_cannot_be_stored_is_reported_once(socket: Bot) -> None:
+async def test_storage_error_of_a_question_is_reported_once(socket: Bot) -> None:
     await _started_broken(socket)
     await socket.people.mention(BUILT)
     await socket.until(translate("unrecorded", "en"))
@@ -224,7 +224,7 @@ async def test_question_that_cannot_be_stored_is_reported_once(socket: Bot) -> N
     assert socket.server.courier.lost == []
 
 
-async def test_follow_up_that_cannot_be_checked_is_delivered_again(socket: Bot) -> None:
+async def test_storage_error_of_a_follow_up_makes_slack_deliver_it_again(socket: Bot) -> None:
     queue = await _started_broken(socket)
     root = await socket.people.mention(BUILT, silent=True)
     await socket.people.say(MADE, thread=root)
