@@ -1,4 +1,4 @@
-"""A bot in a workspace, and what tests do and wait for there."""
+"""A bot in a workspace, with helpers by which tests act there and wait for results."""
 
 import asyncio
 import inspect
@@ -19,7 +19,7 @@ from tests.platforms.systems import Gated
 from tests.platforms.workspace import Read, Workspace
 
 BUSY = ("[Stop]", "Footnote is thinking")
-"""What users see while an answer is in progress."""
+"""Texts that users see while an answer is in progress."""
 
 
 @dataclass
@@ -79,7 +79,7 @@ class Bot:
         """Wait until a user sees a text of the bot."""
         await self.workspace.until(lambda: any(text in one for one in self.posted(channel, person=person)))
 
-    # What the whole channel looks like, on Slack and Discord.
+    # The whole channel as a user sees it, on Slack and Discord.
 
     def sees(self, channel: str = "", *, by: str = "") -> str:
         """Return what a user sees of a channel, except who is typing."""
@@ -105,11 +105,11 @@ class Bot:
     # The queue and the record.
 
     def id(self, channel: int = 0) -> str:
-        """Return a channel as settings name it."""
+        """Return a channel's id in the settings."""
         return f"{self.workspace.name}:{self.workspace.team}/{self.workspace.channels[channel]}"
 
     def user_id(self, person: int) -> str:
-        """Return a user as settings name them."""
+        """Return a user's id in the settings."""
         return f"{self.workspace.name}:{self.workspace.team}/{self.workspace.users[person]}"
 
     async def row(self, message: str, channel: int = 0) -> QueuedQuestion:
@@ -148,7 +148,7 @@ class Bot:
 async def bot_in(
     opening: AbstractAsyncContextManager[Workspace], filled: Path, home: Path, **options: Any
 ) -> AsyncIterator[Bot]:
-    """Open a workspace, and give a bot there that has not started yet, over a copy of a home."""
+    """Open a workspace, and yield a bot there that is not started yet; its home is a copy of `filled`."""
     shutil.copytree(filled, home)
     async with opening as workspace:
         for name, value in options.items():
@@ -159,7 +159,7 @@ async def bot_in(
 
 
 async def eventually(holds: Callable[[], Any]) -> Any:
-    """Wait for something that happens outside of the server, perhaps to be awaited itself, and return it."""
+    """Poll until `holds` returns something true, perhaps after an await, and return that."""
     async with asyncio.timeout(60):
         while not (found := await value if inspect.isawaitable(value := holds()) else value):  # noqa: ASYNC110
             await asyncio.sleep(0.005)

@@ -1,4 +1,4 @@
-"""A home with the example pages, indexed once, and a bot in each workspace that the contract runs on."""
+"""Fixtures: a home with the example pages, indexed once, and a bot in each workspace of the contract suite."""
 
 import asyncio
 import threading

@@ -1,4 +1,4 @@
-"""What the strict fake servers share: HTTP, the log of calls, failures on request, posted text, waiting."""
+"""The base of the strict fake servers: HTTP, the log of calls, failures on request, posted texts, and waiting."""
 
 import asyncio
 from abc import abstractmethod
@@ -15,7 +15,7 @@ from tests.platforms.clock import Clock
 
 @dataclass(frozen=True)
 class Fault:
-    """How one call fails. With the defaults it succeeds, at most late."""
+    """How one call fails. With the defaults it succeeds."""
 
     status: int | None = None
     """The HTTP status of the response; 0 cuts the connection."""
@@ -24,20 +24,20 @@ class Fault:
     everywhere: bool = False
     """Whether a 429 is for all routes."""
     via: bool = True
-    """Whether a 429 comes from the platform itself: without, the address is banned."""
+    """Whether a 429 comes from the platform itself; otherwise a proxy has banned the address."""
     page: bool = False
     """Whether the response is a proxy's page, whatever its status."""
     text: str = "<html>Server Error</html>"
     """The text of that page, and its type."""
     form: str = "text/html"
     code: str | int | None = None
-    """The platform's own error, such as `stopped_by_user` or 50013; without, a failed response is a page."""
+    """The platform's own error, such as `stopped_by_user` or 50013; None: the failed response is a page."""
     done: bool = False
-    """Whether the call has its effect all the same, and only its response fails."""
+    """Whether the call has its effect, and only its response fails."""
     until: asyncio.Event | None = None
-    """What the call waits for before anything happens."""
+    """An event that the call waits for before it has any effect."""
     seconds: float = 0.0
-    """How long it waits by the server's clock before anything happens."""
+    """How long the call waits, by the server's clock, before it has any effect."""
 
     def after(self, event: asyncio.Event) -> "Fault":
         """Return the same fault, delayed until an event."""
@@ -64,18 +64,18 @@ UNAVAILABLE = Fault(503)
 """discord.py repeats 500, 502, 504 and 524 itself, after a second and more; not 503."""
 RESET = Fault(0)
 LOST = Fault(0, done=True)
-"""The call has its effect, but the client never learns so."""
+"""The call has its effect, but the client gets no response."""
 LOST_500 = Fault(500, done=True)
 
 
 def refused(code: str) -> Fault:
-    """Return how a call is refused with one of Slack's errors."""
+    """Return the fault by which Slack refuses a call with an error code."""
     return Fault(code=code)
 
 
 @dataclass(frozen=True)
 class Received:
-    """A call, and when it came by the server's clock. Without secrets."""
+    """A received call without secrets, and its time by the server's clock."""
 
     name: str
     body: Any
@@ -98,7 +98,7 @@ class Refused:
 
 
 class Text(Protocol):
-    """A text that a client gets, and what it could make of it at worst."""
+    """A text that a client gets, with every ping and link that a client could read into it."""
 
     @property
     def where(self) -> str: ...
@@ -110,7 +110,7 @@ class Text(Protocol):
 
 @dataclass
 class FakeServer:
-    """The state of a server, and what tests read of it."""
+    """The state of a server, as tests read it."""
 
     clock: Clock
     url: str = ""
@@ -125,7 +125,7 @@ class FakeServer:
     posts: int = 0
     """Messages that the bot ever wrote."""
     texts: dict[Text, None] = field(default_factory=dict)
-    """All that a client ever got from the bot, in each state, each once."""
+    """Every text that a client ever got from the bot, also in earlier states, each once."""
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
@@ -142,7 +142,7 @@ class FakeServer:
         return [call for call in self.received if call.name == name]
 
     def log(self, name: str, body: Any, names: dict[str, str] | None = None) -> Fault | None:
-        """Note a call, and return how it is to fail."""
+        """Log a call, and return the fault that it must have; None if it succeeds."""
         fault = self.faults[name].pop(0) if self.faults.get(name) else None
         self.received.append(Received(name, body, self.clock.now(), names or {}))
         self.notify()
@@ -153,7 +153,7 @@ class FakeServer:
         self._changed.set()
 
     async def until(self, holds: Callable[[], object], seconds: float = 60) -> None:
-        """Wait until something holds, checked again after everything that happens here."""
+        """Wait until `holds` returns something true; checked again after each change of the server."""
         try:
             async with asyncio.timeout(seconds):
                 while not holds():

@@ -1,4 +1,4 @@
-"""Tells whether the fake servers changed since their own tests, which are marked `fakes`, passed last.
+"""Finds out whether the fake servers changed since their own tests, which are marked `fakes`, last passed.
 
 `make test` runs those tests only after a change, or with SUITE=thorough. Run them and store the new digest with
 

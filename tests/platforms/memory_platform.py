@@ -23,7 +23,7 @@ BOT = "B0"
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a platform writes messages, and the characters and parts that a message of it may have."""
+    """How a platform renders messages, and how many characters and parts a message may have."""
 
     name: Literal["slack", "discord"]
     read: Reader
@@ -92,7 +92,7 @@ class MemoryPlatform:
     dialect: Dialect
     messages: dict[str, Message] = field(default_factory=dict)
     received: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
-    """Each post and edit, with its arguments."""
+    """The posts and edits, with their arguments."""
     posts: Counter[str] = field(default_factory=Counter)
     """Messages ever posted, by question key."""
     failures: list[Failure] = field(default_factory=list)

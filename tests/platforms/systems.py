@@ -1,4 +1,4 @@
-"""The real quoting system behind a gate, so that tests decide when a turn goes on, and see what it was given."""
+"""The real quoting system behind a gate: tests decide when a turn continues, and see its conversation."""
 
 import asyncio
 import re
@@ -14,7 +14,7 @@ from tests.pipeline.world import registered
 
 
 async def recite(talk: Conversation, kit: Kit) -> Status:
-    """Say every sentence of all that is found, in document order."""
+    """Say every sentence of all search hits, in document order."""
     hits = await kit.search(SearchQuery(talk.question.text), 50)
     for hit in sorted(hits, key=lambda one: (one.document.key, one.passage.position)):
         text = hit.passage.text
@@ -26,16 +26,16 @@ async def recite(talk: Conversation, kit: Kit) -> Status:
 
 @dataclass
 class Gated:
-    """Answers as `inner` does. While it is shut, turns stop before they search and after their first sentence."""
+    """Answers as `inner` does. Held questions wait before they start, or after their first sentence."""
 
     inner: System = extractive.answer
     talks: list[Conversation] = field(default_factory=list)
-    """Every conversation that came here, in order."""
+    """Every conversation that was to be answered, in order."""
     said: Counter[str] = field(default_factory=Counter)
-    """Sentences that passed the gate of the promise, by question."""
+    """The number of sentences that passed the support check, by question."""
     shut: set[str] = field(default_factory=set)
-    """The questions that are held, before they begin; `later` those after their first sentence."""
-    later: set[str] = field(default_factory=set)
+    """The questions that are held before they start."""
+    later: set[str] = field(default_factory=set)  # the questions that are held after their first sentence
     _changed: asyncio.Condition = field(default_factory=asyncio.Condition)
 
     async def __call__(self, talk: Conversation, kit: Kit) -> Status:

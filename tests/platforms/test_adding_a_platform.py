@@ -1,4 +1,4 @@
-"""The platform that the guide describes is installed, served, and asked."""
+"""The example platform of the guide is installed, served and asked."""
 
 import os
 import re

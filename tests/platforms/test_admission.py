@@ -1,7 +1,7 @@
-"""A user's standing changes after they asked: by every way in, they read what they may by then.
+"""A user's rights change after they asked: every way of asking uses the rights at the time of the answer.
 
-Ways in: a new message, an edit, a question that waited for a restart or was asked during it, a command, a press; in a
-channel and in a DM. The corpora are readable by `*`, by the channel and the user, and by a group of theirs.
+The ways: a new message, an edit, a question that waited for a restart or was asked during it, a command, a button; in
+a channel and in a DM. The corpora are readable by `*`, by the channel and the user, and by a group of the user.
 """
 
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -28,7 +28,7 @@ Expected = frozenset[str] | None
 
 
 class Member(Bot):
-    """The bot, a user, and what the platform received."""
+    """The bot, and a user whose rights change."""
 
     checked: int = 0
 

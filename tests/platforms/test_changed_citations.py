@@ -1,4 +1,4 @@
-"""A page that an answer cites changes: notes and digests that the answer no longer holds."""
+"""A page changes that an answer cites: a note below the answer, or a digest for admins, reports it."""
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -34,7 +34,7 @@ class Watch:
     _recheck: list[CitationRecheck] = field(default_factory=list)
 
     async def look(self, pages: Any = None, *, hours: float = 0) -> None:
-        """Refresh the corpus, and look at what that changed, so many hours later than before."""
+        """Refresh the corpus, let some hours pass, and recheck the citations."""
         assert self.bot.app
         assert self.bot.platform
         self.ahead += timedelta(hours=hours)
@@ -49,7 +49,7 @@ class Watch:
         self._recheck.clear()
 
     async def notified(self) -> list[str]:
-        """Return the ways of notification, in order."""
+        """Return how people were notified, in order."""
         entries = await self.entries()
         return [body["told"] for body in entries if body.get("told") and body.get("state") != "begun"]
 

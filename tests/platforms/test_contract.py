@@ -1,4 +1,4 @@
-"""The contract suite of platforms: what people meet, whatever platform they are on."""
+"""The contract suite: flows that are the same for users of every platform."""
 
 import logging
 import re

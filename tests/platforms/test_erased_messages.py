@@ -1,4 +1,4 @@
-"""Erasing with messages: what the bot posted about it goes from channels too, whatever ends meanwhile."""
+"""An erasure with messages also deletes the bot's posts about the erased questions."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Faults around the bot: the asker is informed in one sentence, and the log and the record have the cause."""
+"""Faults of disk, model, index and code: the asker gets one sentence, and log and record contain the cause."""
 
 import logging
 import resource
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.parametrize("bot", ["slack"], indirect=True)
 
 @dataclass
 class Switch:
-    """Does what `inner` does, or, once `broken` is set, what that does."""
+    """Delegates to `inner`, or to `broken` once that is set."""
 
     inner: Any
     broken: Any = None
@@ -106,7 +106,7 @@ async def test_unknown_system_fails_the_question(bot: Bot) -> None:
 
 
 class PanicException(BaseException):
-    """What a library in Rust raises when it panics: not an `Exception`."""
+    """Like the exception of a panic in a Rust library, which is not an `Exception`."""
 
 
 FAULTS = (PanicException("Num bits must be <= 32. Was 177."), BaseException("?"), MemoryError(), RecursionError("deep"))
@@ -114,7 +114,7 @@ FAULTS = (PanicException("Num bits must be <= 32. Was 177."), BaseException("?")
 
 @dataclass
 class Breaking:
-    """Does what `inner` does, until there is a fault."""
+    """Delegates to `inner`, or raises the fault if one is set."""
 
     inner: Any
     method: str = ""

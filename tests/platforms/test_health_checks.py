@@ -1,4 +1,4 @@
-"""What `footnote doctor` finds at the fake servers."""
+"""The platforms' checks of `footnote doctor`, on the fake servers."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime

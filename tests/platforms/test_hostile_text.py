@@ -1,7 +1,7 @@
-"""Hostile text through the real adapters: it pings no user, and links only stored pages.
+"""Hostile text through the real adapters pings no user, and links only stored pages.
 
-Everything that a client ever got is read at its worst: posts and their fallback text, each state of a live message and
-all of its text joined, cards, modals, and what only one user sees.
+The tests read every text that a client ever got, with all that any client could make of it: posts and their fallback
+text, each state of a live message and all of its text joined, cards, modals and private messages.
 """
 
 from collections.abc import Sequence
@@ -31,15 +31,15 @@ PLAIN = "What are the nasty words?"
 
 
 async def support_all(sentence: str, evidence: Sequence[Evidence], *, asked: Sequence[str] = ()) -> Support:
-    """Support everything, as a check that was talked round would."""
+    """Support everything, as a deceived check would."""
     del sentence, evidence, asked
     return Support(1.0, holds=True)
 
 
 def system_saying(replies: Sequence[str]) -> Any:
-    """Return a system that quotes every passage whole, and whose model says these things of the first.
+    """Return a system that quotes every passage, and says the replies as if the first passage supported them.
 
-    The gate holds back most of what a model says so; quotations are shown as they are.
+    The support check withholds most of the replies; quotations are shown as they are.
     """
 
     async def answer(talk: Conversation, kit: Kit) -> Status:
@@ -66,7 +66,7 @@ def hostile_pages() -> tuple[dict[str, Any], dict[str, str]]:
 
 
 async def converse(workspace: Workspace, home: Path, questions: Sequence[str], replies: Sequence[str]) -> str:
-    """Ask these questions of a model that replies so, press all buttons, and check and return all that was read."""
+    """Ask these questions of a system with these replies, press all buttons, and return all that was read."""
     async with AsyncExitStack() as stack:
         system = Gated(system_saying(replies))
         bot = Bot(workspace, home, stack, system, changes={"supports": support_all, "examines": support_all})

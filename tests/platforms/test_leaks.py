@@ -1,7 +1,7 @@
-"""Users, channels, DMs, three corpora, sets of readers: a platform receives nothing that may not be read there.
+"""A platform receives nothing that may not be read there, for all places, three corpora and many sets of readers.
 
-Posts and their edits, live messages, what one user sees, modals and responses, through the real adapters. The matrix of
-the desk is `tests.bot.desk.test_leaks`.
+Through the real adapters: posts, edits, live and private messages, modals and responses. `tests.bot.desk.test_leaks`
+tests the same for the desk.
 """
 
 import shutil
@@ -40,7 +40,7 @@ _DISCORD_WRITES = {"create_message", "edit_message", "follow_up", "edit_response
 
 @dataclass
 class Vaults:
-    """The bot, restarted with other readers, and what its platform has received."""
+    """A bot that is restarted with other readers, and all that its platform received."""
 
     workspace: Workspace
     home: Path
@@ -63,7 +63,7 @@ class Vaults:
             state.channels[self.foreign].shared = True
 
     async def allow(self, readers: Mapping[str, Sequence[str]]) -> None:
-        """Restart: the places that may read each corpus, or `*`."""
+        """Restart the bot with these readers of each corpus: names of places, or `*`."""
         await self.stack.aclose()
         workspace = self.workspace
         self.readers = {name: [self.places.get(one, one) for one in readers[name]] for name in CORPORA}
@@ -82,7 +82,7 @@ class Vaults:
         return frozenset(named | {name for name in CORPORA if "*" in self.readers[name] and place != self.foreign})
 
     async def ask(self, text: str, before: Mapping[tuple[str, str], str] | None = None) -> dict[tuple[str, str], str]:
-        """Let everybody ask everywhere at once, or again after an answer, and wait. An empty channel is a DM."""
+        """Let all users ask in all places, or reply to answers, and wait. The channel of a DM is empty."""
         workspace, asked, self.pressed = self.workspace, dict[tuple[str, str], str](), ("", "")
         for user in self.users:
             for channel in (*workspace.channels, ""):
@@ -94,11 +94,11 @@ class Vaults:
         return asked
 
     def thread(self, asked: str) -> str:
-        """Return what to reply to: on Discord the answer."""
+        """Return the message to reply to: on Discord the answer."""
         return self.workspace.answer(asked)[-1].id if self.workspace.name == "discord" else asked
 
     def check_received(self) -> int:
-        """Assert that everything received since the last check may be read in its place, and return how much it was."""
+        """Assert that all received since the last check may be read in its place; return the number of texts."""
         checked = self._read_received()
         received, self._checked = checked[self._checked :], len(checked)
         for channel, user, body in received:

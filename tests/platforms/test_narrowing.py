@@ -1,4 +1,4 @@
-"""A channel's scope is narrowed while an answer is in progress: nothing is shown there that may not be read."""
+"""A channel's settings change while the bot runs: answers use the corpora, tone and effort of their time."""
 
 from storage.types import EntryKind
 from tests.platforms.bots import Bot, text

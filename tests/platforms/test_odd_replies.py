@@ -1,4 +1,4 @@
-"""Every call of a conversation gets an odd response once: each question ends with one answer, or waits in the queue."""
+"""Each call of a conversation gets an unusual response once: every question still ends with one answer."""
 
 import asyncio
 from collections import Counter
@@ -18,7 +18,7 @@ from tests.platforms.workspaces import PLATFORMS
 from tests.thorough import THOROUGH
 
 NTHS = (1, 2, 3) if THOROUGH else (1,)
-"""Which call of each kind gets the odd response."""
+"""Which call of each kind gets the unusual response."""
 DENIED = {"slack": refused("invalid_auth"), "discord": Fault(401, code=0)}
 UNFIT = {"slack": refused("invalid_blocks"), "discord": Fault(400, code=50035)}
 KINDS: dict[str, Fault | dict[str, Fault]] = {
@@ -35,7 +35,7 @@ KINDS: dict[str, Fault | dict[str, Fault]] = {
     "unfit": UNFIT,
 }
 IN_DOUBT = {"timed out", "page", "broken", "cut", "lost", "page of what was done"}
-"""After these it is unknown whether a message that one user alone sees was posted: Slack cannot be asked."""
+"""After these it is unknown whether a private message was posted: Slack cannot be asked."""
 WAITS = ("Looking", "[Stop]", "thinking")
 
 
@@ -68,7 +68,7 @@ def fault_of(bot: Bot, kind: str) -> Fault:
 
 
 async def until_done(bot: Bot, ticket: int, text: str) -> QueuedQuestion:
-    """Wait until a question is done, in these words."""
+    """Wait until a question with this text is done, and return its row."""
 
     async def is_done() -> bool:
         return (await bot.outcome(ticket)).body["text"] == text

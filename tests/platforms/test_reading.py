@@ -1,4 +1,4 @@
-"""What clients make of posted text: the fake platform's readers, held to the platforms' documents."""
+"""The readers of posted text in the fakes behave as the platforms' documents say."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The settings change while people ask: nothing is lost or said twice, and each answer keeps to the scope in force."""
+"""Settings change while users ask: no answer is lost or repeated, and each keeps to the scope in force."""
 
 import asyncio
 import json
@@ -36,22 +36,22 @@ Scope = frozenset[str]
 
 @dataclass
 class Office:
-    """A bot whose settings are in a file, and the scopes by them."""
+    """A bot whose settings are in a file that tests rewrite."""
 
     workspace: Workspace
     app: App
     file: Path
     platform: str
-    """What else its file says."""
+    """The other lines of the file."""
     reloading: SettingsReload
     system: Gated
     scopes: list[Scope] = field(default_factory=list)
-    """What could be read in the first channel, version after version."""
+    """The corpora readable in the first channel, by version of the file."""
     asked: dict[str, int] = field(default_factory=dict)
     """The version that was in force, by question."""
 
     async def change(self, number: int) -> None:
-        """Write another version: every fourth is wrong, and changes nothing."""
+        """Write another version of the file; every fourth is invalid, and changes nothing."""
         scope = frozenset(name for bit, name in enumerate(CORPORA) if (number + 1) >> bit & 1)
         channel = f"{self.workspace.name}:{self.workspace.team}/{self.workspace.channels[0]}"
         corpora = [
@@ -70,7 +70,7 @@ class Office:
         return asks
 
     async def row(self, asks: str) -> QueuedQuestion | None:
-        """Return what the queue has of a message."""
+        """Return a message's row of the queue."""
         workspace = self.workspace
         return await self.app.queue.by_message(f"{workspace.name}:{workspace.team}/{workspace.channels[0]}", asks)
 

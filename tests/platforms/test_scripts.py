@@ -1,4 +1,4 @@
-"""Long answers in scripts of which a letter takes two or three bytes: they end whole on every platform."""
+"""Long answers in scripts with two or three bytes per letter are complete on every platform."""
 
 import re
 from contextlib import AsyncExitStack

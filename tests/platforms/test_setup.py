@@ -1,4 +1,4 @@
-"""What each platform brings to `footnote setup`, on its strict fake server."""
+"""Each platform's part of `footnote setup`, on its strict fake server."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -18,7 +18,7 @@ from tests.platforms.slack import state as slack
 
 @dataclass(frozen=True)
 class Platform:
-    """A fake server, and the right answers for it."""
+    """A fake server, and the right answers to the questions of the setup."""
 
     serve: Any
     tokens: Mapping[str, str]
@@ -48,7 +48,7 @@ PLATFORMS = {
 
 @asynccontextmanager
 async def opened(name: str) -> AsyncIterator[tuple[Any, Any, Platform]]:
-    """Give a platform's setup, its table with all answers, and the platform."""
+    """Yield a platform's setup, its table with all answers, and the platform."""
     platform, entry = PLATFORMS[name], load_platforms()[name]
     async with platform.serve() as fake:
         address = fake.url if platform.address == "url" else fake.api

@@ -1,7 +1,7 @@
-"""A platform as its users meet it, the same for Slack, Discord and Mattermost, so that one test runs on all three.
+"""A platform from its users' point of view, so that one test runs on Slack, Discord and Mattermost.
 
-A workspace holds a strict fake server that outlives the bot: users write and read there, and bots connect to it, one
-after the other. What users read is plain text, as their client shows it.
+A workspace holds a strict fake server that outlives the bot: users write and read there, and one bot after the other
+connects to it. Messages are read as the plain text that a client shows.
 """
 
 import asyncio
@@ -37,14 +37,14 @@ class Read:
 
 @dataclass(frozen=True)
 class Target:
-    """Where a bot connects, and the clock that it waits by."""
+    """The server to which a bot connects, and the clock by which it waits."""
 
     url: str
     clock: Clock
     http: bool = False
     """Whether the server reaches the bot over HTTP."""
     set_bot_url: Callable[[str], None] = lambda _: None
-    """Is called with the bot's address."""
+    """Receives the bot's address."""
 
 
 def unchanged(value: Any) -> Any:
@@ -52,7 +52,7 @@ def unchanged(value: Any) -> Any:
 
 
 async def wait_until_ready(platform: Platform, check: Callable[[str], None] = lambda _: None) -> None:
-    """Wait until events arrive. `check` gets the reason why they do not yet."""
+    """Wait until events can arrive. `check` receives the reason why they cannot yet."""
     async with asyncio.timeout(60):
         while reason := platform.ready:
             check(reason)
@@ -61,11 +61,11 @@ async def wait_until_ready(platform: Platform, check: Callable[[str], None] = la
 
 @dataclass
 class Workspace(ABC):
-    """Users, their channels, and what they do and read there."""
+    """Users and their channels, in which they act and read."""
 
     server: Any
     every: bool = True
-    """Whether settings have every question of the channels answered, mentioned or not."""
+    """Whether the channels' settings have every question answered, also without a mention."""
     http: bool = False
     desk_clock: DeskClock = HASTY
     options: dict[str, Any] = field(default_factory=dict)
@@ -104,7 +104,7 @@ class Workspace(ABC):
 
     @asynccontextmanager
     async def joined(self, app: App) -> AsyncIterator[Platform]:
-        """Run a bot within the block. Buttons that were pressed meanwhile are pressed again."""
+        """Run a bot within the block. Buttons that were pressed while none was running are pressed now."""
         app = self._answering_all(app) if self.every else app
         async with self.run(app, self.target, desk_clock=self.desk_clock, **self.options) as platform:
             self._is_running = True
@@ -130,10 +130,10 @@ class Workspace(ABC):
             self._set_bot_url(value)
 
     def check(self) -> None:
-        """Assert that nothing went wrong in the server, and that the bot kept to the protocol."""
+        """Assert that the server had no error, and that the bot kept to the protocol."""
         assert self.server.errors == []
 
-    # What users do.
+    # Actions of users.
 
     @abstractmethod
     async def say(
@@ -185,7 +185,7 @@ class Workspace(ABC):
     async def invite(self, channel: str) -> None:
         """Add the bot to a channel."""
 
-    # What users read.
+    # Messages that users read.
 
     @abstractmethod
     def answer(self, message: str) -> tuple[Read, ...]:
@@ -201,9 +201,9 @@ class Workspace(ABC):
 
     @abstractmethod
     def read_payloads(self, message: str) -> list[Any]:
-        """Return all that the bot's answer to a message is made of."""
+        """Return the payloads of the bot's answer to a message."""
 
-    # What tests need to know of the server.
+    # Facts about the server.
 
     def admin_settings(self, person: int) -> dict[str, Any]:
         """Return the settings by which a user is an admin."""
@@ -246,9 +246,9 @@ class Workspace(ABC):
         self.server.faults[self.calls[call][0]].append(_FAILURES[failure])
 
     async def until(self, holds: Callable[[], object]) -> None:
-        """Wait until something holds, checked again after everything that happens on the server."""
+        """Wait until `holds` returns something true; checked again after each change of the server."""
         await self.server.until(holds)
 
     async def settled(self) -> None:
-        """Wait until the bot handled all that users did."""
+        """Wait until the bot handled all actions of users."""
         await self.until(lambda: not self.pending)

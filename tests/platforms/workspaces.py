@@ -21,4 +21,4 @@ WORKSPACES: Mapping[str, Callable[[], AbstractAsyncContextManager[Any]]] = Mappi
     }
 )
 TESTED = tuple(WORKSPACES) if THOROUGH else tuple(PLATFORMS)
-"""Those that the contract runs on each time: each platform by one transport."""
+"""The workspaces of every test run: one transport of each platform. Thorough runs use all."""

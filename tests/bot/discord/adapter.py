@@ -1,4 +1,4 @@
-"""A Discord platform before the strict fake server, on a clock that jumps whenever the bot waits."""
+"""A Discord platform at the strict fake server, with a clock that jumps whenever the bot waits."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -60,7 +60,7 @@ class DiscordAdapter:
         return await outgoing.show(self.platform, self.clock, question, view, posted)
 
     def restart(self) -> None:
-        """Forget what only the process knew."""
+        """Replace the platform by a new one, as after a restart of the process."""
         self.deliveries = Deliveries(self.call, self.clock.now)
         self.platform = _platform(self.call, self.clock, self.deliveries)
 
@@ -141,7 +141,7 @@ def _platform(call: ApiClient, clock: ManualClock, deliveries: Deliveries) -> Di
 
 @asynccontextmanager
 async def opened() -> AsyncIterator[DiscordAdapter]:
-    """Open one; nothing that the server did not expect may have happened in it."""
+    """Open an adapter, and assert at the end that the server had no error."""
     clock = ManualClock(1_790_000_000.0)
     async with (
         serve(clock=clock) as discord,

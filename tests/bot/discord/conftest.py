@@ -1,4 +1,4 @@
-"""What the tests of Discord's outgoing half share."""
+"""A fixture of the tests of Discord's adapter."""
 
 from collections.abc import AsyncIterator
 

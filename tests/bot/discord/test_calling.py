@@ -1,4 +1,4 @@
-"""Calls of Discord: at its pace, repeated only where nothing can be done twice, refused in plain words."""
+"""Calls of Discord's API: within its rate limits, repeated only if nothing can be done twice, with clear errors."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""The text of a message in any field; formatting must not separate a statement from the same words of a document."""
+"""The text of a message, from all of its fields and without formatting."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""Answers to commands: by the interaction for a quarter of an hour, and later by other means."""
+"""Answers to commands: as replies to the interaction for a quarter of an hour, later as messages or notices."""
 
 from dataclasses import replace
 

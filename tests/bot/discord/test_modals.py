@@ -1,4 +1,4 @@
-"""What Discord shows after a press of a button: all pages of evidence, and the field for a comment."""
+"""Discord's pages of evidence and its comment modal."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st

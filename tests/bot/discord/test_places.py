@@ -1,4 +1,4 @@
-"""Facts about users: when they ask, and at their turn."""
+"""A user's rights when they ask, and at their turn."""
 
 from types import SimpleNamespace
 from typing import Any

@@ -1,4 +1,4 @@
-"""The Discord platform before a strict server: what its reader ends with, whatever happens on the way."""
+"""The Discord platform at the strict fake server: after any fault, the asker ends with one whole answer."""
 
 from dataclasses import replace
 from random import Random

@@ -1,4 +1,4 @@
-"""Discord's events and interactions mean what they say, and whatever else arrives means nothing."""
+"""Discord's events and interactions, parsed; anything else is ignored."""
 
 from typing import Any
 

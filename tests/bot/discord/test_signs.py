@@ -1,4 +1,4 @@
-"""Signs in Discord that a question was accepted, before anything is posted."""
+"""Progress signs in Discord, before anything is posted."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""A Slack platform before the strict fake server, on a clock that jumps whenever the bot waits."""
+"""A Slack platform at the strict fake server, with a clock that jumps whenever the bot waits."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
@@ -79,7 +79,7 @@ def make_question(channel: str, ts: str, *, thread: str = "", at: float = 0, **m
 
 @asynccontextmanager
 async def opened() -> AsyncIterator[SlackAdapter]:
-    """Open one; nothing that the server did not expect may have happened in it."""
+    """Open an adapter, and assert at the end that the server had no error."""
     clock = ManualClock(1_790_000_000.0)
     async with (
         serve(clock=clock) as slack,

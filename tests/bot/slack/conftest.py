@@ -1,4 +1,4 @@
-"""What the tests of Slack's outgoing half share."""
+"""A fixture of the tests of Slack's adapter."""
 
 from collections.abc import AsyncIterator
 

@@ -1,4 +1,4 @@
-"""What of Slack's JSON a client reads, and in which way: so that tests can look for pings and links in all of it."""
+"""Finds the texts, links and mentions that a client reads in Slack's JSON."""
 
 from collections.abc import Iterator
 from itertools import chain
@@ -21,7 +21,7 @@ def walk(value: Any) -> Iterator[dict[str, Any]]:
 
 
 def texts(blocks: Any) -> list[str]:
-    """Return all strings that are shown, but for addresses of links and what only programs read."""
+    """Return all strings that are shown, except addresses of links."""
     shown = ("text", "title", "details", "output")
     return [one[name] for one in walk(blocks) for name in shown if isinstance(one.get(name), str)]
 

@@ -1,4 +1,4 @@
-"""What commands, shortcuts and presses ask for, without Slack."""
+"""Commands, shortcuts and pressed buttons of Slack, parsed."""
 
 from dataclasses import replace
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""Slack's modals: whatever the evidence, each page is one that Slack takes, and all pages have all of it."""
+"""Slack's modals: each page of any evidence is valid, and all pages together are complete."""
 
 import json
 

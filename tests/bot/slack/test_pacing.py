@@ -1,4 +1,4 @@
-"""Slack's limits: no more calls than it allows in any minute, no needless wait, and every call is made."""
+"""Slack's rate limits: no call exceeds them, none waits needlessly, and every call is made."""
 
 import asyncio
 import heapq
@@ -19,7 +19,7 @@ C1 = {"channel": "C1"}
 
 @dataclass
 class Ahead:
-    """A clock that jumps to the next waiting task once all tasks wait."""
+    """A clock that jumps to the next waiting task once all tasks are waiting."""
 
     at: float = 1_000.0
     _waiting: list[tuple[float, int, asyncio.Future[None]]] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""The Slack platform before a strict server: what its reader ends with, whatever happens on the way."""
+"""The Slack platform at the strict fake server: after any fault, the asker ends with one whole answer."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What Slack's events mean, without Slack."""
+"""Slack's events, parsed."""
 
 from datetime import UTC, datetime
 

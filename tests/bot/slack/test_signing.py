@@ -1,4 +1,4 @@
-"""Which requests are Slack's."""
+"""Signatures of Slack's requests."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Signs in Slack that a question was accepted, before anything is posted."""
+"""Progress signs in Slack, before anything is posted."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What people write in Slack, as plain text."""
+"""Messages of Slack as plain text."""
 
 import pytest
 from hypothesis import given

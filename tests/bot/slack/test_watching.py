@@ -1,4 +1,4 @@
-"""When a socket is taken for deaf, by a clock that the test sets."""
+"""Silent sockets are reopened, on a manual clock."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Bots in processes of their own, which end themselves or are killed by a test."""
+"""Bots in processes of their own, which crash at a point or are killed by a test."""
 
 import asyncio
 import json
@@ -21,7 +21,7 @@ _ROOT = Path(__file__).parents[3]
 
 @dataclass(frozen=True)
 class BotSpec:
-    """What a process needs to know to be a bot."""
+    """The arguments of a bot's process."""
 
     platform: str
     home: str
@@ -31,7 +31,7 @@ class BotSpec:
     """The platform's time at its start."""
     http: bool = False
     recites: bool = False
-    """Whether it says all that it finds."""
+    """Whether it says every sentence of all search hits."""
     lingers: bool = False
     """Whether it waits after its first sentence until that is shown."""
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class BotSpec:
 
 @dataclass
 class BotProcess:
-    """A process, and what it reported."""
+    """A bot's process, and its reports."""
 
     pid: int
     _reader: asyncio.StreamReader
@@ -56,12 +56,12 @@ class BotProcess:
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def is_over(self, key: str) -> bool:
-        """Return whether a question is done: one that was taken by an earlier process may have been by then."""
+        """Return whether a question is done, perhaps by an earlier process."""
         has_begun = bool(self.reports["open"])
         return key in self.reports["finished"] or (has_begun and key not in self.reports["open"][0].split())
 
     async def until(self, holds: Callable[[], object], seconds: float = 60) -> None:
-        """Wait until something holds of its reports."""
+        """Wait until `holds` returns something true; checked again after each report."""
         async with asyncio.timeout(seconds):
             while not holds():
                 assert "end" not in self.reports, "the process ended"
@@ -96,7 +96,7 @@ class BotProcess:
 
 @dataclass(frozen=True)
 class ForkServer:
-    """Starts bots fast, one at a time."""
+    """A server process that forks bots, one at a time, so that they start fast."""
 
     path: str
 

@@ -54,7 +54,7 @@ async def run_bot(spec: BotSpec, report: Report) -> None:
 
 
 def _prepare() -> None:
-    """Make once what each bot would make for itself at its first question: patterns, tables, modules."""
+    """Load in advance what each bot would load at its first question: patterns, tables, modules."""
     dict(SYSTEMS)
     detect_language("What was it?")
     detect_small_talk("What was it?")

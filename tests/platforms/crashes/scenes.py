@@ -1,4 +1,4 @@
-"""A workspace that outlives its bots, how they are asked there, and the record after one of them crashed."""
+"""Scenes of crash tests: a workspace that outlives its bots, and the record after one of them crashed."""
 
 import shutil
 import signal
@@ -25,7 +25,7 @@ RULES_QUESTION = "Which rules has the harbour book?"
 
 @dataclass(frozen=True)
 class Scenario:
-    """How a bot is asked on a platform, and the refusals that its restart may cause."""
+    """How a question is asked on a platform, and which refusals a restart may cause."""
 
     workspace: str
     ask: dict[str, Any]
@@ -152,7 +152,7 @@ async def scene_of(kind: str, forks: ForkServer, source: Path, folder: Path) -> 
 
 @dataclass(frozen=True)
 class Aftermath:
-    """What the record has when all is done."""
+    """The queue and the record after everything is done."""
 
     row: QueuedQuestion
     still_open: Sequence[QueuedQuestion]

@@ -1,4 +1,4 @@
-"""What the bot may do where: the refusals that every route shares."""
+"""The bot's permissions: refusals that all routes share."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The API over HTTP: who calls, with what, whether too soon, and whether the request is to fail."""
+"""The API over HTTP: checks token, body and rate limits of a request, and injects faults."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -16,7 +16,7 @@ _VIA = {"Via": "1.1 google"}
 
 
 def answering(discord: Any, route: Route) -> Handler:
-    """Return what answers a route, or fails it as a test asked."""
+    """Return the handler of a route, which also fails requests as a test requested."""
 
     async def answer(request: web.Request) -> web.StreamResponse:
         text = await request.text()

@@ -1,4 +1,4 @@
-"""What a message may be made of, new, edited, or in answer to an interaction."""
+"""Checks of a message's body: of a new or edited one, or a reply to an interaction."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -10,7 +10,7 @@ from tests.platforms.discord.shapes import Check
 
 @dataclass(frozen=True)
 class Call:
-    """A request that came."""
+    """A received request."""
 
     route: "Route"
     names: Mapping[str, str]
@@ -24,7 +24,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Answer:
-    """What it is answered with."""
+    """A response."""
 
     body: Any = None
     status: int = 200
@@ -38,14 +38,14 @@ class Route:
     """A route of the API."""
 
     name: str
-    """What tests call it."""
+    """The route's name in tests."""
     verb: str
     path: str
     do: Callable[[Any, Call], Answer]
-    """Given the server and the request. Raises `Refusal`."""
+    """Receives the server and the request. Raises `Refusal`."""
     most: int = 50
     seconds: float = 1.0
-    """At most `most` requests are taken within so many seconds of the clock, for each channel, guild or webhook."""
+    """At most `most` requests are accepted within these seconds, for each channel, guild or webhook."""
     token: bool = True
     """Whether the bot's token is needed; interactions have one of their own in the path."""
     shape: Check | None = field(default=None, repr=False)

@@ -15,7 +15,7 @@ from tests.platforms.discord.state import APP, BOT, State
 from tests.platforms.fake_server import abort
 
 Teller = Callable[[bool], dict[str, Any]]
-"""Given whether contents may be read, an event's body."""
+"""Receives whether contents may be read, and returns an event's body."""
 
 
 class Closed(Exception):
@@ -61,7 +61,7 @@ class Gateway:
         self._notify()
         return len(wanting)
 
-    # What goes wrong.
+    # Disturbances.
 
     def reconnect(self) -> None:
         """Ask every client to connect again and resume (op 7)."""

@@ -1,4 +1,4 @@
-"""Interactions as they are made: a command's options, a context menu's target, a modal's values."""
+"""Builds interactions: a command's options, a context menu's target, a modal's values."""
 
 from collections.abc import Mapping
 from typing import Any

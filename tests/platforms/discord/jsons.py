@@ -1,4 +1,4 @@
-"""What the state's things look like as Discord's JSON."""
+"""Discord's JSON of users, channels, servers, messages and interactions."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What people do in the fake Discord: each act changes the state, and the bot hears of it as it would from Discord."""
+"""Actions of users in the fake Discord: each changes the state, and sends the bot the events that Discord sends."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -21,7 +21,7 @@ from tests.platforms.discord.state import (
 
 
 class People:
-    """People. Interactions say whether and how the bot answered them."""
+    """The users. A returned `Interaction` shows whether and how the bot answered it."""
 
     def __init__(self, discord: Any) -> None:
         self._discord = discord

@@ -1,4 +1,4 @@
-"""Whether a request comes too soon: by route and channel, guild or webhook, and over all; on the server's clock."""
+"""Rate limits: of each route per channel, guild or webhook, and of all routes together; by the server's clock."""
 
 from collections import deque
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ class Wait:
 
 @dataclass
 class Rates:
-    """The requests, and their times."""
+    """The times of the requests."""
 
     clock: Clock
     pace: float = 1.0

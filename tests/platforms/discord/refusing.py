@@ -15,7 +15,7 @@ class Wrong:
 
 
 class Refusal(Exception):
-    """What Discord answers with an error. `str()` is its message."""
+    """An error response. `str()` is its message."""
 
     def __init__(self, status: int, code: int, message: str, wrongs: Iterable[Wrong] = ()) -> None:
         super().__init__(message)

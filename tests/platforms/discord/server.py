@@ -30,7 +30,7 @@ from tests.platforms.fake_server import FakeServer, serving
 
 @dataclass(kw_only=True)
 class FakeDiscord(FakeServer):
-    """The server. What users do is in `people`, what there is in `state`."""
+    """The server. `people` acts as the users; `state` holds the data."""
 
     state: State
     rates: Rates
@@ -77,7 +77,7 @@ class FakeDiscord(FakeServer):
         """Return whether an interaction was not answered in time: its user reads so."""
         return not interaction.acked and self.clock.now() > interaction.at + self.ack_seconds
 
-    # What requests do.
+    # Effects of requests.
 
     def json(self, message: Message) -> dict[str, Any]:
         """Return a message as the API gives it to the bot."""

@@ -1,4 +1,4 @@
-"""A session of the gateway: what it wants to hear, what it was sent, and the connection that it has just now."""
+"""A session of the gateway: its intents, its events, and its present connection."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Checks of JSON, in small parts that are combined: each finds what Discord would object to.
+"""Checks of JSON that are combined from small ones; each yields the problems that Discord would report.
 
 Lengths are counted as UTF-16 does, which is never less than Discord's count. Fields that are not known are refused,
 where Discord mostly passes over them.
@@ -11,7 +11,7 @@ from tests.platforms.discord.refusing import Wrong
 
 Path = tuple[str, ...]
 Check = Callable[[Any, Path], Iterator[Wrong]]
-"""Given a value and its path, it yields the problems."""
+"""Receives a value and its path, and yields problems."""
 
 
 def units(text: str) -> int:

@@ -147,7 +147,7 @@ class Interaction:
 
 @dataclass
 class State:
-    """Everything there is, and how it is found."""
+    """All data of the servers, with its lookups."""
 
     clock: Clock
     users: dict[str, User] = field(default_factory=dict)

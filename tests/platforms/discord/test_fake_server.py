@@ -1,4 +1,4 @@
-"""The fake Discord itself: its refusals, its limits in time, its notifications."""
+"""The fake Discord itself: its refusals, rate limits and notifications."""
 
 from collections.abc import AsyncIterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""What people do in Discord and what they see then, through the real discord.py."""
+"""Flows that only Discord has, through the real discord.py."""
 
 import asyncio
 from collections.abc import AsyncIterator

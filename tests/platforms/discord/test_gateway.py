@@ -1,4 +1,4 @@
-"""The connection to Discord under what happens to connections, with the real discord.py at the fake Discord."""
+"""Lost, refused and repeated connections to the fake Discord, with the real discord.py."""
 
 import asyncio
 from collections.abc import AsyncIterator

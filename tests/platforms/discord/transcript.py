@@ -1,4 +1,4 @@
-"""What a client makes of messages: what a user sees, as plain text, and all that could ping or link at worst.
+"""Messages as a user sees them, in plain text, and every ping and link that a client could read into them.
 
 #general
 Ben: @Footnote When was the lighthouse built?

@@ -1,4 +1,4 @@
-"""The WebSocket: who may listen, a greeting, events by their numbers, and connections that are resumed."""
+"""The WebSocket: authentication, the greeting, numbered events, and resumed connections."""
 
 import asyncio
 import json
@@ -37,7 +37,7 @@ class Link:
 
     @property
     def unread(self) -> int:
-        """How many actions of users were not certainly read."""
+        """How many actions of users the bot may not have read yet."""
         return sum(number >= self.read for number in self.people) if self.socket else 0
 
 

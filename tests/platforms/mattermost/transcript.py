@@ -1,4 +1,4 @@
-"""A post as its reader sees it: words, buttons, reactions, and all that could ping or link at worst."""
+"""A post as a user sees it: words, buttons and reactions; and every ping and link that could be read into it."""
 
 import re
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ def payloads(post: Post) -> list[str]:
 
 @dataclass(frozen=True)
 class Text:
-    """A state of a post, and what clients and the server could make of it at worst."""
+    """A state of a post, with every ping and link that clients or the server could read into it."""
 
     where: str
     pings: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""The Web API over HTTP: who calls, with what, whether too soon, and whether the call is to fail."""
+"""The Web API over HTTP: checks token, arguments and rate limits of a call, and injects faults."""
 
 import json
 import math
@@ -12,7 +12,7 @@ from tests.platforms.slack.methods import METHODS
 
 
 async def answer(slack: Any, request: web.Request) -> web.StreamResponse:
-    """Answer a call, or fail it as a test asked."""
+    """Answer a call, or fail it as a test requested."""
     name, arguments = request.match_info["method"], await _arguments(request)
     secret = _secret(request, arguments)
     fault = slack.log(name, arguments)
@@ -63,7 +63,7 @@ def limited(seconds: float) -> web.Response:
 
 
 def failure(slack: Any, request: web.Request, fault: Fault, name: str) -> web.Response | None:
-    """Return how a call fails; None if it does not."""
+    """Return the response of a fault; None if the call is to succeed."""
     if fault.code is not None:
         return refuse(slack, name, Refusal(str(fault.code)))
     if fault.status is None:

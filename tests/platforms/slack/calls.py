@@ -1,4 +1,4 @@
-"""A call of a method: its arguments, who calls, and how it is refused."""
+"""Calls of methods: their tokens, arguments and refusals."""
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Refusal(Exception):
-    """What Slack answers with `ok: false`. `str()` is its error."""
+    """A response with `ok: false`. `str()` is its error."""
 
     def __init__(self, error: str, *messages: str, **more: Any) -> None:
         super().__init__(error)
@@ -19,19 +19,19 @@ class Refusal(Exception):
 
 @dataclass
 class Token:
-    """A token, which is what a caller is."""
+    """A caller's token."""
 
     secret: str
     kind: str
     """bot or app."""
     scopes: set[str]
     error: str = ""
-    """What every call with it is answered with, once it is revoked."""
+    """The error of every call with it, once it is revoked."""
 
 
 @dataclass(frozen=True)
 class Call:
-    """A call that came."""
+    """A received call."""
 
     method: str
     arguments: Mapping[str, Any]
@@ -68,11 +68,11 @@ class Method:
     """A method of the Web API."""
 
     do: Callable[[Any, Call], Awaitable[dict[str, Any]] | dict[str, Any]]
-    """Given the server and the call, it returns the body but for `ok`. Raises `Refusal`."""
+    """Receives the server and the call; returns the body without `ok`. Raises `Refusal`."""
     required: frozenset[str] = frozenset()
     optional: frozenset[str] = frozenset()
     scopes: frozenset[str] = frozenset()
-    """Any one of them is enough. Empty: none is needed."""
+    """One of them is enough; empty if none is needed."""
     token: str = "bot"
 
 
@@ -82,11 +82,11 @@ def method(do: Any, required: str = "", optional: str = "", *, scopes: str = "",
 
 
 _EVERYWHERE = {"team_id"}
-"""What slack_bolt sends with every call."""
+"""Arguments that slack_bolt sends with every call."""
 
 
 def check(call: Call, how: Method) -> None:
-    """Refuse what the method does not take. Raises `Refusal`."""
+    """Refuse unknown and missing arguments, and a token without the scope. Raises `Refusal`."""
     unknown = sorted(set(call.arguments) - how.required - how.optional - _EVERYWHERE)
     if unknown:
         raise Refusal("invalid_arguments", *(f"[ERROR] unknown argument: {name}" for name in unknown))

@@ -1,7 +1,7 @@
-"""Hands events, interactions and commands out until they are acknowledged, or given up, as Slack does.
+"""Delivers events, interactions and commands until they are acknowledged or given up, as Slack does.
 
-An event that is not acknowledged within 3 s comes again at once, after 1 minute and after 5 minutes; what people press
-and type does not: they read that it failed.
+An event that is not acknowledged within 3 s is delivered again immediately, after 1 minute and after 5 minutes.
+Interactions and commands are not: their users are shown that they failed.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ Kind = Literal["events_api", "interactive", "slash_commands"]
 
 @dataclass(eq=False)
 class Delivery:
-    """Something to be acknowledged."""
+    """An event, interaction or command that has to be acknowledged."""
 
     kind: Kind
     payload: dict[str, Any]
@@ -39,7 +39,7 @@ class Delivery:
 
 
 class Transport(Protocol):
-    """How it gets to the app."""
+    """How deliveries reach the app."""
 
     async def send(self, delivery: Delivery) -> str:
         """Make one attempt, and return why it failed; empty once it is acknowledged."""
@@ -59,7 +59,7 @@ async def first(*waits: Any) -> None:
 
 @dataclass
 class Courier:
-    """Everything that is on its way."""
+    """Sends deliveries, and repeats them."""
 
     clock: Clock
     notify: Callable[[], None]
@@ -68,7 +68,7 @@ class Courier:
     done: list[Delivery] = field(default_factory=list)
     """Acknowledged ones, in order."""
     lost: list[Delivery] = field(default_factory=list)
-    """Those that Slack gave up."""
+    """Deliveries that Slack gave up."""
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     def hand_out(self, kind: Kind, payload: dict[str, Any]) -> Delivery:
@@ -79,7 +79,7 @@ class Courier:
         return delivery
 
     def redeliver(self) -> None:
-        """Make another attempt now for all that is not acknowledged."""
+        """Deliver all that is not acknowledged once more, now."""
         for delivery in self.unacked:
             delivery.attempt, delivery.reason = delivery.attempt + 1, delivery.reason or "timeout"
             self._spawn(self._attempt(delivery))

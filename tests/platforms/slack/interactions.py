@@ -1,4 +1,4 @@
-"""Slack's JSON of what people press, type and submit."""
+"""Slack's JSON of buttons, commands, shortcuts and submissions."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -71,7 +71,7 @@ def command(slack: Any, user: str, channel: str, name: str, text: str) -> dict[s
 
 
 def elements(value: Any, block_id: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield everything in blocks that can be pressed or filled in, with its block's id."""
+    """Yield the buttons and inputs in blocks, with the ids of their blocks."""
     if isinstance(value, list):
         for number, item in enumerate(value):
             yield from elements(item, block_id or (item.get("block_id") or f"block-{number}"))

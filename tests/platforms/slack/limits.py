@@ -1,4 +1,4 @@
-"""What Slack allows, as data.
+"""Slack's limits, as data.
 
 Calls a minute are the tiers of the methods' documentation (slack_kit's JSON of it, autumn 2026), taken as exact:
 Slack promises at least as many. [K] is from memory, [M] was measured by others, as the comment says.

@@ -1,4 +1,4 @@
-"""What people do in the fake Slack: each act changes the state, and the app hears of it as it would from Slack."""
+"""Actions of users in the fake Slack: each one changes the state, and sends the app the events that Slack sends."""
 
 import copy
 from typing import Any
@@ -12,7 +12,7 @@ from tests.platforms.slack.state import BOT, Message, View
 
 
 class People:
-    """People. `Delivery`s say when the app acknowledged, and with what."""
+    """The users. A returned `Delivery` shows when and how the app acknowledged."""
 
     def __init__(self, slack: Any) -> None:
         self._slack = slack

@@ -1,4 +1,4 @@
-"""What every method that writes checks: the channel, the thread, text, blocks and metadata."""
+"""Checks of every method that writes: of the channel, the thread, text, blocks and metadata."""
 
 import json
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ HISTORY = {"public": "channels:history", "private": "groups:history", "dm": "im:
 
 @dataclass(frozen=True)
 class Content:
-    """What a message says."""
+    """A message's content."""
 
     text: str
     markdown: str
@@ -78,7 +78,7 @@ def unbegun(state: State, channel: str, thread: str) -> bool:
 
 
 def content(call: Call, *, most: int = limits.TEXT, weighed: bool = True) -> Content:
-    """Return what a message is to say. Raises `Refusal`."""
+    """Return a call's content, checked. Raises `Refusal`."""
     text, markdown = call.get("text") or "", call.get("markdown_text") or ""
     blocks = blocks_of(call)
     if markdown and (text or blocks):
@@ -101,7 +101,7 @@ def blocks_of(call: Call, name: str = "blocks") -> list[dict[str, Any]] | None:
 
 
 def checked(blocks: Any, where: str = "/blocks", surface: Surface = "message", error: str = "invalid_blocks") -> None:
-    """Refuse blocks that are not well. Raises `Refusal`."""
+    """Refuse invalid blocks. Raises `Refusal`."""
     if not isinstance(blocks, list):
         raise Refusal("invalid_blocks_format")
     if found := objections(blocks, surface, where):

@@ -1,4 +1,4 @@
-"""Whether a call comes too soon: so many of each method a minute for the workspace, and posts for each channel."""
+"""Rate limits: of each method per minute, and of posts to each channel."""
 
 import math
 from collections import defaultdict, deque
@@ -13,7 +13,7 @@ _MINUTE = 60
 
 @dataclass
 class Rates:
-    """The calls, and their times. Refused calls do not count."""
+    """The times of the calls. Refused calls do not count."""
 
     clock: Clock
     per_minute: dict[str, int] = field(default_factory=lambda: dict(limits.PER_MINUTE))

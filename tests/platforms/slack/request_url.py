@@ -23,7 +23,7 @@ _FORM = "application/x-www-form-urlencoded"
 
 @dataclass
 class RequestUrl:
-    """What goes to the app over HTTP: `delivery.Transport`."""
+    """Delivers to the app over HTTP. Implements `delivery.Transport`."""
 
     clock: Clock
     session: aiohttp.ClientSession
@@ -103,4 +103,4 @@ FORGERIES: Mapping[str, Callable[[str, str], Headers]] = MappingProxyType(
         },
     }
 )
-"""Builders of headers that must not be believed, given the secret and the body, by their fault."""
+"""Builders of forged headers by their fault; they receive the secret and the body."""

@@ -1,7 +1,4 @@
-"""How the app responds to interactions: by acknowledgements, and up to five times by a response_url in half an hour.
-
-Commands are answered, modals change, and silence is shown as a failure.
-"""
+"""The app's responses to interactions: acknowledgements, and up to five posts to a response_url in half an hour."""
 
 import asyncio
 import json
@@ -86,7 +83,7 @@ def _use(slack: Any, hook: Hook | None, body: Any) -> None:
 
 
 def take(slack: Any, hook: Hook, body: dict[str, Any]) -> None:
-    """Show what an answer says. Raises `Refusal`."""
+    """Post the message of a response. Raises `Refusal`."""
     state = slack.state
     if body.get("replace_original"):
         raise Refusal("invalid_payload")
@@ -107,7 +104,7 @@ SLACKBOT = "USLACKBOT"
 
 
 class Settling:
-    """Waits for acknowledgements."""
+    """Waits for acknowledgements, and shows their effect or their failure to the user."""
 
     def __init__(self, slack: Any) -> None:
         self._slack = slack

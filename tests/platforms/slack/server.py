@@ -46,7 +46,7 @@ _MESSAGES = {"channel": "message.channels", "group": "message.groups"}
 
 @dataclass(kw_only=True)
 class FakeSlack(FakeServer):
-    """The server. What users do is in `people`, what there is in `state`."""
+    """The server. `people` acts as the users; `state` holds the data."""
 
     state: State
     sockets: Sockets
@@ -97,7 +97,7 @@ class FakeSlack(FakeServer):
         await self.courier.close()
         await self.sockets.close()
 
-    # What methods do.
+    # Effects of methods.
 
     def wrote(self, message: Message) -> None:
         """Send the event of a new message of the bot's."""

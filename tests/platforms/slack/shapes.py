@@ -1,4 +1,4 @@
-"""Checks of JSON, in small parts that are combined: each finds what Slack would object to.
+"""Checks of JSON that are combined from small ones; each yields the objections that Slack would have.
 
 Lengths are counted as UTF-16 does, which is never less than Slack's count. Objections are worded as Slack words them.
 """
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 Check = Callable[[Any, str], Iterator[str]]
-"""Given a value and its path, it yields objections."""
+"""Receives a value and its path, and yields objections."""
 
 
 def units(text: str) -> int:

@@ -1,4 +1,4 @@
-"""Socket Mode: addresses to connect to once, `hello`, envelopes and their acks, disconnects, and sockets gone deaf."""
+"""Socket Mode: addresses for one connection, `hello`, envelopes and acknowledgements, disconnects, silent sockets."""
 
 import asyncio
 import itertools
@@ -37,7 +37,7 @@ class Link:
 
 @dataclass
 class Sockets:
-    """All connections of the app, and what goes over them: `delivery.Transport`."""
+    """All connections of the app. Implements `delivery.Transport`."""
 
     clock: Clock
     notify: Callable[[], None]
@@ -47,7 +47,7 @@ class Sockets:
     made: int = 0
     """How many connections there ever were."""
     strange: list[Any] = field(default_factory=list)
-    """Frames of the app's that make no sense, such as acks of nothing."""
+    """Invalid frames from the app, such as acknowledgements of unknown envelopes."""
     allowed: bool = True
     """Whether Socket Mode is switched on."""
     _tickets: dict[str, float] = field(default_factory=dict)

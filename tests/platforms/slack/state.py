@@ -121,7 +121,7 @@ class Status:
 
 @dataclass
 class State:
-    """Everything there is, and how it is found."""
+    """All data of the workspace, with its lookups."""
 
     clock: Clock
     users: dict[str, User] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What the fake Slack takes as blocks, and what it refuses: against slack_sdk's own models, and at every limit."""
+"""The blocks that the fake Slack accepts and refuses, at each limit, and compared with slack_sdk's models."""
 
 import copy
 from typing import Any

@@ -1,4 +1,4 @@
-"""The fake Slack itself: its refusals, in Slack's words, its limits in time, its events, and its failures."""
+"""The fake Slack itself: its refusals, rate limits, events and injected faults."""
 
 import json
 from collections.abc import AsyncIterator

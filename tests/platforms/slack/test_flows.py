@@ -1,4 +1,4 @@
-"""What people do in Slack and what they see then, through the real bolt and SDK."""
+"""Flows that only Slack has, through the real bolt and SDK."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""How events arrive: requests that prove whose they are, sockets that go deaf, acknowledgements, and logs."""
+"""How Slack's events arrive: signed requests, sockets that fall silent, acknowledgements, and logs."""
 
 import asyncio
 import json
