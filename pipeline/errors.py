@@ -1,12 +1,12 @@
-"""The errors of a turn, shaped by what the caller will do.
+"""The errors of a turn, grouped by what the caller does next.
 
 PipelineError                report it in one line, with what to do
 ├── SearchUnavailable        the search failed: report it, an outage must never look like "I don't know"
 ├── ModelUnavailable         the model gave no usable reply, after the adapter's retries
 │   ├── ModelRefused         it declined to reply: asking again will not help
 │   └── ReplyBroken          a stream broke after its first piece: a caller that has shown none of it may ask again
-├── UnreadableReply          a reply was not in the format asked for, twice
-├── SchemaNotOffered         the server cannot keep a JSON schema: ask again for the text format
+├── UnreadableReply          a reply was not in the requested format, twice
+├── SchemaNotOffered         the server does not support a JSON schema: ask again for the text format
 ├── PromptTooLong            the call does not fit the model's context window: ask again with less
 ├── BudgetExceeded           the turn's calls, tokens or seconds are used up
 ├── QuestionTooLong          refuse: longer than the limit
@@ -17,7 +17,7 @@ PipelineError                report it in one line, with what to do
 
 
 class PipelineError(Exception):
-    """A failure that a person can understand. `str()` is one plain line; `hint` names the remedy."""
+    """A failure to show to the user: `str()` is one plain line, and `hint` says what to do."""
 
     kind = "pipeline"
 
@@ -57,7 +57,7 @@ class ReplyBroken(ModelUnavailable):
 
 
 class UnreadableReply(PipelineError):
-    """A model's reply was not in the requested format; raised by parsers, and to the caller after a second try."""
+    """A reply was not in the requested format. Parsers raise it; callers see it after a second try."""
 
     kind = "unreadable_reply"
 

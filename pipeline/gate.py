@@ -1,13 +1,15 @@
 """Record what a turn does, and let out only sentences that its passages support.
 
-`Recorder` wraps the search of a turn: it notes every search and model call as a `Step` and remembers every passage
-found. `Gate` is the only way text leaves a system; the answer consists of the sentences that it let through.
+`Recorder` wraps the search of a turn: it records every search and model call as a `Step`, and remembers every passage
+found. `Gate` is the only way text leaves a system; the answer consists of the sentences that pass it.
 
-The gate trusts no system: evidence must be a passage retrieved in this turn, unchanged in every field, of a document
-that still exists; text that is not a quotation must not have links, images or mentions; withheld sentences are counted
-and recorded with their reason. If there is a model, it judges every sentence that is neither a quotation nor surely
-false, together with the conversation; if the model fails, only sentences that the local check is sure of leave. A
-sentence that copies a passage with changes is not put to the model: its passage is quoted instead.
+The gate trusts no system. Evidence must be a passage retrieved in this turn, unchanged in every field, of a document
+that still exists. Text that is not a quotation must not have links, images or mentions. Withheld sentences are counted
+and recorded with their reason.
+
+If there is a model, it judges every sentence that is neither a quotation nor surely false, together with the
+conversation. If the model fails, only sentences that the local check is sure of pass. A sentence that copies a passage
+with changes is not judged: its passage is quoted instead.
 """
 
 import asyncio
@@ -48,7 +50,7 @@ REMOVED = "a document that it cites was removed meanwhile"
 
 @dataclass(frozen=True, slots=True)
 class TimedStep:
-    """A step, and when it began and ended on `time.perf_counter()`."""
+    """A step with its start and end on `time.perf_counter()`."""
 
     step: Step
     began: float
@@ -57,7 +59,7 @@ class TimedStep:
 
 @dataclass
 class Recorder:
-    """Records one turn by wrapping its search; `recorder.search`, `engine` and `tell` go into the kit."""
+    """Records the searches and model calls of one turn; `search`, `engine` and `tell` go into the kit."""
 
     passages: Search
     _: KW_ONLY
@@ -70,7 +72,7 @@ class Recorder:
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """Every search and model call so far, in the order in which they began."""
+        """Every search and model call so far, in order of their start."""
         ordered = sorted(self._noted, key=lambda noted: noted.began)
         return tuple(replace(noted.step, began=round((noted.began - self._began) * 1000, 3)) for noted in ordered)
 
@@ -81,7 +83,7 @@ class Recorder:
 
     @property
     def claims(self) -> tuple[CheckedClaim, ...]:
-        """Every verified claim by the model, whatever its verdict, in the order of verification."""
+        """Every claim by the model that was verified, whatever the verdict, in the order of verification."""
         return tuple(self._claims)
 
     @property
@@ -101,7 +103,7 @@ class Recorder:
         )
 
     def tell(self, event: Event) -> None:
-        """Pass an event on, and store the claim in it; an explained claim replaces the earlier one."""
+        """Pass an event on and store its claim, if it has one; an explained claim replaces its earlier version."""
         if isinstance(event, ClaimChecked):
             self._claims.append(event.checked)
         if isinstance(event, ClaimExplained):
@@ -110,11 +112,11 @@ class Recorder:
         self.report(event)
 
     def note(self, step: Step, began: float) -> None:
-        """Note a model call that has just ended, `began` on `time.perf_counter()`."""
+        """Record a model call that has just ended; `began` is on `time.perf_counter()`."""
         self._noted.append(TimedStep(step, began, time.perf_counter()))
 
     async def search(self, query: SearchQuery, k: int) -> tuple[Hit, ...]:
-        """Search and note it. A failed search is noted with its error and raises."""
+        """Search, and record the search; a failure is recorded and raised."""
         return await self._record(self.passages, query, k)
 
     @property
@@ -139,7 +141,7 @@ class Recorder:
         except BaseException as error:
             self._note(query, k, began, {"error": f"{type(error).__name__}: {error}".rstrip(": ")})
             raise
-        # The corpus of a recorded hit decides who may see it, and its document whether it was forgotten since.
+        # A recorded hit's corpus decides who may see it, and its document shows if it has been erased since.
         recorded = tuple((hit.passage.id, hit.score, hit.passage.corpus, hit.passage.document) for hit in hits)
         new = tuple(hit for hit in hits if hit.passage.id not in self._found)
         self._note(query, k, began, {"hits": recorded} | ({"kept": new} if kept else {}))
@@ -161,10 +163,10 @@ class Recorder:
 
 
 def _count_rounds(calls: list[TimedStep]) -> int:
-    """Return how many of the calls can be chosen so that none overlaps another.
+    """Return the largest number of calls of which no two overlap.
 
-    Independent calls count as two if the server's load delayed one behind the other: dependencies are unknown here.
-    `footnote evaluate speed turn` follows them.
+    Dependencies are unknown here: two independent calls that the server ran one after the other count as two. `footnote
+    evaluate speed turn` follows dependencies.
     """
     rounds, free = 0, float("-inf")
     for call in sorted(calls, key=lambda call: call.ended):
@@ -174,10 +176,10 @@ def _count_rounds(calls: list[TimedStep]) -> int:
 
 
 class Verify(Protocol):
-    """Returns a model's verdict on a sentence by the passages that it cites; None if they have nothing to judge by.
+    """Returns a model's verdict on a sentence by the passages it cites; None if they have nothing to judge by.
 
-    `coming` returns when another sentence may follow: sentences that arrive together can be judged together.
-    `before` is the sentence before it, and `place` its own index among the turn's sentences.
+    `coming` returns when another sentence may follow: sentences that arrive together can be judged together. `before`
+    is the previous sentence, and `place` the sentence's index in the turn.
     """
 
     async def __call__(
@@ -186,7 +188,7 @@ class Verify(Protocol):
 
 
 class Coming(Enum):
-    """When the next sentence of a turn is to be judged."""
+    """When the next sentence of a turn will be ready to be judged."""
 
     AT_ONCE = "at once"
     LATER = "later"
@@ -194,17 +196,17 @@ class Coming(Enum):
 
 
 def is_sure(support: Support) -> bool:
-    """Return whether a sentence leaves without a model's judgement. Pure."""
+    """Return whether a sentence passes without a model's judgement. Pure."""
     return support.holds and not support.doubtful
 
 
 def is_judged(support: Support) -> bool:
-    """Return whether a sentence is put to the model, if there is one. Pure."""
+    """Return whether the model, if there is one, judges a sentence. Pure."""
     return _may_hold(support) and not support.better_quoted
 
 
 def is_quoted(support: Support) -> bool:
-    """Return whether a sentence's passage is quoted instead, if a model wrote the sentence. Pure."""
+    """Return whether the passage is quoted instead of a sentence that a model wrote. Pure."""
     return _may_hold(support) and support.better_quoted
 
 
@@ -228,7 +230,7 @@ Exists = Callable[[str, str], Awaitable[bool]]
 
 @dataclass(kw_only=True)
 class Gate:
-    """Holds one turn's gate; `gate.say` and `gate.judge` go into the kit."""
+    """The gate of one turn; `gate.say` and `gate.judge` go into the kit."""
 
     found: Mapping[str, Hit]  # by passage id
     supports: Supports
@@ -256,7 +258,7 @@ class Gate:
         return footnotes.number_footnotes(self._said)[0]
 
     async def judge(self, sentence: CitedSentence, before: str = "") -> bool:
-        """Decide on a sentence before its turn to be said; return whether it will pass. Nothing leaves by this."""
+        """Judge a sentence before it is said, without showing it; return whether it will pass."""
         return not (_find_fault(sentence, self.found) or isinstance(await self._rule(sentence, before), str))
 
     def prefers_quotation(self, sentence: CitedSentence) -> bool:
@@ -285,7 +287,7 @@ class Gate:
         return True
 
     async def _rule(self, sentence: CitedSentence, before: str = "") -> CheckedClaim | str:
-        """Return the checked claim of a sentence, or why it is withheld; checked once, at the first call."""
+        """Return a sentence's checked claim, or the reason for withholding it. Each sentence is checked once."""
         key = (sentence.text, sentence.evidence)
         if key not in self._rulings or self._rulings[key].cancelled():
             self._rulings[key] = asyncio.ensure_future(self._check(sentence, before, len(self._rulings)))
@@ -327,7 +329,7 @@ class Gate:
     def quote(self, evidence: Evidence) -> bool:
         """Show a quotation of a passage found in this turn until there is an answer; return whether it is shown.
 
-        It is not part of the answer. Anything but the passage's own words is not shown.
+        The quotation is not part of the answer. Anything but the passage's own words is rejected.
         """
         fault = _find_evidence_fault(evidence, self.found)
         if fault:
@@ -339,8 +341,8 @@ class Gate:
     def answer(self, status: Status, *, nearest: Sequence[Hit] = (), claims: Sequence[CheckedClaim] = ()) -> Answer:
         """Assemble the answer of a turn that ended with `status`.
 
-        A turn without sentences becomes an abstention. `nearest` is used for abstentions alone. `claims` are verified
-        claims by the model, whatever the verdict: the record stores them, and no channel shows their text.
+        A turn without sentences becomes an abstention. Only abstentions use `nearest`. `claims` are the model's
+        verified claims, whatever the verdict: the record stores them, but no channel shows their text.
         """
         if status is Status.ANSWERED and not self._said:
             status = Status.ABSTAINED
@@ -355,7 +357,7 @@ class Gate:
 
 
 def _find_fault(sentence: CitedSentence, found: Mapping[str, Hit]) -> str:
-    """Return the fault of a sentence's form or evidence; empty if it has none."""
+    """Return what is wrong with a sentence's form or evidence; empty if nothing is."""
     if not sentence.text.strip():
         return "it has no text"
     if not sentence.evidence:

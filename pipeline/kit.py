@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Ask(Protocol):
-    """A call of the language model by one stage of a system."""
+    """Calls the language model for one stage of a system."""
 
     async def __call__(self, template: str, form: ReplyFormat[T], *, stage: str, **facts: object) -> T:
         """Render the template, call the model and parse the reply; call once more if it cannot be parsed.
@@ -30,7 +30,7 @@ class Stream(Protocol):
     """Like `Ask`, for a reply that is parsed while it arrives."""
 
     def __call__(self, template: str, splitter: ReplySplitter[T], *, stage: str, **facts: object) -> AsyncIterator[T]:
-        """Render, call, and yield each value once certain; closing the iterator ends the call."""
+        """Render, call, and yield each value once it is certain; closing the iterator ends the call."""
         ...
 
 
@@ -43,7 +43,7 @@ Rerank = Callable[[str, Sequence[Evidence]], Awaitable[tuple[float, ...]]]
 
 
 class Supports(Protocol):
-    """The local check: decides without a model server whether the whole passages of the evidence support a sentence.
+    """The local check: decides without a model server whether the cited passages, read in full, support a sentence.
 
     `asked` are the texts of the conversation: a sentence may repeat them, but they are not evidence.
     """
@@ -52,14 +52,14 @@ class Supports(Protocol):
 
 
 class Demos(Protocol):
-    """The worked examples that may be shown within one turn's scope."""
+    """The worked examples that the scope of one turn allows."""
 
     async def __call__(self, query: str, k: int) -> tuple[RankedDemo, ...]:
-        """Return the `k` nearest to a dialogue and its knowledge, best first."""
+        """Return the `k` examples nearest to a dialogue and its knowledge, best first."""
         ...
 
     def show(self, chosen: Sequence[Demonstration]) -> None:
-        """Put examples before each later model call that they fit, including those of the gate."""
+        """Put these examples before each later model call of the turn that they fit, the gate's included."""
         ...
 
 
@@ -86,7 +86,7 @@ _SHARES: Mapping[Effort, Mapping[str, float]] = {
     "normal": {},
     "thorough": {"passages": 3 / 2, "looked_up": 5 / 3, "evidence": 3 / 2, "pages": 8 / 5, "claims": 3 / 2}
     | {"asked_claims": 5 / 3, "rounds": 4 / 3, "examples": 4 / 3},
-}  # shares of the settings; other limits stay the same
+}  # factors of the settings; other limits are not scaled
 
 
 class _NoDemos:
@@ -127,7 +127,7 @@ class Limits:
     """Whether the model is distilled: no examples, no reasoning first, drafting and refining in one call."""
 
     def at(self, effort: Effort) -> "Limits":
-        """Return the limits of an effort; these are the normal ones. A limit of at least one never falls below one."""
+        """Return these limits, which are for normal effort, scaled to an effort. No limit is scaled down to zero."""
         shares: dict[str, Any] = {name: share * getattr(self, name) for name, share in _SHARES[effort].items()}
         scaled = {name: max(round(value), min(1, getattr(self, name))) for name, value in shares.items()}
         query = "always" if effort == "thorough" and self.query == "auto" else self.query
@@ -135,7 +135,7 @@ class Limits:
 
 
 def lower_effort(effort: Effort) -> Effort:
-    """Return the next lower effort; the lowest stays."""
+    """Return the next lower effort, or the lowest one unchanged."""
     return EFFORTS[max(0, EFFORTS.index(effort) - 1)]
 
 
@@ -176,7 +176,7 @@ System = Callable[[Conversation, Kit], Awaitable[Status]]
 
 @dataclass(frozen=True, slots=True)
 class SystemEntry:
-    """A registered system: all that commands, settings, the doctor and evaluation know of it."""
+    """A registered system, as commands, settings, the doctor and evaluation see it."""
 
     name: str
     summary: str  # one line for people who choose a system

@@ -15,7 +15,7 @@ class Turn:
     at: datetime | None = None
     language: str = ""
     titles: tuple[str, ...] = ()  # of the pages that a bot's turn cited, most cited first
-    corpora: tuple[str, ...] = ()  # that a bot's turn was made from, as far as known
+    corpora: tuple[str, ...] = ()  # of the passages that a bot's turn was written from, as far as known
     documents: tuple[DocumentId, ...] = ()  # that a bot's turn rests on
 
 
@@ -88,7 +88,7 @@ class Demonstration:
     query: str = ""  # its search query; empty if unknown
     time: str = "none"  # the query's: `recent`, a year or `none`
     language: str = ""  # the asker's (ISO 639-1)
-    corpora: tuple[str, ...] = ()  # that it was made from; empty for our own examples
+    corpora: tuple[str, ...] = ()  # of the passages that it was written from; empty for our own examples
     documents: tuple[DocumentId, ...] = ()
     pinned: bool = False
     triples: bool = False  # whether its notes are written as triples
@@ -113,12 +113,12 @@ class Support:
     holds: bool
     reasons: tuple[str, ...] = ()
     appealable: bool = False
-    """It fails, but not surely: on meaning alone, or on words from the question. A model may overrule that."""
+    """It fails, but only on meaning or on words from the question, so a model may overrule that."""
     verbatim: bool = False  # a passage has it in these words or almost these: a model need not judge it
     contradicted: bool = False  # the passages state something else instead of a part of it
-    altered: bool = False  # it holds, except for how it binds or limits the statement: "may" for "must"
+    altered: bool = False  # it holds, but changes an obligation or limit: "may" for "must"
     better_quoted: bool = False
-    """It may differ in meaning from its passage, which is quoted instead even if a model accepts the sentence."""
+    """It may differ in meaning from its passage, which is quoted instead, even if a model accepts the sentence."""
     replaced: bool = False  # a content word was added to the passage's sentence, or replaces one of its words
     doubtful: bool = False  # it holds, but so narrowly that a model, if there is one, must judge it
     because: tuple[VerdictReason, ...] = ()

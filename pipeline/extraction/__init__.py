@@ -1,5 +1,5 @@
-"""Choose what the extractive system quotes; all pure.
+"""Choose the sentences that the extractive system quotes. Pure.
 
-`candidates`, without what `designations` finds to be about others, then `answer_ranking`, for which `candidate_cascade`
-says what is compared and read, then `quote_selection`.
+`candidates` splits passages into sentences, `designations` drops those about other things, `answer_ranking` scores the
+rest, and `quote_selection` chooses. `candidate_cascade` limits how many are embedded and read.
 """

@@ -1,7 +1,7 @@
 """Score candidates by how well they answer a question, and predict whether the best one answers it at all.
 
-The weights in `scoring.json` and `abstention.json` come from `tools.training.answer_weights`. What an embedder
-says counts only as far as it knows the script; terms count by how rare they are among the passages found.
+The weights in `scoring.json` and `abstention.json` come from `tools.training.answer_weights`. Cosines count only as far
+as the embedder knows the question's script and language. A term weighs more the rarer it is among the passages found.
 """
 
 import math
@@ -36,51 +36,51 @@ from storage.types import Hit, Span
 
 FOREIGN = 0.2
 """How far cosines are trusted for languages in Latin letters other than English, which the embedder knows best."""
-TRUSTED = 0.5  # from this trust on the weights are those that were fitted with cosines
+TRUSTED = 0.5  # the least trust for the weights that were fitted with cosines
 BORROWED = 0.5  # the weight of a term borrowed from earlier turns; the question's own weigh 1
-REPLACED = 0.15  # the same where the question puts words of its own in place of some of them
+REPLACED = 0.15  # the same if the question replaces some of them with its own words
 LIGHT = 0.35  # the weight of a general word ("get", "bring", "thing"); others weigh 1
 SYNONYM = 0.6  # the weight of a synonym; the term itself weighs 1
-ANSWER_THRESHOLD = 0.5  # the least chance of being an answer with which a sentence is said
+ANSWER_THRESHOLD = 0.5  # the least probability of answering for a sentence to be quoted
 TOPIC_DEPTH = (0.25, 0.4)
-"""Bounds beyond which the tenth nearest shows only how large the corpus is."""
+"""Bounds of the tenth nearest cosine: beyond them it only shows how large the corpus is."""
 RERANKED = 8  # how many of the best candidates the reader reads, if there is one
 FEW_HITS = 25
-"""With fewer passages found than these the corpus is small, and its tenth nearest is about something else."""
-COMPARED_CANDIDATES = 12  # how many of the best candidates are rated, and held against each other
-COMPARED_HITS = 10  # how many of the best candidates the best is held against
+"""If fewer passages are found, the corpus is small, and its tenth nearest passage is about something else."""
+COMPARED_CANDIDATES = 12  # how many of the best candidates are rated, and compared with each other
+COMPARED_HITS = 10  # how many of the best candidates the best is compared with
 
 
 @dataclass(frozen=True, slots=True)
 class CandidateFeatures:
-    """Features of a candidate, each about 0 to 1 and higher for better, unless it says otherwise."""
+    """Features of a candidate. Unless noted, values are about 0 to 1, and higher is better."""
 
     sentence_cosine: float  # of the question and the candidate in its context
-    passage_cosine: float  # the passage's own; of one that was found by its words alone, the least of the others'
-    behind: float  # how far its passage is behind the best by the fused score; 0 for the best, else less
+    passage_cosine: float  # the passage's own; if it was found by words alone, the lowest of the others
+    behind: float  # its passage's fused score less the best passage's: 0 for the best, else negative
     terms: float  # share of the question's terms that it has, by weight
     passage_terms: float  # share that its passage has, with title and section
-    terms_before: float  # share that only the candidate before it has: "it" may mean that
-    terms_after: float  # the same of the candidate after it
+    terms_before: float  # share that only the previous candidate has, which "it" may mean
+    terms_after: float  # the same for the next candidate
     pairs: float  # share of the question's neighbouring terms that it has as neighbours
     amount: float  # 1 if a number or date is asked for and it has one, -1 if it has none, 0 if neither is asked for
-    name: float  # the same of persons and places
-    counts: float  # 1 if it says how many there are of what "how many" asks for
+    name: float  # the same for persons and places
+    counts: float  # 1 if it gives the number that "how many" asks for
     measured: float  # 1 if a quantity of a kind is asked for (money, time) and it has one, -1 if it has none, else 0
     rule: float  # for yes-or-no questions: 1 if it permits, requires or forbids something, else -1; otherwise 0
     general: float  # 1 if a quantity, yes or no is asked for and it begins with everyone or every case
-    subject: float  # 1 if yes or no is asked for and its first word of substance is the question's too
-    particular: float  # 1 if a quantity is asked for and it gives what comes on top, which is not asked for
+    subject: float  # 1 if yes or no is asked for and its first content word is in the question
+    particular: float  # 1 if a quantity is asked for and it gives an extra that is not asked for
     conditional: float  # 1 if it opens with a condition
     opening: float  # how near it is to the beginning of its passage: 1, 1/2, 1/3 ...
-    first: float  # the same of its passage in its document
+    first: float  # the same for its passage in its document
     reader: float  # the kit reader's score; 0 if it was not read
-    news: float  # how much it says that the question does not, growing slowly: log(1 + terms)
+    news: float  # log(1 + how many of its terms the question does not have)
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredQuestion:
-    """A question taken apart, and what its terms weigh among the passages found for it."""
+    """A parsed question, with the weight of each term by its rarity among the passages found."""
 
     text: str
     language: str
@@ -94,25 +94,25 @@ class ScoredQuestion:
 
     @property
     def regime(self) -> str:
-        """Return which weights are for it: "trusted" where cosines say much, "lexical" where words say more."""
+        """Return which weights apply: "trusted" if cosines are reliable, "lexical" if words are more so."""
         return "trusted" if self.trust >= TRUSTED else "lexical"
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredCandidate:
-    """A candidate, its features, and its score: comparable within one question, higher is better."""
+    """A candidate with its features and score. Scores are comparable within one question; higher is better."""
 
     candidate: Candidate
     features: CandidateFeatures
     score: float
     chance: float = 1.0
-    """How likely it is to answer, on the scale of `ANSWER_THRESHOLD`; known of the best."""
+    """The probability that it answers, on the scale of `ANSWER_THRESHOLD`; computed for the best candidates only."""
 
 
 def weigh_question(
     text: str, borrowed: str, language: str, hits: Sequence[Hit], weight: float = BORROWED
 ) -> ScoredQuestion:
-    """Take a question apart. `borrowed` holds the words that it takes from earlier turns, which weigh `weight`."""
+    """Parse a question and weigh its terms. `borrowed` are words from earlier turns; `weight` is the weight of each."""
     passages = [collect_passage_terms(hit, language) for hit in hits]
     shares = dict.fromkeys(content_terms(borrowed, language), weight)
     shares |= dict.fromkeys(content_terms(text, language), 1.0)
@@ -140,7 +140,7 @@ def weigh_question(
 def score_candidates(
     question: ScoredQuestion, found: Sequence[Candidate], cosines: Sequence[float]
 ) -> tuple[ScoredCandidate, ...]:
-    """Score candidates, in their order. `cosines` are those of the query with each candidate's context."""
+    """Score candidates, keeping their order. `cosines` compare the query with each candidate's context."""
     weights, features = load_weights(question.regime), _extract_features(question, found, cosines)
     return tuple(ScoredCandidate(*pair, weigh_features(pair[1], weights)) for pair in zip(found, features, strict=True))
 
@@ -148,7 +148,7 @@ def score_candidates(
 def rerank_candidates(
     question: ScoredQuestion, ranked: Sequence[ScoredCandidate], read: Mapping[int, float]
 ) -> tuple[ScoredCandidate, ...]:
-    """Score candidates again, best first, by what a reader says of some, by place; the others count as its worst."""
+    """Add a reader's scores and sort, best first. `read` maps indexes to scores; the others get its lowest one."""
     if not read:
         return tuple(ranked)
     weights, worst = load_weights(question.regime), min(read.values())
@@ -208,7 +208,7 @@ def _extract_features(
 
 
 def find_farthest(found: Sequence[Candidate]) -> float:
-    """Return the lowest cosine of a passage with the question by the search; 0 if it gave none."""
+    """Return the lowest cosine of any candidate's passage with the question; 0 if the search gave none."""
     return min((candidate.hit.dense for candidate in found if candidate.hit.dense), default=0.0)
 
 
@@ -217,7 +217,7 @@ def _first_words(text: str) -> str:
 
 
 def _rate_subject(question: ScoredQuestion, text: str) -> float:
-    """Return 1 if the first word of substance is the question's too, less if it is only a synonym of one."""
+    """Return 1 if the text's first content word is in the question, `SYNONYM` if only a synonym is, else 0."""
     first = frozenset(content_terms(text, question.language)[:1])
     return max((measure_match(term, first, question.synonyms) for term in question.weights), default=0.0)
 
@@ -229,7 +229,7 @@ def _rate_answer_type(question: ScoredQuestion, text: str, kinds: Sequence[Answe
 
 
 def weigh_features(features: "CandidateFeatures | AnswerFeatures", weights: Mapping[str, float]) -> float:
-    """Return the weighted sum of features. One that was never calibrated counts nothing, so that a new one can be."""
+    """Return the weighted sum of features. A feature without a weight counts 0, so that new ones can be added."""
     kind: Any = type(features)
     names, read = _feature_reader(kind)
     return math.fsum(map(mul, map(weights.get, names, repeat(0.0)), read(features)))
@@ -271,13 +271,13 @@ def _collect_terms(text: str, language: str) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class AnswerFeatures:
-    """Features that speak for an answer being there, of the best candidate unless otherwise said; higher is better."""
+    """Features for predicting whether the best candidate answers; they describe that candidate unless noted."""
 
     sentence_cosine: float
     nearest_cosine: float
-    """Of the passage that is nearest in meaning, be it the best candidate's or not; 0 unless cosines are trusted."""
+    """Of the passage nearest in meaning, whether the best candidate's or not; 0 unless cosines are trusted."""
     tenth_cosine: float
-    """Of the tenth nearest, within `TOPIC_DEPTH`: how much there is on the topic at all; 0 unless trusted."""
+    """Of the tenth nearest passage, within `TOPIC_DEPTH`: how much the corpus has on the topic; 0 unless trusted."""
     passage_terms: float
     pairs: float
     offers: float  # whether it has the requested kind of thing: 1, -1, or 0 if none is requested
@@ -292,7 +292,7 @@ class AnswerFeatures:
 
 @dataclass(frozen=True, slots=True)
 class AnswerModel:
-    """A calibrated regression: logistic(bias + weights x features), shifted so that 0.5 is the point of operation."""
+    """A logistic regression, logistic(bias + weights x features), calibrated so that 0.5 is the operating point."""
 
     bias: float
     weights: Mapping[str, float]
@@ -300,7 +300,7 @@ class AnswerModel:
 
 @dataclass(frozen=True, slots=True)
 class FoundTopic:
-    """What the passages found say of the question, whichever of their sentences is to answer it."""
+    """How much all passages found together say about the question's topic."""
 
     nearest: float
     tenth: float
@@ -319,7 +319,7 @@ def weigh_topic(question: ScoredQuestion, hits: Sequence[Hit]) -> FoundTopic:
 def extract_answer_features(
     question: ScoredQuestion, hits: Sequence[Hit], ranked: Sequence[ScoredCandidate], topic: FoundTopic | None = None
 ) -> AnswerFeatures:
-    """Extract the features of an answer. `ranked` holds at least one candidate, best first."""
+    """Return the features from which to predict an answer. `ranked` holds at least one candidate, best first."""
     best, topic = ranked[0], topic or weigh_topic(question, hits)
     return AnswerFeatures(
         sentence_cosine=best.features.sentence_cosine,
@@ -353,7 +353,7 @@ def predict_probability(seen: AnswerFeatures, model: AnswerModel) -> float:
 def predict_answerable(
     question: ScoredQuestion, hits: Sequence[Hit], ranked: Sequence[ScoredCandidate], topic: FoundTopic | None = None
 ) -> float:
-    """Return how likely it is that the best candidate answers, on a scale on which `ANSWER_THRESHOLD` is the line."""
+    """Return the probability that the best candidate answers; `ANSWER_THRESHOLD` is the limit. 0 without candidates."""
     if not ranked:
         return 0.0
     model = load_answer_model(question.regime)
@@ -363,7 +363,7 @@ def predict_answerable(
 def rate_candidates(
     question: ScoredQuestion, hits: Sequence[Hit], ranked: Sequence[ScoredCandidate]
 ) -> tuple[ScoredCandidate, ...]:
-    """Return the candidates; each of the best with its chance to answer if it were the best."""
+    """Set the `chance` of the first `COMPARED_CANDIDATES`, each rated as if it were the best."""
     topic = weigh_topic(question, hits)
     return tuple(
         replace(one, chance=predict_answerable(question, hits, [one, *ranked[:place], *ranked[place + 1 :]], topic))

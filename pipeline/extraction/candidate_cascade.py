@@ -1,7 +1,6 @@
-"""Which candidates are compared with the question, and which passages read: no more than may be among the best.
+"""Choose the candidates to compare with the question and the passages to read: only those that may be among the best.
 
-Words and the search tell what is likely at next to no cost; comparing takes an embedding for each sentence, and reading
-a passage the most.
+Words and the search cost almost nothing, a comparison costs one embedding per sentence, and reading costs most.
 """
 
 import math
@@ -20,19 +19,19 @@ from pipeline.extraction.answer_ranking import (
 from pipeline.extraction.candidates import Candidate
 
 READABLE_CHANCE = 0.3
-"""The least chance of its best candidate with which a corpus is read: none with less came to answer by that."""
-SAID_UNREAD = -8.0  # what a reader is taken to say of what it did not read: less than of nine in ten of what it did
-COMPARABLE_CHANCE = 0.02  # the same chance, by estimated cosines, with which its candidates are compared
+"""The least chance of its best candidate for a corpus to be read: with less, reading never led to an answer."""
+SAID_UNREAD = -8.0  # the reader's score assumed for unread candidates: nine in ten real scores are higher
+COMPARABLE_CHANCE = 0.02  # the same, by estimated cosines, for its candidates to be compared
 FIRST_COMPARED = 8  # how many of them are compared first, to decide whether the others must be
 THEN_COMPARED = 4  # how many of the others are compared at a time
-CERTAIN_RANKS = 3  # which are the best is to be known of so many
-COSINE_GAIN = 0.1  # by how much a candidate's cosine is taken to exceed its estimate at most: one deviation
-COSINE_LOSS = 0.06  # by how much the cosine of a passage exceeds that of one of its sentences, in the mean
-READER_GAIN = 2.0  # what a reader is taken to say of an unread candidate at most; of one in twenty it says more
+CERTAIN_RANKS = 3  # how many of the best candidates must be known for certain
+COSINE_GAIN = 0.1  # how much a cosine is assumed to exceed its estimate at most: one standard deviation
+COSINE_LOSS = 0.06  # how much the cosine of a passage exceeds that of one of its sentences, on average
+READER_GAIN = 2.0  # the highest reader's score assumed for an unread candidate; one in twenty exceeds it
 
 
 def estimate_cosines(found: Sequence[Candidate]) -> list[float]:
-    """Return about what the cosine of the question with each candidate's context will be, from that of its passage."""
+    """Estimate the cosine of the question with each candidate's context from the cosine of its passage."""
     farthest = find_farthest(found)
     return [(candidate.hit.dense or farthest) - COSINE_LOSS for candidate in found]
 
@@ -40,9 +39,9 @@ def estimate_cosines(found: Sequence[Candidate]) -> list[float]:
 def list_comparable(
     question: ScoredQuestion, scored: Sequence[ScoredCandidate], compared: Collection[int]
 ) -> list[int]:
-    """Return the indexes of candidates to compare next, the likeliest first. Empty once the best are known.
+    """Return the indexes of the candidates to compare next, best first; empty once the best are known.
 
-    Those that are not `compared` yet are scored by estimated cosines.
+    Candidates that are not yet `compared` are scored by estimated cosines.
     """
     places = sorted(range(len(scored)), key=lambda place: scored[place].score, reverse=True)
     left = [place for place in places if place not in compared]
@@ -54,9 +53,9 @@ def list_comparable(
 
 
 def list_readable(question: ScoredQuestion, ranked: Sequence[ScoredCandidate], read: Mapping[int, float]) -> list[int]:
-    """Return the indexes of the best candidates of the passage to read next. Empty once reading changes nothing.
+    """Return the indexes of the best candidates in the passage to read next; empty if reading cannot change the best.
 
-    `read` holds the reader's scores of other candidates, by index.
+    `read` holds the reader's scores so far, by index.
     """
     weight, best = load_weights(question.regime)["reader"], ranked[:RERANKED]
     line = max((best[place].score + weight * said for place, said in read.items()), default=-math.inf)
@@ -70,7 +69,7 @@ def list_readable(question: ScoredQuestion, ranked: Sequence[ScoredCandidate], r
 
 
 def is_hopeless(question: ScoredQuestion, rated: Sequence[ScoredCandidate], *, compared: bool = True) -> bool:
-    """Return whether no candidate would be likely to answer whatever a reader said of it, or a comparison showed."""
+    """Return whether no candidate is likely to answer, whatever reading or comparing may add."""
     best = max((candidate.chance for candidate in rated[:COMPARED_CANDIDATES]), default=0.0)
     return question.regime == "trusted" and best < (READABLE_CHANCE if compared else COMPARABLE_CHANCE)
 
@@ -78,7 +77,7 @@ def is_hopeless(question: ScoredQuestion, rated: Sequence[ScoredCandidate], *, c
 def set_cosines(
     question: ScoredQuestion, scored: Sequence[ScoredCandidate], cosines: Mapping[int, float]
 ) -> list[ScoredCandidate]:
-    """Score those candidates again whose cosines are given, by place."""
+    """Return the candidates, rescored where `cosines` has a value for their index."""
     found, weights = list(scored), load_weights(question.regime)
     for place, cosine in cosines.items():
         features = replace(scored[place].features, sentence_cosine=question.trust * cosine)

@@ -1,8 +1,8 @@
 """Split found passages into sentences that could be quoted, and classify what a question asks for.
 
-A line that ends in a colon announces what follows: it is a candidate together with its list, and each item is one by
-itself too, read together with the line that announces it. A question is no answer by itself, but belongs to the
-sentence after it. Code is offered only where nothing else was found.
+A line that ends in a colon forms one candidate with the list after it. Each item is also a candidate, read together
+with that line. A question is not a candidate, but part of the sentence after it. Code is offered only if nothing else
+was found.
 """
 
 import json
@@ -23,7 +23,7 @@ from storage.language.words import content_terms, count_words, fold_spelling, st
 from storage.types import Evidence, Hit, PassageKind, Span
 
 LEAST_WORDS = 5
-"""Words. A line of prose with fewer says something only if it ends like a sentence, has a figure, or was announced."""
+"""Words. A shorter line of prose is quotable only if it ends like a sentence, has a figure, or is in a list."""
 SENTENCE_ENDS = (".", "!", "…", "。", "！", "।", "۔", ";", "；")
 _COLON = (":", "：")
 _QUESTION = ("?", "？", "؟")
@@ -38,21 +38,21 @@ _SPACED_CASELESS = lazy_compile(r"[^\W\d_A-Za-z\u00c0-\u04ff]")
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A stretch of a found passage that could be quoted."""
+    """A part of a found passage that could be quoted."""
 
     hit: Hit
     rank: int  # the place of its passage among the hits, from 0
     span: Span
-    lead: str = ""  # the line that announces the list of which it is an item
+    lead: str = ""  # the line that announces the list it is an item of
 
     @property
     def text(self) -> str:
-        """Return the words verbatim."""
+        """Return the passage's own words."""
         return self.hit.passage.text[slice(*self.span)]
 
     @property
     def context(self) -> str:
-        """Return the text with its title, section and lead-in line."""
+        """Return the text below its page's title, section and lead-in line."""
         above = (self.hit.document.title, self.hit.passage.section, self.lead, self.text)
         return "\n".join(part for part in above if part)
 
@@ -62,14 +62,14 @@ class Candidate:
 
 
 def find_candidates(hits: Sequence[Hit]) -> tuple[Candidate, ...]:
-    """Return what could be quoted from the hits, passage by passage and in the order of the text."""
+    """Return the candidates of all hits, in the order of the hits and of their text."""
     ranked = list(enumerate(hits))
     prose = [(rank, hit) for rank, hit in ranked if hit.passage.kind is not PassageKind.CODE]
     return tuple(found for rank, hit in prose or ranked for found in _find_in_passage(rank, hit))
 
 
 def widen_steps(candidate: Candidate) -> Candidate:
-    """Return the whole of the numbered list of which a candidate is a step, else the candidate."""
+    """Return the whole numbered list that a candidate is a step of, else the candidate."""
     text = candidate.hit.passage.text
     lists = (match.span() for match in _STEPS.finditer(text))
     return next(
@@ -83,7 +83,7 @@ def widen_steps(candidate: Candidate) -> Candidate:
 
 
 def narrow_rows(candidate: Candidate, asked: Sequence[str]) -> Candidate:
-    """Return only the row that has the most words of the question, if it is unique; else the whole table."""
+    """Return only the table row with most words of the question; the candidate if rows tie or it is not a table."""
     if candidate.hit.passage.kind is not PassageKind.TABLE:
         return candidate
     lines = list(_LINE.finditer(candidate.text))[1:]
@@ -96,7 +96,7 @@ def narrow_rows(candidate: Candidate, asked: Sequence[str]) -> Candidate:
 
 
 def drop_asked(candidate: Candidate) -> Candidate:
-    """Return the answer alone of a candidate that asks "Q: ..." and answers "A: ...", else the candidate."""
+    """Return only the answer of a candidate of the form "Q: ... A: ...", else the candidate."""
     answer = _LETTERED_ANSWER.search(candidate.text)
     return replace(candidate, span=(candidate.span[0] + answer.end(), candidate.span[1])) if answer else candidate
 
@@ -134,7 +134,7 @@ def _is_informative(words: str, kind: PassageKind) -> bool:
 
 
 def _find_list_end(text: str, spans: Sequence[Span]) -> int:
-    """Return where the list ends that the first span announces: its last item, or what follows if that is no list."""
+    """Return the end of the list that the first span announces, or of the next span if that is not a list item."""
     end = next((stop for _, stop in spans[1:]), spans[0][1])
     for span in spans[2:]:
         if not (is_in_list(text, span) and is_in_list(text, spans[1])):
@@ -151,14 +151,14 @@ class AnswerType(StrEnum):
 
 
 def classify_question(question: str) -> AnswerType | None:
-    """Return the kind of thing that a question asks for first; None if it asks for no such thing."""
+    """Return the type of answer that a question asks for first; None if it asks for none of these types."""
     text = _space_caseless(question)
     asked_kinds = [(match.start(), kind) for kind in AnswerType if (match := _compile_questions(kind).search(text))]
     return min(asked_kinds)[1] if asked_kinds else None
 
 
 def has_answer_type(sentence: str, kind: AnswerType, question: str) -> bool:
-    """Return whether a sentence has a thing of this kind that the question does not name itself."""
+    """Return whether a sentence contains something of this type that the question does not mention."""
     known = frozenset(_fold_words(question))
     new = [word for word, folded in zip(words(sentence), _fold_words(sentence), strict=True) if folded not in known]
     if kind is AnswerType.NUMBER:
@@ -170,7 +170,7 @@ def has_answer_type(sentence: str, kind: AnswerType, question: str) -> bool:
 
 
 def has_count(sentence: str, question: str, language: str) -> bool:
-    """Return whether a sentence gives a number of what "how many ..." asks for: "25 paid days" of "how many days"."""
+    """Return whether a sentence gives the number that "how many ..." asks for: "25 paid days" for "how many days"."""
     unit = _find_counted_term(question, language)
     tokens = words(sentence) if unit else []
     return any(
@@ -181,7 +181,7 @@ def has_count(sentence: str, question: str, language: str) -> bool:
 
 @lru_cache(maxsize=64)
 def _find_counted_term(question: str, language: str) -> str:
-    """Return the counted term of "how many ..."; empty for other questions."""
+    """Return the term that "how many ..." counts; empty for other questions."""
     match = _compile_questions(AnswerType.NUMBER).search(text := _space_caseless(question))
     return next(iter(content_terms(text[match.end() :], language)), "") if match else ""
 
@@ -196,24 +196,24 @@ def find_measures(question: str) -> frozenset[str]:
 
 
 def has_measure(sentence: str, measures: frozenset[str]) -> bool:
-    """Return whether a sentence gives a quantity that measures one of these, or says that nothing is paid."""
+    """Return whether a sentence gives a quantity of one of these dimensions, or a word for money such as "free"."""
     measured = {unit.measures for number in find_numbers(tokenize(sentence)) for unit in number.units}
     return not measures.isdisjoint(measured) or ("money" in measures and has_listed_word(sentence, "paid"))
 
 
 def is_unpriced(sentence: str, question: str) -> bool:
-    """Return whether a sentence counts something else where a question asks for money: places, of a parking fee."""
+    """Return whether a question asks only for money, and the sentence gives other numbers but no amount or share."""
     priced = find_measures(question) == {"money"}
     return priced and not has_measure(sentence, frozenset({"money", "share"})) and any(map(is_number, words(sentence)))
 
 
 def asks_yes_or_no(question: str) -> bool:
-    """Return whether a question, or a sentence of it, opens like one that is answered by yes or no."""
+    """Return whether a question, or one of its sentences, opens like a yes-or-no question."""
     return bool(_compile_yes_or_no().search(question))
 
 
 def has_listed_word(text: str, key: str, *, known: str = "") -> bool:
-    """Return whether a text has a word of a list that `known` has not."""
+    """Return whether a text has a word of the list `key` that `known` does not have."""
     listed = _compile_list(key).intersection(_fold_words(text))
     return bool(listed.difference(_fold_words(known)) if listed and known else listed)
 
@@ -224,7 +224,7 @@ def is_conditional(text: str) -> bool:
 
 
 def find_synonyms(text: str, language: str) -> Mapping[str, frozenset[str]]:
-    """Return the synonyms of each term of the text."""
+    """Return the synonyms of each term of the text; English only."""
     if language not in {"", "en"}:
         return {}
     padded = f" {_space_caseless(text)} "
@@ -238,14 +238,14 @@ def find_synonyms(text: str, language: str) -> Mapping[str, frozenset[str]]:
 
 @cache
 def find_light_terms(language: str) -> frozenset[str]:
-    """Return the terms of words that say little by themselves; known of English."""
+    """Return the terms of general words that say little, such as "get" and "thing"; English only."""
     listed = load_table("answer_types.json")["light"] if language in {"", "en"} else ()
     return frozenset(content_terms(" ".join(listed), language))
 
 
 @cache
 def _load_thesaurus() -> tuple[tuple[str, frozenset[str]], ...]:
-    """Return each entry, as it is looked for, with the terms of the single words of its group."""
+    """Return each entry in folded spelling, with the terms of all single words in its group."""
     text = resources.files(__package__).joinpath("thesaurus.txt").read_text(encoding="utf-8")
     groups = [line.split(", ") for line in text.splitlines() if line and not line.startswith("#")]
     return tuple(
@@ -269,10 +269,7 @@ def is_date(word: str) -> bool:
 
 
 def find_capitalized_names(text: str, *, known: frozenset[str] | set[str] = frozenset()) -> list[str]:
-    """Return the words that look like proper names: capitals, not only for opening a sentence.
-
-    A capital at the very beginning counts if the word is no stop word. `known` words, in plain spelling, are left out.
-    """
+    """Return the capitalised words that are neither stop words nor `known`, which holds folded spellings."""
     common = stop_words()
     capitalized = ((word, fold_spelling(word)) for word in words(text) if word[0].isupper())
     return [word for word, folded in capitalized if folded not in common and folded not in known]
@@ -314,7 +311,7 @@ def _compile_yes_or_no() -> re.Pattern[str]:
 
 
 def _compile_phrases(listed: Sequence[str]) -> re.Pattern[str]:
-    """Return the pattern of any of these; a star matches any words."""
+    """Return a pattern for any of the phrases; `*` in a phrase matches any words."""
     phrases = [" * ".join(map(_space_caseless, phrase.split(" * "))) for phrase in listed]
     patterns = ((phrase, re.escape(phrase).replace(r"\*", ".*")) for phrase in phrases)
     return re.compile("|".join(found if is_unspaced(phrase[0]) else rf"\b{found}\b" for phrase, found in patterns))

@@ -1,7 +1,7 @@
-"""Tell one thing from others of its kind: room 7 from room 12, form B7 from form B2, the Bronze plan from the Gold one.
+"""Distinguish things of one kind: room 7 from room 12, form B7 from form B2, the Bronze plan from the Gold one.
 
-What tells a thing apart stands next to the word for its kind: a number, a letter or a code behind it, a name before it,
-or, in a table, the value of a column that is called by the kind.
+The designation is a number, letter or code after the word for the kind, or a name before it. In a table it can be the
+value in a column named after the kind.
 """
 
 import re
@@ -35,17 +35,17 @@ _ACTORS = frozenset(
     ["i", "you", "we", "they", "he", "she", "it", "one", "to", "ich", "wir", "sie", "je", "nous", "vous"]
 )
 _LED = lazy_compile(r"\b(?:the|an?|this|that|your|our|my|their|does|is|are|de|het|den|en|ett?)\s+$", re.IGNORECASE)
-_LONGEST_LEAD = 8  # characters, with the space behind it
-_MOST_LISTED = 1000  # so many numbers at most does a range name
+_LONGEST_LEAD = 8  # characters, with the space after it
+_MOST_LISTED = 1000  # the most numbers that a range stands for
 
 Designations = Mapping[str, frozenset[str]]  # term of a kind -> the marks that distinguish things of that kind
 
 
 def is_about_others(candidate: Candidate, question: str) -> bool:
-    """Return whether it names others of a kind of which the question names one: of Pump A, only Pump B.
+    """Return whether a candidate names only other things of a kind than the question: Pump B, not Pump A.
 
-    Where it names none of the kind, the line before, the section and the title say which it is about. Where it names
-    others, they do so only if they name the one that is asked for, and no other.
+    If it names none of the kind, the nearest of lead-in, section and title decides. If that names only what was asked
+    for, other names in the candidate do not count.
     """
     language, passage = candidate.hit.document.language, candidate.hit.passage
     designated = _find_asked(question, language)
@@ -87,9 +87,9 @@ def _find_designations(text: str, language: str, ordinary: bool) -> Designations
 
 
 def _find_marks(text: str, language: str, *, counts: bool = False) -> Iterator[tuple[str, str]]:
-    """Yield each kind with a mark behind it, but no quantity: "get 25 days", "we may invite 7 people".
+    """Yield each kind with the designation after it, but no quantities: "get 25 days", "we may invite 7 people".
 
-    With `counts`, a number before another word of substance is taken for a count.
+    With `counts`, a number before a content word is a quantity, too.
     """
     for match in _MARKED.finditer(text):
         following = _NEXT.match(text, match.end())
@@ -108,10 +108,10 @@ def _find_marks(text: str, language: str, *, counts: bool = False) -> Iterator[t
 
 
 def _find_names(text: str, language: str, *, led: bool = False, ordinary: bool = False) -> Iterator[tuple[str, str]]:
-    """Yield each kind with a name before it: "the Bronze plan".
+    """Yield each kind with the name before it: "the Bronze plan".
 
-    An ordinary word that begins a sentence is a name only with `ordinary`: where one is asked for. With `led`, only
-    those that an article or an auxiliary leads: "at AWS cost" names no kind of cost.
+    With `ordinary`, an ordinary word at the start of a sentence may be a name. With `led`, only a name after an article
+    or auxiliary counts: "at AWS cost" names no kind of cost.
     """
     if language in CAPITALISED_NOUNS:
         return
@@ -131,19 +131,19 @@ def _find_names(text: str, language: str, *, led: bool = False, ordinary: bool =
 
 
 def _find_counted(text: str) -> frozenset[str]:
-    """Return the words behind numbers; one behind those of a question and of an answer is counted: "5 people"."""
+    """Return the words that numbers count: "people" of "5 people"."""
     return frozenset(_COUNTED.findall(text.lower())) - stop_words()
 
 
 def _find_in_cells(text: str, language: str) -> Designations:
-    """Return the values of each cell of rows by its label: the row "Plan: Gold; Price: 20" is of the Gold plan."""
+    """Return the values of cells by the kind in their label: "Plan: Gold; Price: 20" is about the Gold plan."""
     cells = ((_find_kind(label.strip(), language), value) for label, value in _CELL.findall(text))
     marks = ((kind, fold_spelling(word.strip(",.()"))) for kind, value in cells if kind for word in value.split())
     return _collect((kind, mark) for kind, mark in marks if mark not in stop_words())
 
 
 def _find_kind(word: str, language: str) -> str:
-    """Return the term of a word that may say what kind of thing something is; "" of others, such as months."""
+    """Return the term of a word that may name a kind of thing; "" for others, such as months and units."""
     stems = () if is_date(fold_spelling(word)) or is_unit(word.lower()) else content_terms(word, language)
     return stems[0] if len(stems) == 1 else ""
 

@@ -1,8 +1,8 @@
-"""Select the candidates to quote: the best, what contradicts it, and what adds to it.
+"""Select the candidates to quote: the best one, those that contradict it, and those that add to it.
 
-Where another document contradicts the best, both come first, the newer before the older, each with its page and date.
-What repeats or overlaps another sentence is dropped. A sentence that opens with "It" or "They", and an item of a
-list, name the page and section that they stand in.
+If another document contradicts the best, both come first, the newer before the older, each with its page and date.
+Candidates that overlap or repeat a chosen one are dropped. A list item, and a sentence that opens with "It" or "They",
+get a note with their page and section.
 """
 
 import re
@@ -32,11 +32,11 @@ from storage.types import PassageKind
 
 SAME_SHARE = 0.85  # the least share of all terms that two sentences share if one repeats the other
 ALIKE_SHARES = (0.6, 0.5)
-"""The least shares, of the shorter sentence's terms and of all terms, that two sentences about one thing share."""
-ALIKE_MEASURED_SHARES = (0.5, 0.3)  # the same of sentences that count in the same unit
-CLOSE_SCORE = 5.0  # how far behind the best a sentence may be, by score, and still be said
-SAME_PAGE_CHANCE = 0.01  # the least chance of being an answer with which a further sentence of the first's page is said
-OTHER_PAGE_CHANCE = 0.8  # the same of another page
+"""The least shared terms of two sentences about one thing, as shares of the shorter one's and of all terms."""
+ALIKE_MEASURED_SHARES = (0.5, 0.3)  # the same for sentences that count in the same unit
+CLOSE_SCORE = 5.0  # how far a sentence's score may be below the best and still be quoted
+SAME_PAGE_CHANCE = 0.01  # the least chance of answering for a further sentence of the best one's page to be quoted
+OTHER_PAGE_CHANCE = 0.8  # the same for another page
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _YEAR = lazy_compile(r"(?:19|20)\d\d")
 _NEGATION = lazy_compile(
@@ -48,11 +48,11 @@ _NEGATION = lazy_compile(
 
 @dataclass(frozen=True, slots=True)
 class TopicStatement:
-    """A sentence taken apart into what it is about and the values that it gives."""
+    """A sentence parsed into its topic and the values that it states."""
 
     topic: frozenset[str]
     values: Mapping[str, frozenset[str]]
-    """Sort of value ("year", "clock", "calendar", "number", and "number of UNIT") -> the values of that sort."""
+    """Sort ("year", "clock", "calendar", "number", or "number of UNIT") -> the values of that sort."""
     negated: bool
 
 
@@ -74,9 +74,9 @@ def is_repetition(one: TopicStatement, other: TopicStatement) -> bool:
 
 
 def is_contradiction(one: TopicStatement, other: TopicStatement) -> bool:
-    """Return whether two sentences are about the same thing and give other values of one sort, or one denies it.
+    """Return whether two sentences about one thing give different values of a sort, or only one is negated.
 
-    Each must have a value of the sort that the other has not: one that merely says more does not disagree.
+    Each must have a value that the other lacks: a sentence that merely says more does not disagree.
     """
     both = one.values.keys() & other.values.keys()
     differing = [
@@ -91,7 +91,7 @@ def is_contradiction(one: TopicStatement, other: TopicStatement) -> bool:
 
 
 def _find_values(text: str, language: str) -> Iterator[tuple[str, str]]:
-    """Yield each value with its sort; a number that is followed by what it counts, of two sorts."""
+    """Yield each value with its sort; a number followed by what it counts is yielded with two sorts."""
     for match in re.finditer(r"\d{1,2}:\d\d", text):
         yield "clock", match[0]
     for word, following in pairwise([*words(re.sub(r"\d{1,2}:\d\d", " ", text)), ""]):
@@ -109,10 +109,10 @@ def _find_values(text: str, language: str) -> Iterator[tuple[str, str]]:
 def select_quotes(
     ranked: Sequence[ScoredCandidate], limit: int, language: str, parts: Sequence[Candidate] = (), *, question: str = ""
 ) -> tuple[CitedSentence, ...]:
-    """Choose at most `limit` sentences of the candidates, which come best first.
+    """Choose at most `limit` sentences from the candidates, which are ordered best first.
 
-    `parts` answer the further parts of the question, and come after what answers the first. Where the
-    question asks how to do something, a step is widened to its list; if it names a row, a table is narrowed to it.
+    `parts` answer the further parts of the question and follow the first answer. If the question asks how to do
+    something, a step is widened to its list; otherwise a table is narrowed to the row that the question names.
     """
     if not ranked:
         return ()
@@ -151,9 +151,9 @@ def select_quotes(
 
 
 def _find_rivals(best: Candidate, others: Sequence[Candidate], language: str) -> list[Candidate]:
-    """Return the best candidate of each other document that contradicts the best; all are said, whatever the limit.
+    """Return the best candidate of each other document that contradicts the best one.
 
-    Half of a disagreement would pass for the truth.
+    All are quoted, whatever the limit: half of a disagreement would pass for the truth.
     """
     statement = parse_statement(best.text, language)
     rivals: dict[tuple[str, str], Candidate] = {}
@@ -167,7 +167,7 @@ def _find_rivals(best: Candidate, others: Sequence[Candidate], language: str) ->
 def _find_additions(
     opening: Sequence[Candidate], others: Sequence[Candidate], limit: int, language: str
 ) -> list[Candidate]:
-    """Return the best of the others that neither overlap nor repeat the chosen ones."""
+    """Return up to `limit` of the other candidates, best first, that neither overlap nor repeat chosen ones."""
     chosen = list(opening)
     for other in others:
         if len(chosen) == len(opening) + limit:
@@ -182,7 +182,7 @@ def _least_chance(candidate: Candidate, best: Candidate) -> float:
 
 
 def _is_other_row(one: ScoredCandidate, best: ScoredCandidate) -> bool:
-    """Return whether it is a row of the best one's table that fits the question less: one was asked for by its name."""
+    """Return whether both are table rows and `one` has fewer of the question's words: it names another row."""
     row = one.candidate.hit.passage.kind is PassageKind.TABLE is best.candidate.hit.passage.kind
     return row and one.features.terms < best.features.terms
 
@@ -201,13 +201,13 @@ def _is_repeated(one: Candidate, other: Candidate, language: str) -> bool:
 
 
 def _describe_place(candidate: Candidate, before: Candidate | None, language: str) -> str:
-    """Return the place of an item without its list, or of a pronoun that the previous quote does not explain."""
+    """Return the page and section of a list item alone, or of a pronoun that the previous quote does not explain."""
     leans = bool(candidate.lead) or (opens_with_pronoun(candidate.text, language) and not _follows(candidate, before))
     return footnotes.describe_place(candidate.hit.document, candidate.hit.passage) if leans else ""
 
 
 def _follows(candidate: Candidate, before: Candidate | None) -> bool:
-    """Return whether it directly follows the previous quote in its passage."""
+    """Return whether a candidate directly follows the previous quote in its passage."""
     if before is None or before.hit.passage.id != candidate.hit.passage.id:
         return False
     return not candidate.hit.passage.text[before.span[1] : candidate.span[0]].strip()

@@ -1,4 +1,4 @@
-"""Compose a call as the arguments of a chat completion, adapted to the server's known quirks. Pure."""
+"""Build the arguments of a chat completion from a call, adapted to the server's known quirks. Pure."""
 
 import hashlib
 import json

@@ -55,7 +55,7 @@ class Budget:
 
 @dataclass(slots=True)
 class BudgetMeter:
-    """Usage of a turn so far: its one mutable value. The adapter adds to it, and refuses calls beyond the budget."""
+    """A turn's usage so far, its only mutable value. The adapter adds to it, and refuses calls beyond the budget."""
 
     budget: Budget = field(default_factory=Budget)
     calls: int = 0
@@ -75,7 +75,7 @@ class LLM(Protocol):
     """
 
     def structured(self, stage: str) -> bool:
-        """Return whether calls of a stage may carry a schema, as far as known."""
+        """Return whether calls of a stage may include a schema, as far as known."""
         ...
 
     def busy(self) -> bool:
@@ -85,5 +85,5 @@ class LLM(Protocol):
     async def complete(self, call: ModelCall, spent: BudgetMeter) -> ModelReply: ...
 
     def stream(self, call: ModelCall, spent: BudgetMeter) -> AsyncIterator[ReplyPiece | ModelReply]:
-        """Yield pieces as they arrive, and last the whole reply. Closing the iterator ends the call."""
+        """Yield pieces as they arrive, and finally the whole reply. Closing the iterator ends the call."""
         ...

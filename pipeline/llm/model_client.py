@@ -43,26 +43,26 @@ class CallTally:
     tries: int = 0
     faults: int = 0
     tokens: int = 0
-    given: bool = False  # whether a piece was passed on, after which the call cannot be retried
+    passed_on: bool = False  # whether a piece was passed on, after which the call cannot be retried
     sent: float | None = None  # when the last try was sent
-    asked: float = 0.0  # since when the server is awaited
+    waiting: float = 0.0  # since when the server is awaited
     first: float | None = None  # seconds that the last try waited for the first piece
     reading: float = 0.0  # seconds that it waited for later pieces
-    said: int = 0  # tokens of its reply
+    reply: int = 0  # tokens of its reply
 
     def send(self, now: float) -> None:
-        self.sent = self.asked = now
-        self.first, self.reading, self.said = None, 0.0, 0
+        self.sent = self.waiting = now
+        self.first, self.reading, self.reply = None, 0.0, 0
 
-    def hear(self, now: float) -> None:
+    def receive(self, now: float) -> None:
         if self.first is None:
-            self.first = now - self.asked
+            self.first = now - self.waiting
         else:
-            self.reading += now - self.asked
+            self.reading += now - self.waiting
 
     def count(self, reply: ModelReply) -> None:
         self.tokens += reply.prompt_tokens + reply.completion_tokens
-        self.said = reply.completion_tokens
+        self.reply = reply.completion_tokens
 
     def sample(self, started: float, now: float, *, streamed: bool) -> CallSample:
         waited, refused = (now if self.sent is None else self.sent) - started, min(self.faults, self.tries)
@@ -70,7 +70,7 @@ class CallTally:
             return CallSample(waited, tries=self.tries, refused=refused)
         silent = self.first is None
         first = now - self.sent if self.first is None else self.first
-        return CallSample(waited, first, silent, self.reading, self.said, self.tries, refused)
+        return CallSample(waited, first, silent, self.reading, self.reply, self.tries, refused)
 
 
 class QuirkDiscovered(Exception):
@@ -154,7 +154,7 @@ class OpenAIModel:
             try:
                 async with self._slot(spent), aclosing(self._attempt(request, spent, tally, call.note_lost)) as parts:
                     async for part in parts:
-                        tally.given = True
+                        tally.passed_on = True
                         yield part
             except (SchemaNotOffered, ServerRefusal, TransientError, QuirkDiscovered) as fault:
                 seconds = self._wait(self._interpret(fault, request, tally), request, spent, tally)
@@ -163,24 +163,24 @@ class OpenAIModel:
             if seconds:
                 await self._sleep(seconds)
 
-    def _wait(self, found: _Consequence, request: ModelRequest, spent: BudgetMeter, tally: CallTally) -> float:
-        """Return the seconds until the next try. Raises the caller's error if there is none."""
-        if isinstance(found, ServerQuirks):
-            self._memory.learn(request.plan.model, found)
+    def _wait(self, consequence: _Consequence, request: ModelRequest, spent: BudgetMeter, tally: CallTally) -> float:
+        """Return the seconds to wait before the next try. Raises the final error if there is none."""
+        if isinstance(consequence, ServerQuirks):
+            self._memory.learn(request.plan.model, consequence)
             return 0.0
-        if isinstance(found, SchemaNotOffered):
+        if isinstance(consequence, SchemaNotOffered):
             if request.plan.structured == "schema":
-                raise ModelUnavailable(str(found), hint='set structured = "auto" for the model') from None
+                raise ModelUnavailable(str(consequence), hint='set structured = "auto" for the model') from None
             self._memory.learn(request.plan.model, request.quirks.without(SCHEMA_ARGUMENT))
-        if not isinstance(found, TransientError):
-            raise found from None
+        if not isinstance(consequence, TransientError):
+            raise consequence from None
         tally.faults += 1
-        if tally.given or tally.faults > min(self._settings.retries, found.tries or math.inf):
-            raise _final_model_error(found, tally) from None
-        seconds = backoff_seconds(tally.faults, self._random) if found.after is None else found.after
+        if tally.passed_on or tally.faults > min(self._settings.retries, consequence.tries or math.inf):
+            raise _final_model_error(consequence, tally) from None
+        seconds = backoff_seconds(tally.faults, self._random) if consequence.after is None else consequence.after
         if seconds > MAX_WAIT_SECONDS or seconds >= remaining_seconds(spent, self._clock()):
             why = f"; a retry would take {seconds:.0f} s, longer than is left"
-            raise _final_model_error(found, tally, why) from None
+            raise _final_model_error(consequence, tally, why) from None
         return seconds
 
     def _interpret(self, fault: _CallFault, request: ModelRequest, tally: CallTally) -> _Consequence:
@@ -188,7 +188,7 @@ class OpenAIModel:
             return fault.quirks
         if not isinstance(fault, ServerRefusal):
             return fault
-        if tally.given:
+        if tally.passed_on:
             reason = describe_error(fault.body, self._settings.unspoken)
             message = f"the model server at {self._settings.server} broke off its reply: {reason}"
             return TransientError(message, hint="try again later")
@@ -218,21 +218,21 @@ class OpenAIModel:
         tally: CallTally,
         note_lost: Callable[[ModelReply], None] | None,
     ) -> ReplyParts:
-        """Send a request and yield its reply piece by piece; last the whole reply.
+        """Send a request and yield its reply piece by piece, and finally the whole reply.
 
         Raises `ServerRefusal`, `TransientError`, `QuirkDiscovered`, and the errors of `LLM`.
         """
         got = ReplyAccumulator(hold=request.hold, streamed=request.streamed)
         tally.send(self._clock())
         try:
-            async with aclosing(self._payloads(request, spent)) as said:
-                async for payload in said:
-                    tally.hear(self._clock())
+            async with aclosing(self._payloads(request, spent)) as payloads:
+                async for payload in payloads:
+                    tally.receive(self._clock())
                     ready = got.add(payload)
                     self._stop_reasoning(got, request)
                     if ready and request.streamed:
                         yield ReplyPiece(ready)
-                    tally.asked = self._clock()
+                    tally.waiting = self._clock()
             rest = got.end()
             self._validate_reply(got, request)
             if rest and request.streamed:
@@ -292,7 +292,7 @@ class OpenAIModel:
 
 def _final_model_error(fault: TransientError, tally: CallTally, why: str = "") -> ModelUnavailable:
     tries = "" if tally.tries == 1 else f" ({tally.tries} tries)"
-    kind = ReplyBroken if tally.given else ModelUnavailable
+    kind = ReplyBroken if tally.passed_on else ModelUnavailable
     return kind(f"{fault}{why}{tries}", hint=fault.hint)
 
 
@@ -305,7 +305,7 @@ async def open_model(
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     observe: Callable[[CallSample], None] = lambda _: None,
 ) -> AsyncGenerator[OpenAIModel]:
-    """Open a model by complete settings, and close its connections afterwards. Nothing is sent yet.
+    """Open a model with complete settings; its connections are closed on exit. Nothing is sent yet.
 
     `random` spreads the waits between tries; `clock` is that of `BudgetMeter.deadline`; `observe` receives each call's
     measurements. Raises `ModelUnavailable`.
@@ -320,7 +320,7 @@ async def open_model(
 
 
 class LazyModel:
-    """An `LLM` whose first call reports faults of its settings; everything else works without it."""
+    """An `LLM` that is opened by its first call, so that faulty settings affect only turns that call it."""
 
     def __init__(
         self, settings: ModelSettings, stack: AsyncExitStack, observe: Callable[[CallSample], None] = lambda _: None

@@ -1,6 +1,6 @@
-"""Accumulate a reply, whole or in pieces, apart from the model's reasoning, and validate it. Pure.
+"""Collect a reply, whole or in pieces, separate the model's reasoning from it, and validate it. Pure.
 
-It accepts any JSON and ignores unusable fields.
+Any JSON is accepted; unusable fields are ignored.
 """
 
 import re
@@ -206,7 +206,7 @@ def _parse_count(value: Any) -> int | None:
 def find_objection(
     got: ReplyAccumulator, request: ModelRequest, settings: ModelSettings
 ) -> ServerQuirks | TransientError | PipelineError | None:
-    """Return why the reply is unusable: quirks to ask again with, a transient fault, or an error; None if usable."""
+    """Return why a reply is unusable: quirks for another try, a transient fault, or an error; None if usable."""
     model = request.plan.model
     if got.text.strip():
         return None

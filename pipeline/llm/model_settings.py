@@ -44,7 +44,7 @@ class Secret:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Prices of a million tokens, in the currency of the operator's choice."""
+    """Prices per million tokens, in the currency of the operator's choice."""
 
     prompt: float
     completion: float
@@ -146,10 +146,11 @@ def _address_secrets(address: str) -> tuple[str, ...]:
 
 
 def find_cache_kind(api: str, server: str, model: str) -> CacheKind:
-    """Return the cached text that a model's server charges less for, by its address and the model's name.
+    """Return which cached text a model's server charges less for, by its address and the model's name.
 
-    OpenAI and Azure keep prompts from 1,024 tokens on. Models before GPT-5.6 know whatever an earlier call began with,
-    in steps of 128 tokens. Later ones know only what ends at a mark in the call, and storing it costs a quarter more.
+    OpenAI and Azure cache prompts of 1,024 tokens and more. Models before GPT-5.6 reuse the beginning of any earlier
+    call, in steps of 128 tokens. Later ones reuse only text up to a mark in the call, and storing it costs a quarter
+    more.
     """
     family = _FAMILY.search(model)
     if not family or not (api == "azure" or server == _OPENAI):
@@ -159,7 +160,7 @@ def find_cache_kind(api: str, server: str, model: str) -> CacheKind:
 
 
 def fill_from_environment(settings: ModelSettings, environ: Mapping[str, str]) -> ModelSettings:
-    """Fill open settings from the environment variables that OpenAI's own client reads."""
+    """Fill unset settings from the environment variables that OpenAI's own client reads."""
     if settings.api == "azure":
         names = {"base_url": "AZURE_OPENAI_ENDPOINT", "api_version": "OPENAI_API_VERSION"}
         secrets = {"api_key": "AZURE_OPENAI_API_KEY", "azure_ad_token": "AZURE_OPENAI_AD_TOKEN"}

@@ -1,9 +1,9 @@
 """Send requests to a server, and read its responses within limits of time and size.
 
-The only file that imports `openai`, and so imported late: a process that calls no model never loads it. `openai`
-provides addresses and headers; `aiohttp` sends the request and reads the stream. The client of `openai` copies each
-message value by value on the event loop, needs a multiple of the processor time for each piece, counts no bytes, treats
-a server that only sends keep-alive events as silent, and looks at each pooled connection for each request.
+This is the only file that imports `openai`. It is imported late, so a process that calls no model never loads it.
+`openai` provides addresses and headers; `aiohttp` sends the request and reads the stream. The client of `openai` would
+copy each message value by value on the event loop and need several times the processor time for each piece. It also
+counts no bytes, and treats a server that only sends keep-alive events as silent.
 """
 
 import asyncio
@@ -60,7 +60,7 @@ class SilenceLimits:
 async def read_payloads(
     response: ServerResponse, *, streamed: bool, tokens: int, pace: SilenceLimits, server: str
 ) -> AsyncGenerator[Any]:
-    """Yield the JSON values of a response: a whole reply, or its pieces; last None if the server marks the end.
+    """Yield the JSON values of a response, whole or in pieces; finally None if the server marks the end.
 
     `streamed` is the requested form; a server may send the other. Raises `TimeoutError` if the server is silent too
     long, `TransientError` if the response is cut off, empty or not JSON, `ServerRefusal`, and `ModelUnavailable` if it
@@ -165,7 +165,7 @@ _OK = range(200, 300)
 
 @dataclass(frozen=True, slots=True)
 class ServerAddress:
-    """The address of requests, and their headers and query."""
+    """The URL, query and headers of requests, the trusted certificates, and the proxy."""
 
     url: str
     query: Mapping[str, str]
@@ -175,7 +175,7 @@ class ServerAddress:
 
 
 def find_server(settings: ModelSettings) -> ServerAddress:
-    """Return the address by `openai`'s client. Blocks: it reads certificates and inspects the machine."""
+    """Return the server's address as `openai` builds it. Blocks: it reads certificates and inspects the machine."""
     trusted = httpx2.create_ssl_context()
     client = _build_client(settings, httpx2.AsyncClient(verify=trusted))
     auth = client.auth_headers if settings.secrets else {}
@@ -190,7 +190,7 @@ def find_server(settings: ModelSettings) -> ServerAddress:
 
 
 class Transport:
-    """Sends requests as `openai` would: its addresses, headers and authorities, and no copy of the messages."""
+    """Sends requests as `openai` would, with its addresses, headers and certificates, but copies no messages."""
 
     def __init__(self, settings: ModelSettings, server: ServerAddress) -> None:
         self._settings = settings
@@ -211,12 +211,12 @@ class Transport:
         """
         body = json.dumps(arguments, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
         url = self._find_url(arguments["model"])
-        with self._plainly():
+        with self._translate_errors():
             response = await self._http.post(
                 url, params=self._server.query, data=body, allow_redirects=False, proxy=self._server.proxy
             )
         try:
-            with self._plainly():
+            with self._translate_errors():
                 await _raise_refusal(response)
             yield ServerResponse(response.headers.get("content-type", ""), self._chunks(response))
         finally:
@@ -229,12 +229,12 @@ class Transport:
         return f"{place}/chat/completions"
 
     async def _chunks(self, response: aiohttp.ClientResponse) -> AsyncGenerator[bytes]:
-        with self._plainly():
+        with self._translate_errors():
             async for chunk in response.content.iter_any():
                 yield chunk
 
     @contextmanager
-    def _plainly(self) -> Generator[None]:
+    def _translate_errors(self) -> Generator[None]:
         """Raise the faults of a connection as `TransientError`."""
         try:
             yield

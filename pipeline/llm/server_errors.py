@@ -1,6 +1,6 @@
 """Interpret a server's error: change the request, retry after a wait, or give up. Pure.
 
-Errors are shown as one short line, without anything like a key.
+Errors are shown as one short line, without anything that looks like a key.
 """
 
 import json
@@ -68,7 +68,7 @@ def parse_retry_after(headers: Mapping[str, str], now: datetime) -> float | None
 
 
 def _parse_number(text: str) -> float | None:
-    """Return a number that is finite and not negative, else None."""
+    """Return a finite number that is not negative, else None."""
     try:
         number = float(text)
     except ValueError:
@@ -103,7 +103,7 @@ def describe_error(body: bytes, secrets: Iterable[str]) -> str:
 
 
 def redact_text(text: str, secrets: Iterable[str]) -> str:
-    """Return a text on one line without keys, cut if it is long."""
+    """Return a text as one line without keys, shortened if it is long."""
     line = _KEYS.sub("***", _mask_secret(" ".join(text.split())[:_MAX_READ], secrets))
     return line if len(line) <= _MAX_SHOWN else line[:_MAX_SHOWN].rstrip() + "…"
 
@@ -192,7 +192,7 @@ class ServerRefusal(Exception):
 def interpret_refusal(
     refusal: ServerRefusal, request: ModelRequest, settings: ModelSettings
 ) -> ServerQuirks | TransientError | PipelineError:
-    """Return what a refusal means: quirks to ask again with, a transient fault, or the error to raise."""
+    """Return what to do after a refusal: try again with other quirks, treat it as transient, or raise an error."""
     words = error_words(refusal.body)
     return (
         _permanent_error(refusal, words, request, settings)

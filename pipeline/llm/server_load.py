@@ -36,8 +36,8 @@ class LoadFigures:
     """Weighted means over recent calls."""
 
     call_seconds: float  # of a typical call
-    waited: float  # of these
-    first_token: float  # of these
+    waited: float  # seconds of these for a slot and between tries
+    first_token: float  # seconds of these until the first byte
     tokens_a_second: float
     refused: float  # share of tries
 
@@ -55,7 +55,7 @@ _SUMS = ("calls", "waited", "tries", "refused", "streams", "first", "reading", "
 
 @dataclass(frozen=True, slots=True)
 class ServerLoad:
-    """Weighted sums over calls at one time."""
+    """Weighted sums over recent calls, as of one moment."""
 
     at: float = 0.0
     calls: float = 0.0
@@ -70,12 +70,12 @@ class ServerLoad:
     because: Literal["slow", "busy"] = "slow"  # the reason for that
 
     def fade(self, now: float, share: float = 1.0) -> "ServerLoad":
-        """Return the sums with their weights at a later time."""
+        """Return the sums as of a later time, with lower weights."""
         share *= 0.5 ** (max(0.0, now - self.at) / HALF_LIFE)
         return replace(self, at=now, **{name: share * getattr(self, name) for name in _SUMS})
 
     def add(self, sample: CallSample, now: float) -> "ServerLoad":
-        """Return the sums with a call that ended now. A silent one counts only if it took longer than usual."""
+        """Return the sums with a call that has just ended. A silent one counts only if it took longer than usual."""
         counted = self.fade(now, KEPT_BY_CALL).plus(
             calls=1, waited=sample.waited, tries=sample.tries, refused=sample.refused
         )
@@ -97,7 +97,7 @@ class ServerLoad:
         return LoadFigures(seconds, waited, first, rate, self.refused / self.tries if self.tries else 0.0)
 
     def decide(self, slow_seconds: float, now: float) -> tuple["ServerLoad", Pressure | None]:
-        """Decide for a turn that begins now; a typical call of `slow_seconds` or more is slow."""
+        """Return the load as of now, and why a turn takes less effort. A call of `slow_seconds` or more is slow."""
         faded = self.fade(now)
         figures = faded.figures
         lowered = self.lowered is not None

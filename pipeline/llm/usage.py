@@ -32,9 +32,9 @@ _MILLION = 1_000_000
 def price_usage(
     prices: Mapping[str, Price], models: tuple[str, ...], prompt: int, cached: int, completion: int
 ) -> float | None:
-    """Return the cost of a call in the currency of the list; None if none of the model's names has a price.
+    """Return the cost of a call in the price list's currency; None if none of the model's names has a price.
 
-    `prompt` counts the `cached` tokens too, `completion` those of the reasoning.
+    `prompt` includes the `cached` tokens, and `completion` those of the reasoning.
     """
     price = next((prices[name] for name in models if name in prices), None)
     if price is None:

@@ -19,7 +19,7 @@ SATURATION, LENGTH_SHARE = 1.2, 0.75  # BM25's k1 and b
 
 
 def score_by_words(query: str, texts: Sequence[str]) -> tuple[float, ...]:
-    """Return each text's BM25 for a query, over these texts. Pure."""
+    """Return the BM25 score of each text for a query, computed over these texts. Pure."""
     counted = [Counter(content_terms(text)) for text in texts]
     mean = sum(counts.total() for counts in counted) / len(counted) if counted else 0.0
     scores = [0.0] * len(counted)

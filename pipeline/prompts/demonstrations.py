@@ -37,7 +37,7 @@ def fit_demo(template: str, demo: Demonstration) -> WorkedExample | None:
 
 
 def select_demos(template: str, demos: Sequence[Demonstration]) -> tuple[Demonstration, ...]:
-    """Return the first demonstrations that show a call, as far as there is room. Pure."""
+    """Return the demonstrations that show such a call, in order, within `MAX_DEMO_CHARACTERS`. Pure."""
     left, fitting = MAX_DEMO_CHARACTERS, list[Demonstration]()
     for demo in demos:
         left -= len(demo.searched) + len(demo.answer)
@@ -103,7 +103,6 @@ def _build_sentences(demo: Demonstration) -> tuple[Evidence, ...]:
 
 @cache
 def load_own_demos() -> tuple[Demonstration, ...]:
-    """Return our own demonstrations."""
     raw = json.loads(resources.files("pipeline.prompts").joinpath("demonstrations.json").read_text(encoding="utf-8"))
     return tuple(map(_read_own_demo, raw))
 
@@ -133,7 +132,7 @@ def _load_words(kind: str) -> frozenset[str]:
 
 
 def find_triple(text: str) -> tuple[str, str, str] | None:
-    """Return subject, predicate and object of a sentence, or None.
+    """Return subject, predicate and object of a sentence; None if it is not plain.
 
     The predicate begins at the first auxiliary or everyday verb.
     """

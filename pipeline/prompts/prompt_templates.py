@@ -58,7 +58,7 @@ _DATED = lazy_compile(r"\{(year|date)(?:([+-]\d+))?\}")
 
 
 def load_examples(file: Path, day: date, answered_by: str = "reply") -> tuple[WorkedExample, ...]:
-    """Return the examples in a file as of a day, in their order; empty if the file is missing.
+    """Return the examples in a file, with dates relative to a day; empty if the file is missing.
 
     `answered_by` is the field with the reply: two calls can share a file.
     """
@@ -140,8 +140,8 @@ def render_prompt(
 ) -> Prompt:
     """Render a call; `demos` are earlier turns, placed between its own examples and the turn.
 
-    Each has its own delimiter, which distinguishes its quotations from those of the turn. Raises `MissingFact` if a
-    fact of the template is missing.
+    Each demo has its own delimiter, which distinguishes its quotations from the turn's. Raises `MissingFact` if a fact
+    of the template is missing.
     """
     module = _load_macros(template, mode, now.date(), fence="", **facts)
     quoted = "\n".join((str(module.turn()), *(demo.searched for demo in demos)))
@@ -190,7 +190,7 @@ def _render_example(
 
 
 def render_reply(template: str, mode: PromptMode, answer: Any) -> ChatMessage:
-    """Render a correct reply to a call from its parts, as a worked example shows it."""
+    """Render the reply of a worked example from its parts."""
     if mode.structured:
         return ChatMessage("assistant", json.dumps(answer, ensure_ascii=False))
     return ChatMessage("assistant", str(_load_macros(template, mode, EXAMPLE_DAY, answer=answer).reply()).strip())

@@ -33,7 +33,7 @@ class PromptLoad:
 
 
 def truncate_load(load: PromptLoad) -> PromptLoad | None:
-    """Drop the last demonstration, else the oldest turns, the last passage, or the examples; None if all are gone."""
+    """Drop the last demonstration, else the oldest turns, the last passage, or the examples; None without any."""
     if load.demos:
         return replace(load, demos=load.demos[:-1])
     for name, value in load.facts.items():
@@ -190,7 +190,7 @@ class Prompter:
 
     @contextmanager
     def _recorded(self, call: ModelCall, template: str, load: PromptLoad) -> Iterator[tuple[ModelCall, dict[str, Any]]]:
-        """Record a call with its outcome, which the caller fills in, and its error or early end.
+        """Record a call with the outcome that the caller fills in, and its error or early end.
 
         Yields the call to make, which also records its lost tries.
         """

@@ -60,6 +60,6 @@ def _abstention_patterns() -> _AbstentionPatterns:
 
 
 def _any_phrase(phrases: Sequence[str]) -> str:
-    """Return the pattern of any phrase: between word ends, except in scripts that put no spaces between words."""
+    """Return a pattern for any of the phrases, as whole words if the script puts spaces between words."""
     whole = (phrase if is_unspaced(phrase[0]) else rf"(?<!\w){phrase}(?!\w)" for phrase in phrases)
     return f"(?:{'|'.join(whole)})"

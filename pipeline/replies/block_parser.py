@@ -31,7 +31,7 @@ _NUMBER_COUNT = lazy_compile(
 
 @dataclass(frozen=True, slots=True)
 class LineMarker:
-    """The marker at the start of a line, and its length. `bold`: the `**` before it, which opens emphasis."""
+    """A line's leading marker and its length. `bold`: the `**` before it opens emphasis that continues after it."""
 
     kind: _MarkerKind
     length: int
@@ -40,7 +40,7 @@ class LineMarker:
 
 
 def parse_line_marker(line: str, last: int) -> LineMarker | None:
-    """Parse the marker before the words of `line`, the beginning of a line without its indent; None if there is none.
+    """Parse the marker at the start of `line`, a line's beginning without its indent; None if there is none.
 
     `last` is the largest item number so far, 0 if none. Markers may follow one another (`> - text`).
     """
@@ -93,7 +93,7 @@ class TableSentences:
         return ["; ".join(named)]
 
     def end(self) -> list[str]:
-        """Return the held row at the table's end; a table without rows yields its head."""
+        """Return the row that is still held back at the table's end: of a table without rows, its head."""
         left = self._held
         self._columns = []
         self._held = []
@@ -181,7 +181,7 @@ class BlockParser:
         return [ProseText(text)]
 
     def _at_start(self) -> list[BlockEvent] | None:
-        """Classify a line by its head; None until more of it has come."""
+        """Return the events of a line's beginning; None until enough of the line has arrived."""
         self._rest = self._rest.lstrip(_INDENT_SPACES)
         head, newline, _ = self._rest[:_MAX_LINE_HEAD].partition("\n")
         if not (newline or self._closed) and len(head) < _MAX_LINE_HEAD:
@@ -217,7 +217,7 @@ class BlockParser:
         return [*self._begin_line(line), *self._prose(line, ends=True)]
 
     def _begin_line(self, head: str) -> list[BlockEvent]:
-        """Begin a line of running text, which continues the previous line or ends it."""
+        """Return the events at the start of a line of running text, which joins the previous line or not."""
         joins = self._open and not self._heading and self._quoted == self._was_quoted and self._is_wrapped(head[0])
         spaced = not (is_unspaced(head[0]) and is_unspaced(self._last or " "))
         before: list[BlockEvent] = [ProseText(" " * spaced)] if joins else [ProseEnded()]
@@ -227,7 +227,7 @@ class BlockParser:
         return before
 
     def _is_wrapped(self, first: str) -> bool:
-        """Return whether the previous line was only wrapped."""
+        """Return whether the line break only wrapped a line; `first` is the next line's first character."""
         return (
             first.islower() or self._last in {",", ";"} or (self._length in _WRAP_WIDTHS and self._last not in "]】］:")
         )

@@ -1,6 +1,6 @@
 """Find citation marks in a reply's text, and the numbers they name. Pure.
 
-Marks and addresses that are part of their sentence's grammar are distinguished from those that can be removed.
+Marks and addresses that belong to their sentence's grammar are distinguished from those that can be removed.
 """
 
 import re
@@ -52,14 +52,14 @@ _OPENING_SIGNS = frozenset("([{“„«\"'")
 
 @dataclass(frozen=True, slots=True)
 class CitationMark:
-    """One mark, or several with only a comma between, and the numbers of 1..count that it names, in order."""
+    """A mark, or several separated only by commas, with the numbers that it names, in order, within 1..count."""
 
     span: Span
     numbers: tuple[int, ...]
 
 
 def find_marks(text: str, count: int) -> Iterator[CitationMark]:
-    """Yield the marks of a text in order; marks side by side are one, round brackets around nothing else included."""
+    """Yield the marks of a text in order. Adjacent marks are one; round brackets around only marks belong to them."""
     last: CitationMark | None = None
     for mark in _find_single_marks(text, count):
         numbers = _join_marks(text, last, mark) if last else None
@@ -127,7 +127,7 @@ def _parse_mark_numbers(found: re.Match[str], count: int) -> tuple[int, ...] | N
 
 
 def _parse_superscript(digits: str, count: int) -> tuple[int, ...]:
-    """Read raised digits as one number if that was offered, else as single digits."""
+    """Parse raised digits as whole numbers if these are within 1..count, else digit by digit."""
     plain = digits.translate(str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789"))
     runs = [str(int(run)) for run in re.findall(r"[0-9]+", plain)]
     values = [int(run) for run in runs]
@@ -195,7 +195,7 @@ def detach_marks(text: str, count: int) -> str:
 
 
 def is_maimed(text: str, count: int) -> bool:
-    """Return whether a sentence loses a part of its grammar when its marks and addresses go."""
+    """Return whether a sentence loses a part of its grammar if its marks and addresses are removed."""
     hanging = (
         _DANGLING_WORD.search(text[max(0, mark.span[0] - _NEAR_CHARACTERS) : mark.span[0]])
         and _continues(text[mark.span[1] :])

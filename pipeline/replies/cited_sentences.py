@@ -88,7 +88,7 @@ def mask_verbatim(text: str, count: int) -> str:
 
 
 def _find_first_end(window: str, stop: int, count: int, *, whole: bool) -> int:
-    """Return where the sentence after the first of `window` begins, if the first ends near `stop`, else 0."""
+    """Return where the second sentence of `window` begins if the first ends near `stop`, else 0."""
     text = mask_verbatim(window, count)
     spans = sentence_spans(text)
     if len(spans) == 1 or not spans or spans[0][1] > stop + _SCAN_STRIDE:
@@ -99,7 +99,7 @@ def _find_first_end(window: str, stop: int, count: int, *, whole: bool) -> int:
 
 
 def _is_enclosed(text: str, end: int) -> bool:
-    """Return whether something was opened shortly before `end` that may still close."""
+    """Return whether a bracket or quotation mark that was opened shortly before `end` may still close."""
     near = max(0, end - _MAX_ENCLOSED)
     if any(text.count(sign, near, end) % 2 and sign not in text[end:] for sign in '"`'):
         return True
@@ -152,7 +152,7 @@ def format_draft(sentences: Sequence[MarkedSentence]) -> str:
 
 
 class SentenceSplitter:
-    """Splits one reply into sentences as it arrives, the same as `split_sentences` of the whole.
+    """Splits one reply into sentences as it arrives, with the same result as `split_sentences`.
 
     A sentence is certain some fifty characters after its end, or when the next line has begun.
     """

@@ -1,6 +1,6 @@
 """Number footnotes, and write the notes that may precede a sentence: its page, section, date, language. Pure.
 
-Systems write notes by these functions, and the gate lets no other notes pass.
+Systems must write notes with these functions: the gate rejects any other note.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""Clean text that a model wrote of links, images, tags, mentions and emphasis. Pure.
+"""Remove links, images, tags, mentions and emphasis from text that a model wrote. Pure.
 
 Code and mathematics are set aside first and put back afterwards.
 """
@@ -72,7 +72,7 @@ def restore_verbatim(text: str, kept: tuple[str, ...]) -> str:
 
 
 def _find_code_spans(text: str) -> list[Span]:
-    """Pair each run of backticks with the next run of its length; a short one only within its paragraph."""
+    """Return the spans from each run of backticks to the next of its length, short ones only within a paragraph."""
     runs = list(_CODE_TICKS.finditer(text))
     later: dict[str, list[int]] = {}
     for place in reversed(range(len(runs))):
@@ -226,7 +226,7 @@ def _clean_once(text: str) -> str:
 
 
 def _clean_code(text: str) -> str:
-    """Return code without addresses and control sequences; decoded if it has these as entities."""
+    """Return code without addresses and control sequences, decoded if entities hide any of these."""
     read = _decode_entities(_decode_entities(text))
     bare, bare_read = _strip_control(text), _strip_control(read)
     return bare if bare_read == read else bare_read
@@ -243,7 +243,7 @@ def _decode_entities(text: str) -> str:
 
 
 def _strip_html_blocks(text: str) -> str:
-    """Return the text without comments, scripts and styles that end."""
+    """Return the text without comments, scripts and styles that have an end."""
     for begin, end in _HTML_BLOCKS:
         spans, at = list[Span](), 0
         while (opened := begin.search(text, at)) and (closed := end.search(text, opened.end())):

@@ -24,14 +24,14 @@ class ReplyFormat(Generic[T]):
 
 
 class ReplySplitter(Protocol[T_co]):
-    """Splits one streamed reply into values as soon as each is certain; a reply that is asked for again gets a copy."""
+    """Splits one streamed reply into values as soon as each is certain. A retried reply gets a fresh copy."""
 
     def feed(self, piece: str) -> tuple[T_co, ...]:
         """Take the next piece of the reply; return the values that it made certain."""
         ...
 
     def close(self) -> tuple[T_co, ...]:
-        """Return the last values. Raises `UnreadableReply`, but only if no value was given before."""
+        """Return the last values. Raises `UnreadableReply`, but only if no value was returned before."""
         ...
 
 
@@ -124,7 +124,7 @@ def parse_numbers(text: str, count: int) -> tuple[int, ...]:
 
 
 def parse_number_list(found: Any, count: int) -> tuple[int, ...]:
-    """Return those of a JSON list that are numbers from 1 to `count`, each once; digits in a string are numbers too."""
+    """Return the numbers from 1 to `count` in a JSON list, each once; digits in a string count as a number."""
     if not isinstance(found, list):
         raise UnreadableReply("a list of numbers is missing")
     written = [item.strip().strip("[]") if isinstance(item, str) else item for item in found]

@@ -185,9 +185,10 @@ def claims_format() -> ReplyFormat[tuple[TimedClaim, ...]]:
 
 
 class ClaimSplitter:
-    """Splits a list of claims as it arrives, each as soon as its line has ended in its time.
+    """Splits a list of claims as it arrives.
 
-    A claim without a time is certain where the next one begins, since its line may run on.
+    A claim is certain once its line has ended with a time. Without a time it is certain once the next claim begins, as
+    its line may continue.
     """
 
     def __init__(self) -> None:
@@ -264,7 +265,7 @@ class DraftSplitter:
 
 
 def _drop_nothing(sentences: Iterable[MarkedSentence]) -> Iterator[MarkedSentence]:
-    """Yield sentences without those that are only about the notes."""
+    """Yield the sentences that are not merely about the notes."""
     for sentence in sentences:
         if not _is_nothing_reply(sentence) and not is_about_notes(sentence.text):
             yield sentence
@@ -293,7 +294,7 @@ class Feedback:
 
     @property
     def good(self) -> bool:
-        """Whether refining is not worth a call."""
+        """Whether the draft is good enough that refining it is not worth a call."""
         return all(point.score >= GOOD_SCORE for point in self.points)
 
 

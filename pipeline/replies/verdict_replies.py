@@ -147,7 +147,7 @@ _QUESTIONED = lazy_compile(r"\W*?[?/]")
 class ClaimRuling:
     claim: int  # its number, from 1
     found: Verification  # without its reasoning until that is whole
-    whole: bool  # whether its reasoning has ended. Each claim has a ruling that has not, and then one that has.
+    whole: bool  # whether its reasoning has ended: each claim gets a ruling before that, and one then
 
 
 class VerdictSplitter:
@@ -187,7 +187,7 @@ class VerdictSplitter:
             seen.add(number)  # of several verdicts on one claim the first counts
             rest, over = self._text[head.end() : None if last else heads[place + 1].start()], ended or not last
             if number not in self._ruled:
-                verdict = self._found(head[2], rest, over=over)
+                verdict = self._decide(head[2], rest, over=over)
                 if verdict is None:
                     continue
                 self._ruled[number] = verdict
@@ -197,8 +197,8 @@ class VerdictSplitter:
                 reasoning = " ".join(_split_marks(rest)[1].split()).strip(" -–—:*_")
                 yield ClaimRuling(number, replace(self._ruled[number], reasoning=reasoning), whole=True)
 
-    def _found(self, said: str, rest: str, *, over: bool) -> Verification | None:
-        """Return a verdict by the text after it so far; None while that may still change it, and if it is invalid."""
+    def _decide(self, said: str, rest: str, *, over: bool) -> Verification | None:
+        """Return the verification that a verdict and the text after it make; None while uncertain, or if invalid."""
         verdict, (marks, reason) = parse_verdict(said), _split_marks(rest)
         if not (over or "\n" in rest or (_WHOLE_WORD.match(reason) and not _may_be_retracted(reason))):
             return None

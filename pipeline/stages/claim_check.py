@@ -43,7 +43,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class PassageSupport:
-    """The local check of a claim by some passages, and their sentences that are nearest to it."""
+    """The local check's result for a claim and some passages, with their sentences nearest to the claim."""
 
     support: Support
     nearest: tuple[Evidence, ...]
@@ -56,7 +56,7 @@ class PassageSupport:
 
     @property
     def changed(self) -> bool:
-        """Return whether the claim binds or limits otherwise than the passages, or copies them except for a part."""
+        """Return whether the claim alters an obligation or limit, or copies the passages except for a part."""
         return self.support.altered or self.support.replaced
 
     @property
@@ -79,7 +79,7 @@ async def _check_claims(
 
 
 def validate_claim(text: str) -> None:
-    """Raise `NotAClaim`, which says what the text is instead, unless it is one statement."""
+    """Raise `NotAClaim` with the reason unless the text is a single statement."""
     hint = "State one thing in one sentence."
     if not words(text):
         raise NotAClaim("There are no words in the claim.", hint=hint)
@@ -132,10 +132,10 @@ def _is_statement(text: str) -> bool:
 
 
 def decide_verdict(alone: Sequence[PassageSupport], together: PassageSupport) -> Judgement:
-    """Decide by the single passages, best first, and by all together. Pure.
+    """Return the verdict by each passage alone, best first, and by all together. Pure.
 
-    One of several passages may seem to support a claim by chance: all together must support it, too, and no passage
-    that has more of the claim may contradict a part of it.
+    One of several passages may seem to support a claim by chance. So all together must support it, too, and no passage
+    that covers more of the claim may contradict a part of it.
     """
     holding = [place for place, held in enumerate(alone) if held.supports and together.support.holds]
     supporting = [alone[place] for place in holding if not _is_outdone(alone, place)]
@@ -155,13 +155,13 @@ def decide_verdict(alone: Sequence[PassageSupport], together: PassageSupport) ->
 
 
 def _build_judgement(verdict: Verdict, held: Sequence[PassageSupport]) -> Judgement:
-    """Return a verdict with the first passage's reasons, and the nearest sentence of each of several."""
+    """Return a judgement with the first passage's reasons; of several passages, the nearest sentence of each."""
     shown = tuple(support.nearest[0] for support in held)[:MAX_EVIDENCE] if len(held) > 1 else held[0].nearest
     return Judgement(verdict, held[0].explanation, shown, because=held[0].support.because)
 
 
 def _is_outdone(alone: Sequence[PassageSupport], place: int) -> bool:
-    """Return whether an earlier passage has as much of the claim but lacks a detail, or one with more of it differs."""
+    """Return whether an earlier passage with as many words lacks a detail, or one with more contradicts the claim."""
     own = alone[place].coverage
     lacking = (held for held in alone[:place] if not (held.support.holds or held.support.appealable))
     before = any(held.coverage >= own for held in lacking)
@@ -236,7 +236,7 @@ async def judge_by_model(talk: Conversation, hits: Sequence[Hit], kit: Kit) -> J
 
 
 def _overrule(ruled: Judgement) -> Judgement:
-    """Return the rules' judgement with a remark that the model accepted the claim."""
+    """Return the rules' judgement; if they reject the claim, with a remark that the model accepted it."""
     if ruled.verdict is Verdict.SUPPORTS:
         return ruled
     reasoning = f"The model takes it for supported; but {ruled.reasoning}."

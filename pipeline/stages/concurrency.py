@@ -1,6 +1,7 @@
 """Run several calls at once, and close streams with the block that reads them.
 
-Unlike a bare `asyncio.TaskGroup` these functions raise the error itself; of several, the one that must be reported.
+Unlike a bare `asyncio.TaskGroup`, these functions raise a single error: `SearchUnavailable` if there is one, else the
+first.
 """
 
 import asyncio
@@ -34,7 +35,7 @@ B = TypeVar("B")
 
 @asynccontextmanager
 async def open_task_group() -> AsyncGenerator[asyncio.TaskGroup]:
-    """Run tasks within a block: when one fails, or the block does, all end."""
+    """Run tasks within a block; if one or the block fails, cancel all others."""
     try:
         async with asyncio.TaskGroup() as group:
             yield group

@@ -1,4 +1,4 @@
-"""Findings: statements with the passages' sentences that support them, each once, the newer of rivals first."""
+"""Build findings: statements with the sentences that support them, each once, the newer of rivals first."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -40,8 +40,9 @@ LEAST_TELLING = 2  # content words that a sentence shares with a statement if it
 def select_context(statement: str, cited: Iterable[Evidence]) -> tuple[Evidence, ...]:
     """Return the sentences of the cited passages that can decide whether a statement is true, in order.
 
-    These are the cited ones and all that share two words with it, each with the one before it: none of 251 verdicts
-    made by hand over whole passages rests on another. Tables, code and other languages stay whole.
+    These are the cited sentences and all that share two words with the statement, each with the one before it: none of
+    251 verdicts made by hand over whole passages depends on another sentence. Tables, code and other languages stay
+    whole.
     """
     terms, language, context = set(content_terms(statement)), detect_language(statement), list[Evidence]()
     cited = tuple(cited)
@@ -66,7 +67,7 @@ _LABELLED = re.compile(r"\S+(?: [^\s:]+){0,4}:\s+\S")  # an item without a bulle
 
 
 def bind_subjects(evidence: Iterable[Evidence]) -> tuple[Evidence, ...]:
-    """Return evidence in the order of its passages, each extended back until it can be understood.
+    """Return evidence in the order of its passages, each piece extended back until it can be understood.
 
     A sentence that begins with a pronoun is extended to the sentence with its antecedent, and an item of a list to the
     list's lead-in, which may negate it. Overlapping evidence is merged.
@@ -160,8 +161,8 @@ async def bind_finding(
 ) -> tuple[SourcedFinding, ...]:
     """Return a statement as a finding, or its sentences as one finding if they do not support it.
 
-    The local check's doubt does not suffice against a statement that a model `checked`, or that resolves a pronoun. A
-    statement must name its subject, or its row of a table; near copies of a sentence are replaced by the sentence.
+    A statement that a model `checked`, or that resolves a pronoun, is kept despite the local check's doubts. It must
+    name its subject, or its row of a table. A near copy of a sentence is replaced by the sentence.
     """
     support = await supports(text, evidence, asked=asked)
     leans = any(_opens_with_pronoun(piece, piece.span[0]) for piece in evidence)
@@ -184,10 +185,10 @@ MOSTLY_SAME = 0.8  # the share of the shorter statement's words in the longer on
 
 
 def deduplicate_findings(findings: Iterable[SourcedFinding]) -> tuple[SourcedFinding, ...]:
-    """Return findings without those that repeat another of the same sentence, in the same or in other words.
+    """Return findings without those that repeat another of the same sentence, in whatever words.
 
-    The longer one stays. Statements of two passages stay twice, as both can be cited. A finding that a quotation of the
-    same sentences negates is dropped.
+    The longer one is kept. Repetitions from different passages are kept, as both can be cited. A finding is dropped if
+    a quotation of its sentences negates it.
     """
     kept, findings = list[SourcedFinding](), tuple(findings)
     quotations = [finding for finding in findings if finding.text == join_quotes(finding.evidence).text]
@@ -221,7 +222,7 @@ def _say_the_same(one: SourcedFinding, other: SourcedFinding) -> bool:
 
 
 def has_same_words(text: str, other: str, least: float = MOSTLY_SAME) -> bool:
-    """Return whether another text has at least that share of a text's content words, and all of its numbers."""
+    """Return whether `other` has the share `least` of a text's content words, and all of its numbers."""
     said, known = set(content_terms(text)), set(content_terms(other))
     numbers = {term for term in said if any(char.isdigit() for char in term)}
     return len(said & known) >= least * len(said) and numbers <= known
@@ -233,7 +234,7 @@ def _overlap(one: Evidence, other: Evidence) -> bool:
 
 
 def order_rivals_by_date(findings: Sequence[SourcedFinding]) -> tuple[SourcedFinding, ...]:
-    """Return findings with those that disagree reordered among their places, the newest first."""
+    """Return findings with those that disagree sorted among their places, the newest first."""
     rivals = find_disagreeing(findings)
     by_date = sorted(rivals, key=lambda place: document_day(findings[place].evidence[0].document), reverse=True)
     ordered = iter(by_date)

@@ -42,7 +42,7 @@ things 82% are.
 
 
 def is_relevant(claim: str, hit: Hit) -> bool:
-    """Return whether a passage may bear on a claim; one in another language always may."""
+    """Return whether a passage may concern a claim; one in another language always may."""
     if hit.dense >= LEAST_ALIKE or hit.document.language not in {"", detect_language(claim)}:
         return True
     terms = set(content_terms(claim))
@@ -68,8 +68,8 @@ MAX_BULLETS = 8  # of one passage
 async def choose_query(context: TurnContext, kit: Kit, template: str = "query") -> SearchQuery | None:
     """Choose a search query and its time; None if the user asks for no fact.
 
-    If the model declines, or its reply is unreadable, the question itself is the query, as it is if settings say so. A
-    search engine always gets a written query, as it is read outside.
+    The question itself is the query if settings say so, the model declines, or its reply is unreadable. A search engine
+    always gets a written query, as others read it.
     """
     if kit.limits.query == "never" and template == "query":
         return SearchQuery(context.search_query)
@@ -80,7 +80,7 @@ async def choose_query(context: TurnContext, kit: Kit, template: str = "query") 
 
 
 def find_plain_query(context: TurnContext, kit: Kit) -> SearchQuery | None:
-    """Return the question as the query if it is self-contained and a near passage may bear on it, else None."""
+    """Return the question as the query if it is self-contained and a near passage may concern it, else None."""
     if kit.limits.query == "always" or context.reading:
         return None
     query = read_as_query(context.talk)
@@ -91,7 +91,7 @@ def find_plain_query(context: TurnContext, kit: Kit) -> SearchQuery | None:
 async def retrieve_passages(query: SearchQuery, k: int, kit: Kit) -> tuple[Hit, ...]:
     """Return the `k` passages that fit a query and its time best. Raises `SearchUnavailable`.
 
-    The best by its words is always among them, as it may give the year in other words or not at all.
+    The search's first hit is always among them, as it may give the year in other words or not at all.
     """
     hits = drop_copies(await kit.search(query, k * OVERFETCH), query.text)
     return _keep_nearest(rank_by_time(hits, query), hits[:1], k)
@@ -106,9 +106,8 @@ def _keep_nearest(ranked: Sequence[Hit], nearest: Sequence[Hit], k: int) -> tupl
 async def retrieve_for_query(context: TurnContext, query: SearchQuery, kit: Kit) -> tuple[Hit, ...]:
     """Retrieve for the written query, or for both of two, and for the original question.
 
-    They give their best in turn, so that no query takes all places. A question that depends on earlier turns, or is not
-    in the library's language, is not searched. If the query is the question itself, its hits are known already. Raises
-    `SearchUnavailable`.
+    The rankings are interleaved, so that no query takes all places. The question's own hits are left out if it depends
+    on earlier turns or is not in the library's language. Raises `SearchUnavailable`.
     """
     k = kit.limits.looked_up
     if query.time is None and query.text == context.search_query and kit.limits.passages >= k:
@@ -142,7 +141,7 @@ async def summarise_passages(
 async def extract_bullets(
     query: SearchQuery, hits: Sequence[Hit], kit: Kit, asked: Sequence[str] = ()
 ) -> tuple[SourcedFinding, ...]:
-    """Do the same with a shorter prompt: in a call for each passage, or in one if calls would have to wait.
+    """Summarise with a shorter prompt, in a call for each passage, or in one if calls would have to wait.
 
     Raises `PipelineError`.
     """
@@ -155,9 +154,9 @@ Summarise = Callable[[SearchQuery, Sequence[Hit], Kit, Sequence[str]], Awaitable
 
 
 class PassageReader:
-    """Summarises the passages of one turn's query, and if they say nothing the best of those found for claims.
+    """Summarises the passages of one turn's query; if they say nothing, the best of those found for claims.
 
-    A self-contained question is the query, unless one is always `written`; if it finds nothing, one is written.
+    A self-contained question is the query, unless the query is always `written`; if it finds nothing, one is written.
     """
 
     def __init__(self, context: TurnContext, kit: Kit, summarise: Summarise, *, written: bool = False) -> None:

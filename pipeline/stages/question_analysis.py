@@ -37,7 +37,7 @@ _MENTION = lazy_compile(r"<[@!#][^>]*>|@\w+")
 
 
 def detect_small_talk(text: str) -> SmallTalk | None:
-    """Return the kind of small talk that the whole text is; None if it has other words, or none.
+    """Return the kind of small talk if a text is nothing else; None otherwise.
 
     Thanks win over goodbyes, goodbyes over questions about the bot, and those over greetings: "hi, thanks, bye" is
     answered as thanks.
@@ -65,7 +65,7 @@ def _small_talk_patterns() -> tuple[re.Pattern[str], dict[SmallTalk, re.Pattern[
 
 
 def _small_talk_phrase(phrase: str) -> str:
-    """Return the pattern of one phrase: between word ends, except in scripts that put no spaces between words."""
+    """Return a pattern for a phrase, as whole words if the script puts spaces between words."""
     plain = _plain_words(phrase)
     return re.escape(plain) if plain[0] > "\u0e00" else rf"\b{re.escape(plain)}\b"
 
@@ -261,8 +261,8 @@ def read_as_query(talk: Conversation) -> SearchQuery | None:
 def asks_for_fact(talk: Conversation) -> bool:
     """Return whether the last message asks for a fact, or yes or no, and not for an explanation.
 
-    One sentence answers it, and more may follow; an explanation must begin with its main point. Unclear messages ask
-    for an explanation.
+    One sentence answers it, and more may follow; an explanation must begin with its main point. Unclear messages count
+    as asking for an explanation.
     """
     text, earlier = " ".join(talk.question.text.split()), _earlier_questions(talk)
     rules = _follow_up_rules(_question_language([talk.question, *reversed(earlier)]))
@@ -300,8 +300,8 @@ def _asks_one_thing(text: str, rules: _FollowUpRules, *, at_once: bool) -> bool:
 def _leans_on_topic(text: str, rules: _FollowUpRules, talk: Conversation) -> bool:
     """Return whether a later question may refer to an earlier topic without naming it.
 
-    It names its topic by a name other than a place or a time, or by words of earlier questions: by two of them, or by
-    one after "of".
+    A question names its topic by a name other than a place or a time, or by words of earlier questions: by two of them,
+    or by one after "of".
     """
     plain = rules.harmless.sub(" ", text)
     if any(kind.search(plain) for kind in (rules.pronouns, rules.possessives, rules.relative)):

@@ -89,7 +89,7 @@ async def rank_quotes(talk: Conversation, hits: tuple[Hit, ...], passages: int, 
 async def _rank_parts(
     turn: Turn, parts: Sequence[ResolvedQuestion], whole: RankedQuotes, passages: int, kit: Kit
 ) -> RankedQuotes:
-    """Rank for each part by itself, in the corpus that fits the whole best; unanswered parts are skipped."""
+    """Rank quotes for each part of a question, in the corpus that fits the whole best; skip unanswered parts."""
     rankings = [await _rank_corpus(turn, part, whole.hits, passages, kit) for part in parts]
     first, *further = [ranking for ranking in rankings if ranking.chance >= ANSWER_THRESHOLD] or [whole]
     answers = tuple(ranking.ranked[0].candidate for ranking in further)
@@ -123,7 +123,7 @@ async def _rank_corpus(
 def _score_corpus(
     turn: Turn, question: ResolvedQuestion, hits: tuple[Hit, ...], passages: int
 ) -> tuple[ScoredQuestion, Sequence[ScoredCandidate]]:
-    """Score the candidates of the first `passages` by their words, and by estimated cosines."""
+    """Score the candidates of the first `passages` hits by their words and by estimated cosines."""
     language = _answer_language(turn, hits)
     readable = [hit for hit in hits if _may_answer_in(hit, language)]
     candidates = [
@@ -193,7 +193,7 @@ def _keep_varied(ranked: Sequence[ScoredCandidate], varied: str, language: str) 
 
 
 def _doubt_other_pages(ranked: Sequence[ScoredCandidate]) -> Iterator[ScoredCandidate]:
-    """Yield candidates, those of other pages than the best one's with chance 0: they share only the new word."""
+    """Yield candidates; those of other pages than the best one's, which share only the new word, get chance 0."""
     for candidate in ranked:
         passage, best = candidate.candidate.hit.passage, ranked[0].candidate.hit.passage
         same = (passage.corpus, passage.document) == (best.corpus, best.document)

@@ -39,7 +39,7 @@ _ROUGHLY = 0.1  # how far, as a share, "about" may be from the number; "over", "
 
 @dataclass(frozen=True, slots=True)
 class PassageFacts:
-    """The passages that a sentence cites; `context` is read like a passage, but is not evidence."""
+    """The passages that a sentence cites. `context` is searched like a passage, but is not evidence."""
 
     passages: tuple[ParsedPassage, ...]
     context: ParsedPassage
@@ -53,12 +53,12 @@ class PassageFacts:
         return (number for part in self.everything for number in part.numbers)
 
     def find_antecedents(self, sentence: ParsedSentence) -> tuple[ParsedSentence, ...]:
-        """Return the sentences before one that a pronoun begins."""
+        """Return the sentences before a sentence in its passage, if a pronoun begins it."""
         within = next((part.sentences for part in self.passages if sentence in part.sentences), ())
         return within[: within.index(sentence)] if within and sentence.text.at(0) in PRONOUNS else ()
 
     def find_follower(self, sentence: ParsedSentence) -> ParsedSentence | None:
-        """Return the sentence behind one, if a pronoun begins it."""
+        """Return the next sentence of the passage if a pronoun begins it."""
         pairs = (pair for part in self.passages for pair in pairwise(part.sentences))
         return next((two for one, two in pairs if one is sentence and two.text.at(0) in PRONOUNS), None)
 
@@ -68,15 +68,15 @@ class PassageFacts:
 
 
 def collect_facts(passages: Sequence[str], context: Sequence[str] = (), language: str = "") -> PassageFacts:
-    """Parse passages, and words from outside them that count as said; `language` is that of the question."""
+    """Parse passages, and words from outside them that count as stated; `language` is the question's."""
     parsed = tuple(parse_passage(text, language) for text in passages)
     return PassageFacts(parsed, parse_passage("\n".join(context), language))
 
 
 def has_date(facts: PassageFacts, date: Date) -> bool:
-    """Return whether the passages say a date, at least as precisely.
+    """Return whether the passages state a date, at least as precisely.
 
-    A full date may be said in two parts, the year elsewhere, unless its day and month have another year.
+    A full date may be stated in two parts, with the year elsewhere, unless its day and month have another year.
     """
     known = [known for part in facts.everything for known in part.dates]
     if any(implies_date(source, date) for source in known):
@@ -91,10 +91,9 @@ def has_date(facts: PassageFacts, date: Date) -> bool:
 
 
 def has_number(facts: PassageFacts, number: Number) -> bool:
-    """Return whether the passages say a number, whatever its unit, or another that bound or unit make the same.
+    """Return whether the passages state a number, in any unit, or one that a bound or unit makes equal.
 
-    What labels something or measures something else is no such quantity: "a 3 year warranty" stands neither in
-    "paragraph 1.F.3" nor in "3 kg".
+    Labels and quantities of other dimensions do not count: "a 3 year warranty" is not in "paragraph 1.F.3" or "3 kg".
     """
     quantities = (known for known in facts.numbers if not number.units or _may_measure(known, number))
     return any(is_same_number(known, number) for known in quantities) or any(
@@ -107,7 +106,7 @@ def _may_measure(known: Number, number: Number) -> bool:
 
 
 def is_same_number(known: Number, number: Number) -> bool:
-    """Return whether a number of the passages makes one of the sentence true."""
+    """Return whether a number of the passages makes the sentence's number true."""
     if any(value in known.values for value in (*number.values, *number.halves)):
         return True
     if is_equal_quantity(known, number):
@@ -116,7 +115,7 @@ def is_same_number(known: Number, number: Number) -> bool:
 
 
 def is_within_bound(known: Number, said: Number) -> bool:
-    """Return whether a quantity lies where a bound of the passages puts it: 100 hours is "over 80 hours"."""
+    """Return whether a quantity is within a bound of the passages: 100 hours is "over 80 hours"."""
     if known.bound not in {Bound.OVER, Bound.UNDER} or known.ordinal or said.ordinal:
         return False
     if not is_same_unit(known.units, said.units) and (known.units or said.units):
@@ -128,19 +127,19 @@ def is_within_bound(known: Number, said: Number) -> bool:
 
 
 def is_reached(known: Number, said: Number) -> bool:
-    """Return whether a value of the passages is at least the stated one: a limit of 190, "at least 140"."""
+    """Return whether a value of the passages reaches a stated minimum: a limit of 190 reaches "at least 140"."""
     return said.bound is Bound.OVER and known.bound is not Bound.OVER and is_within_bound(said, known)
 
 
 def is_same_value(known: object, said: object) -> bool:
-    """Return whether two values are numbers or dates, and the first makes the second true."""
+    """Return whether two values are both numbers or both dates, and the first makes the second true."""
     if isinstance(known, Number) and isinstance(said, Number):
         return is_same_number(known, said)
     return isinstance(known, Date) and isinstance(said, Date) and implies_date(known, said)
 
 
 def _is_within_bound(known: Number, number: Number) -> bool:
-    """Return whether a number lies where "about", "over" or "nearly" puts it: the sentence says it more roughly."""
+    """Return whether the sentence states a known number more roughly: "about", "over" or "nearly"."""
     pairs = product(number.values, known.values)
     if number.units and known.units and not is_same_unit(number.units, known.units):
         return any(
@@ -169,11 +168,11 @@ def _count_figures(value: float) -> int:
 def can_be_reckoned(
     number: Number, sentence: ParsedSentence, facts: PassageFacts, asked: Sequence[Number] = (), *, changed: bool
 ) -> bool:
-    """Return whether a number may count or reckon with what the passages say: "four items", "two at 50 are 100".
+    """Return whether a number may be computed from the passages: "four items", "two at 50 are 100".
 
-    It may count up to a dozen things, be the time between two years, a sum, a difference, a product or a share, with
-    numbers that were `asked` about among them; or one number times one of the sentence. Of a number that takes
-    another's place (`changed`) only the last is tried.
+    It may be a count of up to a dozen, the time between two years, a sum, difference, product or share, also of `asked`
+    numbers. It may also be a number times one of the sentence's. A number that replaces another (`changed`) may only be
+    the last.
     """
     value = number.values[0]
     asked = [other for other in asked if other.values[0] != value]
@@ -203,7 +202,7 @@ def can_be_reckoned(
 
 
 def _is_converted(known: Number, number: Number) -> bool:
-    """Return whether a quantity is roughly another of the passages in another unit: 5 miles are some 8 kilometres."""
+    """Return whether a quantity is roughly one of the passages in another unit: 5 miles are some 8 kilometres."""
     if not known.units or not number.units or is_same_unit(known.units, number.units):
         return False
     converted = convert_amount(known.values[0], known.units, number.units)
@@ -211,7 +210,7 @@ def _is_converted(known: Number, number: Number) -> bool:
 
 
 def _is_part_of_sum(number: Number, said: Sequence[Number], given: Sequence[Number]) -> bool:
-    """Return whether a quantity is two of the passages together, or part of one: 90 minutes are an hour and 30."""
+    """Return whether a quantity is the sum of two, or a part of one of the passages: 90 minutes are an hour and 30."""
     amounts, others = (
         [
             amount
@@ -231,15 +230,15 @@ def _is_year(value: float) -> bool:
 
 
 def _count_years(number: Number) -> float:
-    """Return how many years the unit of a number has: none but of years, decades and centuries."""
+    """Return how many years the unit of a number has: 1 without a unit, 0 for units of other things."""
     names = {unit.name for unit in number.units} or {"yr"}
     return next((years for name, years in (("yr", 1), ("dec", 10), ("cen", 100)) if name in names), 0)
 
 
 def is_name_ordinal(facts: PassageFacts, number: Number, sentence: ParsedSentence) -> bool:
-    """Return whether a number only distinguishes bearers of a name: "Henry II", "the 14th Dalai Lama".
+    """Return whether an ordinal only belongs to a name: "Henry II", "the 14th Dalai Lama".
 
-    So it is if the passages have the name it belongs to, and never with a number.
+    The passages must have the name, and nowhere with an ordinal.
     """
     place = number.first - 1 if sentence.text.words[number.first].isupper() else number.last
     named = sentence.text.at(place) if place in sentence.capitals else ""
@@ -252,7 +251,7 @@ def is_name_ordinal(facts: PassageFacts, number: Number, sentence: ParsedSentenc
 
 
 def is_list_count(number: Number, sentence: ParsedSentence) -> bool:
-    """Return whether a number only counts what the sentence lists: "three islands: Vik, Lundey and Skarholm"."""
+    """Return whether a number only counts a list in the sentence: "three islands: Vik, Lundey and Skarholm"."""
     low = sentence.text.low
     if ":" not in low[number.last :] or number.ordinal or number.units:
         return False
@@ -261,7 +260,7 @@ def is_list_count(number: Number, sentence: ParsedSentence) -> bool:
 
 
 def _has_number_in_words(part: ParsedPassage, number: Number) -> bool:
-    """Return whether words ("twice", "both"), a year or a share say the number."""
+    """Return whether a passage states a number by a word ("twice", "both"), a year or a share."""
     hints = load_numerals(part.sentences[0].language if part.sentences else "en").hints
     for value in number.values:
         if value <= 1000 and any(hints[word] == value for word in part.words & hints.keys()):
@@ -273,13 +272,13 @@ def _has_number_in_words(part: ParsedPassage, number: Number) -> bool:
 
 
 def has_name(facts: PassageFacts, name: ProperName) -> bool:
-    """Return whether the passages say a name: each of its words, a spelling of it, or a replacement."""
+    """Return whether the passages have a name: each of its words, another spelling, or a replacement."""
     missing = [word for word in name.parts if not _has_word(facts, word)]
     return not missing or _has_whole_name(facts, name) or _lacks_only_given_names(facts, name, missing)
 
 
 def _has_word(facts: PassageFacts, word: str) -> bool:
-    """Return whether a passage says a word, another form of it, its long form, or a replacement."""
+    """Return whether a passage has a word, another form of it, its long form, or a replacement."""
     if len(word) == 1 and word.isascii():
         return any(word in sentence.content for part in facts.everything for sentence in part.sentences)
     known, plain, aliases = find_spellings(word), word.replace(".", ""), find_aliases(word)
@@ -301,13 +300,13 @@ def _has_phrase(part: ParsedPassage, phrases: Iterable[str]) -> bool:
 
 
 def _is_akin(word: str, other: str) -> bool:
-    """Return whether two words have one root or differ by a letter, unless both are known to be different."""
+    """Return whether two words have one root or differ by a letter, unless both are known names."""
     akin = find_name_root(word) == find_name_root(other) or is_near_spelling(word, other)
     return akin and not (find_aliases(word) and find_aliases(other))
 
 
 def is_own_name(name: ProperName, sentence: ParsedSentence, own: Iterable[str]) -> bool:
-    """Return whether a name is one of those given, or some of its words: "Made Tech" of "madetech".
+    """Return whether a name is one of `own`, or some of its words: "Made Tech" for "madetech".
 
     An ordinary word that begins the sentence may be the first of it.
     """
@@ -336,7 +335,7 @@ def find_speaker(facts: PassageFacts, name: ProperName, sentence: ParsedSentence
 
 @lru_cache(maxsize=2048)
 def _join_neighbours(part: ParsedPassage) -> frozenset[str]:
-    """Return what two or three neighbouring words give written together: "spiderman" of "Spider-Man"."""
+    """Return every two or three neighbouring words as one word: "spiderman" for "Spider-Man"."""
     low = [word for word in part.joined.split() if word[0].isalnum()]
     pairs = [one + two for one, two in pairwise(low)]
     return frozenset([*pairs, *(pair + word for pair, word in zip(pairs, low[2:], strict=False))])
@@ -344,7 +343,7 @@ def _join_neighbours(part: ParsedPassage) -> frozenset[str]:
 
 @lru_cache(maxsize=2048)
 def _collect_initials(part: ParsedPassage) -> tuple[str, ...]:
-    """Return the first letters of each run of capitalised words, small words between them left out."""
+    """Return the first letters of each run of capitalised words, skipping small words between them."""
     found: list[str] = []
     for sentence in part.sentences:
         letters = ""
@@ -359,7 +358,7 @@ def _collect_initials(part: ParsedPassage) -> tuple[str, ...]:
 
 
 def _has_whole_name(facts: PassageFacts, name: ProperName) -> bool:
-    """Return whether the passages say a whole name otherwise: by its first letters, an alias, or written together."""
+    """Return whether the passages have a whole name as initials, as an alias, or as one word."""
     initials = "".join(word[0] for word in name.parts)
     together = "".join(filter(str.isalnum, "".join(name.parts)))
     aliases = find_aliases(" ".join(name.parts)) if len(name.parts) > 1 else frozenset()
@@ -374,7 +373,7 @@ def _has_whole_name(facts: PassageFacts, name: ProperName) -> bool:
 
 
 def _lacks_only_given_names(facts: PassageFacts, name: ProperName, missing: Iterable[str]) -> bool:
-    """Return whether only words before a surname are missing, and the passages give that surname no other ones."""
+    """Return whether only given names are missing, and the passages give the surname no other ones."""
     *given, surname = name.parts
     if not given or surname in missing or len(name.places) != len(name.parts) or is_ordinary_word(surname):
         return False

@@ -1,4 +1,4 @@
-"""Check a sentence's numbers, dates, names and negations by rule: found, absent or contradicted."""
+"""Check the numbers, dates, names and negations of a sentence by rule: found, absent or contradicted."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -70,12 +70,12 @@ class FindingKind(StrEnum):
 
 
 class FindingOutcome(StrEnum):
-    """The outcome of a check. `CONTRADICTED` only where a passage says something else in its place.
+    """The outcome of a check. `CONTRADICTED`: a passage states something else in its place.
 
-    `UNNAMED` is a name that is absent where a passage begins with "she" or "the film" and so may mean it. `ASKED` is
-    what no passage says and the asker does. `DISPUTED` is what seems absent or contradicted, and may yet be so: the
-    asker's own value, a number that can be reckoned, a denial in other words, "she" on a page of another title.
-    `CHANGED` marks words that may mean something else in the passage.
+    `UNNAMED`: a name that is absent, but may be meant by "she" or "the film" in a passage. `ASKED`: stated by the
+    asker, but by no passage. `DISPUTED`: seems absent or contradicted, but may be true: the asker's own value, a number
+    that can be computed, a denial in other words, "she" on a page of another title. `CHANGED`: words that may mean
+    something else in the passage.
     """
 
     FOUND = "found"
@@ -89,16 +89,16 @@ class FindingOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RuleFinding:
-    """One thing that a sentence says, and whether the passages say it, or what they say instead."""
+    """One part of a sentence, and whether the passages state it, or what they state instead."""
 
     kind: FindingKind
     said: str
     outcome: FindingOutcome
     instead: str = ""
-    elsewhere: bool = False  # whether what a passage says instead may be said of something else
-    binding: bool = False  # whether it changes how the statement binds or is bounded
+    elsewhere: bool = False  # whether `instead` may be about something else
+    binding: bool = False  # whether it changes an obligation or limit: "may" for "must"
     miscopied: bool = False  # whether the rest is copied
-    grave: bool = False  # whether the passage is better quoted, whatever a model says
+    grave: bool = False  # whether the passage is better quoted, even if a model accepts the sentence
 
     @property
     def reason(self) -> str:
@@ -142,11 +142,11 @@ def check_rules(
     asked: Sequence[str] = (),
     own: Sequence[str] = (),
 ) -> tuple[RuleFinding, ...]:
-    """Look up a sentence's numbers, dates, units and names in the passages, and compare what it denies with them.
+    """Look up a sentence's numbers, dates, units and names in the passages, and compare its negations with theirs.
 
-    `context` holds words from outside the passages that count as said in them: the titles of their pages, aliases.
-    `asked` is what the asker said: what only stands there is no evidence, but may be repeated. `own` are the names of
-    the collections that the passages are of: a page seldom names whose it is.
+    `context` holds words from outside the passages that count as stated in them: the titles of their pages, aliases.
+    `asked` is what the asker said: the sentence may repeat it, but it is not evidence. `own` are the names of the
+    passages' collections, as a page seldom names its owner.
     """
     facts = collect_facts(passages, context, detect_language(sentence))
     read = parse_sentence(sentence, choose_language(sentence, facts.passages))
@@ -188,7 +188,7 @@ def check_rules(
 def _mark_elsewhere(
     finding: RuleFinding, facts: PassageFacts, alignment: Alignment | None, value: _Said | None = None
 ) -> RuleFinding:
-    """Return a contradiction as one that refutes nothing, if what the passage says may be said of something else."""
+    """Mark a contradiction as `elsewhere` if the passage may state it of something else."""
     if finding.outcome is not FindingOutcome.CONTRADICTED:
         return finding
     about = alignment is not None and is_same_subject(alignment, facts, finding.said, finding.instead)
@@ -217,7 +217,7 @@ def _check_number(
     alignment: Alignment | None,
     asked: Sequence[Number] = (),
 ) -> Iterator[RuleFinding]:
-    """Look up a number; "one", "first" and "half" are said of too much to be missed."""
+    """Look up a number; "one", "first" and "half" are too common to count as missing."""
     claim = number.values not in {(1.0,), (0.5,), (0.0,)} or bool(number.units)
     compared = compare_number(alignment, facts, number) if alignment else None
     if compared:
@@ -246,9 +246,9 @@ def _check_number(
 
 
 def _is_comparable(number: Number, sentence: ParsedSentence, facts: PassageFacts, alignment: Alignment | None) -> bool:
-    """Return whether a passage would have to say a number: it says the rest, or another count of the same things.
+    """Return whether a passage should state a number: it states the rest, or another count of the same things.
 
-    A quantity with a unit may be reckoned from others.
+    A quantity with a unit may be computed from others.
     """
     if alignment and alignment.coverage_without(number.first, number.last) >= _MOSTLY_SAID:
         return True
@@ -265,7 +265,7 @@ def _find_other_value(alignment: Alignment | None, facts: PassageFacts, said: Nu
 
 
 def _find_other_unit(number: Number, facts: PassageFacts, alignment: Alignment | None) -> str:
-    """Return the quantity that the source says instead, or all passages do, if they give this number other units."""
+    """Return the quantity that the source has instead, or all passages if they give this number other units."""
     instead = find_other_unit(alignment, number) if alignment else ""
     same = [other for other in facts.numbers if not other.ordinal and not set(other.values).isdisjoint(number.values)]
     if instead or not same or any(not other.units or is_same_unit(other.units, number.units) for other in same):
@@ -283,9 +283,9 @@ def _check_date(date: Date, facts: PassageFacts, alignment: Alignment | None) ->
 def _check_name(
     name: ProperName, sentence: ParsedSentence, facts: PassageFacts, alignment: Alignment | None, own: Sequence[str]
 ) -> Iterator[RuleFinding]:
-    """Look up a name; if earlier sentences name no person, a pronoun may mean it, surely if the page has no title.
+    """Look up a name; a pronoun may refer to it if earlier sentences name nobody, surely if the page has no title.
 
-    It may also be theirs who write of themselves as "we".
+    It may also be the name of the page's authors, who write "we".
     """
     is_found = has_name(facts, name) or is_own_name(name, sentence, own)
     instead = find_other_name(alignment, name, elsewhere=is_found) if alignment else ""
@@ -326,7 +326,7 @@ def _check_permission(facts: PassageFacts, alignment: Alignment) -> Iterator[Rul
 
 
 def _check_misplaced(facts: PassageFacts, alignment: Alignment) -> Iterator[RuleFinding]:
-    """Yield what the passages say, but of something else."""
+    """Yield statements of the passages that the sentence attributes to something else."""
     swaps = (
         (FindingKind.NAME, find_row_mix(alignment, facts)),
         (FindingKind.NAME, find_misdescription(alignment)),
@@ -341,7 +341,7 @@ def _check_misplaced(facts: PassageFacts, alignment: Alignment) -> Iterator[Rule
 
 
 def _is_said_elsewhere(number: Number, alignment: Alignment, facts: PassageFacts) -> bool:
-    """Return whether another passage sentence says all of a sentence, but for what the page's name says."""
+    """Return whether another passage sentence states all of a sentence, except for words of the page's name."""
     content = alignment.sentence.content - facts.context.stems
     others = (sentence for sentence in facts.sentences if sentence is not alignment.source)
     return any(
@@ -352,7 +352,7 @@ def _is_said_elsewhere(number: Number, alignment: Alignment, facts: PassageFacts
 def _excuse_asked(
     said: _Said, finding: RuleFinding, question: PassageFacts, alignment: Alignment | None
 ) -> RuleFinding:
-    """Return a finding against what the asker said as one that a model may overrule.
+    """Return a finding against the asker's own words as one that a model may overrule.
 
     A number within the passage's bound does not contradict the passage: 100 is "over 80".
     """

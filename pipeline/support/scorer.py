@@ -1,4 +1,4 @@
-"""Score how likely passages support a sentence: features of words and token embeddings, and a small network.
+"""Score how likely passages support a sentence, by features of words and token embeddings and a small network.
 
 The network is trained by `make train`.
 """
@@ -29,11 +29,11 @@ class TokenEmbeddings(Protocol):
 
     @property
     def ids(self) -> NDArray[np.int32]:
-        """Each token's place in a vocabulary that is sorted by how common words are, (tokens,)."""
+        """Each token's number in a vocabulary sorted by word frequency, (tokens,)."""
 
     @property
     def layers(self) -> tuple[Floats, ...]:
-        """Their states, (tokens, width) each, rows of length 1: as words, half way, and in context."""
+        """The states of the tokens, (tokens, width) each, rows of length 1: as words, half way, and in context."""
 
     @property
     def mean(self) -> Floats:
@@ -41,14 +41,14 @@ class TokenEmbeddings(Protocol):
 
 
 class EmbedTokens(Protocol):
-    """Embed the tokens of texts, in their order and off the event loop."""
+    """Embeds the tokens of texts, in their order and off the event loop."""
 
     async def __call__(self, texts: Sequence[str], /) -> Sequence[TokenEmbeddings]: ...
 
 
 MOST_SENTENCES = 3
 MOST_WORDS = 45
-"""What of the passages is read word by word: the sentences that cover most of the sentence, within so many words."""
+"""How much of the passages is embedded: the sentences that share most with the sentence, within so many words."""
 HEIGHTS = ("word", "middle", "top")
 FIRST_WORD = 1_996  # below it the vocabulary holds marks, single characters and digits
 SAME_WORD = 0.9  # the cosine of two words in the table above which they count as one word
@@ -59,9 +59,9 @@ COUNTED = (
     [FindingOutcome.FOUND, FindingOutcome.ABSENT, FindingOutcome.CONTRADICTED, FindingOutcome.UNNAMED],
 )
 """The kinds of findings that are counted, and the outcomes."""
-MOST_COUNTED = 3.0  # more findings of a kind than this say no more
+MOST_COUNTED = 3.0  # more findings of a kind than this make no difference
 OUTERMOST = 4.0
-"""Deviations from the mean at which a feature is cut, so that none seen nowhere in training outweighs all others."""
+"""Standard deviations at which a feature is cut, so that a value unseen in training cannot outweigh the others."""
 WEIGHTS = "weights.json"
 _I_OR_YOU = lazy_compile(r"\b(?:i|my|me|we|our|you|your)\b", re.IGNORECASE)
 _ABSOLUTE = lazy_compile(
@@ -74,10 +74,9 @@ _HEDGE = lazy_compile(
 
 
 def measure_overlap(sentence: str, passages: Sequence[Sequence[str]]) -> Mapping[str, float]:
-    """Return the features by name. `passages` are the sentences of each.
+    """Return the features of shared words by name. `passages` are the sentences of each passage.
 
-    Lengths are not features: they gave away the set that a labelled claim was from, and scores on sets not seen in
-    training were the worse for it.
+    Lengths are not features: they revealed which set a labelled claim was from, and made scores on unseen sets worse.
     """
     sentences = [text for passage in passages for text in passage]
     wanted, everything = find_content(sentence), frozenset[str]().union(*map(find_content, sentences))
@@ -99,9 +98,9 @@ def measure_overlap(sentence: str, passages: Sequence[Sequence[str]]) -> Mapping
 
 
 def select_closest(sentence: str, passages: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    """Return the few sentences that together hold most of a sentence's words, best first; at least one.
+    """Return the few sentences that together have most of a sentence's words, best first; at least one.
 
-    Each is chosen for what it adds to those before it; at a tie for what it shares at all, then the earlier one.
+    Each is chosen for the words that it adds to those before it; at a tie, for all words that it shares.
     """
     left = [text for passage in passages for text in passage]
     wanted, chosen, room = find_content(sentence), list[str](), MOST_WORDS
@@ -136,7 +135,7 @@ def _measure_share(wanted: Collection[str], found: frozenset[str]) -> float:
 
 
 def _measure_shared_runs(running: Sequence[str], source: Sequence[Sequence[str]], length: int) -> float:
-    """Return the share of the runs of so many words that a sentence of the source has, too."""
+    """Return the share of a sentence's runs of `length` words that a sentence of the source has, too."""
     runs = _find_runs(running, length)
     return len(runs & set().union(*(_find_runs(words, length) for words in source))) / len(runs) if runs else 0.0
 
@@ -146,7 +145,7 @@ def _find_runs(running: Sequence[str], length: int) -> set[tuple[str, ...]]:
 
 
 def measure_alignment(sentence: TokenEmbeddings, source: Sequence[TokenEmbeddings]) -> Mapping[str, float]:
-    """Return the features by name. `source` are the sentences of the passages read; without any, all are zero."""
+    """Return the features of aligned tokens by name; all 0 without tokens. `source` are the sentences read."""
     source = [tokens for tokens in source if len(tokens.ids)]
     if not len(sentence.ids) or not source:
         return dict.fromkeys(ALIGNMENT_NAMES, 0.0)
@@ -165,7 +164,7 @@ def measure_alignment(sentence: TokenEmbeddings, source: Sequence[TokenEmbedding
 
 
 def _weigh_tokens(ids: NDArray[np.int32]) -> Floats:
-    """Return how much each token counts: the rarer a word, the more."""
+    """Return the weight of each token: the rarer, the higher."""
     rarity = np.clip(np.log(np.maximum(ids, 1) / 1_000.0), 0.3, 4.0)
     return np.where(ids < FIRST_WORD, 0.15, rarity).astype(np.float32)
 
@@ -193,7 +192,7 @@ def _measure_height(
 
 
 def _measure_unmatched(best: Sequence[Floats], content: NDArray[np.bool_]) -> dict[str, float]:
-    """Return how near the words that do not occur themselves come, and how alike those that do are in context."""
+    """Return how near the source comes to the words that it lacks, and how alike shared words are in context."""
     new, same = content & (best[0] < SAME_WORD), content & (best[0] >= SAME_WORD)
     features: dict[str, float] = {"new_share": float(new.sum() / content.sum()), "new": float(new.sum())}
     for height, cosines in zip(HEIGHTS, best, strict=True):
@@ -207,7 +206,7 @@ def _measure_unmatched(best: Sequence[Floats], content: NDArray[np.bool_]) -> di
 def _measure_whole(
     sentence: TokenEmbeddings, source: Sequence[TokenEmbeddings], content: NDArray[np.bool_], best: Sequence[Floats]
 ) -> dict[str, float]:
-    """Return how alike the whole sentence is to the nearest one, and which of its tokens lead away from that."""
+    """Return how alike the sentence and the nearest one are, and which of its tokens point away from that."""
     cosines = np.array([float(tokens.mean @ sentence.mean) for tokens in source])
     nearest = source[int(cosines.argmax())].mean
     towards = sentence.layers[-1] @ nearest
@@ -249,7 +248,7 @@ def extract_features(
 ) -> Mapping[str, float]:
     """Return every feature of a sentence by name.
 
-    `passages` are the sentences of each passage it cites, `source` the tokens of those of them that are closest to it.
+    `passages` are the sentences of each passage it cites; `source` are the tokens of the closest of these sentences.
     """
     counted_findings = (finding for finding in found if finding.outcome is not FindingOutcome.ASKED)
     counts = Counter((finding.kind, finding.because.kind) for finding in counted_findings)
@@ -270,7 +269,7 @@ class ScorerMember(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scorer:
-    """The trained networks, the features they read, and the scores at which a sentence is taken for supported."""
+    """The trained networks, the features they read, and the thresholds from which a sentence counts as supported."""
 
     names: tuple[str, ...]
     means: Vector
@@ -280,12 +279,12 @@ class Scorer:
     """By strictness; the training reports the share of supported sentences that each loses."""
 
     def score(self, features: Mapping[str, float]) -> float:
-        """Return how likely a sentence with these features is supported, 0 to 1. Every feature must be there."""
+        """Return how likely a sentence with these features is supported, 0 to 1. Every feature must be present."""
         row = np.array([features[name] for name in self.names])
         return float(self.scores(row[np.newaxis])[0])
 
     def scores(self, rows: Vector) -> Vector:
-        """Return the same for many rows of features, in the order of `names`."""
+        """Return the same for many rows of features, which are in the order of `names`."""
         scaled = np.clip((rows - self.means) / self.deviations, -OUTERMOST, OUTERMOST)
         hidden = ((member, np.maximum(scaled @ member.inner + member.inner_bias, 0)) for member in self.members)
         odds = np.mean([units @ one.outer + one.outer_bias for one, units in hidden], axis=0)

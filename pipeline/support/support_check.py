@@ -1,9 +1,9 @@
-"""Check whether passages say a sentence, in milliseconds and without a model server.
+"""Check whether passages support a sentence, in milliseconds and without a model server.
 
-A sentence that stands in a passage word for word, or all but, is supported. Any other must pass two judges. The rules
-look for each of its numbers, dates, units and names in the passages, and for a denial: what they miss is overruled by
-nothing, unless it stands in the question. The scorer weighs how well the rest of it is covered in words and in meaning:
-what fails only there may be put to a model, where there is one.
+A sentence that a passage has word for word, or almost, is supported. Any other must pass two judges. The rules look for
+each of its numbers, dates, units and names in the passages, and for negations. Nothing overrules what they miss, unless
+the question has it. The scorer weighs how well words and meaning of the rest are covered. A sentence that fails only
+there may be judged by a model, if there is one.
 """
 
 import re
@@ -64,7 +64,7 @@ def _skip_mark(text: str, span: Span) -> int:
 Strictness = Literal["loose", "normal", "strict"]
 """How sure the scorer must be. Each level's price is printed by `make train`; `loose` doubts no wording."""
 
-_FAR, _HALF_SAID = 0.35, 0.5  # a likeness of a word to the nearest of the passages; a share of a sentence's words
+_FAR, _HALF_SAID = 0.35, 0.5  # the cosine of a word with the passages' nearest; a share of a sentence's words
 MIN_CONTENT_WORDS = 2  # words with a meaning of their own that a sentence must have: "None of it is true." has one
 MOST_UNSAID = 4  # words that a reason names
 _MOST_KNOWN = 256  # verdicts that are remembered
@@ -78,16 +78,16 @@ class SupportChecker:
     read: EmbedTokens
     strictness: Strictness = "normal"
     names: tuple[str, ...] = ()
-    """Names that every page may be taken to speak of: the team's own, which its own pages seldom say."""
+    """Names that count as stated on every page: the team's own, which its pages seldom mention."""
     scorer: Scorer = field(default_factory=load_scorer)
     _known: dict[Any, Support] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     async def __call__(self, sentence: str, evidence: Sequence[Evidence], *, asked: Sequence[str] = ()) -> Support:
-        """Decide whether the passages of the evidence, read together, say the sentence.
+        """Decide whether the passages of the evidence, read together, support the sentence.
 
-        The titles and other names of their pages count as said in them, as a page says "she" of whom it is about.
-        `asked` are the question and what was said before it: what comes from there may be disputed, but is no evidence.
-        Repeated checks, as when a draft repeats a note, return the cached result.
+        The titles and other names of their pages count as stated in them, as a page says "she" of its subject. `asked`
+        are the question and earlier messages: values from there may be disputed, but are not evidence. Repeated checks,
+        as when a draft repeats a note, return the cached result.
         """
         key = (sentence, tuple(evidence), tuple(asked))
         if key not in self._known:
@@ -118,33 +118,33 @@ class SupportChecker:
 
 @dataclass(frozen=True, slots=True)
 class SentenceAnalysis:
-    """A sentence as both judges see it."""
+    """The findings of both judges about a sentence."""
 
     features: Mapping[str, float]
     found: tuple[RuleFinding, ...]
-    nearest: str  # the sentence of the passages that says most of it
+    nearest: str  # the passages' sentence that has most of its words
     unsaid: tuple[str, ...] = ()  # its words that no passage and no page's name has
-    strange: bool = False  # whether one of these is far in meaning from all that passages say, the rest being theirs
-    answers: bool = False  # whether it begins with a yes or no, which a quotation in its place would not say
+    strange: bool = False  # whether one of these is far in meaning from the passages, which have the rest
+    answers: bool = False  # whether it begins with a yes or no, which a quotation in its place would lose
 
     @property
     def against(self) -> tuple[RuleFinding, ...]:
-        """Return the findings that decide alone: missing or contradicted, except names that "she" may mean."""
+        """Return the findings that decide alone: absent or contradicted, except names that "she" may mean."""
         return tuple(
             rule for rule in self.found if rule.outcome in {FindingOutcome.ABSENT, FindingOutcome.CONTRADICTED}
         )
 
     @property
     def in_doubt(self) -> tuple[RuleFinding, ...]:
-        """Return the findings that decide nothing alone, but make the sentence doubtful."""
+        """Return the findings that only make the sentence doubtful."""
         doubts = {FindingOutcome.UNNAMED, FindingOutcome.ASKED, FindingOutcome.DISPUTED, FindingOutcome.CHANGED}
         return tuple(rule for rule in self.found if rule.outcome in doubts)
 
     @property
     def grave(self) -> bool:
-        """Return whether its passage is better quoted.
+        """Return whether the passage is better quoted than the sentence said.
 
-        That would take a yes or no away: there only what denies or bounds otherwise weighs so much.
+        A quotation would lose a leading yes or no: in such a sentence, only disputed findings count.
         """
         if not self.answers:
             return self.strange or any(rule.grave for rule in self.in_doubt)
@@ -161,7 +161,7 @@ async def analyse_sentence(
 ) -> SentenceAnalysis:
     """Look a sentence up in the passages of its evidence, by rule, by words and by meaning.
 
-    `names` count as said, and so do the titles and other names of the passages' pages, and their corpora's names.
+    `names` count as stated, and so do the titles and other names of the passages' pages, and their corpora's names.
     """
     passages = tuple({piece.passage.id: piece.passage for piece in evidence}.values())
     pages = ((piece.document.title, *piece.document.aliases, piece.passage.section) for piece in evidence)
@@ -197,7 +197,7 @@ def drop_wording(found: Sequence[RuleFinding]) -> tuple[RuleFinding, ...]:
 
 
 def decide_support(examined: SentenceAnalysis, score: float, threshold: float, *, sure: float) -> Support:
-    """Combine the rules' findings with the score: below `threshold` it fails, below `sure` it holds in doubt. Pure."""
+    """Combine the rules' findings with the score: below `threshold` it fails, below `sure` it is doubtful. Pure."""
     quoted = (examined.nearest,) if examined.nearest else ()
     nearest = tuple(f"nearest is “{quote}”" for quote in quoted)
     against = examined.against
@@ -230,7 +230,7 @@ def decide_support(examined: SentenceAnalysis, score: float, threshold: float, *
 
 
 def _is_replaced(one: RuleFinding, source: str) -> bool:
-    """Return whether a copy has a word more, or one for one; words that say little ("gets", "costs") are free."""
+    """Return whether a copy adds or replaces one word, other than general words ("gets", "costs")."""
     general = (load_general_words("en") | {*content_terms(source)}).issuperset(content_terms(one.said))
     return one.miscopied and bool(one.said) and not general and (not one.instead or one.instead.isalpha())
 
@@ -254,10 +254,10 @@ async def check_verbatim(sentence: str, evidence: Sequence[Evidence], *, asked: 
 
 
 def find_verbatim_passage(sentence: str, passages: Sequence[Passage]) -> str:
-    """Return the id of the passage that has `sentence` as one or more whole sentences, white space aside, else "".
+    """Return the id of the passage with `sentence` as whole sentences, white space aside; else empty.
 
-    It may begin with the mark of a list's item, and a table's rows may be written as prose. A stretch cut out of a
-    sentence is not one: "the office closes early" does not quote "Nobody knows whether the office closes early".
+    The sentence may begin with a list mark, and a table's rows may be written as prose. A part of a sentence is not a
+    quotation: "the office closes early" does not quote "Nobody knows whether the office closes early".
     """
     normalised = _normalise_space(sentence)
     mark = _LIST_MARK.match(normalised)
@@ -271,9 +271,9 @@ def find_verbatim_passage(sentence: str, passages: Sequence[Passage]) -> str:
 
 
 def _find_nearly_verbatim(sentence: str, passages: Sequence[Passage]) -> str:
-    """Return the passage that has a sentence apart from capitals, commas, stops and quotation marks, else "".
+    """Return the passage with a sentence apart from capitals, punctuation and quotation marks; else empty.
 
-    A connective that leads the sentence, or one of the passage's, adds nothing.
+    A connective that leads the sentence, or one of the passage's, does not count.
     """
     plain = _list_plain_words(sentence)
     if len(plain) < MIN_CONTENT_WORDS:
@@ -284,13 +284,13 @@ def _find_nearly_verbatim(sentence: str, passages: Sequence[Passage]) -> str:
 
 
 def _may_have_words(text: str, wanted: Sequence[str]) -> bool:
-    """Return whether a text may have all of these plain words, by its letters."""
+    """Return whether a text may have all of these words: a fast check of its letters."""
     low = text.lower()
     return not low.isascii() or all(word in low for word in wanted if word.isalnum())
 
 
 def _has_run(passage: Passage, wanted: tuple[str, ...]) -> bool:
-    """Return whether a run of neighbouring sentences has these plain words."""
+    """Return whether neighbouring sentences of a passage have exactly these plain words."""
     if passage.kind is PassageKind.TABLE:
         return any(_list_plain_words(run) == wanted for run in _list_runs(passage.text, passage.kind))
     read = _read_plain_words(passage.text, passage.kind)
@@ -309,7 +309,7 @@ def _has_run(passage: Passage, wanted: tuple[str, ...]) -> bool:
 
 @lru_cache(maxsize=256)
 def _read_plain_words(text: str, kind: PassageKind) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
-    """Return the words of each sentence as it opens a run, and as it follows the one before it, with its list mark."""
+    """Return each sentence's words twice: as it opens a run, and as it continues one, with its list mark."""
     spans = _find_quotable_spans(text, kind)
     ends = (0, *(end for _, end in spans))
     return tuple(
@@ -339,16 +339,16 @@ def _find_unreadable(sentence: str, passages: Sequence[Passage]) -> str:
 
 
 def _list_reasons(found: Sequence[RuleFinding]) -> tuple[str, ...]:
-    """Return a reason for each missing finding, and one for all that were found."""
+    """Return a reason for each finding that is not `FOUND`, and one for all that are."""
     missed = (rule.reason for rule in found if rule.outcome is not FindingOutcome.FOUND)
     quotes = ", ".join(dict.fromkeys(f"“{rule.said}”" for rule in found if rule.outcome is FindingOutcome.FOUND))
     return tuple(dict.fromkeys((*missed, *([f"the passages say {quotes}"] if quotes else []))))
 
 
 def _is_run(wanted: str, passage: Passage) -> bool:
-    """Return whether neighbouring sentences of a passage are a text, white space normalised; of a table, also as prose.
+    """Return whether neighbouring sentences make up a text, white space normalised; in a table also as prose.
 
-    A run grows with each sentence, and begins as its first one does, but for stops that an ellipsis takes in.
+    Only runs are tried whose first sentence begins the text, final stops and ellipses of that sentence aside.
     """
     text, kind = passage.text, passage.kind
     spans = find_quotable_spans(passage)
@@ -367,14 +367,14 @@ def _is_run(wanted: str, passage: Passage) -> bool:
 
 @lru_cache(maxsize=256)
 def _read_openings(text: str, kind: PassageKind) -> tuple[tuple[int, str], ...]:
-    """Return the beginning of each run of neighbouring sentences with its place; of a table's also as prose."""
+    """Return the place and text of each sentence that may open a run; of a table's rows also as prose."""
     starts = ((place, text[start:end]) for place, (start, end) in enumerate(_find_quotable_spans(text, kind)))
     both = ((place, shown) for place, said in starts for shown in dict.fromkeys((said, write_rows(said, kind))))
     return tuple((place, _normalise_space(shown).rstrip(".…")) for place, shown in both)
 
 
 def _list_runs(text: str, kind: PassageKind) -> set[str]:
-    """Return every run of neighbouring sentences of a passage, white space normalised; of a table, as prose as well."""
+    """Return every run of neighbouring sentences, white space normalised; of a table's rows also as prose."""
     spans = _find_quotable_spans(text, kind)
     ends = ((start, end) for place, (start, _) in enumerate(spans) for _, end in spans[place:])
     runs = {text[start:end] for start, end in ends}
@@ -382,7 +382,7 @@ def _list_runs(text: str, kind: PassageKind) -> set[str]:
 
 
 def write_rows(text: str, kind: PassageKind) -> str:
-    """Return the quotation of a passage of a kind: rows of a table as prose, anything else unchanged."""
+    """Return a quoted text as it is shown: rows of a table as prose, anything else unchanged."""
     return "\n".join(map(write_row, text.split("\n"))) if kind is PassageKind.TABLE else text
 
 

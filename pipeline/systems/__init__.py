@@ -23,7 +23,7 @@ DEFAULT_WITHOUT_MODEL = "extractive"
 
 
 class SystemRegistry(Mapping[str, "SystemEntry"]):
-    """Every system by its name; ours come before one of the same name that a package brings."""
+    """Maps names to systems; a built-in system wins over a package's system of the same name."""
 
     def __getitem__(self, name: str) -> "SystemEntry":
         module = name.replace("-", "_")

@@ -20,7 +20,7 @@ from pipeline.types import Conversation, Status
 
 
 async def answer(talk: Conversation, kit: Kit) -> Status:
-    """Answer; raises any `PipelineError` that leaves nothing to say."""
+    """Answer the question. Raises a `PipelineError` if nothing can be said."""
     validate_question(talk.question.text, kit.limits)
     if detect_small_talk(talk.question.text):
         return Status.CHATTED

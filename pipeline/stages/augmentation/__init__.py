@@ -1,1 +1,1 @@
-"""What `augmenter` alone needs: its working memory, policies, consolidated evidence, and the utility of a reply."""
+"""Parts that only `augmenter` needs: its working memory, policies, consolidated evidence and a reply's utility."""

@@ -1,7 +1,8 @@
 """Draft a candidate, rate it, write feedback, and send the best.
 
-Utility is Knowledge F1 with the notes that a candidate cites, or the model's own criticism, times the share of its
-sentences that the gate would let out; the gate judges only candidates that are good enough without that factor.
+Utility is the Knowledge F1 of a candidate and the notes that it cites, or the model's own criticism. Either is
+multiplied by the share of sentences that would pass the gate, which judges only candidates that are good enough without
+that.
 """
 
 from collections import Counter
@@ -28,7 +29,7 @@ _UNSUPPORTED = "The notes that it cites do not say this: {}"
 
 
 async def ask_itself(memory: WorkingMemory, kit: Kit) -> WorkingMemory:
-    """Ask the model whether the evidence is enough, and if not for a query. Raises any `PipelineError`."""
+    """Ask the model whether the evidence is enough, and if not, for a query. Raises any `PipelineError`."""
     context = memory.context
     facts = {"talk": context.talk, "findings": memory.evidence, "reading": context.reading}
     try:
@@ -60,7 +61,7 @@ async def rate(memory: WorkingMemory, kit: Kit) -> WorkingMemory:
 
 
 async def _measure(memory: WorkingMemory, latest: Candidate, _: Kit) -> Candidate:
-    """Rate by a rule; a reply in another language than its notes shares no words with them: the gate decides."""
+    """Rate by Knowledge F1. In another language than its notes a reply shares no words with them: the gate decides."""
     if memory.context.reading:
         return replace(latest, utility=1.0)
     cited = cite_notes(latest.sentences, latest.notes)
@@ -70,7 +71,7 @@ async def _measure(memory: WorkingMemory, latest: Candidate, _: Kit) -> Candidat
 
 
 async def _criticise(memory: WorkingMemory, latest: Candidate, kit: Kit) -> Candidate:
-    """Rate by the model's own criticism; an unreadable one finds nothing wrong: the gate decides."""
+    """Rate by the model's own criticism. An unreadable criticism counts as just good enough: the gate decides."""
     draft = format_draft(latest.sentences)
     facts = {"talk": memory.context.talk, "findings": latest.notes, "draft": draft}
     try:
@@ -83,7 +84,7 @@ async def _criticise(memory: WorkingMemory, latest: Candidate, kit: Kit) -> Cand
 
 
 async def _ask_gate(memory: WorkingMemory, candidate: Candidate, kit: Kit) -> Candidate:
-    """Have the gate judge all sentences together; nothing leaves, and its rulings hold when they are said.
+    """Have the gate judge all sentences at once without showing them; its rulings hold when they are said.
 
     A sentence that will be replaced by a quotation of its passage counts as passed.
     """
@@ -102,7 +103,7 @@ async def _ask_gate(memory: WorkingMemory, candidate: Candidate, kit: Kit) -> Ca
 
 
 def knowledge_f1(reply: str, knowledge: str) -> float:
-    """Return the F1 of a reply's words and the knowledge's: stemmed content words, counted as often as in both."""
+    """Return the F1 of a reply and the knowledge over their stemmed content words, with repetitions."""
     said, known = Counter(content_terms(reply)), Counter(content_terms(knowledge))
     shared = (said & known).total()
     return 2 * shared / (said.total() + known.total()) if shared else 0.0
@@ -123,7 +124,7 @@ def write_feedback(reply: str, cited: Sequence[str]) -> str:
 
 
 async def send(memory: WorkingMemory, kit: Kit) -> bool:
-    """Say the best candidate; return whether a sentence left. If none did, raises the fault that ended the loop."""
+    """Say the best candidate; return whether a sentence passed. If none did, raises the error that ended the loop."""
     best = memory.best
     passed = False
     if best and best.let_out is None:

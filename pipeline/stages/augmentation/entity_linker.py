@@ -1,7 +1,7 @@
 """Link names to the corpus's own pages, by title or alias.
 
-A title may have a qualifier in brackets: "Mercury (planet)". Of several pages, and of those that a disambiguation page
-lists, the one that shares most words with the name's context is meant.
+A title may have a qualifier in brackets: "Mercury (planet)". Of several pages, including those that a disambiguation
+page lists, the one that shares most words with the name's context is chosen.
 """
 
 import re
@@ -76,7 +76,7 @@ def describe_hit(hit: Hit) -> str:
 
 
 def is_named(hit: Hit, name: str) -> bool:
-    """Return whether a page's title, with or without its qualifier, or an alias is a name. Pure."""
+    """Return whether a name is a page's title, with or without its qualifier, or one of its aliases. Pure."""
     titles = map(normalize_title, (hit.document.title, *hit.document.aliases))
     return any(normalize_title(name) in {title, _QUALIFIER.sub("", title)} for title in titles)
 

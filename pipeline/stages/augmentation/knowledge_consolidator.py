@@ -31,7 +31,10 @@ class EvidenceChain:
 
 
 async def consolidate(memory: WorkingMemory, kit: Kit) -> WorkingMemory:
-    """Return a memory with chains of evidence for its query, written already or now. Raises any `PipelineError`."""
+    """Return the memory with chains of evidence for its query, which is written if it is missing.
+
+    Raises any `PipelineError`.
+    """
     context = memory.context
     query = memory.lacking or await choose_query(context, kit)
     if query is None:
@@ -56,7 +59,7 @@ async def consolidate(memory: WorkingMemory, kit: Kit) -> WorkingMemory:
 
 
 def _leave_out_described(mentions: Iterable[tuple[str, str]], hits: Iterable[Hit]) -> tuple[tuple[str, str], ...]:
-    """Return the names whose page's first passage, which defines it, is not among the hits."""
+    """Return the mentions of names whose page's opening passage, which defines them, is not among the hits."""
     beginnings = [hit for hit in hits if hit.passage.position == 0]
     return tuple((name, text) for name, text in mentions if not any(is_named(hit, name) for hit in beginnings))
 

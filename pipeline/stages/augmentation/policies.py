@@ -22,7 +22,7 @@ EVEN_CHANCE = 0.5
 
 
 def choose_act(memory: WorkingMemory, limits: Limits) -> Act:
-    """Pick the next act; rounds are bounded, so that `SEND` always comes."""
+    """Pick the next act; rounds are bounded, so `SEND` is always reached."""
     latest = memory.latest
     if memory.fault or not memory.wants_facts or (latest and latest.passed):
         return Act.SEND
@@ -69,7 +69,7 @@ _POLICIES: Mapping[Policy, Callable[[WorkingMemory, Limits], Act | None]] = {
 
 @dataclass(frozen=True, slots=True)
 class PolicySigns:
-    """Features of the hits for the question itself, of which the first passages are read and the others not."""
+    """Features of the hits for the question itself, of which only the first passages are read."""
 
     covered: float  # the share of the question's words in the passages read
     beyond: float  # how much greater that share is in an unread passage
@@ -81,7 +81,7 @@ class PolicySigns:
 
 
 def read_signs(context: TurnContext, read: int) -> PolicySigns:
-    """Return the features of a turn that reads that many of the nearest passages."""
+    """Return the features of a turn that reads the `read` nearest passages."""
     terms, hits = set(content_terms(context.search_query)), context.nearest
     shared = [terms.intersection(content_terms(describe_hit(hit))) for hit in hits]
     shares, cosines = [len(terms_in_hit) / max(1, len(terms)) for terms_in_hit in shared], [hit.dense for hit in hits]

@@ -57,7 +57,7 @@ class WorkingMemory:
 
     @property
     def best(self) -> Candidate | None:
-        """The last candidate with the highest utility among those that the gate may let out."""
+        """The last candidate with the highest utility among those that may pass the gate."""
         open_ones = [
             candidate for candidate in self.candidates if candidate.sentences and candidate.let_out is not False
         ]
@@ -65,6 +65,6 @@ class WorkingMemory:
 
 
 def open_memory(context: TurnContext, passages: int) -> WorkingMemory:
-    """Begin with the best passages for the question itself."""
+    """Return a turn's first memory, with the nearest passages as evidence."""
     nearest = collect_sentences(context.nearest[:passages])
     return WorkingMemory(context, order_rivals_by_date(quote_evidence(nearest)))

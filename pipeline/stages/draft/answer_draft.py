@@ -33,8 +33,8 @@ async def stream_draft(
     """Yield the sentences of a reply over numbered findings. Yields none if no finding helps.
 
     The prompt of a `refined` draft includes the criteria of refinement; a student's always does. `refused` is the
-    unsupported beginning of an earlier draft, or all of it if there is `feedback` on it. If `more` findings may come,
-    those that leave out the main point do not count as help. Raises `UnreadableReply`, `ModelUnavailable` and
+    unsupported beginning of an earlier draft, or all of it if there is `feedback` on it. With `more`, further findings
+    may come, so those without the main point do not help. Raises `UnreadableReply`, `ModelUnavailable` and
     `BudgetExceeded`.
     """
     kit.tell(DraftStarted(len(findings)))
@@ -91,10 +91,10 @@ async def say_draft(
     refined: bool = False,
     shown: Sequence[Evidence] = (),
 ) -> bool:
-    """Draft a reply and say it; if its first sentence is withheld, draft it once more without.
+    """Draft a reply and say it; if its first sentence is withheld, draft once more without it.
 
-    Return whether a sentence left; if all are withheld, the quotation `shown` meanwhile stays. The first sentence
-    answers: without it the rest often says the contrary. Raises as `stream_draft` does.
+    Return whether a sentence passed; if none did, the quotation `shown` meanwhile is said. The first sentence answers:
+    without it the rest often says the contrary. Raises as `stream_draft` does.
     """
     draft = partial(stream_draft, context, findings, kit, refined=refined)
     outcome = await ReplySpeaker(context, findings, (), kit).say_drafts(draft)
@@ -104,7 +104,7 @@ async def say_draft(
 async def say_collected(
     context: TurnContext, drafted: Sequence[MarkedSentence], findings: Sequence[SourcedFinding], kit: Kit
 ) -> bool:
-    """Say a collected draft, with notes in place of withheld sentences; return whether a sentence left."""
+    """Say a collected draft, with notes in place of withheld sentences; return whether a sentence passed."""
     speaker = ReplySpeaker(context, findings, (), kit)
     try:
         outcome = await _say_stream(replay_values(tuple(drafted)), speaker, kit)
@@ -121,9 +121,9 @@ async def say_refined(
     *,
     shown: Sequence[Evidence] = (),
 ) -> bool:
-    """Refine a draft and say the result, or else the draft; if both begin wrongly, draft once more.
+    """Refine a draft and say the result, or the draft if there is none; if its beginning is withheld, draft once more.
 
-    Sentences of the draft replace a withheld sentence that refines them. Raises as `stream_draft` does.
+    A withheld sentence is replaced by the sentences of the draft that it refines. Raises as `stream_draft` does.
     """
     redraft = partial(stream_draft, context, findings, kit)
     refined = stream_refinement(context, drafted, findings, kit)
@@ -148,7 +148,7 @@ async def _say_or_redraft(
     kit: Kit,
     redraft: Callable[..., AsyncIterator[MarkedSentence]],
 ) -> SpokenStream:
-    """Say sentences, or those of another draft if the first is withheld."""
+    """Say sentences, or those of another draft if the first one is withheld."""
     try:
         return await _say_stream(sentences, speaker, kit)
     except _BeginningRefused as refusal:
@@ -184,12 +184,12 @@ async def _say_stream(
     *,
     refused: MarkedSentence | None = None,
 ) -> SpokenStream:
-    """Send sentences through the gate in their order, each judged while the next is written.
+    """Send sentences through the gate in order, judging each while the next is written.
 
-    Its draft or notes replace a withheld sentence. If the sentences break off, those that came are said before the
-    error is raised. If neither the first sentence nor its draft is said, `_BeginningRefused` is raised, unless the
-    sentences replace one that was `refused`: then, if none of them cites its notes, these come first, as without them
-    the rest often says the contrary.
+    A withheld sentence is replaced by its sentences of the draft, or by its notes. If the stream breaks off, the
+    sentences so far are said before the error is raised. If neither the first sentence nor its draft passes,
+    `_BeginningRefused` is raised, but not after a `refused` one. Then, if no sentence cites the refused one's notes,
+    these notes are said first, as without them the rest often says the contrary.
     """
     any_said = False
     came = False
@@ -227,7 +227,7 @@ async def _say_stream(
 async def _hold_until_led(
     arrived: asyncio.Queue[MarkedSentence | None], refused: MarkedSentence
 ) -> tuple[bool, deque[MarkedSentence | None]]:
-    """Return whether a sentence comes that cites a note of the refused one, and all sentences until then."""
+    """Wait for a sentence that cites a note of the refused one; return whether it came, and all until then."""
     queued = deque[MarkedSentence | None]()
     while sentence := await arrived.get():
         queued.append(sentence)
@@ -241,7 +241,7 @@ MAX_LEADING = 2  # notes of a refused sentence that are said before a new draft 
 
 
 class ReplySpeaker:
-    """Says the sentences of one reply, and instead of a withheld one its draft or notes."""
+    """Says the sentences of one reply, and the draft or the notes of a withheld one in its place."""
 
     def __init__(
         self, context: TurnContext, findings: Sequence[SourcedFinding], drafted: Sequence[MarkedSentence], kit: Kit
@@ -257,11 +257,11 @@ class ReplySpeaker:
         return self._annotator.cite(marked)
 
     async def say_drafts(self, draft: Callable[..., AsyncIterator[MarkedSentence]]) -> SpokenStream:
-        """Say a draft, or if its first sentence is withheld another, for which `draft` gets that as `refused`."""
+        """Say a draft; if its first sentence is withheld, say another, for which `draft` gets that as `refused`."""
         return await _say_or_redraft(draft(), self, self._kit, draft)
 
     async def say_more(self, sentences: Iterable[MarkedSentence], findings: Sequence[SourcedFinding]) -> bool:
-        """Say the continuation of the reply over other findings, without repetitions; return whether any left."""
+        """Continue the reply over other findings, without repetitions; return whether a sentence passed."""
         self._annotator = self._annotator.continued(findings)
         self._findings = findings
         any_said = False
@@ -276,12 +276,12 @@ class ReplySpeaker:
         return is_repeated(sentence, self._replaced) or await self._pass(sentence)
 
     async def say_quoted(self, marked: MarkedSentence) -> bool:
-        """Say the notes of a sentence that are better quoted; return whether any is said."""
+        """Say the notes of a sentence whose passage is better quoted; return whether one passed."""
         better = self._kit.prefers_quotation(self._annotator.cite(marked))
         return better and await self.replace(replace(marked, borrowed=False))
 
     async def replace(self, marked: MarkedSentence) -> bool:
-        """Say the draft or the notes of a withheld sentence; return whether any is said by now."""
+        """Say the draft or the notes of a withheld sentence; return whether any of them has been said."""
         covered = await self.say_drafted(marked)
         # A sentence that borrows its marks is followed by the one whose notes these are.
         left = () if marked.maimed or marked.borrowed else sorted(set(marked.numbers) - covered)
@@ -298,7 +298,7 @@ class ReplySpeaker:
         return any_said
 
     async def lead_in(self, refused: MarkedSentence) -> bool:
-        """Say the notes of a refused sentence before the new draft; return whether any is said."""
+        """Say the notes of a refused sentence before the new draft; return whether one passed."""
         return await self.replace(replace(refused, numbers=refused.numbers[:MAX_LEADING], borrowed=False))
 
     async def say_drafted(self, marked: MarkedSentence) -> set[int]:
@@ -311,7 +311,7 @@ class ReplySpeaker:
         return covered
 
     async def _put(self, sentence: CitedSentence) -> bool:
-        """Say a replacement unless it is said already; return whether it is by now. Links and mentions are refused."""
+        """Say a replacement unless it was said already; return whether it has been. Links and mentions are rejected."""
         left = self._drop_beginning(sentence)
         if any(is_repeated(candidate, self._said, least=MOSTLY_SAID) for candidate in (sentence, left)):
             return True
@@ -323,7 +323,7 @@ class ReplySpeaker:
         return passed
 
     def _drop_beginning(self, sentence: CitedSentence) -> CitedSentence:
-        """Return a note without the sentence that explains its pronoun, if that was said last."""
+        """Return a note without its leading sentence, which explains a pronoun, if that was said last."""
         last = self._said[-1].text if self._said else ""
         rest = sentence.text.removeprefix(last)
         return replace(sentence, text=rest.lstrip()) if last and rest[:1].isspace() and rest.strip() else sentence
@@ -350,7 +350,7 @@ MOSTLY_SAID = 0.6  # the share of a note's words from which the rest need not be
 
 
 def is_repeated(sentence: CitedSentence, said: Sequence[CitedSentence], least: float = 1.0) -> bool:
-    """Return whether a sentence was said, or at least that share of its words about its passages."""
+    """Return whether a sentence, or the share `least` of its words, was already said about its passages."""
     if any(earlier.text == sentence.text for earlier in said):
         return True
     terms, passages = set(content_terms(sentence.text)), {piece.passage.id for piece in sentence.evidence}

@@ -50,10 +50,10 @@ async def say_in_waves(
     *,
     shown: Sequence[Evidence] = (),
 ) -> bool:
-    """Say a reply over `known` findings, then findings from claims that are `verified` meanwhile.
+    """Say a reply over `known` findings, then over findings from claims that are `verified` meanwhile.
 
-    Return whether a sentence left; if the first wave says nothing, a reply is drafted over all. Raises as
-    `stream_draft` does; a second wave is skipped if it fails, or takes as long again as the first.
+    Return whether a sentence passed; if the first wave says nothing, one reply over all findings is drafted. A second
+    wave is skipped if it fails or takes longer than the first. Raises as `stream_draft` does.
     """
     written = list[str]()
     ended = set[str]()
@@ -62,7 +62,7 @@ async def say_in_waves(
     began = clock()
 
     def end(wave: str) -> None:
-        """End the draft with both waves, as their last sentences may be judged together."""
+        """End the draft once both waves have ended, as their last sentences may be judged together."""
         ended.add(wave)
         if len(ended) > 1:
             kit.end_draft()
@@ -91,18 +91,18 @@ async def say_in_waves(
 
 
 def merge_findings(*found: Sequence[SourcedFinding]) -> tuple[SourcedFinding, ...]:
-    """Return all findings, each once, those that disagree by date."""
+    """Return all findings, each once, with those that disagree ordered by date."""
     return order_rivals_by_date(deduplicate_findings(finding for findings in found for finding in findings))
 
 
 def select_late(known: Sequence[SourcedFinding], kept: Sequence[SourcedFinding]) -> tuple[SourcedFinding, ...]:
-    """Return findings of claims that the known findings do not cover in any words."""
+    """Return the findings of claims that the known findings do not state already, in whatever words."""
     new = [finding for finding in merge_findings(known, kept) if finding not in known]
-    return tuple(finding for finding in new if not _is_told(finding, known))
+    return tuple(finding for finding in new if not _is_stated(finding, known))
 
 
-def _is_told(finding: SourcedFinding, known: Sequence[SourcedFinding]) -> bool:
-    """Return whether one known finding covers another, or all together do; negated ones only one by one."""
+def _is_stated(finding: SourcedFinding, known: Sequence[SourcedFinding]) -> bool:
+    """Return whether a known finding states another already, or all together do; negated ones only one by one."""
     alike = [other.text for other in known if _denies(other) == _denies(finding)]
     if any(has_same_words(finding.text, text) for text in alike):
         return True
@@ -114,7 +114,7 @@ def _denies(finding: SourcedFinding) -> bool:
 
 
 class _SecondWave:
-    """The task that collects the second wave; a new draft needs a new one."""
+    """The task that collects the second wave; a new first draft starts it again."""
 
     def __init__(
         self, group: asyncio.TaskGroup, collect: Callable[[], Coroutine[Any, Any, _Continued]], end: Callable[[], None]
@@ -129,7 +129,7 @@ class _SecondWave:
         task.add_done_callback(lambda done: self._end() if done is self.task else None)
         return task
 
-    def begin_anew(self) -> None:
+    def restart(self) -> None:
         self.task.cancel()
         self.task = self._begin()
 
@@ -148,10 +148,10 @@ async def _stream_first(
     *,
     refused: str = "",
 ) -> AsyncGenerator[MarkedSentence]:
-    """Yield the first wave, and note its sentences in `written`. Raises `_Overtaken` before the first sentence."""
+    """Yield the first wave, adding its sentences to `written`. May raise `_Overtaken` before the first sentence."""
     if refused:
         written.clear()
-        second.begin_anew()
+        second.restart()
     async with close_stream(stream_draft(context, known, kit, refined=True, more=True, refused=refused)) as sentences:
         async for sentence in sentences:
             if not written:
@@ -167,7 +167,7 @@ def _disagree(known: Sequence[SourcedFinding], others: Sequence[SourcedFinding])
 
 
 def _contradicts(known: Sequence[SourcedFinding], claim: str) -> bool:
-    """Return whether a claim and a finding give different values for the same thing."""
+    """Return whether a claim and a known finding give different values for the same thing."""
     languages = {finding.evidence[0].document.language for finding in known}
     claimed = {language: parse_statement(claim, language) for language in languages}
     return any(

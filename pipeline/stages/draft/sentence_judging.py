@@ -1,4 +1,4 @@
-"""Have the model judge the sentences of an answer, each while the next is written, together where calls wait."""
+"""Have the model judge each sentence of an answer while the next is written, several in one call if calls wait."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -79,7 +79,7 @@ class SentenceJudge:
         return CheckedClaim(Claim(sentence, origin="retrieved"), ruled.verdict, named, ruled.reasoning, others)
 
     def _send_waiting(self, enough: int = TOGETHER) -> None:
-        """Judge all waiting sentences in one call; few wait for a running call, as each repeats its instructions."""
+        """Judge all waiting sentences in one call; while another call runs, only if they are `enough`."""
         self._waiting = [case for case in self._waiting if not case.verdict.done()]  # drop cancelled ones
         if self._waiting and (not self._calls or len(self._waiting) >= enough):
             together, self._waiting = tuple(sorted(self._waiting, key=lambda case: case.place)), []
@@ -113,9 +113,9 @@ class SentenceJudge:
         self._send_waiting()
 
     def _end_or_linger(self, took: float) -> None:
-        """Let waiting sentences start a call; while more is being written, only after as long again as this took.
+        """Let waiting sentences start a call; if more will come, only after as many seconds as the last one took.
 
-        Each call repeats its instructions and passages.
+        So more of them share a call, each of which repeats its instructions and passages.
         """
         if self._coming() is Coming.NEVER:
             self._calls -= 1

@@ -23,9 +23,9 @@ Span = tuple[int, int, int]  # the number of a day, and where its date begins an
 
 @dataclass(frozen=True, slots=True)
 class Date(TokenSpan):
-    """A date as far as it is said. Years before Christ are negative.
+    """A date, as precise as the text states it. Years before Christ are negative.
 
-    `years` are the first and last year of a decade or century. `numeric` dates may have day and month either way.
+    `years` are the first and last year of a decade or century. In `numeric` dates, day and month may be exchanged.
     """
 
     year: int | None = None
@@ -37,12 +37,12 @@ class Date(TokenSpan):
 
     @property
     def reach(self) -> tuple[int, int] | None:
-        """Return the first and last year that are meant."""
+        """Return the first and last year that the date covers; None if it names no year."""
         return self.years or ((self.year, self.year) if self.year is not None else None)
 
 
 def implies_date(source: Date, claim: Date) -> bool:
-    """Return whether what `source` says makes `claim` true: it is as precise or more so, and agrees."""
+    """Return whether `source` makes `claim` true: it agrees with it, and is at least as precise."""
     if claim.weekday is not None and claim.weekday != source.weekday:
         return False
     claimed, stated = claim.reach, source.reach
@@ -56,12 +56,12 @@ def implies_date(source: Date, claim: Date) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Calendar:
-    """Words in plain lower case, with the number that they mean."""
+    """Calendar words in plain lower case, with their numbers."""
 
     months: Mapping[str, int]  # names that may be used alone, 1 to 12
     short_months: Mapping[str, int]  # names and abbreviations that need a day or a year next to them
     doubtful_months: frozenset[str]  # months that are also verbs, planets or given names
-    verbs: frozenset[str]  # months that are months only with a capital, or where a text has none
+    verbs: frozenset[str]  # months only if capitalised, or in a text without capitals
     ordinal_days: Mapping[str, int]
     weekdays: Mapping[str, int]
     decades: Mapping[str, int]
@@ -72,7 +72,7 @@ class Calendar:
     month_leads: frozenset[str]
     year_leads: frozenset[str]
     joints: frozenset[str]
-    leads: frozenset[str]  # every word at which a date may be read, if there is one
+    leads: frozenset[str]  # every word at which a date may begin, or end in "century"
 
 
 @cache
@@ -92,7 +92,7 @@ def _load_calendar() -> Calendar:
 
 
 def _parse_years_at(text: Tokens, place: int, known: Calendar) -> list[Date]:
-    """Parse 1990, the 1990s, 1914-18, 44 BC; not a number that counts something."""
+    """Parse years such as 1990, the 1990s, 1914-18 and 44 BC, but not numbers that count something."""
     before, end = _parse_era_at(text, place + 1, known)
     low = text.low[place].replace(",", "") if end > place + 1 else text.low[place]
     if not low.isdecimal() or len(low) > _LONGEST_YEAR:
@@ -105,7 +105,7 @@ def _parse_years_at(text: Tokens, place: int, known: Calendar) -> list[Date]:
 
 
 def _parse_second_year(text: Tokens, place: int) -> list[Date]:
-    """Parse the 18 of 1914-18."""
+    """Parse the second year of a range: the 18 of 1914-18."""
     first, later, end = text.low[place], text.at(place + 2), place + 3
     if text.at(place + 1) not in {"-", "/"} or not later.isdecimal() or not text.glued(place + 2):
         return []
@@ -138,7 +138,7 @@ def _parse_bc_range(text: Tokens, place: int, known: Calendar) -> list[Date]:
 
 
 def _is_year(text: Tokens, place: int, known: Calendar) -> bool:
-    """Return whether four digits are a year and no count: "1500 people", "$1500", "1500 km"."""
+    """Return whether four digits are a year, not a count: "1500 people", "$1500", "1500 km"."""
     following, before = text.at(place + 1), text.at(place - 1)
     if text.glued(place) and not before[:1].isalnum() and before not in {"(", "[", '"', "'", "-", "/", "~", ","}:
         return False
@@ -153,7 +153,7 @@ def _is_year(text: Tokens, place: int, known: Calendar) -> bool:
 
 
 def _parse_era_at(text: Tokens, place: int, known: Calendar) -> tuple[bool, int]:
-    """Parse "BC", "CE", "v. Chr.": whether it is before Christ, and where it ends."""
+    """Parse "BC", "CE", "v. Chr."; return whether it is before Christ, and where it ends."""
     low = text.at(place)
     if low in known.before_christ or low in known.after_christ:
         return low in known.before_christ, place + 1
@@ -163,7 +163,7 @@ def _parse_era_at(text: Tokens, place: int, known: Calendar) -> tuple[bool, int]
 
 
 def _parse_centuries_before(text: Tokens, place: int, known: Calendar) -> list[Date]:
-    """Parse "19th century", "nineteenth and twentieth centuries", "siglo XIX"; `place` is the century's own word."""
+    """Parse "19th century", "nineteenth and twentieth centuries", "siglo XIX"; `place` has the word for century."""
     before, last = _parse_era_at(text, place + 1, known)
     if text.low[place] in known.century_first:
         value = parse_roman(text.words[place + 1].upper()) if place + 1 < len(text) else None
@@ -182,7 +182,7 @@ def _parse_centuries_before(text: Tokens, place: int, known: Calendar) -> list[D
 
 
 def _parse_ordinal_before(text: Tokens, end: int) -> tuple[int | None, int]:
-    """Parse the ordinal that ends before a token, and return where it begins."""
+    """Parse the ordinal that ends before a token; return it and where it begins."""
     low, ordinals = text.at(end - 1), load_numerals("en").ordinals
     if low in _ORDINAL or low == ".":
         digits = text.at(end - 2)
@@ -215,7 +215,7 @@ def find_dates(text: Tokens) -> tuple[Date, ...]:
 
 
 def _parse_dates_at(text: Tokens, place: int, known: Calendar) -> list[Date]:
-    """Return the dates that begin at a token; of a century, those that end at its word."""
+    """Return the dates that begin at a token; at the word for century, those that end there."""
     low, following = text.low[place], text.at(place + 1)
     if low[0].isdecimal() or is_han_numeral(low):
         parsers = (_parse_numeric_date, _parse_chinese_date, _parse_day_first, _parse_years_at)
@@ -292,7 +292,7 @@ def _parse_day_first(text: Tokens, place: int, known: Calendar) -> list[Date]:
 
 
 def _parse_day_of(text: Tokens, place: int, known: Calendar) -> list[Date]:
-    """Parse the first of May, with a year or without."""
+    """Parse "the first of May", with or without a year."""
     month_at = place + 2
     month = known.short_months.get(text.at(month_at)) if text.at(place + 1) == "of" else None
     if month is None or _is_verb(text, month_at, known):
@@ -302,12 +302,12 @@ def _parse_day_of(text: Tokens, place: int, known: Calendar) -> list[Date]:
 
 
 def _is_verb(text: Tokens, place: int, known: Calendar) -> bool:
-    """Return whether a word is a month only by its letters: "children under 16 may enter"."""
+    """Return whether a month's name is an ordinary word here: "children under 16 may enter"."""
     return text.low[place] in known.verbs and text.words[place].islower() and not text.text.islower()
 
 
 def _parse_days(text: Tokens, first: int, at: int) -> tuple[list[Span], int]:
-    """Parse the number of one day or of two, and return each with where its date begins and ends."""
+    """Parse one or two day numbers; return each with where its date begins and ends, and where both end."""
     day, end = _parse_day(text, at)
     if day is None:
         return [], at
@@ -325,7 +325,7 @@ def _build_days(text: Tokens, days: Sequence[Span], month: int, year: int | None
 
 
 def _parse_day(text: Tokens, place: int) -> tuple[int | None, int]:
-    """Parse the number of a day, with its ordinal mark."""
+    """Parse the number of a day with its ordinal mark; return it and where it ends."""
     low = text.at(place)
     if not (low.isdecimal() and len(low) <= 2 and 1 <= int(low) <= 31):
         return None, place
@@ -363,7 +363,7 @@ def _is_month(text: Tokens, place: int, known: Calendar) -> bool:
 
 
 def _parse_year_after(text: Tokens, place: int, known: Calendar) -> tuple[int | None, int]:
-    """Parse a year behind a month or a day, and return where the date ends."""
+    """Parse a year after a month or a day; return it and where the date ends."""
     at = _skip_tokens(text, place, known.joints)
     low = text.at(at)
     if not low.isdecimal() or not 3 <= len(low) <= 4 or (text.glued(at + 1) and text.at(at + 1) in {"%", "s"}):

@@ -9,7 +9,7 @@ from typing import Any
 from pipeline.support.analysis.tokenizer import Tokens, load_table
 from storage.language.lazy_pattern import lazy_compile
 
-Values = tuple[float, ...]  # what a number may mean, the likeliest first
+Values = tuple[float, ...]  # the possible values of a number, the likeliest first
 
 _ROMAN = lazy_compile(r"(?=[IVXLC])(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})")
 _ROMAN_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
@@ -18,7 +18,7 @@ _INDIAN = lazy_compile(r"\d{1,2}(?:,\d{2})+,\d{3}")
 _DENOMINATORS = frozenset({"2", "3", "4", "5", "6", "8", "10", "16"})
 _DOZENS = frozenset({"dozen", "dutzend", "douzaine", "docena"})
 _VAGUE = frozenset({"millions", "milliards", "millionen", "milliarden", "millones", "cents", "vingts"})
-"""They multiply, and begin no number."""
+"""Multipliers that cannot begin a number."""
 _DECIMAL_MARKS = {
     ".": ("en", "zh", "ja", "ko", "he", "th", "hi", "bn", "ta"),
     ",": ("bg", "ca", "cs", "da", "de", "el", "es", "fi", "fr", "hu", "id", "it", "nb", "nl", "no", "pl", "pt", "ro",
@@ -28,12 +28,12 @@ _DECIMAL_MARKS = {
 
 @dataclass(frozen=True, slots=True)
 class Numerals:
-    """One language's words for numbers, in plain lower case."""
+    """One language's number words, in plain lower case."""
 
     cardinals: Mapping[str, int]
     ordinals: Mapping[str, int]
     fractions: Mapping[str, int]  # denominators
-    hints: Mapping[str, int]  # words that say a number without being one: "twice", "both"
+    hints: Mapping[str, int]  # words that imply a number: "twice", "both"
     joints: frozenset[str]
     leads: frozenset[str]  # every word at which a number may begin
 
@@ -90,7 +90,7 @@ def parse_han(run: Sequence[str]) -> int:
 
 
 def parse_digits_at(text: Tokens, place: int, language: str) -> tuple[Values, int]:
-    """Parse digits with what multiplies them or a fraction behind them, and return where they end."""
+    """Parse digits with a multiplier or fraction after them; return the possible values and where they end."""
     values, end = _parse_readings(text.low[place], language), place + 1
     while _is_digit_group(text, end, place):
         values, end = (values[0] * 1000 + int(text.low[end]),), end + 1
@@ -103,9 +103,9 @@ def parse_digits_at(text: Tokens, place: int, language: str) -> tuple[Values, in
 
 
 def parse_words_at(text: Tokens, place: int, known: Numerals) -> tuple[Values, int, bool]:
-    """Parse "two hundred and five", "twenty-first", "a dozen": the value, where it ends, and whether it is ordinal.
+    """Parse "two hundred and five", "twenty-first", "a dozen"; return values, end, and whether it is ordinal.
 
-    Without a numeral, its end is its beginning.
+    If there is no number word, the end is `place`.
     """
     total, current, end = 0, 0, place
     at = place
@@ -136,7 +136,7 @@ def _parse_and_a_half(text: Tokens, values: Values, end: int) -> tuple[Values, i
 
 
 def _parse_readings(digits: str, language: str) -> Values:
-    """Return what digits with separators may mean, the likeliest first."""
+    """Return the possible values of digits with separators, the likeliest first."""
     if digits.isdecimal():
         return (float(digits),)
     if ":" in digits:  # hours, and a share for the minutes that is too small to equal another number
@@ -157,7 +157,7 @@ def _only_digits(text: str) -> str:
 
 
 def _is_digit_group(text: Tokens, at: int, first: int) -> bool:
-    """Return whether three digits behind a space belong to the number before: 10 000."""
+    """Return whether three digits after a space continue the number before: 10 000."""
     low = text.at(at)
     if len(low) != 3 or not low.isdecimal() or text.glued(at) or len(text.low[first]) > 3:
         return False
@@ -165,7 +165,7 @@ def _is_digit_group(text: Tokens, at: int, first: int) -> bool:
 
 
 def _apply_scale(text: Tokens, values: Values, end: int) -> tuple[Values, int]:
-    """Multiply by what follows: "million", "k", "万"; the result is rounded, as 1.1 million is 1100000."""
+    """Multiply by the words that follow, such as "million", "k", "万"; rounded: 1.1 million is 1100000."""
     while True:
         at = end + (text.at(end) == "-")
         low, touches = text.at(at), text.glued(at)
@@ -178,7 +178,7 @@ def _apply_scale(text: Tokens, values: Values, end: int) -> tuple[Values, int]:
 
 
 def _fits(total: int, current: int, value: int) -> bool:
-    """Return whether a numeral's word continues the number so far."""
+    """Return whether a number word continues the number parsed so far."""
     if value >= 1000:
         return bool(current) or (total > 0 and value < total)
     if value == 100:

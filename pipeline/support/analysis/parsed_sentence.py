@@ -1,6 +1,6 @@
 """Parse a sentence once into tokens, stems, dates, numbers and clauses; a passage into its sentences.
 
-Results are cached: the passages of a turn are asked about every sentence of its answer.
+Results are cached, as each sentence of an answer is compared with the same passages.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -28,12 +28,12 @@ _LONGEST_STRETCH = 15  # tokens of an exception, a condition or a contrast
 _ROW = lazy_compile(r"\s*[^:;\n]{1,60}: [^;\n]*(?:; [^:;\n]{1,60}: [^;\n]*)+")
 _LINE = lazy_compile(r"[^\n]+")
 _RELATIVE_WORDS = frozenset({"where", "which", "who", "because", "as", "then"})
-"""Words that begin the statement about an exception."""
+"""Words that open the statement about an exception."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ParsedSentence:
-    """One sentence. `stems` has one stem a token; those of marks are empty."""
+    """One parsed sentence. `stems` has one stem per token; those of marks are empty."""
 
     text: Tokens
     language: str
@@ -41,7 +41,7 @@ class ParsedSentence:
     dates: tuple[Date, ...]
     numbers: tuple[Number, ...]
     capitals: frozenset[int]  # the places of capitalised words
-    content: frozenset[str]  # the stems of its words of substance and its numbers
+    content: frozenset[str]  # the stems of its content words and numbers
     places: Mapping[str, int]  # the last place of each stem
     valued: frozenset[int]  # the places of dates and numbers
     is_row: bool  # whether it is a row of a table, each value behind its column's label: "Label: value; Label: value"
@@ -54,14 +54,14 @@ class ParsedSentence:
         return self.content.intersection(self.stems[first:last])
 
     def split_at(self, joins: Iterable[int]) -> list[tuple[int, int]]:
-        """Return where each stretch between tokens that join two begins and ends, the joins left out."""
+        """Return the start and end of each stretch between the tokens at `joins`."""
         ends = list(joins)
         return list(zip([0, *(end + 1 for end in ends)], [*ends, len(self.text)], strict=True))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ParsedPassage:
-    """The sentences of a passage and what they hold together."""
+    """The sentences of a passage, and the words, dates and numbers of all of them."""
 
     sentences: tuple[ParsedSentence, ...]
     words: frozenset[str]
@@ -122,7 +122,7 @@ def _parse_passage_in(text: str, language: str) -> ParsedPassage:
 
 
 def _find_sentence_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Yield start and end of each sentence of a passage; each row of a table is one."""
+    """Yield start and end of each sentence of a passage; each row of a table is a sentence."""
     for start, end in sentence_spans(text):
         lines = [line.span() for line in _LINE.finditer(text, start, end)] if "; " in text[start:end] else []
         rows = [line for line in lines if _is_row(text[slice(*line)])]
@@ -143,7 +143,7 @@ def detect_language(text: str) -> str:
 
 
 def choose_language(text: str, passages: Iterable[ParsedPassage]) -> str:
-    """Return the language of a sentence about passages: theirs, unless it has more function words of another."""
+    """Return the language to parse a sentence in: its passages', unless it has more function words of another."""
     tokens = tokenize(text)
     low = [low for word, low in zip(tokens.words, tokens.low, strict=True) if len(word) > 1 or not word.isupper()]
     languages = [sentence.language for passage in passages for sentence in passage.sentences[:1]]
@@ -159,19 +159,19 @@ def strip_possessive(word: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Clauses:
-    """The places of a sentence's words that do not say what happens, without the words that open each stretch.
+    """The places of words in exceptions, conditions and contrasts, without the words that open these.
 
-    A negation inside one of them denies nothing of the whole ("if nobody answers, the request is granted"), and one
-    outside may not reach into it ("not paid, except when somebody leaves").
+    A negation in such a clause does not negate the whole ("if nobody answers, the request is granted"), and one outside
+    does not reach into it ("not paid, except when somebody leaves").
     """
 
     excepted: frozenset[int] = frozenset()
     conditional: frozenset[int] = frozenset()
     contrasted: frozenset[int] = frozenset()
-    limited: bool = False  # whether anything is said to hold "only" here
+    limited: bool = False  # whether it restricts something by "only"
 
     def inverts(self, other: "Clauses") -> bool:
-        """Return whether one sentence says "only when" of what another denies "except when"."""
+        """Return whether one sentence says "only when" of the case that the other excludes by "except when"."""
         return self.limited != other.limited and bool(other.excepted if self.limited else self.excepted)
 
     @property
@@ -181,7 +181,7 @@ class Clauses:
 
 @lru_cache(maxsize=4096)
 def find_clauses(sentence: ParsedSentence) -> Clauses:
-    """Find clauses by their first words; in a language without a list of these, none are found."""
+    """Find clauses by their opening words; in a language without a list of these, there are none."""
     excepted, conditional, contrasted, limits = (
         frozenset(at for stretch in _find_stretches(sentence, kind) for at in range(*stretch))
         for kind in ("exceptions", "conditions", "contrasts", "limits")
@@ -190,13 +190,13 @@ def find_clauses(sentence: ParsedSentence) -> Clauses:
 
 
 def find_exception(sentence: ParsedSentence) -> tuple[int, int] | None:
-    """Return the first stretch that is excepted from the words before it, or None."""
+    """Return start and end of the first exception that does not open the sentence, or None."""
     stretches = sorted(_find_stretches(sentence, "exceptions"))
     return next((stretch for stretch in stretches if stretch[0] > 1 + sentence.text.words[0][0].isupper()), None)
 
 
 def collect_clause_stems(sentence: ParsedSentence, first: int, last: int) -> frozenset[str]:
-    """Return the stems between the marks around a value's tokens; for an exception's value, the exception's too."""
+    """Return the stems of a value's clause, from mark to mark; after an exception, with the exception's."""
     marks = [at for at, low in enumerate(sentence.text.low) if is_mark(low)]
     start = max((at for at in marks if at < first), default=-1)
     end = min((at for at in marks if at >= last), default=len(sentence.text))
@@ -207,7 +207,7 @@ def collect_clause_stems(sentence: ParsedSentence, first: int, last: int) -> fro
 
 
 def _find_stretches(sentence: ParsedSentence, kind: str) -> list[tuple[int, int]]:
-    """Return what follows each opening phrase of a kind, up to the next mark or relative word."""
+    """Return start and end of the words after each opening phrase of a kind, up to a mark or relative word."""
     low, stretches = sentence.text.low, []
     for phrase in _load_openers(sentence.language).get(kind, ()):
         for at, word in enumerate(low):

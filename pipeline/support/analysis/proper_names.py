@@ -1,6 +1,6 @@
 """Find the proper names of a sentence by their capitals, and the words that may replace a name.
 
-A sentence's first word is always capitalised: it counts only if it is not an ordinary word. A text without capitals
+A sentence's first word is always capitalised, so it counts only if it is not an ordinary word. A text without capitals
 has no names.
 """
 
@@ -41,10 +41,10 @@ _ORDINARY_ENDINGS = (
 
 @dataclass(frozen=True, slots=True)
 class ProperName(TokenSpan):
-    """A name as it is said, and the words of it that must be found, in plain lower case."""
+    """A name as written, and its words that a passage must have, in plain lower case."""
 
     parts: tuple[str, ...]
-    sure: bool = True  # whether it is a name beyond doubt; in German, "in Frankfurt" may be none
+    sure: bool = True  # whether it is surely a name; in German, every noun has a capital
 
 
 @lru_cache(maxsize=4096)
@@ -72,9 +72,9 @@ def find_names(sentence: ParsedSentence) -> tuple[ProperName, ...]:
 
 
 def _find_capitalised(sentence: ParsedSentence) -> list[int]:
-    """Return the capitalised words that may be parts of a name.
+    """Return the places of capitalised words that may be parts of a name.
 
-    A word that begins a sentence, behind quotation marks and after an earlier sentence, too, must be no ordinary one.
+    A word at the start of a sentence, quotation marks aside, must not be an ordinary word.
     """
     found: list[int] = []
     begins = True
@@ -116,7 +116,7 @@ def _is_joined(sentence: ParsedSentence, first: int, second: int) -> bool:
 
 @lru_cache(maxsize=65_536)
 def is_ordinary_word(word: str) -> bool:
-    """Return whether an English word in lower case is not a name, by a short list and its ending."""
+    """Return whether an English word in lower case is not a name, by a short list and by its ending."""
     known = _load_ordinary_words()
     return word.endswith(_ORDINARY_ENDINGS) or word in known or find_stem(word, "en") in known
 
@@ -133,7 +133,7 @@ class NameTables:
 
     titles: frozenset[str]
     particles: frozenset[str]
-    speakers: frozenset[str]  # by which those who wrote a page mean themselves: "we", "our"
+    speakers: frozenset[str]  # words by which a page's authors mean themselves: "we", "our"
     speaker_leads: frozenset[str]  # words that may precede such a word
     aliases: Mapping[str, frozenset[str]]
     places: frozenset[str]  # the first of each group of aliases: the place itself
@@ -167,7 +167,7 @@ def _unite_groups(groups: list[list[str]]) -> dict[str, frozenset[str]]:
 
 @lru_cache(maxsize=16_384)
 def find_name_root(name: str) -> str:
-    """Return what a place and its people share: "austri" of "Austria" and "Austrian"; at least four letters."""
+    """Return the root that a place and its people share, of at least four letters: "austri" for "Austrian"."""
     for ending in load_name_tables().endings:
         if name.endswith(ending) and len(name) - len(ending) >= _LEAST_ROOT:
             return name[: -len(ending)]
@@ -199,7 +199,7 @@ def is_demonym(word: str) -> bool:
 
 
 def is_near_spelling(one: str, other: str) -> bool:
-    """Return whether two words of names are one, spelt in two ways: at most one letter wrong in a longer word."""
+    """Return whether two name words are spellings of one: equal, or different in one letter of a longer word."""
     shortest = min(len(one), len(other))
     if one == other:
         return True

@@ -1,7 +1,7 @@
 """Find the numbers of a text with their units, bounds and times of day.
 
-"1.200" is 1200 or 1.2, depending on who wrote it, so a number has several values; two numbers are the same if they
-share one. What belongs to a date (`date_parser`) is skipped.
+"1.200" is 1200 or 1.2, depending on the writer, so a number has several values; two numbers are the same if they share
+one. Tokens of dates (`date_parser`) are skipped.
 """
 # ruff: noqa: PLR2004 - the numbers that words mean
 
@@ -48,7 +48,7 @@ _CLOCK_FOLLOWS = frozenset({"on", "and", "to", "or", "until", "till", "in", "eve
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A unit: what it measures, its name, and how many of the base unit it is (0 where nothing converts it)."""
+    """A unit: its dimension, its name, and how many base units it is (0 if it cannot be converted)."""
 
     measures: str
     name: str
@@ -61,12 +61,12 @@ class Unit:
         return value * self.factor if self.factor else None
 
 
-Units = tuple[Unit, ...]  # what the unit of one number may be: a pound is mass or money
+Units = tuple[Unit, ...]  # the possible units of one number: a pound is mass or money
 CLOCK_UNITS: Units = (Unit("time of day", "clock", 0.0),)
 
 
 class Bound(StrEnum):
-    """How a text bounds a number: exactly, roughly, or as an end of the range in which it lies."""
+    """How a text bounds a number: exactly, roughly, or as one end of a range."""
 
     EXACTLY = "exactly"
     ABOUT = "about"
@@ -77,9 +77,9 @@ class Bound(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Number(TokenSpan):
-    """A number as it is said, and the values and units that it may mean.
+    """A number as written, and its possible values and units.
 
-    `halves` are the other meanings of a time of day if the passages name the half of the day: 9:15 may be 9:15 pm.
+    `halves` are more values of a time of day whose half of the day is open: 9:15 may be 9:15 pm.
     """
 
     values: tuple[float, ...]
@@ -91,7 +91,7 @@ class Number(TokenSpan):
 
 
 def find_numbers(text: Tokens, taken: Iterable[TokenSpan] = (), language: str = "en") -> tuple[Number, ...]:
-    """Return the numbers of a text in order, "one" among them, without those of its dates."""
+    """Return the numbers of a text in order, "one" included, without those of its dates."""
     skipped = {place for date in taken for place in date.places}
     known = load_numerals(language)
     found: list[Number] = []
@@ -117,7 +117,7 @@ def _is_label(text: Tokens, number: Number) -> bool:
 
 
 def _is_item_mark(text: Tokens, number: Number) -> bool:
-    """Return whether a number begins a text as "2." and "2)" do; "2.5" and a number alone do not."""
+    """Return whether a number is the item mark at the start of a text: "2." and "2)", but not "2.5" or "2" alone."""
     first, last = number.first, number.last
     marked = first == 0 and number.said.isdecimal() and text.at(last) in {".", ")"} and text.glued(last)
     return marked and bool(text.at(last + 1)) and not text.glued(last + 1)
@@ -159,7 +159,7 @@ def _parse_half(text: Tokens, place: int, known: Numerals) -> Number | None:
 
 
 def _apply_fraction(text: Tokens, number: Number, known: Numerals) -> Number:
-    """Read on: "two thirds", "three-quarters"; "a third of" is a fraction, too."""
+    """Divide a number by the fraction word after it: "two thirds", "three-quarters", "a third of"."""
     at = number.last + (text.at(number.last) == "-")
     parts = known.fractions.get(text.at(at), 0)
     if parts and not number.ordinal and (number.values == (1.0,) or text.low[at].endswith("s")):
@@ -172,7 +172,7 @@ def _apply_fraction(text: Tokens, number: Number, known: Numerals) -> Number:
 
 
 def _parse_roman_number(text: Tokens, place: int) -> Number | None:
-    """Parse the number of a king, a pope or a war: a Roman numeral behind a capitalised word."""
+    """Parse the number of a king, a pope or a war: a Roman numeral after a capitalised word."""
     word, before = text.words[place], text.words[place - 1] if place else ""
     if not word.isupper() or not (len(word) > 1 or word in "IVX") or not before[:1].isupper() or len(before) == 1:
         return None
@@ -181,7 +181,7 @@ def _parse_roman_number(text: Tokens, place: int) -> Number | None:
 
 
 def _find_bound(text: Tokens, first: int, last: int) -> Bound:
-    """Return what the words before a number, or a plus behind it, make of it."""
+    """Return the bound that the words before a number, or a plus after it, set."""
     if text.at(last) == "+" and text.glued(last):
         return Bound.OVER
     first = _find_sign(text, first)
@@ -220,7 +220,7 @@ def _add_shared_unit(text: Tokens, number: Number, following: Sequence[Number]) 
 
 
 def find_units_at(text: Tokens, first: int, last: int) -> tuple[Units, int]:
-    """Return what the unit of the number at tokens `first` to `last` may be, and where number and unit end."""
+    """Return the possible units of the number at tokens `first` to `last`, and where number and unit end."""
     if first and text.at(first - 1) in _load_currency_signs():
         country = text.at(first - 2) + " " if text.glued(first - 1) else ""
         return _find_units_named(country + text.low[first - 1]) or _find_units_named(text.low[first - 1]), last
@@ -233,7 +233,7 @@ def find_units_at(text: Tokens, first: int, last: int) -> tuple[Units, int]:
 
 
 def _find_sign(text: Tokens, first: int) -> int:
-    """Return where a number begins with the currency before it: "$80", "C$110"."""
+    """Return where a number begins, with a currency sign before it: "$80", "C$110"."""
     sign = first - 1
     if sign < 0 or text.low[sign] not in _load_currency_signs():
         return first
@@ -269,7 +269,7 @@ def is_equal_quantity(one: Number, other: Number) -> bool:
 
 
 def convert_amount(value: float, units: Units, wanted: Units) -> tuple[float, ...]:
-    """Return what a value may be in other units of the same dimension."""
+    """Return the possible values of an amount in other units of the same dimension."""
     return tuple(
         value * unit.factor / other.factor
         for unit, other in product(units, wanted)
@@ -285,7 +285,7 @@ def _find_units_named(name: str) -> Units:
 
 @cache
 def _load_currency_signs() -> frozenset[str]:
-    """Return the currencies that are written before the number."""
+    """Return the currency signs and words that are written before the number."""
     return frozenset(name for name, units in _load_units().items() if units[0].measures == "money" and " " not in name)
 
 
@@ -301,7 +301,7 @@ def _load_units() -> Mapping[str, Units]:
 
 
 class _ClockTime(NamedTuple):
-    """A time of day: its value, the other halves of the day that it may mean, and where it ends."""
+    """A time of day: its value, its value in the other half of the day if that is open, and where it ends."""
 
     value: float
     halves: tuple[float, ...]
@@ -326,7 +326,7 @@ def _parse_clock_at(text: Tokens, place: int, cardinals: Mapping[str, int], lang
 
 
 def _parse_marked_hour(text: Tokens, at: int, hour: int, minute: int, language: str) -> _ClockTime | None:
-    """Parse the words after an hour, if they make it one of the day."""
+    """Parse the words after an hour; None if they do not make it a time of day."""
     behind = text.at(at)
     if behind in {"o'clock", "uhr"}:
         return _build_unmarked_clock(hour, minute, at + 1)
@@ -347,13 +347,13 @@ def _parse_past_hour(text: Tokens, place: int, cardinals: Mapping[str, int]) -> 
 
 
 def _build_unmarked_clock(hour: int, minute: int, last: int) -> _ClockTime:
-    """Return a time that may be one of the evening where the hour allows it."""
+    """Return a time of day that may also be in the evening if its hour allows that."""
     value = _encode_time(hour, minute)
     return _ClockTime(value, (_add_half_day(value),) if 0 < hour <= _NOON else (), last)
 
 
 def _find_hours(value: float) -> tuple[float, ...]:
-    """Return a number of hours as a time of day; nothing if the day has no such hour."""
+    """Return a number of hours as a time of day; empty if the day has no such hour."""
     return (_encode_time(int(value)),) if value <= _DAY and value == int(value) else ()
 
 

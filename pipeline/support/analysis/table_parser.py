@@ -17,7 +17,7 @@ _LINE = lazy_compile(r"\W*([^:;.]{1,60}): ([^:;]{1,120})")
 
 
 class TableCell(NamedTuple):
-    """The value that one row has below one label; `items` are the parts of a list."""
+    """The value of one row below one label; `items` are its parts if it is a list."""
 
     label: str
     said: str
@@ -38,7 +38,7 @@ def parse_cells(row: ParsedSentence) -> CellRow:
 
 @lru_cache(maxsize=2048)
 def parse_keyed_row(sentence: ParsedSentence) -> CellRow:
-    """Return the cells of a row, the first of which names its subject. Empty for prose."""
+    """Return the cells of a row, the first of which names the row's subject. Empty for prose."""
     line = None if sentence.is_row else _LINE.fullmatch(sentence.text.text)
     if not line:
         return parse_cells(sentence) if sentence.is_row else ()

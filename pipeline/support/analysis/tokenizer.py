@@ -1,6 +1,6 @@
 """Split a text into tokens of one spelling: words, numbers and marks, each with its place.
 
-Unlike `storage.language.words` it keeps marks, and parts numbers from letters that touch them ("5km", "1990s").
+Unlike `storage.language.words` it keeps marks, and separates numbers from letters that touch them ("5km", "1990s").
 """
 
 import json
@@ -49,7 +49,7 @@ class TokenSpan:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tokens:
-    """A text's tokens as they are written, in plain lower case, and where each begins."""
+    """A text's tokens as written and in plain lower case, and where each begins."""
 
     text: str
     words: tuple[str, ...]
@@ -75,7 +75,7 @@ class Tokens:
 
 
 def tokenize(text: str) -> Tokens:
-    """Write digits, dashes, quotes and spaces of a text in one way, and split it."""
+    """Normalise the digits, dashes, quotes and spaces of a text, and split it into tokens."""
     if not text.isascii():
         text = unicodedata.normalize("NFC", text).translate(_SPELLINGS)
     if text.isascii():
@@ -115,7 +115,7 @@ def is_mark(token: str) -> bool:
 
 @lru_cache(maxsize=65_536)
 def find_stem(word: str, language: str) -> str:
-    """Return what the forms of a word share; the word itself where the language has no stemmer."""
+    """Return the stem that a word's forms share; the word itself if the language has no stemmer."""
     if language in {"en", ""} and word in _load_irregular_forms():
         return _load_irregular_forms()[word]
     stems = terms(word, language)
@@ -129,7 +129,7 @@ def load_function_words(language: str) -> frozenset[str]:
 
 @cache
 def _load_irregular_forms() -> dict[str, str]:
-    """Map English words whose forms no stemmer brings together to the first form."""
+    """Map the irregular forms of English words, which no stemmer unites, to the first form."""
     return {form: line.split()[0] for line in read_data("irregular.txt").splitlines() for form in line.split()}
 
 

@@ -1,1 +1,1 @@
-"""Compare a sentence with the passage sentence that it follows: its values, names, denials and wording."""
+"""Compare a sentence with its source, the passage sentence that it follows: values, names, negations and wording."""

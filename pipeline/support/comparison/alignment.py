@@ -1,7 +1,7 @@
-"""Align a sentence with the passage sentence that it follows most closely, token by token, and compare their subjects.
+"""Align a sentence with its source, the passage sentence that shares most with it, and compare their subjects.
 
-A sentence is refuted only where the source has another value of the same attribute of the same subject. What a passage
-says of another product, place or person, or under a condition that the sentence does not name, leaves it open.
+A sentence is refuted only if the source has another value of the same attribute of the same subject. A statement about
+another product, place or person, or under a condition that the sentence does not name, does not refute it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,14 +15,14 @@ from pipeline.support.analysis.quantity_parser import is_same_dimension
 from pipeline.support.analysis.tokenizer import TokenSpan, find_stem, is_mark, load_table, tokenize
 from pipeline.support.passage_facts import PER_WORDS, PRONOUNS, PassageFacts, is_same_value
 
-_FUNCTION_WORD_WEIGHT = 0.3  # the weight of a matched function word; a word of substance weighs 1
+_FUNCTION_WORD_WEIGHT = 0.3  # the weight of a matched function word; a content word weighs 1
 _LARGEST_MATRIX = 15_000
 """Pairs of words above which two texts are not matched word by word: no sentence of prose is so long."""
 _LEAST_SHARED = 0.4
-_NEARLY_THE_SAME = 0.65  # the share of a sentence's words that its source has in the same order, as far as words match
+_NEARLY_THE_SAME = 0.65  # the least share of a near copy's words that its source has in the same order
 _SPARE = 4  # how many tokens more the source may have in a gap that is tight
 _CONDITIONS = frozenset({"for", "if", "when", "during", "unless", "while", "with", "without", "where"})
-_LONGEST_CONDITION = 4  # tokens behind "for" or "if" among which its first word of substance is
+_LONGEST_CONDITION = 4  # tokens after "for" or "if" among which its first content word is
 _ADJUNCTS = frozenset({"in", "at", "on", "near", "by", "with", "from", "to", "of"})
 _JOINS = frozenset({"and", "or", "but"})
 _DEMONSTRATIVES = frozenset({"this", "these", "such"})
@@ -31,14 +31,14 @@ _COPULAS = frozenset({"is", "was", "are", "were"})
 _PLACED = frozenset({
     "born", "died", "killed", "buried", "located", "situated", "based", "founded", "held", "lies", "published",
 })  # fmt: skip
-"""What happens to one subject in one place alone."""
+"""Participles of events and states that have one place for each subject."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Two stretches of tokens between the same matched words: `said` in the sentence, `given` in the source.
+    """Tokens between the same two matches: `said` in the sentence, `given` in the source.
 
-    `tight` says that the source has hardly more there than the sentence has.
+    `tight`: the source has hardly more tokens there than the sentence.
     """
 
     said: tuple[int, int]
@@ -48,13 +48,13 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """A sentence and the passage sentence that it follows."""
+    """A sentence and its source."""
 
     sentence: ParsedSentence
     source: ParsedSentence
     pairs: tuple[tuple[int, int], ...]  # matched tokens, in order
     coverage: float
-    """The share of the sentence's words of substance that the source has, or that are names said elsewhere."""
+    """The share of the sentence's content words that the source has."""
 
     @property
     def copied(self) -> float:
@@ -63,18 +63,18 @@ class Alignment:
 
     @property
     def is_near_copy(self) -> bool:
-        """Return whether the sentence all but repeats its source, so that what differs was changed."""
+        """Return whether the sentence almost repeats its source, so that any difference is a change."""
         return self.copied >= _NEARLY_THE_SAME
 
     def coverage_without(self, first: int, last: int) -> float:
-        """Return the coverage of a sentence without what its tokens from `first` to `last` say."""
+        """Return the coverage of a sentence without the words at tokens `first` to `last`."""
         rest = self.sentence.content.difference(self.sentence.stems[first:last])
         return len(rest & self.source.content) / len(rest) if rest else 0.0
 
     def place_of(self, first: int, last: int, *, phrase: bool = False) -> Gap:
-        """Return what the source has in the place of the tokens from `first` to `last`, matched ones among them.
+        """Return the source's tokens that correspond to those from `first` to `last`, matched ones included.
 
-        Where no match follows, that is all the rest of the source, or with `phrase` all up to the next mark.
+        If no match follows, they extend to the end of the source, or with `phrase` to the end of the phrase.
         """
         before = max((pair for pair in self.pairs if pair[0] < first), default=(-1, -1))
         after = min((pair for pair in self.pairs if pair[0] >= last), default=None)
@@ -85,7 +85,7 @@ class Alignment:
 
     @property
     def gaps(self) -> tuple[Gap, ...]:
-        """Return the gaps between matched words in which either text has something."""
+        """Return the gaps between matched words in which either text has tokens."""
         ends = [(-1, -1), *self.pairs, (len(self.sentence.text), len(self.source.text))]
         return tuple(_build_gap(one, two) for one, two in pairwise(ends) if two[0] - one[0] > 1 or two[1] - one[1] > 1)
 
@@ -95,7 +95,7 @@ def _build_gap(one: tuple[int, int], two: tuple[int, int]) -> Gap:
 
 
 def _find_phrase_end(source: ParsedSentence, start: int) -> int:
-    """Return where the phrase ends that begins at a token: at a mark or small word behind words of substance."""
+    """Return the end of the phrase that begins at a token: a mark or function word after content words."""
     inside = False
     for place in range(start, len(source.text)):
         substance = source.stems[place] in source.content
@@ -150,11 +150,11 @@ def _match_tokens(sentence: ParsedSentence, source: ParsedSentence) -> tuple[tup
 
 
 def is_same_subject(alignment: Alignment, facts: PassageFacts, said: str, instead: str) -> bool:
-    """Return whether the source is about a sentence's subject and attribute, and has something `instead` of a part.
+    """Return whether the source states `instead` of the subject and attribute of which the sentence states `said`.
 
-    The rest of the sentence must be in the source, in the titles of its page or, if a pronoun begins it,
-    in the sentences before it. The source's words up to `instead`, or behind it as a condition, must be in the
-    sentence: a spare part is not what it is for. A row of a table must have the key that the sentence has.
+    The rest of the sentence must be in the source, in the titles of its page or, if a pronoun begins the source, in the
+    sentences before it. The source must not narrow its subject by other words: a spare part is not what it is for. A
+    row of a table must have the key that the sentence names.
     """
     ours, source = alignment.sentence, alignment.source
     place, rows = _find_phrase(source, instead), [row for row in facts.sentences if row.is_row]
@@ -179,15 +179,15 @@ def is_same_subject(alignment: Alignment, facts: PassageFacts, said: str, instea
 
 
 def _names_none_of(ours: ParsedSentence, source: ParsedSentence, exception: tuple[int, int]) -> bool:
-    """Return whether a sentence names nothing that the source excepts from its rule."""
+    """Return whether a sentence names nothing that the source names as an exception."""
     excepted = [at for at in range(*exception) if at in source.capitals]
     return ours.content.isdisjoint(source.stems[at] for at in excepted)
 
 
 def is_attribute_name(sentence: ParsedSentence, name: ProperName) -> bool:
-    """Return whether a name is what a sentence says of its subject, of which there is but one: "is led by Ines Falk".
+    """Return whether a name is the value of an attribute that its subject has once: "is led by Ines Falk".
 
-    Elsewhere another name makes it a sentence about another subject.
+    Any other name makes it a sentence about another subject.
     """
     text, before = sentence.text, name.first - 1
     while text.at(before) in _ARTICLES:
@@ -203,7 +203,7 @@ def is_attribute_name(sentence: ParsedSentence, name: ProperName) -> bool:
 
 
 def _covers_rest(ours: ParsedSentence, said: str, sources: Sequence[ParsedSentence]) -> bool:
-    """Return whether other sentences have all that a sentence says, but `said` and words that say little."""
+    """Return whether other sentences have all of a sentence, except for `said` and general words."""
     known = frozenset[str]().union(*(part.content for part in sources))
     words = frozenset[str]().union(
         *(find_name_forms(strip_possessive(low)) for part in sources for low in part.text.low)
@@ -218,9 +218,10 @@ def _covers_rest(ours: ParsedSentence, said: str, sources: Sequence[ParsedSenten
 
 
 def _narrows(alignment: Alignment, facts: PassageFacts, place: range, said: str) -> bool:
-    """Return whether a source says more than a sentence: before all that they share, as a condition, or of a name.
+    """Return whether a source narrows what it shares with a sentence: by words before it, a condition or a name.
 
-    A title of two words or more says what a page is about: "the workplace pension scheme" is its "pension scheme".
+    A word before two words of the page's title does not count: on the page "Pension scheme", "the workplace pension
+    scheme" is that scheme.
     """
     ours, theirs = alignment.sentence, alignment.source
     low, titles = theirs.text.low, load_name_tables().titles
@@ -256,7 +257,7 @@ def _narrows(alignment: Alignment, facts: PassageFacts, place: range, said: str)
 
 
 def _has_row_key(ours: ParsedSentence, row: ParsedSentence) -> bool:
-    """Return whether a sentence says what the row's first cell says."""
+    """Return whether a sentence has all of the row's first cell."""
     stop = row.text.low.index(";")
     start = row.text.low.index(":") + 1
     words = {at for at in range(start, stop) if row.stems[at] in row.content and at not in row.valued}
@@ -269,9 +270,9 @@ def _has_row_key(ours: ParsedSentence, row: ParsedSentence) -> bool:
 def _has_row_label(
     ours: ParsedSentence, row: ParsedSentence, instead: str, said: str, rows: Iterable[ParsedSentence]
 ) -> bool:
-    """Return whether a row has something instead below the label that it has in a sentence or in another row.
+    """Return whether `instead` is below a label that the sentence has, or that has `said` in another row.
 
-    Without such a label, it must be the row's only number of that kind.
+    Without such a label, it must be the row's only number of its dimension.
     """
     label = _find_label(row, instead)
     if label and (label <= ours.content or any(_find_label(other, said) == label for other in rows)):
@@ -283,7 +284,7 @@ def _has_row_label(
 
 
 def _find_label(row: ParsedSentence, said: str) -> frozenset[str]:
-    """Return the words of the label of a row's cell that has a phrase; empty if no cell has it."""
+    """Return the words in the label of the row's cell that has a phrase; empty if no cell has it."""
     place, low = _find_phrase(row, said), row.text.low
     if place is None:
         return frozenset()
@@ -292,7 +293,7 @@ def _find_label(row: ParsedSentence, said: str) -> frozenset[str]:
 
 
 def _find_phrase(sentence: ParsedSentence, phrase: str) -> range | None:
-    """Return where a sentence has the words of a phrase in one piece."""
+    """Return the places of a phrase's words in a sentence, side by side; None if it does not have them."""
     wanted, low = tokenize(phrase).low, sentence.text.low
     starts = (at for at in range(len(low) - len(wanted) + 1) if low[at : at + len(wanted)] == wanted)
     first = next(starts, None) if wanted else None

@@ -1,4 +1,4 @@
-"""Find the number, date, name, rate or table cell that the source has in another's place."""
+"""Find the value that the source has in place of the sentence's: a number, date, name, rate or table cell."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
@@ -41,8 +41,8 @@ from pipeline.support.passage_facts import (
     is_within_bound,
 )
 
-LEAST_COVERAGE = 0.6  # the share of a sentence's words that the source must have, to contradict what no passage says
-LEAST_COVERAGE_ELSEWHERE = 0.8  # the same, to contradict what the passages do say, but elsewhere
+LEAST_COVERAGE = 0.6  # the share of a sentence's words that the source must have to contradict an absent value
+LEAST_COVERAGE_ELSEWHERE = 0.8  # the same, to contradict a value that the passages have elsewhere
 _NEAR = 10
 """How many tokens may separate a value of the source from the nearest words that the sentence shares."""
 _SHORT_FORM = 3
@@ -55,7 +55,7 @@ Value = Number | Date
 
 
 def find_other_unit(alignment: Alignment, number: Number) -> str:
-    """Return the quantity that the source has in a number's place: the same number in a unit that makes it another."""
+    """Return the source's quantity with the same number in another unit of the same dimension; empty if none."""
     start, end = alignment.place_of(number.first, number.last).given
     within = [given for given in alignment.source.numbers if start <= given.first and given.last <= end]
     same = [given for given in within if given.values[0] == number.values[0] and given.units]
@@ -68,10 +68,10 @@ def _is_other_unit(given: Units, said: Units) -> bool:
 
 
 def compare_number(alignment: Alignment, facts: PassageFacts, number: Number) -> tuple[bool, str] | None:
-    """Return whether a number bounds the source's numbers of the same thing, and the first of these.
+    """Return whether a bounded number is true of the source's numbers of the same thing, and the first of these.
 
-    "Fewer than 50 people" bounds 31 of them. None if the sentence sets a limit ("up to 50"), or the source has
-    nothing exact of that kind, or only some of it lies within the bound.
+    "Fewer than 50 people" is true of 31 of them. None if the sentence sets a limit ("up to 50"), or the source has no
+    exact number of that kind, or they lie on both sides of the bound.
     """
     ours, theirs = alignment.sentence, alignment.source
     if number.bound not in {Bound.OVER, Bound.UNDER} or _LIMITS.intersection(
@@ -86,7 +86,7 @@ def compare_number(alignment: Alignment, facts: PassageFacts, number: Number) ->
 
 
 def _is_same_kind(theirs: ParsedSentence, one: Number, ours: ParsedSentence, other: Number) -> bool:
-    """Return whether two numbers count the same: in units that convert, or of things of one name or of none."""
+    """Return whether two numbers count the same: in units that convert, or things of one name or of none."""
     if one.ordinal or one.label or one.units or other.units:
         return is_same_dimension(one.units, other.units) and not one.ordinal
     behind, other_behind = ("".join(read.stems[at.last : at.last + 1]) for read, at in ((theirs, one), (ours, other)))
@@ -94,7 +94,7 @@ def _is_same_kind(theirs: ParsedSentence, one: Number, ours: ParsedSentence, oth
 
 
 def find_other_rate(alignment: Alignment, number: Number) -> str:
-    """Return the source's rate if the sentence says the same amount of another period, else an empty text."""
+    """Return the source's rate if the sentence gives the same amount for another period; else empty."""
     period = _find_period(alignment.sentence, number)
     if not period or alignment.coverage_without(number.first, number.last + 2) < LEAST_COVERAGE:
         return ""
@@ -106,7 +106,7 @@ def find_other_rate(alignment: Alignment, number: Number) -> str:
 
 
 def _find_period(sentence: ParsedSentence, number: Number) -> Units:
-    """Return the period of a number with a unit: "45 euros a day"; empty if it has none."""
+    """Return the period of a rate, such as a day in "45 euros a day"; empty if it has none."""
     text, at = sentence.text, number.last
     if not number.units or text.at(at) not in PER_WORDS or not text.at(at + 1):
         return ()
@@ -115,9 +115,9 @@ def _find_period(sentence: ParsedSentence, number: Number) -> Units:
 
 
 def find_other_name(alignment: Alignment, name: ProperName, *, elsewhere: bool) -> str:
-    """Return the name that the source has in a name's place, if they share no word.
+    """Return the name that the source has in place of a name, if they share no word; else empty.
 
-    In the row of a table the order of values says nothing, and its labels are none.
+    Rows of tables are skipped: their values have no order, and their labels are not names.
     """
     ours, theirs = alignment.sentence, alignment.source
     place = None if theirs.is_row else _find_place(alignment, name, elsewhere=elsewhere, phrase=True)
@@ -135,9 +135,9 @@ def find_other_name(alignment: Alignment, name: ProperName, *, elsewhere: bool) 
 
 
 def _find_name_words(alignment: Alignment, name: ProperName, place: Gap) -> list[int]:
-    """Return the words of a name in another's place; nothing else of substance may be there.
+    """Return the places of the name that the source has there; other content words rule it out.
 
-    One people in the place of another is enough, whatever else is there: "a French film", "a 1980 Danish film".
+    A demonym in place of another is enough, whatever else is there: "a French film", "a 1980 Danish film".
     """
     ours, theirs = alignment.sentence, alignment.source
     substance = _find_substance(theirs, *place.given)
@@ -148,14 +148,14 @@ def _find_name_words(alignment: Alignment, name: ProperName, place: Gap) -> list
 
 
 def _is_list(alignment: Alignment, place: Gap) -> bool:
-    """Return whether the words in a sentence's last place continue as a list of names, of which it may say others."""
+    """Return whether the sentence ends where its source continues a list of names: it may name others of the list."""
     source, end = alignment.source, place.given[1]
     last = place.said[1] == len(alignment.sentence.text)
     return last and source.text.at(end) in {",", "and", "&"} and end + 1 in source.capitals
 
 
 def _is_same_word(one: str, two: str) -> bool:
-    """Return whether two words of names may be one, spelt differently or cut short: "Aleksandr", "Con"."""
+    """Return whether two words of names may be the same, spelt differently or shortened: "Aleksandr", "Con"."""
     if not find_name_forms(one).isdisjoint(find_name_forms(two)) or find_name_root(one) == find_name_root(two):
         return True
     shorter, longer = sorted((one, two), key=len)
@@ -165,14 +165,14 @@ def _is_same_word(one: str, two: str) -> bool:
 
 
 def _is_abbreviation(short: Sequence[str], words: Sequence[str]) -> bool:
-    """Return whether a name's first word is the first letters of other words."""
+    """Return whether a name's first word consists of the first letters of other words."""
     return len(words) > 1 and short[0].replace(".", "") == "".join(word[0] for word in words)
 
 
 def find_referring_word(alignment: Alignment, name: ProperName, earlier: Sequence[ParsedSentence]) -> str:
-    """Return the word by which the source may mean a name that no passage says: "she", "the film".
+    """Return the source's word that may refer to a name that no passage has: "she", "the film"; else empty.
 
-    Only if the sentences before it, `earlier`, name no other person that the word could mean.
+    Only if the sentences before it, `earlier`, contain no name that the word could refer to.
     """
     theirs = alignment.source.text
     first, last = alignment.place_of(name.first, name.last).given
@@ -189,7 +189,7 @@ def is_pronoun(word: str) -> bool:
 
 
 def _list_values(sentence: ParsedSentence, kind: Value) -> Sequence[Value]:
-    """Return the values of a sentence that are of the kind of one; of its numbers those that only mark an item not."""
+    """Return the dates or numbers of a sentence, as `kind` is one or the other, without item marks."""
     return (
         sentence.dates
         if isinstance(kind, Date)
@@ -198,7 +198,7 @@ def _list_values(sentence: ParsedSentence, kind: Value) -> Sequence[Value]:
 
 
 def find_other_value(alignment: Alignment, said: Value, *, elsewhere: bool) -> str:
-    """Return the number or date that the source has in another's place; empty if it has none, or one that agrees."""
+    """Return the number or date that the source has in place of `said`; empty if it has none, or one that agrees."""
     ours, theirs = alignment.sentence, alignment.source
     values = _list_values(theirs, said)
     place = None if elsewhere and theirs.is_row else _find_place(alignment, said, elsewhere=elsewhere)
@@ -217,7 +217,7 @@ def find_other_value(alignment: Alignment, said: Value, *, elsewhere: bool) -> s
 
 
 def find_only_value(alignment: Alignment, said: Value) -> str:
-    """Return the only value of a source that shares all other words of a sentence, if the value differs."""
+    """Return the source's only value if it differs, and the source has all other words of the sentence; else empty."""
     ours, theirs = alignment.sentence, alignment.source
     values = _list_values(theirs, said)
     own = _list_values(ours, said)
@@ -229,9 +229,9 @@ def find_only_value(alignment: Alignment, said: Value) -> str:
 
 
 def _is_said_apart(alignment: Alignment, said: TokenSpan, given: Sequence[TokenSpan], other: TokenSpan) -> bool:
-    """Return whether the source has a value in a clause with more of the sentence's words than the clause of another.
+    """Return whether the clause of `said` in the source shares words with the sentence that `other`'s does not.
 
-    A sentence that says the other value as well may have exchanged the two.
+    False if the sentence has `other` as well: it may have exchanged the two.
     """
     ours, theirs = alignment.sentence, alignment.source
     if any(is_same_value(other, value) for value in ours.values):
@@ -243,9 +243,9 @@ def _is_said_apart(alignment: Alignment, said: TokenSpan, given: Sequence[TokenS
 
 
 def _is_anchored(alignment: Alignment, said: TokenSpan) -> bool:
-    """Return whether the source has the word of substance before a value, or the word right behind it.
+    """Return whether the source has the content word before a value, or the word directly after it.
 
-    Of a value that begins the sentence, the next word of substance.
+    For a value that begins the sentence, the next content word.
     """
     matched = {place for place, _ in alignment.pairs}
     words = _find_substance(alignment.sentence, 0, len(alignment.sentence.text))
@@ -254,7 +254,7 @@ def _is_anchored(alignment: Alignment, said: TokenSpan) -> bool:
 
 
 def _find_place(alignment: Alignment, said: TokenSpan, *, elsewhere: bool, phrase: bool = False) -> Gap | None:
-    """Return the place of something in the source; None if the alignment is too loose to be sure.
+    """Return the tokens of the source that correspond to a value; None if the alignment is too loose.
 
     The source must have most of the sentence's uncapitalised words: the action, not only names and places.
     """
@@ -273,13 +273,13 @@ def _find_place(alignment: Alignment, said: TokenSpan, *, elsewhere: bool, phras
 
 
 def _find_substance(sentence: ParsedSentence, first: int, last: int) -> list[int]:
-    """Return the places of the words of substance of a stretch, titles left out."""
+    """Return the places of the content words in a stretch, without titles such as "Dr"."""
     low, stems, titles = sentence.text.low, sentence.stems, load_name_tables().titles
     return [at for at in range(first, last) if stems[at] in sentence.content and low[at] not in titles]
 
 
 def _are_conflicting(given: Value, said: Value) -> bool:
-    """Return whether two values cannot be the same: of dates, a part that both have differs."""
+    """Return whether two values cannot both be true; dates conflict if a part that both have differs."""
     if isinstance(given, Number) and isinstance(said, Number):
         if given.ordinal != said.ordinal or is_same_number(given, said):
             return False
@@ -298,10 +298,10 @@ def _are_conflicting(given: Value, said: Value) -> bool:
 
 
 def find_other_cell(ours: ParsedSentence, facts: PassageFacts, said: Number) -> str:
-    """Return the cell of the row that a sentence is about, if it has another number of that kind than the sentence.
+    """Return the cell of the sentence's row if it has another number of that kind than the sentence; else empty.
 
-    A line such as "Grade 8: 4% matched" is a row of its own. The cell is the one whose label the sentence has, or the
-    row's only one with such a number.
+    A line such as "Grade 8: 4% matched" counts as a row. The cell is the one whose label the sentence has, or the row's
+    only one with such a number.
     """
     rows = dict.fromkeys(filter(None, (parse_keyed_row(sentence) for sentence in facts.sentences)))
     about = [(key, cells) for key, *cells in rows if all(_has_item(ours, item) for item in key.items)]
@@ -321,9 +321,9 @@ def _may_be_compared(one: Number, other: Number) -> bool:
 
 
 def find_row_mix(alignment: Alignment, facts: PassageFacts) -> tuple[str, str] | None:
-    """Return what a sentence joins with another row's cell, and what its row has instead; None if it joins nothing.
+    """Return a cell that the sentence joins with another row's cell, and the right row's cell; None if there is none.
 
-    A sentence that has two cells of one column, or denies something, is about several rows, and is left alone.
+    A sentence that has two cells of one column, or a negation, is about several rows, and is skipped.
     """
     sentence = alignment.sentence
     if not alignment.source.is_row or find_negation_scopes(sentence).reached:
@@ -340,7 +340,7 @@ def find_row_mix(alignment: Alignment, facts: PassageFacts) -> tuple[str, str] |
 
 
 def _find_apart(table: Sequence[CellRow], columns: Sequence[frozenset[int]]) -> tuple[str, str] | None:
-    """Return the first two cells that share no row: the second, and the cell next to the first."""
+    """Return the second of two cells that share no row, and the cell in its place in the first one's row."""
     mentioned = [(at, rows) for at, rows in enumerate(columns) if rows]
     for place, (_, rows) in enumerate(mentioned):
         for at, others in mentioned[place + 1 :]:
@@ -352,7 +352,7 @@ def _find_apart(table: Sequence[CellRow], columns: Sequence[frozenset[int]]) -> 
 def _find_exchanged_columns(
     sentence: ParsedSentence, table: Sequence[CellRow], columns: Sequence[frozenset[int]]
 ) -> tuple[str, str] | None:
-    """Return a number that a sentence says by the label of another number of its row, and the label that it has."""
+    """Return a number that a sentence gives under another number's label, and the number with its own label."""
     mentioned = [rows for rows in columns if rows]
     rows = frozenset.intersection(*mentioned) if mentioned else frozenset()
     numbered = [cell for cell in table[min(rows)] if any(item.numbers for item in cell.items)] if len(rows) == 1 else []
@@ -369,7 +369,7 @@ def _find_exchanged_columns(
 
 
 def _split_parts(sentence: ParsedSentence) -> Iterator[tuple[int, int]]:
-    """Yield the parts of a sentence that "and" or a mark sets apart."""
+    """Yield the start and end of the parts of a sentence between "and", "but", "while" and marks."""
     ends = [at for at, word in enumerate(sentence.text.low) if word in _JOINS]
     for start, end in pairwise([-1, *ends, len(sentence.text)]):
         yield start + 1, end
@@ -397,7 +397,7 @@ def _has_item(sentence: ParsedSentence, item: ParsedSentence) -> bool:
 
 
 def _is_same_quantity(one: Number, other: Number) -> bool:
-    """Return whether two numbers may be the same: no other unit, no least against a most; "first" is not an hour."""
+    """Return whether two numbers may be the same quantity: not in other units, and not a least against a most."""
     if one.ordinal != other.ordinal and (one.units or other.units):
         return False
     if {one.bound, other.bound} == {Bound.OVER, Bound.UNDER}:

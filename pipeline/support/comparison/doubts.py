@@ -1,8 +1,7 @@
-"""Find what makes a sentence doubtful though no rule decides against it.
+"""Find differences that make a sentence doubtful though no rule decides against it.
 
-A sentence that all but repeats a passage's sentence differs from it by what was changed, so each change of substance
-counts. Further from it, only those words count that bind or bound what is said (must, only, once, or, because), what
-is added at the end, and a condition that was left out.
+In a near copy of a passage's sentence, each changed content word counts. In other sentences these count: words that
+bind or limit the statement (must, only, once, or, because), additions at the end, and omitted conditions.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,25 +26,25 @@ _NEARLY_THE_SAME, _FEWEST_BEFORE = 0.65, 4  # the share of the words before an a
 _LEAST_LEFT = 0.34  # the share of a condition's words below which the sentence leaves it out
 _LEAD = 3  # tokens before a value among which its preposition is
 _FEW_BETWEEN = 4
-_CLAUSE, _LONGER = 3, 2  # words of substance of a clause, and how much longer it may be in the source
+_CLAUSE, _LONGER = 3, 2  # content words of a clause, and how much longer it may be in the source
 _LIMITS = frozenset({"most", "least", "more", "less", "fewer", "maximum", "minimum"})
 _EXTREMES = frozenset({"most", "least"})
 _ANSWERS = frozenset({"yes", "no"})
 
 
 class Doubt(NamedTuple):
-    """What a sentence says, and what its source says instead; one of them may be empty."""
+    """What a sentence says, and what its source says instead; either may be empty."""
 
     said: str
     instead: str = ""
-    binding: bool = False  # whether it changes how the statement binds or is bounded: "may" for "must"
-    sure: bool = False  # whether it is surely false: the same words, bound or bounded otherwise
+    binding: bool = False  # whether it changes an obligation or limit: "may" for "must"
+    sure: bool = False  # whether the sentence is surely false: the same words with another obligation or limit
     miscopied: bool = False  # whether the rest is copied
-    grave: bool = False  # whether the source is better said in its own words, whatever a model says of the sentence
+    grave: bool = False  # whether the source is better quoted, even if a model accepts the sentence
 
 
 def find_doubts(alignment: Alignment, facts: PassageFacts, allowed: frozenset[str] = frozenset()) -> Iterator[Doubt]:
-    """Yield what makes a sentence doubtful; `allowed` are stems that it may say though no passage has them."""
+    """Yield the doubts about a sentence; `allowed` are stems that it may use though no passage has them."""
     ours, theirs = alignment.sentence, alignment.source
     if _is_answer(ours, 0):
         yield Doubt(ours.text.words[0])
@@ -71,7 +70,7 @@ def find_doubts(alignment: Alignment, facts: PassageFacts, allowed: frozenset[st
 
 
 def _mark_miscopied(found: Iterable[Doubt], allowed: frozenset[str], *, where: bool) -> Iterator[Doubt]:
-    """Yield doubts, marked if the rest is copied; the asker's own words are not a mistake in copying."""
+    """Yield doubts, marked as miscopied if `where`, but not those about the asker's own words."""
     for doubt in found:
         terms = content_terms(doubt.said)
         is_asked = bool(terms) and allowed.issuperset(terms)
@@ -84,9 +83,9 @@ def _is_answer(sentence: ParsedSentence, place: int) -> bool:
 
 
 def _find_added_bounds(alignment: Alignment, facts: PassageFacts) -> Iterator[Doubt]:
-    """Yield words such as "all", "only" and "because" that none of the sentences it may be taken from has.
+    """Yield words such as "all", "only" and "because" that no related sentence of the passages has.
 
-    "Only when" says of the exception what "except" says of the rest.
+    "Only when" is fine if the source says "except": it says of the exception what that says of the rest.
     """
     ours, theirs = alignment.sentence, alignment.source
     most = len(ours.content & theirs.content)
@@ -107,7 +106,8 @@ def _find_added_bounds(alignment: Alignment, facts: PassageFacts) -> Iterator[Do
 def _find_changed_bindings(alignment: Alignment) -> Iterator[Doubt]:
     """Yield "must" if the source has "may", and "twice" if the source has "once".
 
-    Surely in the same words or before the same word. "Should" says "must" more mildly; "must not" is "may not".
+    The doubt is sure in a near copy, or if both modals lead to the same word. "Should" is only milder than "must", and
+    "must not" means "may not": these are not sure.
     """
     ours, theirs = alignment.sentence, alignment.source
     bound = find_binding_words(theirs)
@@ -124,12 +124,12 @@ def _find_changed_bindings(alignment: Alignment) -> Iterator[Doubt]:
 
 
 def _find_next(sentence: ParsedSentence, place: int) -> str:
-    """Return the stem of the first word of substance from a place on."""
+    """Return the stem of the first content word from a place on; empty if there is none."""
     return next((stem for stem in sentence.stems[place:] if stem in sentence.content), "")
 
 
 def _find_other_extremes(ours: ParsedSentence, theirs: ParsedSentence) -> Iterator[Doubt]:
-    """Yield "most densely" where the source has "least densely"."""
+    """Yield "most densely" if the source has "least densely"."""
     own, others = (
         {low: at for at, low in enumerate(read.text.low) if low in _EXTREMES and read.text.at(at - 1) != "at"}
         for read in (ours, theirs)
@@ -145,7 +145,7 @@ def _find_other_extremes(ours: ParsedSentence, theirs: ParsedSentence) -> Iterat
 
 
 def _find_changed_joins(alignment: Alignment) -> Iterator[Doubt]:
-    """Yield "and" where the source has "or" between the same words, or the other way round."""
+    """Yield "and" if the source has "or" between the same words, or vice versa."""
     ours, theirs = alignment.sentence, alignment.source
     own, others = _locate_joins(ours), _locate_joins(theirs)
     for (one, other), (two, another) in pairwise(alignment.pairs):
@@ -160,7 +160,7 @@ def _locate_joins(sentence: ParsedSentence) -> dict[int, str]:
 
 
 def _find_other_limits(ours: ParsedSentence, theirs: ParsedSentence) -> Iterator[Doubt]:
-    """Yield "at least 14 days" where the source has "up to 14 days", or no limit; a denied limit is another one."""
+    """Yield "at least 14 days" if the source has "up to 14 days", or no limit. Negated sentences are skipped."""
     if find_negation_scopes(ours).reached or find_negation_scopes(theirs).reached:
         return
     for said in ours.numbers:
@@ -178,9 +178,9 @@ def _is_same_amount(one: Number, other: Number) -> bool:
 
 
 def _find_other_directions(ours: ParsedSentence, theirs: ParsedSentence) -> Iterator[Doubt]:
-    """Yield "from 2 pm" where the source has "until 2 pm", and nowhere "from 2 pm"; surely where each is right before.
+    """Yield "from 2 pm" if the source has "until 2 pm" and nowhere "from 2 pm".
 
-    A bare number is not a date: "after 10-man Vik".
+    The doubt is sure except in a table row, or of a bare number, which is not a date: "after 10-man Vik".
     """
     for said in (*ours.dates, *ours.numbers):
         same = [value for value in theirs.values if is_same_value(value, said)]
@@ -193,7 +193,7 @@ def _find_other_directions(ours: ParsedSentence, theirs: ParsedSentence) -> Iter
 
 
 def _find_other_rates(ours: ParsedSentence, theirs: ParsedSentence) -> Iterator[Doubt]:
-    """Yield "140 euros a month" where the source has "140 euros a night"."""
+    """Yield "140 euros a month" if the source has "140 euros a night"."""
     for said, given in product(ours.numbers, theirs.numbers):
         word, known = ours.text.at(said.last), theirs.text.at(given.last)
         if said.units and is_same_number(given, said) and word in PER_WORDS and known in PER_WORDS:
@@ -209,7 +209,7 @@ def _find_other_rates(ours: ParsedSentence, theirs: ParsedSentence) -> Iterator[
 
 
 def find_absent_rate(ours: ParsedSentence, known: Sequence[ParsedPassage]) -> str:
-    """Return the first rate of a sentence of whose unit none of the texts has a form: "200 euros a month"."""
+    """Return the first rate whose unit occurs in no text, in any form: "200 euros a month"; else empty."""
     rates = _load_rates()
     if any(sentence.language not in {"en", ""} for part in known for sentence in part.sentences[:1]):
         return ""
@@ -236,7 +236,7 @@ def _quote_lead(sentence: ParsedSentence, value: TokenSpan) -> str:
 
 
 def _find_dropped_condition(alignment: Alignment) -> Iterator[Doubt]:
-    """Yield the condition or exception that ends the source, and of which the sentence says nothing."""
+    """Yield the condition or exception at the end of the source if the sentence omits it."""
     ours, theirs = alignment.sentence, alignment.source
     known = _load_wording(theirs.language).conditions
     start = next((at for at, low in enumerate(theirs.text.low) if low in known and at > 1), 0)
@@ -252,7 +252,7 @@ def _find_dropped_condition(alignment: Alignment) -> Iterator[Doubt]:
 
 
 def _find_added_end(alignment: Alignment, facts: PassageFacts, allowed: frozenset[str]) -> Iterator[Doubt]:
-    """Yield the end of a sentence of which no passage has a word: ", tax included"; surely a condition or a reason."""
+    """Yield the end of a sentence if no passage has a word of it: ", tax included"; surely a condition or reason."""
     ours, wording = alignment.sentence, _load_wording(alignment.sentence.language)
     joins = wording.joins
     places = [at for at in range(len(ours.text)) if ours.stems[at] in ours.content and ours.text.low[at] not in joins]
@@ -268,9 +268,9 @@ def _find_added_end(alignment: Alignment, facts: PassageFacts, allowed: frozense
 
 
 def _find_reordered(alignment: Alignment) -> Iterator[Doubt]:
-    """Yield words that the source has in another place of the sentence, which may exchange agent and object.
+    """Yield words that the source has in another place, so that agent and object may be exchanged.
 
-    A whole clause may be elsewhere.
+    A whole clause may be in another place without a doubt.
     """
     ours, theirs = alignment.sentence, alignment.source
     settled = ours.valued.union(place for place, _ in alignment.pairs)
@@ -283,9 +283,9 @@ def _find_reordered(alignment: Alignment) -> Iterator[Doubt]:
 
 
 def _find_edits(alignment: Alignment, facts: PassageFacts, allowed: frozenset[str]) -> Iterator[Doubt]:
-    """Yield words of substance and values that the source does not have there, and its bounds that were left out.
+    """Yield content words and values that the source does not have there, and bounding words that were dropped.
 
-    A name may be said in full, as another sentence has it.
+    A name may be completed as another sentence has it.
     """
     ours, theirs = alignment.sentence, alignment.source
     settled = ours.valued.union(place for place, _ in alignment.pairs)
@@ -314,13 +314,13 @@ def _find_edits(alignment: Alignment, facts: PassageFacts, allowed: frozenset[st
 
 
 def _is_part_of_name(ours: ParsedSentence, place: int, facts: PassageFacts) -> bool:
-    """Return whether a passage has a capitalised word before, or behind, the same word: "Neil Armstrong"."""
+    """Return whether a passage has a capitalised word next to the same neighbour: "Neil Armstrong"."""
     pairs = {f" {' '.join(ours.text.low[at : at + 2])} " for at in (place - 1, place) if 0 <= at < len(ours.text) - 1}
     return place in ours.capitals and any(pair in part.joined for pair in pairs for part in facts.passages)
 
 
 def _is_respelled(ours: ParsedSentence, place: int, theirs: ParsedSentence) -> bool:
-    """Return whether a capitalised word is another form of one of the source's: "Malmo", "Danish"."""
+    """Return whether a capitalised word is another form of one in the source: "Malmo", "Danish"."""
     word, names = ours.text.low[place], [theirs.text.low[at] for at in theirs.capitals]
     return place in ours.capitals and any(
         name in find_name_forms(word) or find_name_root(name) == find_name_root(word) or is_near_spelling(word, name)
@@ -329,12 +329,12 @@ def _is_respelled(ours: ParsedSentence, place: int, theirs: ParsedSentence) -> b
 
 
 BindingWord = tuple[str, str, tuple[int, int]]
-"""A kind and a class of words, and where one of them stands."""
+"""The kind and the class of a word or phrase, and its start and end."""
 
 
 @lru_cache(maxsize=4096)
 def find_binding_words(sentence: ParsedSentence) -> tuple[BindingWord, ...]:
-    """Return the words of a sentence that bind or bound what it says."""
+    """Return the words of a sentence that bind or limit its statement, in order."""
     low, known = sentence.text.low, _load_wording(sentence.language).phrases
     return tuple(
         (kind, name, (at, at + len(phrase)))
@@ -348,8 +348,8 @@ class _Wording(NamedTuple):
     phrases: Mapping[str, tuple[tuple[str, str, tuple[str, ...]], ...]]  # by their first word
     directions: Mapping[str, str]
     conditions: frozenset[str]
-    leads: frozenset[str]  # what begins a condition or a reason that was added
-    joins: frozenset[str]  # what only joins a sentence to the one before
+    leads: frozenset[str]  # words that open an added condition or reason
+    joins: frozenset[str]  # words that only connect a sentence to the one before
 
 
 @cache

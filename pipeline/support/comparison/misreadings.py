@@ -1,7 +1,7 @@
-"""Find where a sentence in other words may misread the passage sentence that it follows most closely.
+"""Find signs that a sentence in other words misreads its source.
 
-None of these decides against a sentence. But where one is found the passage is quoted whatever a model says of the
-sentence: that is what it may have overlooked.
+None of these decides against a sentence. But if one is found, the passage is quoted even if a model accepts the
+sentence, as the model may have overlooked it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -46,7 +46,7 @@ def find_misreadings(alignment: Alignment, asked: Sequence[Value] = ()) -> Itera
 
 
 def _find_dropped_denial(ours: ParsedSentence, theirs: ParsedSentence) -> Iterator[Doubt]:
-    """Yield what the source denies, where the sentence denies and bounds nothing."""
+    """Yield the negations of the source if the sentence has no negation and no bound."""
     clauses = find_clauses(ours)
     bounded = any(number.bound in {Bound.OVER, Bound.UNDER} for number in ours.numbers)
     contrasted = not _CONTRASTS.isdisjoint(ours.text.low)
@@ -59,7 +59,7 @@ def _find_dropped_denial(ours: ParsedSentence, theirs: ParsedSentence) -> Iterat
 
 
 def _find_more_than_one(ours: ParsedSentence, theirs: ParsedSentence) -> Iterator[Doubt]:
-    """Yield "one of the copies" where the source has "the only copy"."""
+    """Yield "one of the copies" if the source has "the only copy"."""
     for at in range(len(ours.text) - 1):
         if ours.text.low[at : at + 2] == ("one", "of"):
             counted = {stem for stem in ours.stems[at + 2 : at + 2 + _NEAREST + 1] if stem in ours.content}
@@ -77,7 +77,7 @@ def _is_plain_denial(sentence: ParsedSentence, place: int) -> bool:
 
 
 def _find_other_values(ours: ParsedSentence, theirs: ParsedSentence, asked: Sequence[Value]) -> Iterator[Doubt]:
-    """Yield a value that the source lacks, if it has another of the kind that the sentence does not say."""
+    """Yield a value that the source lacks, if it has another of that kind that the sentence does not have."""
     given: tuple[Value, ...] = (
         *theirs.numbers,
         *(date for date in theirs.dates if theirs.text.at(date.first - 1) != "("),
@@ -98,7 +98,7 @@ def _is_kin(given: Value, theirs: ParsedSentence, said: Value, ours: ParsedSente
 
 
 def _find_values_of_other_clauses(ours: ParsedSentence, theirs: ParsedSentence) -> Iterator[Doubt]:
-    """Yield a value of one clause of the source that is said with words that only a rival value's clause has."""
+    """Yield a value of one clause of the source, said with words that only a rival value's clause has."""
     clauses = _split_clauses(theirs)
     for value in ours.values:
         own = [_find_clause(clauses, given) for given in theirs.values if is_same_value(given, value)]
@@ -122,7 +122,7 @@ def _is_same_kind(given: Value, said: Value) -> bool:
 
 
 def _split_clauses(sentence: ParsedSentence) -> list[tuple[int, int]]:
-    """Return where each clause begins and ends; a relative one, and what a name is, belong to what they follow."""
+    """Return start and end of each clause; relative clauses and appositions belong to the clause before."""
     low = sentence.text.low
     joins = (at for at, word in enumerate(low) if word in _CLAUSE_JOINS and at not in sentence.valued)
     return sentence.split_at(
@@ -138,7 +138,7 @@ def _find_clause(clauses: Sequence[tuple[int, int]], value: Value) -> tuple[int,
 
 
 def _find_other_subject(ours: ParsedSentence, theirs: ParsedSentence) -> Iterator[Doubt]:
-    """Yield the name that begins a sentence, where the source says the rest in a clause of another name."""
+    """Yield the name that begins a sentence if the source says the rest in a clause about another name."""
     names = [name for name in find_names(ours) if name.first <= 1]
     if not names:
         return
@@ -165,7 +165,7 @@ def _find_other_subject(ours: ParsedSentence, theirs: ParsedSentence) -> Iterato
 
 
 def _find_other_agents(ours: ParsedSentence, theirs: ParsedSentence) -> Iterator[Doubt]:
-    """Yield a verb that only one of both has in the passive, where the other does not lead to it by the same agent."""
+    """Yield a verb that is passive in only one of both, unless the same agent precedes it in the other."""
     our_agents, their_agents = _find_agents(ours), _find_agents(theirs)
     if len(our_agents) == len(their_agents):
         return
@@ -183,7 +183,7 @@ def _find_first(sentence: ParsedSentence, start: int, stems: frozenset[str]) -> 
 
 
 def _find_agents(sentence: ParsedSentence) -> list[tuple[int, int, frozenset[str]]]:
-    """Return each "by" of a passive, its verb, and the stems of the agent."""
+    """Return each "by" of a passive and its verb, by place, and the stems of its agent."""
     low, agents = sentence.text.low, []
     for by in (at for at, word in enumerate(low) if word == "by"):
         near = range(by - 1, max(-1, by - _BEFORE_BY), -1)

@@ -1,4 +1,4 @@
-"""Compare what a sentence and its source negate, and find words that one turned into their opposite."""
+"""Compare the negations of a sentence and its source, and find words that were replaced by their opposites."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ from pipeline.support.analysis.parsed_sentence import ParsedSentence, find_claus
 from pipeline.support.analysis.tokenizer import find_stem, is_mark, load_function_words, load_table
 from pipeline.support.comparison.alignment import Alignment
 
-_REACH = 6  # how many words of substance a negation reaches
-_UNTIL = 8  # tokens between a negation and an "until" that takes it back, or a "than" that makes it a bound
+_REACH = 6  # how many content words a negation reaches
+_UNTIL = 8  # tokens between a negation and an "until" that cancels it, or a "than" that makes it a bound
 _FEWEST, _NEARLY_ALL = 2, 0.7
 """Words that a negation must reach, and the share of the sentence that the source must have, in whatever order."""
 _PLAIN = frozenset({"not", "never", "cannot"})
@@ -40,7 +40,7 @@ class PolarityDifference:
 
 
 class NegationScopes:
-    """The negations of a sentence and the words that each reaches, nearest first."""
+    """The negations of a sentence and the places of the words that each reaches, nearest first."""
 
     def __init__(self, sentence: ParsedSentence) -> None:
         known = _load_polarity_words(sentence.language)
@@ -51,7 +51,7 @@ class NegationScopes:
         }
 
     def denies(self, place: int) -> bool:
-        """Return whether a word is denied: an odd number of negations reaches it."""
+        """Return whether a word is negated: an odd number of negations reaches it."""
         return sum(place in reached for reached in self.reached.values()) % 2 == 1
 
 
@@ -65,18 +65,18 @@ def count_negations(sentence: ParsedSentence) -> int:
 
 
 def is_plain(sentence: ParsedSentence) -> bool:
-    """Return whether a sentence denies nothing and has no exception, condition or contrast."""
+    """Return whether a sentence has no negation, exception, condition or contrast."""
     return not find_negation_scopes(sentence).reached and not find_clauses(sentence).hedged
 
 
 def find_denials(alignment: Alignment) -> tuple[PolarityDifference, ...]:
-    """Return what only one of two aligned sentences denies, and words of one that are opposites of the other's."""
+    """Return what only one of two aligned sentences negates, and opposites in the same place."""
     denied = _find_denied(alignment) or _find_dropped(alignment)
     return (*([denied] if denied else []), *_find_opposites(alignment))
 
 
 def _find_denied(alignment: Alignment) -> PolarityDifference | None:
-    """Return a negation of the sentence that its source has not."""
+    """Return a negation of the sentence that its source does not have, or None."""
     ours, theirs = alignment.sentence, alignment.source
     here, there, forward = find_clauses(ours), find_clauses(theirs), dict(alignment.pairs)
     if here.inverts(there):
@@ -96,7 +96,7 @@ def _find_denied(alignment: Alignment) -> PolarityDifference | None:
 
 
 def _find_dropped(alignment: Alignment) -> PolarityDifference | None:
-    """Return a negation of the source that the sentence has not."""
+    """Return a negation of the source that the sentence does not have, or None."""
     ours, theirs = alignment.sentence, alignment.source
     our_clauses, their_clauses = find_clauses(ours), find_clauses(theirs)
     backward = {other: place for place, other in alignment.pairs}
@@ -114,14 +114,14 @@ def _find_dropped(alignment: Alignment) -> PolarityDifference | None:
 
 
 def _is_bound(sentence: ParsedSentence, place: int) -> bool:
-    """Return whether a negation turns a comparison into a bound: "not take more than 200" is "take at most 200"."""
+    """Return whether a negation turns a comparison into a bound: "not take more than 200" means "take at most 200"."""
     return "than" in sentence.text.low[place : place + _UNTIL]
 
 
 def _find_reordered(alignment: Alignment, place: int, reached: tuple[int, ...]) -> int | None:
-    """Return the place where the source says, in another order, the words that a negation reaches; None if unsure.
+    """Return where the source has the words that a negation reaches, in another order; None if unsure.
 
-    A word or two may be new, but no name and no number. What the source excepts it must say of the exception itself.
+    A word or two may be new, but no name or number. Words of an exception must be in the source's exception.
     """
     ours, theirs = alignment.sentence, alignment.source
     here, there, low = find_clauses(ours), find_clauses(theirs), ours.text.low[place]
@@ -141,7 +141,7 @@ def _find_reordered(alignment: Alignment, place: int, reached: tuple[int, ...]) 
 
 
 def _is_from_exception(alignment: Alignment) -> bool:
-    """Return whether a sentence has a word of substance that the source has only in an exception or a condition."""
+    """Return whether a sentence has a content word that the source has only in an exception or a condition."""
     ours, theirs = alignment.sentence, alignment.source
     our_clauses, their_clauses = find_clauses(ours), find_clauses(theirs)
     hedged = their_clauses.excepted | their_clauses.conditional
@@ -152,7 +152,7 @@ def _is_from_exception(alignment: Alignment) -> bool:
 
 
 def _is_idiom(sentence: ParsedSentence, place: int, known: "_PolarityWords") -> bool:
-    """Return whether a negation denies nothing: "not only", "no more than", "No. 1", "did not open until"."""
+    """Return whether a negation word negates nothing: "not only", "no more than", "No. 1", "did not open until"."""
     low = sentence.text.low
     if "until" in low[place : place + _UNTIL] or low[place : place + 2] == ("no", "."):
         return True
@@ -181,13 +181,13 @@ def _find_reach(sentence: ParsedSentence, place: int, known: "_PolarityWords") -
 
 
 def _quote(sentence: ParsedSentence, place: int, last: int | None = None) -> str:
-    """Return a word with the one before it, and for a negation all up to the first word that it reaches."""
+    """Return a word with the one before it; for a negation, up to the first word that it reaches."""
     first = place - 1 if place and sentence.stems[place - 1] else place
     return sentence.text.said(first, (place if last is None else last) + 1)
 
 
 def _find_opposites(alignment: Alignment) -> Iterator[PolarityDifference]:
-    """Yield opposites in the same place, unless one of them is denied: "did not lose" is "won"."""
+    """Yield opposites in the same place, unless one of them is negated: "did not lose" means "won"."""
     known, (ours, theirs) = _load_polarity_words(alignment.sentence.language), (alignment.sentence, alignment.source)
     here, there, low = find_negation_scopes(ours), find_negation_scopes(theirs), theirs.text.low
     phrases = [low[at : at + _PHRASE] for at in range(len(low) - _PHRASE + 1)]
@@ -201,7 +201,7 @@ def _find_opposites(alignment: Alignment) -> Iterator[PolarityDifference]:
 
 
 def _are_opposites(one: str, other: str, known: "_PolarityWords") -> bool | None:
-    """Return whether two words are opposites that compare, or only opposites; None if they are not opposites."""
+    """Return True for opposite comparatives, False for other opposites, and None for other words."""
     for found in (frozenset((one, other)), frozenset((find_stem(one, "en"), find_stem(other, "en")))):
         if found in known.comparatives or found in known.opposites:
             return found in known.comparatives
@@ -238,9 +238,10 @@ def _pair_opposites(lines: Iterable[str]) -> frozenset[frozenset[str]]:
 
 
 def find_missing_negation(alignment: Alignment) -> tuple[str, str] | None:
-    """Return what a sentence says is not there, and the words of its source that say it is; English only.
+    """Return what a sentence says does not exist, and the source's words that say it does; else None.
 
-    "Vik has no council" denies "in Vik, where the council says", which has no word in the place of the negation.
+    English only. "Vik has no council" denies "in Vik, where the council says", which has no word in the negation's
+    place.
     """
     ours, theirs = alignment.sentence, alignment.source
     if ours.language not in {"en", ""} or not ours.content <= theirs.content or find_negation_scopes(theirs).reached:
@@ -260,25 +261,25 @@ def find_missing_negation(alignment: Alignment) -> tuple[str, str] | None:
 
 @dataclass(frozen=True, slots=True)
 class _Permission:
-    """Who may or may not do what, as one clause says."""
+    """Who may or may not do what, according to one clause."""
 
     subject: frozenset[str]
     action: frozenset[str]
-    verb: frozenset[str]  # the first word of the action, unless that says no more than "in"
+    verb: frozenset[str]  # the first word of the action, unless it only means "enter"
     permits: bool
-    limited: bool  # "only", or more than one such clause
+    limited: bool  # whether it has "only", an exception, a condition or a contrast
     said: str
 
     def is_related(self, other: "_Permission") -> bool:
-        """Return whether two clauses speak of one action: they share half of the words of the shorter one."""
+        """Return whether two clauses are about one action: they share half of the words of the shorter one."""
         shared = len(self.action & other.action)
         return bool(shared) and 2 * shared >= min(len(self.action), len(other.action))
 
 
 def find_permission_conflict(alignment: Alignment, sources: Iterable[ParsedSentence]) -> tuple[str, str, bool] | None:
-    """Return a permission that the passages deny or a denial that they permit, their words, and if that is sure.
+    """Return a permission or ban that the passages contradict, their words, and whether that is sure; else None.
 
-    What they deny of another subject supports nothing. English only.
+    A passage that forbids it to somebody else does not support a permission. English only.
     """
     ours, theirs = alignment.sentence, alignment.source
     permissions = _find_permissions(ours)
@@ -313,7 +314,7 @@ def _find_permissions(sentence: ParsedSentence) -> tuple[_Permission, ...]:
 
 
 def _read_permission(sentence: ParsedSentence, first: int, end: int) -> _Permission | None:
-    """Return what a clause permits or denies: "cats are not allowed in the building", "no dogs may enter"."""
+    """Return what a clause permits or forbids: "cats are not allowed in the building", "no dogs may enter"."""
     low = sentence.text.low[first:end]
     at = next((at for at, word in enumerate(low) if word in _MAY | _MAY_NOT | {"must"} | _ALLOWED | _FORBIDDEN), None)
     if at is None or first + at in sentence.valued:  # the month

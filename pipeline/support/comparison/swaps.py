@@ -1,4 +1,4 @@
-"""Find values and names that have changed places: a rule and its exception, parallel clauses, agent and object."""
+"""Find values and names that a sentence exchanged: of rule and exception, parallel clauses, agent and object."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -17,7 +17,7 @@ from pipeline.support.passage_facts import PassageFacts, is_reached, is_same_num
 SaidNumber = tuple[ParsedSentence, Number]  # a number, and the sentence of a passage that has it
 SwapValue = Number | Date
 Span = tuple[int, int]
-_ALMOST_ALL = 0.8  # the share of a sentence's words of substance that a rule must have, to be all that it says
+_ALMOST_ALL = 0.8  # the share of a sentence's content words that a rule must have to cover it
 _INCLUDING = frozenset({"includ", "even", "also", "peopl", "everybodi", "everyon", "well"})
 """Stems by which a sentence includes the exception."""
 _PERIOD_LEADS = frozenset({"every", "each", "per"})
@@ -50,9 +50,9 @@ _BOTH_WAYS = frozenset({
 
 
 def find_exception_swap(alignment: Alignment, facts: PassageFacts) -> tuple[str, str] | None:
-    """Return a number of a sentence that the source says of something else, and what it says in its place.
+    """Return a number that the source has for something else, and what it has in its place; else None.
 
-    "27 days, except in Hamburg, where it is 30" has a rule, an exception, and what is said of the exception.
+    "27 days, except in Hamburg, where it is 30" has a rule, an exception, and a statement about the exception.
     """
     dropped, stretch, ours = _find_dropped_count(alignment), find_exception(alignment.source), alignment.sentence
     if dropped or not stretch or not _VAGUE.isdisjoint(ours.text.low) or not is_plain(ours):
@@ -63,7 +63,7 @@ def find_exception_swap(alignment: Alignment, facts: PassageFacts) -> tuple[str,
 
 
 def _find_exchanged(alignment: Alignment, facts: PassageFacts, start: int, end: int) -> tuple[str, str] | None:
-    """Return a number of the rule that a sentence says of the exception, or the other way round."""
+    """Return a number of the rule that a sentence gives for the exception, or vice versa."""
     ours, theirs = alignment.sentence, alignment.source
     rule = [(theirs, number) for number in theirs.numbers if number.last < start]
     tail = [(theirs, number) for number in theirs.numbers if number.first >= end]
@@ -88,7 +88,7 @@ def _find_exchanged(alignment: Alignment, facts: PassageFacts, start: int, end: 
 
 
 def _find_included(alignment: Alignment, start: int, end: int) -> tuple[str, str] | None:
-    """Return the exception if a sentence applies the rule, with its numbers, to that very thing."""
+    """Return the exception if a sentence applies the rule, with its numbers, to the excepted thing."""
     ours, theirs = alignment.sentence, alignment.source
     rule = theirs.stems_in(0, start - 1)
     head, tail = theirs.stems_in(start, end) - rule, theirs.stems_in(end, len(theirs.text)) - rule
@@ -113,9 +113,9 @@ def _is_among(ours: ParsedSentence, number: Number, known: Sequence[SaidNumber])
 
 
 def _is_same_measure(ours: ParsedSentence, said: Number, known: SaidNumber) -> bool:
-    """Return whether a number of the sentence and one of the source have one unit, or count the same.
+    """Return whether a number of the sentence and one of the source have one unit, or count the same things.
 
-    A number that ends its clause has the unit that was said before: "it lasts six months, theirs lasts three".
+    A number that ends its clause has the unit before it: "it lasts six months, theirs lasts three".
     """
     theirs, other = known
     if said.units and not other.units:
@@ -128,7 +128,7 @@ def _is_same_measure(ours: ParsedSentence, said: Number, known: SaidNumber) -> b
 
 
 def _find_dropped_count(alignment: Alignment) -> tuple[str, str] | None:
-    """Return "every year" where the source has "every five years"."""
+    """Return "every year" if the source has "every five years"."""
     ours, theirs = alignment.sentence, alignment.source
     for number in theirs.numbers:
         unit = theirs.stems[number.last - 1]
@@ -141,17 +141,17 @@ def _find_dropped_count(alignment: Alignment) -> tuple[str, str] | None:
 
 
 class _ValueClause(NamedTuple):
-    """A clause that has one value, and the stems of its words of substance in order."""
+    """A clause with one value, and the stems of its content words in order."""
 
     value: SwapValue
     words: tuple[str, ...]
 
 
 def find_value_swap(alignment: Alignment) -> tuple[SwapValue, str] | None:
-    """Return a value of the sentence that its source says in another clause, and the value that it has instead.
+    """Return a value that the source has in another clause, and the value that it has instead; else None.
 
-    A sentence that has a value of "Jupiter in 1979 and Saturn in 1980" with all the words that only another clause has,
-    and with none of its own, attributes it to the wrong thing.
+    In "Jupiter in 1979 and Saturn in 1980" each year belongs to one clause. A sentence with a value, all the words that
+    only another clause has, and none of its own clause, attributes the value wrongly.
     """
     ours, theirs = alignment.sentence, alignment.source
     if not _COMPARING.isdisjoint(ours.text.low) or not is_plain(ours) or find_exception(theirs):
@@ -182,7 +182,7 @@ def _find_distinct_words(clause: _ValueClause, listed: Sequence[_ValueClause]) -
 
 
 def _find_parallel_clauses(theirs: ParsedSentence, given: Sequence[SwapValue], said: SwapValue) -> list[_ValueClause]:
-    """Return the clauses of a sentence that have one value of the kind that is asked about."""
+    """Return the clauses of a sentence that have exactly one value of the kind of `said`."""
     valued = theirs.valued
     joins = (at for at, word in enumerate(theirs.text.low) if word in _CLAUSE_JOINS and at not in valued)
     clauses = []
@@ -201,7 +201,7 @@ def _is_same_kind(one: SwapValue, said: SwapValue) -> bool:
 
 
 def find_role_swap(alignment: Alignment) -> tuple[str, str] | None:
-    """Return two stretches, of the sentence and of its source, in which two names are the other way round."""
+    """Return two stretches, of the sentence and of its source, in which two names are exchanged; else None."""
     if alignment.coverage < _LEAST_COVERAGE:
         return None
     ours, theirs = alignment.sentence, alignment.source
@@ -213,9 +213,9 @@ def find_role_swap(alignment: Alignment) -> tuple[str, str] | None:
 
 
 def _find_turned(ours: ParsedSentence, one: ProperName, two: ProperName, theirs: ParsedSentence) -> Span | None:
-    """Return where the source has two names the other way round: around the same words, or each led to by the same.
+    """Return where the source has two names in the other order: around the same words, or each after the same word.
 
-    Not if it has them this way round as well.
+    None if it also has them in this order.
     """
     between = _collect_between(ours, one.last, two.first)
     leads = (_find_lead(ours, one.first), _find_lead(ours, two.first))
@@ -234,16 +234,16 @@ def _find_turned(ours: ParsedSentence, one: ProperName, two: ProperName, theirs:
 
 
 def _find_lead(sentence: ParsedSentence, place: int) -> str:
-    """Return the stem of the word before a name, articles left out."""
+    """Return the stem of the word before a name, skipping articles; empty if there is none."""
     while sentence.text.at(place - 1) in _ARTICLES:
         place -= 1
     return sentence.stems[place - 1] if place else ""
 
 
 def _collect_between(sentence: ParsedSentence, start: int, end: int) -> tuple[frozenset[str], tuple[str, ...]] | None:
-    """Return the stems of substance between two places and the words that give a relation its direction.
+    """Return the content stems between two places and the words that give the relation its direction.
 
-    None if there is nothing, too much, or words that hold both ways.
+    None if there are no such words, too many, or words of a relation that holds both ways.
     """
     end = _skip_description(sentence, start, end)
     dated = {at for date in sentence.dates for at in range(date.first - 1, date.last)}
@@ -257,14 +257,14 @@ def _collect_between(sentence: ParsedSentence, start: int, end: int) -> tuple[fr
 
 
 def _skip_description(sentence: ParsedSentence, start: int, end: int) -> int:
-    """Return where the words begin that describe the name behind them, "the footballer Vogt"; `end` if none do."""
+    """Return where a description of the next name begins: "the footballer Vogt"; `end` if there is none."""
     low = sentence.text.low
     first = next((at for at in reversed(range(start + 1, end)) if sentence.stems[at] not in sentence.content), end)
     return first if first < end and low[first] in _ARTICLES else end
 
 
 def _find_places(sentence: ParsedSentence, name: ProperName) -> list[Span]:
-    """Return where a sentence says a name, its last word or all of it."""
+    """Return start and end of each mention of a name in a sentence, by its last word or in full."""
     found: list[Span] = []
     low = [strip_possessive(word) for word in sentence.text.low]
     for place in sorted(at for at in sentence.capitals if low[at] == name.parts[-1]):
@@ -276,21 +276,21 @@ def _find_places(sentence: ParsedSentence, name: ProperName) -> list[Span]:
 
 
 def may_change_roles(alignment: Alignment) -> bool:
-    """Return whether a name in another place means something else: no passive, and nothing that holds both ways."""
+    """Return whether the order of names matters: no sentence is passive alone, and no relation holds both ways."""
     ours, theirs = alignment.sentence, alignment.source
     return ours.content.isdisjoint(_BOTH_WAYS) and ours.text.low.count("by") == theirs.text.low.count("by")
 
 
 def is_described_by(source: ParsedSentence, name: str, other: str) -> bool:
-    """Return whether a source has a name within the words that describe another: "Ada, Queen of Vik," for "Ada"."""
+    """Return whether the words that describe a name in the source contain another: "Ada, Queen of Vik,"."""
     described = rf"\b{re.escape(name)}, (?:(?!and |or )\w+ ){{1,{_MOST_DESCRIBING}}}{re.escape(other)}(?=[,.;]|$)"
     return bool(re.search(described, source.text.text))
 
 
 def find_misdescription(alignment: Alignment) -> tuple[str, str] | None:
-    """Return how a sentence describes a name behind a comma, and the name that its source describes so.
+    """Return a name with a description that the source gives another name, and that name's; else None.
 
-    "Ebb, a pilot" is none of "Tolliver, a clockmaker, and Ebb, a pilot"; "Ebb, a clockmaker" is one.
+    "Ebb, a clockmaker" misdescribes "Tolliver, a clockmaker, and Ebb, a pilot".
     """
     theirs = _find_descriptions(alignment.source)
     for name, words, said in _find_descriptions(alignment.sentence):
@@ -303,7 +303,7 @@ def find_misdescription(alignment: Alignment) -> tuple[str, str] | None:
 
 
 def _find_descriptions(sentence: ParsedSentence) -> list[tuple[ProperName, frozenset[str], str]]:
-    """Return each name with the words of substance behind it between commas, and all of that as text."""
+    """Return each name with the stems of its description between commas, and the text of both."""
     descriptions = []
     low = sentence.text.low
     for name in find_names(sentence)[:_MOST_NAMES]:
