@@ -31,9 +31,8 @@ from pipeline.replies.stage_replies import (
     query_format,
 )
 from pipeline.replies.verdict_replies import ClaimRuling, VerdictSplitter, Verification, verification_format
-from pipeline.stages.question_analysis import english_name
 from pipeline.systems import find_system
-from storage.language.detection import detect_language
+from storage.language.detection import detect_language, english_name
 from storage.language.lazy_pattern import lazy_compile
 from storage.types import Evidence, SearchQuery, Verdict
 

@@ -1,5 +1,5 @@
 """Choose the sentences that the extractive system quotes. Pure.
 
 `candidates` splits passages into sentences, `designations` drops those about other things, `answer_ranking` scores the
-rest, and `quote_selection` chooses. `candidate_cascade` limits how many are embedded and read.
+rest, and `quote_selection` chooses.
 """

@@ -15,9 +15,9 @@ from types import MappingProxyType
 from typing import Any
 
 from pipeline.stages.findings import SourcedFinding
-from pipeline.stages.question_analysis import english_name
 from pipeline.support.analysis.parsed_sentence import parse_sentence
 from pipeline.types import Conversation, DemoClaim, DemoNote, Demonstration, Turn
+from storage.language.detection import english_name
 from storage.types import Document, Evidence, Passage, Verdict
 
 MAX_DEMO_CHARACTERS = 6_000  # of all demonstrations before one call: about 1,500 tokens

@@ -5,8 +5,8 @@ Systems must write notes with these functions: the gate rejects any other note.
 
 from collections.abc import Iterable, Sequence
 
-from pipeline.stages.question_analysis import own_name
 from pipeline.types import AnsweredSentence, CitedSentence
+from storage.language.detection import own_name
 from storage.types import Citation, Document, Evidence, Passage, Span
 
 

@@ -2,13 +2,13 @@
 
 By rules, without a model. A question that opens like a continuation ("and when did it open?"), has a pronoun without an
 antecedent, or has no content word, borrows the names and content words of earlier questions and the title of the page
-cited last. The phrases are in `small_talk.json`, `follow_ups.json` and `languages.json` in this folder.
+cited last. The phrases are in `small_talk.json` and `follow_ups.json` in this folder.
 """
 
 import json
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
@@ -74,26 +74,10 @@ def _any_of(patterns: Iterable[str]) -> str:
     return "|".join(sorted(set(patterns), key=len, reverse=True))
 
 
-def english_name(code: str) -> str:
-    """Return the English name of a language (ISO 639-1); empty if unknown."""
-    return _language_names().get(code, ("", ""))[0]
-
-
-def own_name(code: str) -> str:
-    """Return a language's (ISO 639-1) own name; empty if unknown."""
-    return _language_names().get(code, ("", ""))[1]
-
-
 def detect_asker_language(talk: Conversation) -> str:
     """Return the asker's language, by the question or else by their earlier turns; empty if unsure."""
     questions = [turn for turn in reversed(talk.turns) if turn.speaker == "user"]
     return next(filter(None, (turn.language or detect_language(turn.text) for turn in questions)), "")
-
-
-@cache
-def _language_names() -> Mapping[str, tuple[str, str]]:
-    text = resources.files("pipeline.stages").joinpath("languages.json").read_text(encoding="utf-8")
-    return {code: (english, own) for code, (english, own) in json.loads(text).items()}
 
 
 _NEVER = r"(?!)"

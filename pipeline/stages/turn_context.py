@@ -7,8 +7,9 @@ from functools import lru_cache
 from itertools import pairwise
 
 from pipeline.kit import Kit
-from pipeline.stages.question_analysis import detect_asker_language, english_name, resolve_question
+from pipeline.stages.question_analysis import detect_asker_language, resolve_question
 from pipeline.types import Conversation
+from storage.language.detection import english_name
 from storage.language.words import content_terms, words
 from storage.types import Hit, SearchQuery
 

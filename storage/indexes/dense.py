@@ -30,12 +30,15 @@ def _translating_errors(method: Callable[Concatenate["DenseIndex", P], T]) -> Ca
     def translated(index: "DenseIndex", /, *args: P.args, **kwargs: P.kwargs) -> T:
         from chromadb.errors import NotFoundError
 
-        with translate_chroma_errors(index.place):
+        try:
             try:
                 return method(index, *args, **kwargs)
             except NotFoundError:  # another process has made a collection again, under another number
                 index.forget_collections()
                 return method(index, *args, **kwargs)
+        except BaseException:
+            with translate_chroma_errors(index.place):
+                raise
 
     return translated
 

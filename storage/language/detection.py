@@ -1,7 +1,13 @@
-"""Detect a text's language: by its script, and among languages of one script by letters and function words."""
+"""Detect a text's language: by its script, and among languages of one script by letters and function words.
 
+Also names languages, from `languages.json` in this folder.
+"""
+
+import json
 from collections import Counter, defaultdict
-from functools import lru_cache
+from collections.abc import Mapping
+from functools import cache, lru_cache
+from importlib import resources
 
 from storage.language.scripts import script_of
 from storage.language.words import fold_spelling, stop_words, words
@@ -114,3 +120,19 @@ def _word_weights(script: str) -> dict[str, tuple[tuple[str, float], ...]]:
         for word in stop_words(language):
             holders[word].append(language)
     return {word: tuple((language, 1 / len(known)) for language in known) for word, known in holders.items()}
+
+
+def english_name(code: str) -> str:
+    """Return the English name of a language (ISO 639-1); empty if unknown."""
+    return _language_names().get(code, ("", ""))[0]
+
+
+def own_name(code: str) -> str:
+    """Return a language's (ISO 639-1) own name; empty if unknown."""
+    return _language_names().get(code, ("", ""))[1]
+
+
+@cache
+def _language_names() -> Mapping[str, tuple[str, str]]:
+    text = resources.files("storage.language").joinpath("languages.json").read_text(encoding="utf-8")
+    return {code: (english, own) for code, (english, own) in json.loads(text).items()}

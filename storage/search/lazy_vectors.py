@@ -190,7 +190,8 @@ class LazyVectors:
 
     async def flush(self) -> None:
         """Wait until all pending vectors are stored."""
-        self._start(self._note_uses())
+        if self._used:
+            self._start(self._note_uses())
         while self._tasks:
             await asyncio.gather(*self._tasks, return_exceptions=True)
 

@@ -52,7 +52,7 @@ class DiscordSettings(PlatformSettings):
     admins: Annotated[tuple[PersonId, ...], require_people_of("discord"), LIVE] = ()
     """Users who may stop and retract any answer; Discord's permissions decide who may use `/footnote`."""
     deny: Annotated[DiscordIds, SCOPE] = ()  # people and roles that are not answered, by their ids
-    cooldown_seconds: Annotated[float, LIVE] = Field(default=0, ge=0, le=86_400)
+    cooldown_seconds: Annotated[float, LIVE] = Field(default=0.0, ge=0, le=86_400)
     """A user's wait between two questions; 0 for none."""
     message_content: Annotated[bool, RESTART] = False
     """Whether the app has the privileged intent to read messages that do not mention it."""

@@ -13,9 +13,8 @@ class SettingsTable(BaseModel):
     """A table of the settings: frozen, and strict about keys, so that a misspelt key is an error."""
 
     # pydantic's own message about a wrong value shows the whole table, which may contain a key.
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False, hide_input_in_errors=True
-    )
+    # Defaults are not validated at each start: a test does that.
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, hide_input_in_errors=True)
 
 
 @dataclass(frozen=True, slots=True)

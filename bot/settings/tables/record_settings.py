@@ -13,7 +13,8 @@ KEY_NAME = "footnote-record.key"
 class RecordSettings(SettingsTable):
     """How the record is signed, and how long its words are stored."""
 
-    key_path: FullPath = Path(KEY_NAME)  # the key that signs checkpoints; apart from the home
+    key_path: FullPath = Field(default=Path(KEY_NAME), validate_default=True)
+    """The key that signs checkpoints; apart from the home."""
     heads_path: Annotated[FullPath | None, EMPTY_IS_NONE] = None  # each day's checkpoint is appended to it
     heads_url: WebAddress = ""  # an address to which it is posted
     heads_channel: bool = False  # whether it is posted to the admins' channel

@@ -55,9 +55,9 @@ class DeskSettings(SettingsTable):
 
     at_once: Annotated[int, LIVE] = Field(default=8, ge=1, le=1_000)
     per_channel: Annotated[int, LIVE] = Field(default=4, ge=1, le=1_000)
-    patience_seconds: Annotated[float, LIVE] = Field(default=20, gt=0, le=3_600)
+    patience_seconds: Annotated[float, LIVE] = Field(default=20.0, gt=0, le=3_600)
     """An asker who waits longer is shown the length of the queue."""
-    grace_seconds: Annotated[float, RESTART] = Field(default=20, ge=0, le=3_600)
+    grace_seconds: Annotated[float, RESTART] = Field(default=20.0, ge=0, le=3_600)
     """How long answers in progress may take when the server stops; the rest waits for its next start."""
 
 
@@ -68,7 +68,7 @@ class BudgetSettings(SettingsTable):
     questions_per_channel: int = Field(default=0, ge=0)  # a day
     tokens_per_day: int = Field(default=0, ge=0)
     tokens_per_month: int = Field(default=0, ge=0)
-    cost_per_month: float = Field(default=0, ge=0)  # in the currency of `[model] prices`
+    cost_per_month: float = Field(default=0.0, ge=0)  # in the currency of `[model] prices`
 
 
 class ChannelValues(SettingsTable):
@@ -318,7 +318,7 @@ class OwnSettings(SettingsTable):
     """All settings but those of platforms."""
 
     timezone: Annotated[str, AfterValidator(lambda name: load_time_zone(name) and name), RESTART] = "UTC"
-    home: Annotated[FullPath, RESTART] = Path(".footnote")
+    home: Annotated[FullPath, RESTART] = Field(default=Path(".footnote"), validate_default=True)
     database: Annotated[str, _DATABASE, Field(repr=False), RESTART] = ""
     system: Annotated[str, LIVE] = ""  # empty: depends on the configuration
     effort: Annotated[Effort, LIVE] = "normal"

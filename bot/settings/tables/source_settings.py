@@ -198,7 +198,7 @@ class MediaWikiSettings(SourceSettings):
     categories: tuple[str, ...] = ()
     without_categories: tuple[str, ...] = ()
     newest_days: NewestDays = None
-    relist_days: float = Field(default=7, gt=0)
+    relist_days: float = Field(default=7.0, gt=0)
     reference: bool = False
     contact: Contact = ""
 

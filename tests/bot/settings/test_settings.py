@@ -1,18 +1,22 @@
 """Settings: sources in their order of precedence, and errors."""
 
 import tomllib
+from collections.abc import Iterator
 from datetime import UTC
 from pathlib import Path
+from typing import Annotated
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import create_model
 
 from bot.cli.setup.init_command import write_starter
 from bot.settings.errors import SettingsError
 from bot.settings.settings_errors import list_keys
 from bot.settings.settings_lines import find_line
 from bot.settings.settings_reader import SettingsFile, list_old_keys, load_settings
+from bot.settings.tables.field_types import SettingsTable
 from bot.settings.tables.settings_tables import Settings, load_time_zone
 from bot.settings.tables.source_settings import FolderSettings, WikipediaSettings
 from storage.indexes.chroma_connection import ChromaServer
@@ -30,6 +34,23 @@ def test_missing_file_gives_defaults(here: Path) -> None:
     assert settings == Settings()
     assert settings.home == here / ".footnote"
     assert (settings.zone, settings.embedding.function, settings.corpus) == (UTC, "minilm", ())
+
+
+def _list_tables(table: type[SettingsTable]) -> Iterator[type[SettingsTable]]:
+    yield table
+    for narrower in table.__subclasses__():
+        yield from _list_tables(narrower)
+
+
+@pytest.mark.parametrize("table", dict.fromkeys(_list_tables(SettingsTable)))
+def test_defaults_are_valid(table: type[SettingsTable]) -> None:
+    """Starting relies on it: defaults, except paths, are not validated there."""
+    for name, field in table.model_fields.items():
+        if field.is_required() or field.validate_default:
+            continue
+        default = field.get_default(call_default_factory=True)
+        valid = create_model(name, value=(Annotated[field.annotation, name, *field.metadata], ...))(value=default)
+        assert (repr(valid.value), type(valid.value)) == (repr(default), type(default)), name
 
 
 def test_the_starter_file_equals_the_defaults(here: Path) -> None:

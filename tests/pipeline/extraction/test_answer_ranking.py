@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.extraction import answer_ranking, candidate_cascade
+from pipeline.extraction import answer_ranking
 from pipeline.extraction.answer_ranking import (
     AnswerFeatures,
     AnswerModel,
@@ -21,6 +21,7 @@ from pipeline.extraction.answer_ranking import (
     weigh_question,
 )
 from pipeline.extraction.candidates import find_candidates
+from pipeline.stages import quotation
 from tests.pipeline.world import hit
 
 LEAVE = hit("Everyone has 25 days of leave. It can be taken in pieces.", key="leave.md", title="Leave", score=5.0)
@@ -156,14 +157,14 @@ def test_candidates_are_compared_until_the_best_are_known(estimates: list[float]
     question, ranked = thought("leave")
     scored, compared = [replace(ranked[0], score=score) for score in estimates], list[int]()
 
-    while places := candidate_cascade.list_comparable(question, scored, set(compared)):
+    while places := quotation.list_comparable(question, scored, set(compared)):
         compared += places
         for place in places:
             scored[place] = replace(scored[place], score=scored[place].score + gains[place])
 
-    assert len(set(compared)) == len(compared) >= min(len(scored), candidate_cascade.FIRST_COMPARED)
+    assert len(set(compared)) == len(compared) >= min(len(scored), quotation.FIRST_COMPARED)
     known = sorted((scored[place].score for place in compared), reverse=True)
-    line = known[: candidate_cascade.CERTAIN_RANKS][-1] - candidate_cascade.COSINE_GAIN * 9.1194
+    line = known[: quotation.CERTAIN_RANKS][-1] - quotation.COSINE_GAIN * 9.1194
     assert all(one.score <= line for place, one in enumerate(scored) if place not in compared)
 
 
@@ -174,16 +175,16 @@ def test_a_passage_is_read_only_if_that_may_change_the_best(said: float, then: l
     other = replace(best, candidate=replace(office, rank=1), score=best.score - 1)
     ranked = [best, other, other]
 
-    assert candidate_cascade.list_readable(question, ranked, {}) == [0]
-    assert candidate_cascade.list_readable(question, ranked, {0: said}) == then
-    assert candidate_cascade.list_readable(question, ranked, {0: said, 1: 0.0, 2: 0.0}) == []
+    assert quotation.list_readable(question, ranked, {}) == [0]
+    assert quotation.list_readable(question, ranked, {0: said}) == then
+    assert quotation.list_readable(question, ranked, {0: said, 1: 0.0, 2: 0.0}) == []
 
 
 def test_cosine_set_later_gives_the_same_score() -> None:
     question, candidates = weigh_question("Which leave?", "", "en", HITS), find_candidates(HITS)
-    scored = score_candidates(question, candidates, candidate_cascade.estimate_cosines(candidates))
+    scored = score_candidates(question, candidates, quotation.estimate_cosines(candidates))
 
-    compared = candidate_cascade.set_cosines(question, scored, {1: 0.7})
+    compared = quotation.set_cosines(question, scored, {1: 0.7})
 
     assert compared == [scored[0], score_candidates(question, candidates, [0.7] * 3)[1], scored[2]]
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from pipeline.stages.question_analysis import detect_asker_language, english_name, own_name
+from pipeline.stages.question_analysis import detect_asker_language
 from pipeline.types import Conversation, Turn
-from storage.language.detection import _LANGUAGES, _ONLY_LANGUAGE
+from storage.language.detection import _LANGUAGES, _ONLY_LANGUAGE, english_name, own_name
 
 
 @pytest.mark.parametrize("code", sorted({*_ONLY_LANGUAGE.values(), *sum(_LANGUAGES.values(), ()), "ja", "zh"}))
