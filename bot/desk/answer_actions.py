@@ -1,6 +1,6 @@
 """Run the actions on an answer: show its evidence and sources, rate it, share it, ask a person.
 
-`AnswerActions` is the interface for platforms. A button knows only its ticket, so that it also works after a restart.
+`AnswerActions` is the interface for platforms. A button holds only a ticket number, so it still works after a restart.
 Every action shows only what may be read in the user's place at that moment.
 """
 
@@ -68,7 +68,7 @@ class AnswerActions:
         self._busy: set[int] = set()
 
     async def evidence(self, ticket: int, by: Asker, *, language: str = "") -> EvidenceView:
-        """Return the checked claims of a turn and their passages; everything that it was made from must be readable."""
+        """Return a turn's checked claims and their passages; denied unless everything behind the turn is readable."""
         async with self._deny_outage(language):
             turn = await authorize_turn(self._app, ticket, by, language)
             if not turn.shows_evidence:
@@ -115,7 +115,7 @@ class AnswerActions:
             return translate("feedback_cut" if stored != comment else "feedback_noted", turn.language, most=MAX_COMMENT)
 
     async def offers_example(self, ticket: int, by: Asker) -> bool:
-        """Return whether to offer this user to approve the answer as an example: an admin, and the answer qualifies."""
+        """Return whether this user is an admin and the answer could become a new example."""
         if not is_admin(self._app.settings, by):
             return False
         async with self._act(ticket, by, "") as turn:
@@ -126,7 +126,7 @@ class AnswerActions:
             return turn.record.turn_id not in {example.turn_id for example in await self._app.examples.all()}
 
     async def approve(self, ticket: int, by: Asker, *, language: str = "") -> str:
-        """Record an answer as an example for later ones, and return the reply to the admin."""
+        """Store an answer as a worked example, and return the reply to the admin."""
         async with self._act(ticket, by, language) as turn:
             if not is_admin(self._app.settings, by):
                 raise turn.denied("example_admins")
@@ -140,10 +140,10 @@ class AnswerActions:
             return translate("example_done" if new else "example_known", turn.language)
 
     async def ask_person(self, ticket: int, by: Asker, *, language: str = "") -> str:
-        """Mention the contact people of the channel's settings on a question, and return the reply to the user.
+        """Post a message that mentions the channel's contact people about a question; return the reply to the user.
 
-        It is recorded before they are mentioned, so that they are mentioned at most once; after a refusal by the
-        platform it may be tried again. No other person is ever mentioned.
+        The attempt is recorded first, so that they are mentioned at most once; the user may try again after a refusal
+        by the platform. No other person is ever mentioned.
         """
         async with self._act_once(ticket, by, language) as turn:
             platform, place = self._find_platform(turn), turn.question.place
@@ -211,7 +211,7 @@ class AnswerActions:
         await self._app.audit.append(build_action_entry(turn.record.turn_id, what, turn.by, **facts))
 
     async def _load_visible_turn(self, row: QueuedQuestion, by: Asker) -> TurnRecord | None:
-        """Return the turn that answered a question; None if it was retracted or this user may not see it."""
+        """Return the turn that answered a question; None if it was retracted, or this user may not see it."""
         entries = await self._app.audit.turn(row.turn_id) if row.turn_id else ()
         question, record = decode_without_handle(row), read_turn_record(entries)
         if not record or record.retracted or row.outcome == DeliveryOutcome.RETRACTED:
@@ -220,14 +220,14 @@ class AnswerActions:
 
     @asynccontextmanager
     async def _act_once(self, ticket: int, by: Asker, language: str) -> AsyncIterator[AuthorizedTurn]:
-        """Load a turn for an action that is done once, and let no second one start meanwhile."""
+        """Load a turn for an action that is done at most once; deny a second such action while the first runs."""
         async with self._act(ticket, by, language) as turn:
             pass  # a user who may not see the turn is refused first
         if ticket in self._busy:
             raise turn.denied("acting_busy")
         self._busy.add(ticket)
         try:
-            # Loaded again, as it may have been done meanwhile.
+            # Loaded again: another process may have done it since.
             async with self._act(ticket, by, language) as turn:
                 yield turn
         finally:
@@ -261,11 +261,7 @@ async def load_evidence_or_denial(evidence: Awaitable[EvidenceView], heading: st
 
 
 async def remove_shared_answer(platform: Platform, question: Question, entries: Sequence[LogEntry]) -> tuple[str, ...]:
-    """Delete the posts by which an answer was shared, and return their ids; for retracting the answer.
-
-    Raises:
-        PlatformError: The platform refuses, or is unreachable.
-    """
+    """Delete the posts by which an answer was shared, and return their ids. Raises `PlatformError`."""
     action, shared = find_last_action(entries, "share"), _build_shared_question(question, question.asker)
     messages = tuple(map(str, action.get("messages", ())))
     if action and not messages and platform.ways(shared).reads_back:
@@ -276,14 +272,14 @@ async def remove_shared_answer(platform: Platform, question: Question, entries: 
 
 
 def build_note_question(question: Question) -> Question:
-    """Return the question under which the note is posted that its answer no longer holds."""
+    """Return the question that addresses the note "this answer no longer holds" to the right thread."""
     return replace(question, key=f"{question.key}#recheck", only_asker=False, unasked=False, handle="")
 
 
 async def remove_notes(
     platform: Platform, question: Question, entries: Sequence[LogEntry], named: Sequence[str] = ()
 ) -> tuple[str, ...]:
-    """Delete the notes that an answer no longer holds, and return their ids. Raises `PlatformError`.
+    """Delete the notes which say that an answer no longer holds; return their ids. Raises `PlatformError`.
 
     `named` are further messages whose record entries are erased.
     """
@@ -305,12 +301,12 @@ def _list_pages(citations: Iterable[Citation]) -> tuple[ShownSource, ...]:
 
 
 def _build_shared_question(question: Question, by: Asker) -> Question:
-    """Return the question as it is posted in the channel when its answer is shared, for everyone there to see."""
+    """Return the question as it is posted in the channel, for everyone there, when its answer is shared."""
     return replace(question, key=f"{question.key}#shared", asker=by, only_asker=False, unasked=False, handle="")
 
 
 def _build_shared_view(turn: AuthorizedTurn, name: str, *, ask: bool) -> View:
-    """Return the view for the channel, without counts of claims if their passages are not all readable now."""
+    """Return the view for the channel; counts of claims are left out unless all their passages are readable."""
     checks, language = turn.record.task == "check", turn.record.language
     who = shorten_line(name, MAX_NAME) or translate("share_somebody", language)
     asked = {"name": who, "question": shorten_question(turn.question.text)}

@@ -1,6 +1,6 @@
-"""Decide who may see a turn again, load it, and read from its log entries what users did with the answer.
+"""Load a turn for a user who may see it, and read from its log entries what users did with the answer.
 
-Tickets can be guessed. Inaccessible tickets are refused exactly like unknown ones.
+Tickets can be guessed, so inaccessible tickets are refused exactly like unknown ones.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -73,7 +73,7 @@ class AuthorizedTurn:
     by: Asker
     theirs: str  # the user's language; empty if unknown
     here: frozenset[str]  # the corpora that may be read in the user's place now
-    gone: frozenset[DocumentId]  # the forgotten ones of the documents that it was made from
+    gone: frozenset[DocumentId]  # those of its documents that are forgotten
 
     @property
     def language(self) -> str:
@@ -81,7 +81,7 @@ class AuthorizedTurn:
 
     @property
     def shows_evidence(self) -> bool:
-        """Whether everything that it was made from may be shown there now."""
+        """Whether everything behind the turn may be shown to the user now."""
         return self.record.may_show_evidence(self.here, self.gone)
 
     @property
@@ -90,7 +90,7 @@ class AuthorizedTurn:
         return deny_unseen(self.theirs)
 
     def denied(self, occasion: str) -> ActionDenied:
-        """Return the refusal of an action, with the reason, as this user may see the answer."""
+        """Return the refusal of an action, with the reason."""
         return ActionDenied(translate(occasion, self.language))
 
     @property
@@ -127,7 +127,7 @@ async def authorize_turn(app: App, ticket: int, by: Asker, language: str) -> Aut
 
 
 def decode_without_handle(row: QueuedQuestion) -> Question:
-    """Return a question without its secret, which is needed only to answer it."""
+    """Return a row's question without its `handle`, a secret that only answering needs."""
     return replace(decode_question(row), handle="")
 
 

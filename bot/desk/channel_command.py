@@ -30,15 +30,15 @@ from storage.record.record_search import RecordFilter, RecordSearch, TurnSummary
 SHOW_WORDS = ("", "settings", "help")  # commands that show the settings; "set" before a key may be omitted
 DIGEST = "digest"  # the command that lists unanswered questions
 DIGEST_DAYS = 7
-MAX_LISTED = 12  # questions in a digest, limited by one Discord message
-_MAX_READ = 200  # newest questions that are read for a digest: the platform waits three seconds
+MAX_LISTED = 12  # questions in a digest, so that it fits one Discord message
+_MAX_READ = 200  # the most questions read for a digest: the platform waits only three seconds
 _MAX_QUESTION = 90
 
 Nearest = Mapping[int, Sequence[str]]
 
 
 class ChannelCommand:
-    """Runs the commands of one workspace's channels."""
+    """Runs the admin commands of one workspace's channels."""
 
     def __init__(self, app: App, is_admin: Callable[[Asker], bool]) -> None:
         self._app, self._is_admin = app, is_admin

@@ -70,7 +70,7 @@ QUOTING_SYSTEM = "extractive"
 
 
 async def find_searchable_corpora(app: App, by: Asker) -> frozenset[str]:
-    """Return the existing corpora that a person may read in their place. Raises `StorageError`."""
+    """Return the existing corpora that a person may search in their place. Raises `StorageError`."""
     app = app.snapshot()
     channel = await load_channel_settings(app, by.channel_id)
     allowed = frozenset(await find_visible_corpora(app.settings, app.manifest, by))
@@ -153,7 +153,7 @@ class ChangeRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ChannelChange:
-    """The override to store, and the reply."""
+    """A change of a channel's setting: the override to store, and the reply."""
 
     key: str
     value: Any | None  # None removes the override
@@ -166,7 +166,7 @@ async def change_channel(
     """Change a setting of an admin's channel, and return the reply.
 
     Raises:
-        ChangeRefused: it is not changed.
+        ChangeRefused: the person is not an admin of this channel, or the setting may not have this value.
         StorageError: it could not be stored.
     """
     require_admin(channel, by, is_admin, language)
@@ -215,7 +215,7 @@ def require_admin(channel: str, by: Asker, is_admin: Callable[[Asker], bool], la
 def plan_channel_change(
     ceiling: ChannelSettings, readable: Collection[str], key: str, written: str, *, language: str
 ) -> ChannelChange:
-    """Return the override for a written change; pure.
+    """Parse a written change, and return the override to store; pure.
 
     `ceiling` are the channel's settings in the file, `readable` the corpora that may be read there.
 

@@ -1,4 +1,4 @@
-"""Define the desk, which platforms call: it stores questions, answers them in order, shows each answer once."""
+"""Define the desk, which platforms call: it stores questions, answers them in order, and shows each answer once."""
 
 import asyncio
 import logging
@@ -23,7 +23,7 @@ from storage.types import QueuedQuestion
 
 LEASE_SECONDS = 60.0  # after so long without renewal, another process may claim the question
 _MAX_REFUSALS_REMEMBERED = 10_000  # keys of refused questions, so that no asker is notified twice
-_MAX_RETRACTION_TRIES = 3  # for an answer that is almost delivered when it is to be retracted
+_MAX_RETRACTION_TRIES = 3  # attempts to retract an answer that is being delivered meanwhile
 _CONVERSATION_WINDOW = 50  # last questions of a conversation that are read
 
 
@@ -40,11 +40,11 @@ class Desk:
         sole: bool = True,
         clock: Clock | None = None,
     ) -> None:
-        """Set the desk up. `platforms` may still be filled until it runs.
+        """Create the desk. `platforms` may still be filled until it runs.
 
-        `sole`: no other process uses this queue, so that leases, and with them the date, do not matter.
+        `sole` means that no other process uses this queue, so that leases, and with them the date, do not matter.
         """
-        # A name that no other process has or had.
+        # Unique to this process: no other one has or had this name.
         owner = f"{socket.gethostname()}/{secrets.token_hex(8)}"
         context = WorkerContext(queue, ports, clock or Clock(), owner, sole, LEASE_SECONDS)
         self._queue, self._ports, self._platforms = queue, ports, platforms
@@ -90,7 +90,7 @@ class Desk:
         return IntakeStatus.NEW if new else IntakeStatus.KNOWN
 
     def count_before(self, key: str) -> int:
-        """Return how many questions are answered before a waiting one; 0 for any other."""
+        """Return how many questions are ahead of a waiting one; 0 if it does not wait."""
         return self._scheduler.count_before(key)
 
     def count_jobs(self) -> Mapping[str, int]:
@@ -133,7 +133,7 @@ class Desk:
         if job.delivering or job.finished.is_set():
             return False
         turn_id = job.turn_id if job.started else ""
-        # It is recorded after it stops: an answer that is delivered meanwhile was not stopped.
+        # Recorded only after the interrupt: an answer that was delivered before it was not stopped.
         self._scheduler.interrupt(job, Interrupt.STOP, by=by.user_id)
         if job.interrupt is not Interrupt.STOP:
             return False
@@ -142,11 +142,14 @@ class Desk:
         return True
 
     async def retract(self, ticket: int, by: Asker) -> bool:
-        """Retract an answer for its asker or a channel's governor; return whether it is. Raises `StorageError`."""
+        """Retract an answer for its asker or a governor of the channel; return whether they may.
+
+        Raises `StorageError`.
+        """
         row = await self._queue.get(ticket)
         if row is None or not await self._may(decode_question(row), by):
             return False
-        await self._retract(row.ticket, by=by.user_id, why="the answer was taken back")
+        await self._retract(row.ticket, by=by.user_id, why="the answer was retracted")
         return True
 
     async def participates(self, conversation: str, user: str = "") -> bool:
@@ -172,7 +175,7 @@ class Desk:
             self._scheduler.enqueue(again)
 
     async def _retract(self, ticket: int, *, by: str, why: str) -> None:
-        """Delete the posts, also those about to be made. Once it is stored, the next start completes it."""
+        """Store the retraction, and delete all posts, also those about to be made. The next start completes it."""
         for _ in range(_MAX_RETRACTION_TRIES):
             row = await self._queue.retract(ticket, by=by, why=why)
             if row is None:

@@ -126,7 +126,7 @@ async def _fetch_history(
 async def _drop_own_messages(
     app: App, messages: Sequence[ConversationMessage], question: Question, scope: Collection[str]
 ) -> tuple[ConversationMessage, ...]:
-    """Drop our own messages, unless they are not in our log and every existing corpus is readable here.
+    """Drop our own messages, except those missing in our log if every existing corpus is readable here.
 
     Recorded answers are remembered from the log or not at all. The sources of our other messages are unknown.
     """

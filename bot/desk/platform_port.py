@@ -22,9 +22,9 @@ class PlatformError(Exception):
 class PlatformUnavailable(PlatformError):
     """The platform does not answer, or asks us to wait.
 
-    With `seconds`, after which to try again, certainly nothing was posted, and the next try posts every message of the
-    call. Without, something may have been posted; if the platform cannot be asked, it is not posted again. Edits and
-    deletions can always be repeated.
+    `seconds` is how long to wait; it is set only if certainly nothing was posted, so that the next try posts every
+    message of the call. Without it, something may have been posted; if the platform cannot be asked, it is not posted
+    again. Edits and deletions can always be repeated.
     """
 
     kind = "platform_unavailable"
@@ -88,7 +88,7 @@ class Platform(Protocol):
         ...
 
     async def asker(self, question: Question) -> Asker:
-        """Return who asked with current facts: the channel may be shared, the asker may have left or be denied.
+        """Return the asker with current facts: the channel may be shared, the asker may have left or be denied.
 
         Unknown facts default to the restrictive value. Raises `PlatformUnavailable` if they cannot be looked up now.
         """

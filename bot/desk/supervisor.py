@@ -19,21 +19,21 @@ SOON_SECONDS = 0.25  # how long an event's work may take before the event is ack
 
 
 class TaskSupervisor:
-    """Running tasks. Their errors are logged, as no caller may be awaiting them."""
+    """Keeps running tasks, and logs their errors, as no caller may be awaiting them."""
 
     def __init__(self) -> None:
         self._tasks = set[asyncio.Task[Any]]()
 
     def spawn(self, work: Awaitable[T]) -> asyncio.Task[T]:
         """Start a task; the caller may await it."""
-        # A coroutine within another is never awaited where the outer one is cancelled before it begins.
+        # A coroutine needs no wrapper: if the wrapper were cancelled before it began, it would never be awaited.
         task = asyncio.create_task(work if asyncio.iscoroutine(work) else _await_work(work))
         self._tasks.add(task)
         task.add_done_callback(self._discard)
         return task
 
     async def wait_briefly(self, work: Awaitable[None]) -> None:
-        """Wait for some work for `SOON_SECONDS`; then it continues in the background. Raises its errors until then."""
+        """Wait up to `SOON_SECONDS` for some work and raise its errors; after that, it continues in the background."""
         task = self.spawn(work)
         done, _ = await asyncio.wait({task}, timeout=SOON_SECONDS)
         if done:
@@ -73,7 +73,7 @@ async def run_beside(work: Coroutine[Any, Any, T], *, name: str) -> AsyncIterato
 
 
 async def wait_for_first(*work: Awaitable[object]) -> None:
-    """Wait until one of these has ended; then tasks that were passed in continue, and all other work is cancelled."""
+    """Wait until one of these has ended. Tasks that were passed in then continue; all other work is cancelled."""
     waiting = [asyncio.ensure_future(awaitable) for awaitable in work]
     try:
         await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
@@ -95,7 +95,7 @@ def compute_backoff(attempt: int, *, first: float = 1.0, longest: float = 60.0) 
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """The time: a date that may jump, and a wait that does not. Tests bring their own."""
+    """The date, and a way to wait. Tests pass their own."""
 
     now: Callable[[], datetime] = utc_now
     """The date, with a time zone. It may jump, so only leases and records use it."""

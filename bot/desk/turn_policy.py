@@ -37,7 +37,7 @@ _NOT_COUNTED = frozenset({DeliveryOutcome.SILENT})
 
 @dataclass(frozen=True, slots=True)
 class BudgetUse:
-    """The questions asked and the tokens and cost used, this question included."""
+    """The questions, tokens and cost used so far, this question included."""
 
     by_user: int = 0  # questions of today
     in_channel: int = 0  # questions of today
@@ -98,7 +98,7 @@ def decide_budget(
 
 
 async def check_budget(app: App, row: QueuedQuestion, *, now: datetime, language: str) -> BudgetDecision:
-    """Decide on a question of the queue by the questions before it and the budget used. Raises `StorageError`."""
+    """Decide whether and how a queued question may be answered, by the budget used before it. Raises `StorageError`."""
     limits, day = app.settings.limits, find_day(now, app.settings.zone).since
     asked = partial(app.queue.asked, since=day, upto=row.ticket, excluded=_NOT_COUNTED)
     by_user = await asked(user=row.user, channel="") if limits.questions_per_user else 0
@@ -106,18 +106,18 @@ async def check_budget(app: App, row: QueuedQuestion, *, now: datetime, language
     return await _decide(app, BudgetUse(by_user, in_channel), now, language)
 
 
-async def check_call_budget(app: App, user: str, *, under_way: int, now: datetime, language: str) -> BudgetDecision:
-    """Decide on a program's question, which is never in the queue, by its recorded turns. Raises `StorageError`.
+async def check_call_budget(app: App, user: str, *, in_progress: int, now: datetime, language: str) -> BudgetDecision:
+    """Decide on a program's question, which is never queued, by its recorded turns. Raises `StorageError`.
 
-    `under_way` counts the turns of this `user` whose end is not recorded yet, this one included.
+    `in_progress` counts the turns of this `user` whose end is not recorded yet, this one included.
     """
     limits, day = app.settings.limits, find_day(now, app.settings.zone).since
     before = (await app.spending.total(since=day, platform_user=user)).turns if limits.questions_per_user else 0
-    return await _decide(app, BudgetUse(before + under_way), now, language)
+    return await _decide(app, BudgetUse(before + in_progress), now, language)
 
 
 async def _decide(app: App, used: BudgetUse, now: datetime, language: str) -> BudgetDecision:
-    """Decide by the questions asked, and by the budget that all turns used."""
+    """Decide by the questions asked, and by the budget that all turns used so far."""
     limits, zone, nothing = app.settings.limits, app.settings.zone, SpendingTotal()
     day, month = find_day(now, zone).since, find_month(now, zone).since
     today = await app.spending.total(since=day) if limits.tokens_per_day else nothing
@@ -174,7 +174,7 @@ class Cooldown:
 
 
 def render_unverified_notice(text: str, answered: TurnResult, language: str) -> str:
-    """Return how many statements of a text were not checked; empty if all or none were."""
+    """Return a notice of how many statements of a text were not checked; empty if all or none were."""
     checked = len(list_asked_claims(answered.answer))
     try:
         left = len(extract_statements(text)) - checked
@@ -278,7 +278,7 @@ class TurnPolicy:
         return final
 
     async def is_readable(self, question: Question, turn: TurnRecord) -> bool:
-        """Return whether a recorded answer, and its counts of claims, may still be shown where it was asked for."""
+        """Return whether a recorded answer and its counts of claims may still be shown where its question was asked."""
         if question.asker.exclusion or await find_forgotten_documents(self.app.manifest, turn.documents):
             return False
         return turn.may_show_evidence(await find_searchable_corpora(self.app, question.asker))

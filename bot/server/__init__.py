@@ -1,1 +1,1 @@
-"""`footnote serve`: its lifecycle, background work, HTTP, control socket, logs and nights."""
+"""`footnote serve`: its lifecycle, background work, HTTP, control socket, logs and nightly refreshes."""

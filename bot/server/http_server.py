@@ -1,6 +1,6 @@
-"""Serve HTTP: `/healthz`, `/readyz`, and the routes that platforms add, by uvicorn on a socket that is bound already.
+"""Serve `/healthz`, `/readyz` and the routes that platforms add over HTTP, by uvicorn on a socket already bound.
 
-It shows no question, answer or secret.
+No response shows a question, an answer or a secret, except those of platforms' routes.
 """
 
 import asyncio
@@ -31,10 +31,10 @@ from bot.settings.tables.network_settings import HttpSettings
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
-    """How much of the server those may take who do not send whole requests."""
+    """How much of the server is available to clients that do not send complete requests."""
 
-    patience: float = 5.0  # a request of which no more stage has ended after so many seconds twice is given up
-    connections: int = 100  # so many are open at most; of more, the one goes that has waited longest for a request
+    patience: float = 5.0  # seconds between two checks; a connection without progress in between is closed
+    connections: int = 100  # the most that may be open; then the one that has waited longest for a request is closed
 
 
 @asynccontextmanager
@@ -48,15 +48,14 @@ async def serve_socket(
 ) -> AsyncIterator[None]:
     """Serve within the block; at its end requests get `grace` seconds, then they are cancelled.
 
-    What they still do when they are cancelled, such as closing a record, is waited for. Who is `hurried` gives no
-    grace.
+    Cancelled requests are waited for, as they may still close a record. Setting `hurried` ends the grace period.
     """
     config = uvicorn.Config(
         app,
         log_config=None,
         access_log=False,
         lifespan="off",
-        http=partial(_Connection, limits),  # type: ignore[arg-type]  # whatever makes a protocol
+        http=partial(_Connection, limits),  # type: ignore[arg-type]  # any callable that makes a protocol
         ws="none",
         interface="asgi3",
         server_header=False,
@@ -78,7 +77,7 @@ async def serve_socket(
 
 
 class _Connection(H11Protocol):
-    """A connection that is closed where nothing is sent or read in time, or where others need its place."""
+    """A connection that is closed if it makes no progress in time, or if others need its place."""
 
     def __init__(self, limits: ConnectionLimits, **facts: Any) -> None:
         super().__init__(**facts)
@@ -104,7 +103,7 @@ class _Connection(H11Protocol):
 
     @property
     def is_waiting(self) -> bool:
-        """Whether its request is incomplete, or none came since the last, or it does not read its response."""
+        """Whether its request is incomplete, or no new one came, or the client does not read the response."""
         return self.cycle is None or self.cycle.more_body or self._is_answered or self.flow.write_paused
 
     @property
@@ -112,7 +111,7 @@ class _Connection(H11Protocol):
         return self.cycle is not None and self.cycle.response_complete
 
     def _look(self, before: object) -> None:
-        """Close it if it still waits for the same part of the same request as at the last check."""
+        """Close the connection if it waits for the same part of the same request as at the last check."""
         now = (self.cycle, self._is_answered)
         if now == before and self.is_waiting:
             self.transport.abort()
@@ -132,7 +131,7 @@ class _Server(uvicorn.Server):
         self._listens.set()
 
     async def ready(self, task: "asyncio.Task[None]") -> None:
-        """Wait until it listens. Raises what `task`, which serves, ended with instead."""
+        """Wait until it listens. Raises the error with which `task`, which serves, ended instead."""
         await wait_for_first(task, self._listens.wait())
         if task.done():
             task.result()
@@ -144,7 +143,7 @@ class _Server(uvicorn.Server):
 
 async def _cancel_requests(task: "asyncio.Task[None]", *requests: "asyncio.Task[None]") -> None:
     for request in requests:
-        if not request.cancelling():  # who is cancelled already is closing what it has open
+        if not request.cancelling():  # a request that is already being cancelled is cleaning up
             request.cancel()
     await asyncio.gather(task, *requests, return_exceptions=True)
 
@@ -153,7 +152,7 @@ log = logging.getLogger(__name__)
 
 PROBES = ("/healthz", "/readyz")
 METRICS = "/metrics"
-MAX_BODY_BYTES = 1024 * 1024  # platforms send some tens of thousands at most
+MAX_BODY_BYTES = 1024 * 1024  # platforms send at most some tens of thousands
 GRACE_SECONDS = 3
 CLIENT_GONE = 499  # logged if the client disconnects before its request is complete
 
@@ -170,9 +169,9 @@ class CannotListen(Exception):
 async def serve_http(
     at: HttpSettings, app: ASGIApp, hurried: asyncio.Event | None = None, limits: ConnectionLimits = ConnectionLimits()
 ) -> AsyncIterator[str]:
-    """Serve an application within the block, and give its address; `hurried` ends the grace period.
+    """Serve an application within the block, and yield its address; `hurried` ends the grace period.
 
-    Raises `CannotListen`: another program listens there, or the address is not this machine's.
+    Raises `CannotListen` if another program listens there, or the address is not this machine's.
     """
     with bind_socket(at.host, at.port) as listener:
         host, port = listener.getsockname()[:2]
@@ -183,23 +182,23 @@ async def serve_http(
 def bind_socket(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     hint = (
-        "Set the host and port of [http] or [pages] to an address of this machine that is free, another for each bot "
-        "of the machine; port 0 takes any."
+        "Set host and port of [http] or [pages] to a free address of this machine, a different one for each bot on it; "
+        "port 0 takes any free port."
     )
     try:
         host.encode("idna")  # if that failed later, the socket would not be closed
         return socket.create_server((host, port), family=family)
     except UnicodeError as error:
-        raise CannotListen(f"Nothing can listen at {host}:{port}: it is not a host name.", hint=hint) from error
+        raise CannotListen(f"Cannot listen at {host}:{port}: it is not a host name.", hint=hint) from error
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise CannotListen(f"Another program listens at {host}:{port}.", hint=hint) from error
-        raise CannotListen(f"Nothing can listen at {host}:{port}: {_explain_bind_error(error)}.", hint=hint) from error
+        raise CannotListen(f"Cannot listen at {host}:{port}: {_explain_bind_error(error)}.", hint=hint) from error
 
 
 def _explain_bind_error(error: OSError) -> str:
     if (error.errno or 0) < 0:  # the resolver's own numbers
-        return "this machine does not know the name"
+        return "this machine cannot resolve the name"
     if error.errno == errno.EADDRNOTAVAIL:
         return "it is not an address of this machine"
     if error.errno in {errno.EACCES, errno.EPERM}:
@@ -208,7 +207,7 @@ def _explain_bind_error(error: OSError) -> str:
 
 
 def build_http_app(checks: Mapping[str, ReadinessCheck], redact: Redact, routes: Sequence[BaseRoute] = ()) -> Starlette:
-    """Build the application: `/healthz`, `/readyz` by these checks, and routes, to which more may be added."""
+    """Build the application: `/healthz`, `/readyz` by these checks, and `routes`, to which more may be added."""
     readiness = Readiness(checks, redact)
 
     async def healthz(_: Request) -> Response:

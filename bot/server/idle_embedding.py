@@ -1,7 +1,7 @@
 """Embed passages of lazy corpora that are likely to be needed next, while no question or refresh runs.
 
-First come the documents that answers cite most often, then those with the most other titles, as much-linked documents
-have many. A question interrupts this within some hundredths of a second.
+The documents that answers cite most often come first, then those with the most other titles, which are usually those
+with the most links. A question interrupts this within some hundredths of a second.
 """
 
 import asyncio
@@ -23,16 +23,16 @@ log = logging.getLogger(__name__)
 
 QUIET_SECONDS = 60.0  # after the last search
 LOOK_SECONDS = 30.0
-REST_SECONDS = 3_600.0  # once all was done, or nothing more can be kept
+REST_SECONDS = 3_600.0  # once everything is embedded, or no more vectors fit
 MOST_DOCUMENTS = 20_000  # of each kind
 DOCUMENTS_AT_ONCE = 20
-SCANNED_AT_ONCE = 20_000  # numbers of versions
-EARLY = 4.0  # half-lives, so that vectors made for questions count more
+SCANNED_AT_ONCE = 20_000  # version numbers
+EARLY = 4.0  # half-lives by which these vectors count as older, so that vectors made for questions are kept longer
 
 
 @dataclass(frozen=True)
 class IdleEmbedding:
-    """Embeds in idle hours; `busy` returns whether other work is running."""
+    """Embeds passages while the server is idle; `busy` returns whether other work is running."""
 
     passages: PassageStore
     busy: Callable[[], bool]
@@ -43,7 +43,7 @@ class IdleEmbedding:
         return not self.busy() and self.clock() - self.passages.activity.last >= self.quiet
 
     async def work(self) -> bool:
-        """Embed until a question comes; return whether all is done."""
+        """Embed until a question comes; return whether everything is embedded or no more vectors fit."""
         manifest = self.passages.manifest
         lazy = [info.name for info in await manifest.catalogue() if info.dense is DenseMode.LAZY]
         if not lazy:
@@ -70,7 +70,7 @@ class IdleEmbedding:
         return True
 
     async def _find_linked(self, corpora: Sequence[str]) -> list[DocumentId]:
-        """Return the documents with the most other titles, most first; none once a question comes."""
+        """Return the documents with the most other titles, most first; empty once a question comes."""
         manifest, best = self.passages.manifest, list[tuple[int, DocumentId]]()
         for start in range(0, (await manifest.lag(0, 1)).head, SCANNED_AT_ONCE):
             if not self.idle():
@@ -82,7 +82,7 @@ class IdleEmbedding:
 
 @asynccontextmanager
 async def embed_when_idle(work: IdleEmbedding, *, pulse: float = LOOK_SECONDS) -> AsyncIterator[None]:
-    """Embed ahead within the block, whenever there is time."""
+    """Embed ahead within the block, whenever the server is idle."""
 
     async def watch() -> None:
         while True:
@@ -90,7 +90,7 @@ async def embed_when_idle(work: IdleEmbedding, *, pulse: float = LOOK_SECONDS) -
             try:
                 done = work.idle() and await work.work()
             except StorageError as error:
-                log.warning("nothing could be embedded ahead", extra={"cause": str(error)})
+                log.warning("embedding ahead failed", extra={"cause": str(error)})
                 done = True
             if done:
                 await asyncio.sleep(REST_SECONDS)

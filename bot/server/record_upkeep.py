@@ -1,7 +1,7 @@
-"""Maintain the record: each day erase old entries, sign the head of the tree, and deliver it.
+"""Maintain the record: every day, erase old entries, sign the head of its hash tree, and deliver the head.
 
-A head that cannot be given away is tried again; a later one says all that it did. Where several processes share the
-database, one of them does it.
+A failed delivery is retried; a later head covers everything that an earlier one did. If several processes share the
+database, one of them does this.
 """
 
 import asyncio
@@ -33,10 +33,10 @@ _DAY = timedelta(days=1)
 _POST_SECONDS = 30.0
 
 Outlet = Callable[[str], Awaitable[None]]
-"""Delivers a checkpoint. Raises `NotGiven`."""
+"""Delivers a checkpoint. Raises `NotDelivered`."""
 
 
-class NotGiven(Exception):
+class NotDelivered(Exception):
     """A checkpoint could not be delivered."""
 
 
@@ -45,15 +45,15 @@ class RecordUpkeep:
     """The daily maintenance of the record, and the deliveries that are still pending."""
 
     database: Database
-    read: Callable[[], Settings]  # the settings in force
+    read: Callable[[], Settings]  # returns the current settings
     outlets: Callable[[], Mapping[str, Outlet]]  # receivers of checkpoints by name
     owner: str
     clock: Clock
-    last: datetime | None = None  # when it was done last
+    last: datetime | None = None  # the time of the last maintenance
     pending: dict[str, str] = field(default_factory=dict)  # the checkpoint that each outlet still lacks
 
     async def look(self) -> None:
-        """Do the work that is due; failures are logged, and retried at the next check."""
+        """Do the work that is due. Failures are logged, and retried at the next check."""
         try:
             if await Leases(self.database).take(_LEASE, self.owner, self.clock(), 3 * LOOK_SECONDS):
                 await self._work()
@@ -66,7 +66,7 @@ class RecordUpkeep:
         for name, note in list(self.pending.items()):
             try:
                 await outlets[name](note)
-            except NotGiven as error:
+            except NotDelivered as error:
                 log.warning("delivering a checkpoint failed, retrying: %s", name, extra={"cause": str(error)})
             else:
                 del self.pending[name]
@@ -96,12 +96,12 @@ class RecordUpkeep:
         before, why = now - timedelta(days=record.keep_days), f"kept for {record.keep_days} days"
         done = await erasure.erase(ErasureTarget(before=before), why=why, by="settings", whole=False)
         if done.entries:
-            log.info("words were erased that are too old: of %d turns", done.turns)
+            log.info("erased texts that are older than [record] keep_days: of %d turns", done.turns)
 
 
 @asynccontextmanager
 async def keep_record(upkeep: RecordUpkeep, *, pulse: float = LOOK_SECONDS) -> AsyncIterator[None]:
-    """Keep the record within the block."""
+    """Maintain the record within the block."""
 
     async def watch() -> None:
         while True:
@@ -113,7 +113,7 @@ async def keep_record(upkeep: RecordUpkeep, *, pulse: float = LOOK_SECONDS) -> A
 
 
 def build_outlets(settings: Settings, platforms: Mapping[str, Platform]) -> dict[str, Outlet]:
-    """Return where heads go by the settings; `platforms` are those that there are by now."""
+    """Return the receivers of heads that the settings name; `platforms` are those connected so far."""
     record, channel = settings.record, settings.schedule.admin_channel
     outlets: dict[str, Outlet] = {}
     if record.heads_path:
@@ -134,7 +134,7 @@ async def _append_to_file(path: Path, note: str) -> None:
     try:
         await asyncio.to_thread(append)
     except OSError as error:
-        raise NotGiven(str(error)) from error
+        raise NotDelivered(str(error)) from error
 
 
 async def _post_to_address(url: str, note: str) -> None:
@@ -145,17 +145,17 @@ async def _post_to_address(url: str, note: str) -> None:
             answer = await client.post(url, content=note, headers={"Content-Type": "text/plain; charset=utf-8"})
             answer.raise_for_status()
     except httpx.HTTPStatusError as error:
-        raise NotGiven(f"it answered {error.response.status_code}") from error
+        raise NotDelivered(f"it answered {error.response.status_code}") from error
     except httpx.HTTPError as error:
-        raise NotGiven(type(error).__name__) from error
+        raise NotDelivered(type(error).__name__) from error
 
 
 async def _post_to_channel(channel: str, platforms: Mapping[str, Platform], note: str) -> None:
     name, _, rest = channel.partition(":")
     workspace, _, place = rest.partition("/")
     if name not in platforms:
-        raise NotGiven(f"{name} is not connected")
+        raise NotDelivered(f"{name} is not connected")
     try:
         await platforms[name].call(Place(name, workspace, place), note, people=())
     except (PlatformError, PlatformUnavailable) as error:
-        raise NotGiven(str(error)) from error
+        raise NotDelivered(str(error)) from error

@@ -1,4 +1,4 @@
-"""Carry out commands in this process; `RemoteService` asks the process that has the home open."""
+"""Carry out commands in this process; `RemoteService` sends them to the process that has the home open."""
 
 import asyncio
 import gc
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 class LocalService:
     """The service of a home that this process has open. Every method raises `ReportableError`s.
 
-    A cancelled method stops its work, and a turn's record says so. Modules that only refreshes need are imported by
-    them, so that `ask` starts sooner.
+    A cancelled method stops its work, and the turn's record says so. Methods import modules that only refreshes need,
+    so that `ask` starts sooner.
     """
 
     app: App
@@ -47,7 +47,7 @@ class LocalService:
     _refreshing: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
 
     async def answer(self, asked: TurnRequest, report: Callable[[Event], None]) -> TurnResult:
-        """Answer a question; `report` receives events meanwhile."""
+        """Answer a question; `report` receives its events."""
         return await answering.answer(self.app, asked, report)
 
     async def check(self, asked: TurnRequest, report: Callable[[Event], None]) -> TurnResult:
@@ -62,7 +62,7 @@ class LocalService:
 
     async def reload(self) -> ReloadReport:
         """Read the settings again. Raises `StorageError`, changing nothing, if a change of scope cannot be recorded."""
-        return await self.reloading() if self.reloading else ReloadReport(faults=("No server runs here.",))
+        return await self.reloading() if self.reloading else ReloadReport(faults=("No server is running here.",))
 
     async def refresh(
         self,
@@ -79,8 +79,8 @@ class LocalService:
         """Bring a corpus up to date, one at a time: several at once would be slower. `report` receives the progress.
 
         A suspicious number of missing documents is removed only with `confirm_removal`; forgotten ones come back only
-        with `restore`. `engine` reads and embeds, and `dense` says how passages are embedded; both default to the
-        settings. `night` is when the nightly refresh was due that this belongs to, if any.
+        with `restore`. `engine` reads and embeds, and `dense` is how passages are embedded; both default to the
+        settings. `night` is when the nightly refresh that this belongs to was due, if any.
         """
         from ingest.refresh.corpus_refresh import refresh_corpus
 
@@ -116,7 +116,7 @@ class LocalService:
         return self._refreshing.locked()
 
     async def read_one(self, address: str, sources: Mapping[str, SourceSettings]) -> tuple[RefreshReport, ...]:
-        """Ingest the document of an address, from these sources by corpus; return a report for each corpus."""
+        """Ingest the document of an address from these sources, by corpus; return a report for each that has it."""
         from bot.server.refresh import document_lookup
 
         return await document_lookup.reread_document(self.app, address, sources, self._around)
@@ -132,14 +132,14 @@ class LocalService:
             return await remove_corpus(self.app.passages, corpus)
 
     async def forget(self, address: str, corpus: str) -> "ForgottenDocument":
-        """Forget the document of an address, a key or a title; an empty `corpus` means any."""
+        """Forget the document with this address, key or title; an empty `corpus` means any."""
         from bot.server.refresh import document_lookup
 
         return await document_lookup.forget_document(self.app, address, corpus)
 
     @asynccontextmanager
     async def _open_engine(self, name: EngineName | None) -> AsyncIterator[Engine | None]:
-        """Yield the engine that reads and embeds in place of this process, if any."""
+        """Yield the engine that reads and embeds instead of this process; None for this process."""
         settings = self.app.settings.ingest
         if (name or settings.engine) == "local":
             yield None
@@ -155,7 +155,7 @@ class LocalService:
     async def _opened(
         self, corpus: str, source: SourceSettings, night: datetime | None, engine: Engine | None
     ) -> LiveSource:
-        """Open a source; a failure is recorded in the history like that of any other refresh."""
+        """Open a source; a failure is recorded in the history like that of any refresh."""
         from bot.server.refresh import source_factory
         from ingest.refresh.refresh_run import hold_lease, record_run
 
@@ -163,7 +163,7 @@ class LocalService:
             return await asyncio.to_thread(source_factory.open_source, source, replace(self._around, engine=engine))
         except Exception:
             store = self.app.passages
-            with suppress(RefreshRefused):  # another process has it open
+            with suppress(RefreshRefused):  # another process refreshes the corpus
                 begun = RefreshReport(corpus)
                 async with (
                     hold_lease(store.leases, corpus, clock=utc_now) as lease,
@@ -178,13 +178,13 @@ class LocalService:
 
 
 _COLLECTED = (1_000, 5, 100)
-"""Thresholds of the garbage collector: young objects are collected in 5 ms, all of them seldom."""
+"""Thresholds of the garbage collector: young objects take 5 ms to collect; all objects are collected rarely."""
 
 
 async def load_ahead(app: App) -> None:
     """Load what questions would otherwise load at first use, delaying others; takes some seconds.
 
-    The garbage collector leaves all of it alone: a full collection would stop everything for a sixth of a second.
+    The garbage collector ignores these objects: a full collection would stop everything for a sixth of a second.
     """
     if isinstance(app.llm, LazyModel):
         with suppress(PipelineError):  # the first call reports it
@@ -206,19 +206,19 @@ def _load_code(settings: Settings) -> None:
 
 
 def find_local_opener(settings: EmbeddingSettings) -> Callable[[], Embedder] | None:
-    """Return how any process can open the embedder; None for a service, whose key only this process has."""
+    """Return how any process can open the embedder; None for a remote service, whose key only this process has."""
     return partial(open_embedder, MINILM, {}, settings.bits, threads=1) if settings.function == MINILM else None
 
 
 BotService: TypeAlias = Union[LocalService, "RemoteService"]
 
 
-_LARGE = {".xml": 240_000_000}  # bytes of a dump that make 200,000 passages, about
+_LARGE = {".xml": 240_000_000}  # bytes of a dump with about 200,000 passages
 _LARGE_PACKED = 60_000_000
 
 
 def is_large_dump(source: SourceSettings) -> bool:
-    """Return whether a source is a dump whose passages would take hours to embed, as a mirror's may be."""
+    """Return whether a source is a dump whose passages would take hours to embed; a mirror counts as one."""
     if getattr(source, "type", "") != "wikipedia":
         return False
     dump = getattr(source, "dump", None)
@@ -226,5 +226,5 @@ def is_large_dump(source: SourceSettings) -> bool:
 
 
 def hash_source(source: SourceSettings) -> str:
-    """Hash source settings; a change invalidates the checkpoint."""
+    """Return a short hash of a source's settings; a change invalidates the checkpoint."""
     return hashlib.sha256(source.model_dump_json().encode()).hexdigest()[:16]

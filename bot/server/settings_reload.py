@@ -1,4 +1,4 @@
-"""Take changed settings while a server runs: all of them are validated first, and a wrong file changes nothing."""
+"""Apply changed settings while a server runs. All of them are validated first; an invalid file changes nothing."""
 
 import asyncio
 import itertools
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 class _NamesRead(NamedTuple):
-    """What the names of some settings mean."""
+    """The ids of the channel names in the settings, and how each name was read."""
 
     ids: Mapping[str, str]
     readings: Sequence[NameReading]
@@ -39,7 +39,7 @@ class _NamesRead(NamedTuple):
 
 
 class SettingsReload:
-    """Reads the settings again for a server, and keeps what the names of channels mean."""
+    """Reads the settings again for a server, and remembers the ids of channel names."""
 
     def __init__(
         self,
@@ -48,23 +48,23 @@ class SettingsReload:
         record: ScopeRecord,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
-        """Set it up. `read` reads the settings as they are written now; it blocks, and raises `SettingsError`."""
+        """Set it up. `read` returns the settings as the file has them now; it blocks, and raises `SettingsError`."""
         self._live, self._read, self._record, self._sleep = live, read, record, sleep
-        self._written = live.current  # with names in place of ids
-        self._ids: Mapping[str, str] = {}  # what names mean, whatever another server of the same record says of them
+        self._written = live.current  # with names instead of ids
+        self._ids: Mapping[str, str] = {}  # by name; another server of the same record may know other ids
         self._directories: dict[str, ListChannels] = {}
         self._reading = asyncio.Lock()
 
     async def begin(self) -> None:
-        """Use the names as last read, and record the scope. Raises `SettingsError`, `StorageError`."""
+        """Use the last known ids of names, and record the scope. Raises `SettingsError`, `StorageError`."""
         names = _NamesRead(await self._load_known(self._written), ())
         await self._take(self._written, names, by="start")
 
     async def meet(self, platform: str, channels: ListChannels | None) -> None:
-        """Read the names of a platform's channels, once it can be asked for them, and before it is served.
+        """Look up a platform's channel names, once it is connected and before it is served.
 
-        An unknown name grants no access. Raises `SettingsError` if a channel's own table has an unknown name: what
-        it narrows would not be narrowed. Raises `StorageError`.
+        An unknown name grants no access. Raises `SettingsError` if the name of a channel's own table is unknown, as
+        that table would then restrict nothing. Raises `StorageError`.
         """
         if channels:
             self._directories[platform] = channels
@@ -90,7 +90,7 @@ class SettingsReload:
                 return ReloadReport(faults=tuple(f"{fault} {fault.hint}".strip() for fault in faults))
         log.info("settings applied: %s", ", ".join(done.changed) or "nothing changed")
         if done.waiting:
-            log.warning("settings that wait for a restart: %s", ", ".join(done.waiting))
+            log.warning("settings that take effect after a restart: %s", ", ".join(done.waiting))
         for note in done.notes:
             log.warning("a channel's name: %s", note)
         return done
@@ -111,7 +111,7 @@ class SettingsReload:
     async def _reload(self) -> ReloadReport:
         settings_read = await asyncio.to_thread(self._read)
         written = take_live(self._written, settings_read)
-        # What takes effect now together with what waits may be wrong though the file as a whole is right.
+        # The changes that take effect now may be invalid without those that wait, although the whole file is valid.
         faults = (*find_serving_faults(settings_read), *find_serving_faults(written), *_find_unknown_systems(written))
         if faults:
             raise join_errors(tuple({str(fault): fault for fault in faults}.values()))
@@ -121,7 +121,7 @@ class SettingsReload:
             raise join_errors(unread)
         ids = {**known, **{name: channel for names in read for name, channel in names.ids.items()}}
         open_names = [name for name in list_channel_names(written) if name not in ids]
-        _refuse_untold_tables(written, open_names)
+        _refuse_unresolved_tables(written, open_names)
         away = (f"{name}: grants no access yet: {platform_of(name)} is not connected" for name in open_names)
         notes = (*(note for names in read for note in names.notes), *away)
         waiting = tuple(change.key for change in list_changes(written, settings_read))
@@ -129,7 +129,7 @@ class SettingsReload:
         return ReloadReport(tuple(change.key for change in changes), waiting, notes)
 
     async def _read_patiently(self, settings: Settings, known: Mapping[str, str], platform: str) -> _NamesRead:
-        """Return the ids of names; if the platform is unreachable, the last known ones."""
+        """Look up the ids of names; if the platform is unreachable, use the last known ones."""
         try:
             return await self._read_names(settings, known, platform)
         except PlatformUnavailable as error:
@@ -155,7 +155,7 @@ class SettingsReload:
         return {name: known[name] for name in list_channel_names(settings) if name in known}
 
     async def _take(self, written: Settings, names: _NamesRead, *, by: str) -> None:
-        """Record the scope, and apply it from then on. Raises `SettingsError`, `StorageError`."""
+        """Record the scope, and apply the settings. Raises `SettingsError`, `StorageError`."""
         try:
             settings = apply_names(written, names.ids)
         except ValueError as error:
@@ -169,12 +169,14 @@ def _select_names(settings: Settings, platform: str) -> list[str]:
     return [name for name in list_channel_names(settings) if platform_of(name) == platform]
 
 
-def _refuse_untold_tables(settings: Settings, open_names: Collection[str]) -> None:
-    """Raise `SettingsError` for a channel's own table that would end the server once its platform does not know it."""
+def _refuse_unresolved_tables(settings: Settings, open_names: Collection[str]) -> None:
+    """Raise `SettingsError` for a channel's own table whose name cannot be looked up on a configured platform."""
     platforms = load_platforms()
     for channel in settings.channel:
         if channel.id in open_names and platforms[platform_of(channel.id)].read(settings).configured:
-            raise SettingsError(f"[[channel]] {channel.id}: its platform is away, and cannot be asked.", hint=BY_ID)
+            raise SettingsError(
+                f"[[channel]] {channel.id}: its platform is not connected, so the name cannot be looked up.", hint=BY_ID
+            )
 
 
 def _find_unknown_systems(settings: Settings) -> Iterator[SettingsError]:

@@ -334,7 +334,7 @@ async def test_final_answer_removed_by_a_user_is_retracted(bot: Bot) -> None:
     await bot.workspace.erase(shown.id)
 
     row = await bot.done(asks, DeliveryOutcome.RETRACTED)
-    assert any("the answer was taken back" in str(entry.body) for entry in await bot.app.audit.turn(row.turn_id))
+    assert any("the answer was retracted" in str(entry.body) for entry in await bot.app.audit.turn(row.turn_id))
 
 
 async def test_mention_without_words_is_greeted(bot: Bot) -> None:

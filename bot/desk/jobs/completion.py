@@ -29,7 +29,7 @@ from storage.types import EntryKind, LogEntry
 T = TypeVar("T")
 
 STOPPED_KEY = "stopped"  # marks the `edited` entry of a stopped turn, as its process may end before it is delivered
-RELEASE_SECONDS = 5.0  # how long a post may take to announce that the server stops
+RELEASE_SECONDS = 5.0  # how long announcing that the server stops may take
 
 
 class ServerStopping(Exception):
@@ -67,7 +67,7 @@ def build_delivered_entry(turn_id: str, ticket: int, question: Question, result:
 
 
 def build_withheld_entry(turn_id: str) -> LogEntry:
-    why = "what it was made from could not be read there any more"
+    why = "its sources could no longer be read there"
     return LogEntry(turn_id, EntryKind.EDITED, {"withheld": True, "why": why})
 
 
@@ -102,7 +102,7 @@ async def send_unrecorded_notice(job: Job, error: StorageError) -> DeliveryResul
             await job.writer.show_once(notice)
         except Exception as fault:  # noqa: BLE001 - there is nothing left to try
             job.log(logging.ERROR, "cannot notify the asker of a failure", fault)
-    return DeliveryResult(DeliveryOutcome.UNDELIVERABLE, job.writer.posted, notice, "no record could be kept")
+    return DeliveryResult(DeliveryOutcome.UNDELIVERABLE, job.writer.posted, notice, "the turn could not be recorded")
 
 
 async def release_job(job: Job) -> None:
@@ -134,9 +134,9 @@ async def store_with_retry(job: Job, store: Callable[[], Awaitable[T]]) -> T:
 
 
 async def settle_job(job: Job, result: DeliveryResult) -> bool:
-    """Record a job's outcome, retrying until it is stored: its answer is posted, and must not be posted again.
+    """Record a job's outcome, and return whether that succeeded before the server stops.
 
-    Returns False if the server stops first.
+    Retries until then: the answer is posted, and must not be posted again.
     """
     job.delivering = True
     try:
@@ -151,7 +151,7 @@ async def _store_end(job: Job, result: DeliveryResult) -> bool:
         if not job.turn_id or result.why or result.outcome is DeliveryOutcome.STOPPED:
             await _ensure_turn_opened(job, result)
         entries = ports.prepare(build_delivered_entry(job.turn_id, job.ticket, job.question, result))
-    # With the text that was answered: if it was edited since, it is answered again, even after a crash here.
+    # Stored with the answered text: if the question was edited since, it is answered again, even after a crash here.
     text, gone = job.question.text, result.outcome is DeliveryOutcome.RETRACTED
     facts: dict[str, Any] = {"text": text, "gone": gone, "posted": job.writer.unstored}
     done = await finish(job.ticket, result.outcome, **facts, record=entries.insert if entries else None)
@@ -181,9 +181,9 @@ class Removal:
 
 
 async def retract_answer(job: Job) -> DeliveryResult | None:
-    """Delete the posts of an answer; record before it who requested that, and after it what was deleted.
+    """Delete the posts of an answer; return None if the server stops first.
 
-    Returns None if the server stops first.
+    Who requested it is recorded before, and what was deleted after.
     """
     job.delivering = True
     job.on_answered()
@@ -198,13 +198,13 @@ async def retract_answer(job: Job) -> DeliveryResult | None:
 
 
 async def _begin_retraction(job: Job) -> tuple[LogEntry, ...]:
-    """Ensure that the log has the turn, closed and marked as retracted; return its entries before that mark."""
+    """Record the retraction of a closed turn; return the turn's earlier entries."""
     ports = job.context.ports
     if not job.turn_id:
         turn_id = secrets.token_hex(6)
         await job.context.queue.note(job.ticket, turn_id=turn_id)
         job.turn_id = turn_id
-    why = "It was taken back before it began."
+    why = "It was retracted before it began."
     await _ensure_turn_opened(job, DeliveryResult(DeliveryOutcome.RETRACTED, PostedMessages(), why=why))
     await ports.close_interrupted(job.turn_id)
     entries = await ports.load_entries(job.turn_id)

@@ -1,4 +1,4 @@
-"""Define a job, a question between intake and completion: its stored form, its state, its interrupts, its ports."""
+"""Define a job, a question between intake and completion: its stored form, state, interrupts and ports."""
 
 import asyncio
 import logging
@@ -50,7 +50,7 @@ def read_retraction(row: QueuedQuestion) -> tuple[str, str] | None:
 
 
 def _read_beside(row: QueuedQuestion) -> tuple[str, ...]:
-    """Return further messages to delete with an answer, whose record entries were erased."""
+    """Return further messages to delete with an answer: those whose record entries were erased."""
     return tuple(map(str, (row.body.get(RETRACTION_KEY) or {}).get("messages", ())))
 
 
@@ -65,7 +65,7 @@ LOCATE_TRIES, LOCATE_PAUSE = 5, 60.0
 """The most attempts to look up the asker's place, and the most seconds between two; then the asker is notified."""
 
 
-EXCLUDED = "excluded"  # the kind of failure of a question whose asker is not answered at all
+EXCLUDED = "excluded"  # the failure kind of a question by an asker who is never answered
 
 
 class Interrupt(IntEnum):
@@ -92,14 +92,14 @@ async def _leave_open(question: Question, result: TurnResult) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class TurnPlan:
-    """How a question is answered, decided when it is started."""
+    """How a question is answered, as decided when its turn starts."""
 
     request: TurnRequest
     answer: AnswerFunction  # answers or checks it under the settings of the turn's start
     notice: str = ""  # shown above the answer
     refused: Failure | None = None  # why it is not answered, with a message in the asker's language
     is_readable: Callable[[Question, TurnResult], Awaitable[bool]] = _leave_open
-    """Whether everything behind its answer may still be read by the same asker; False if only the record shows that."""
+    """Returns whether the same asker may still read everything behind the answer; False if only the record tells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ class Job:
         """Whether the last attempt to look up the asker's place failed."""
         self.delivering = self.started = self.claimed = False
         self.unopened = False
-        """Whether its turn got an id at the claim, and is not opened yet."""
+        """Whether its turn has an id from the claim, but is not opened yet."""
         self.task: asyncio.Task[None] | None = None
         """Runs the job, once it is started."""
         self.on_answered: Callable[[], None] = lambda: None

@@ -1,12 +1,12 @@
-"""Write one question's messages, so that nothing is posted twice.
+"""Post one question's messages, so that nothing is posted twice.
 
-The start of a first post is stored before the call, and the messages' ids after it; after a crash, the platform is
-asked for its messages. If it cannot be asked, only the start and the end of the last view are stored, which must not be
-posted twice. Progress views are optional: only the newest is shown, never faster than the platform's pace, and after a
-permanent failure no more are shown. The answer is retried until it is shown.
+Before a first post, its start is stored, and after it the messages' ids. After a crash, the platform is asked for our
+messages. If it cannot be asked, this is done only for the last view, which must not be posted twice. Progress views are
+optional: only the newest is shown, never faster than the platform's pace, and none after a permanent failure. The
+answer is retried until it is shown.
 
 Progress is first shown by a sign, such as that the bot is typing, so that an answer within seconds needs a single post
-and no edit, of which platforms allow few.
+and no edit; platforms allow few edits.
 """
 
 import asyncio
@@ -68,7 +68,7 @@ class MessageWriter:
         self.platform, self._save, self._clock, self._on_fault = platform, save, clock, on_fault
         self._sending = self._doubt = sending
         self.foreseen = False
-        """Whether the start of a first post is stored, before it is made."""
+        """Whether the start of the first post is already stored."""
         self.sign = ProgressSign.NONE
         """The last sign that the asker saw before anything was posted."""
         self._latest: View | None = None
@@ -144,11 +144,11 @@ class MessageWriter:
         else:
             self.posted = PostedMessages()
 
-    async def stands(self) -> bool:
+    async def has_posted(self) -> bool:
         """Return whether something is posted, or may be if the platform cannot be asked. Raises `PlatformError`."""
         await self.settle()
         if self.ways.reads_back and self._sending and not (self.posted or self._muted):
-            self.posted = await self.call_patiently(self._found)
+            self.posted = await self.call_patiently(self._find_posts)
             return bool(self.posted)
         return self.begun
 
@@ -156,7 +156,7 @@ class MessageWriter:
         """Delete all posts, and return their ids. Raises `PlatformError`."""
         await self.settle()
         if self.ways.reads_back and self.begun:
-            self.posted = await self.call_patiently(self._found)
+            self.posted = await self.call_patiently(self._find_posts)
         removed = self.posted
         if removed:
             await self.call_patiently(lambda: self.platform.remove(self.question, removed))
@@ -164,7 +164,7 @@ class MessageWriter:
         return removed.messages
 
     async def settle(self) -> None:
-        """Wait until no view is being shown. None is cancelled, as it would be unknown whether it arrived."""
+        """Wait for the view that is being shown. It is not cancelled: whether it arrived would be unknown."""
         self._closing.set()
         self._latest = None
         if self._pump is not None:
@@ -237,12 +237,12 @@ class MessageWriter:
 
     async def _show(self, view: View) -> None:
         if self._doubt and self.ways.reads_back:
-            self.posted = await self._found()
+            self.posted = await self._find_posts()
             if self.posted and not self.ways.edits:
                 await self._store()
                 return
         elif self._doubt:
-            raise DeliveryUnknown("the answer was perhaps posted, and the platform cannot be asked")
+            raise DeliveryUnknown("the answer may have been posted; the platform cannot be asked")
         self._doubt = view.done or self.ways.reads_back
         if self._doubt and not self._sending:
             if not self.foreseen:
@@ -272,7 +272,7 @@ class MessageWriter:
             raise PlatformUnavailable("The platform does not answer.") from error
 
     async def _failed_to_show(self, view: View, *, sure: bool) -> None:
-        """Note that a view was not shown (`sure`), or may have been."""
+        """Note that a view certainly was not shown (`sure`), or that it may have been."""
         if sure:
             self._doubt = False
             if not self.ways.reads_back and self._sending:
@@ -293,7 +293,7 @@ class MessageWriter:
             await self._save(**notes)
             self._stored, self._sending = self.posted, notes.get("sending", self._sending)
 
-    async def _found(self) -> PostedMessages:
+    async def _find_posts(self) -> PostedMessages:
         """Ask the platform for our posts; if it returns none that are new, keep the stored ones.
 
         A stored post that it does not return was deleted, which its next edit will report, or cannot be found: for
@@ -303,7 +303,7 @@ class MessageWriter:
         return self.posted if set(posted.messages) <= set(self.posted.messages) else posted
 
     async def call_patiently(self, call: Callable[[], Awaitable[T]]) -> T:
-        """Call the platform until it is reachable. Raises every error except `PlatformUnavailable`."""
+        """Call the platform, retrying while it is unreachable. Every other error is raised."""
         for attempt in itertools.count():
             try:
                 return await call()

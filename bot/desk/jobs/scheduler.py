@@ -1,9 +1,9 @@
 """Schedule jobs fairly: channels take turns; within a channel and within a conversation, questions start in order.
 
 A question waits in its channel's line, is answered, is delivered, and is removed. Only questions being answered count
-towards the limit, as an unreachable platform must not delay other answers; but the next question of a conversation
-starts only when the previous one is removed. Meanwhile later questions of the channel pass it, unless the channel's
-limit is one, which means that it wants them in order.
+towards the limit, as an unreachable platform must not delay other answers. The next question of a conversation starts
+only when the previous one is removed; meanwhile, other conversations of the channel may overtake it, unless the
+channel's limit is one, which keeps its questions in order.
 
 `SchedulerState` and its functions purely decide which question is next; `Scheduler` runs and ends the jobs.
 """
@@ -31,7 +31,7 @@ from storage.types import QueuedQuestion
 
 _FIRST_SIGN_SECONDS, _SIGN_SECONDS = 0.5, 8.0
 """When and how often a waiting asker is shown their position."""
-_NOTICES_AT_ONCE = 4  # notices of positions at the same time on one platform; its rate limits are for answers
+_NOTICES_AT_ONCE = 4  # position notices posted at once on one platform, whose rate limit is needed for answers
 _NONE: Mapping[int, "QueuedJob"] = MappingProxyType({})
 
 
@@ -140,7 +140,7 @@ class Scheduler:
         self._leases: asyncio.Task[None] | None = None
         self._no_grace = asyncio.Event()
         self._notices: dict[str, asyncio.Semaphore] = {}
-        """By platform: limits the notices of positions."""
+        """Limits the position notices, by platform."""
 
     def find_job(self, ticket: int) -> Job | None:
         return self._jobs.get(ticket)

@@ -1,4 +1,4 @@
-"""Run one job from claim to completion, or continue what an earlier process began of it.
+"""Run one job from claim to completion, or continue a job that an earlier process began.
 
 Every step stores its intention before it acts, so that a process that is killed at any point leaves a state that
 `plan_recovery` understands: the queue's row has the progress of posting, the log that of answering.
@@ -36,8 +36,8 @@ from pipeline.types import Event, Status
 from storage.errors import StorageError, contain_panics
 from storage.types import EntryKind, LogEntry, QueuedQuestion
 
-_PLACE_UNKNOWN = "place_unknown"  # the kind of failure of a turn whose asker's place could not be looked up
-_MAX_TURNS = 2  # turns of a question whose scope is narrowed while it is answered
+_PLACE_UNKNOWN = "place_unknown"  # the failure kind of a turn whose asker's place could not be looked up
+_MAX_TURNS = 2  # turns of a question whose scope is narrowed again and again while it is answered
 
 
 class RecoveryAction(StrEnum):
@@ -106,7 +106,7 @@ def _was_cut_short(result: TurnResult | None) -> bool:
 
 
 async def run_job(job: Job) -> bool:
-    """Process a question, and return whether it is complete: not if another process has it, or the server stops.
+    """Process a question; return False if another process has it, or the server stops first.
 
     Raises:
         asyncio.CancelledError: The process is about to end; the next start continues.
@@ -131,7 +131,7 @@ async def _claim(job: Job) -> bool:
     """
     context, removes = job.context, job.interrupt is Interrupt.REMOVE
     turn_id = "" if job.turn_id or removes else secrets.token_hex(6)
-    # If the platform can be asked for our posts, an unnecessary question to it does no harm.
+    # Storing this now saves a write before the post; without a post, the platform is merely asked in vain.
     sending = bool(turn_id) and job.writer.ways.reads_back and not (job.question.handle or job.question.unasked)
 
     async def claim() -> bool:
@@ -166,7 +166,7 @@ async def _run_steps(job: Job) -> DeliveryResult | None:
 
 
 async def _apply_interrupt(job: Job, result: DeliveryResult | None) -> DeliveryResult | None:
-    """Return the result of a job after applying its interrupt."""
+    """Finish an interrupted job as its interrupt demands, and return its result; None if the server stops."""
     if job.interrupt is Interrupt.REMOVE:
         return await retract_answer(job)
     if result is not None or job.interrupt is None:
@@ -284,7 +284,7 @@ async def _show_recorded(job: Job, step: RecoveryStep) -> DeliveryResult | None:
     """Show the recorded answer."""
     turn = read_turn_record(await job.context.ports.load_entries(job.turn_id))
     if turn is None or turn.result is None:
-        raise AssertionError("only what was answered is shown again")
+        raise AssertionError("only a recorded answer is shown again")
     if step.action is RecoveryAction.SHOW:
         return await _deliver_result(job, turn.result)
     view = await job.context.ports.finish_view(job.view, job.question, turn.result)
@@ -307,11 +307,11 @@ async def _deliver_view(
     job.delivering, writer = True, job.writer
     job.on_answered()
     try:
-        if silent and not await writer.stands():
+        if silent and not await writer.has_posted():
             return DeliveryResult(DeliveryOutcome.SILENT, PostedMessages(), view)
         view = await writer.finish(view, ends=True)
     except PostGone:
-        job.request(Interrupt.REMOVE, why="what was posted was deleted")
+        job.request(Interrupt.REMOVE, why="its post was deleted")
         return None
     except DeliveryUnknown as error:
         return DeliveryResult(DeliveryOutcome.UNCERTAIN, writer.posted, view, str(error))

@@ -1,1 +1,1 @@
-"""The control socket: how commands in a shell reach the server that has the home open."""
+"""The control socket, by which commands in a shell reach the server that has the home open."""

@@ -1,7 +1,7 @@
-"""Encode what goes over the control socket: one value a line, as JSON that names its type. Pure.
+"""Encode messages for the control socket: one value per line, as JSON that names its type. Pure.
 
-Pydantic validates messages, so anything malformed is refused. A digest of all their schemas
-detects two versions of the code that would misunderstand each other.
+Pydantic validates messages, so anything malformed is refused. A digest of all their schemas detects two versions of the
+code that would misunderstand each other.
 """
 
 import hashlib
@@ -34,7 +34,7 @@ from storage.types import CorpusInfo, Hit
 
 
 class MalformedMessage(Exception):
-    """A line is not one of our messages."""
+    """A line is not a message of this protocol."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +112,11 @@ class NotText(Exception):
     hint = "Rename it, or stop the server and run the command again."
 
     def __init__(self) -> None:
-        super().__init__("A name in this is not UTF-8, and cannot be sent to the running server.")
+        super().__init__("A name in this request is not UTF-8 and cannot be sent to the running server.")
 
 
 def encode_message(value: object) -> bytes:
-    """Encode a value as a line. Raises `NotText`: it cannot be written as one."""
+    """Encode a value as a line. Raises `NotText` if it contains text that is not Unicode."""
     name = type(value).__name__
     try:
         body = _adapters()[name].dump_json(value)
@@ -126,13 +126,13 @@ def encode_message(value: object) -> bytes:
 
 
 def decode_message(line: bytes | str) -> Any:
-    """Decode the value of a line. Raises `MalformedMessage`: it holds none."""
+    """Decode the value of a line. Raises `MalformedMessage`."""
     try:
         payload = json.loads(line)
         return _adapters()[payload["type"]].validate_python(payload["value"], strict=False)
     except (ValueError, LookupError, TypeError) as error:
         reason = "wrong fields" if isinstance(error, ValidationError) else type(error).__name__
-        raise MalformedMessage(f"a line that is none of our values: {reason}") from error
+        raise MalformedMessage(f"not a message of this protocol: {reason}") from error
 
 
 @cache

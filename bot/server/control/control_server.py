@@ -34,7 +34,7 @@ from pipeline.types import Status
 log = logging.getLogger(__name__)
 
 MAX_REQUEST_BYTES = 16 * 1024 * 1024
-CLOSE_SECONDS = 1.0  # how long closing a broken stream may take
+CLOSE_SECONDS = 1.0  # the longest wait for closing a broken stream
 Report = Callable[[object], None]
 Work = Callable[[Any, Report], Awaitable[object]]
 
@@ -43,12 +43,9 @@ Work = Callable[[Any, Report], Awaitable[object]]
 async def serve_control(
     home: BotService, folder: Path, *, grace: float, hurried: asyncio.Event | None = None
 ) -> AsyncIterator[None]:
-    """Serve the control socket of a folder within the block.
+    """Serve the control socket of a folder within the block. Raises `OSError` if no socket can be created.
 
-    At its end commands in shells get `grace` seconds to finish, unless they are `hurried`.
-
-    Raises:
-        OSError: A socket cannot be created anywhere.
+    At its end, commands in shells get `grace` seconds to finish, or none once `hurried` is set.
     """
     with open_socket(folder) as bound:
         async with serve_socket(build_control_app(home), bound, grace=math.ceil(grace), hurried=hurried):
@@ -90,7 +87,7 @@ def build_control_app(home: BotService) -> Starlette:
 
 
 def _log_failure(done: TurnResult) -> TurnResult:
-    """Log why a turn of a command failed, unless the asker can mend it."""
+    """Log why a turn of a command failed, unless it was refused, which the asker can correct."""
     if done.failure and done.answer.status is Status.FAILED:
         cause = explain_failure(done.failure).line()
         log.warning("a turn of a command in a shell failed", extra={"turn": done.answer_id, "cause": cause})
@@ -116,7 +113,7 @@ def _build_endpoint(work: Work) -> Callable[[Request], Awaitable[Response]]:
 
 @dataclass
 class _LineStream(Response):
-    """Streams what some work emits and its result, a line each; a closed connection stops the work."""
+    """Streams the events and the result of some work, one per line; a closed connection cancels the work."""
 
     work: Callable[[Report], Awaitable[object]]
     background: None = field(default=None, init=False)
@@ -142,7 +139,7 @@ class _LineStream(Response):
 
 
 async def _run_work(work: Callable[[Report], Awaitable[object]], lines: "asyncio.Queue[bytes]") -> None:
-    """Run the work, and put a line for all it emits and for its result; at the end an empty one."""
+    """Run the work, and queue a line for each event and for the result, then an empty line."""
 
     def report(value: object) -> None:
         lines.put_nowait(protocol.encode_message(value))
@@ -151,7 +148,7 @@ async def _run_work(work: Callable[[Report], Awaitable[object]], lines: "asyncio
         report(await work(report))
     except Exception as error:
         if isinstance(error, ReportableError):
-            # It may be a mistake of the caller; readiness reports faults of the home as warnings.
+            # The caller may have made a mistake; faults of the home are logged by the readiness checks.
             log.info("a command in a shell failed", extra={"cause": explain_error(error).line()})
         else:
             log.exception("a command through the control socket failed")
@@ -162,7 +159,7 @@ async def _run_work(work: Callable[[Report], Awaitable[object]], lines: "asyncio
 
 
 async def _cancel_on_disconnect(receive: Receive, task: "asyncio.Task[None]") -> None:
-    """Cancel a task as soon as the client has gone."""
+    """Cancel a task as soon as the client has disconnected."""
     while (await receive())["type"] != "http.disconnect":
         pass
     task.cancel()

@@ -1,7 +1,7 @@
-"""Find and bind the control socket: in the home, in a folder that is its owner's alone.
+"""Find and bind the control socket, which is in a folder of the home that only its owner can enter.
 
-A socket's path may have only some 100 characters, and not every file system can hold one. The home then names the
-place, in a private folder for what lives as long as a process.
+A socket's path may have only some 100 characters, and not every file system can hold a socket. Then the socket is in a
+private temporary folder, whose path is written in the home.
 """
 
 import os
@@ -26,10 +26,7 @@ _RUNTIME = "XDG_RUNTIME_DIR"
 
 @contextmanager
 def open_socket(home: Path) -> Iterator[socket.socket]:
-    """Listen for this user alone, until the end of the block. Only the home's owner may do so.
-
-    Raises `OSError` if a socket cannot be created anywhere.
-    """
+    """Listen within the block; only the home's owner can connect. Raises `OSError` if no socket can be created."""
     folder = home / SOCKET_FOLDER
     folder.mkdir(mode=0o700, exist_ok=True)
     folder.chmod(0o700)
@@ -42,7 +39,7 @@ def open_socket(home: Path) -> Iterator[socket.socket]:
 
 
 def find_socket(home: Path) -> Path | None:
-    """Return the path of a home's socket; None without one that this user may trust."""
+    """Return the path of a home's socket; None if there is none that this user may trust."""
     folder = home / SOCKET_FOLDER
     named = _elsewhere(folder)
     path = named or folder / SOCKET_NAME
@@ -95,7 +92,7 @@ def _is_ours(folder: Path) -> bool:
 
 def _clear(folder: Path) -> None:
     named = _elsewhere(folder)
-    # Only a folder that is named as ours are is removed, whatever a file in the home may say.
+    # Only a folder with our prefix is removed, whatever path a file in the home names.
     if named and named.name == SOCKET_NAME and named.parent.name.startswith(_PREFIX) and _is_ours(named.parent):
         shutil.rmtree(named.parent, ignore_errors=True)
     for name in (SOCKET_NAME, ELSEWHERE):
@@ -106,7 +103,7 @@ def _clear(folder: Path) -> None:
 async def connect_service(home: Path) -> AsyncIterator["RemoteService | None"]:
     """Yield the service of the server that has the home open; None if none answers, as after a kill.
 
-    Raises `VersionMismatch`: the server runs another version of the code.
+    Raises `VersionMismatch` if the server runs another version of the code.
     """
     path = find_socket(home)
     if not path:

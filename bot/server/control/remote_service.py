@@ -21,7 +21,7 @@ from storage.types import CorpusInfo, Hit
 
 T = TypeVar("T")
 
-HANDSHAKE_SECONDS = 5.0  # a server that takes longer to say hello does not answer
+HANDSHAKE_SECONDS = 5.0  # a server that takes longer to answer the first request counts as not running
 _CONNECT = httpx.Timeout(None, connect=HANDSHAKE_SECONDS)
 
 
@@ -36,18 +36,19 @@ class RemoteError(Exception):
 
 class VersionMismatch(RemoteError):
     def __init__(self, server: protocol.ServerHello) -> None:
-        theirs = server.version if server.version != read_version() else "another one of the same number"
+        own, theirs = read_version(), server.version
+        theirs = theirs if theirs != own else "another build of the same number"
         super().__init__(
-            f"The server here (process {server.pid}) runs another version: this is {read_version()}, it is {theirs}.",
+            f"The running server (process {server.pid}) has another version: {theirs}; this command has {own}.",
             kind="other_version",
-            hint="Stop it, start `footnote serve` again, and run the command again.",
+            hint="Restart `footnote serve`, then run the command again.",
         )
 
 
 class ServerGone(RemoteError):
     def __init__(self) -> None:
         super().__init__(
-            "The server stopped before it was done.",
+            "The server stopped before the command was done.",
             kind="server_gone",
             hint="Start `footnote serve` again, or run the command again without it.",
         )
@@ -55,7 +56,7 @@ class ServerGone(RemoteError):
 
 @dataclass(frozen=True, slots=True)
 class RemoteService:
-    """The service of a running server. Cancelled, each method closes the connection, and the server stops the work."""
+    """The service of a running server. A cancelled method closes the connection, and the server stops the work."""
 
     client: httpx.AsyncClient
 
@@ -103,15 +104,15 @@ class RemoteService:
     async def _asked(
         self, path: str, wanted: object, kind: type[T], report: Callable[[Any], None] = lambda _: None
     ) -> T:
-        """Return the server's result, of this kind; `report` receives the events before.
+        """Return the server's result, of type `kind`; `report` receives the events before it.
 
-        Raises `RemoteError`: what went wrong there, or that it ended before it had answered.
+        Raises `RemoteError`: an error of the server, or it ended before it had answered.
         """
         body = protocol.encode_message(wanted) if wanted is not None else b""
         try:
             async with self.client.stream("POST", path, content=body) as response:
                 if response.is_error:
-                    raise RemoteError(f"The server refused this: {response.reason_phrase}.", kind="refused")
+                    raise RemoteError(f"The server refused the request: {response.reason_phrase}.", kind="refused")
                 async for line in response.aiter_lines():
                     value = protocol.decode_message(line)
                     if isinstance(value, kind):
@@ -128,9 +129,9 @@ class RemoteService:
 async def open_remote_service(socket: Path) -> AsyncIterator[RemoteService | None]:
     """Connect to the server at a socket; yield None if none answers.
 
-    Raises `VersionMismatch`: it runs another version of the code.
+    Raises `VersionMismatch` if it runs another version of the code.
     """
-    # One connection for each request: a kept one might have been closed while the user was thinking.
+    # A new connection for each request: an idle one might have been closed while the user was thinking.
     transport = httpx.AsyncHTTPTransport(uds=str(socket), limits=httpx.Limits(max_keepalive_connections=0))
     async with httpx.AsyncClient(transport=transport, base_url="http://footnote", timeout=_CONNECT) as client:
         hello = await _shake_hands(client)

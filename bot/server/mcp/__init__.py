@@ -1,1 +1,1 @@
-"""MCP, the Model Context Protocol: how assistants and editors ask, over stdio and HTTP."""
+"""MCP, the Model Context Protocol, by which assistants and editors ask over stdio and HTTP."""

@@ -1,4 +1,4 @@
-"""Answer programs within `[limits]` and `[desk]`: each token has the budget of a person and the room of a channel."""
+"""Apply `[limits]` and `[desk]` to programs: each token has a person's budget and a channel's concurrency."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -16,7 +16,7 @@ from pipeline.types import Answer, Event, Status, Usage
 from storage.language.detection import detect_language
 from storage.types import CorpusInfo, Hit
 
-MAX_CALLS = 32  # of one token: those under way, and those that wait
+MAX_CALLS = 32  # of one token, running or waiting
 Report = Callable[[Event], None]
 
 
@@ -25,16 +25,16 @@ class TooManyCalls(Exception):
     hint = "Wait until some have ended."
 
     def __init__(self) -> None:
-        super().__init__(f"This token has {MAX_CALLS} calls under way.")
+        super().__init__(f"This token has {MAX_CALLS} calls in progress.")
 
 
 @dataclass
 class _Calls:
-    """Those of one token."""
+    """The calls of one token."""
 
     room: asyncio.Semaphore
-    known: int = 0  # that wait or are under way
-    turns: int = 0  # that are answered now
+    known: int = 0  # calls that wait or run
+    turns: int = 0  # turns that are being answered
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class CallLimits:
 
     @asynccontextmanager
     async def lend(self, asker: Asker) -> AsyncIterator["BudgetedService"]:
-        """Wait until the token's other calls leave room, and give what does the work. Raises `TooManyCalls`."""
+        """Wait until fewer calls of the token run, and yield the service for this one. Raises `TooManyCalls`."""
         room = asyncio.Semaphore(self.home.app.settings.desk.per_channel)
         calls = self._tokens.setdefault(asker.user_id, _Calls(room))
         if calls.known >= MAX_CALLS:
@@ -64,7 +64,7 @@ class CallLimits:
 
 @dataclass(frozen=True, slots=True)
 class BudgetedService:
-    """The server's service, which refuses or only quotes where a budget is spent."""
+    """The server's service, which refuses or only quotes if a budget is spent."""
 
     home: LocalService
     clock: Clock
@@ -92,9 +92,9 @@ class BudgetedService:
         app, now, language = self.home.app.snapshot(), self.clock.now(), detect_language(request.text[:2_000])
         self.calls.turns += 1
         try:
-            under_way = self.calls.turns
+            in_progress = self.calls.turns
             budget = await check_call_budget(
-                app, request.asker.user_id, under_way=under_way, now=now, language=language
+                app, request.asker.user_id, in_progress=in_progress, now=now, language=language
             )
             request = replace(request, id=token_hex(6), system=budget.system, because=budget.because)
             if budget.refusal:

@@ -1,7 +1,7 @@
-"""Speak MCP by its official library, which is imported here alone: over stdio, and over HTTP beneath a server.
+"""Serve MCP over stdio, and over HTTP beneath a server; only this module imports the official library.
 
-A call is a task of its own. It is cancelled where its caller cancels it, leaves, or breaks the connection, and then it
-is waited for: its turn closes its record first.
+Each call is a task. It is cancelled if its caller cancels it, leaves, or breaks the connection; it is then awaited, so
+that its turn closes its record first.
 """
 
 import asyncio
@@ -55,8 +55,8 @@ from pipeline.types import Event
 from storage.language.detection import detect_language
 
 PATH = "/mcp"
-MAX_SESSIONS = 1_000  # of clients that speak the protocol's older versions, which have sessions
-_GONE = "footnote.gone"  # in the scope of a request: set when its client has disconnected
+MAX_SESSIONS = 1_000  # of clients with older versions of the protocol, which have sessions
+_GONE = "footnote.gone"  # key in a request's scope of an event: its client has disconnected
 _ANNOTATIONS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 
 log = logging.getLogger(__name__)
@@ -68,7 +68,7 @@ Identify = Callable[[Context], Asker]
 
 @dataclass(frozen=True, slots=True)
 class _Tools:
-    """The tools over a service that each call is lent, and who it is that calls."""
+    """The tools; each call is lent a service, and its caller is identified."""
 
     lend: LendService
     read_settings: Callable[[], Settings]
@@ -91,7 +91,7 @@ class _Tools:
 
     async def call(self, context: Context, params: CallToolRequestParams) -> CallToolResult:
         if params.name not in TOOLS:
-            raise MCPError(INVALID_PARAMS, f"There is no tool of that name; there are: {', '.join(TOOLS)}.")
+            raise MCPError(INVALID_PARAMS, f"There is no tool of that name; the tools are: {', '.join(TOOLS)}.")
         asker, started = self.identify(context), time.monotonic()
         events: asyncio.Queue[Event | None] = asyncio.Queue()
         work = asyncio.create_task(self._run(asker, params, events), name="call over mcp")
@@ -131,7 +131,7 @@ async def _report_progress(context: Context, arguments: Mapping[str, Any], event
 
 
 def _conclude(work: "asyncio.Task[BaseModel]") -> CallToolResult:
-    """Return what became of a call. What a fault of the code says is for the log alone."""
+    """Return the result of a call that has ended. The text of an unexpected error goes only to the log."""
     if work.cancelled():
         return _fail("The call was cancelled.")
     match error := work.exception():
@@ -142,7 +142,7 @@ def _conclude(work: "asyncio.Task[BaseModel]") -> CallToolResult:
         case Exception() if isinstance(error, ReportableError):
             return _fail(explain_error(error).line())
     log.error("a call over MCP failed", exc_info=error)
-    return _fail("Something went wrong unexpectedly; the log of Footnote says what.")
+    return _fail("Something went wrong unexpectedly; the log of Footnote has the details.")
 
 
 def _build_result(done: BaseModel) -> CallToolResult:
@@ -166,7 +166,7 @@ def _build_server(tools: _Tools) -> "Server[Any]":
 
 
 async def serve_stdio(home: SharedHome, settings: Settings, asker: Asker) -> None:
-    """Serve who started this process, until they close its stdin. What else is written to stdout goes to stderr."""
+    """Serve the process that started this one until it closes our stdin. Other writes to stdout go to stderr."""
     server = _build_server(_Tools(home.lend, lambda: settings, lambda _: asker))
     try:
         async with home.running(), stdio_server() as (received, sent):
@@ -177,7 +177,7 @@ async def serve_stdio(home: SharedHome, settings: Settings, asker: Asker) -> Non
 
 @asynccontextmanager
 async def open_mcp_route(lend: LendService, read_settings: Callable[[], Settings]) -> AsyncIterator[Route]:
-    """Give the route under which programs ask, within the block; at its end their calls are cancelled."""
+    """Yield the route by which programs ask; at the end of the block their calls are cancelled."""
     server = _build_server(_Tools(lend, read_settings, _identify_token))
     at = read_settings()
     manager = StreamableHTTPSessionManager(
@@ -189,12 +189,12 @@ async def open_mcp_route(lend: LendService, read_settings: Callable[[], Settings
     admitted = RequireAuthMiddleware(StreamableHTTPASGIApp(manager), [])
     known = AuthenticationMiddleware(admitted, BearerAuthBackend(_Tokens(read_settings)))
     async with manager.run():
-        # No GET: the server sends nothing unasked.
+        # No GET: the server never sends anything on its own.
         yield Route(PATH, _Attended(known), methods=["POST", "DELETE"])
 
 
 def _list_names(names: set[str]) -> TransportSecuritySettings:
-    """Return the names by which requests may reach us; by another one, a page elsewhere may have been led here."""
+    """Return the host names by which requests may reach us; any other may be a page's DNS rebinding."""
     hosts = [f"[{name}]" if ":" in name else name for name in sorted(names)]
     origins = [f"{scheme}://{host}" for host in hosts for scheme in ("http", "https")]
     return TransportSecuritySettings(
@@ -205,7 +205,7 @@ def _list_names(names: set[str]) -> TransportSecuritySettings:
 
 @dataclass(frozen=True, slots=True)
 class _Tokens:
-    """Whose a bearer token is, by the settings as they are now."""
+    """Identifies the holder of a bearer token by the current settings."""
 
     read_settings: Callable[[], Settings]
 
@@ -226,7 +226,7 @@ def _identify_token(context: Context) -> Asker:
 
 @dataclass(frozen=True, slots=True)
 class _Attended:
-    """Notes in a request's scope when its client has disconnected, and ends it when the server stops."""
+    """Sets an event in a request's scope when its client disconnects, and ends the request when the server stops."""
 
     app: ASGIApp
 
@@ -253,7 +253,7 @@ class _Attended:
             with suppress(TimeoutError, OSError):
                 async with asyncio.timeout(CLOSE_SECONDS):
                     if not begun:
-                        await PlainTextResponse("The server stops.", 503)(scope, receive, send)
+                        await PlainTextResponse("The server is stopping.", 503)(scope, receive, send)
                     elif not ended:
                         await send({"type": "http.response.body", "body": b""})
         finally:

@@ -1,4 +1,4 @@
-"""Open the home while calls are under way, for all of them together; between calls it is free for others."""
+"""Open the home once for all calls in progress; between calls it is free for other processes."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -10,31 +10,30 @@ from bot.server.service import BotService
 
 
 class SharedHome:
-    """Lends the service of a home that the first call opens, and that is closed after the last."""
+    """Lends the service of a home: the first call opens it, and the end of the last one closes it."""
 
     def __init__(self, open_home: "Callable[[], AbstractAsyncContextManager[BotService]]") -> None:
-        """Take how the home is opened."""
         self._open_home = open_home
-        self._turn = asyncio.Lock()  # one opens or closes at a time
+        self._turn = asyncio.Lock()  # held while the home is opened or closed
         self._calls = 0
         self._opened: tuple[BotService, AsyncExitStack] | None = None
         self._closing = TaskSupervisor()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Lend within the block; at its end it is waited until the home is closed."""
+        """Allow lending within the block; at its end, wait until the home is closed."""
         async with self._closing.kept():
             yield
 
     @asynccontextmanager
     async def lend(self, _: Asker) -> AsyncIterator[BotService]:
-        """Give the service within the block. Raises what opening the home raises."""
+        """Yield the service within the block. Raises whatever opening the home raises."""
         self._calls += 1
         try:
             yield await self._open()
         finally:
             self._calls -= 1
-            # In its own task: a cancelled caller has no time for it.
+            # In its own task, as a cancelled caller could not wait for it.
             self._closing.spawn(self._close_unused())
 
     async def _open(self) -> BotService:

@@ -1,7 +1,7 @@
-"""Define what the tools give back: as values with a schema, and as text that a model or a person reads. Pure.
+"""Define the tools' results: as values with a schema, and as text for a model or a person. Pure.
 
-Titles, quotations and passages are untrusted text of documents. They appear between two lines of a mark that
-nothing between them holds, so that no document can end its quotation and speak for us.
+Titles, quotations and passages are untrusted text of documents. They appear between two lines of a mark that does not
+occur between them, so that no document can end its quotation and speak for us.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -32,7 +32,7 @@ class QuotedResult(_Result):
 
 
 class SourceItem(_Result):
-    """A footnote: a passage that was cited, as it was then."""
+    """A footnote: a cited passage, as it was when the answer was given."""
 
     number: int
     corpus: str
@@ -41,7 +41,7 @@ class SourceItem(_Result):
     section: Quoted
     url: str
     date: datetime | None
-    quote: Quoted = Field(description="The sentences of the passage that support, verbatim.")
+    quote: Quoted = Field(description="The supporting sentences of the passage, verbatim.")
     passage_id: str
 
 
@@ -67,15 +67,15 @@ class AnswerResult(QuotedResult):
     text: Quoted = Field(description="The answer with footnote marks, or why there is none.")
     sentences: tuple[SentenceItem, ...]
     citations: tuple[SourceItem, ...]
-    nearest: tuple[PageItem, ...] = Field(description="The nearest pages, where nothing could be answered.")
-    withheld: int = Field(description="How many sentences were left out as no passage supported them.")
+    nearest: tuple[PageItem, ...] = Field(description="The nearest pages, if nothing could be answered.")
+    withheld: int = Field(description="How many sentences were left out because no passage supported them.")
 
 
 class VerdictResult(QuotedResult):
     answer_id: str = Field(description="The check in the record: `footnote audit show ID`.")
     status: Status
     claim: str
-    verdict: str | None = Field(description="SUPPORTS, REFUTES or NOT ENOUGH INFO; null where nothing was checked.")
+    verdict: str | None = Field(description="SUPPORTS, REFUTES or NOT ENOUGH INFO; null if nothing was checked.")
     reasoning: Quoted
     evidence: tuple[SourceItem, ...]
 
@@ -93,8 +93,8 @@ class CorpusItem(_Result):
     name: str
     documents: int
     passages: int
-    refreshed: datetime | None = Field(description="When it was last read in to its end.")
-    edition: str = Field(description="The state of its source that was read, such as the date of a dump.")
+    refreshed: datetime | None = Field(description="When its last complete refresh ended.")
+    edition: str = Field(description="The version of its source, such as the date of a dump.")
 
 
 class CorporaResult(_Result):
@@ -138,7 +138,7 @@ def build_corpora(corpora: Iterable[CorpusInfo]) -> CorporaResult:
 
 
 def render_result(result: BaseModel, random: Random) -> str:
-    """Return a result as text; `random` draws the mark around quotations."""
+    """Render a result as text; `random` draws the mark around quotations."""
     match result:
         case AnswerResult(status=Status.ANSWERED):
             quoted = (result.text, "", *_list_sources(result.citations))
@@ -191,5 +191,5 @@ def _place(one: SourceItem | PageItem) -> str:
 
 
 def _describe_corpus(one: CorpusItem) -> str:
-    read = f"read {one.refreshed:%Y-%m-%d %H:%M %Z}" if one.refreshed else "not read to its end yet"
+    read = f"read {one.refreshed:%Y-%m-%d %H:%M %Z}" if one.refreshed else "not completely read yet"
     return f"{one.name}: {one.documents} documents, {one.passages} passages, {read}"

@@ -1,1 +1,1 @@
-"""Watch the server: readiness, the event loop, the log."""
+"""Watch the server: readiness, the event loop, metrics, traces, the log."""

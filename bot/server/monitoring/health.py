@@ -29,19 +29,19 @@ class Connectable(Protocol):
         ...
 
 
-ReadinessCheck = Callable[[], Awaitable[str]]  # returns in a line why something is not ready; empty when it is
+ReadinessCheck = Callable[[], Awaitable[str]]  # returns in one line why something is not ready; empty if it is
 ADVISORY = frozenset({"corpora"})
 """Checks that are reported without making the server unready: other corpora answer."""
 
 
 def build_readiness_checks(app: App, platforms: Mapping[str, Connectable]) -> Mapping[str, ReadinessCheck]:
-    """Build the checks of what answering needs, by the names that `/readyz` shows."""
+    """Build the checks of everything that answering needs, by the names that `/readyz` shows."""
     file = None if app.settings.database else app.settings.home / "footnote.db"
     begun = _file_identity(file)
 
     async def database() -> str:
         if file and _file_identity(file) != begun:
-            return f"{file} is no longer the file that was opened: put it back, and start the server again."
+            return f"{file} is no longer the file that was opened: put that file back, and restart the server."
         await app.queue.check_writable()
         return ""
 
@@ -59,12 +59,12 @@ def build_readiness_checks(app: App, platforms: Mapping[str, Connectable]) -> Ma
 
 
 def _build_answer_checks(app: App, *, served: bool) -> Mapping[str, ReadinessCheck]:
-    """Build the checks of what answers come from: documents, and the model."""
+    """Build the checks of the documents and the model."""
 
     async def documents() -> str:
         if app.settings.search_engine.corpus or await find_probe(app.manifest):
             return ""
-        return "Nothing is read in, so nothing can be answered: `footnote setup` or `footnote ingest` does that."
+        return "Nothing is ingested, so nothing can be answered: run `footnote setup` or `footnote ingest`."
 
     async def corpora() -> str:
         read = [corpus.name for corpus in await app.manifest.catalogue() if corpus.refreshed]
@@ -75,23 +75,23 @@ def _build_answer_checks(app: App, *, served: bool) -> Mapping[str, ReadinessChe
         if entry is not None and not entry.calls:
             return ""
         if not app.model:
-            return f"The system that answers, {app.system}, needs a model, and none is configured."
+            return f"The answering system, {app.system}, needs a model, but none is configured."
         return app.llm.fault if isinstance(app.llm, WatchedModel) else ""
 
     return {"documents": documents, "corpora": corpora, "model": model}
 
 
 def list_corpus_reasons(settings: Settings, read: Sequence[str], *, served: bool) -> Iterator[str]:
-    """Tell how the settings and the corpora that were read in differ; `served` is whether a platform is."""
+    """Yield how the settings and the ingested corpora differ; `served` means that a platform is configured."""
     if unread := [corpus.name for corpus in settings.corpus if corpus.name not in read]:
         how = "`footnote ingest all` refreshes corpora that have a source"
-        yield f"{', '.join(unread)}: of the settings, and never read in to the end: {how}."
+        yield f"{', '.join(unread)}: in the settings, but never completely ingested: {how}."
     if served and (unnamed := [name for name in read if name not in settings.visible_to]):
-        yield f"{', '.join(unnamed)}: read in, and in no [[corpus]] of the settings: only the terminal reads it."
+        yield f"{', '.join(unnamed)}: ingested, but without a [[corpus]] in the settings: only the terminal reads it."
 
 
 def _file_identity(file: Path | None) -> tuple[int, int] | None:
-    """Return what distinguishes a file from another one of its name; None if it is missing."""
+    """Return the device and inode of a file, which a replacement does not have; None if it is missing."""
     try:
         status = file.stat() if file else None
     except OSError:
@@ -129,7 +129,7 @@ async def _log_readiness_changes(readiness: ReadinessSource, sleep: Callable[[fl
     known: Mapping[str, str] = {}
     while True:
         reasons = await readiness.reasons()
-        if passing := reasons.keys() - known.keys():  # such as a connection that is only just being opened
+        if passing := reasons.keys() - known.keys():  # it may pass soon, such as a connection that is being opened
             await sleep(CONFIRM_SECONDS)
             again = await readiness.reasons()
             reasons = {name: again[name] for name in again if name in known or name in passing}
@@ -175,12 +175,12 @@ async def _log_lag(
 
 
 CHECK_SECONDS = 3.0
-FRESH_SECONDS = 1.0  # how long a result is cached: anybody may ask, and each check reads the disk
+FRESH_SECONDS = 1.0  # how long a result is cached: anyone may ask, and each check reads the disk
 
 
 @dataclass
 class Readiness:
-    """Runs the checks, at most once in a while."""
+    """Runs the checks, and caches their results for a second."""
 
     checks: Mapping[str, ReadinessCheck]
     redact: Redact
@@ -190,7 +190,7 @@ class Readiness:
     _until: float = float("-inf")
 
     async def reasons(self) -> Mapping[str, str]:
-        """Return why things are not ready, by their names."""
+        """Return why checks fail, by their names."""
         async with self._looking:
             if self.clock() >= self._until:
                 results = await asyncio.gather(*(_run_check(check) for check in self.checks.values()))

@@ -1,6 +1,6 @@
-"""Count what this server does, for Prometheus: by the entries that enter its record, and by its calls of platforms.
+"""Count the server's work for Prometheus: entries that enter its record, and calls of platforms.
 
-Labels are named by code and settings alone: no metric shows askers, places or questions.
+Labels contain only names of code and settings: no metric shows askers, places or questions.
 """
 
 from collections import OrderedDict
@@ -18,8 +18,8 @@ from storage.database.refresh_log import RunTotal
 from storage.types import CorpusInfo, EntryKind, LogEntry
 
 PREFIX = "footnote"
-UNKNOWN = "unknown"  # of a turn that an earlier process opened
-_TURNS_KEPT = 10_000  # of how many turns it is remembered how they began or ended
+UNKNOWN = "unknown"  # the platform and task of a turn that an earlier process opened
+_TURNS_KEPT = 10_000  # the most turns whose beginning or end is remembered
 _TURN_SECONDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 40.0, 60.0, 120.0)
 _WAIT_SECONDS = (0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
 _LAG_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)
@@ -43,15 +43,13 @@ class ServerMetrics:
         def histogram(name: str, help_text: str, buckets: Sequence[float], *labels: str) -> Histogram:
             return Histogram(name, help_text, labels, namespace=PREFIX, buckets=buckets, registry=registry)
 
-        self._questions = counter("questions", "Questions and claims of which a turn began.", "platform", "task")
-        self._answers = counter(
-            "answers", "Turns that ended, by how they ended.", "platform", "task", "system", "status"
-        )
+        self._questions = counter("questions", "Questions and claims whose turn began.", "platform", "task")
+        self._answers = counter("answers", "Turns that ended, by status.", "platform", "task", "system", "status")
         self._efforts = counter(
             "efforts", "Turns by their effort, and why it was lowered, if it was.", "effort", "lowered"
         )
-        self._failures = counter("failures", "Turns that failed or were refused, by the kind of the reason.", "kind")
-        self._withheld = counter("withheld_sentences", "Sentences that the gate did not let through.", "system")
+        self._failures = counter("failures", "Turns that failed or were refused, by kind of reason.", "kind")
+        self._withheld = counter("withheld_sentences", "Sentences that the gate withheld.", "system")
         self._waited = histogram(
             "queue_wait_seconds", "How long questions waited for their turn.", _WAIT_SECONDS, "platform"
         )
@@ -60,18 +58,18 @@ class ServerMetrics:
             "stage_duration_seconds", "How long model calls, by stage, and searches took.", _TURN_SECONDS, "stage"
         )
         self._deliveries = counter(
-            "deliveries", "Answers that a platform was to show, by what came of it.", "platform", "outcome"
+            "deliveries", "Answers to be shown on a platform, by outcome.", "platform", "outcome"
         )
         self._delivered = histogram(
             "delivery_duration_seconds", "From the end of a turn to its answer's last post.", _TURN_SECONDS, "platform"
         )
         self._model_calls = counter("model_calls", "Calls of a model, by stage.", "stage", "outcome")
         self._tokens = counter("model_tokens", "Tokens read and written by models, by stage.", "stage", "kind")
-        self._cost = counter("model_cost", "What calls of models cost, in the currency of the price list.", "stage")
-        self._calls = counter("platform_calls", "Tries of calls of a platform.", "platform", "method", "outcome")
+        self._cost = counter("model_cost", "Cost of model calls, in the currency of the price list.", "stage")
+        self._calls = counter("platform_calls", "Attempts of platform calls.", "platform", "method", "outcome")
         self._call_seconds = histogram(
             "platform_call_duration_seconds",
-            "How long tries of platform calls took, with their wait for a rate limit.",
+            "How long attempts of platform calls took, including waits for a rate limit.",
             _TURN_SECONDS,
             "platform",
         )
@@ -154,12 +152,12 @@ class ServerState:
 
 
 def describe_state(state: ServerState) -> Iterator[Metric]:
-    """Describe a state as metrics. Pure."""
-    yield InfoMetricFamily(f"{PREFIX}_build", "The versions of what runs.", dict(state.versions))
-    yield _gauge("queue_questions", "Questions that are not done.", ["state"], _single(state.jobs))
+    """Return a state as metrics. Pure."""
+    yield InfoMetricFamily(f"{PREFIX}_build", "The versions of the running software.", dict(state.versions))
+    yield _gauge("queue_questions", "Questions in progress, by state.", ["state"], _single(state.jobs))
     ready = ((name, is_ready) for name, is_ready in state.ready.items())
     yield _gauge("ready", "Whether the check of /readyz passes.", ["check"], ready)
-    yield _gauge("store_size_bytes", "The room that each store in the home takes.", ["store"], _single(state.sizes))
+    yield _gauge("store_size_bytes", "The disk space of each store in the home.", ["store"], _single(state.sizes))
     if state.free is not None:
         yield GaugeMetricFamily(f"{PREFIX}_disk_free_bytes", "Free space on the home's disk.", value=state.free)
     corpora = state.corpora
@@ -231,7 +229,7 @@ def _counter(name: str, text: str, labels: list[str], values: Iterable[tuple[tup
 
 
 class StateCollector(Collector):
-    """Shows the state that was read last, at each scrape."""
+    """Shows the last state that was read, at each scrape."""
 
     def __init__(self) -> None:
         self.state = ServerState()

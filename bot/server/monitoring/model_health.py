@@ -1,4 +1,4 @@
-"""Watch whether the model can be called: by how calls end, and by a short call of its own if that is unclear."""
+"""Watch whether the model can be called: by the outcome of calls, and by a short probe if that is unclear."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
@@ -8,22 +8,22 @@ from bot.views.error_messages import explain_error
 from pipeline.errors import ModelRefused, ModelUnavailable
 from pipeline.llm.model import LLM, Budget, BudgetMeter, ChatMessage, ModelCall, ModelReply, ReplyPiece
 
-PROBE_SECONDS = 60.0  # between two words that are asked while it fails
+PROBE_SECONDS = 60.0  # between two probes while it fails
 _PATIENCE = 30.0
 _PROBE = ModelCall("query", (ChatMessage("user", "Say yes."),), max_tokens=16)
 
 
 class WatchedModel:
-    """An `LLM` that knows whether it answers.
+    """An `LLM` that reports whether it answers.
 
-    It is asked a word when the server starts and after a call that failed, then each minute until it answers again; no
-    word is asked while calls go well.
+    It is probed when the server starts and after a failed call, then every minute until it answers; while calls
+    succeed, no probe is sent.
     """
 
     def __init__(self, llm: LLM) -> None:
         self._llm, self._doubted = llm, asyncio.Event()
         self._doubted.set()
-        self.fault = "It is being asked whether it answers."
+        self.fault = "Its first check is not finished yet."
         """Why it cannot be called, in a line; empty if it can."""
 
     def structured(self, stage: str) -> bool:
@@ -43,22 +43,22 @@ class WatchedModel:
                     yield part
 
     async def watch(self, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep) -> None:
-        """Ask a word whenever there is a doubt, until there is none; endless."""
+        """Probe the model whenever its state is in doubt; endless."""
         while True:
             await self._doubted.wait()
-            await self._ask_word()
+            await self._probe()
             if self._doubted.is_set():
                 await sleep(PROBE_SECONDS)
 
-    async def _ask_word(self) -> None:
+    async def _probe(self) -> None:
         try:
             async with asyncio.timeout(_PATIENCE):
                 await self._llm.complete(_PROBE, BudgetMeter(Budget()))
-        except ModelRefused:  # to refuse is to answer
+        except ModelRefused:  # a refusal is an answer
             self._trust()
         except TimeoutError:
             self.fault = f"The model does not answer within {_PATIENCE:g} seconds."
-        except Exception as error:  # noqa: BLE001 - whatever it is, the model cannot be asked
+        except Exception as error:  # noqa: BLE001 - whatever it is, the model cannot be called
             self.fault = explain_error(error).line()
         else:
             self._trust()

@@ -1,7 +1,7 @@
-"""Configure the server's log, on stderr: JSON lines for programs, columns for a terminal, and never a secret.
+"""Configure the server's log on stderr, without secrets: JSON lines for programs, columns for a terminal.
 
-Code logs by the standard library's `logging`, extra fields included; structlog formats the lines. What a task binds
-with `structlog.contextvars`, such as the question's ticket, appears in every line that it logs.
+Code logs by the standard library's `logging`, including extra fields; structlog formats the lines. Values bound with
+`structlog.contextvars`, such as the question's ticket, appear in every line that the task logs.
 """
 
 import json
@@ -22,7 +22,7 @@ from storage.language.lazy_pattern import lazy_compile
 Redact = Callable[[str], str]
 
 HIDDEN = "***"
-MIN_SECRET_LENGTH = 4  # to hide shorter values would hide words
+MIN_SECRET_LENGTH = 4  # hiding shorter values would hide words
 SECRET_SHAPES = (
     r"xox[a-z](?:\.xox[a-z])?-[\w-]{6,}",  # Slack's tokens
     r"xapp-[\w-]{6,}",
@@ -41,9 +41,9 @@ _SECRET_NAME = lazy_compile(r"key|token|secret|password", re.IGNORECASE)
 
 
 def build_redactor(secrets: Iterable[str]) -> Redact:
-    """Build a function that hides these secrets, and all that is shaped like one."""
+    """Build a function that hides these secrets, and everything shaped like a secret."""
     forms = {form for secret in secrets if len(secret) >= MIN_SECRET_LENGTH for form in _secret_forms(secret)}
-    # The longest first, so that of a secret that begins another no rest stays.
+    # The longest first: otherwise, of a secret that begins with another, the rest would remain.
     known = [re.escape(form) for form in sorted(forms, key=len, reverse=True)]
     pattern = re.compile("|".join((*known, *SECRET_SHAPES)))
 
@@ -54,7 +54,7 @@ def build_redactor(secrets: Iterable[str]) -> Redact:
 
 
 def build_live_redactor(read: Callable[[], BaseModel]) -> Redact:
-    """Build one that hides the secrets of the settings in force, and of those that were."""
+    """Build a redactor of the secrets of the current settings and of all earlier ones."""
     seen, known, redact = read(), collect_secrets(read()), build_redactor(collect_secrets(read()))
 
     def redact_live(text: str) -> str:
@@ -68,7 +68,7 @@ def build_live_redactor(read: Callable[[], BaseModel]) -> Redact:
 
 
 def redact_value(value: Any, redact: Redact) -> Any:
-    """Return a value as JSON can hold it with all its texts redacted, keys included."""
+    """Return a JSON value with all its texts redacted, keys included; other objects become text."""
     match value:
         case str():
             return redact(value)
@@ -83,7 +83,7 @@ def redact_value(value: Any, redact: Redact) -> Any:
 
 
 def collect_secrets(settings: BaseModel) -> frozenset[str]:
-    """Return every secret of the settings: secret values, options named like one, passwords in addresses."""
+    """Return every secret of the settings: secret values, options with a secret's name, passwords in addresses."""
     return frozenset(filter(None, _find_secrets(settings, named=False)))
 
 
@@ -127,20 +127,16 @@ def _find_passwords(text: str) -> Iterator[str]:
 
 OWN_LOGGERS = ("bot", "pipeline", "ingest", "storage")
 VERBOSE_LOGGERS = ("aiohttp", "apscheduler", "discord", "slack_bolt", "slack_sdk", "uvicorn")
-"""Libraries that are worth reading with --debug."""
+"""Libraries that log useful details with --debug."""
 SILENT_LOGGERS = ("chromadb", "httpcore", "httpx", "openai")
-"""Libraries that log addresses, headers or bodies of what they send."""
+"""Libraries that log addresses, headers or bodies of their requests."""
 
 
 @contextmanager
 def configure_logging(stream: TextIO, *, level: str, redact: Redact, debug: bool = False) -> Iterator[None]:
-    """Log to a stream within the block; `level` is ours, libraries log from warnings on.
+    """Log to a stream within the block: our code from `level` on, libraries from warnings on.
 
-    Args:
-        stream: Where to.
-        level: The lowest level logged of our own code: `debug`, `info`, `warning` or `error`.
-        redact: Takes secrets out of a text.
-        debug: Tell everything of ours, and more of libraries.
+    `redact` removes secrets from a text. `debug` logs everything of ours, and more of libraries.
     """
     handler = _LineHandler(stream)
     handler.setFormatter(_build_formatter(stream, redact))
@@ -166,17 +162,17 @@ def configure_logging(stream: TextIO, *, level: str, redact: Redact, debug: bool
 
 
 def set_own_level(level: str) -> None:
-    """Log our own code from this level on."""
+    """Log our own code from this level on: `debug`, `info`, `warning` or `error`."""
     for name in OWN_LOGGERS:
         logging.getLogger(name).setLevel(level.upper())
 
 
 class _LineHandler(logging.StreamHandler[TextIO]):
-    """Writes lines. The library's own handler would print a message that cannot be formatted, secrets and all."""
+    """Writes lines. The library's own handler would print an unformattable message with its secrets."""
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the name is the library's
         try:
-            self.stream.write(f"a line that {record.name} logged could not be written\n")
+            self.stream.write(f"a log line of {record.name} cannot be written\n")
         except (OSError, ValueError):
             return
 

@@ -1,6 +1,6 @@
 """Send planned spans to a collector by OpenTelemetry.
 
-A trace's id comes from the turn's, so that spans of other processes for the same turn join it.
+A trace's id is derived from the turn's, so that spans of other processes for the same turn join it.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ _EXPORT_SECONDS = 5.0
 
 
 class SpanSender:
-    """Sends spans in the background; without an `endpoint`, to the one of OpenTelemetry's variables."""
+    """Sends spans in the background: to `endpoint`, or to that of OpenTelemetry's environment variables."""
 
     def __init__(self, endpoint: str | None) -> None:
         self._processor = BatchSpanProcessor(OTLPSpanExporter(endpoint=endpoint, timeout=_EXPORT_SECONDS))

@@ -1,4 +1,4 @@
-"""Watch a server's turns, calls and state, and give them out: `/metrics` for Prometheus, traces for a collector."""
+"""Measure a server's turns, calls and state, and export them: `/metrics` for Prometheus, traces for a collector."""
 
 import asyncio
 import logging
@@ -30,7 +30,7 @@ from storage.types import LogEntry
 
 log = logging.getLogger(__name__)
 
-_SIZES_SECONDS = 30.0  # how long sizes count that take a look at each file
+_SIZES_SECONDS = 30.0  # how long measured sizes are cached, as every file is looked at
 _PROXIED = ("forwarded", "via", "x-forwarded-for")
 _NOT_FOUND = 404
 
@@ -79,7 +79,7 @@ async def open_telemetry(settings: HttpSettings, environ: Mapping[str, str]) -> 
 
 @dataclass
 class StateReader:
-    """Reads the server's state, at most once at a time."""
+    """Reads the server's state; concurrent reads wait for each other."""
 
     app: App
     count_jobs: Callable[[], Mapping[str, int]]
@@ -105,7 +105,7 @@ class StateReader:
                 sizes=await self._measure(),
                 free=await asyncio.to_thread(free_bytes, self.app.settings.home),
             )
-            with suppress(StorageError):  # `ready` says so
+            with suppress(StorageError):  # the readiness checks report it
                 corpora, runs = await self.app.manifest.corpora(), await self.app.passages.runs.totals()
                 state = replace(state, corpora=corpora, runs=runs)
             return state
@@ -131,7 +131,7 @@ def _file_size(file: Path) -> int:
 
 
 def _build_route(registry: CollectorRegistry, collector: StateCollector, reader: StateReader) -> Route:
-    """Build the route of `/metrics`, which refuses requests that a proxy passed on."""
+    """Build the route of `/metrics`, which refuses requests that a proxy forwarded."""
 
     async def show(request: Request) -> Response:
         if any(name in request.headers for name in _PROXIED):

@@ -1,4 +1,4 @@
-"""Plan the spans of each turn's trace from its entries: where its time went. No span contains users' words."""
+"""Plan the spans of a turn's trace from its log entries: where its time went. No span contains users' words."""
 
 import asyncio
 from collections import OrderedDict
@@ -19,7 +19,7 @@ _FAILED = frozenset({"failed"})
 
 class TracingUnavailable(Exception):
     kind = "tracing_unavailable"
-    hint = "`make tracing` installs them (docs/operating.md); or empty [http] traces."
+    hint = "Install them by `make tracing` (docs/operating.md), or empty [http] traces."
 
     def __init__(self) -> None:
         super().__init__("Traces are enabled, but the packages that send them are not installed.")
@@ -27,20 +27,20 @@ class TracingUnavailable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class PlannedSpan:
-    """A span, by names within its turn."""
+    """A span, identified by a name within its turn."""
 
-    key: str  # its name among those of its turn
-    parent: str  # that of its parent; empty for the turn itself
+    key: str  # unique within the turn
+    parent: str  # the parent's key; empty for the turn itself
     name: str
     begun: datetime
     ended: datetime
     about: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     failed: bool = False
-    remote: bool = False  # whether another server was asked
+    remote: bool = False  # whether another server was called
 
 
 def plan_turn(entries: Sequence[LogEntry], platform: str) -> tuple[PlannedSpan, ...]:
-    """Plan the spans of a turn by the entries that close it: its steps, and how it ended. Pure."""
+    """Plan the spans of a turn from its closing entries: its steps, then its end. Pure."""
     *steps, closed = entries
     body = closed.body
     ended = _moment(closed)
@@ -91,7 +91,7 @@ def _plan_stages(calls: Sequence[PlannedSpan]) -> Iterator[PlannedSpan]:
 
 
 def plan_queue(opened: LogEntry) -> tuple[PlannedSpan, ...]:
-    """Plan the span of a question's wait for its turn; none if it did not wait at a desk. Pure."""
+    """Plan the span of a question's wait at a desk; empty if it did not wait there. Pure."""
     taken = opened.body.get("taken")
     return (PlannedSpan("queue", _TURN, "queue", taken, _moment(opened)),) if taken else ()
 
@@ -104,12 +104,12 @@ def plan_delivery(delivered: LogEntry, closed: datetime) -> tuple[PlannedSpan, .
 
 def _moment(entry: LogEntry) -> datetime:
     if entry.at is None:
-        raise ValueError("an entry without a moment is not recorded")
+        raise ValueError("an entry without a time was not read from the record")
     return entry.at
 
 
 class TurnTracer:
-    """Turns entries into spans, and passes them to `give`."""
+    """Converts log entries to spans, and passes them to `give`."""
 
     def __init__(self, give: Callable[[str, PlannedSpan], None]) -> None:
         self._give = give
@@ -144,7 +144,7 @@ class TurnTracer:
 
 @asynccontextmanager
 async def open_tracer(address: str, environ: Mapping[str, str]) -> AsyncIterator[TurnTracer | None]:
-    """Yield the sender of traces, to an address or by OpenTelemetry's variables; None if neither is set.
+    """Yield a tracer that sends to an address or by OpenTelemetry's variables; None if neither is set.
 
     Raises `TracingUnavailable`.
     """

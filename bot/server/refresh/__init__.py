@@ -1,1 +1,1 @@
-"""Refreshes of a server's corpora: their sources, the nightly run, single documents, and the history of runs."""
+"""Refresh a server's corpora: their sources, the nightly refresh, single documents, and the history of runs."""

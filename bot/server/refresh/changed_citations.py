@@ -1,8 +1,8 @@
-"""Decide which sentences of an answer their cited pages no longer support; pure, except for the check itself.
+"""Find the sentences of an answer that their cited pages no longer support; pure, except for the check itself.
 
-A passage that is in its page with other white space, under another heading or in other company has not changed; nor
-has a sentence that the page still says, or whose quotation it says, in other words. Each is held to what took the place
-of its passages: a number elsewhere on a page does not support this sentence.
+A passage has not changed if its page still contains its text, whatever the white space, heading or neighbours. If a
+passage is gone, only its replacement on the page is checked: a number elsewhere on the page does not support the
+sentence.
 """
 
 from collections.abc import Mapping
@@ -17,8 +17,8 @@ from storage.language.words import content_terms
 from storage.types import Citation, Document, DocumentId, Evidence, Passage, is_web_corpus
 
 Pages = Mapping[DocumentId, tuple[Document, tuple[Passage, ...]]]
-"""Documents as they are now, each with its passages; one that is gone is left out."""
-_MOST_TRIED = 3  # passages, alike, that are tried in the place of one that is gone
+"""The current documents, each with its passages; deleted ones are left out."""
+_MOST_TRIED = 3  # equally similar passages that are tried as the replacement of a deleted one
 _LIKE = 0.4  # the share of a quotation's terms that a sentence must have to be shown as its replacement
 
 
@@ -30,13 +30,13 @@ class LostSentence:
     corpus: str
     document: str  # the key of the page
     title: str
-    was: str  # the text of the page that supported it
-    now: str  # its replacement on the page; empty without one
-    removed: bool  # whether the page is gone
+    was: str  # the text of the page that supported the sentence
+    now: str  # the replacement of that text on the page; empty if there is none
+    removed: bool  # whether the page was deleted
 
 
 async def find_lost_sentences(answer: Answer, pages: Pages, supports: Supports, question: str) -> list[LostSentence]:
-    """Check those sentences whose passages changed, and return those that no longer hold."""
+    """Check the sentences whose passages changed, and return those that no longer hold."""
     cited = {citation.number: citation for citation in answer.citations}
     changed = {number for number, one in cited.items() if not _find_standing(one, pages)}
     lost = list[LostSentence]()
@@ -50,10 +50,10 @@ async def find_lost_sentences(answer: Answer, pages: Pages, supports: Supports, 
 async def _still_holds(
     sentence: AnsweredSentence, cited: Mapping[int, Citation], pages: Pages, supports: Supports, question: str
 ) -> bool:
-    """Return whether the replacements of the passages support a sentence, or the text that supported it.
+    """Return whether replacements of the changed passages still support a sentence, or the quotations behind it.
 
-    Passages that are read together would lend each other their numbers: what contradicts the one is not to be found in
-    the other.
+    Each quotation is checked against each replacement alone: passages that are read together would lend each other
+    their numbers, and hide that one of them contradicts.
     """
     citations = [cited[number] for number in sentence.citations if number in cited]
     standing = tuple(found for citation in citations if (found := _find_standing(citation, pages)))
@@ -73,8 +73,8 @@ async def _still_holds(
 
 
 def _find_standing(citation: Citation, pages: Pages) -> Evidence | None:
-    """Return the passage with the cited text, ignoring white space and place; None without one."""
-    if is_web_corpus(citation.corpus):  # its pages are kept with the record alone
+    """Return the passage that still contains the cited text, ignoring white space; None if there is none."""
+    if is_web_corpus(citation.corpus):  # only the record stores its pages
         return _build_cited(citation)
     document, passages = pages.get((citation.corpus, citation.document), (None, ()))
     if document is None:
@@ -87,10 +87,7 @@ def _find_standing(citation: Citation, pages: Pages) -> Evidence | None:
 
 
 def _find_places(sentence: str, citation: Citation, pages: Pages) -> list[Evidence]:
-    """Return what took the place of a passage that is gone: the passage of its page that is likest to its words.
-
-    Several if they are similar; a less similar passage is not their replacement.
-    """
+    """Return the replacements of a deleted passage: the passages of its page that share the most terms with it."""
     document, passages = pages.get((citation.corpus, citation.document), (None, ()))
     if document is None or not passages:
         return []
@@ -101,7 +98,7 @@ def _find_places(sentence: str, citation: Citation, pages: Pages) -> list[Eviden
 
 
 def _select_likest(sentence: str, quote: str) -> str:
-    """Return the sentence of a quotation that is most like an answer's sentence: other sentences cite the rest."""
+    """Return the sentence of a quotation most similar to an answer's sentence; others support other sentences."""
     wanted, parts = set(content_terms(sentence)), [quote[start:end] for start, end in sentence_spans(quote)]
     return max(parts, key=lambda part: len(wanted & set(content_terms(part))), default=quote)
 

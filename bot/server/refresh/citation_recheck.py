@@ -1,8 +1,8 @@
 """Recheck answers when pages that they cite have changed, and report answers that no longer hold.
 
 Findings are recorded first, and each is reported once: in one digest a day to the admins, or in one note beneath the
-answer, where all that it cites may still be read. An answer that was taken back, erased, or cites a page that was
-forgotten is let be. Where several processes share the database, one of them does it.
+answer if its cited pages may still be read there. Answers that were retracted or erased, or cite a forgotten page, are
+skipped. If several processes share the database, one of them does this.
 """
 
 import asyncio
@@ -39,10 +39,10 @@ log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 600.0
 _LEASE = "recheck"
-_RUN_STANDS = timedelta(minutes=10)  # a refresh without a sign of life for so long holds nothing up
+_RUN_STANDS = timedelta(minutes=10)  # a refresh without a sign of life for so long no longer delays rechecks
 _DIGEST_GAP, _DAY = timedelta(hours=20), timedelta(days=1)
-_BATCH = 50  # documents, or turns, that are loaded at once
-_MOST_SAID, _MOST_QUOTED = 3, 300  # sentences of a note, and characters of each
+_BATCH = 50  # documents or turns that are loaded at once
+_MOST_SAID, _MOST_QUOTED = 3, 300  # the most sentences in a note, and the most characters of each
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class _RecheckedTurn:
 
     @property
     def lost(self) -> list[Mapping[str, str]]:
-        """Findings that were not reported yet."""
+        """The lost sentences that are not reported yet."""
         untold = list[Mapping[str, str]]()
         for body in self._bodies:
             untold += body.get("lost", ())
@@ -74,14 +74,14 @@ class _RecheckedTurn:
 
 @dataclass
 class CitationRecheck:
-    """Rechecks the citations of recent answers when their corpora change, and remembers the checked versions."""
+    """Rechecks the citations of recent answers when their corpora change. Remembers the checked versions."""
 
     app: App
     platforms: Mapping[str, Platform]  # the connected ones, by name
     owner: str
     clock: Clock
-    _generations: dict[str, int] = field(default_factory=dict)  # of the corpora that were looked at
-    _digests: dict[DocumentId, str] = field(default_factory=dict)  # of what their documents said then
+    _generations: dict[str, int] = field(default_factory=dict)  # of the corpora, at the last check
+    _digests: dict[DocumentId, str] = field(default_factory=dict)  # of the cited documents' passages, at the last check
 
     async def look(self) -> None:
         """Recheck changed citations; send pending notices. Failures are logged, and retried at the next check."""
@@ -101,7 +101,7 @@ class CitationRecheck:
             log.exception("rechecking answers failed, retrying")
 
     async def _is_refreshing(self) -> bool:
-        """Return whether a refresh is in progress: its changes are reported together."""
+        """Return whether a refresh is running; all its changes are reported together after it."""
         if await Leases(self.app.manifest.database).holder(NIGHT_LEASE, self.clock()):
             return True
         runs = (await RefreshLog(self.app.manifest.database).last()).values()
@@ -156,12 +156,12 @@ class CitationRecheck:
             await self.app.audit.append(LogEntry(record.turn_id, EntryKind.RECHECK, {"lost": lost}))
 
     async def _is_quoted_elsewhere(self, corpus: str, quote: str) -> bool:
-        """Return whether another page of the corpus has the words of one that is gone: it was moved."""
+        """Return whether another page of the corpus contains a quotation: the page was moved."""
         hits = await self.app.passages.search(quote, [corpus], 3) if quote else ()
         return bool(find_verbatim_passage(quote, [hit.passage for hit in hits]))
 
     async def _read(self, entries: tuple[LogEntry, ...]) -> _RecheckedTurn | None:
-        """Return a turn that may still be reported."""
+        """Return a turn that may still be reported; None for any other."""
         try:
             record = None if any(entry.erased for entry in entries) else read_turn_record(entries)
         except ValueError:
@@ -264,7 +264,7 @@ def _render_note(turn: _RecheckedTurn) -> str:
 
 
 def _render_digest(turns: Sequence[_RecheckedTurn], here: frozenset[str], most: int) -> Iterator[str]:
-    yield f"{format_count(len(turns), 'answer')} may no longer hold: what they cite has changed."
+    yield f"{format_count(len(turns), 'answer')} may no longer hold: the pages that they cite have changed."
     for turn in turns[:most]:
         record, lost = turn.record, turn.lost
         where = record.place.channel_id if record.place.channel else record.asker.platform
@@ -279,7 +279,7 @@ def _render_digest(turns: Sequence[_RecheckedTurn], here: frozenset[str], most: 
 
 @asynccontextmanager
 async def keep_citations(recheck: CitationRecheck, *, pulse: float = LOOK_SECONDS) -> AsyncIterator[None]:
-    """Recheck the citations of recent answers periodically while the block runs."""
+    """Recheck the citations of recent answers every `pulse` seconds within the block."""
 
     async def watch() -> None:
         while True:

@@ -20,19 +20,19 @@ from storage.types import DocumentRef, is_web_corpus
 
 @dataclass(frozen=True, slots=True)
 class ForgottenDocument:
-    """A document that was forgotten."""
+    """A document that was just forgotten."""
 
     document: DocumentRef
-    passages: int  # how many passages of it could be found until then
+    passages: int  # how many of its passages are no longer found
 
 
 MAX_SIMILAR = 3
 _MAX_QUERY = 200
-_MIN_SIMILARITY = 0.8  # how much of two names must be the same, 0 to 1
+_MIN_SIMILARITY = 0.8  # how similar two names must be, 0 to 1
 
 
 class NoSuchDocument(Exception):
-    """No document has that name. `str()` is one plain line; `hint` names what comes near it."""
+    """No document has that name. `str()` is one plain line; `hint` lists similar names."""
 
     kind = "unknown_document"
 
@@ -50,16 +50,13 @@ class SeveralDocuments(Exception):
         super().__init__(f"“{address}” names {len(found)} documents.")
         some = "; ".join(_name_document(document) for document in found[: 2 * MAX_SIMILAR])
         more = f", and {len(found) - 2 * MAX_SIMILAR} more" if len(found) > 2 * MAX_SIMILAR else ""
-        self.hint = f"Say which, by its key or address, or with --corpus: {some}{more}."
+        self.hint = f"Name one by its key or address, or choose with --corpus: {some}{more}."
 
 
 async def forget_document(app: App, address: str, corpus: str = "") -> ForgottenDocument:
     """Forget the document with this address, key or title: it is no longer found or cited, nor ingested again.
 
-    Raises:
-        NoSuchDocument: The corpus has no such document, or without a corpus, none has.
-        SeveralDocuments: More than one is.
-        StorageError: It could not be removed.
+    `NoSuchDocument` and `SeveralDocuments` are raised if not exactly one has it, `StorageError` if it is not removed.
     """
     documents = select_documents(await app.manifest.find(address), address, corpus)
     if not documents and (page := _name_web_page(address, corpus)):
@@ -73,7 +70,7 @@ async def forget_document(app: App, address: str, corpus: str = "") -> Forgotten
 
 
 def _name_web_page(address: str, corpus: str) -> DocumentRef | None:
-    """Return the page of a search engine's corpus that an address names: whatever is of the web can be forgotten."""
+    """Return the page of a search engine's corpus with this address: every page of the web can be forgotten."""
     key = normalize_address(address) if is_web_corpus(corpus) else ""
     return DocumentRef(corpus, key, key, key) if key else None
 
@@ -81,14 +78,14 @@ def _name_web_page(address: str, corpus: str) -> DocumentRef | None:
 async def reread_document(
     app: App, address: str, sources: Mapping[str, SourceSettings], context: SourceContext
 ) -> tuple[RefreshReport, ...]:
-    """Read in the document that an address, key or title names; return a report for each corpus of it.
+    """Ingest the document with this address, key or title again; return a report for each corpus that has it.
 
-    Of a document that is known, or was forgotten, only its own `sources` (by corpus) are asked, of another one all.
+    Only the corpora of a known or forgotten document are asked, or all `sources` (by corpus) for an unknown one.
 
     Raises:
-        NoSuchDocument: No source has it.
-        SeveralDocuments: A title names several of one corpus.
-        Exception: Why the only source that may have it cannot be asked.
+        NoSuchDocument: No source has such a document.
+        SeveralDocuments: Several documents of one corpus have this title.
+        Exception: The error of the only source that may have it.
     """
     forgotten = await app.manifest.find_forgotten(address)
     if pages := [document for document in forgotten if is_web_corpus(document.corpus)]:
@@ -129,7 +126,7 @@ def select_documents(documents: Sequence[DocumentRef], address: str, corpus: str
 async def _build_unknown_error(
     app: App, address: str, corpus: str, sources: Mapping[str, SourceSettings] | None = None
 ) -> NoSuchDocument:
-    """Return the error for an unknown name: the corpora searched, and similar names."""
+    """Return the error for an unknown name, with the corpora searched and similar names."""
     names = [info.name for info in await app.manifest.catalogue() if corpus in {"", info.name}]
     if sources is None and select_documents(await app.manifest.find_forgotten(address), address, corpus):
         (one, *_) = select_documents(await app.manifest.find_forgotten(address), address, corpus)
@@ -141,19 +138,19 @@ async def _build_unknown_error(
     similar = await _search_similar(app, address, names)
     near = [*(f"{_name_document(document)}, which was forgotten" for document in away), *map(_name_document, similar)]
     near = near[:MAX_SIMILAR]
-    hint = f"Near it: {'; '.join(near)}." if near else "Give its address, its key, or its exact title."
+    hint = f"Similar: {'; '.join(near)}." if near else "Give its address, its key, or its exact title."
     return NoSuchDocument(f"{where} “{address}”.", hint=hint)
 
 
 def name_restoring_command(one: DocumentRef, sources: Collection[str]) -> str:
-    """Return the command that brings a forgotten document back, by which corpora the settings give a source."""
+    """Return the command that restores a forgotten document; `sources` are the corpora with a known source."""
     if one.corpus in sources or is_web_corpus(one.corpus):
         return f"footnote ingest --only {shlex.quote(one.url or one.key)}"
     return f"footnote ingest folder PATH --corpus {one.corpus} --restore"
 
 
 def find_similar(address: str, forgotten: Sequence[DocumentRef], corpora: Collection[str]) -> list[DocumentRef]:
-    """Return forgotten documents of these corpora with a similar name: no search finds them."""
+    """Return forgotten documents of these corpora with a similar name, as no search finds them."""
     names: dict[str, DocumentRef] = {}
     for document in forgotten:
         if document.corpus in corpora:
@@ -163,7 +160,7 @@ def find_similar(address: str, forgotten: Sequence[DocumentRef], corpora: Collec
 
 
 async def _search_similar(app: App, address: str, corpora: Sequence[str]) -> tuple[DocumentRef, ...]:
-    """Return the documents that a search for an address or a title finds, best first."""
+    """Search for an address or a title, and return the documents that are found, best first."""
     words = "".join(char if char.isalnum() else " " for char in address.rpartition("://")[2])[:_MAX_QUERY]
     with suppress(StorageError):
         if words.strip():

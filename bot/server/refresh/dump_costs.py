@@ -1,4 +1,4 @@
-"""What a dump would take here, by a short measurement of this machine."""
+"""Estimate what ingesting a dump would cost here, by a short measurement of this machine."""
 
 import time
 from pathlib import Path
@@ -10,11 +10,11 @@ from storage.indexes.embedding import open_embedder
 
 
 def measure_dump(dump: Path, settings: Settings) -> DumpEstimate:
-    """Read some of a dump, embed some of its passages, and calculate. Blocks. Raises `DumpError`, `StorageError`."""
+    """Read and embed a sample of a dump, and extrapolate. Blocks. Raises `DumpError`, `StorageError`."""
     sample, texts = sample_dump(dump)
     chosen = settings.embedding
     embedder = open_embedder(chosen.function, chosen.options, chosen.bits)
-    embedder.embed(texts[:1])  # the first one waits for the model
+    embedder.embed(texts[:1])  # the first call also loads the model
     started = time.perf_counter()
     embedder.embed(texts)
     seconds = (time.perf_counter() - started) / len(texts)

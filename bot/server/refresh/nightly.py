@@ -1,9 +1,8 @@
 """Run the nightly refresh: every source of the settings, once over all processes, with a report to the admins.
 
-`ingest.refresh.night_schedule` decides when a night begins. A process that runs a night holds a lease and renews it.
-If it dies, the lease lapses; if it stops, it releases the lease. A waiting process then takes the night over.
-A failing corpus does not affect others. With `[schedule] heartbeat`, a daily message confirms the refresh; without
-that message, nothing ran.
+`ingest.refresh.night_schedule` decides when it begins. The process that runs it holds a lease and renews it; when the
+process dies or stops, the lease ends, and a waiting process takes over. A failing corpus does not affect others. With
+`[schedule] heartbeat`, a daily message confirms the refresh; without that message, nothing ran.
 """
 
 import asyncio
@@ -33,15 +32,15 @@ from storage.types import CorpusInfo
 
 @dataclass(frozen=True, slots=True)
 class NightReport:
-    """What a night's refresh came to."""
+    """The reports and faults of one nightly refresh."""
 
     due: datetime
     reports: tuple[RefreshReport, ...]
-    faults: Mapping[str, Fault]  # why a corpus was not brought up to date, by its name
+    faults: Mapping[str, Fault]  # why corpora were not brought up to date, by their names
 
     @property
     def outcome(self) -> str:
-        """`failed` where a corpus was not brought up to date, else `done`."""
+        """`failed` if any corpus was not brought up to date, otherwise `done`."""
         return "failed" if self.faults else "done"
 
     def lines(self) -> Iterator[str]:
@@ -61,7 +60,7 @@ class NightReport:
                 yield f"{report.corpus}: brought up to date{_render_fault(report)}"
 
     def summary(self) -> str:
-        """Return all of it in one line."""
+        """Return a summary in one line."""
         done, all_of_it = len(self.reports), len(self.reports) + len(self.faults)
         total = RefreshReport(
             "",
@@ -86,7 +85,7 @@ def _render_fault(report: RefreshReport) -> str:
 
 log = logging.getLogger(__name__)
 
-_RECENT_NIGHTS = 50  # how many nightly refreshes are searched for the last finished one
+_RECENT_NIGHTS = 50  # the number of recent nightly refreshes among which the last finished one is searched
 
 
 @dataclass(frozen=True)
@@ -102,13 +101,13 @@ class NightLease:
     renewing: float = 30.0  # seconds between two renewals of the lease; it outlasts several
 
     async def last(self) -> datetime | None:
-        """Return when the newest finished nightly refresh was due; None without one."""
+        """Return when the newest finished nightly refresh was due; None if there is none."""
         await self.put_back()
         ended = (night.due for night in await self.nights.recent(_RECENT_NIGHTS) if night.ended)
         return next(ended, None)
 
     async def put_back(self) -> None:
-        """Undo nightly refreshes in the future: they ran while the clock was wrong."""
+        """Delete the records of nightly refreshes in the future: they ran while the clock was wrong."""
         if count := await self.nights.undo(self.clock() + CLOCK_LEAP):
             log.warning("the clock was set back: %d recorded nightly refreshes are in the future", count)
 
@@ -125,7 +124,7 @@ class NightLease:
         return None
 
     async def _begin(self, due: datetime) -> bool | None:
-        """Start a nightly refresh. Returns False if it has ended, None if another process has it or that is unknown."""
+        """Try to start a nightly refresh. False: it has already ended. None: try again later."""
         try:
             if await self.nights.begin(due, self.clock(), self.owner):
                 return True
@@ -141,16 +140,16 @@ class NightLease:
                 await self._store_end(night)
             return night
         finally:
-            with suppress(StorageError):  # it lapses by itself
+            with suppress(StorageError):  # the lease lapses by itself
                 await self.leases.release(NIGHT_LEASE, self.owner)
 
     async def _run_while_leased(self, work: Callable[[], Coroutine[Any, Any, NightReport]]) -> NightReport | None:
-        """Run the work while the lease is ours; if it is lost, another process does it."""
+        """Run the work while the lease is ours; if it is lost, return None, as another process does the work."""
         async with run_beside(work(), name="night") as working:
             await wait_for_first(working, self._renew())
             if working.done():
                 return working.result()
-            log.warning("another process took the night over: this one did not renew its lease in time")
+            log.warning("another process took over the nightly refresh: this one did not renew its lease in time")
             return None
 
     async def _store_end(self, night: NightReport) -> None:
@@ -160,7 +159,10 @@ class NightLease:
             log.warning("cannot store nightly report", extra={"cause": f"{error} {error.hint}"})
 
     async def _renew(self) -> None:
-        """Renew the lease until another process has it. One that lapsed while the database was away is still ours."""
+        """Renew the lease until another process has it.
+
+        One that lapsed while the database was unreachable is still ours.
+        """
         while True:
             await asyncio.sleep(self.renewing)
             with suppress(StorageError):
@@ -168,17 +170,17 @@ class NightLease:
                     return
 
 
-RETRY_SECONDS = (15.0, 30.0, 60.0, *(300.0,) * 36)  # how long to wait before each further try: three hours altogether
+RETRY_SECONDS = (15.0, 30.0, 60.0, *(300.0,) * 36)  # the waits before further attempts: three hours altogether
 
 
 def render_admin_lines(night: NightReport, *, heartbeat: bool) -> tuple[str, ...]:
-    """Return the lines for the admins; none if all is well and no heartbeat is set."""
+    """Return the lines for the admins; empty if all is well and no heartbeat is set."""
     return (*night.troubles(), *((night.summary(),) if heartbeat else ()))
 
 
 @dataclass(frozen=True)
 class NightNotifier:
-    """Tells the log and the admins of a night."""
+    """Reports a nightly refresh in the log and to the admins."""
 
     schedule: Callable[[], ScheduleSettings]
     platforms: Mapping[str, Platform]  # the connected ones, by name
@@ -193,7 +195,7 @@ class NightNotifier:
             await self._post(schedule.admin_channel, lines)
 
     async def _post(self, channel: str, lines: Sequence[str]) -> None:
-        """Post lines to a channel as one message; a platform that is away is tried again."""
+        """Post lines to a channel as one message; retry if the platform is unreachable."""
         name, _, rest = channel.partition(":")
         workspace, _, place = rest.partition("/")
         why = f"{name} is not connected."
@@ -236,7 +238,7 @@ class RefreshCorpus(Protocol):
 
 
 def find_last_refresh(settings: Settings, corpora: Sequence[CorpusInfo]) -> datetime | None:
-    """Return when any corpus that has a source was last refreshed; None if none ever was."""
+    """Return when a corpus with a source was last refreshed; None if none ever was."""
     sources = settings.sources
     done = [info.refreshed for info in corpora if info.name in sources and info.refreshed]
     return max(done, default=None)
@@ -266,13 +268,13 @@ async def schedule_nights(
     corpora: Sequence[CorpusInfo],
     pulse: float = CHECK_SECONDS,
 ) -> AsyncIterator[None]:
-    """Schedule the nightly refreshes of `[schedule] nightly` within the block.
+    """Run the nightly refreshes of `[schedule] nightly` within the block.
 
-    A night that no process worked through is made up for at once. Before there ever was a night, those count that
-    came after a corpus was last brought up to date.
+    A missed night is made up for at once. Nights before the first recorded one count as missed only after the last
+    refresh of any corpus.
 
     `read` returns current settings. `notify` receives the report of each refresh run here; its errors are logged.
-    `watch` sees to it that no other process works it too.
+    `watch` ensures that only one process runs each night.
     """
 
     async def work(due: datetime) -> None:
@@ -286,5 +288,4 @@ async def schedule_nights(
         yield
 
 
-def _ignore_progress(progress: RefreshProgress) -> None:
-    """Ignore progress: nightly refreshes show none."""
+def _ignore_progress(progress: RefreshProgress) -> None: ...

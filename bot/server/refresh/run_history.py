@@ -1,4 +1,4 @@
-"""Read the recorded refreshes: the runs, nightly refreshes, and the next one."""
+"""Read the recorded refreshes: runs of single corpora, nightly refreshes, and when the next one is due."""
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
@@ -16,14 +16,14 @@ from storage.types import NightRecord, RefreshRun, RunState
 MISSED = "missed"
 RUNNING = "running"
 ABORTED = "broken off"
-_NOBODY_WORKED = "No server ran then; the next night made up for it."
+_NOBODY_WORKED = "No server was running; the next nightly refresh made up for it."
 
 _SILENT_AFTER = timedelta(minutes=5)  # a run without a sign of life for so long is shown as possibly lost
 
 
 @dataclass(frozen=True, slots=True)
 class RefreshSummary:
-    """The runs and nights of the record, newest first."""
+    """The recorded refreshes, newest first."""
 
     now: datetime
     running: tuple[RefreshRun, ...]
@@ -35,9 +35,9 @@ class RefreshSummary:
 def summarize_refreshes(
     settings: Settings, runs: Sequence[RefreshRun], nights: Sequence[NightRecord], now: datetime, *, watching: bool
 ) -> RefreshSummary:
-    """Put together the newest runs and nights, newest first.
+    """Combine runs and nights, newest first.
 
-    `watching` says whether a process has the lease of the nights: one that has not ended is broken off otherwise.
+    `watching` means that a process holds the lease of the nights; otherwise an unfinished night was broken off.
     """
     at = settings.schedule.at
     return RefreshSummary(
@@ -55,7 +55,7 @@ def measure_seconds(run: RefreshRun, now: datetime) -> float:
 
 
 def measure_rate(run: RefreshRun, now: datetime) -> float:
-    """Return how many documents a run looked at in a second."""
+    """Return the documents that a run has handled per second."""
     seconds = measure_seconds(run, now)
     return run.done / seconds if seconds else 0.0
 
@@ -69,7 +69,7 @@ def _resolve_outcome(night: NightRecord, *, watching: bool) -> NightRecord:
 
 
 def _insert_missed(nights: Sequence[NightRecord], settings: Settings) -> Iterator[NightRecord]:
-    """Yield nights, newest first, and between them the days on which none ran."""
+    """Yield nights, newest first, with the days on which none ran in between."""
     at, zone = settings.schedule.at, settings.zone
     for place, night in enumerate(nights):
         yield night
@@ -80,7 +80,7 @@ def _insert_missed(nights: Sequence[NightRecord], settings: Settings) -> Iterato
         while due < night.due and due.astimezone(zone).date() < day:
             missed.append(due)
             due = night_after(due, at, zone)
-        # The time of day may have been changed: a day with a refresh missed none.
+        # The time of day may have been changed: a day with any refresh did not miss one.
         had = nights[place + 1].due.astimezone(zone).date()
         yield from (
             NightRecord(due, due, None, "", MISSED, (_NOBODY_WORKED,))
@@ -91,7 +91,7 @@ def _insert_missed(nights: Sequence[NightRecord], settings: Settings) -> Iterato
 
 @dataclass(frozen=True)
 class RefreshHistory:
-    """The log of refreshes; it can be read while another process owns the home."""
+    """Reads the log of refreshes, also while another process has the home open."""
 
     runs: RefreshLog
     nights: NightLog
@@ -106,7 +106,7 @@ class RefreshHistory:
 
 
 async def resolve_run(run: RefreshRun, leases: Leases, now: datetime) -> RefreshRun:
-    """Return an unfinished run as lost if its process let the lease lapse. Raises `StorageError`."""
+    """Return a run; an unfinished one counts as lost if its process lost the lease. Raises `StorageError`."""
     if run.state is not RunState.RUNNING or await leases.holder(name_lease(run.corpus), now) == run.owner:
         return run
     return replace(run, state=RunState.LOST, ended=run.seen, fault=LOST_RUN_FAULT, doing="")
@@ -118,6 +118,6 @@ def build_history(database: Database) -> RefreshHistory:
 
 @asynccontextmanager
 async def open_history(settings: Settings) -> AsyncIterator[RefreshHistory]:
-    """Open the database alone. Raises `StorageError`: the database cannot be used; the message says what to do."""
+    """Open only the database. Raises `StorageError`; its message says what to do."""
     with open_record_database(settings) as database:
         yield build_history(database)

@@ -1,7 +1,7 @@
 """Open the source that a corpus's settings describe.
 
-A secret is named by its variable, or a file by `_FILE` at its end. It is looked up when the source is opened, so that
-it is neither in the settings nor sent to other processes.
+Settings name a secret by its environment variable, or by a file if the name ends in `_FILE`. It is looked up when the
+source is opened, so it is neither in the settings nor sent to other processes.
 """
 
 import hashlib
@@ -47,7 +47,7 @@ from ingest.web.web_client import RequestPolicy, WebClient, build_user_agent
 
 
 def open_source(given: SourceSettings, around: SourceContext) -> LiveSource:
-    """Return the source. Raises an error that says what to do if it cannot be opened."""
+    """Return the source. If it cannot be opened, the error that is raised says what to do."""
     opened: LiveSource = pkgutil.resolve_name(SOURCE_ENTRIES[given.type].opener)(given, around)
     return opened
 

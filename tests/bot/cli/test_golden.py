@@ -97,7 +97,7 @@ CASES = {
         ["forget", "Od rules"],
         {
             "forgotten": NoSuchDocument(
-                "No document of handbook is “Od rules”.", hint="Near it: handbook: Old rules (old.md)."
+                "No document of handbook is “Od rules”.", hint="Similar: handbook: Old rules (old.md)."
             )
         },
     ),

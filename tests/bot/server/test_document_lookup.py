@@ -98,7 +98,7 @@ async def test_similarly_named_forgotten_document_is_reported(home: LocalService
     with pytest.raises(NoSuchDocument, match="was forgotten already"):
         await home.forget("Old rules", "own")
 
-    assert caught.value.hint.startswith(f"Near it: own: Old rules ({BASE}/rules.md), which was forgotten; ")
+    assert caught.value.hint.startswith(f"Similar: own: Old rules ({BASE}/rules.md), which was forgotten; ")
 
 
 async def test_a_dump_does_not_speak_for_a_name_that_no_other_source_has(home: LocalService, tmp_path: Path) -> None:

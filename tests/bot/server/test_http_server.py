@@ -194,9 +194,9 @@ def test_used_port_is_reported_in_one_line() -> None:
 @pytest.mark.parametrize(
     ("host", "reason"),
     [
-        ("192.0.2.1", r"^Nothing can listen at 192\.0\.2\.1:80: it is not an address of this machine"),
+        ("192.0.2.1", r"^Cannot listen at 192\.0\.2\.1:80: it is not an address of this machine"),
         *(
-            (host, ": (it is not a host name|this machine does not know the name)")
+            (host, ": (it is not a host name|this machine cannot resolve the name)")
             for host in ("a" * 70, "x..y", "é" * 70)
         ),
     ],

@@ -301,7 +301,7 @@ async def test_a_system_that_needs_a_model_is_not_ready_without() -> None:
     assert {name for name, reason in reasons.items() if reason} == {"documents", "corpora", "model"}
     assert reasons["corpora"].startswith("travel: ")
     assert "wikichat" in reasons["model"]
-    assert "Nothing is read in" in reasons["documents"]
+    assert "Nothing is ingested" in reasons["documents"]
 
 
 def hang_up() -> None:

@@ -179,7 +179,7 @@ async def test_lost_lease_stops_the_work_silently(tmp_path: Path, caplog: pytest
         (row,) = await history.nights.recent()
 
     assert (stopped.is_set(), row.owner, row.outcome) == (True, "quick", "done")
-    assert "took the night over" in caplog.text
+    assert "took over the nightly refresh" in caplog.text
 
 
 async def test_lost_night_is_not_ended_by_its_former_owner(tmp_path: Path) -> None:

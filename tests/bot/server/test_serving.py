@@ -131,7 +131,7 @@ def test_ctrl_c_stops_the_turn_and_a_killed_server_is_reported(model: socket.soc
 
     assert (asking.returncode, out) == (1, "")
     assert err == (
-        "footnote: The server stopped before it was done — "
+        "footnote: The server stopped before the command was done — "
         "Start `footnote serve` again, or run the command again without it.\n"
     )
     statuses = [turn["status"] for turn in run_json("audit", "list")["turns"]]

@@ -184,7 +184,7 @@ async def test_stopped_server_ends_its_turns_before_closing(caplog: pytest.LogCa
             await slow.began.wait()
         assert slow.recorded == ["cancelled"]
         assert "Traceback" not in caplog.text
-        with pytest.raises(ServerGone, match=r"stopped before it was done\.") as caught:
+        with pytest.raises(ServerGone, match=r"stopped before the command was done\.") as caught:
             await asking
 
     assert caught.value.hint
@@ -213,7 +213,7 @@ async def test_other_version_of_the_server_is_reported() -> None:
 
     with open_socket(Path.cwd()) as bound:
         async with serve_socket(app, bound, grace=1):
-            with pytest.raises(VersionMismatch, match=r"another version: this is \S+, it is 9\.9\.9\.") as caught:
+            with pytest.raises(VersionMismatch, match=r"another version: 9\.9\.9; this command has \S+\.") as caught:
                 async with connect_service(Path.cwd()):
                     pass
     assert caught.value.hint

@@ -63,7 +63,7 @@ async def test_a_failed_call_is_followed_by_words_until_one_is_answered(*, strea
         await let_go.wait()
 
     async with run_beside(model.watch(sleep), name="watch"):
-        assert model.fault == "It is being asked whether it answers."
+        assert model.fault == "Its first check is not finished yet."
         await llm.until(lambda: not model.fault)
         with pytest.raises(ModelUnavailable):
             await ask(model, streamed=streamed)

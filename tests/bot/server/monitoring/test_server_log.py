@@ -163,7 +163,7 @@ def test_a_line_that_cannot_be_written_names_no_secret(capsys: pytest.CaptureFix
         ours = logging.getLogger().handlers[-1]  # a test's own handler raises
         ours.handle(logging.LogRecord("bot.x", logging.INFO, __file__, 1, "%d", ("hunter22",), None))
 
-    assert stream.getvalue() == "a line that bot.x logged could not be written\n"
+    assert stream.getvalue() == "a log line of bot.x cannot be written\n"
     assert "hunter22" not in "".join(capsys.readouterr())
 
 
