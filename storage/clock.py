@@ -1,4 +1,4 @@
-"""The clock that components take as an argument, and the one of this machine."""
+"""The type of the clocks that components take as an argument, and this machine's clock."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""The errors of storage, and explanations of errors of the system, of SQLite and of the indexes.
+"""The errors of storage, and functions that convert errors of the system, SQLite and the indexes to them.
 
 StorageError                 reported in one line, with what to do
 ├── HomeLocked               another process owns the home: use it, or stop it
@@ -9,7 +9,7 @@ StorageError                 reported in one line, with what to do
 ├── LeaseLost                another process has taken over what this one did: stop
 └── UnknownCorpus            there is no corpus of this name
 
-`Panic` is separate: a fault that no `except Exception` would have caught.
+`Panic` is separate: a fault that `except Exception` would not have caught.
 """
 
 import asyncio
@@ -61,7 +61,7 @@ class UnknownCorpus(StorageError):
 
 
 class Panic(Exception):
-    """A fault that was no `Exception`, such as a panic of a library written in Rust."""
+    """A fault that was not an `Exception`, such as a panic of a library written in Rust."""
 
 
 _ENDINGS = (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, SystemExit)
@@ -70,7 +70,7 @@ _ENDINGS = (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, SystemExit
 
 @contextmanager
 def contain_panics() -> Iterator[None]:
-    """Raise faults that are not `Exception`s as a `Panic`."""
+    """Convert faults that are not `Exception`s to `Panic`."""
     try:
         yield
     except (Exception, *_ENDINGS):
@@ -87,15 +87,15 @@ _LOOK_AT_DISK = "Check whether the disk is full or failing, then run the command
 _WAIT = "Try again in a moment; if this lasts, find the program that has it open, such as a backup, and wait for it."
 _RESTORE = "Nothing was changed. Restore it from a backup, or move the whole folder away and ingest again."
 
-REINDEX_HINT = "Run `footnote reindex`: it makes the indexes again from the database."
+REINDEX_HINT = "Run `footnote reindex`: it rebuilds the indexes from the database."
 
 _DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
-_SCARCE_BYTES = 100_000  # bytes of free space below which a write of an index has failed for want of space
+_SCARCE_BYTES = 100_000  # bytes: with less free space, a failed write of an index is blamed on the full disk
 _FORBIDDEN = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
 _NO_FOLDER = frozenset({errno.ENOTDIR, errno.EEXIST})
 
-# The low byte of SQLite's codes is the kind of error, the bytes above it are its origin. The shared memory that
-# cannot be made larger is the one place that distinguishes a full disk from a failing one.
+# The low byte of SQLite's codes is the kind of error, the bytes above it are its origin. Only the origin "shared memory
+# cannot be enlarged" distinguishes a full disk from a failing one.
 _SQLITE: dict[int, tuple[type[StorageError], str, str]] = {
     sqlite3.SQLITE_FULL: (HomeUnusable, "The disk that holds {file} is full.", _FREE_SPACE),
     sqlite3.SQLITE_IOERR_SHMSIZE: (HomeUnusable, "The disk that holds {file} is full.", _FREE_SPACE),
@@ -111,7 +111,7 @@ _SQLITE: dict[int, tuple[type[StorageError], str, str]] = {
 
 
 def explain_folder_error(error: OSError, folder: Path, *, instead: str = OTHER_HOME) -> HomeUnusable:
-    """Explain an error of the operating system about something in `folder`; `instead` says how to name another one."""
+    """Explain an error of the operating system about `folder`; `instead` says how to name another one."""
     if error.errno in _DISK_FULL:
         return HomeUnusable(f"The disk that holds {folder} is full.", hint=_FREE_SPACE)
     if error.errno in _FORBIDDEN:
@@ -125,7 +125,7 @@ def explain_folder_error(error: OSError, folder: Path, *, instead: str = OTHER_H
 
 
 def explain_sqlite_error(error: sqlite3.Error, file: Path) -> StorageError | None:
-    """Explain SQLite's error about the database `file`; None when it is a programming error."""
+    """Explain SQLite's error about the database `file`; None for a programming error."""
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK)
     known = _SQLITE.get(code) or _SQLITE.get(code & 0xFF)
     if known is None:
@@ -135,9 +135,9 @@ def explain_sqlite_error(error: sqlite3.Error, file: Path) -> StorageError | Non
 
 
 def explain_index_error(cause: str, index: str, folder: Path, *, free: int, writable: bool) -> StorageError:
-    """Explain the failure of an index; neither Chroma nor tantivy distinguishes a full disk from a damaged file.
+    """Explain the failure of an index; Chroma and tantivy do not distinguish a full disk from a damaged file.
 
-    `cause` is the library's message, `index` the index's name, `free` the bytes left on its disk.
+    `cause` is the library's message, `index` the index's name, `free` the free bytes on its disk.
     """
     if free < _SCARCE_BYTES or "is full" in cause or "No space left" in cause:
         return HomeUnusable(f"The disk that holds {folder} is full.", hint=_FREE_SPACE)
@@ -151,7 +151,7 @@ def explain_index_error(cause: str, index: str, folder: Path, *, free: int, writ
 def translate_index_errors(index: str, folder: Path, *kinds: type[Exception]) -> Iterator[None]:
     """Convert errors of an index's library to a `StorageError` that says what to do.
 
-    tantivy and Chroma panic over some damaged files.
+    Damaged files make tantivy and Chroma panic.
     """
     faults: tuple[type[Exception], ...] = (Panic, *kinds)
     try:

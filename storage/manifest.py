@@ -1,8 +1,8 @@
-"""The manifest: which documents and passages there are. What it does not list is not found, whatever the indexes hold.
+"""The manifest: the list of existing documents and passages. Searches ignore whatever else the indexes hold.
 
-Each change of a document makes a new version of it, under a number higher than any before. An index of words follows
-these numbers, each home its own, so that many homes share one manifest: a home sees the manifest as of the number
-up to which its index has followed, each document in one version, never half. Retired versions are kept until all homes
+Each change of a document makes a new version of it, with a number higher than any before. The lexical index of each
+home follows these numbers, so that several homes can share one manifest: a home sees the manifest as of the number up
+to which its index has followed, with each document in one complete version. Retired versions are kept until all homes
 have passed them.
 """
 
@@ -48,8 +48,8 @@ log = logging.getLogger(__name__)
 _Row = sa.Row[*tuple[Any, ...]]
 _VERSION = [*manifest_tx.DOCUMENT_COLUMNS, documents.c.retired, bodies.c.body, bodies.c.seal]
 
-_SAMPLED = 20_000  # documents that a sample is drawn from
-FETCHED_ROWS = 10_000  # held at a time of queries with possibly millions of rows
+_SAMPLED = 20_000  # documents from which a sample is drawn
+FETCHED_ROWS = 10_000  # rows held at a time by queries that may return millions
 
 
 _NOTHING = PackedBody(Document("", "", ""), pack_passages([]))
@@ -63,7 +63,7 @@ class Manifest:
     _memory: VersionMemory = field(default_factory=VersionMemory, repr=False, compare=False)
 
     async def fingerprints(self, corpus: str) -> FingerprintTable:
-        """Return each document's key and fingerprint; an empty one if it must be read again."""
+        """Return the fingerprint of each document by its key; empty for one that must be read again."""
         query = sa.select(documents.c.key, documents.c.fingerprint)
         query = query.where(documents.c.corpus == corpus, documents.c.retired == 0).order_by(documents.c.number)
         piecemeal = {"yield_per": FETCHED_ROWS}
@@ -80,7 +80,7 @@ class Manifest:
         return _document(rows[0]) if rows else None
 
     async def stored(self, corpus: str, keys: Collection[str]) -> dict[str, StoredVersion]:
-        """Return these documents by key, as far as they exist; without passages where these are damaged."""
+        """Return these documents by key, as far as they exist; without passages if these are damaged."""
 
         def fetch(connection: sa.Connection) -> dict[str, StoredVersion]:
             queries = (_versions().where(*manifest_tx.filter_current(corpus, chunk)) for chunk in split_chunks(keys))
@@ -90,7 +90,10 @@ class Manifest:
         return await self.database.read(fetch)
 
     async def begin(self, names: Collection[DocumentId], follower: str, lease: Lease | None = None) -> None:
-        """Record whose vectors a home is about to change, so that none is left behind. Raises `LeaseLost`."""
+        """Record the documents whose vectors a home is about to change, so that a crash leaves none behind.
+
+        Raises `LeaseLost`.
+        """
 
         def begin(connection: sa.Connection) -> None:
             require_lease(connection, lease)
@@ -101,12 +104,10 @@ class Manifest:
     async def commit(
         self, changes: Sequence[VersionChange], lease: Lease | None = None, *, erasing: bool = False
     ) -> Commit:
-        """Switch all these documents at once, each to its new version. With `erasing`, no text of the old one stays.
+        """Switch all these documents at once, each to its new version; `erasing` also removes the old texts.
 
-        Conflicts stay unchanged: changed since they were planned, or forgotten on purpose.
-
-        Raises:
-            LeaseLost: Another process has taken the lease.
+        Conflicts stay unchanged: documents changed since the change was planned, or forgotten. Raises `LeaseLost` if
+        another process has taken the lease.
         """
 
         def commit(connection: sa.Connection) -> Commit:
@@ -137,15 +138,15 @@ class Manifest:
         return await self.database.write(settle, WritePriority.BATCH)
 
     async def followers(self) -> tuple[Follower, ...]:
-        """Return how far each home has followed, those that were seen last first."""
+        """Return how far each home has followed, the last seen ones first."""
         return await self.database.read(manifest_tx.fetch_followers)
 
     async def lag(self, followed: int, most: int) -> Lag:
-        """Return the next changes after `followed`, of about `most` passages."""
+        """Return the next changes after `followed`, with about `most` passages."""
         return await self.database.read(lambda it: manifest_tx.fetch_lag(it, followed, most))
 
     async def versions(self, numbers: Collection[int]) -> tuple[StoredVersion, ...]:
-        """Return the versions of these numbers, retired ones too, by number, except erased ones."""
+        """Return the versions with these numbers, by number; retired ones too, but no erased ones."""
         chunks = [_versions().where(documents.c.number.in_(chunk)) for chunk in split_chunks(numbers)]
         rows = await self.database.read(lambda it: [row for chunk in chunks for row in it.execute(chunk)])
         return tuple(sorted(map(self._version, rows), key=lambda version: version.number))
@@ -153,7 +154,7 @@ class Manifest:
     async def visible(
         self, followed: int, numbers: Collection[int], named: Collection[DocumentId], within: Collection[str]
     ) -> tuple[PackedVersion, ...]:
-        """Return the versions of these numbers, and those of the documents `named` that were current at `followed`."""
+        """Return the versions with these numbers, and those of `named` documents that were current at `followed`."""
         state = self._state()
         known = self._memory.recall(state, numbers, named)
         versions = {number: one for number, one in known.items() if number in numbers or number <= followed}
@@ -186,13 +187,13 @@ class Manifest:
             for corpus in within
             for chunk in split_chunks({key for of, key in named if of == corpus})
         ]
-        # Their corpora are looked at afterwards: SQLite would go through all of a corpus to find some numbers of it.
+        # Corpora are filtered afterwards: SQLite would scan a whole corpus to find some of its numbers.
         by_number = [documents.c.number.in_(chunk) for chunk in split_chunks(numbers)]
         queries = [_versions().where(condition) for condition in (*by_number, *by_key)]
         rows = {row.number: row for query in queries for row in connection.execute(query)}
         versions = [self._unpack(row) for row in rows.values()]
         for version in versions:
-            if (version.document.corpus, version.document.key) in named:  # its passages are asked for by their ids
+            if (version.document.corpus, version.document.key) in named:  # its passages are looked up by id
                 version.body.identify()
         return versions
 
@@ -207,7 +208,7 @@ class Manifest:
 
     async def listed(self, corpus: str, *, after: int = 0, limit: int = 1000) -> tuple[StoredVersion, ...]:
         """Return up to `limit` documents of a corpus whose numbers follow `after`, by number."""
-        # Not by its index, which would go through all of the corpus for each page.
+        # The concatenation keeps SQLite from an index that would scan the whole corpus for each page.
         unindexed = documents.c.corpus.concat("") == corpus
         of_corpus = unindexed, documents.c.retired == 0, documents.c.number > after
         query = _versions().where(*of_corpus).order_by(documents.c.number).limit(limit)
@@ -221,7 +222,7 @@ class Manifest:
         return tuple(map(_outline, rows))
 
     async def sample(self, corpus: str, count: int) -> tuple[StoredVersion, ...]:
-        """Return about so many documents of a corpus from all over it, by key; of a large one from its beginning."""
+        """Return about so many documents, spread over the corpus, by key; of a large corpus, from its beginning."""
         standing = documents.c.corpus == corpus, documents.c.retired == 0
         first = sa.select(documents.c.number, documents.c.key).where(*standing).order_by(documents.c.key)
         among = first.limit(_SAMPLED).subquery()
@@ -232,7 +233,7 @@ class Manifest:
         return tuple(map(self._version, await self._all(query)))
 
     async def count_aliases(self, corpora: Collection[str], after: int, upto: int) -> dict[DocumentId, int]:
-        """Return how many other titles documents have, of those in a stretch of numbers that have any."""
+        """Return the number of other titles of documents in a range of numbers that have any."""
         stretch = documents.c.number > after, documents.c.number <= upto, documents.c.retired == 0
         columns = documents.c.corpus, documents.c.key, documents.c.aliases
         rows = await self._all(sa.select(*columns).where(*stretch, documents.c.aliases != ""))
@@ -248,11 +249,11 @@ class Manifest:
         )
 
     async def corpora(self) -> tuple[CorpusInfo, ...]:
-        """Return the corpora by name, and what they hold."""
+        """Return the corpora by name, with their sizes and states."""
         return await self.database.read(manifest_tx.fetch_corpora)
 
     async def describe(self, corpus: str, *, reference: bool, dense: DenseMode | None = None) -> None:
-        """Record what a corpus is, before anything of it is indexed; without `dense` that stays as it is."""
+        """Record the properties of a corpus before anything of it is indexed; without `dense`, that stays as it is."""
         values = {"reference": reference} | ({"dense": dense.value} if dense else {})
         described = sa.update(corpora).where(corpora.c.name == corpus).values(values)
 
@@ -265,7 +266,7 @@ class Manifest:
     async def finish(
         self, corpus: str, at: datetime, unread: Iterable[tuple[str, str]] = (), checkpoint: Checkpoint | None = None
     ) -> None:
-        """Record the end of a refresh: when, which documents were unreadable and why, and the checkpoint, if any."""
+        """Record the end of a refresh: its time, the unreadable documents with reasons, and the checkpoint, if any."""
         rows = [{"corpus": corpus, "key": key, "reason": reason} for key, reason in dict(unread).items()]
         await self._write(lambda connection: _finish(connection, corpus, at, rows, checkpoint))
 
@@ -276,35 +277,35 @@ class Manifest:
         return Checkpoint(*rows[0]) if rows else Checkpoint()
 
     async def forgotten(self, corpus: str) -> frozenset[str]:
-        """Return the keys of documents that were removed on purpose; no refresh brings them back."""
+        """Return the keys of forgotten documents, which no refresh brings back."""
         query = sa.select(forgotten.c.key).where(forgotten.c.corpus == corpus)
         rows = await self.database.read_kept(query, [forgotten], corpus)
         return frozenset(row.key for row in rows)
 
     async def all_forgotten(self) -> tuple[DocumentRef, ...]:
-        """Return the documents that were removed on purpose, with their names at that time, by corpus and key."""
+        """Return the forgotten documents with their names at that time, by corpus and key."""
         query = sa.select(forgotten.c.corpus, forgotten.c.key, forgotten.c.title, forgotten.c.url)
         return tuple(DocumentRef(*row) for row in await self._all(query.order_by("corpus", "key")))
 
     async def find_forgotten(self, address: str) -> tuple[DocumentRef, ...]:
-        """Find documents that were removed on purpose, as `find` finds existing ones."""
+        """Find forgotten documents, as `find` finds existing ones."""
         return await self.database.read(lambda connection: manifest_tx.find_documents(connection, address, forgotten))
 
     async def forget(self, corpus: str, keys: Collection[str]) -> None:
-        """Keep refreshes from bringing these back. Their passages stay until they are removed."""
+        """Keep refreshes from bringing these documents back. Their passages stay until they are removed."""
         await self._write(lambda connection: _forget(connection, corpus, keys))
 
     async def remember(self, corpus: str, keys: Collection[str]) -> None:
-        """Let refreshes read these again."""
+        """Let refreshes read these documents again."""
         await self._write(lambda connection: _remember(connection, corpus, keys))
 
     async def list_again(self, corpus: str) -> None:
-        """Let the next refresh list all that the source has, and not only what changed since the last."""
+        """Make the next refresh list everything that the source has, not only its changes."""
         unmarked = sa.update(corpora).where(corpora.c.name == corpus).values(mark_of="")
         await self.database.write(lambda it: it.execute(unmarked), WritePriority.BATCH)
 
     async def drop(self, corpus: str) -> None:
-        """Take an emptied corpus off the list, with all that is recorded of it but its past refreshes."""
+        """Remove an emptied corpus from the list, with everything recorded of it except its past refreshes."""
         await self._write(lambda connection: _drop(connection, corpus))
 
     async def find(self, address: str) -> tuple[DocumentRef, ...]:
@@ -321,7 +322,7 @@ class Manifest:
         return StoredVersion(version.number, version.document, version.body.all())
 
     def _unpack(self, row: _Row) -> PackedVersion:
-        """Return a version; if its passages differ from the stored ones, log that and return it without."""
+        """Return a version; if its passages differ from the stored ones, log that and return it without passages."""
         document, body = _document(row), _NOTHING
         try:
             body = self._memory.unpack(row.number, row.seal, document, row.body)
@@ -329,7 +330,7 @@ class Manifest:
             message = (
                 "a document was changed outside Footnote and is not quoted: `footnote ingest --only` reads it again"
             )
-            log.error(message, extra={"corpus": row.corpus, "document": row.key})  # noqa: TRY400 - a trace says nothing
+            log.error(message, extra={"corpus": row.corpus, "document": row.key})  # noqa: TRY400 - a traceback would not help
         return PackedVersion(row.number, document, body, row.seal, is_current=not row.retired)
 
     async def _write(self, function: Callable[[sa.Connection], None]) -> None:
@@ -356,9 +357,9 @@ def _finish(
 
 
 def _forget(connection: sa.Connection, corpus: str, keys: Collection[str]) -> None:
-    web = is_web_corpus(corpus)  # its pages are in no table, and named by their addresses
+    web = is_web_corpus(corpus)  # its pages are in no table; their names are their addresses
     named = {key: {"corpus": corpus, "key": key, "title": "", "url": key if web else ""} for key in keys}
-    for table in (forgotten, documents):  # a document may have other names than when it was forgotten before
+    for table in (forgotten, documents):  # a document may have been renamed since it was forgotten before
         for chunk in split_chunks(keys):
             query = sa.select(table.c.corpus, table.c.key, table.c.title, table.c.url)
             of_these = [table.c.corpus == corpus, table.c.key.in_(chunk)]

@@ -1,8 +1,8 @@
 """Write, remove and search passages: one interface to the manifest and its indexes.
 
 The manifest in SQL decides what exists. Vectors are written before a change is committed to it and removed after, so
-that the dense index may hold more than it, never less. The index of words follows it and records up to which change:
-searches see the manifest as of that change.
+the dense index may have more than the manifest, never less. The lexical index follows the manifest and records up to
+which change: searches see the manifest as of that change.
 """
 
 import asyncio
@@ -41,17 +41,17 @@ from storage.types import KEPT_VECTORS, CorpusInfo, DenseMode, Document, Documen
 
 PassageRow = tuple[Document, Passage]
 
-CANDIDATES = 50  # how many passages each retriever offers to the fusion
-DISAMBIGUATION_MALUS = 20.0  # deviations of the fused score that disambiguation pages lose, so that they come last
-UPSERT_BATCH = 32  # an upsert holds the interpreter: 24 to 65 ms for this many passages, over a second for thousands
-EMBED_BATCH = 64  # passages whose vectors are made at a time; more are not made faster, and keep others waiting
+CANDIDATES = 50  # passages that each retriever offers to the fusion
+DISAMBIGUATION_MALUS = 20.0  # deviations subtracted from the score of disambiguation pages, which come last
+UPSERT_BATCH = 32  # an upsert holds the interpreter: 24 to 65 ms for so many passages, over a second for thousands
+EMBED_BATCH = 64  # passages embedded at a time; larger batches are not faster, and make others wait
 REINDEX_DOCUMENTS = 100
-FOLLOWED_PASSAGES = 5_000  # of one commit of the index of words while it follows
+FOLLOWED_PASSAGES = 5_000  # per commit of the lexical index while it follows
 
 
 @dataclass(frozen=True)
 class IndexThreads:
-    """The threads for the store's blocking calls; they end with the stack they were started in."""
+    """The threads for the store's blocking calls; the stack that started them ends them."""
 
     read: ThreadPool
     write: ThreadPool
@@ -59,7 +59,7 @@ class IndexThreads:
     ingest: ThreadPool
     states: ThreadPool
     think: ThreadPool
-    """One thread for computing in Python: more would keep the interpreter from each other and the writer."""
+    """One thread for computing in Python: more would only compete for the interpreter."""
 
     @staticmethod
     def start(stack: ExitStack) -> "IndexThreads":
@@ -70,14 +70,14 @@ class IndexThreads:
 
 @dataclass
 class Activity:
-    """When the store was last searched, on `time.monotonic()`."""
+    """The time of the store's last search, on `time.monotonic()`."""
 
     last: float = 0.0
 
 
 @dataclass(frozen=True)
 class PassageStore:
-    """Passages, by the manifest and both indexes. Its opener owns the threads."""
+    """The passages: the manifest and both indexes. Its opener owns the threads."""
 
     manifest: Manifest
     dense: DenseIndex
@@ -85,8 +85,8 @@ class PassageStore:
     embedder: Embedder
     threads: IndexThreads
     own_first: Callable[[], float] = float
-    """Deviations of the fused score that the team's own passages gain over those of works of reference."""
-    polite: bool = False  # leave a core for questions while passages are being embedded
+    """Deviations added to the fused score of the team's own passages, compared with works of reference."""
+    polite: bool = False  # whether embedding leaves a core for questions
     kept: int = KEPT_VECTORS
     activity: Activity = field(default_factory=Activity, repr=False)
     _writing: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
@@ -107,7 +107,7 @@ class PassageStore:
         return RefreshLog(self.manifest.database)
 
     async def search(self, text: str, corpora: Sequence[str], k: int) -> tuple[Hit, ...]:
-        """Return the `k` best passages of `corpora`, best first, by dense and lexical score fused."""
+        """Return the `k` best passages of `corpora`, best first, by dense and lexical scores fused."""
         if not corpora or k < 1:
             return ()
         self.activity.last = time.monotonic()
@@ -138,7 +138,7 @@ class PassageStore:
         )
 
     async def candidates(self, text: str, corpora: Sequence[str], k: int, depth: int = LAZY_DEPTH) -> Candidates:
-        """Return what each index offers, as `CandidateSearch.find` does."""
+        """Return the candidates of each index, as `CandidateSearch.find` does."""
         indexes = CandidateSearch(
             self.manifest, self.dense, self.lexical, self.threads.read, self._embed_asked, self.embedder, self.lazy
         )
@@ -150,14 +150,14 @@ class PassageStore:
         return row
 
     async def compare(self, text: str, others: Sequence[str]) -> tuple[float, ...]:
-        """Return the cosine of `text` with each of `others`."""
+        """Return the cosines of `text` with each of `others`."""
         if not others:
             return ()
         vectors = await self.threads.embed.run(self._vectors.embed, [text, *others])
         return tuple(float(cosine) for cosine in vectors[1:] @ vectors[0])
 
     async def apply(self, changes: Sequence[DocumentChange], lease: Lease | None = None) -> frozenset[DocumentId]:
-        """Apply changes: a reader sees each document as it was or as it is, never half.
+        """Apply changes; a reader sees each document either as before or as after.
 
         An interruption loses nothing: uncommitted documents keep their old fingerprint, so the next refresh reads them
         again. Returns the conflicts, and raises, as `Manifest.commit` does.
@@ -187,7 +187,7 @@ class PassageStore:
     async def store_packed(
         self, corpus: str, documents: Sequence[PackedDocument], lease: Lease | None = None
     ) -> frozenset[DocumentId]:
-        """Store new versions of documents that others have packed, and make no vectors. Returns and raises as `apply`.
+        """Store new versions of packed documents without vectors. Returns and raises as `apply`.
 
         For corpora that are not embedded eagerly.
         """
@@ -208,9 +208,9 @@ class PassageStore:
         return commit.conflicts
 
     async def remove(self, corpus: str, keys: Collection[str], *, erasing: bool = False) -> Mapping[str, int]:
-        """Remove documents at once, also while others write, and return of how many passages by key.
+        """Remove documents at once, also while others write; return the number of passages of each, by key.
 
-        When this returns no search finds them; with `erasing`, no text of theirs stays in the database either.
+        When this returns, no search finds them; with `erasing`, no text of theirs is left in the database either.
         """
         stored = await self.manifest.stored(corpus, keys)
         changes = [VersionChange(corpus, key, None) for key in sorted(stored)]
@@ -220,9 +220,9 @@ class PassageStore:
         return {key: len(version.passages) for key, version in stored.items()}
 
     async def words_held(self) -> dict[str, str]:
-        """Return the hash of every passage in the index of words by id; of unknown passages, their place.
+        """Return the hashes of all passages in the lexical index by id; an unknown passage has its place as id.
 
-        To compare the index with the manifest: it reads both whole.
+        For comparing the index with the manifest: it reads both completely.
         """
         places = await self.threads.read.run(self.lexical.places)
         versions_read = await self.manifest.versions({number for number, _ in places})
@@ -235,23 +235,23 @@ class PassageStore:
         return hashes
 
     async def tidy(self) -> None:
-        """Update the indexes after removals, unless a writer is at work, which will do it."""
+        """Update the indexes after removals, unless a writer is active, which will do it."""
         if not self._writing.locked():
             await self.recover()
 
     async def recover(self) -> None:
-        """Follow what others changed, and finish what an interrupted process left half done."""
+        """Apply changes by other processes, and finish the work of an interrupted one."""
         async with self._writing:
-            await self._settle(())  # first, so that nothing is purged that it is about to follow
+            await self._settle(())  # first, so that nothing that it is about to follow is purged
             await self._follow()
             await self._mend(await self.manifest.unsettled(self.lexical.name))
             await self._settle(())
 
     async def check(self) -> None:
-        """Raise `IndexStale` where an index is incomplete, or was made with another embedder or version."""
+        """Raise `IndexStale` if an index is incomplete, or was made with another embedder or version."""
         lazy = [info.name for info in await self.manifest.catalogue() if info.dense is DenseMode.LAZY]
-        for name in lazy if isinstance(self.dense.place, Path) else ():  # on a server others may be using it
-            await self.threads.write.run(self.dense.drop_foreign, name)  # what it keeps can be made again
+        for name in lazy if isinstance(self.dense.place, Path) else ():  # on a server, other homes may be using it
+            await self.threads.write.run(self.dense.drop_foreign, name)  # its vectors can be made again
         for attempt in range(SEARCH_ATTEMPTS):
             corpora = await self.manifest.corpora()
             reasons = await self.threads.read.run(list_stale_reasons, self.dense, self.lexical, corpora)
@@ -281,7 +281,7 @@ class PassageStore:
             await progress(done)
 
     async def drop_vectors(self, corpus: str) -> None:
-        """Remove all vectors of a corpus that is found by words alone from now on."""
+        """Remove all vectors of a corpus that is found only by words from now on."""
         await self.threads.write.run(self.dense.remove, corpus)
 
     async def probe(self) -> None:
@@ -292,8 +292,8 @@ class PassageStore:
     async def reindex(self, progress: Callable[[int, int], None], *, vectors: bool = True) -> int:
         """Rebuild the indexes from the manifest, reporting (done, total) to `progress`, and return their size.
 
-        Fitting vectors are kept, and an interrupted rebuild is resumed. Without `vectors`, the dense index is left
-        alone: other homes may be using it.
+        Current vectors are kept, and an interrupted rebuild is resumed. Without `vectors`, the dense index is not
+        touched: other homes may be using it.
         """
         async with self._writing:
             corpora = await self.manifest.corpora()
@@ -329,7 +329,7 @@ class PassageStore:
         return done
 
     async def _follow(self, ready: Mapping[int, IndexedVersion] = MappingProxyType({})) -> None:
-        """Let the index of words follow the manifest to its last change; `ready` need not be read again."""
+        """Let the lexical index follow the manifest to its last change; `ready` versions are not read again."""
         while True:
             lag = await self.manifest.lag(self.lexical.followed, FOLLOWED_PASSAGES)
             if lag.upto == self.lexical.followed:
@@ -364,7 +364,7 @@ class PassageStore:
         await self._settle(names)
 
     async def _embed(self, rows: Sequence[PassageRow]) -> list[Vectors]:
-        """Embed rows in batches, so that other writers get their turn in between."""
+        """Embed rows in batches, so that other writers get a turn in between."""
         batches = (
             [indexed_text(document, passage) for document, passage in rows[start : start + EMBED_BATCH]]
             for start in range(0, len(rows), EMBED_BATCH)
@@ -374,7 +374,7 @@ class PassageStore:
     async def _upsert(
         self, passages: Sequence[Passage], vectors: Sequence[Vectors], into: "DenseIndex | DenseRebuild | None" = None
     ) -> None:
-        """Write vectors, which come in batches of `EMBED_BATCH`."""
+        """Write vectors, given in batches of `EMBED_BATCH`."""
         write = (into or self.dense).upsert
         for number, part in enumerate(vectors):
             batch = passages[number * EMBED_BATCH : (number + 1) * EMBED_BATCH]

@@ -11,11 +11,11 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal
 
-Span = tuple[int, int]  # start and end of a stretch of a passage's text, in characters, end exclusive
+Span = tuple[int, int]  # start and end of a part of a text, in characters; the end is exclusive
 
 
 class PassageKind(StrEnum):
-    """What a passage was in its document; prose can be quoted as a sentence, a table row only as a row."""
+    """The kind of a passage in its document; prose is quoted by sentences, a table only by rows."""
 
     PROSE = "prose"
     TABLE = "table"
@@ -24,24 +24,24 @@ class PassageKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One source text as the manifest knows it. `(corpus, key)` names it; its text lives in its passages."""
+    """A source text in the manifest, identified by `(corpus, key)`; its passages have the text."""
 
     corpus: str
-    key: str  # its name within its source, stable over edits: a path relative to the folder, a page id
+    key: str  # its name within its source, which edits do not change: a relative path, a page id
     title: str
-    url: str = ""  # where a person can read it; empty when its source has no address
+    url: str = ""  # where a person can read it; empty if it has no address
     revision: str = ""
     date: datetime | None = None  # when its text was last changed, with a time zone; None if unknown
     language: str = ""  # ISO 639-1, empty when unknown
     fingerprint: str = ""
-    """A hash of the source's bytes and of the code that reads them; equal fingerprints are not read again."""
-    aliases: tuple[str, ...] = ()  # other titles under which its source knows it; its first passage is found by them
+    """A hash of the source's bytes and of the code that reads them; while it is the same, it is not read again."""
+    aliases: tuple[str, ...] = ()  # its other titles in the source; its first passage is found by them
     disambiguation: bool = False  # whether it only distinguishes pages that share its title
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A stretch of one document that can be searched, quoted and cited."""
+    """A part of one document that can be searched, quoted and cited."""
 
     id: str
     corpus: str
@@ -49,29 +49,29 @@ class Passage:
     section: str  # the path of headings above the text, joined by ` › `; empty above the first heading
     text: str
     position: int  # its place among its document's passages, counted from 0
-    hash: str  # of title, section and text, that is of all that the indexes see
+    hash: str  # of title, section and text: everything that is indexed
     kind: PassageKind = PassageKind.PROSE
 
 
-WEB_PREFIX = "web:"  # before a search engine's name in that of its corpus
+WEB_PREFIX = "web:"  # the name of a search engine's corpus is this prefix and the engine's name
 
 
 def is_web_corpus(name: str) -> bool:
-    """Return whether a corpus is a search engine's, whose pages are kept with the record of a turn alone."""
+    """Return whether a corpus is a search engine's, whose pages are stored only in the record of turns."""
     return name.startswith(WEB_PREFIX)
 
 
 DocumentId = tuple[str, str]
-"""A document by its corpus and its key; the key is empty if the document is unknown by now."""
+"""A document by its corpus and key; an empty key means an unknown document of the corpus."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchQuery:
-    """A search, and of what time. Storage ignores the time; re-ranking reads it."""
+    """A search, and the time it asks about. Storage ignores the time; re-ranking uses it."""
 
     text: str
     time: Literal["recent"] | int | None = None
-    unchecked: bool = False  # whether its text is a claim that was not checked yet, and so is not shown
+    unchecked: bool = False  # whether its text is an unchecked claim, which is not shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A sentence, and the passage and span it was taken from."""
+    """A sentence, and the passage and span from which it was taken."""
 
     text: str
     passage: Passage
@@ -105,7 +105,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A statement that is true or false by itself."""
+    """A self-contained statement that is true or false."""
 
     text: str
     origin: Literal["model", "retrieved", "user"]
@@ -113,9 +113,9 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class VerdictReason:
-    """A reason for a rule's verdict, which can be put into any language."""
+    """A reason for a verdict by rules, which can be rendered in any language."""
 
-    kind: str  # such as `verbatim` or `contradicted`
+    kind: str  # `verbatim`, `contradicted` and so on
     facts: tuple[str, ...] = ()  # the quotations that the kind names, in its order
 
 
@@ -125,15 +125,15 @@ class CheckedClaim:
 
     claim: Claim
     verdict: Verdict
-    evidence: tuple[str, ...] = ()  # ids of the passages that the verdict rests on; none if too little is known
+    evidence: tuple[str, ...] = ()  # ids of the passages behind the verdict; empty if too little is known
     reasoning: str = ""
-    looked_at: tuple[str, ...] = ()  # ids of the other passages that it was compared with, nearest first
+    looked_at: tuple[str, ...] = ()  # ids of other passages that the claim was compared with, nearest first
     because: tuple[VerdictReason, ...] = ()  # the same as `reasoning`, if rules decided; empty if a model did
 
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """A footnote: a stored passage as it was when it was cited. Nothing in it comes from a model."""
+    """A footnote: a stored passage as it was when it was cited. No part of it comes from a model."""
 
     number: int
     corpus: str
@@ -143,7 +143,7 @@ class Citation:
     url: str
     revision: str
     date: datetime | None
-    quote: str  # the sentence or sentences of the passage that support, verbatim
+    quote: str  # the supporting sentences of the passage, verbatim
     passage_id: str
     passage_text: str
     passage_hash: str
@@ -156,7 +156,7 @@ class Step:
     stage: str
     facts: Mapping[str, Any]
     milliseconds: float
-    began: float = field(default=0.0, compare=False)  # so many milliseconds after its turn
+    began: float = field(default=0.0, compare=False)  # milliseconds after the start of its turn
 
 
 class EntryKind(StrEnum):
@@ -177,7 +177,7 @@ class EntryKind(StrEnum):
     ERASURE = "erasure"  # the words of entries were erased, with their numbers, actor and reason
     HOLD = "hold"  # entries must not be erased, or may be again
     RESTORED = "restored"  # the database was restored from a backup
-    # Of no version that is known: entries are read as this, and never written.
+    # Never written: an entry of unknown kind is read as this.
     UNREADABLE = "unreadable"
 
 
@@ -187,15 +187,15 @@ RECORD = "record"
 
 @dataclass(frozen=True, slots=True)
 class LogEntry:
-    """One entry of the audit log, which sets `seq` and `at` when it is appended."""
+    """An entry of the audit log, which sets `seq` and `at` when it is appended."""
 
     turn_id: str
     kind: EntryKind
     body: Mapping[str, Any]
     seq: int = 0
     at: datetime | None = None
-    erased: bool = False  # whether the body was erased; it is empty then
-    damaged: str = ""  # its unreadable parts, in words; the rest is readable
+    erased: bool = False  # whether the body was erased and is therefore empty
+    damaged: str = ""  # names its unreadable parts; the others are readable
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,11 +205,11 @@ class ApprovedExample:
     turn_id: str
     by: str  # who approved it, such as `slack:T1/U1`; `terminal` for the machine's owner
     body: Mapping[str, Any]  # its content as shown, as JSON
-    at: datetime | None = None  # set when it is kept
-    pinned: bool = False  # whether it is shown before all others, whatever is asked
+    at: datetime | None = None  # set when it is stored
+    pinned: bool = False  # whether it is shown before all others for every question
 
 
-KEPT_VECTORS = 100_000  # of lazy corpora, about 3 kB each
+KEPT_VECTORS = 100_000  # vectors of lazy corpora, about 3 kB each
 
 
 class DenseMode(StrEnum):
@@ -225,9 +225,9 @@ class Corpus:
     """A corpus without counts, as every turn needs it."""
 
     name: str
-    refreshed: datetime | None  # when a refresh last ran to its end; None when none has
-    reference: bool  # whether it is a work of reference, such as an encyclopedia, and not the team's own
-    generation: int = 0  # raised with every change of its documents
+    refreshed: datetime | None  # when a refresh was last completed; None if never
+    reference: bool  # whether it is a work of reference, such as an encyclopedia
+    generation: int = 0  # incremented by every change of its documents
     dense: DenseMode = DenseMode.EAGER
 
 
@@ -235,10 +235,10 @@ class RunState(StrEnum):
     """The state of a run."""
 
     RUNNING = "running"
-    DONE = "done"  # it ran to its end; single documents may have failed or been held back
+    DONE = "done"  # completed; single documents may have failed or been held back
     FAILED = "failed"
     CANCELLED = "cancelled"
-    LOST = "lost"  # its process died; the next run goes on from what it had applied
+    LOST = "lost"  # its process died; the next run continues after its applied changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,11 +251,11 @@ class RunOutcome:
     unchanged: int = 0
     removed: int = 0
     failed: int = 0  # documents that could not be read
-    held_back: int = 0  # documents that the source no longer lists, too many to be removed without confirmation
+    held_back: int = 0  # documents missing from the source, too many to remove without confirmation
     passages_added: int = 0
     passages_removed: int = 0
-    fault: str = ""  # one plain line that says what to do; empty without a fault
-    edition: str = ""  # people's name for the state of the source that was read
+    fault: str = ""  # one line that says what to do; empty if there was no fault
+    edition: str = ""  # the readable name of the source's version
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -266,11 +266,11 @@ class RefreshRun(RunOutcome):
     corpus: str
     begun: datetime
     seen: datetime  # its last sign of life
-    ended: datetime | None  # None while it runs; the last sign of life of a lost one
-    done: int  # documents looked at so far
+    ended: datetime | None  # None while it runs; the last sign of life of a lost run
+    done: int  # documents handled so far
     total: int | None  # documents in all; None if unknown
     passages: int  # passages added so far
-    doing: str  # what keeps its source busy, such as a download; empty while it only reads
+    doing: str  # what its source is doing, such as a download; empty while it only reads
     owner: str  # the process that runs it
     night: datetime | None  # the due time of its nightly refresh; None if started by hand
 
@@ -282,11 +282,11 @@ class CorpusInfo:
     name: str
     documents: int
     passages: int
-    refreshed: datetime | None  # when a refresh last ran to its end; None when none has
+    refreshed: datetime | None  # when a refresh was last completed; None if never
     failures: int = 0  # documents that the last refresh could not read
-    edition: str = ""  # people's name for the state of its source that was read last, such as the date of a dump
+    edition: str = ""  # the readable name of its source's last version, such as the date of a dump
     last_run: RefreshRun | None = None  # the newest refresh, ended or not
-    forgotten: int = 0  # documents that were removed on purpose, and that refreshes leave out
+    forgotten: int = 0  # forgotten documents, which refreshes skip
     dense: DenseMode = DenseMode.EAGER
 
 
@@ -294,12 +294,12 @@ class CorpusInfo:
 class NewQuestion:
     """A question as a platform submits it. Ids of places and people contain their platform: `slack:T1/C1`."""
 
-    key: str  # the idempotency key, made of the platform's own ids
+    key: str  # the idempotency key, made from the platform's ids
     channel: str
     conversation: str
     user: str
     message: str  # the id of the message that asks; empty for commands
-    body: Mapping[str, Any]  # all else that is needed to answer it, as JSON; its words are under `text`
+    body: Mapping[str, Any]  # everything else needed to answer it, as JSON; its text is under `text`
     handle: str = field(default="", repr=False)
     """A secret of the platform, such as an interaction's token; forgotten when the question is done."""
     sending: bool = False  # whether its answer may be posted already
@@ -307,7 +307,7 @@ class NewQuestion:
 
 @dataclass(frozen=True, slots=True)
 class QueuedQuestion:
-    """A question in the queue; its first fields are those of `NewQuestion`."""
+    """A question in the queue; it has the fields of `NewQuestion` and its progress."""
 
     ticket: int  # its number, higher than any before
     key: str
@@ -318,27 +318,27 @@ class QueuedQuestion:
     body: Mapping[str, Any]
     handle: str = field(repr=False)
     state: str  # `waiting`, `running` or `done`
-    outcome: str  # how it ended; empty until then
+    outcome: str  # how it ended; empty before
     taken_at: datetime
-    turn_id: str  # the turn of the log that answers it; empty before there is one
-    sending: bool  # whether a first post was begun, and so may exist although `posted` is empty
+    turn_id: str  # the turn that answers it; empty before it is known
+    sending: bool  # whether a first post was begun, which may exist although `posted` is empty
     posted: tuple[str, ...]  # the ids of the messages that show its answer, in order
-    owner: str  # the process that runs it; empty for none
-    lease_until: datetime | None  # when its lease lapses, after which another process may take it over
+    owner: str  # the process that runs it; empty if none does
+    lease_until: datetime | None  # when its lease lapses and another process may take over
 
 
 @dataclass(frozen=True, slots=True)
 class SpendingTotal:
-    """What turns cost."""
+    """The cost of some turns."""
 
     turns: int = 0
     tokens: int = 0  # of prompts and replies together
-    cost: float = 0.0  # in the currency of the settings' prices; unknown costs count as nothing
+    cost: float = 0.0  # in the currency of the settings' prices; unknown costs count as 0
 
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """The right to do what only one process may do at a time, and its owner."""
+    """The exclusive right to do something, and its owner."""
 
     name: str
     owner: str
@@ -348,9 +348,9 @@ class Lease:
 class Checkpoint:
     """How far a source was read, and which source."""
 
-    mark: str = ""  # what the source is given as `since`; empty lists all
-    digest: str = ""  # of the source's settings: the mark of another source is void
-    edition: str = ""  # people's name for the state that was read last, such as the date of a dump
+    mark: str = ""  # passed to the source as `since`; empty lists everything
+    digest: str = ""  # hash of the source's settings: the mark of another source is void
+    edition: str = ""  # the readable name of the last version that was read, such as the date of a dump
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,27 +365,27 @@ class DocumentRef:
 
 @dataclass(frozen=True, slots=True)
 class NightRecord:
-    """One night's refreshes."""
+    """One nightly refresh."""
 
     due: datetime
     begun: datetime
-    ended: datetime | None  # None while it is running, or where its process died
+    ended: datetime | None  # None while it runs, or if its process died
     owner: str
     outcome: str  # one word; empty until it has ended
-    lines: tuple[str, ...]  # its report, a line a corpus
+    lines: tuple[str, ...]  # its report, one line per corpus
 
 
 ID_LENGTH = 32
-"""Hexadecimal digits kept: 128 bits, so that two of a billion passages meet by chance once in 10^20 times."""
+"""Hexadecimal digits of an id: 128 bits, so that two of a billion passages collide with a chance of 10^-20."""
 
 
 def make_passage_id(corpus: str, key: str, section: str, text: str, ordinal: int) -> str:
-    """Make a passage's id; `ordinal` counts from 0 the equal (section, text) of one document."""
+    """Return a passage's id; `ordinal` counts from 0 the equal (section, text) pairs of one document."""
     return _digest_parts(corpus, key, section, text, str(ordinal))
 
 
 def hash_passage(title: str, section: str, text: str) -> str:
-    """Hash what the indexes and a reader see of a passage."""
+    """Hash the title, section and text of a passage."""
     return _digest_parts(title, section, text)
 
 

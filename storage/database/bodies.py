@@ -1,7 +1,7 @@
-"""A document's passages in one packed text, and the fingerprints of a corpus in one table in memory.
+"""Pack a document's passages into one text, and a corpus's fingerprints into one table in memory.
 
-Packed passages take a third of the room, and one row instead of about six. Their ids, hashes and positions are computed
-from the text when it is read.
+Packed passages take a third of the space, and one row instead of about six. Their ids, hashes and positions are
+computed from the text when it is read.
 """
 
 import hashlib
@@ -19,22 +19,22 @@ import numpy as np
 from storage.types import ID_LENGTH, Document, DocumentId, Passage, PassageKind, hash_passage, make_passage_id
 
 _KINDS = {kind.value: kind for kind in PassageKind}
-_LEVEL = 3  # of zlib: .39 of the size at twice the pace of level 6, which makes .36
+_LEVEL = 3  # of zlib: .39 of the size, twice as fast as level 6 with .36
 
 
 class BodyDamaged(ValueError):
-    """A body differs from the stored one."""
+    """A body is not the one that was stored."""
 
 
 def pack_passages(passages: Iterable[Passage]) -> bytes:
-    """Pack the passages of one document, which come in order."""
+    """Pack the passages of one document, given in order."""
     rows = [[passage.section, passage.text, passage.kind.value] for passage in passages]
     text = json.dumps(rows, ensure_ascii=False, separators=(",", ":"))
     return zlib.compress(text.encode("utf-8", "surrogatepass"), _LEVEL)
 
 
 class PackedBody:
-    """The passages of a version, each made when it is asked for: a search wants few of a long page."""
+    """The passages of a version. Each is built on demand: a search needs few passages of a long page."""
 
     def __init__(self, document: Document, body: bytes) -> None:
         """Unpack a body. Raises `BodyDamaged`."""
@@ -46,7 +46,7 @@ class PackedBody:
             raise BodyDamaged(str(error)) from error
         self._made: dict[int, Passage] = {}
         self._ordinals: list[int] = []
-        self._ids: list[str] = []  # of the first passages, as far as they were asked for
+        self._ids: list[str] = []  # of the first passages, as far as they are computed
         self._positions: dict[str, int] = {}
 
     def __len__(self) -> int:
@@ -65,7 +65,7 @@ class PackedBody:
         self._seek("")
 
     def find(self, identity: str) -> Passage | None:
-        """Return the passage with an id."""
+        """Return the passage with an id; None if there is none."""
         self._seek(identity)
         number = self._positions.get(identity)
         return None if number is None else self[number]
@@ -87,7 +87,7 @@ class PackedBody:
         return Passage(identity, of.corpus, of.key, section, text, position, content, kind)
 
     def _count_equal(self) -> list[int]:
-        """Count for each passage the equal ones before it."""
+        """Return for each passage the number of equal ones before it."""
         if len({row[:2] for row in self._rows}) == len(self._rows):
             self._ordinals = [0] * len(self._rows)
             return self._ordinals
@@ -106,29 +106,29 @@ def unpack_passages(document: Document, body: bytes) -> tuple[Passage, ...]:
 
 
 def seal_body(title: str, body: bytes) -> str:
-    """Hash what a reader sees of a document, so that changes from outside are noticed."""
+    """Hash the title and text of a document, so that changes from outside are noticed."""
     return hashlib.sha256(title.encode("utf-8", "surrogatepass") + b"\x1f" + body).hexdigest()[:ID_LENGTH]
 
 
 @dataclass(frozen=True, slots=True)
 class PackedVersion:
-    """A version of a document whose passages are made when they are asked for."""
+    """A version of a document whose passages are built on demand."""
 
     number: int
     document: Document
     body: PackedBody
     seal: str
-    is_current: bool  # whether it was the document's last version when it was read
+    is_current: bool  # whether it was the document's current version when it was read
 
 
 class VersionMemory:
-    """Versions that come again, such as those of a page that many ask about; for several threads.
+    """A cache of versions, such as those of a page that many ask about; for several threads.
 
     A version is read once per state of the database, and unpacked once.
     """
 
     def __init__(self, most: int = 100_000) -> None:
-        """Keep versions of `most` passages, about 1 KB each."""
+        """Cache versions with `most` passages in all, about 1 KB each."""
         self._most, self._held = most, 0
         self._versions = OrderedDict[int, PackedVersion]()
         self._state: Hashable = None
@@ -139,7 +139,7 @@ class VersionMemory:
     def recall(
         self, state: Hashable, numbers: Collection[int], named: Collection[DocumentId]
     ) -> dict[int, PackedVersion]:
-        """Return by number the versions known of a state, those of `numbers` and the last of documents `named`."""
+        """Return by number the cached versions of a state: those of `numbers`, and the current ones of the `named`."""
         with self._lock:
             if state is None or state != self._state:
                 return {}
@@ -150,7 +150,7 @@ class VersionMemory:
             return known
 
     def unpack(self, number: int, seal: str, document: Document, body: bytes) -> PackedBody:
-        """Return the body of a version, whose number and seal nothing else has. Raises `BodyDamaged`."""
+        """Return the body of a version, from the cache if its number and seal are the same. Raises `BodyDamaged`."""
         if seal != seal_body(document.title, body):
             raise BodyDamaged("its seal does not fit")
         with self._lock:
@@ -158,7 +158,7 @@ class VersionMemory:
         return known.body if known and known.seal == seal else PackedBody(document, body)
 
     def keep(self, state: Hashable, versions: Iterable[PackedVersion]) -> None:
-        """Keep versions that were read in a state of the database; None is one that never comes again."""
+        """Cache versions that were read in a state of the database; the state None never comes again."""
         with self._lock:
             if state is None or state != self._state:
                 self._state = state
@@ -184,7 +184,7 @@ class VersionMemory:
 
 
 class FingerprintTable(Mapping[str, str]):
-    """Map keys to fingerprints, in the order in which they came; each key comes once."""
+    """A mapping of keys to fingerprints in the order of insertion; each key is inserted once."""
 
     def __init__(self, rows: Iterable[tuple[str, str]]) -> None:
         text, ends, hashes = bytearray(), array("Q", [0]), array("q")

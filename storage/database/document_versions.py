@@ -1,4 +1,4 @@
-"""Documents as the database stores them: versions, changes, and the forms in which they travel to it."""
+"""The values by which documents are read from and written to the database: versions and changes."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,17 +24,17 @@ class DocumentOutline:
 class StoredVersion:
     """A version of a document, with its passages in order."""
 
-    number: int  # of the change that made it, higher than any before
+    number: int  # of the change that made this version, higher than any before
     document: Document
     passages: tuple[Passage, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class PackedDocument:
-    """A document ready to be stored, as worker processes make it."""
+    """A document ready to be stored, as made by worker processes."""
 
     document: Document
-    passages: int  # how many it has
+    passages: int  # the number of its passages
     body: bytes  # see `storage.database.bodies`
     terms: tuple[str, ...]  # the index terms of each passage, joined by spaces
 
@@ -50,20 +50,20 @@ class PassageRef:
 
 @dataclass(frozen=True, slots=True)
 class DocumentChange:
-    """A change of one document: its new version, or, with `document` None, its removal."""
+    """A change of one document: its new version, or its removal if `document` is None."""
 
     corpus: str
     key: str
     document: Document | None
     passages: tuple[Passage, ...] = ()  # all of the new version, in order
-    add: tuple[Passage, ...] = ()  # those of them that are new, or whose title or section changed under the same id
+    add: tuple[Passage, ...] = ()  # those that are new, or have a new title or section under the same id
     drop: tuple[str, ...] = ()  # ids of passages that it no longer has
-    over: int | None = None  # the number of the version it was planned over, 0 for none; None fits any
+    over: int | None = None  # the number of the version that it replaces, 0 for none; None for any
 
 
 @dataclass(frozen=True, slots=True)
 class VersionChange:
-    """A new version of a document with its packed passages, or, without a document, its removal."""
+    """A new version of a document with its packed passages, or its removal if `document` is None."""
 
     corpus: str
     key: str

@@ -1,6 +1,6 @@
-"""Open the database, migrate it, and run transactions in its threads; bodies of the record are JSON.
+"""Open the database, migrate it, and run transactions in its threads; encode bodies of the record as JSON.
 
-It does not know the tables, which `schema` names.
+This module does not know the tables, which `schema` defines.
 """
 
 import json
@@ -44,12 +44,12 @@ from storage.home.home_folder import close_to_others, make_home, make_private_fi
 T = TypeVar("T")
 
 INSERTS: Mapping[str, Callable[..., Any]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
-"""How to insert, by the database's dialect, so that a row may be there already."""
+"""By the database's dialect: an insert statement that can handle rows that already exist."""
 _READERS = 4
 BUSY_SECONDS = 10.0
 _CHUNK = 500
 _MIGRATION_LOCK = 0x6D6967  # the number of PostgreSQL's advisory lock for migrations
-_MOST_KEPT = 1_000  # results of queries over tables that seldom change
+_MOST_KEPT = 1_000  # cached results of queries over tables that seldom change
 
 
 class Database:
@@ -59,7 +59,7 @@ class Database:
         # SQLite always reads one state; PostgreSQL needs an isolation level for it.
         one_state: dict[str, Any] = {} if file else {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
         self._engine = engine.execution_options(**one_state)
-        # SQLite takes the write lock at once, so that two writers wait in turn and neither fails half way.
+        # SQLite takes the write lock at once, so that a second writer waits instead of failing half way.
         # If several servers write, rows read for a change are locked: by row, by a lease, or by the record's lock.
         self._writing = engine.execution_options(begin="BEGIN IMMEDIATE")
         self._writer = writer
@@ -86,12 +86,12 @@ class Database:
         return await self._readers.run(_run_transaction, self._engine, self._file, function)
 
     async def read_kept(self, query: Select[Any], tables: Collection[Table], *known: Any) -> Sequence[Row[Any]]:
-        """Return what a query over these tables finds; as before, while nothing was written to them since.
+        """Return the result of a query over these tables, cached while nothing is written to them.
 
-        For tables that every question reads and only the process that owns the home writes; tables shared with other
-        processes are read each time. `known` are the values that distinguish the query from others.
+        For tables that every question reads and only the owner of the home writes; tables shared with other processes
+        are read each time. `known` are the values that distinguish the query from others.
         """
-        # Counted before reading, so that a concurrent commit counts as unread.
+        # Counted before reading, so that a concurrent commit invalidates the result.
         stamp = self.count_changes(*tables)
         if stamp is None:
             return await self.read(lambda connection: connection.execute(query).all())
@@ -105,7 +105,7 @@ class Database:
         return rows
 
     def count_changes(self, *tables: Table) -> tuple[int, ...] | None:
-        """Return how often each of these tables was written to; None if other processes write to them, too."""
+        """Return how often each of these tables was written to; None if other processes also write to them."""
         return tuple(self._changes[table.name] for table in tables) if self._file else None
 
     def _note_change(self, connection: Connection, _cursor: Any, statement: str, *_: Any) -> None:
@@ -117,18 +117,18 @@ class Database:
         self._changes.update(connection.info.pop("changed", ()))
 
     async def remove_copies(self) -> tuple[str, ...]:
-        """Remove the copies of the file that migrations left next to it; return their names. Raises `StorageError`."""
+        """Remove the copies of the file that migrations left; return their names. Raises `StorageError`."""
         return await self._writer.run(WritePriority.BATCH, _remove_copies, self._file)
 
     async def compact(self, *, whole: bool) -> bool:
-        """Clear removed data from SQLite's log, and from the `whole` file; a server does that by itself.
+        """Clear removed data from SQLite's log, and if `whole`, from its file; a server does that by itself.
 
-        Returns False if another process reads the log, which then stays as it is. Raises `StorageError`.
+        Returns False if another process is reading the log, which then remains. Raises `StorageError`.
         """
         return await self._writer.run(WritePriority.BATCH, _compact, self._engine, self._file, whole)
 
     async def check_writable(self) -> None:
-        """Write something that changes nothing, to find out whether anything can be written. Raises as `write` does."""
+        """Check that the database can be written, without changing anything. Raises as `write` does."""
         await self.write(_write_unused_number)
 
 
@@ -145,9 +145,9 @@ def _find_changed_table(statement: str) -> str:
 def open_database(
     url: str, *, home: Path, read_only: bool = False, immutable: bool = False, busy_seconds: float = BUSY_SECONDS
 ) -> Iterator[Database]:
-    """Open the database, make or migrate its tables, and close it at the end. Blocks.
+    """Open the database, create or migrate its tables, and close it after the block. Blocks.
 
-    An empty `url` is SQLite at `home/footnote.db`. `read_only` changes nothing: for commands that only read records,
+    An empty `url` means SQLite at `home/footnote.db`. `read_only` changes nothing: for commands that only read records
     while another process may own the home. With `immutable` as well, nothing is locked: no process may be writing.
     `busy_seconds` is how long to wait for a process that locks SQLite's file.
 
@@ -199,7 +199,7 @@ def _read_revision(connection: Connection) -> str | None:
 
 @contextmanager
 def translate_driver_errors(file: Path | None) -> Iterator[None]:
-    """Turn a driver's error into one that says what to do; a programming error passes unchanged."""
+    """Convert a driver's error to one that says what to do; a programming error passes unchanged."""
     try:
         yield
     except (DBAPIError, sqlite3.Error) as error:
@@ -215,10 +215,10 @@ def translate_driver_errors(file: Path | None) -> Iterator[None]:
 
 def _write_unused_number(connection: Connection) -> None:
     if connection.dialect.name == "sqlite":
-        # An unused number in the file's head: its page is written all the same.
+        # Writes the page with an unused number of the file's header.
         connection.exec_driver_sql("PRAGMA user_version = 0")
     else:
-        connection.exec_driver_sql("SELECT txid_current()")  # refused where only reading is possible
+        connection.exec_driver_sql("SELECT txid_current()")  # refused if only reading is possible
 
 
 def _run_transaction(engine: Engine, file: Path | None, function: Callable[[Connection], T]) -> T:
@@ -229,7 +229,7 @@ def _run_transaction(engine: Engine, file: Path | None, function: Callable[[Conn
 def sqlite_engine(
     file: Path, *, read_only: bool = False, immutable: bool = False, busy_seconds: float = BUSY_SECONDS
 ) -> Engine:
-    """Make an engine over SQLite's `file`; the execution option `begin` says how transactions begin."""
+    """Create an engine for SQLite's `file`; the execution option `begin` is the statement that opens a transaction."""
     if not read_only:
         make_home(file.parent)
     elif not file.exists():
@@ -258,12 +258,12 @@ def _connect_sqlite(file: Path, *, read_only: bool, immutable: bool, busy_second
         uri=True,
         timeout=busy_seconds,
         isolation_level=None,  # we say BEGIN ourselves
-        check_same_thread=False,  # the pool lends one to one thread at a time
+        check_same_thread=False,  # the pool lends a connection to one thread at a time
     )
     try:
         if not read_only:
             connection.execute("PRAGMA journal_mode = WAL")
-        # NORMAL would survive a killed process but not a power cut, and what the bot said must have been recorded.
+        # NORMAL would survive a killed process but not a power cut, and every answer must have been recorded.
         # It costs 0.2 ms a commit instead of 0.02 on a machine with an SSD.
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
@@ -322,11 +322,9 @@ def _compact(engine: Engine, file: Path | None, whole: bool) -> bool:  # noqa: F
 
 
 def to_json_value(value: Any) -> Any:
-    """Turn a value into what JSON has: dataclasses and mappings to objects, sequences to arrays, moments to ISO 8601.
+    """Convert a value for JSON: dataclasses and mappings to objects, sequences to arrays, moments to ISO 8601.
 
-    Raises:
-        ValueError: A number is not finite, or a moment has no time zone.
-        TypeError: JSON has no place for it.
+    Raises `ValueError` for a number that is not finite or a moment without a time zone, `TypeError` for other types.
     """
     if value is None or type(value) in _PLAIN_TYPES:
         return value
@@ -358,7 +356,7 @@ def _list_fields(kind: type) -> tuple[str, ...]:
 
 
 def encode_json(body: Any) -> str:
-    """Encode a value as JSON that every database takes. Raises as `to_json_value` does."""
+    """Encode a value as JSON that every database accepts. Raises as `to_json_value` does."""
     value = to_json_value(body)
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     try:
@@ -374,6 +372,6 @@ def decode_json(text: str) -> Any:
 
 
 def split_chunks(values: Collection[T]) -> Iterator[tuple[T, ...]]:
-    """Split values into chunks that one statement takes; databases take some thousands at least."""
+    """Split values into chunks for one statement; databases accept at least some thousands."""
     ordered = tuple(values)
     return (ordered[start : start + _CHUNK] for start in range(0, len(ordered), _CHUNK))

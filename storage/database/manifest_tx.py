@@ -1,4 +1,4 @@
-"""Transactions and queries of the manifest: commit and purge versions, follow them, find documents by address."""
+"""Transactions of the manifest: commit and purge versions, list changes for followers, find documents by address."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -48,7 +48,7 @@ _SETTLED = sa.delete(pending).where(
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit's result: the number of each new version by its document, and the unchanged documents."""
+    """The result of a commit: the number of each new version by its document, and the conflicts."""
 
     numbers: Mapping[DocumentId, int]
     conflicts: frozenset[DocumentId]
@@ -60,7 +60,7 @@ class _Standing(NamedTuple):
 
 
 def begin_changes(connection: sa.Connection, names: Collection[DocumentId], follower: str) -> None:
-    """Record of which documents a home is about to change the vectors."""
+    """Record the documents whose vectors a home is about to change."""
     adding = INSERTS[connection.dialect.name](pending).on_conflict_do_nothing()
     rows = ({"corpus": corpus, "key": key, "follower": follower} for corpus, key in sorted(set(names)))
     execute_each(connection, adding, rows)
@@ -72,9 +72,9 @@ def settle_changes(connection: sa.Connection, names: Iterable[DocumentId], follo
 
 
 def adopt_changes(connection: sa.Connection, follower: str, at: datetime) -> tuple[DocumentId, ...]:
-    """Return what a home left unsettled, and with it what those left that were not seen for minutes.
+    """Return the documents that a home left unsettled, and adopt those of homes not seen for minutes.
 
-    A home that was seen lately is still working: it writes vectors before their documents.
+    Homes seen lately are still working: they write vectors before their documents.
     """
     living = sa.select(followers.c.name).where(followers.c.seen >= at - LIVING, followers.c.name != follower)
     left = connection.execute(sa.select(pending).where(pending.c.follower.not_in(living))).all()
@@ -84,10 +84,10 @@ def adopt_changes(connection: sa.Connection, follower: str, at: datetime) -> tup
 
 
 def commit_versions(connection: sa.Connection, planned: Sequence[VersionChange]) -> Commit:
-    """Add new versions and retire those that they replace, all at once; each document comes once.
+    """Add new versions and retire those that they replace, all at once; each document appears once.
 
-    Conflicts stay unchanged, and lose their fingerprint so that the next refresh reads them again: their planned base
-    version was replaced, or they were forgotten meanwhile.
+    A document is a conflict if it was forgotten, or its version is not the one that the change replaces. Conflicts stay
+    unchanged, and lose their fingerprint so that the next refresh reads them again.
     """
     number = _lock_sequence(connection)
     add_missing_corpora(connection, {change.corpus for change in planned})
@@ -123,14 +123,14 @@ def commit_versions(connection: sa.Connection, planned: Sequence[VersionChange])
 
 
 def _lock_sequence(connection: sa.Connection) -> int:
-    """Return the number of the last change, and keep others from committing one before this transaction ends."""
+    """Return the number of the last change, and block other commits until the end of the transaction."""
     return int(connection.execute(sa.select(sequence.c.value).with_for_update()).scalar_one())
 
 
 def _fetch_standing(
     connection: sa.Connection, changes: Sequence[VersionChange]
 ) -> tuple[dict[DocumentId, _Standing], set[DocumentId]]:
-    """Return the current versions, and the forgotten ones, of the documents that are about to change."""
+    """Return the current versions of the documents to change, and which of them are forgotten."""
     standing: dict[DocumentId, _Standing] = {}
     blocked: set[DocumentId] = set()
     columns = documents.c.key, documents.c.number, documents.c.passages
@@ -149,7 +149,7 @@ def filter_current(corpus: str, keys: Collection[str]) -> tuple[sa.ColumnElement
 
 
 def erase_bodies(connection: sa.Connection, corpus: str, keys: Collection[str]) -> None:
-    """Remove the texts of all versions of these documents at once: no index that lags finds them any more."""
+    """Remove the texts of all versions of these documents at once, so that no stale index finds them."""
     for chunk in split_chunks(keys):
         versions = sa.select(documents.c.number).where(documents.c.corpus == corpus, documents.c.key.in_(chunk))
         connection.execute(sa.delete(bodies).where(bodies.c.number.in_(versions)))
@@ -157,16 +157,16 @@ def erase_bodies(connection: sa.Connection, corpus: str, keys: Collection[str]) 
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """What an index lacks that followed up to some change: the next changes, up to `upto`."""
+    """The next changes that an index has to follow, up to `upto`."""
 
     upto: int
     head: int  # the number of the last change
     added: tuple[int, ...]  # versions that are current at `upto`
-    retired: tuple[int, ...]  # versions that it holds, and that do not
+    retired: tuple[int, ...]  # versions that the index holds, retired at `upto`
 
 
 def fetch_lag(connection: sa.Connection, followed: int, most: int) -> Lag:
-    """Return the changes after `followed`, of about `most` passages."""
+    """Return the next changes after `followed`, with about `most` passages."""
     head = connection.execute(sa.select(sequence.c.value)).scalar_one()
     after = documents.c.number > followed, documents.c.number <= head
     query = sa.select(documents.c.number, documents.c.passages, documents.c.retired).where(*after)
@@ -187,10 +187,10 @@ LAG_DOCUMENTS = 2_000
 
 
 def record_follower(connection: sa.Connection, name: str, followed: int, at: datetime) -> bool:
-    """Record how far an index has followed, and purge the retired versions that all have passed.
+    """Record how far an index has followed, and purge retired versions that all indexes have passed.
 
     Homes unseen for minutes lose the texts of retired versions, those unseen for a month also their numbers. Returns
-    False for a home that comes back after that: its stale content is unknown.
+    False for a home that returns after that: its stale content is unknown.
     """
     known = sa.update(followers).where(followers.c.name == name).values(followed=followed, seen=at)
     if not connection.execute(known).rowcount:
@@ -212,7 +212,7 @@ def record_follower(connection: sa.Connection, name: str, followed: int, at: dat
 
 @dataclass(frozen=True, slots=True)
 class Follower:
-    """How many changes the index of a home lacks, and when it last said so."""
+    """How many changes the index of a home lacks, and when it was last seen."""
 
     lacks: int
     seen: datetime
@@ -235,7 +235,7 @@ def add_missing_corpora(connection: sa.Connection, names: Collection[str]) -> No
 
 
 def execute_each(connection: sa.Connection, statement: sa.Executable, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Execute the statement once for each row; executed with no row, it would apply to everything."""
+    """Execute the statement once for each row; without this check, it would run unconditionally for no rows."""
     if parameters := list(rows):
         connection.execute(statement, parameters)
 
@@ -269,13 +269,13 @@ def _body_row(number: int, change: VersionChange, document: Document) -> dict[st
 
 
 _REVISION_PARAMETERS = frozenset({"oldid", "diff", "rev", "revision", "version", "pageversion", "curid_revision"})
-"""Parameters that name a revision of a page and not another page, as wikis use them."""
+"""Parameters by which wikis name a revision of a page, not another page."""
 _LAST_CHARACTER = chr(0x10FFFF)
 _SAFE_CHARACTERS = "/:@!$&'()*+,;=~-._"
 
 
 def normalize_url(address: str) -> str:
-    """Strip from an address what leads to the same page: a fragment, a revision, a slash at the end. Pure."""
+    """Remove the parts of an address that do not change the page: fragment, revision, final slash. Pure."""
     parts = _split_url(address)
     if parts is None:
         return address
@@ -296,7 +296,7 @@ def _split_url(address: str) -> tuple[str, str, str, str] | None:
 
 
 def find_documents(connection: sa.Connection, address: str, among: sa.Table = documents) -> tuple[DocumentRef, ...]:
-    """Return the documents that an address, a key or a title names, by corpus and key; `among` may be `forgotten`."""
+    """Return the documents with this address, key or title, by corpus and key; `among` may be `forgotten`."""
     stripped = address.strip()
     if not stripped:
         return ()
@@ -313,7 +313,7 @@ def find_documents(connection: sa.Connection, address: str, among: sa.Table = do
 
 
 def _url_conditions(address: str, url: sa.ColumnElement[str], *, ranges: bool) -> list[sa.ColumnElement[bool]]:
-    """Return conditions that each use the index over addresses; together they meet all that may be the same."""
+    """Return conditions that each use the index over addresses; together they match every possible spelling."""
     parts = _split_url(address)
     if parts is None:
         return []
@@ -329,7 +329,7 @@ def _url_conditions(address: str, url: sa.ColumnElement[str], *, ranges: bool) -
 
 
 def fetch_corpora(connection: sa.Connection) -> tuple[CorpusInfo, ...]:
-    """Return the corpora by name, and what they hold."""
+    """Return the corpora by name, with their sizes and states."""
     runs = fetch_last_runs(connection)
     return tuple(
         CorpusInfo(
@@ -352,7 +352,7 @@ IS_CORPUS = sa.or_(
     corpora.c.refreshed_at.is_not(None),
     sa.exists().where(forgotten.c.corpus == corpora.c.name),
 )
-"""What holds nothing and never was refreshed to the end is none: it was removed, or its first source was mistyped."""
+"""An empty corpus without a complete refresh is not listed: it was removed, or its first source was mistyped."""
 
 
 def _overview_query() -> sa.Select[Any]:

@@ -1,6 +1,6 @@
-"""Make the tables of a new database, and bring a database of release 0.1.0 to them.
+"""Create the tables of a new database, and migrate a database of release 0.1.0.
 
-Revisions between that release and `schema.REVISION` were never released, so there are no steps from them.
+Revisions between that release and `schema.REVISION` were never released, so no steps lead from them.
 """
 
 import sqlite3
@@ -23,7 +23,7 @@ from storage.types import RECORD, EntryKind, LogEntry, Passage, PassageKind
 RELEASE_0_1_0 = "0005"  # the revision of its database
 _PAGE = 500
 
-# A body and its salt may be erased together if the newest entry is the erasure that names this entry's number.
+# A body and its salt may be erased together only if the newest entry is an erasure that names this entry.
 _GUARDS: Mapping[str, tuple[str, ...]] = {
     "sqlite": (
         """CREATE TRIGGER entries_keep_update BEFORE UPDATE ON entries
@@ -93,13 +93,11 @@ _OLD_PASSAGES = sa.table(
 
 
 def migrate(connection: sa.Connection, revision: str | None, file: Path | None) -> None:
-    """Make the tables, or bring those of an older `revision` to them, within one transaction.
+    """Create the tables, or migrate those of an older `revision`, within one transaction.
 
     SQLite's `file` is copied to `<file>.before-<revision>` first; administrators back up a server (None) themselves.
 
-    Raises:
-        DatabaseUnusable: The revision is newer than the code, or was never released.
-        HomeUnusable: The file cannot be copied.
+    Raises `DatabaseUnusable` for a newer or never released revision, `HomeUnusable` if the file cannot be copied.
     """
     if revision is None:
         _make_tables(connection)
@@ -146,7 +144,7 @@ def _upgrade_0_1_0(connection: sa.Connection) -> None:
         "ALTER TABLE documents RENAME TO documents_before",
         *_OLD_DOCUMENTS[dialect],
     )
-    # Entries get their leaves before the triggers are made that refuse changes.
+    # Entries get their leaves before the triggers that refuse changes are created.
     tree = _add_leaves(connection)
     _make_tables(connection)
     insert_entries(connection, encode_entries(tree, datetime.now(UTC)))
@@ -164,7 +162,7 @@ def _execute(connection: sa.Connection, *statements: str) -> None:
 
 
 def _add_leaves(connection: sa.Connection) -> list[LogEntry]:
-    """Give each entry its leaf; return the entry that records it, with the numbers that were never used."""
+    """Give each entry its leaf; return the entry that records this, with the unused numbers."""
     last = count = 0
     gaps: list[list[int]] = []
     columns = entries.c.seq, entries.c.turn_id, entries.c.kind, entries.c.at, entries.c.body

@@ -1,7 +1,7 @@
-"""The queue of questions: durable, and each question exactly once.
+"""The queue of questions: durable, each question exactly once.
 
-A question is *waiting* until a process claims it, *running* while that process keeps its lease, and *done* for good,
-unless it is asked again in other words. Its key is an idempotency key: what arrives twice is taken once.
+A question is *waiting* until a process claims it, *running* while that process keeps its lease, then *done*, unless it
+is asked again after an edit. Its key is an idempotency key: a question that arrives twice is accepted once.
 """
 
 from collections import defaultdict
@@ -34,7 +34,7 @@ from storage.types import NewQuestion, QueuedQuestion
 
 WAITING, RUNNING, DONE = "waiting", "running", "done"
 RETRACTION_KEY = "taken_back"
-"""Key of a question's body for who wants its answer removed, and why, until all of its messages are removed."""
+"""Key of a question's body: who requested the removal of its answer, and why, until all messages are removed."""
 _NO_OWNER: Mapping[str, Any] = {"owner": "", "lease_until": None}
 _NEW_STATE: Mapping[str, Any] = {"state": WAITING, "outcome": "", "turn_id": "", "sending": False, **_NO_OWNER}
 
@@ -43,13 +43,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Queue:
-    """The questions. Every method is one transaction, on the disk when it returns, and raises `StorageError`."""
+    """The questions. Every method is one durable transaction, and raises `StorageError`."""
 
     database: Database
     clock: Clock = utc_now
 
     async def put(self, question: NewQuestion) -> tuple[QueuedQuestion, bool]:
-        """Store a question. Returns its row and whether it is new; one of a known key stays unchanged.
+        """Store a question; return its row and whether it is new. A question with a known key stays unchanged.
 
         Raises `TypeError` or `ValueError` for a body that is not strict JSON.
         """
@@ -57,14 +57,14 @@ class Queue:
         named = {name: getattr(question, name) for name in taken_over}
         stored = {"asker": question.user, "body": encode_json(question.body), "taken_at": self.clock()}
         row = {**_NEW_STATE, **named, **stored}
-        # Before all other writes, also those about other questions.
+        # Before all other waiting writes.
         return await self.database.write(lambda connection: _insert_question(connection, row), WritePriority.QUESTION)
 
     async def open(self, owner: str, now: datetime, *, sole: bool = False) -> tuple[QueuedQuestion, ...]:
-        """Return, oldest first, all that `owner` may claim: waiting questions, and those of lapsed leases.
+        """Return all questions that `owner` may claim, oldest first: waiting ones, and those with a lapsed lease.
 
-        No other process has or had this owner's name. `sole` means that no other process exists: anything others ran
-        is free, lapsed or not.
+        No other process has or had this owner's name. `sole` means that no other process exists: questions that others
+        ran are free even if their leases have not lapsed.
         """
         claimable = select(questions).where(_is_claimable(owner, now, sole=sole))
         return await self._all(claimable.order_by(questions.c.ticket))
@@ -80,14 +80,17 @@ class Queue:
         turn_id: str | None = None,
         sending: bool | None = None,
     ) -> bool:
-        """Lease a question to `owner`, and record its progress as `note` does. False unless `open` would list it."""
+        """Lease a question to `owner`, and record its progress as `note` does.
+
+        Returns False unless `open` would list it.
+        """
         change = update(questions).where(questions.c.ticket == ticket, _is_claimable(owner, now, sole=sole))
         known = _drop_unset(turn_id=turn_id, sending=sending)
         claimed = change.values(state=RUNNING, owner=owner, lease_until=until, **known)
         return await self._write(lambda connection: connection.execute(claimed).rowcount == 1)
 
     async def renew(self, owner: str, until: datetime) -> frozenset[int]:
-        """Renew the leases of all that `owner` runs, and return their tickets; a missing one was taken over."""
+        """Renew all leases of `owner`, and return the tickets; a missing ticket was taken over."""
         own = update(questions).where(questions.c.state == RUNNING, questions.c.owner == owner)
         renewed = own.values(lease_until=until).returning(questions.c.ticket)
         return await self._write(lambda connection: frozenset(connection.execute(renewed).scalars()))
@@ -112,11 +115,11 @@ class Queue:
         """Record the progress of a question, whatever its state; None leaves a value unchanged.
 
         Args:
-            ticket: Its number.
-            turn_id: The turn that answers it; empty for none any more.
-            sending: Whether its first post was begun and is not known to have ended.
+            ticket: The question's number.
+            turn_id: The turn that answers it; empty to remove it.
+            sending: Whether its first post was begun but may not have ended.
             posted: All messages that show its answer, in order.
-            text: Its new words; for a running question, that counts as one more question.
+            text: Its new text; if the question is running, the edit counts as one more question.
         """
         known, now = _drop_unset(turn_id=turn_id, sending=sending), self.clock()
 
@@ -138,10 +141,10 @@ class Queue:
         posted: Sequence[str] | None = None,
         record: Callable[[Connection], None] | None = None,
     ) -> bool:
-        """Finish a question, forget its handle, and `record` that in the same transaction.
+        """Finish a question, forget its handle, and call `record` in the same transaction.
 
-        Returns False, and lets it wait again, where its answer is to be retracted or answers another `text` than it has
-        by now, unless it is `gone`. `posted` is as `note` has it.
+        Returns False and makes it wait again if its answer is to be retracted, or its current text is not the answered
+        `text`; a question that is `gone` finishes anyway. `posted` is as for `note`.
         """
 
         def finish(connection: Connection) -> bool:
@@ -154,16 +157,16 @@ class Queue:
         return await self._write(finish)
 
     async def retract(self, ticket: int, *, by: str, why: str) -> QueuedQuestion | None:
-        """Request that the answer to a question be removed; one that is done waits again for that, in its turn.
+        """Request that the answer to a question be removed; a finished question waits again for that.
 
-        Returns the question; None if it is unknown or already removed. The first request stays.
+        Returns the question; None if it is unknown or already removed. The first request is kept.
         """
         await self._write(lambda connection: mark_retracted(connection, ticket, {"by": by, "why": why}))
         row = await self.get(ticket)
         return row if row is not None and row.state != DONE else None
 
     async def reopen(self, ticket: int, text: str) -> bool:
-        """Ask a finished question again, in other words; its posts stay known. Returns False if it is not done."""
+        """Ask a finished question again after an edit, keeping its posts. Returns False if it is not done."""
         again = update(questions).where(questions.c.ticket == ticket, questions.c.state == DONE).values(_NEW_STATE)
         now = self.clock()
 
@@ -198,9 +201,10 @@ class Queue:
         upto: int | None = None,
         excluded: Collection[str] = (),
     ) -> int:
-        """Count the questions since then, of a user, in a channel, or all; each rewording counts as one more.
+        """Count the questions since then, of a user, in a channel, or all; each edit of a started one counts again.
 
-        `upto` is the last ticket that counts, and reworded ones are newest; `excluded` are outcomes that do not count.
+        `upto` is the last ticket that counts, unless it was edited, which makes it the newest; questions with
+        `excluded` outcomes do not count.
         """
         where: list[ColumnElement[bool]] = [questions.c.outcome.not_in(list(excluded))] if excluded else []
         where += [questions.c.asker == user] if user else []
@@ -217,25 +221,25 @@ class Queue:
         return await self.database.read(count)
 
     async def recent(self, channel: str, *, user: str = "", limit: int) -> tuple[QueuedQuestion, ...]:
-        """Return the questions that were taken last in a channel, newest first; with a `user` theirs alone."""
+        """Return the last questions of a channel, or of one `user` in it, newest first."""
         query = select(questions).where(questions.c.channel == channel)
         theirs = query.where(questions.c.asker == user) if user else query
         return await self._all(theirs.order_by(questions.c.ticket.desc()).limit(limit))
 
     async def newest(self, platform: str) -> QueuedQuestion | None:
-        """Return the question that was taken last on a platform, such as `slack`; None when there is none."""
+        """Return the last question of a platform, such as `slack`; None if there is none."""
         query = select(questions).where(questions.c.channel.startswith(f"{platform}:", autoescape=True))
         return await self._one(query.order_by(questions.c.ticket.desc()).limit(1))
 
     async def standing(self, platform: str, *, since: datetime, limit: int) -> tuple[QueuedQuestion, ...]:
-        """Return the questions of messages that were taken since then and may have an answer, newest first."""
+        """Return questions asked by a message since then that may have an answer, newest first."""
         here = questions.c.channel.startswith(f"{platform}:", autoescape=True)
         open_yet = and_(questions.c.message != "", questions.c.outcome.in_(["", "delivered"]))
         query = select(questions).where(here, questions.c.taken_at >= since, open_yet)
         return await self._all(query.order_by(questions.c.ticket.desc()).limit(limit))
 
     async def by_message(self, channel: str, message: str) -> QueuedQuestion | None:
-        """Return the question that this message answers or, when it answers none, asks; of several the newest."""
+        """Return the question that this message answers or, if none, the one that it asks; the newest of several."""
         answers = select(posts.c.ticket).where(posts.c.channel == channel, posts.c.message == message)
         asks = (questions.c.channel == channel, questions.c.message == message, questions.c.message != "")
         newest = select(questions).order_by(questions.c.ticket.desc()).limit(1)
@@ -257,7 +261,7 @@ def _is_claimable(owner: str, now: datetime, *, sole: bool) -> ColumnElement[boo
     return or_(questions.c.state == WAITING, left if sole else and_(left, questions.c.lease_until < now))
 
 
-# Statements are made once: to make one takes longer than to run it.
+# Statements are built once, as building one takes longer than running it.
 _THIS = questions.c.ticket == bindparam("number")
 _LOCK = select(questions.c.channel, questions.c.body, questions.c.state).where(_THIS).with_for_update()
 _CHANGE = update(questions).where(_THIS)
@@ -279,7 +283,7 @@ def _finish_question(connection: Connection, ticket: int, outcome: str, text: st
 
 
 def mark_retracted(connection: Connection, ticket: int, wish: Mapping[str, Any]) -> None:
-    """Store a request to remove the answer to a question, with its actor, reason and other messages to remove."""
+    """Store a request to remove the answer to a question: its actor, reason and other messages to remove."""
     row = connection.execute(_LOCK, {"number": ticket}).one_or_none()
     if row is None or RETRACTION_KEY in (body := decode_json(row.body)):
         return
@@ -325,7 +329,7 @@ def _update_progress(
 
 
 def fetch_questions(connection: Connection, query: Select[Any]) -> tuple[QueuedQuestion, ...]:
-    """Return the questions that a query over their table finds, in its order."""
+    """Return the questions that a query over their table selects, in its order."""
     rows = connection.execute(query).all()
     posted = defaultdict[int, list[str]](list)
     for tickets in split_chunks([row.ticket for row in rows]):
@@ -336,7 +340,7 @@ def fetch_questions(connection: Connection, query: Select[Any]) -> tuple[QueuedQ
 
 
 def parse_question(row: Row[*tuple[Any, ...]], posted: tuple[str, ...]) -> QueuedQuestion:
-    """Return a row of the table, and the messages of its answer, as a question."""
+    """Return the question of a row, with the messages of its answer."""
     fields = {column.name: getattr(row, column.name) for column in questions.c}
     user, body = fields.pop("asker"), decode_json(fields.pop("body"))
     return QueuedQuestion(user=user, body=body, posted=posted, **fields)

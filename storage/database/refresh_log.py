@@ -1,7 +1,7 @@
-"""Leases, and the history of refreshes and nights.
+"""Leases, and the history of refreshes of single corpora and of nightly refreshes.
 
-A lease is held until a moment and renewed meanwhile; one that has lapsed is free. Moments are the callers' own clocks',
-so clocks of machines that share a database must agree to a few seconds.
+A lease is held until a moment and renewed before it; one that has lapsed is free. Moments come from the callers'
+clocks, so clocks of machines that share a database must agree within a few seconds.
 """
 
 import os
@@ -22,7 +22,7 @@ from storage.types import Lease, NightRecord, RefreshRun, RunOutcome, RunState
 
 
 def make_owner_id() -> str:
-    """Make a unique owner's name from machine and process."""
+    """Make a unique owner name from machine and process."""
     return f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"
 
 
@@ -33,17 +33,17 @@ class Leases:
     database: Database
 
     async def take(self, name: str, owner: str, at: datetime, seconds: float) -> bool:
-        """Take the lease from `at` for so many seconds. Returns False while another has it."""
+        """Take the lease from `at` for so many seconds. Returns False while another owner has it."""
         return await self.database.write(lambda it: take_lease(it, name, owner, at, seconds))
 
     async def renew(self, name: str, owner: str, at: datetime, seconds: float) -> bool:
-        """Renew the lease for so many seconds from `at`. Returns False if another has taken it."""
+        """Renew the lease for so many seconds from `at`. Returns False if another owner has taken it."""
         own = update(leases).where(leases.c.name == name, leases.c.owner == owner)
         prolonged = own.values(until=at + timedelta(seconds=seconds))
         return await self.database.write(lambda it: it.execute(prolonged).rowcount == 1)
 
     async def release(self, name: str, owner: str) -> None:
-        """Release the lease; another owner's stays."""
+        """Release the lease; another owner's lease stays."""
         await self.database.write(lambda it: release_lease(it, name, owner))
 
     async def holder(self, name: str, at: datetime) -> str | None:
@@ -64,7 +64,7 @@ def take_lease(connection: Connection, name: str, owner: str, at: datetime, seco
     try:
         with connection.begin_nested():
             connection.execute(insert(leases), {"name": name, "owner": owner, "until": until})
-    except IntegrityError:  # another has it, or was quicker
+    except IntegrityError:  # another owner has it, or was quicker
         return False
     return True
 
@@ -74,7 +74,7 @@ def release_lease(connection: Connection, name: str, owner: str) -> None:
 
 
 def require_lease(connection: Connection, lease: Lease | None) -> None:
-    """Raise `LeaseLost` if the lease has another owner; lock it until the end of the transaction."""
+    """Raise `LeaseLost` if the lease has another owner; otherwise lock it until the end of the transaction."""
     if lease is None:
         return
     query = select(leases.c.owner).where(leases.c.name == lease.name).with_for_update()
@@ -88,7 +88,7 @@ LOST_RUN_FAULT = "Its process ended before the refresh did; what was applied sta
 
 @dataclass(frozen=True, slots=True)
 class RunTotal:
-    """What the runs of a corpus that ended in one state did together."""
+    """The sums of all runs of a corpus that ended in one state."""
 
     COUNTED: ClassVar = ("added", "changed", "unchanged", "removed", "failed", "passages_added", "passages_removed")
 
@@ -100,14 +100,14 @@ class RunTotal:
 
 @dataclass(frozen=True)
 class RefreshLog:
-    """The history of runs, a row each. Every method raises `StorageError`."""
+    """The history of runs, one row each. Every method raises `StorageError`."""
 
     database: Database
 
     async def begin(self, corpus: str, at: datetime, owner: str, night: datetime | None = None) -> int:
-        """Record that a run begins, and return its number. The caller holds the corpus's lease.
+        """Record the start of a run, and return its number. The caller holds the corpus's lease.
 
-        An earlier run of the corpus that has not ended lost its process: it is recorded as lost.
+        An unfinished earlier run of the corpus lost its process, and is recorded as lost.
         """
         row = {"corpus": corpus, "begun": at, "seen": at, "state": RunState.RUNNING, "owner": owner, "night": night}
         return await self.database.write(lambda connection: _begin_run(connection, row))
@@ -115,12 +115,12 @@ class RefreshLog:
     async def progress(
         self, run: int, at: datetime, done: int, total: int | None, passages: int, doing: str = ""
     ) -> None:
-        """Record the progress of a run: documents looked at, of how many, passages added, what its source is doing."""
+        """Record the progress of a run: documents handled, of how many, passages added, what its source is doing."""
         values = {"seen": at, "done": done, "total": total, "passages": passages, "doing": doing}
         await self._change(run, values)
 
     async def end(self, run: int, at: datetime, outcome: RunOutcome) -> None:
-        """Record the outcome of a run. One that was recorded as lost meanwhile stays lost."""
+        """Record the outcome of a run. One that was recorded as lost stays lost."""
         await self._change(run, {"seen": at, "ended": at, "doing": "", **asdict(outcome)})
 
     async def recent(self, limit: int = 20, corpus: str = "") -> tuple[RefreshRun, ...]:
@@ -132,7 +132,7 @@ class RefreshLog:
         return await self.database.read(fetch_last_runs)
 
     async def totals(self) -> tuple[RunTotal, ...]:
-        """Return what all ended runs did, by corpus and state."""
+        """Return the sums of all ended runs, by corpus and state."""
         sums = [func.sum(runs.c[name]) for name in RunTotal.COUNTED]
         ended = select(runs.c.corpus, runs.c.state, func.count(), *sums).where(runs.c.ended.is_not(None))
         query = ended.group_by(runs.c.corpus, runs.c.state)
@@ -171,39 +171,38 @@ def _begin_run(connection: Connection, row: Mapping[str, Any]) -> int:
     return int(number)
 
 
-NIGHT_LEASE = "night"  # the name of the lease for working through a night, renewed with `Leases.renew` meanwhile
+NIGHT_LEASE = "night"  # the name of the lease for running a nightly refresh, renewed by `Leases.renew`
 NIGHT_LEASE_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
 class NightLog:
-    """The history of nights, a row each. Every method raises `StorageError`."""
+    """The history of nightly refreshes, one row each. Every method raises `StorageError`."""
 
     database: Database
 
     async def begin(self, due: datetime, at: datetime, owner: str, seconds: float = NIGHT_LEASE_SECONDS) -> bool:
-        """Begin a night, and take `NIGHT_LEASE` for so many seconds.
+        """Begin a nightly refresh, and take `NIGHT_LEASE` for so many seconds.
 
-        Returns False if that night is done, or another process holds the lease. A night whose lease has lapsed is begun
-        again.
+        Returns False if it has ended, or another process holds the lease. After a lapsed lease, it is begun again.
         """
         return await self.database.write(lambda it: _begin_night(it, due, at, owner, seconds))
 
     async def end(self, due: datetime, at: datetime, outcome: str, lines: Iterable[str], owner: str = "") -> None:
-        """Record the outcome of a night, and release its lease.
+        """Record the outcome of a nightly refresh, and release its lease.
 
-        A night that has ended stays as it is; with `owner`, so does one that another has taken over.
+        One that has ended stays as it is; with `owner`, so does one that another process has taken over.
         """
         text = "\n".join(" ".join(line.split()) for line in lines)
         await self.database.write(lambda it: _end_night(it, due, at, outcome, text, owner))
 
     async def undo(self, after: datetime) -> int:
-        """Forget the ended nights that were due after a moment, and return how many: the clock had been wrong."""
+        """Delete the ended nightly refreshes due after a moment, and return how many: the clock had been wrong."""
         early = delete(nights).where(nights.c.due > after, nights.c.ended.is_not(None))
         return await self.database.write(lambda it: it.execute(early).rowcount)
 
     async def last(self) -> datetime | None:
-        """Return when the newest ended night was due."""
+        """Return when the newest ended nightly refresh was due; None if there is none."""
         query = select(func.max(nights.c.due)).where(nights.c.ended.is_not(None))
         return await self.database.read(lambda it: it.execute(query).scalar())
 
@@ -219,7 +218,7 @@ class NightLog:
 def _begin_night(connection: Connection, due: datetime, at: datetime, owner: str, seconds: float) -> bool:
     if not take_lease(connection, NIGHT_LEASE, owner, at, seconds):
         return False
-    # Read under the lease: its previous owner may have ended the night before.
+    # Read under the lease, as its previous owner may just have ended the refresh.
     if connection.execute(select(nights.c.due).where(nights.c.due == due, nights.c.ended.is_not(None))).first():
         release_lease(connection, NIGHT_LEASE, owner)
         return False
@@ -229,9 +228,9 @@ def _begin_night(connection: Connection, due: datetime, at: datetime, owner: str
 
 
 def _end_night(connection: Connection, due: datetime, at: datetime, outcome: str, lines: str, mine: str) -> None:
-    under_way = nights.c.due == due, nights.c.ended.is_(None)
-    owner = connection.execute(select(nights.c.owner).where(*under_way)).scalar()
+    unfinished = nights.c.due == due, nights.c.ended.is_(None)
+    owner = connection.execute(select(nights.c.owner).where(*unfinished)).scalar()
     if owner is None or (mine and mine != owner):
         return
-    connection.execute(update(nights).where(*under_way).values(ended=at, outcome=outcome, lines=lines))
+    connection.execute(update(nights).where(*unfinished).values(ended=at, outcome=outcome, lines=lines))
     release_lease(connection, NIGHT_LEASE, owner)

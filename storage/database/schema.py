@@ -1,4 +1,4 @@
-"""The tables of the database. `storage.database.migrations` brings older databases to them."""
+"""The tables of the database. `storage.database.migrations` migrates older databases to them."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -28,7 +28,7 @@ REVISION = "0010"
 
 
 class Moment(TypeDecorator[datetime]):
-    """A moment in time: a zone is required going in, and it comes out in UTC."""
+    """A moment: must have a time zone when stored, and is returned in UTC."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
@@ -42,7 +42,7 @@ class Moment(TypeDecorator[datetime]):
         return value.astimezone(UTC)
 
     def process_result_value(self, value: datetime | None, _dialect: Dialect) -> datetime | None:
-        """Give SQLite's answer, which has no zone, the one that it was stored in."""
+        """Return the moment in UTC; SQLite's values have no zone, and are in UTC."""
         if value is None:
             return None
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
@@ -52,7 +52,7 @@ metadata = MetaData()
 
 # A literal, not a bound value: otherwise SQLite cannot use the index over retired versions.
 RETIRED = text("retired > 0")
-# To SQLite only an INTEGER is the row's own number, which needs no index.
+# In SQLite, only an INTEGER key is the row's own number, which needs no extra index.
 CHANGE_NUMBER = BigInteger().with_variant(Integer, "sqlite")
 
 
@@ -82,14 +82,14 @@ corpora = _table(
     Column("refreshed_at", Moment),
     Column("reference", Boolean, nullable=False, server_default=false()),
     *_texts("mark", "mark_of", "edition", default=""),
-    # Raised with every change of the corpus's documents, so that a search notices concurrent changes.
+    # Incremented by every change of the corpus's documents, so that a search notices concurrent changes.
     *_counts("generation"),
     Column("dense", Text, nullable=False, server_default="eager"),
     *_counts("documents", "passages"),  # stored because counting takes seconds for a whole Wikipedia
 )
 
-# One row: the number of the last change of a document, and up to which number retired versions were purged. Commits
-# lock it, so that numbers have the order of commits.
+# One row: the number of the last change of a document, and up to which number retired versions are purged. Commits
+# lock it, so that numbers are in the order of commits.
 sequence = _table(
     "sequence",
     Column("id", Integer, primary_key=True, autoincrement=False),
@@ -115,7 +115,7 @@ documents = _table(
     Index("documents_by_retirement", "retired", sqlite_where=RETIRED, postgresql_where=RETIRED),
 )
 
-# The passages of each version, packed by `storage.database.bodies`, in the order in which they came.
+# The passages of each version in order, packed by `storage.database.bodies`.
 bodies = _table(
     "bodies",
     Column("number", CHANGE_NUMBER, ForeignKey("documents.number"), primary_key=True, autoincrement=False),
@@ -123,7 +123,7 @@ bodies = _table(
     *_texts("seal"),
 )
 
-# Documents whose vectors a home is changing. Another home finishes those that a dead one left.
+# Documents whose vectors a home is changing. If it dies, another home finishes them.
 pending = _table(
     "pending",
     *_keys("corpus", "key", "follower"),
@@ -154,7 +154,7 @@ failures = _table(
     *_texts("reason"),
 )
 
-# Triggers refuse every removal of a row, and every change but what erases a body; see `storage.database.migrations`.
+# Triggers refuse every removal of a row, and every change except the erasure of a body; see the migrations.
 entries = _table(
     "entries",
     Column("seq", Integer, primary_key=True),
@@ -270,14 +270,14 @@ turn_words = _table(
     *_texts("terms"),
 )
 
-# Channel settings made by admins' commands; the log has who and when.
+# Channel settings made by admins' commands; the log has who made them and when.
 overrides = _table(
     "overrides",
     *_keys("channel", "key"),
     *_texts("value"),
 )
 
-# Answers that admins approved as worked examples; the log has who approved and dropped which.
+# Answers that admins approved as worked examples; the log has who approved and dropped them.
 examples = _table(
     "examples",
     *_keys("turn_id"),
@@ -287,7 +287,7 @@ examples = _table(
     *_texts("body"),
 )
 
-# Documents that were removed on purpose, which no refresh brings back, with their names.
+# Documents that were forgotten, with their names; no refresh brings them back.
 forgotten = _table(
     "forgotten",
     *_keys("corpus", "key"),

@@ -1,4 +1,4 @@
-"""Threads for blocking calls: named pools, and one worker that runs the most urgent call first."""
+"""Threads for blocking calls: named pools, and a single worker that runs the most urgent call first."""
 
 import asyncio
 import functools
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class _Closing:
-    """Close at the end of a `with` block."""
+    """Closes the pool at the end of a `with` block."""
 
     _pool: ThreadPoolExecutor
 
@@ -33,26 +33,26 @@ class _Closing:
 
 
 class ThreadPool(_Closing):
-    """A named pool of threads: `await pool.run(function, ...)` runs a blocking call in it."""
+    """A named pool of threads; `await pool.run(function, ...)` runs a blocking call in it."""
 
     def __init__(self, name: str, *, threads: int = 1) -> None:
         self._pool = ThreadPoolExecutor(max_workers=threads, thread_name_prefix=name)
 
     async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run `function` in the pool; its panic is raised as a `Panic`.
+        """Run `function` in the pool; a panic in it is raised as `Panic`.
 
-        Cancelling stops the waiting, not the call, which no thread can abandon.
+        Cancelling stops only the wait: a running call cannot be abandoned.
         """
         call = functools.partial(contain_panics()(function), *args, **kwargs)
         return await asyncio.get_running_loop().run_in_executor(self._pool, call)
 
 
 class WritePriority(IntEnum):
-    """Priorities of writes; calls of one priority run in the order in which they came."""
+    """Priorities of writes; calls of equal priority run in the order of arrival."""
 
-    QUESTION = 0  # a platform waits for its question to be stored: a second or two, and it sends it again
+    QUESTION = 0  # a platform waits a second or two for its question to be stored, then sends it again
     RECORD = 1  # an answer waits for its record
-    BATCH = 2  # an ingest waits, and no person
+    BATCH = 2  # an ingest waits, not a person
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -66,7 +66,7 @@ class _PendingCall:
 class PriorityWorker(_Closing):
     """A named thread that runs the most urgent call first: `await worker.run(priority, function, ...)`.
 
-    A running call is never interrupted, so the most urgent one waits for the longest single call at most.
+    A running call is never interrupted, so the most urgent call waits for at most one other.
     """
 
     def __init__(self, name: str) -> None:
@@ -75,11 +75,11 @@ class PriorityWorker(_Closing):
         self._numbers = count()
 
     async def run(self, priority: WritePriority, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run `function`. Cancelling drops a waiting call; of a running one it stops only the waiting."""
+        """Run `function`. Cancelling drops a waiting call; for a running call, it stops only the wait."""
         result: Future[T] = Future()
         call = functools.partial(function, *args, **kwargs)
         self._calls.put(_PendingCall(priority, next(self._numbers), call, result))
-        # As many turns as calls: each takes whatever is the most urgent call by then.
+        # One submission per call; each runs the call that is the most urgent at that moment.
         self._pool.submit(self._run_next)
         return await asyncio.wrap_future(result)
 
@@ -95,5 +95,5 @@ class PriorityWorker(_Closing):
             return
         try:
             call.result.set_result(call.function())
-        except BaseException as error:  # noqa: BLE001 - it is raised where the call was asked for
+        except BaseException as error:  # noqa: BLE001 - it is raised to the caller
             call.result.set_exception(error)

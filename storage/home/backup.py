@@ -1,7 +1,7 @@
 """Back up a home into one file while other processes use it, and restore it elsewhere.
 
 A backup is a tar file: a manifest first, then the parts that it names, each with its hash. The database is SQLite's own
-copy of one moment. Indexes are skipped, as they can be rebuilt from it, and so is every secret.
+copy of one moment. Indexes are skipped, as they can be rebuilt, and so are secrets.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ from storage.home.home_folder import free_bytes, lock_home, make_home, make_priv
 FORMAT = 1
 MANIFEST, DATABASE, SETTINGS = "manifest.json", "footnote.db", "footnote.toml"
 RESTORED_SETTINGS = "footnote.toml.restored"
-_PAGES = 500  # copied at a time; a writer need not wait for any of them
+_PAGES = 500  # pages that are copied at a time; writers never wait for them
 _BLOCK = 1 << 20
 _MAX_MANIFEST = 1 << 20
 _OTHER_TARGET = "restore into another folder with --home"
@@ -58,7 +58,7 @@ class BackupPart:
 
 @dataclass(frozen=True, slots=True)
 class BackupManifest:
-    """What a backup holds, and of which moment."""
+    """The contents and the moment of a backup."""
 
     made: datetime
     version: str  # of Footnote
@@ -71,10 +71,11 @@ class BackupManifest:
 def write_backup(
     home: Path, target: Path, *, version: str, made: datetime, settings: bytes = b"", progress: Progress
 ) -> BackupManifest:
-    """Write a backup of a home, which others may be reading and writing meanwhile. Blocks.
+    """Write a backup of a home, which other processes may be reading and writing. Blocks.
 
-    The file has its name only once it is whole; a name that ends in `gz` has it compressed. `settings` are the settings
-    file's text without secrets. Raises `StorageError`: there is no database, the disk is full, `target` is there.
+    The file gets its name only when it is complete; a name that ends in `gz` makes it compressed. `settings` is the
+    text of the settings file without secrets. Raises `StorageError` if there is no database, the disk is full, or
+    `target` exists.
     """
     file = home / DATABASE
     if not file.exists():
@@ -100,9 +101,9 @@ def write_backup(
 
 
 def _copy_database(file: Path, copy: Path, progress: Progress) -> tuple[str, dict[str, int]]:
-    """Copy SQLite's file as of one moment; return its revision and what it counts.
+    """Copy SQLite's file as of one moment; return its revision and its counts.
 
-    The transaction stays open all the while: without one, SQLite would begin its copy again at each write.
+    One transaction stays open meanwhile; otherwise SQLite would restart the copy at each write.
     """
     with translate_driver_errors(file), closing(_connect(file, "ro")) as source:
         source.execute("BEGIN")
@@ -128,7 +129,7 @@ def _copy_database(file: Path, copy: Path, progress: Progress) -> tuple[str, dic
 
 def _count(connection: sqlite3.Connection) -> Iterator[tuple[str, int]]:
     for name, query in _COUNTS.items():
-        with suppress(sqlite3.OperationalError):  # an older database has not all of it
+        with suppress(sqlite3.OperationalError):  # an older database lacks some tables
             yield name, int(connection.execute(query).fetchone()[0])
 
 
@@ -164,7 +165,7 @@ def _pack(
 
 @contextmanager
 def explain_target_errors(target: Path) -> Iterator[None]:
-    """Say what errors of the system mean for the file that a backup is written into."""
+    """Convert errors of the system about the backup's file to `HomeUnusable`."""
     try:
         yield
     except OSError as error:
@@ -189,16 +190,17 @@ def _require_room(folder: Path, wanted: int) -> None:
 
 
 def read_manifest(file: Path) -> BackupManifest:
-    """Read what a backup says that it holds. Blocks. Raises `BackupUnusable`, also for one of a newer version."""
+    """Read the manifest of a backup. Blocks. Raises `BackupUnusable`, also for a backup of a newer version."""
     with _explain_damage(file), tarfile.open(file) as archive:
         return _read_manifest(archive, file)
 
 
 def restore_backup(file: Path, home: Path, progress: Progress) -> BackupManifest:
-    """Put the database of a backup into a home that has none; its indexes have to be made then. Blocks.
+    """Restore the database of a backup into a home without one; its indexes must be rebuilt afterwards. Blocks.
 
     Questions pending in the backup may have been answered since: the platform is asked for their answers first.
-    Raises `BackupUnusable`, `HomeLocked`, and `HomeUnusable` where a database or restored settings are, or no room.
+
+    Raises `BackupUnusable`, `HomeLocked`, and `HomeUnusable` if a database or restored settings exist, or space lacks.
     """
     manifest = read_manifest(file)
     make_home(home, instead=_OTHER_TARGET)
@@ -217,7 +219,8 @@ def restore_backup(file: Path, home: Path, progress: Progress) -> BackupManifest
                 for part in manifest.parts:
                     _extract(archive, part, Path(folder, part.name), file, progress)
             copy = Path(folder, DATABASE)
-            with closing(_connect(copy, "rw")) as connection, suppress(sqlite3.OperationalError):  # an older has none
+            # An older database has no queue.
+            with closing(_connect(copy, "rw")) as connection, suppress(sqlite3.OperationalError):
                 connection.execute("UPDATE questions SET sending = 1 WHERE state <> 'done'")
             for log in (f"{DATABASE}-wal", f"{DATABASE}-shm"):  # of a database that was lost
                 (home / log).unlink(missing_ok=True)

@@ -1,7 +1,7 @@
-"""The home folder: who owns its indexes, what it holds, and whether its database file is sound.
+"""The home folder: which process owns its indexes, who may read it, and whether its database file is sound.
 
-One process at a time owns the home: Chroma and tantivy need that, the database does not. The inspection changes nothing
-and works where nothing else does; the doctor uses it.
+One process at a time owns the home: Chroma and tantivy need that, the database does not. The inspection, which the
+doctor uses, changes nothing and works even if nothing else does.
 """
 
 import json
@@ -35,9 +35,9 @@ from storage.errors import (
 
 @contextmanager
 def lock_home(home: Path) -> Iterator[None]:
-    """Own `home` within the block, and make it if it is missing. The lock ends with the process at the latest.
+    """Own `home` within the block, and create it if it is missing. The lock ends with the process at the latest.
 
-    Raises `HomeLocked` if another process owns it, or this one already, and `HomeUnusable`.
+    Raises `HomeLocked` if another process or this one already owns it, and `HomeUnusable`.
     """
     make_home(home)
     lock = FileLock(home / "lock", timeout=0)
@@ -78,7 +78,7 @@ def read_lock_command(home: Path) -> str:
 
 
 def make_home(home: Path, *, instead: str = OTHER_HOME) -> None:
-    """Make the folder if it is missing, readable for its owner alone. Raises `HomeUnusable` with the hint `instead`."""
+    """Create the folder if it is missing, readable only by its owner. Raises `HomeUnusable` with the hint `instead`."""
     try:
         home.parent.mkdir(parents=True, exist_ok=True)
         home.mkdir(mode=0o700, exist_ok=True)
@@ -90,7 +90,7 @@ def make_home(home: Path, *, instead: str = OTHER_HOME) -> None:
 def close_to_others(path: Path) -> None:
     """Remove other users' permissions on a file or folder of this user. Raises `OSError`.
 
-    Others' files, and shared folders such as `/tmp`, stay as they are: the doctor reports them.
+    Files of other users, and shared folders such as `/tmp`, stay as they are: the doctor reports them.
     """
     status = path.stat()
     if status.st_mode & 0o077 and status.st_uid == os.geteuid() and not status.st_mode & stat.S_ISVTX:
@@ -98,9 +98,9 @@ def close_to_others(path: Path) -> None:
 
 
 def make_private_file(path: Path) -> None:
-    """Make a file if it is missing, for its owner alone. Raises `OSError`.
+    """Create a file if it is missing, readable only by its owner. Raises `OSError`.
 
-    One that is there is not opened: to close it again would end the locks that SQLite holds on it in this process.
+    An existing file is not opened: closing it would end the locks that SQLite holds on it in this process.
     """
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
@@ -108,7 +108,7 @@ def make_private_file(path: Path) -> None:
 
 
 def name_command(arguments: Sequence[str]) -> str:
-    """Name a command line by its program and command; its arguments may contain a question or a secret."""
+    """Return program and command of a command line; its arguments may contain a question or a secret."""
     program, *rest = arguments or [""]
     path = Path(program)
     name = path.parent.name if path.stem == "__main__" else path.stem
@@ -118,7 +118,7 @@ def name_command(arguments: Sequence[str]) -> str:
 
 
 def _write_owner(owner: Path) -> None:
-    """Write who holds the lock, whole or not at all: another process may be reading."""
+    """Write who holds the lock, atomically: another process may be reading."""
     about = {"pid": os.getpid(), "command": name_command(sys.argv), "since": datetime.now(UTC).isoformat()}
     part = owner.with_suffix(".part")
     try:
@@ -129,7 +129,7 @@ def _write_owner(owner: Path) -> None:
 
 
 def _read_owner(file: Path) -> tuple[int, str, datetime] | None:
-    """Return process, command and start of who holds the lock; None right after it was taken."""
+    """Return process id, command and start of the lock's owner; None just after the lock was taken."""
     try:
         about: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
         return int(about["pid"]), str(about["command"]), datetime.fromisoformat(about["since"]).astimezone()
@@ -148,27 +148,25 @@ def _describe_owner(file: Path) -> str:
 
 _PROBE_BYTES = 65_536
 _LOCK_SECONDS = 2.0
-_STEPS_PER_LOOK = 100_000  # after so many steps of its machine SQLite looks at the clock
+_STEPS_PER_LOOK = 100_000  # SQLite checks the clock after so many steps of its virtual machine
 
 
 @dataclass(frozen=True, slots=True)
 class DatabaseFileState:
-    """What a database file is like."""
+    """The result of inspecting a database file."""
 
     bytes: int
     revision: Literal["fits", "older", "newer", "empty"]
-    faults: tuple[str, ...]  # what SQLite's check found, the first few
-    whole: bool  # whether the check came to its end
+    faults: tuple[str, ...]  # the first faults that SQLite's check found
+    whole: bool  # whether the check was completed
     unwritable: StorageError | None  # why it cannot be written; None if it can
 
 
 def inspect_database_file(file: Path, *, seconds: float, patience: float = _LOCK_SECONDS) -> DatabaseFileState:
-    """Inspect SQLite's file; the check of its content ends after so many seconds. Blocks.
+    """Inspect SQLite's file; the check of its content stops after so many seconds. Blocks.
 
-    `patience` is how many seconds to wait for a process that locks it.
-
-    Raises:
-        StorageError: It cannot be read at all, or is not a Footnote database.
+    `patience` is how many seconds to wait for a process that locks it. Raises `StorageError` if it cannot be read at
+    all, or is not a Footnote database.
     """
     try:
         with closing(_connect_file(file, "ro", patience)) as connection:
@@ -180,7 +178,7 @@ def inspect_database_file(file: Path, *, seconds: float, patience: float = _LOCK
 
 
 def holds_passages(file: Path) -> bool:
-    """Return whether SQLite's file has a passage; True if unknown, as opening the file reports why. Blocks."""
+    """Return whether SQLite's file has any passage; True if unknown, as opening the file then reports why. Blocks."""
     if not file.exists():
         return False
     try:
@@ -195,10 +193,9 @@ def holds_passages(file: Path) -> bool:
 
 
 def probe_folder(folder: Path) -> float:
-    """Write a little into a folder, and return by how many seconds its file system's clock is ahead of ours. Blocks.
+    """Write a file into a folder; return how many seconds its file system's clock is ahead of ours. Blocks.
 
-    Raises:
-        HomeUnusable: It cannot be written, or its disk is full.
+    Raises `HomeUnusable` if it cannot be written, or its disk is full.
     """
     try:
         with tempfile.NamedTemporaryFile(dir=folder, prefix=".doctor-") as probe:
@@ -206,15 +203,15 @@ def probe_folder(folder: Path) -> float:
             probe.write(b"\0" * _PROBE_BYTES)
             probe.flush()
             written = Path(probe.name).stat().st_mtime
-            # A file system's clock ticks in steps of some milliseconds.
+            # A file system's clock advances in steps of some milliseconds.
             return min((written - before, written - time.time()), key=abs)
     except OSError as error:
-        named = OSError(error.errno, error.strerror, str(folder))  # not by the probe's own name
+        named = OSError(error.errno, error.strerror, str(folder))  # without the probe's own name
         raise explain_folder_error(named, folder) from error
 
 
 def free_bytes(folder: Path) -> int:
-    """Return how much is free on the disk of a folder, which need not exist yet."""
+    """Return the free bytes on the disk of a folder, which need not exist yet."""
     existing = next(path for path in (folder, *folder.parents) if path.exists())
     return shutil.disk_usage(existing).free
 
@@ -226,7 +223,7 @@ def used_bytes(folder: Path) -> int:
 def _file_bytes(path: Path) -> int:
     try:
         status = path.lstat()
-    except OSError:  # it was only passing
+    except OSError:  # it was deleted meanwhile
         return 0
     return status.st_size if stat.S_ISREG(status.st_mode) else 0
 
@@ -259,7 +256,7 @@ def _run_quick_check(connection: sqlite3.Connection, seconds: float) -> tuple[tu
         if error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT:
             return (), False
         raise
-    # SQLite puts a heading of its own on lines before what it found.
+    # SQLite puts a heading on its own lines before the faults.
     lines = [" ".join(str(row[0]).split()) for row in rows]
     return tuple(line for line in lines if line != "ok"), True
 

@@ -17,8 +17,8 @@ from storage.errors import HomeUnusable
 def open_record(url: str, *, home: Path, busy_seconds: float = BUSY_SECONDS) -> Iterator[Database]:
     """Open the database to read its record. Raises as `open_database` does. Blocks.
 
-    SQLite writes next to its file even to read it. If it cannot, the file is read as it is when its write-ahead log is
-    empty; otherwise it is copied with its log to the folder for temporary files.
+    Even reading makes SQLite write next to its file. If it cannot, the file is opened as immutable if its write-ahead
+    log is empty; otherwise both are copied to the folder for temporary files.
     """
     file = home / "footnote.db"
     log = file.with_name(f"{file.name}-wal")
@@ -39,14 +39,14 @@ def open_record(url: str, *, home: Path, busy_seconds: float = BUSY_SECONDS) -> 
 
 
 def _is_locked(fault: HomeUnusable) -> bool:
-    """Return whether another process locks the file, and may be changing it."""
+    """Return whether another process locks the file, and so may be changing it."""
     cause = fault.__cause__.orig if isinstance(fault.__cause__, DBAPIError) else fault.__cause__
     return getattr(cause, "sqlite_errorcode", 0) & 0xFF in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 
 
 @contextmanager
 def _open_copy(file: Path, log: Path, fault: HomeUnusable) -> Iterator[Database]:
-    """Open a copy of SQLite's file. Raises `fault` if there is no room for it."""
+    """Open a copy of SQLite's file. Raises `fault` if there is no room for the copy."""
     with tempfile.TemporaryDirectory(prefix="footnote-") as folder:
         try:
             for path in (file, log):

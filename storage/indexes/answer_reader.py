@@ -1,7 +1,7 @@
-"""Read passages for the sentences that answer a question: MiniLM, trained for it, with eight-bit weights.
+"""Score the sentences of passages by how likely they answer a question: MiniLM, trained for it, with 8-bit weights.
 
-A passage is read once, after the question and its own headings, and each of its sentences gets a score from that: so
-"she" is read with the sentence that names her. `tools.training.reader_weights` makes the weights.
+The model reads a passage once, after the question and the passage's headings, and each sentence gets a score from that:
+so "she" is read together with the sentence that names her. `tools.training.reader_weights` makes the weights.
 """
 
 import hashlib
@@ -21,19 +21,19 @@ from storage.indexes.minilm_graph import UNSEEN
 from storage.types import Evidence, Span
 
 READER_FILE = "answer_reader.onnx"
-MOST_TOKENS = 240  # of question, headings and passage; a longer passage is read in parts that overlap by half
+MOST_TOKENS = 240  # of question, headings and passage together; a longer passage is read in parts that overlap by half
 LONGEST_TEXT = 24_000  # tokens: more than any passage has
-RESTORE_HINT = f"restore {READER_FILE} from the release that this is"
+RESTORE_HINT = f"restore {READER_FILE} from this release"
 MOST_QUESTION = 40
 MOST_HEADING = 40
-BATCH = 4  # passages. More in one batch do not fit the processor's cache
+BATCH = 4  # passages; a larger batch does not fit the processor's cache
 UNREAD = -20.0
 """The score of a sentence without a token."""
 _FIRST, _BETWEEN = 101, 102  # the tokens that open a text and end its parts
 
 
 def open_answer_reader(path: Path | None = None, folder: Path | None = None) -> "AnswerReader":
-    """Load the reader: its packaged weights, and the tokenizer of MiniLM in `folder`. Raises `EmbeddingUnavailable`."""
+    """Load the reader: its packaged weights, and MiniLM's tokenizer in `folder`. Raises `EmbeddingUnavailable`."""
     path = path or Path(str(resources.files("storage.indexes").joinpath(READER_FILE)))
     folder = folder or find_model_folder()
     try:
@@ -48,13 +48,13 @@ def open_answer_reader(path: Path | None = None, folder: Path | None = None) -> 
 
 
 def build_row(question: Sequence[int], heading: Sequence[int]) -> list[int]:
-    """Return the tokens before a passage's own: the question, and the passage's heading if it has one."""
+    """Return the tokens before those of a passage: the question, and the passage's heading if it has one."""
     return [_FIRST, *question, _BETWEEN, *([*heading, _BETWEEN] if heading else [])]
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Tokens of a passage behind the question: the row for the model, where each part of it begins, and the spans."""
+    """A part of a passage for one row of the model: its tokens after the question's, and the characters of each."""
 
     row: list[int]
     passage_at: int
@@ -70,7 +70,7 @@ class AnswerReader:
         self._tokenizer = tokenizer
 
     def read(self, question: str, evidence: Sequence[Evidence]) -> tuple[float, ...]:
-        """Return how likely each sentence answers, as the logarithm of its odds against no answer. Blocks, one core."""
+        """Return for each sentence the log odds that it answers, against no answer at all. Blocks, on one core."""
         question_tokens = self._tokens(question)[0][:MOST_QUESTION]
         passages = {item.passage.id: item for item in evidence}
         parts = [(key, part) for key, one in passages.items() for part in self._parts(question_tokens, one)]
@@ -94,12 +94,12 @@ class AnswerReader:
             yield _Part(row, len(question_tokens) + 2, len(opening), spans[start : start + room])
 
     def _tokens(self, text: str) -> tuple[list[int], list[Span]]:
-        # The offsets are those of the text as long as each character stays one: a lone surrogate becomes "?".
+        # Each character stays one character, so that offsets fit the text: a lone surrogate becomes "?".
         encoded = self._tokenizer.encode(text.encode(errors="replace").decode(), add_special_tokens=False)
         return encoded.ids, encoded.offsets
 
     def _run(self, parts: Sequence[_Part]) -> list[Any]:
-        """Return for each part how much its tokens look like the answer, less how much it looks like having none."""
+        """Return for each part the scores of its tokens as an answer, minus the score of "no answer"."""
         ids, lengths = pad_rows([part.row for part in parts])
         places = np.arange(ids.shape[1])
         kinds = (places >= np.array([[part.passage_at] for part in parts])) & (places < lengths[:, np.newaxis])

@@ -1,4 +1,4 @@
-"""The connection to Chroma: embedded in a folder, or a server, whose version and token are found out first."""
+"""Connect to Chroma: embedded in a folder, or a server, whose version and token are checked first."""
 
 import ssl
 from collections.abc import Iterator
@@ -15,20 +15,20 @@ from storage.errors import StorageError, explain_folder_error, translate_index_e
 
 TokenScheme = Literal["x-chroma-token", "bearer"]
 
-SPOKEN_VERSION = "1"  # of Chroma's protocol: the first number of the server's version
-SERVER_SECONDS = 30.0  # to wait for an answer; without, a server that hangs would hold a thread for good
+SPOKEN_VERSION = "1"  # the supported major version of the server
+SERVER_SECONDS = 30.0  # longest wait for a response; otherwise, a server that hangs would block a thread forever
 
 
 @dataclass(frozen=True, slots=True)
 class ChromaServer:
-    """A Chroma server or Chroma Cloud; without tenant or database, those that the server says the token is for."""
+    """A Chroma server or Chroma Cloud. An empty tenant or database means the one of the token."""
 
     url: str
     tenant: str = ""
     database: str = ""
     token: str = ""
     scheme: TokenScheme = "x-chroma-token"
-    ca_file: Path | None = None  # the authority of the server's certificate, unless it is a public one
+    ca_file: Path | None = None  # certificate authority of the server, unless it is a public one
     seconds: float = SERVER_SECONDS
 
     @property
@@ -45,7 +45,7 @@ ChromaLocation = Path | ChromaServer  # the folder of an embedded Chroma, or a s
 
 
 def connect_chroma(place: ChromaLocation) -> Any:
-    """Open a client, with telemetry off. Raises `HomeUnusable`, `IndexStale` or, for a server, `StorageError`."""
+    """Open a client with telemetry off. Raises `HomeUnusable`, `IndexStale` or, for a server, `StorageError`."""
     with translate_chroma_errors(place):
         chromadb = _load_chromadb()
         settings = _make_settings().model_copy()  # the client writes into them
@@ -70,15 +70,15 @@ def _load_chromadb() -> Any:
 
 @cache
 def _make_settings() -> Any:
-    """Return Chroma's settings with telemetry off; it looks each up in many places, which takes longer than to open."""
+    """Return Chroma's settings with telemetry off, cached: building them takes longer than opening a client."""
     return _load_chromadb().Settings(anonymized_telemetry=False)
 
 
 def _drop_unstarted(folder: str) -> None:
-    """Discard Chroma's cached state of a folder that it could not open: the next opening would reuse it."""
+    """Discard Chroma's cached client of a folder that it could not open: the next opening would reuse it."""
     from chromadb.api.shared_system_client import SharedSystemClient
 
-    if folder not in SharedSystemClient._identifier_to_refcount:  # noqa: SLF001 - there is no other way to them
+    if folder not in SharedSystemClient._identifier_to_refcount:  # noqa: SLF001 - Chroma has no public way
         SharedSystemClient._identifier_to_system.pop(folder, None)  # noqa: SLF001
 
 
@@ -87,7 +87,7 @@ def _connect_server(place: ChromaServer, settings: Any) -> Any:
     tls = _make_tls(place)
     tenant, database = _greet_server(place, tls)
     client = chromadb.HttpClient(
-        host=place.url.rstrip("/"),  # whole: a proxy may have the server beneath a path
+        host=place.url.rstrip("/"),  # the whole address, as a proxy may have the server beneath a path
         ssl=urlsplit(place.url).scheme == "https",
         headers=place.headers,
         settings=settings.model_copy(update={"chroma_server_ssl_verify": tls}),
@@ -95,12 +95,12 @@ def _connect_server(place: ChromaServer, settings: Any) -> Any:
         database=database,
     )
     for session in _sessions(client):
-        session.timeout = place.seconds  # it would wait for ever, and no setting says otherwise
+        session.timeout = place.seconds  # without this it waits forever, and Chroma has no setting for it
     return client
 
 
 def close_chroma(client: Any) -> None:
-    """Close a client, and its connections to a server, which it would leave open."""
+    """Close a client, and its connections to a server, which Chroma would leave open."""
     sessions = list(_sessions(client))
     client.close()
     for session in sessions:
@@ -108,7 +108,7 @@ def close_chroma(client: Any) -> None:
 
 
 def _sessions(client: Any) -> Iterator[Any]:
-    """Yield the HTTP sessions of a client; it has one more for its own administration, and no other way to them."""
+    """Yield the HTTP sessions of a client, including its separate one for administration."""
     for one in (client, client._admin_client):  # noqa: SLF001
         if session := getattr(one._server, "_session", None):  # noqa: SLF001
             yield session
@@ -125,7 +125,7 @@ def _make_tls(place: ChromaServer) -> ssl.SSLContext | Literal[True]:
 
 
 def _greet_server(place: ChromaServer, tls: ssl.SSLContext | Literal[True]) -> tuple[str, str]:
-    """Return tenant and database to use. Raises `StorageError` where the server is no Chroma that we can speak with."""
+    """Return the tenant and database to use. Raises `StorageError` if the server is no Chroma of our version."""
     import httpx
 
     chromadb = _load_chromadb()
@@ -137,9 +137,9 @@ def _greet_server(place: ChromaServer, tls: ssl.SSLContext | Literal[True]) -> t
             hint = "Check [chroma] url, that the server runs, and that it can be reached from here."
             raise StorageError(f"The Chroma server at {place.url} does not answer ({error}).", hint=hint) from error
     if version is None or str(version).partition(".")[0] != SPOKEN_VERSION:
-        reason = f"is of version {version}" if version else "answers as no Chroma of today does"
+        reason = f"has version {version}" if version else "does not answer like Chroma"
         hint = f"Run a Chroma server of version {SPOKEN_VERSION}, or correct [chroma] url."
-        raise StorageError(f"The Chroma server at {place.url} {reason}, which does not fit.", hint=hint)
+        raise StorageError(f"The Chroma server at {place.url} {reason}; version {SPOKEN_VERSION} is needed.", hint=hint)
     known = identity if isinstance(identity, dict) else {}
     sole = [name for name in known.get("databases") or () if name != "*"]
     tenant = known.get("tenant") or chromadb.DEFAULT_TENANT
@@ -149,11 +149,11 @@ def _greet_server(place: ChromaServer, tls: ssl.SSLContext | Literal[True]) -> t
 
 
 def _get(client: Any, place: ChromaServer, path: str) -> Any:
-    """Return the server's response; None if it is not JSON. Raises `StorageError` if it refuses the token."""
+    """Return the server's JSON response; None if it is not JSON. Raises `StorageError` if it refuses the token."""
     reply = client.get(f"{place.url.rstrip('/')}/api/v2/{path}")
     if reply.status_code in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
-        hint = "Check [chroma] token, and by scheme how it is sent."
-        what = "refuses the token" if place.token else "wants a token"
+        hint = "Check [chroma] token, and scheme, which is how it is sent."
+        what = "refuses the token" if place.token else "requires a token"
         raise StorageError(f"The Chroma server at {place.url} {what}.", hint=hint)
     with suppress(ValueError):
         return reply.json() if reply.is_success else None
@@ -162,7 +162,7 @@ def _get(client: Any, place: ChromaServer, path: str) -> Any:
 
 @contextmanager
 def translate_chroma_errors(place: ChromaLocation) -> Iterator[None]:
-    """Turn what Chroma raises within the block into a `StorageError` that says what to do."""
+    """Convert Chroma's errors within the block to a `StorageError` that says what to do."""
     import httpx
     from chromadb.errors import ChromaError
 
@@ -173,7 +173,7 @@ def translate_chroma_errors(place: ChromaLocation) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        # For what its client does not know, such as a proxy's reply, it raises no narrower one.
+        # For unknown replies, such as a proxy's, its client raises a bare `Exception`.
         if not isinstance(error, (ChromaError, ValueError, httpx.HTTPError)) and type(error) is not Exception:
             raise
         cause = place.hide_token(" ".join(str(error).split())[:200])
@@ -185,9 +185,9 @@ _PROBE = [1.0, 0.0, 0.0]
 
 
 def probe_chroma(place: ChromaServer) -> None:
-    """Write into a collection of its own on a server, find it, and remove it. Blocks.
+    """Write into a temporary collection on a server, search it, and remove it. Blocks.
 
-    Raises `StorageError`, which says what could not be done.
+    Raises a `StorageError` that names the step that failed.
     """
     with ExitStack() as stack:
         client = connect_chroma(place)
@@ -203,7 +203,7 @@ def probe_chroma(place: ChromaServer) -> None:
             if nearest != [["a"]]:
                 raise StorageError(f"The Chroma server at {place.url} does not find the written vectors.")
         finally:
-            with _doing(place, "lets nothing be removed"):
+            with _doing(place, "does not allow removals"):
                 client.delete_collection(name)
 
 

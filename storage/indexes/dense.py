@@ -1,9 +1,10 @@
-"""The dense index: one Chroma collection a corpus, embedded in the home or on a server.
+"""The dense index: one Chroma collection per corpus, embedded in the home or on a server.
 
-It holds vectors and hashes, no text: the text of record is in the database. Scope is which collections are asked,
-never a filter over one. All calls block; an upsert holds the interpreter, so callers keep batches small.
+It stores vectors and hashes, no text; the texts are in the database. A search asks only the collections in its scope,
+without filters. All calls block; an upsert holds the interpreter, so callers keep batches small.
 """
 
+import logging
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
@@ -21,21 +22,26 @@ from storage.types import Passage
 P = ParamSpec("P")
 T = TypeVar("T")
 
+log = logging.getLogger(__name__)
 COLLECTION_PREFIX = "footnote-"
 CONTENTS_PAGE = DELETE_BATCH = 300  # as many as Chroma Cloud returns or writes at a time
+ATTEMPTS = 5  # while another thread deletes vectors, some percent of Chroma's reads fail
 
 
 def _translating_errors(method: Callable[Concatenate["DenseIndex", P], T]) -> Callable[Concatenate["DenseIndex", P], T]:
     @wraps(method)
     def translated(index: "DenseIndex", /, *args: P.args, **kwargs: P.kwargs) -> T:
-        from chromadb.errors import NotFoundError
+        from chromadb.errors import InternalError, NotFoundError
 
         try:
-            try:
-                return method(index, *args, **kwargs)
-            except NotFoundError:  # another process has made a collection again, under another number
-                index.forget_collections()
-                return method(index, *args, **kwargs)
+            for _ in range(ATTEMPTS - 1):
+                try:
+                    return method(index, *args, **kwargs)
+                except NotFoundError:  # another process has made a collection again, under another number
+                    index.forget_collections()
+                except (InternalError, ValueError) as error:  # as for an id that is being deleted
+                    log.debug("Chroma failed, retrying: %s", error)
+            return method(index, *args, **kwargs)
         except BaseException:
             with translate_chroma_errors(index.place):
                 raise
@@ -47,7 +53,7 @@ class DenseIndex:
     """Vectors by passage id, a collection for each corpus. Every method raises as `connect_chroma` does."""
 
     def __init__(self, place: ChromaLocation, *, embedder: str) -> None:
-        """Open the index in a folder or on a server; `embedder` names who makes its vectors."""
+        """Open the index in a folder or on a server; `embedder` is the name of the model that makes its vectors."""
         self.place = place
         self._client = connect_chroma(place)
         self._stamp = {"embedder": embedder, "schema": INDEX_SCHEMA}
@@ -55,7 +61,7 @@ class DenseIndex:
 
     @_translating_errors
     def upsert(self, passages: Sequence[Passage], vectors: Vectors) -> None:
-        """Write the vectors, unit length, of passages of one corpus."""
+        """Write vectors of length 1 for passages of one corpus."""
         write_vectors(self._collection(passages[0].corpus), passages, vectors)
 
     @_translating_errors
@@ -67,11 +73,12 @@ class DenseIndex:
 
     @_translating_errors
     def search(self, corpus: str, vector: Vectors, k: int) -> dict[PassageRef, float]:
-        """Return the cosine of the `k` nearest passages of a corpus."""
+        """Return the cosines of the `k` nearest passages of a corpus."""
         include = ["distances", "metadatas"]
         result = self._collection(corpus).query(query_embeddings=vector.reshape(1, -1), n_results=k, include=include)
         rows = zip(result["ids"][0], result["metadatas"][0], result["distances"][0], strict=True)
-        return {PassageRef(corpus, str(of["document"]), key): 1.0 - distance for key, of, distance in rows}
+        # A passage that is deleted during the search has no metadata.
+        return {PassageRef(corpus, str(of["document"]), key): 1.0 - distance for key, of, distance in rows if of}
 
     @_translating_errors
     def vectors(self, corpus: str, ids: Sequence[str]) -> dict[str, Vectors]:
@@ -84,17 +91,17 @@ class DenseIndex:
 
     @_translating_errors
     def fitting(self, passages: Sequence[Passage]) -> dict[str, Vectors]:
-        """Return the vectors of those passages of one corpus that the index holds as they are now, by id."""
+        """Return the vectors of those passages of one corpus whose hash in the index is current, by id."""
         return read_fitting(self._collection(passages[0].corpus), passages)
 
     @_translating_errors
     def contents(self, corpus: str) -> dict[str, str]:
-        """Return the hash of every passage in the index of one corpus by id."""
+        """Return the hashes of all passages in the index of one corpus, by id."""
         return dict(self._pages(corpus))
 
     @_translating_errors
     def held(self, corpus: str, document: str) -> dict[str, str]:
-        """Return the hash of every passage that the index holds of a document by id."""
+        """Return the hashes of all indexed passages of a document, by id."""
         rows = self._collection(corpus).get(where={"document": document}, include=["metadatas"])
         return {key: str(of["hash"]) for key, of in zip(rows["ids"], rows["metadatas"], strict=True)}
 
@@ -104,7 +111,7 @@ class DenseIndex:
 
     @_translating_errors
     def stale(self, corpus: str, expected: int) -> str:
-        """Return why the index of a corpus does not serve `expected` passages; empty when it does."""
+        """Return why the index of a corpus cannot serve `expected` passages; empty if it can."""
         if corpus not in self.corpora():
             return f"The dense index of “{corpus}” is missing." if expected else ""
         collection = self._collection(corpus)
@@ -116,7 +123,7 @@ class DenseIndex:
 
     @_translating_errors
     def drop_foreign(self, corpus: str) -> None:
-        """Remove the index of a corpus if it cannot be used: made by another embedder or version."""
+        """Remove the index of a corpus if it was made by another embedder or version."""
         if self.stale(corpus, 0):
             self.remove(corpus)
 
@@ -128,7 +135,7 @@ class DenseIndex:
 
     @_translating_errors
     def total(self) -> int:
-        """Return how many passages all corpora have, whichever embedder made their vectors."""
+        """Return the number of passages of all corpora, whichever embedder made their vectors."""
         collections = self._client.list_collections()
         return sum(
             int(collection.count()) for collection in collections if collection.name.startswith(COLLECTION_PREFIX)
@@ -181,7 +188,7 @@ class DenseIndex:
 
 
 def open_dense_index(place: ChromaLocation, embedder: str, *, rebuilding: bool = False) -> DenseIndex:
-    """Open the index; to make it again, a folder that cannot be used is removed. Raises as `connect_chroma` does."""
+    """Open the index; if `rebuilding`, an unusable folder is replaced. Raises as `connect_chroma` does."""
     try:
         return DenseIndex(place, embedder=embedder)
     except StorageError:
@@ -195,13 +202,13 @@ REBUILD_PREFIX = "rebuilt-"
 
 
 class DenseRebuild:
-    """The index of one corpus that is made again; `switch` puts it in the place of the old one."""
+    """A new index of one corpus under construction; `switch` replaces the old one by it."""
 
     def __init__(self, index: DenseIndex, corpus: str, old: Any, new: Any) -> None:
         self._index, self._corpus, self._old, self._new = index, corpus, old, new
 
     def adopt(self, passages: Sequence[Passage]) -> set[str]:
-        """Take over the vectors that fit of passages of the corpus, and return the ids of the others."""
+        """Copy the current vectors of these passages from the old index; return the ids of passages still missing."""
         with translate_chroma_errors(self._index.place):
             missing = {passage.id: passage for passage in passages}
             for key in self._new.get(ids=list(missing), include=[])["ids"] if missing else ():

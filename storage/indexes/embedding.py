@@ -1,7 +1,7 @@
 """Embedders: texts in, unit vectors out; MiniLM on this machine, or any of Chroma's embedding functions by name.
 
-Heavy libraries are imported at first use; the readers at the end load MiniLM's other models then. Chroma raises
-whatever a service's client raises, sometimes with the request in it: only one line without any key is raised here.
+Heavy libraries are imported at first use, as are the models of the readers at the end. Chroma passes on whatever a
+service's client raises, sometimes with the request; here only one line without any key is raised.
 """
 
 import hashlib
@@ -27,30 +27,28 @@ from storage.errors import EmbeddingUnavailable
 from storage.types import Document, Evidence, Passage
 
 Vectors: TypeAlias = NDArray[np.float32]
-"""One row a text, each of length 1, or of zeros where a text says nothing that can be embedded."""
+"""One row per text, of length 1; zeros for a text that cannot be embedded."""
 
 
 class Embedder(Protocol):
-    """Turn texts into vectors whose dot product says how alike they are. Safe to call from several threads."""
+    """Turns texts into vectors whose dot product is their similarity. Safe to call from several threads."""
 
     @property
     def name(self) -> str:
-        """Name the model and its version, without secrets: the stamp of every index that holds its vectors."""
+        """The model and its version, without secrets; stored with every index that has its vectors."""
 
     @property
     def dimensions(self) -> int:
-        """Return the length of each vector."""
+        """The length of each vector."""
 
     def knows(self, text: str) -> float:
-        """Return how well it knows the script that `text` is written in: 0 not at all, 1 wholly."""
+        """Return how well the model knows the script of `text`: 0 not at all, 1 fully."""
 
     def embed(self, texts: Sequence[str], *, polite: bool = False) -> Vectors:
-        """Embed texts in order, empty ones too; texts longer than the model reads are cut. Blocks.
+        """Embed texts in order, including empty ones; texts longer than the model reads are cut. Blocks.
 
-        `polite` leaves a core to others: for bulk work in a process that also answers.
-
-        Raises:
-            EmbeddingUnavailable: The service that embeds fails.
+        `polite` leaves a core to others: for bulk work in a process that also answers. Raises `EmbeddingUnavailable` if
+        the service fails.
         """
 
 
@@ -58,7 +56,7 @@ REMEMBERED_VECTORS = 8_192  # of 384 numbers each: 12 MiB
 
 
 class VectorMemory:
-    """The vectors of texts that come again, such as sentences of a page that many ask about; for several threads."""
+    """A cache of vectors for texts that recur, such as sentences of a popular page; for several threads."""
 
     def __init__(self, embedder: Embedder, most: int = REMEMBERED_VECTORS) -> None:
         self._embedder, self._most = embedder, most
@@ -78,7 +76,7 @@ class VectorMemory:
         )
 
     def remember(self, texts: Sequence[str], vectors: Vectors) -> None:
-        """Keep vectors that were made elsewhere."""
+        """Cache vectors that were made elsewhere."""
         self._keep(dict(zip(texts, vectors, strict=True)))
 
     def _keep(self, known: Mapping[str, Vectors]) -> None:
@@ -91,10 +89,10 @@ class VectorMemory:
 
 
 class RememberingEmbedder:
-    """An embedder that reuses vectors computed elsewhere."""
+    """An embedder that first looks for vectors made elsewhere."""
 
     def __init__(self, embedder: Embedder, most: int = 2 * REMEMBERED_VECTORS) -> None:
-        """Remember so many vectors until they are wanted."""
+        """Remember at most so many vectors."""
         self._embedder, self._memory = embedder, VectorMemory(embedder, most)
         self.name, self.dimensions = embedder.name, embedder.dimensions
         self.remember = self._memory.remember
@@ -107,17 +105,17 @@ class RememberingEmbedder:
 
 
 SECRET_WORDS = frozenset({"authorization", "credentials", "headers", "key", "password", "secret", "token"})
-SHORTEST_SECRET = 6  # shorter values are not keys, and hiding them would tear words apart
+SHORTEST_SECRET = 6  # shorter values are not keys, and hiding them would hide parts of words
 HIDDEN = "[hidden]"
 
 
 def is_secret(name: str) -> bool:
-    """Return whether an option or variable of this name holds a secret."""
+    """Return whether an option or variable with this name holds a secret."""
     return not SECRET_WORDS.isdisjoint(re.split(r"[^a-z]+", name.lower()))
 
 
 def collect_secrets(options: Mapping[str, Any], environment: Mapping[str, str]) -> frozenset[str]:
-    """Collect the secret values among `options` and in `environment`, where Chroma's functions look for theirs."""
+    """Return the secret values in `options` and in `environment`, where Chroma's functions look for theirs."""
     secret_options = {
         name: value for name, value in options.items() if is_secret(name) and not name.endswith("_env_var")
     }
@@ -126,7 +124,7 @@ def collect_secrets(options: Mapping[str, Any], environment: Mapping[str, str]) 
 
 
 def hide_secrets(text: str, secrets: Iterable[str]) -> str:
-    """Replace in a text each secret, user and password in addresses, and keys half shown by `[hidden]`."""
+    """Replace secrets, users and passwords in addresses, and partly shown keys by `[hidden]`."""
     for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, HIDDEN)
     text = re.sub(r"(?<=://)[^/@\s]+@", f"{HIDDEN}@", text)
@@ -145,12 +143,12 @@ def _iterate_strings(value: Any) -> Iterator[str]:
 
 
 MOST_CHARACTERS_SENT = 8_000  # services refuse longer texts instead of cutting them
-SERVICE_BATCH = 64  # the least that any of the services takes in one call is 96
+SERVICE_BATCH = 64  # every service accepts at least 96 per call
 POLITE_BATCH = 16
 LONGEST_CAUSE = 200
-SMALLEST_LENGTH = 1e-12  # keeps a vector of zeros what it is
+SMALLEST_LENGTH = 1e-12  # avoids dividing a vector of zeros by zero
 PROBE = "How long is a vector?"
-# These compute in this process, with tokenizers that must not be used by two threads at once.
+# These compute in this process, with tokenizers that are not thread-safe.
 LOCAL_FUNCTIONS = frozenset(
     {"default", "instructor", "onnx_mini_lm_l6_v2", "open_clip", "sentence_transformer", "text2vec"}
 )
@@ -161,7 +159,7 @@ EmbeddingFunction = Callable[[list[str]], Sequence[Any]]
 def open_chroma_embedder(
     function: str, options: Mapping[str, Any], *, known: Mapping[str, Callable[..., EmbeddingFunction]] | None = None
 ) -> "ChromaEmbedder":
-    """Open a function of Chroma's `known_embedding_functions`, and call it once to learn how long its vectors are.
+    """Open one of Chroma's embedding functions, and call it once to learn the length of its vectors.
 
     Raises `EmbeddingUnavailable`.
     """
@@ -178,7 +176,7 @@ def open_chroma_embedder(
 
 
 class ChromaEmbedder:
-    """One of Chroma's functions; opened by `open_chroma_embedder`."""
+    """One of Chroma's embedding functions; opened by `open_chroma_embedder`."""
 
     def __init__(self, function: str, options: Mapping[str, Any], made: EmbeddingFunction) -> None:
         self._function = function
@@ -189,12 +187,12 @@ class ChromaEmbedder:
         self.dimensions = self._call([PROBE]).shape[1]
 
     def knows(self, text: str) -> float:
-        """Return 1: what other models were trained on is unknown."""
+        """Return 1, as the training of other models is unknown."""
         del text
         return 1.0
 
     def embed(self, texts: Sequence[str], *, polite: bool = False) -> Vectors:
-        """Embed texts as `Embedder` says; blank texts are not sent, their vectors are zeros."""
+        """Embed texts as `Embedder` says; blank texts are not sent, and get zeros."""
         vectors = np.zeros((len(texts), self.dimensions), np.float32)
         filled = [place for place, text in enumerate(texts) if text.strip()]
         size = POLITE_BATCH if polite else SERVICE_BATCH
@@ -227,7 +225,7 @@ def _load_chroma_functions() -> Mapping[str, Callable[..., EmbeddingFunction]]:
 
 
 def _digest_options(options: Mapping[str, Any]) -> str:
-    """Hash the options but their secrets: a new key for the same model is the same configuration."""
+    """Hash the options except their secrets: a new key for the same model is the same configuration."""
     open_ones = {name: value for name, value in options.items() if not is_secret(name)}
     return hashlib.sha256(json.dumps(open_ones, sort_keys=True, default=str).encode()).hexdigest()[:12]
 
@@ -240,22 +238,21 @@ def _embedding_error(
 
 
 MINILM = "minilm"
-ROUNDED = "-int8"  # what the name of a model has that computes with eight bits
+ROUNDED = "-int8"  # the part of a model's name for 8-bit computation
 
 
 def are_comparable(name: str, other: str) -> bool:
-    """Return whether vectors of both embedders can be compared: those of one model, rounded or not."""
+    """Return whether vectors of both embedders can be compared: they are of one model, with 8 or 32 bits."""
     return name.replace(ROUNDED, "") == other.replace(ROUNDED, "")
 
 
 def open_embedder(function: str, options: Mapping[str, Any], bits: int = 32, threads: int = 0) -> Embedder:
-    """Open the embedder that settings name: "minilm", which takes no options, or one of Chroma's functions.
+    """Open the embedder of the settings: "minilm", which has no options, or one of Chroma's functions.
 
-    `bits` are those that "minilm" computes with, 8 or 32, in so many `threads`, 0 for one each core. The model that was
-    opened last is kept, as are those that the functions below load: a process that opens it again has it at once.
+    "minilm" computes with 8 or 32 `bits` in so many `threads`, 0 for one per core. The last opened model stays loaded,
+    as do those of the functions below.
 
-    Raises:
-        EmbeddingUnavailable: Nothing has that name, it cannot be opened, or its service does not answer.
+    Raises `EmbeddingUnavailable` if the name is unknown, it cannot be opened, or its service does not answer.
     """
     if function != MINILM:
         return open_chroma_embedder(function, options)
@@ -272,19 +269,19 @@ def _open_minilm(bits: int, threads: int) -> Embedder:
 
 
 READER_SHA256 = "8c1b2329842db16375ee67c172f9821bfad2415a5beebc54ce57d082cac172eb"
-"""The digest of the weights of the reader of answers."""
+"""The digest of the answer reader's weights."""
 
 
-INDEX_SCHEMA = 2  # raised with every change of the index contents; indexes with another number are rebuilt
+INDEX_SCHEMA = 2  # incremented with every change of the index contents; indexes with another number are rebuilt
 
 
 def aliases_text(document: Document, passage: Passage) -> str:
-    """Return a document's other titles for its first passage; only that one is found by them, by words alone."""
+    """Return a document's other titles for its first passage, empty for others; only the lexical index has them."""
     return "\n".join(document.aliases) if passage.position == 0 else ""
 
 
 def indexed_text(document: Document, passage: Passage) -> str:
-    """Return title, section and text, a line each: a passage is also found by what it is about."""
+    """Return title, section and text on separate lines: a passage is also found by its headings."""
     return "\n".join(part for part in (document.title, passage.section, passage.text) if part)
 
 
@@ -292,7 +289,7 @@ def indexed_text(document: Document, passage: Passage) -> str:
 class TokenStates:
     """A text's tokens without the special ones at its ends: their ids, and states after each of `minilm.LAYERS`.
 
-    `layers` are float32 (tokens, WIDTH), each row of length 1; `mean` (WIDTH,) is of length 1 too, the text's vector.
+    `layers` are float32 (tokens, WIDTH), each row of length 1; `mean` (WIDTH,), also of length 1, is the text's vector.
     """
 
     ids: NDArray[np.int32]
@@ -304,7 +301,7 @@ Found = TypeVar("Found")
 
 
 class LazyReader(Generic[Found]):
-    """Load a model by `load` at the first call, and run it in the threads of `worker`: `await reader(...)`."""
+    """Loads a model by `load` at the first call, and runs it in the threads of `worker`: `await reader(...)`."""
 
     def __init__(self, load: Callable[[], Callable[..., Found]], worker: ThreadPool) -> None:
         self._load = load

@@ -14,11 +14,11 @@ from storage.indexes.lexical import CHECKED_BYTES, LexicalIndex
 from storage.manifest import Manifest
 from storage.types import CorpusInfo, DenseMode
 
-PROBE_WORDS = 8  # of a passage of each corpus, to find out whether a search works
+PROBE_WORDS = 8  # of a passage of each corpus, to test whether a search works
 
 
 async def find_probe(manifest: Manifest) -> str:
-    """Return words to search for: the first of a passage of each corpus. Empty if there are no passages."""
+    """Return words to search for, from the first passage of each corpus; empty if there are no passages."""
     firsts = [await manifest.listed(corpus.name, limit=1) for corpus in await manifest.catalogue()]
     texts = (passage.text for versions in firsts for version in versions for passage in version.passages[:1])
     return " ".join(word for text in texts for word in text.split()[:PROBE_WORDS])
@@ -27,9 +27,9 @@ async def find_probe(manifest: Manifest) -> str:
 def find_stale_indexes(
     home: Path, chroma: ChromaLocation, embedder: Embedder, corpora: Sequence[CorpusInfo], probe: str
 ) -> tuple[str, ...]:
-    """Return why the indexes of a home do not fit its manifest, if so. Only the home's owner may call this. Blocks.
+    """Return why the indexes of a home do not fit its manifest; empty if they do. Blocks.
 
-    Raises `IndexStale` if a search for `probe` fails.
+    Only the home's owner may call this. Raises `IndexStale` if a search for `probe` fails.
     """
     folders = [home / "lexical", *([chroma] if isinstance(chroma, Path) else [])]
     if missing := [folder for folder in folders if not folder.exists()]:
@@ -53,9 +53,9 @@ _LOST_HINT = (
 
 
 def refuse_lost_database(home: Path, chroma: ChromaLocation) -> None:
-    """Raise `DatabaseUnusable` if SQLite's file is missing or empty while the indexes next to it are not. Blocks.
+    """Raise `DatabaseUnusable` if SQLite's file is missing or empty while its indexes are not. Blocks.
 
-    Indexes never hold a passage that the database does not have, so the database was lost.
+    Indexes never have a passage that the database lacks, so the database was lost.
     """
     file = home / "footnote.db"
     if holds_passages(file):

@@ -1,7 +1,7 @@
-"""The lexical index: BM25 over terms, in tantivy, one index for all corpora.
+"""The lexical index: BM25 over terms in tantivy, one index for all corpora.
 
-Terms are made by `storage.language.words`, for passages and for questions alike, so tantivy itself only splits at
-spaces. All calls block.
+`storage.language.words` makes the terms of passages and questions, so tantivy itself only splits at spaces. All calls
+block.
 """
 
 import json
@@ -25,23 +25,23 @@ from storage.types import Document, Passage
 
 ANALYZER = "terms"
 HEAP_BYTES = 64_000_000
-CHECKED_BYTES = 32_000_000  # of its files, whenever it is opened to be searched: some hundredths of a second
-WITHOUT_SCOPE = 0.5  # the share of the index from which on a search of all of it is quicker than one with a scope
-SPARE_HITS = 50  # of such a search, that may be out of scope
-_FOOTER_END = 8  # bytes: the length of the footer before them, and a number that every footer has
+CHECKED_BYTES = 32_000_000  # of its files are verified whenever it is opened: takes some hundredths of a second
+WITHOUT_SCOPE = 0.5  # if the scope is at least this share of the index, searching everything is faster
+SPARE_HITS = 50  # extra hits of such a search, as some may be out of scope
+_FOOTER_END = 8  # bytes: the footer's length, and a magic number
 
 
-Place = tuple[int, int]  # a passage by the number of its document's version, and its position in it
+Place = tuple[int, int]  # a passage: the number of its document's version, and its position there
 
 
 @dataclass(frozen=True, slots=True)
 class IndexedVersion:
-    """A version of a document as the index takes it."""
+    """A version of a document in the form that is indexed."""
 
     number: int
     corpus: str
     language: str
-    terms: Sequence[str]  # of each passage, in order, joined by spaces
+    terms: Sequence[str]  # the terms of each passage in order, joined by spaces
 
 
 def index_version(version: StoredVersion) -> IndexedVersion:
@@ -50,21 +50,21 @@ def index_version(version: StoredVersion) -> IndexedVersion:
 
 
 def passage_terms(document: Document, passages: Iterable[Passage]) -> tuple[str, ...]:
-    """Return the terms by which each passage of a document is found, joined by spaces."""
+    """Return the terms of each passage of a document, joined by spaces."""
     texts = ("\n".join((indexed_text(document, passage), aliases_text(document, passage))) for passage in passages)
     return tuple(" ".join(terms(text, document.language)) for text in texts)
 
 
 class LexicalIndex:
-    """A tantivy index in a folder of its own. Close it: merges are then waited for.
+    """A tantivy index in its own folder; closing it waits for merges.
 
-    It follows the numbers of the manifest's changes: whatever is written says up to which it holds them.
+    It follows the numbers of the manifest's changes: every write states up to which change the index is complete.
     """
 
     def __init__(self, folder: Path, *, rebuilding: bool = False) -> None:
-        """Open the index in `folder`, or make an empty one. Raises `IndexStale` for one that cannot be used.
+        """Open the index in `folder`, or create an empty one. Raises `IndexStale` if it cannot be used.
 
-        With `rebuilding`, a new one is built next to it, or continued, and `switch` replaces the old one.
+        With `rebuilding`, a new index is built next to it, or continued, and `switch` replaces the old one.
         """
         self._target = folder
         self._folder = folder = folder.with_name(f"{folder.name}.new") if rebuilding else folder
@@ -73,17 +73,17 @@ class LexicalIndex:
         self._stamp = _read_stamp(folder)
         self._switching = threading.Lock()
         self.followed: int = self._stamp["followed"]
-        """Up to which change of the manifest a search sees."""
+        """The last change of the manifest that a search sees."""
 
     @property
     def name(self) -> str:
-        """Return its name among the followers of a manifest, no other's."""
+        """A name among the manifest's followers that no other index has."""
         return str(self._stamp["name"])
 
     def follow(self, added: Iterable[IndexedVersion], retired: Iterable[int], upto: int) -> None:
-        """Add versions, remove retired ones, and commit: from then on searches see the manifest as of `upto`.
+        """Add versions, remove retired ones, and commit: searches then see the manifest as of `upto`.
 
-        Cut short, it is simply done again.
+        If it is interrupted, it can simply be repeated.
         """
         tantivy = _load_tantivy()
         versions = tuple(added)
@@ -107,9 +107,9 @@ class LexicalIndex:
         self._write_stamp(followed=upto)
 
     def search(self, text: str, corpora: Sequence[str], k: int) -> tuple[dict[Place, float], int]:
-        """Return the BM25 of the `k` best passages of `corpora`, and up to which change of the manifest that holds.
+        """Return the BM25 scores of the `k` best passages of `corpora`, and the last change that the search saw.
 
-        Those that share no term with the text are left out.
+        Passages that share no term with the text are left out.
         """
         groups = self._expand(text)
         with self._translating_errors():
@@ -136,14 +136,14 @@ class LexicalIndex:
             return int(self._index.searcher().num_docs)
 
     def stale(self, expected: int, *, most: float = CHECKED_BYTES) -> str:
-        """Return why the index does not serve `expected` passages; empty when it does. Reads `most` bytes at most."""
+        """Return why the index cannot serve `expected` passages; empty if it can. Verifies at most `most` bytes."""
         if (count := self.count()) < expected:
             return f"The lexical index holds {count:,} of {expected:,} passages."
         damaged = _find_damaged_file(self._folder, most)
         return f"The lexical index is damaged: {damaged} is not as it was written." if damaged else ""
 
     def clear(self) -> None:
-        """Hold nothing, and have followed nothing."""
+        """Remove everything; the index has then followed no change."""
         with self._translating_errors():
             self._write_stamp(followed=0)
             writer = self._open_writer()
@@ -154,7 +154,7 @@ class LexicalIndex:
                 self.followed = 0
 
     def begin_again(self) -> None:
-        """Clear an index that is rebuilt in place; one next to the old index continues."""
+        """Clear an index that is rebuilt in place; one that is rebuilt next to the old one continues."""
         if self._folder == self._target:
             self.clear()
 
@@ -173,7 +173,7 @@ class LexicalIndex:
             self._index = _open_index(self._folder)
 
     def close(self) -> None:
-        """Wait for merges and let the folder go."""
+        """Wait for merges, and release the folder."""
         writer, self._writer = self._writer, None
         if writer is not None:
             with self._translating_errors():
@@ -207,7 +207,7 @@ class LexicalIndex:
     def _find_all(
         self, searcher: Any, groups: list[tuple[str, ...]], corpora: Sequence[str], k: int
     ) -> dict[Place, float] | None:
-        """Search all corpora and filter by scope: three times as quick if the scope is most of the index.
+        """Search all corpora and filter by scope, three times as fast if the scope is most of the index.
 
         Returns None if better hits might be missing.
         """
@@ -246,7 +246,7 @@ def _place(document: Any) -> Place:
 
 
 def expand_term_forms(word: str, languages: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return for each term of `word` its forms in these languages; the first decides how many terms there are."""
+    """Return for each term of `word` its forms in these languages; the first language decides the number of terms."""
     forms = [terms(word, language) for language in languages]
     if len({len(form) for form in forms}) > 1:
         forms = forms[:1]
@@ -254,7 +254,7 @@ def expand_term_forms(word: str, languages: Sequence[str]) -> list[tuple[str, ..
 
 
 def _load_tantivy() -> Any:
-    import tantivy  # takes longer than commands that search nothing should wait
+    import tantivy  # slow, and not needed by commands that search nothing
 
     return tantivy
 
@@ -289,15 +289,15 @@ def _open_index(folder: Path) -> Any:
 
 def _prepare(index: Any) -> Any:
     tantivy = _load_tantivy()
-    index.config_reader(reload_policy="manual")  # the content that searches see and its change number switch together
+    index.config_reader(reload_policy="manual")  # so that searches see new content and its change number together
     index.register_tokenizer(ANALYZER, tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build())
     return index
 
 
 def _find_damaged_file(folder: Path, most: float) -> str:
-    """Return the name of a file whose content does not fit the checksum that tantivy wrote at its end.
+    """Return the name of a file that does not match tantivy's checksum at its end; empty if all match.
 
-    A search over it would fail, panic, or find other passages without a word.
+    A search over such a file would fail, panic, or silently return wrong passages.
     """
     segments = json.loads((folder / "meta.json").read_text())["segments"]
     for segment in segments:

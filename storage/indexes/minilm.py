@@ -1,14 +1,12 @@
 """all-MiniLM-L6-v2 on this machine's processor: the vectors of whole texts, and the states of single tokens.
 
-Chroma's own function for the same model tokenizes one text at a time and pads each to 256 tokens. Here texts of like
-length share small batches that fit the processor's cache, and each batch runs on one core with no thread pool of
-onnxruntime's: cores are filled by running several batches at once, a query costs one core, and nothing spins.
-
-With eight bits a text is a batch of its own: numbers are rounded by the largest of a batch, and so a vector depends on
-its text alone.
+Chroma's own function for this model tokenizes one text at a time and pads each to 256 tokens. Here, texts of similar
+length share small batches that fit the processor's cache, and each batch runs on one core without onnxruntime's thread
+pool: several batches run at once, a query takes one core, and no thread spins. With eight bits, each text is a batch of
+its own: numbers are scaled by the largest of a batch, and a vector must depend on its text alone.
 
 The support check compares sentences token by token, in a few milliseconds, always with eight bits: that is 2.7 times as
-fast as 32 bits, and leaves a state's cosine with the original at .99.
+fast as 32 bits, and a state's cosine with the original is .99.
 """
 
 import hashlib
@@ -46,7 +44,7 @@ SHA256: Mapping[str, str] = {
 
 
 def find_model_folder(package: str = MODEL_PACKAGE) -> Path:
-    """Find the folder of the installed model. Raises `EmbeddingUnavailable` where its package is missing."""
+    """Return the folder of the installed model. Raises `EmbeddingUnavailable` if its package is missing."""
     spec = find_spec(package)
     if spec is None or not spec.submodule_search_locations:
         raise EmbeddingUnavailable(f"The MiniLM model is not installed: no package {package}.", hint=REINSTALL_HINT)
@@ -54,7 +52,7 @@ def find_model_folder(package: str = MODEL_PACKAGE) -> Path:
 
 
 def check_model(folder: Path) -> None:
-    """Check the hashes of the model's files (90 MB, under 0.1 s where the processor knows SHA).
+    """Check the hashes of the model's files (90 MB; under 0.1 s on a processor with SHA instructions).
 
     Raises `EmbeddingUnavailable`.
     """
@@ -72,9 +70,9 @@ def check_model(folder: Path) -> None:
 
 
 def batch_by_length(lengths: Sequence[int], tokens: int) -> list[NDArray[np.intp]]:
-    """Group the positions of texts of like length into batches, the longest first.
+    """Group the positions of texts of similar length into batches, the longest first.
 
-    `lengths` are at least 1; a batch holds so many `tokens` with its padding, and a longer text goes alone.
+    `lengths` are at least 1; a batch has at most so many `tokens` including padding, unless it is a single text.
     """
     order, batches, start = np.argsort(np.negative(lengths), kind="stable"), [], 0
     while start < len(order):
@@ -85,7 +83,7 @@ def batch_by_length(lengths: Sequence[int], tokens: int) -> list[NDArray[np.intp
 
 
 def pad_rows(rows: Sequence[Sequence[int]]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Pad rows of token ids with 0 to one array, and return it with the length of each row."""
+    """Pad rows of token ids with 0 to one array; return it and the length of each row."""
     lengths = np.array([len(row) for row in rows], np.int32)
     ids = np.zeros((len(rows), int(lengths.max())), np.int32)
     for line, row in zip(ids, rows, strict=True):
@@ -93,21 +91,20 @@ def pad_rows(rows: Sequence[Sequence[int]]) -> tuple[NDArray[np.int32], NDArray[
     return ids, lengths
 
 
-MOST_TOKENS = 256  # as Chroma reads of each text
+MOST_TOKENS = 256  # as many as Chroma reads of each text
 MOST_CHARACTERS = 10_000  # 40 for each token: later text is never read, so it is not tokenized either
-FOREIGN_WEIGHT = 0.2  # over XQuAD, German gains with it and Spanish loses nothing; 1 costs both .02 to .03 of R@1
-BATCH_TOKENS = 512  # what a layer makes of them fits the second-level cache
+FOREIGN_WEIGHT = 0.2  # on XQuAD, German gains by it and Spanish loses nothing; 1 costs both .02 to .03 of R@1
+BATCH_TOKENS = 512  # a layer's output for them fits the second-level cache
 ROUNDED_BITS = 8
 LARGEST_WEIGHT, LARGEST_WITHOUT_VNNI = 127, 63
-"""What a weight is rounded to at most; processors that sum two products in 16 bits overflow with more than the half."""
+"""The largest rounded weight; processors that sum two products in 16 bits overflow with more than half of it."""
 
 
 def open_minilm(folder: Path | None = None, bits: int = 32, threads: int = 0) -> "MiniLM":
     """Check and load the model, with 32 or 8 bits, in 0.2 s; imports take another 0.2 s.
 
-    It computes in so many threads, 0 for one each core; a few texts in the one that asks.
-
-    Raises `EmbeddingUnavailable`.
+    It computes in so many threads, 0 for one per core; few texts are computed in the caller's thread. Raises
+    `EmbeddingUnavailable`.
     """
     folder = folder or find_model_folder()
     check_model(folder)
@@ -131,13 +128,13 @@ class MiniLM:
         self.name = f"all-MiniLM-L6-v2{ROUNDED if bits == ROUNDED_BITS else ''}/{SHA256[WEIGHTS][:12]}"
 
     def knows(self, text: str) -> float:
-        """Return 1 for English and short texts, little for other languages in Latin letters, else 0."""
+        """Return 1 for English and short texts, little for other languages in Latin letters, otherwise 0."""
         return latin_share(text) * (1.0 if detect_language(text[:MOST_CHARACTERS]) in {"", "en"} else FOREIGN_WEIGHT)
 
     def embed(self, texts: Sequence[str], *, polite: bool = False) -> Vectors:
         rows = self._tokens(texts)
         lengths = [len(row) for row in rows]
-        # Threads of their own would take an eighth more of the processor, as each begins with nothing in its caches.
+        # Separate threads would cost an eighth more, as each starts with cold caches.
         few = sum(lengths) <= BATCH_TOKENS
         threads = 1 if few else self._threads or max(1, _count_cores() - polite)
         groups = batch_by_length(lengths, min(self._batch_tokens, math.ceil(sum(lengths) / threads)))
@@ -148,7 +145,7 @@ class MiniLM:
         return vectors
 
     def _tokens(self, texts: Sequence[str]) -> list[list[int]]:
-        # A lone surrogate is a string in Python and in JSON, but not in UTF-8, which the tokenizer wants.
+        # The tokenizer needs UTF-8, which has no lone surrogates; Python and JSON have them.
         short = [text[:MOST_CHARACTERS].encode(errors="replace").decode() for text in texts]
         return [encoding.ids for encoding in self._tokenizer.encode_batch_fast(short)]
 
@@ -169,7 +166,7 @@ class MiniLM:
 
 
 def open_session(model: bytes, folder: Path | None = None, *, log_level: int = 3) -> Any:
-    """Open a model on one thread; `folder` is that of external weights, and log level 3 shows errors alone."""
+    """Open a model on one thread; `folder` has external weights, and log level 3 shows only errors."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
@@ -181,7 +178,7 @@ def open_session(model: bytes, folder: Path | None = None, *, log_level: int = 3
 
 
 def open_tokenizer(path: Path, most: int = MOST_TOKENS) -> Any:
-    """Load the model's tokenizer, which returns at most so many tokens of a text."""
+    """Load the model's tokenizer, which returns at most so many tokens per text."""
     tokenizer = Tokenizer.from_file(str(path))
     tokenizer.no_padding()
     tokenizer.enable_truncation(most)
@@ -189,7 +186,7 @@ def open_tokenizer(path: Path, most: int = MOST_TOKENS) -> Any:
 
 
 def largest_weight(bits: int) -> int:
-    """Return what weights are to be rounded to at most on this processor; 0 for those that stay as they are."""
+    """Return the largest rounded weight for this processor; 0 if weights are not rounded."""
     if bits != ROUNDED_BITS:
         return 0
     return LARGEST_WITHOUT_VNNI if _sums_in_16_bits() else LARGEST_WEIGHT
@@ -210,7 +207,7 @@ def _count_cores() -> int:
 
 
 LAYERS = (0, 3, 6)  # the word table, the middle and the top: from a word alone to its meaning in context
-MOST_SENTENCE_TOKENS = 56  # read of each text: a long sentence, its two special tokens included
+MOST_SENTENCE_TOKENS = 56  # per text, including the two special tokens: a long sentence
 
 Floats = NDArray[np.float32]
 
@@ -235,7 +232,7 @@ class TokenStateReader:
 
     def read(self, texts: Sequence[str]) -> tuple[TokenStates, ...]:
         """Return the states of each text, in order. Blocks, on one core."""
-        rows = [self._tokenizer.encode(text.encode(errors="replace").decode()).ids for text in texts]  # UTF-8 it wants
+        rows = [self._tokenizer.encode(text.encode(errors="replace").decode()).ids for text in texts]  # valid UTF-8
         lengths = [len(row) for row in rows]
         ids = np.array([[token for row in rows for token in row]], np.int32)
         positions = np.concatenate([np.arange(length, dtype=np.int32) for length in lengths])

@@ -1,12 +1,12 @@
-"""MiniLM's ONNX graphs over the packaged weights, with 32 bits or with eight.
+"""Build MiniLM's ONNX graphs over the packaged weights, with 32 or 8 bits.
 
-The weights stay in the safetensors file, where tensors lie as plain little-endian numbers: each initializer says at
-which byte of that file it begins, and onnxruntime maps it. So the graph is 30 KB, made in 2 ms, and nothing of 90 MB is
-ever copied. All operators are standard ONNX; onnxruntime's fused ones were measured, and those for attention and for
-adding before a layer norm are slower on a processor than the operators they replace.
+The weights stay in the safetensors file, which stores tensors as plain little-endian numbers: each initializer names
+the byte where it begins, and onnxruntime maps it. So the graph is 30 KB, built in 2 ms, and none of the 90 MB is
+copied. All operators are standard ONNX; onnxruntime's fused operators for attention and for adding before a layer norm
+were measured as slower.
 
-With eight bits the weights of products are rounded when the graph is built, one scale for each row, and what they are
-multiplied with as it comes; everything else stays as it is.
+With eight bits, the weights of products are rounded when the graph is built, with one scale per row; their inputs are
+rounded at run time. Everything else stays in 32 bits.
 """
 
 import json
@@ -23,16 +23,16 @@ LAYER_COUNT = 6
 HEADS = 12
 WIDTH = 384
 EPSILON = 1e-12
-UNSEEN = -1e9  # added to the score of padding, so that attention passes it by
-LENGTH_BYTES = 8  # a safetensors file opens with its header's length
+UNSEEN = -1e9  # added to the score of padding, so that attention ignores it
+LENGTH_BYTES = 8  # a safetensors file begins with its header's length
 
 
 def build_vector_graph(weights: Path, largest: int = 0) -> bytes:
-    """Serialize the graph over the safetensors file `weights`; with `largest` they are whole numbers up to that.
+    """Serialize the graph of text vectors over the safetensors file `weights`.
 
-    Inputs: `ids` int32 (texts, tokens), 0 where a text has ended; `unseen` float32 (texts, 1, 1, tokens), `UNSEEN`
-    there and 0 elsewhere; `shares` float32 (texts, 1, tokens), the weight of each token in its text's mean. Output:
-    `vectors` float32 (texts, 1, WIDTH), not yet of length 1.
+    With `largest`, weights are rounded to integers up to it. Inputs: `ids` int32 (texts, tokens), 0 after a text's end;
+    `unseen` float32 (texts, 1, 1, tokens), `UNSEEN` there and 0 elsewhere; `shares` float32 (texts, 1, tokens), the
+    weight of each token in its text's mean. Output: `vectors` float32 (texts, 1, WIDTH), not yet of length 1.
     """
     graph = _Graph(weights, largest)
     *_, last = graph.states()
@@ -44,12 +44,11 @@ def build_vector_graph(weights: Path, largest: int = 0) -> bytes:
 
 
 def build_states_graph(weights: Path, layers: Sequence[int], largest: int = 0) -> bytes:
-    """Serialize the graph of single tokens' states after some of the layers, 0 being the table of words.
+    """Serialize the graph of single tokens' states after some of the layers; layer 0 is the word table.
 
-    Several texts go through it as one row, which streams the weights once. Inputs: `ids` int32 (1, tokens);
-    `positions` int32 (tokens), each token's place in its own text; `unseen` float32 (1, 1, tokens, tokens), `UNSEEN`
-    if a token must not see another, which belongs to another text. Outputs: one a layer, float32 (tokens, WIDTH), in
-    the order asked for.
+    Several texts are packed into one row, which reads the weights once. Inputs: `ids` int32 (1, tokens); `positions`
+    int32 (tokens), each token's place in its own text; `unseen` float32 (1, 1, tokens, tokens), `UNSEEN` where the
+    tokens are of different texts. Outputs: one per layer, float32 (tokens, WIDTH), in the order of `layers`.
     """
     graph = _Graph(weights, largest)
     states = graph.states(packed=True)
@@ -62,9 +61,9 @@ def build_states_graph(weights: Path, layers: Sequence[int], largest: int = 0) -
 def build_reader_model(weights: Path) -> Any:
     """Build the ONNX model of the answer reader, whose `weights` add a last layer, "head", to MiniLM's.
 
-    Inputs: `ids` int32 (texts, tokens); `kinds` int32, the same shape, 0 in the question and 1 in what it is asked of;
-    `unseen` float32 (texts, 1, 1, tokens). Output: `found` float32 (texts, tokens, 2): how much a token looks like the
-    answer, and in a text's first token how much all of it looks as if it had none.
+    Inputs: `ids` int32 (texts, tokens); `kinds` int32 (texts, tokens), 0 in the question and 1 in the passage; `unseen`
+    float32 (texts, 1, 1, tokens). Output: `found` float32 (texts, tokens, 2): the score of each token as the answer,
+    and, for a text's first token, the score of "no answer".
     """
     graph = _Graph(weights)
     logits = graph.found(graph.states(kinds=True)[-1])
@@ -76,10 +75,10 @@ def build_reader_model(weights: Path) -> Any:
 
 
 class _Graph:
-    """A graph under construction; a method adds nodes and returns the name of what they compute.
+    """A graph under construction; a method adds nodes and returns the name of their output.
 
-    Between layers states are flat, (texts * tokens, WIDTH), because `Gemm` wants a matrix and reads the weights as they
-    lie in the file, one row an output.
+    Between layers, states are flat, (texts * tokens, WIDTH), because `Gemm` needs a matrix and reads the weights as
+    they are stored, one row per output.
     """
 
     def __init__(self, weights: Path, largest: int = 0) -> None:
@@ -100,16 +99,17 @@ class _Graph:
         self._by_head = self._node("Concat", [size, heads], "by_head", axis=0)
 
     def states(self, *, packed: bool = False, kinds: bool = False) -> list[str]:
-        """Add all layers, and return the tokens' states at the table of words and after each layer."""
+        """Add all layers; return the names of the tokens' states after the word table and after each layer."""
         heights = [self._embedded(packed=packed, kinds=kinds)]
         for layer in range(LAYER_COUNT):
             heights.append(self._layer(f"encoder.layer.{layer}.", heights[-1]))
         return heights
 
     def _embedded(self, *, packed: bool, kinds: bool) -> str:
-        """Sum the tables for word, position and kind of text, which is the first or what the input `kinds` says.
+        """Add the sum of the tables for word, position and token type.
 
-        A token's position is its place in the row, or where rows are packed what the input `positions` says.
+        A token's position is its place in the row, or, if `packed`, the input `positions`. Its type is the first one,
+        or, if `kinds`, the input `kinds`.
         """
         table = "embeddings.{}_embeddings.weight".format
         words = self._node("Gather", [self._weight(table("word")), "ids"], "words")
@@ -128,7 +128,7 @@ class _Graph:
         return self._normed("embeddings.", self._node("Reshape", [total, self._flat], "embedded.flat"))
 
     def _layer(self, name: str, states: str) -> str:
-        """Add a layer of the encoder: attention, then two dense steps, each added to what came before it."""
+        """Add an encoder layer: attention, then two dense steps, each added to its input."""
         seen = self._attention(f"{name}attention.self.", states)
         states = self._joined(f"{name}attention.output.", seen, states)
         inner = self._dense(f"{name}intermediate.", states)
@@ -139,12 +139,12 @@ class _Graph:
         return self._node("MatMul", ["shares", self._node("Reshape", [states, self._by_text], "pooling")], "vectors")
 
     def found(self, states: str) -> str:
-        """Add the reader's two numbers for each token."""
+        """Add the reader's two scores for each token."""
         by_token = self._node("Concat", [self._size, self._constant("found.width", [2])], "by_token", axis=0)
         return self._node("Reshape", [self._gemm("head.", states), by_token], "found")
 
     def model(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> Any:
-        """Finish the model, which reads `ids` and the other inputs."""
+        """Finish the model with the input `ids` and the other inputs."""
         ids = helper.make_tensor_value_info("ids", TensorProto.INT32, ["texts", "tokens"])
         graph = helper.make_graph(self._nodes, "minilm", [ids, *inputs], list(outputs), initializer=self._initializers)
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
@@ -181,7 +181,7 @@ class _Graph:
         return self._node("Gemm", [states, *dense], f"{name}out", transB=1)
 
     def _rounded_gemm(self, name: str, states: str) -> str:
-        """Add a product of whole numbers, in the form that onnxruntime fuses to one operator."""
+        """Add an integer product, in the form that onnxruntime fuses to one operator."""
         weight = self._arrays[f"{name}weight"]
         steps = np.maximum(np.abs(weight).max(axis=1), EPSILON) / self._largest
         whole = self._constant(f"{name}whole", np.rint(weight / steps[:, np.newaxis]).astype(np.int8).T)
@@ -193,7 +193,7 @@ class _Graph:
         return self._node("Add", [scaled, self._weight(f"{name}bias")], f"{name}out")
 
     def _rounded(self, states: str) -> list[str]:
-        """Round states to eight bits, once for all that they are multiplied with: numbers, a step's size, and zero."""
+        """Round states to eight bits, once for all products; return the names of the numbers, scale, and zero."""
         names = [f"{states}.{part}" for part in ("rounded", "step", "zero")]
         if all(node.name != names[0] for node in self._nodes):
             self._nodes.append(helper.make_node("DynamicQuantizeLinear", [states], names, name=names[0]))
@@ -219,7 +219,7 @@ class _Graph:
 
 
 def read_tensors(weights: Path) -> dict[str, NDArray[np.float32]]:
-    """Map the tensors of numbers of a safetensors file, by name."""
+    """Map the float tensors of a safetensors file, by name."""
     tensors, start = _read_header(weights)
     return {
         name: np.memmap(weights, np.float32, "r", start + one["data_offsets"][0], tuple(one["shape"]))
@@ -229,7 +229,7 @@ def read_tensors(weights: Path) -> dict[str, NDArray[np.float32]]:
 
 
 def _read_header(weights: Path) -> tuple[Mapping[str, Any], int]:
-    """Read a safetensors file's description of its tensors, and where the first of them begins."""
+    """Return a safetensors file's description of its tensors, and the byte where the first one begins."""
     with weights.open("rb") as file:
         length = int.from_bytes(file.read(LENGTH_BYTES), "little")
         return json.loads(file.read(length)), LENGTH_BYTES + length

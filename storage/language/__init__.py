@@ -1,4 +1,4 @@
-"""Human language: scripts, words, sentences and detection; every room may import it.
+"""Human language: scripts, words, sentences and detection.
 
-Pure functions over strings, which import nothing else of this project.
+Pure functions over strings, which import nothing else of this project; every room may import them.
 """

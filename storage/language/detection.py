@@ -15,13 +15,13 @@ from storage.language.words import fold_spelling, stop_words, words
 _CHARACTERS_READ = 2_000
 _MARGIN = 1.2  # by how much the first language must outscore the second
 _LETTER_WEIGHTS = {"Han": 5, "Hiragana": 5, "Katakana": 5, "Hangul": 2}
-"""How many letters of an alphabet one character is worth: a Chinese text full of English titles is still Chinese."""
+"""How many letters one character counts as: a Chinese text full of English titles is still Chinese."""
 
 _MINIMUM_SCORE = 0.3  # the score below which the language is unknown: less than one word that three languages share
 _FREQUENCY = {"en": 1.4, "de": 1.25, "fr": 1.25, "es": 1.25}
 """Weights of frequent languages, so that "Wie werden die ..." is German before it is Dutch."""
 _SPANISH_MARK = 3  # weight of an inverted question or exclamation mark, in function words
-_HAN_A_KANA = 8  # Japanese has at least one kana for so many Chinese characters; Chinese quotes fewer
+_HAN_A_KANA = 8  # Japanese has at least one kana per so many Chinese characters, Chinese text fewer
 
 _ONLY_LANGUAGE = {
     "Hangul": "ko", "Thai": "th", "Greek": "el", "Hebrew": "he", "Armenian": "hy", "Georgian": "ka",
@@ -52,7 +52,7 @@ _TELLING = {
 
 
 def detect_language(text: str) -> str:
-    """Return the ISO 639-1 code of the language of `text`, from its first 2,000 characters; "" when unsure."""
+    """Return the ISO 639-1 code of the language of `text`, by its first 2,000 characters; "" if unsure."""
     return _detect_language(text[:_CHARACTERS_READ])
 
 
@@ -76,9 +76,9 @@ def _detect_han_or_kana(scripts: Counter[str]) -> str:
 
 
 def _detect_by_words(text: str, script: str) -> str:
-    """Pick the language of one script whose function words and letters the text has most of.
+    """Return the language of one script with the most function words and letters in the text; "" if unsure.
 
-    Acronyms do not count, nor do the letters of capitalised words: names keep the spelling of their own language.
+    Acronyms do not count, nor do letters of capitalised words: names keep the spelling of their own language.
     """
     scores: defaultdict[str, float] = defaultdict(float)
     weights, telling = _word_weights(script), _telling_letters(script)
@@ -107,14 +107,14 @@ def _pick_winner(scores: dict[str, float]) -> str:
 
 @lru_cache(maxsize=8)
 def _telling_letters(script: str) -> dict[str, tuple[str, ...]]:
-    """Return for each telling letter the languages of one script that use it."""
+    """Return the distinctive letters of one script, each with the languages that use it."""
     known = {char: tuple(filter(_LANGUAGES[script].__contains__, held.split())) for char, held in _TELLING.items()}
     return {char: languages for char, languages in known.items() if languages}
 
 
 @lru_cache(maxsize=8)
 def _word_weights(script: str) -> dict[str, tuple[tuple[str, float], ...]]:
-    """Return for each function word the languages that have it, each weighed by how few they are."""
+    """Return each function word with its languages and their weight: the fewer languages, the higher."""
     holders = defaultdict[str, list[str]](list)
     for language in _LANGUAGES[script]:
         for word in stop_words(language):

@@ -1,4 +1,4 @@
-"""Compile regular expressions at first use: some 350 compiled at import would cost each command a third of a second."""
+"""Compile regular expressions at first use: some 350 of them would delay each command by a third of a second."""
 
 import re
 from typing import Any, AnyStr, cast
@@ -7,7 +7,7 @@ _known: list["LazyPattern"] = []
 
 
 class LazyPattern:
-    """Stands for a `re.Pattern`, and hands its attributes on."""
+    """Replaces a `re.Pattern`: compiles it when an attribute is first used, and returns the pattern's attributes."""
 
     def __init__(self, source: str | bytes, flags: int = 0) -> None:
         self._source, self._flags = source, flags
@@ -25,11 +25,11 @@ class LazyPattern:
 
 
 def lazy_compile(source: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
-    """Return a pattern that is compiled when it is first used; an error in it is raised then."""
+    """Return a pattern that is compiled when it is first used, which is when errors in it are raised."""
     return cast("re.Pattern[AnyStr]", LazyPattern(source, flags))
 
 
 def compile_all() -> None:
-    """Compile the patterns of all loaded modules, so that no later work waits for that."""
+    """Compile the patterns of all loaded modules, so that later work does not wait for that."""
     for pattern in tuple(_known):
         pattern.load()

@@ -1,4 +1,4 @@
-"""Name the months, January first: in lower case without accents, in English, German, the Romance languages, Dutch."""
+"""Month names, January first, in lower case without accents: English, German, the Romance languages, Dutch."""
 
 from types import MappingProxyType
 

@@ -1,6 +1,6 @@
-"""Tell the script of a character, and how much of a text is Latin.
+"""Find the script of a character, and the share of Latin letters in a text.
 
-Knows characters only; `detect` goes on from scripts to languages, `words` to words.
+Only characters are considered: `detection` finds languages, `words` words.
 """
 
 import unicodedata
@@ -91,7 +91,7 @@ _LATIN = lazy_compile(
 
 @lru_cache(maxsize=8192)
 def script_of(char: str) -> str:
-    """Return the Unicode name of the script of one letter or mark, "" for everything else and for rare scripts."""
+    """Return the script of one letter or mark; "" for any other character, and for rare scripts."""
     if not (char.isalpha() or unicodedata.category(char) in {"Mn", "Mc", "Nl"}):
         return ""
     place = bisect_right(_STARTS, ord(char)) - 1
@@ -101,12 +101,12 @@ def script_of(char: str) -> str:
 
 
 def is_unspaced(char: str) -> bool:
-    """Return whether one character belongs to a script that puts no spaces between words."""
+    """Return whether a character belongs to a script without spaces between words."""
     return _UNSPACED.match(char) is not None
 
 
 def latin_share(text: str) -> float:
-    """Return the share of the letters of `text` that are Latin, 0 to 1; 1 when it has no letters."""
+    """Return the share of Latin letters among the letters of `text`, 0 to 1; 1 if it has no letters."""
     if text.isascii():
         return 1.0
     letters = sum(map(len, _LETTERS.findall(text)))

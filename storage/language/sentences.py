@@ -1,7 +1,7 @@
 """Split text of any script into blocks (paragraphs, list items, headings, table rows) and into sentences.
 
-A line break ends a block where a blank line, a list item, a row or a heading says so; elsewhere it is a soft wrap. In a
-block one pattern finds every mark that could end a sentence, and the text around it decides.
+A line break ends a block at a blank line, list item, row or heading; any other is a soft wrap. In a block, one pattern
+finds every mark that could end a sentence, and the text around the mark decides.
 """
 
 import re
@@ -25,7 +25,7 @@ _CELL_ENDS = 2
 
 
 def block_spans(text: str) -> Iterator[Span]:
-    """Yield start and end of each block in order; together they hold all characters but line breaks."""
+    """Yield the start and end of each block, in order; together they cover all characters except line breaks."""
     start = 0
     for gap in _PARAGRAPH_END.finditer(text):
         yield from _blocks_of_paragraph(text, start, gap.start())
@@ -53,24 +53,24 @@ def _blocks_of_paragraph(text: str, start: int, end: int) -> Iterator[Span]:
 
 
 def _is_separate(line: str, following: str, width: int) -> bool:
-    """Return whether the break between two lines ends a block. `width` is that of the longest line around them."""
+    """Return whether the break between two lines ends a block. `width` is the length of the longest line around."""
     if _ITEM.match(following) or _MARKED_ALONE.match(line) or _MARKED_ALONE.match(following):
         return True
     return is_row(line) or is_row(following) or _is_heading(line, following, width)
 
 
 def _is_heading(line: str, following: str, width: int) -> bool:
-    """Return whether a short line was broken although the next word, a capitalised one, had room on it."""
+    """Return whether a short line was broken although the next, capitalised word would have fitted."""
     next_word = _NEXT_WORD.match(following)
     if next_word is None or len(line) > _LONGEST_HEADING or _OPEN_ENDED.search(line):
         return False
     return len(line) + 1 + len(next_word[1]) < width
 
 
-_LONG_UNPUNCTUATED = 120  # how many characters of Thai, Lao, Khmer or Burmese may pass before a space ends a piece
+_LONG_UNPUNCTUATED = 120  # characters of Thai, Lao, Khmer or Burmese after which a space ends a piece
 
 _ORDINAL_DIGITS = 2  # days and centuries have two
-_READ_BACK = 60  # how many characters before a period decide its kind
+_READ_BACK = 60  # characters before a period that decide its kind
 _FOOTNOTE = r"\[[^\[\]\n]{1,30}\]|[¹²³⁰-⁹†‡]"
 _MARK = lazy_compile(
     # Marks that always end a sentence: no abbreviation or number uses them.
@@ -79,7 +79,7 @@ _MARK = lazy_compile(
     rf"(?:[\"'”’“‘»«)\]}}*_`]|{_FOOTNOTE})*+(?:[ \u00a0\u202f]»(?=[\s,.;:)]|\Z))?"
     r"(?: \[\d{1,3}\]|\s\[[^\[\]\n]{1,30}\](?=\s*\Z))*+"
     rf"(?:(?=\s|\Z)|(?<=[!?])(?=[{UNSPACED_CLASS}])|(?<=\])(?=[^\W\d_])"
-    # No Arabic name or address has periods inside, so one without a space is a slip.
+    # Arabic names and addresses have no inner periods, so a missing space is a slip.
     r"|(?<=[\u0621-\u064a]{2}\.)(?=[\u0621-\u064a]{2}))"
     r"|(?<=[\u0370-\u03ff\u1f00-\u1fff])(?P<greek>[;\u037e])(?=\s+[^\Wa-zα-ώ])"
 )
@@ -89,7 +89,7 @@ _ENCLOSED = lazy_compile(
     r"|(?<![^\s(\[])\"(?=\S)[^\"]{1,200}(?<=\S)\"(?!\w)"
 )
 _MAY_END = lazy_compile("[。！？｡।॥۔؟։།።፧፨។៕။༎᠃෴‼⁇⁈⁉．.!?…;\u037e]")
-_OPENS = lazy_compile('[(\\[（「『《〈“„«»"]')  # what the two patterns above can begin with
+_OPENS = lazy_compile('[(\\[（「『《〈“„«»"]')  # the characters that begin a match of `_ENCLOSED`
 _CONTINUING = frozenset(",;:.…!?)，、；：。！？")
 _OPENING = lazy_compile(r"[\s\"'“‘„«»¿¡(\[{*_`—–-]*")
 _NEXT = lazy_compile(r"\w+(?:['\u2019]\w+)?")
@@ -105,9 +105,9 @@ _SOUTHEAST_SPACE = lazy_compile(
 
 
 def sentence_spans(text: str) -> tuple[Span, ...]:
-    """Return start and end of each sentence of `text`, in order, without the white space around them.
+    """Return the start and end of each sentence of `text`, in order, without the white space around them.
 
-    They do not overlap, and together contain all characters but white space.
+    They do not overlap, and together contain all characters except white space.
     """
     return tuple(
         trimmed
@@ -137,7 +137,7 @@ def _sentences(text: str, start: int, end: int) -> Iterator[Span]:
 
 
 def _split_at_spaces(block: str, start: int, end: int) -> Iterator[Span]:
-    """Yield a sentence whole, or, where its script has no full stop and it is long, in pieces that end at spaces."""
+    """Yield a sentence; a long one of a script without full stops is split at spaces."""
     if end - start > _LONG_UNPUNCTUATED:
         for space in _SOUTHEAST_SPACE.finditer(block, start, end):
             if space.start() - start >= _LONG_UNPUNCTUATED:
@@ -147,7 +147,7 @@ def _split_at_spaces(block: str, start: int, end: int) -> Iterator[Span]:
 
 
 def _find_cuts(block: str) -> Iterator[int]:
-    """Yield where the sentences of a block end, but for the last one."""
+    """Yield the ends of the sentences of a block, except the last one."""
     enclosed = [match.span() for match in _find_matches(_ENCLOSED, _OPENS, block)]
     cased = _CAPITAL.search(block) is not None
     begin = place = 0
@@ -166,7 +166,7 @@ def _find_cuts(block: str) -> Iterator[int]:
 
 
 def _find_matches(sought: re.Pattern[str], begins: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
-    """Yield what `finditer` does, several times as fast: `begins` is the set of characters that it can begin with."""
+    """Yield the matches of `sought`, several times faster than `finditer`: `begins` matches their first characters."""
     begin = begins.search(text)
     while begin:
         match = sought.match(text, begin.start())
@@ -176,7 +176,7 @@ def _find_matches(sought: re.Pattern[str], begins: re.Pattern[str], text: str) -
 
 
 def _is_end(block: str, begin: int, mark: re.Match[str], end: int, *, cased: bool) -> bool:
-    """Return whether the sentence from `begin` ends at `end`, behind a mark and the closing quotes after it."""
+    """Return whether the sentence from `begin` ends at `end`, after a mark and its closing quotes."""
     following = _OPENING.match(block, end)
     place = following.end() if following else end
     next_char = block[place : place + 1]
@@ -192,14 +192,14 @@ def _is_end(block: str, begin: int, mark: re.Match[str], end: int, *, cased: boo
 
 
 def _is_continued(block: str, start: int, place: int, *, cased: bool) -> bool:
-    """Return whether a mark at `start` is alone in brackets, or a small letter at `place` follows."""
+    """Return whether a mark at `start` is alone in brackets, or a lower-case letter at `place` follows."""
     if start and block[start - 1] in "([":
         return True
     return cased and block[place : place + 1].islower() and not block[place + 1 : place + 2].isupper()
 
 
 def _is_period_end(before: str, block: str, place: int) -> bool:
-    """Return whether a single period ends the sentence `before`, when the next word is at `place` of the block."""
+    """Return whether a single period ends the sentence `before`; the next word is at `place` of the block."""
     lead = _BEFORE_TOKEN.match(before)
     token = before[lead.end() if lead else 0 :].lstrip("'")
     head = before[: len(before) - len(token)].rstrip()
@@ -226,7 +226,7 @@ def _is_period_end(before: str, block: str, place: int) -> bool:
 
 
 def _is_label(head: str, token: str) -> bool:
-    """Return whether a letter counts something: "see app. B". Elsewhere it is an initial."""
+    """Return whether a letter is a label, as in "see app. B"; any other is an initial."""
     lead = head[:-1].rsplit(None, 1)[-1:] if len(token) == 1 and head.endswith(".") else []
     return bool(lead) and lead[0].casefold() in load_word_lists("abbreviations")["number"]
 
@@ -243,7 +243,7 @@ def _is_counted(block: str, place: int, word: str) -> bool:
 
 
 def _is_word_end(token: str, *, starts: bool, numbered: bool) -> bool:
-    """Return whether a word with a period ends a sentence, before a word that begins sentences, or before a number."""
+    """Return whether a word with a period ends a sentence; `starts` and `numbered` describe the word after it."""
     known, word = load_word_lists("abbreviations"), token.casefold()
     if word in known["last"]:
         return True
@@ -256,7 +256,7 @@ def _is_word_end(token: str, *, starts: bool, numbered: bool) -> bool:
 
 
 def _is_ordinal(head: str, number: str, word: str) -> bool:
-    """Return whether a number with a period is an ordinal, part of a German date, or announced by a colon."""
+    """Return whether a number with a period is an ordinal, part of a German date, or follows a colon."""
     if len(number) > _ORDINAL_DIGITS:
         return False
     lead = head.rsplit(None, 1)[-1].casefold() if head else ""

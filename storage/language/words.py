@@ -1,8 +1,8 @@
-"""Split text into words, and words into the terms that a lexical index holds.
+"""Split text into words, and words into the terms of a lexical index.
 
-A word is a surface string; a term is what the spellings and forms of one word share: casefolded, stemmed, without
-accents. Scripts that put no spaces between words would need a dictionary: a run of them is one word here, and its
-characters and pairs of them are its terms. Word lists are data next to this module: lines of `kind: word word ...`.
+A word is a string of the text; a term is what all spellings and forms of a word share: casefolded, stemmed, without
+accents. Scripts without spaces between words would need a dictionary: here a run of them is one word, and its terms are
+its characters and their pairs. Word lists are files next to this module: lines of `kind: word word ...`.
 """
 
 import re
@@ -28,7 +28,7 @@ _SIMPLER = str.maketrans({
     "\u06cc": "\u064a", "\u06a9": "\u0643", "\u0640": None, "\u066b": ".", "\u066c": ",",
 })  # fmt: skip
 _ACCENTS = ((0x0300, 0x036F), (0x0483, 0x0487), (0x0591, 0x05C7), (0x064B, 0x065F), (0x0670, 0x0670), (0x20D0, 0x20FF))
-"""Marks that a person may leave out: accents, Hebrew points, Arabic vowels; not Indian vowels."""
+"""Marks that writers may leave out: accents, Hebrew points, Arabic vowels; not Indian vowels."""
 
 
 def fold_spelling(word: str) -> str:
@@ -45,7 +45,7 @@ def fold_spelling(word: str) -> str:
 
 @lru_cache(maxsize=8)
 def load_word_lists(name: str) -> Mapping[str, frozenset[str]]:
-    """Load the list `name`: the words of each kind, as they are written."""
+    """Return the list `name`: the words of each kind, as they are written."""
     lines = files(__package__).joinpath(f"{name}.txt").read_text(encoding="utf-8").splitlines()
     found: defaultdict[str, frozenset[str]] = defaultdict(frozenset)
     for line in lines:
@@ -96,16 +96,16 @@ _THOUSANDS = lazy_compile(r"[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?")
 _THOUSANDS_DOTTED = lazy_compile(r"[1-9]\d{0,2}(?:\.\d{3})+(?:,\d+)?")
 _DECIMAL_COMMAED = lazy_compile(r"\d+,\d+")
 _PUNCTUATION = '.,;:!?()"'
-_LONGEST_KNOWN = 40  # characters of a chunk whose terms are remembered
+_LONGEST_KNOWN = 40  # characters of a chunk whose terms are cached
 
 
 def words(text: str) -> list[str]:
-    """Return the words of `text` unchanged, without punctuation; an unspaced run is one word."""
+    """Return the words of `text` unchanged, without punctuation; a run of an unspaced script is one word."""
     return _word_pattern().findall(text)
 
 
 def count_words(text: str) -> int:
-    """Count words between spaces; two characters of an unspaced script, or its punctuation, are one word."""
+    """Count words between spaces; two characters of an unspaced script, or its punctuation, count as one word."""
     if text.isascii():
         return len(text.split())
     rest, characters = _COUNTED_BY_CHARACTER.subn(" ", text)
@@ -113,17 +113,17 @@ def count_words(text: str) -> int:
 
 
 def terms(text: str, language: str = "") -> list[str]:
-    """Return the index terms of `text` in order, repeated where it repeats them; terms contain no spaces.
+    """Return the index terms of `text` in order, with repetitions; terms contain no spaces.
 
-    `language` (ISO 639-1) chooses the stemmer. Where it is unknown or written in another script than the word, the
-    script decides: English for Latin letters.
+    `language` (ISO 639-1) selects the stemmer. If it is unknown or has another script than the word, the script
+    decides: English for Latin letters.
     """
-    # No word spans white space, and most strings between white space are known already.
+    # No word spans white space, and most strings between white space are cached already.
     return list(chain.from_iterable(map(_known_terms(language).__getitem__, _composed(text).split())))
 
 
 class _KnownTerms(dict[str, tuple[str, ...]]):
-    """Map strings between white space to their terms, which are computed if unknown."""
+    """A cache of strings without white space and their terms, which are computed if missing."""
 
     most = 100_000
 
@@ -152,7 +152,7 @@ def _known_terms(language: str) -> _KnownTerms:
 
 
 def content_words(text: str, language: str = "") -> list[str]:
-    """Return the words of `text` except stop words; unspaced runs are cut at the stop words in them.
+    """Return the words of `text` except stop words; unspaced runs are split at the stop words in them.
 
     Acronyms in capitals ("US", "IT", "WHO") are not stop words unless the whole text is in capitals.
     """
@@ -192,7 +192,7 @@ def _find_content_terms(text: str, language: str, *, whole: bool = True) -> Iter
 
 
 class _KnownContent(_KnownTerms):
-    """Map strings between white space to the terms of their content words."""
+    """A cache of strings without white space and the terms of their content words."""
 
     most = 30_000
 
@@ -215,8 +215,7 @@ def stop_words(language: str = "") -> frozenset[str]:
 def _word_pattern() -> re.Pattern[str]:
     """Match a word: an unspaced run, a date, number or version, an acronym with periods, or letters, marks and digits.
 
-    The re module's word characters leave out combining marks, without which Hindi or vocalised Arabic falls to
-    pieces.
+    The re module's word characters exclude combining marks, without which Hindi and vocalised Arabic break apart.
     """
     marks = "".join(char for char in map(chr, range(0x300, 0x3100)) if unicodedata.category(char).startswith("M"))
     letter = rf"(?:(?![{UNSPACED_CLASS}_])[\w{marks}\u200c\u200d])"
@@ -248,7 +247,7 @@ def _terms_of(word: str, language: str) -> tuple[str, ...]:
 
 
 def _pieces(run: str) -> tuple[str, ...]:
-    """Return the pairs of neighbouring characters of a run, and those characters that mean something alone."""
+    """Return the pairs of neighbouring characters of a run, and the characters that have a meaning alone."""
     units: list[str] = []
     for char in run:
         if units and unicodedata.category(char).startswith("M"):
@@ -272,7 +271,7 @@ def _number(number: str, language: str) -> str:
 
 
 def _stem(word: str, language: str) -> str:
-    """Return the stem of a word in plain spelling; empty when it is nothing but an apostrophe."""
+    """Return the stem of a word in plain spelling; empty for a lone apostrophe."""
     if word.isascii() and word.isalpha():
         stemmer = _stemmer(_chosen_language("Latin", language), threading.get_ident())
         return (stemmer and stemmer.stemWord(word.lower())) or word.lower()
@@ -285,7 +284,7 @@ def _stem(word: str, language: str) -> str:
 
 
 def _chosen_language(script: str, language: str) -> str:
-    """Return the language whose stemmer a word in this script gets."""
+    """Return the language whose stemmer is used for a word in this script."""
     return language if language and _SCRIPTS.get(language, "Latin") == script else _USUAL_LANGUAGE.get(script, "")
 
 
@@ -299,7 +298,7 @@ def _strip_clitics(word: str) -> str:
 
 @lru_cache(maxsize=256)
 def _stemmer(language: str, _thread: int) -> Stemmer.Stemmer | None:
-    """Return the stemmer of a language for one thread; no other may use it."""
+    """Return the stemmer of a language for one thread; stemmers are not thread-safe."""
     return Stemmer.Stemmer(_STEMMERS[language], 0) if language in _STEMMERS else None
 
 
@@ -312,7 +311,7 @@ def _is_stop(word: str, listed: frozenset[str]) -> bool:
 
 
 def _language_of_run(run: str, language: str) -> str:
-    """Return the language whose stop words an unspaced run has."""
+    """Return the language whose stop words apply to an unspaced run."""
     if language in {"ja", "th", "zh"}:
         return language
     return "th" if script_of(run[0]) == "Thai" else "ja" if _KANA.search(run) else "zh"
@@ -320,6 +319,6 @@ def _language_of_run(run: str, language: str) -> str:
 
 @lru_cache(maxsize=8)
 def _stop_pattern(language: str) -> re.Pattern[str]:
-    """Return the pattern that splits an unspaced run at its stop words of two characters and more, longest first."""
+    """Return the pattern that splits an unspaced run at its stop words of at least two characters, longest first."""
     listed = sorted((word for word in stop_words(language) if len(word) > 1), key=len, reverse=True)
     return re.compile("|".join(map(re.escape, listed)))

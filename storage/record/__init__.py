@@ -1,1 +1,1 @@
-"""What proves the record: its Merkle tree, and the checkpoints that are signed over it."""
+"""The record: the audit log, searches in it, admins' choices, erasure, and the proofs."""

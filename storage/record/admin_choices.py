@@ -1,4 +1,4 @@
-"""What admins set for channels, and which answers they approved as examples; each change has its entry."""
+"""Store admins' channel settings and approved examples; each change has its log entry."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ from storage.types import ApprovedExample, EntryKind, LogEntry
 
 @dataclass(frozen=True)
 class ChannelOverrides:
-    """What admins set for channels, by names such as `slack:T1/C1`. Every method raises `StorageError`."""
+    """Channel settings by admins, for channels such as `slack:T1/C1`. Every method raises `StorageError`."""
 
     database: Database
     clock: Clock = utc_now
@@ -26,7 +26,7 @@ class ChannelOverrides:
         return {row.key: decode_json(row.value) for row in rows}
 
     async def set(self, channel: str, key: str, value: Any | None, *, by: str, was: Any) -> None:
-        """Set a key for a channel, or remove it with None, and record who did and the previous value."""
+        """Set a key of a channel, or remove it with None; record the admin and the previous value."""
         body = {"key": key, "was": was, "now": value, "by": by}
         rows = encode_entries([LogEntry(channel, EntryKind.SETTING, body)], self.clock())
         text = None if value is None else encode_json(value)
@@ -41,7 +41,7 @@ class ChannelOverrides:
         await self.database.write(change)
 
 
-_ANSWER = "pinned_answer"  # in the body of an example: the answer that is pinned to the question of its turn
+_ANSWER = "pinned_answer"  # key in the body of an example: the answer that is pinned to its turn's question
 
 
 @dataclass(frozen=True)
@@ -55,13 +55,13 @@ class ApprovedExamples:
     clock: Clock = utc_now
 
     async def all(self) -> tuple[ApprovedExample, ...]:
-        """Return all examples, the newest first, but those whose answer was taken back since."""
+        """Return all examples, newest first, except those whose answer was retracted."""
         rows = await self._read()
         split = ((row, {key: value for key, value in row.body.items() if key != _ANSWER}) for row in rows)
         return tuple(replace(one, body=body) for one, body in split if body or one.body == body)
 
     async def answers(self) -> tuple[ApprovedExample, ...]:
-        """Return the answers that are pinned, the newest first, but those that were taken back since."""
+        """Return the pinned answers, newest first, except retracted ones."""
         pinned = [row for row in await self._read() if _ANSWER in row.body]
         return tuple(replace(row, body=row.body[_ANSWER]) for row in pinned)
 
@@ -83,7 +83,7 @@ class ApprovedExamples:
         return await self.database.read(fetch)
 
     async def add(self, example: ApprovedExample, entry: LogEntry) -> bool:
-        """Keep an example; return whether it was new. One that is kept stays as it was approved."""
+        """Store an example; return whether it was new. An existing one stays as it was approved."""
 
         def change(connection: Connection) -> bool:
             body = _read_body(connection, example.turn_id)
@@ -106,13 +106,13 @@ class ApprovedExamples:
         return await self._change(change, entry)
 
     async def pin(self, turn_id: str, entry: LogEntry, *, pinned: bool) -> bool:
-        """Pin an example, or unpin it; return whether there is one that was not so before."""
+        """Pin an example, or unpin it; return whether that changed anything."""
         chosen = examples.c.turn_id == turn_id, examples.c.pinned != pinned
         changed = update(examples).where(*chosen).values(pinned=pinned)
         return await self._change(lambda connection: bool(connection.execute(changed).rowcount), entry)
 
     async def pin_answer(self, answer: ApprovedExample, entry: LogEntry) -> None:
-        """Pin an answer to the question of its turn, in the place of the one that was."""
+        """Pin an answer to the question of its turn, replacing any earlier one."""
 
         def change(connection: Connection) -> bool:
             body = {**(_read_body(connection, answer.turn_id) or {}), _ANSWER: answer.body}
@@ -123,7 +123,7 @@ class ApprovedExamples:
         await self._change(change, entry)
 
     async def drop_answer(self, turn_id: str, entry: LogEntry) -> bool:
-        """Let an answer be pinned no longer; return whether it was."""
+        """Unpin an answer; return whether it was pinned."""
 
         def change(connection: Connection) -> bool:
             body = _read_body(connection, turn_id) or {}
@@ -140,7 +140,7 @@ class ApprovedExamples:
         connection.execute(insert(examples), row | {"body": encode_json(example.body)})
 
     def _replace(self, connection: Connection, turn_id: str, body: Mapping[str, Any]) -> bool:
-        """Give a row another body, or remove it where nothing is left; return whether there was one."""
+        """Replace the body of a row, or remove the row if the body is empty; return whether there was one."""
         same_turn = examples.c.turn_id == turn_id
         change = (
             update(examples).where(same_turn).values(body=encode_json(body))
@@ -163,6 +163,6 @@ class ApprovedExamples:
 
 
 def _read_body(connection: Connection, turn_id: str) -> dict[str, Any] | None:
-    """Return the stored example of a turn; None if it is neither an example nor pinned."""
+    """Return the stored body of a turn; None if it is neither an example nor pinned."""
     body = connection.execute(select(examples.c.body).where(examples.c.turn_id == turn_id)).scalar()
     return dict(decode_json(body)) if body else None

@@ -1,7 +1,7 @@
 """The audit log: append entries and read them.
 
-Entries are only ever added, and each enters the record's tree by its leaf; the database refuses the rest. The manifest
-has the current documents, the log those at the time of each turn.
+Entries are only ever added, and each enters the record's tree by its leaf; the database refuses anything else. The
+manifest has the current documents, the log those at the time of each turn.
 """
 
 import secrets
@@ -22,7 +22,7 @@ from storage.types import EntryKind, LogEntry
 
 @dataclass(slots=True)
 class PreparedEntries:
-    """Entries to be inserted within a transaction, and reported once it is committed."""
+    """Entries to be inserted in a transaction, and reported after it is committed."""
 
     added: Sequence[LogEntry]
     rows: Sequence[Mapping[str, Any]]
@@ -44,10 +44,10 @@ class AuditLog:
     database: Database
     clock: Clock = utc_now
     observe: Callable[[Sequence[LogEntry]], None] = lambda _: None
-    """Receives entries once they are on the disk; never blocks or raises."""
+    """Receives entries once they are committed; never blocks or raises."""
 
     async def append(self, *added: LogEntry) -> tuple[int, ...]:
-        """Append entries, all or none, and return their numbers. They are on the disk when this returns.
+        """Append entries, all or none, and return their numbers; they are committed when this returns.
 
         Raises `TypeError` or `ValueError` for a body that is not strict JSON.
         """
@@ -57,7 +57,7 @@ class AuditLog:
         return prepared.numbers
 
     def prepare(self, *added: LogEntry) -> PreparedEntries:
-        """Return entries to be inserted together with what else happens at that moment. Raises as `append` does."""
+        """Return entries to be inserted in the caller's transaction. Raises as `append` does."""
         return PreparedEntries(added, encode_entries(added, self.clock()), self.observe)
 
     async def turn(self, turn_id: str) -> tuple[LogEntry, ...]:
@@ -66,13 +66,13 @@ class AuditLog:
         return await self.database.read(lambda connection: tuple(map(parse_entry, connection.execute(query))))
 
     async def of_kind(self, kind: EntryKind, since: datetime) -> tuple[LogEntry, ...]:
-        """Return the entries of a kind that were added since then, oldest first."""
+        """Return the entries of a kind since then, oldest first."""
         chosen = entries.c.kind == kind.value, entries.c.at >= since
         query = select(*ENTRY_COLUMNS).where(*chosen).order_by(entries.c.seq)
         return await self.database.read(lambda connection: tuple(map(parse_entry, connection.execute(query))))
 
     async def unfinished(self, before: datetime | None = None) -> tuple[LogEntry, ...]:
-        """Return how each turn was opened, oldest first, that was never closed; of those opened `before` then."""
+        """Return the opening entries of turns that were never closed, oldest first; if set, only `before` then."""
         closings = func.count().filter(entries.c.kind == EntryKind.TURN_CLOSED.value)
         # A turn's first entry opens it, so the index suffices: this query runs at every start, over long records.
         left = select(func.min(entries.c.seq)).group_by(entries.c.turn_id).having(closings == 0)
@@ -82,13 +82,13 @@ class AuditLog:
         return await self.database.read(lambda connection: tuple(map(parse_entry, connection.execute(ordered))))
 
     async def find(self, prefix: str, *, limit: int = 10) -> tuple[str, ...]:
-        """Return the ids, at most `limit`, of turns that begin with `prefix`."""
+        """Return at most `limit` ids of turns that begin with `prefix`."""
         matching = select(entries.c.turn_id).where(entries.c.turn_id.startswith(prefix, autoescape=True))
         query = matching.distinct().order_by(entries.c.turn_id).limit(limit)
         return await self.database.read(lambda connection: tuple(connection.execute(query).scalars()))
 
     async def turns(self, limit: int, *, before: int | None = None) -> tuple[tuple[LogEntry, LogEntry | None], ...]:
-        """Return the last turns, newest first: how each was opened, and how it was closed if it was.
+        """Return the last turns, newest first: the opening entry of each, and its closing entry, if any.
 
         `before` is the number of an opening entry, for the next page: only turns opened before it.
         """
@@ -96,7 +96,7 @@ class AuditLog:
 
 
 def encode_entries(added: Iterable[LogEntry], at: datetime) -> list[Mapping[str, Any]]:
-    """Turn entries into rows; `at` is the moment of those that do not state one. Raises as `append` does."""
+    """Convert entries to rows; `at` is the time of those without one. Raises as `append` does."""
     return [
         {"turn_id": entry.turn_id, "kind": entry.kind.value, "at": entry.at or at, "body": encode_json(entry.body)}
         for entry in added
@@ -116,19 +116,19 @@ def insert_entries(connection: Connection, rows: Sequence[Mapping[str, Any]]) ->
 
 
 def lock_record(connection: Connection) -> int:
-    """Return the highest number ever given, and keep others from giving one until the transaction ends.
+    """Return the highest number ever used, and block other inserts until the end of the transaction.
 
     So numbers have no gaps, and their order is the order of commits. Code that reads the record to decide which entries
     to add takes the lock first.
     """
-    if connection.dialect.name == "sqlite":  # which has one writer at a time
+    if connection.dialect.name == "sqlite":  # one writer at a time
         return int(connection.execute(_LAST_NUMBER).scalar_one())
     connection.execute(select(func.pg_advisory_xact_lock(_NUMBERS_LOCK)))
     return int(connection.execute(select(func.coalesce(func.max(entries.c.seq), 0))).scalar_one())
 
 
-_NUMBERS_LOCK = 0x666F6F74  # of PostgreSQL's advisory locks, the one for the numbers of entries
-# SQLite keeps the highest number apart: where the last entries were removed, theirs are not given again.
+_NUMBERS_LOCK = 0x666F6F74  # the number of PostgreSQL's advisory lock for the numbers of entries
+# SQLite stores the highest number separately, so that numbers of removed entries are not reused.
 _LAST_NUMBER = text(
     """SELECT max(coalesce((SELECT max(seq) FROM entries), 0),
     coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'entries'), 0))"""
@@ -159,10 +159,10 @@ def _fetch_turns(
 
 @dataclass(frozen=True, slots=True)
 class Clocks:
-    """Clocks other than this process's own."""
+    """Clocks that can be compared with this process's own."""
 
-    server: datetime | None  # the database server's, now; None for SQLite, which has none
-    newest: datetime | None  # when the last entry of the log was written; None if it is empty
+    server: datetime | None  # the database server's time; None for SQLite
+    newest: datetime | None  # when the last entry was written; None for an empty log
 
 
 async def read_clocks(database: Database) -> Clocks:

@@ -1,7 +1,7 @@
-"""Erase the words of a person, of a conversation or of old entries from the record, and record the erasure.
+"""Erase the texts of a person, a conversation or old entries from the record, and record the erasure.
 
-Bodies are erased with their salts. The entries stay with their leaves, so that every proof holds, and nothing that is
-left shows their words.
+Bodies are erased with their salts. The entries and their leaves stay, so that every proof holds, and nothing that is
+left reveals the texts.
 """
 
 from collections import Counter, defaultdict
@@ -23,14 +23,14 @@ from storage.record.audit_log import encode_entries, insert_entries, lock_record
 from storage.record.turn_index import blank_turns, read_body
 from storage.types import RECORD, EntryKind, LogEntry
 
-_BY_ACT = (EntryKind.FEEDBACK, EntryKind.EDITED)  # entries of users' actions on answers, also on others' answers
-_POSTING = (EntryKind.RECHECK, EntryKind.FEEDBACK)  # entries that name messages other than the answer's own
-_GONE = "retracted"  # the outcome of questions whose words were erased, so that they are not asked again
+_BY_ACT = (EntryKind.FEEDBACK, EntryKind.EDITED)  # entries of users' actions on their own and others' answers
+_POSTING = (EntryKind.RECHECK, EntryKind.FEEDBACK)  # entries with messages other than those of the answer
+_GONE = "retracted"  # the outcome of questions whose texts were erased, so that they are not asked again
 
 
 @dataclass(frozen=True, slots=True)
 class ErasureTarget:
-    """The target of an erasure: one of these fields."""
+    """The target of an erasure; one field is set."""
 
     person: str = ""  # such as `slack:T1/U1`
     conversation: str = ""  # such as `slack:T1/C1/1700000000.000100`; or the id of one answer
@@ -38,27 +38,27 @@ class ErasureTarget:
 
     @property
     def what(self) -> str:
-        """The kind of target, as recorded: the record of an erasure must not name its target."""
+        """The kind of target for the record, which must not name the target itself."""
         return "person" if self.person else "conversation" if self.conversation else "age"
 
 
 @dataclass(frozen=True, slots=True)
 class StandingMessages:
-    """Messages in a channel about a question whose words are erased."""
+    """Messages in a channel about a question whose text is erased."""
 
     ticket: int
-    own: int  # how many messages show its answer
-    others: tuple[str, ...]  # notes beneath it, calls for people, and what its asker shared
+    own: int  # the number of messages that show its answer
+    others: tuple[str, ...]  # notes beneath it, calls for people, and shared copies
 
 
 @dataclass(frozen=True, slots=True)
 class ErasurePlan:
-    """What an erasure would erase."""
+    """The rows that an erasure would change."""
 
-    turns: tuple[str, ...] = ()  # whole
-    entries: tuple[int, ...] = ()  # all entries, in and outside of these turns, by number
+    turns: tuple[str, ...] = ()  # turns that are erased completely
+    entries: tuple[int, ...] = ()  # the numbers of all entries, within and outside of these turns
     tickets: tuple[int, ...] = ()  # of questions of the queue
-    held: int = 0  # turns that are on hold, and stay
+    held: int = 0  # turns that are on hold, and are not erased
     standing: tuple[StandingMessages, ...] = ()  # messages to remove from channels, if requested
 
     @property
@@ -73,27 +73,27 @@ class ErasureDone:
     turns: int
     entries: int
     questions: int
-    messages: int  # that the desk removes from now on
-    backups: tuple[str, ...]  # copies of the database that were removed, by their names
-    compacted: bool  # whether the file holds nothing of it any more; not while another process reads it
+    messages: int  # messages that the desk removes from now on
+    backups: tuple[str, ...]  # names of the removed copies of the database
+    compacted: bool  # whether the file has no trace any more; False while another process reads it
 
 
 @dataclass(frozen=True)
 class RecordErasure:
-    """Erases from the record. `held` names people, channels and answers on hold by the settings."""
+    """Erases texts from the record. `held` are people, channels and answers that the settings put on hold."""
 
     database: Database
     held: Collection[str] = ()
     clock: Clock = utc_now
 
     async def plan(self, target: ErasureTarget, *, messages: bool = False) -> ErasurePlan:
-        """Return what would be erased, and if wanted which messages would be removed. Raises `StorageError`."""
+        """Return what would be erased, and with `messages` also the messages to remove. Raises `StorageError`."""
         return await self.database.read(
             lambda connection: _plan(connection, target, self._holds(connection), messages=messages)
         )
 
     async def holds(self) -> frozenset[str]:
-        """Return the holds of settings and record."""
+        """Return the names on hold by the settings or the record."""
         return await self.database.read(self._holds)
 
     async def hold(self, name: str, *, on: bool, why: str, by: str) -> None:
@@ -107,11 +107,10 @@ class RecordErasure:
     ) -> ErasureDone:
         """Erase the target, and database copies of older versions; held entries stay. Raises `StorageError`.
 
-        Where `messages` are to go, too, their answers are marked as to be retracted in the transaction that blanks the
-        questions, before any entry that names messages is blanked: the desk removes them, however this ends.
-
-        A turn that is still being answered is erased the next time. Unless the `whole` file is rewritten, pages that
-        were freed before anything was overwritten on removal keep what they had.
+        With `messages`, the questions' answers are marked for retraction in the transaction that blanks the questions,
+        before any entry that names messages is blanked: the desk removes them however this ends. A turn that is still
+        being answered is erased next time. Without `whole`, pages of the file that were freed before SQLite overwrote
+        removed data keep it.
         """
         plan = await self.plan(target, messages=messages)
         about: dict[str, Any] = {"what": target.what, "why": why, "by": by}
@@ -137,7 +136,7 @@ class RecordErasure:
         return frozenset(name for name, on in holds.items() if on or name in self.held)
 
     def _blank(self, connection: Connection, numbers: Sequence[int], about: dict[str, Any]) -> None:
-        """Blank these entries under an entry that names them; the database allows nothing else."""
+        """Blank these entries under a new entry that names them; the database allows no other change."""
         body = {**about, "entries": len(numbers), "erased": _join_ranges(numbers)}
         insert_entries(connection, encode_entries([LogEntry(RECORD, EntryKind.ERASURE, body)], self.clock()))
         connection.execute(update(entries).where(entries.c.seq.in_(numbers)).values(body="", salt=b""))
@@ -183,7 +182,7 @@ def _read_openings(connection: Connection, where: ColumnElement[bool]) -> Iterat
 
 
 def _list_entries(connection: Connection, turn_ids: Collection[str]) -> Iterator[int]:
-    """Yield the entries of turns that still have words; entries about their readers stay."""
+    """Yield the entries of turns that still have texts, except entries about readers."""
     read = EntryKind.READ.value
     for chunk in split_chunks(turn_ids):
         theirs = entries.c.turn_id.in_(chunk), entries.c.body != "", entries.c.kind != read
@@ -194,9 +193,9 @@ def _list_entries(connection: Connection, turn_ids: Collection[str]) -> Iterator
 def _list_elsewhere(
     connection: Connection, target: ErasureTarget, gone: Collection[str], holds: frozenset[str]
 ) -> Iterator[int]:
-    """Yield entries outside of the turns: what a person did with others' answers, and where others' turns quote them.
+    """Yield entries outside of the turns: a person's actions on others' answers, and turns of others that quote them.
 
-    By age, also who read what then.
+    For an erasure by age, also who read what before then.
     """
     if target.before:
         read = entries.c.kind == EntryKind.READ.value, entries.c.at < target.before, entries.c.body != ""
@@ -221,7 +220,7 @@ def _list_texts(connection: Connection, turn_ids: Collection[str]) -> Iterator[s
 
 
 def _list_quoting(connection: Connection, person: str, words: AbstractSet[str], holds: frozenset[str]) -> Iterator[int]:
-    """Yield the entries of others' turns in the same channels that were made from these words."""
+    """Yield the entries of others' turns in the same channels that contain these texts."""
     channels = select(turns.c.channel).where(turns.c.asker == person, turns.c.channel != "")
     theirs = turns.c.channel.in_(channels) & (turns.c.asker != person) & _is_free(holds)
     openings = _read_openings(connection, theirs)
@@ -241,7 +240,7 @@ def _is_free(holds: frozenset[str]) -> ColumnElement[bool]:
 def _list_tickets(
     connection: Connection, target: ErasureTarget, gone: Collection[str], holds: frozenset[str]
 ) -> tuple[int, ...]:
-    """Return the questions of the queue that are done and whose words go."""
+    """Return the finished questions of the queue whose texts are to be erased."""
     if target.person:
         chosen = questions.c.asker == target.person
     elif target.before:
@@ -258,7 +257,7 @@ def _list_tickets(
 
 
 def _list_standing(connection: Connection, tickets: Collection[int]) -> Iterator[StandingMessages]:
-    """Yield the removable messages of these questions: those that only the asker saw disappear by themselves."""
+    """Yield the removable messages of these questions; messages that only the asker saw disappear by themselves."""
     for chunk in split_chunks(tickets):
         own = Counter(connection.execute(select(posts.c.ticket).where(posts.c.ticket.in_(chunk))).scalars())
         others = defaultdict[int, list[str]](list)
@@ -294,7 +293,7 @@ def _blank_questions(connection: Connection, tickets: Sequence[int], wishes: Map
 
 
 def _blank_question(body: str) -> dict[str, Any]:
-    """Return the body of a question without its words, and without who asked it or took its answer back."""
+    """Return the body of a question without its text, its asker, and who retracted its answer."""
     kept: dict[str, Any] = decode_json(body)
     kept |= {RETRACTION_KEY: {"by": "", "why": ""}} if RETRACTION_KEY in kept else {}
     asker = kept.get("asker")

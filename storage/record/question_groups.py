@@ -1,4 +1,4 @@
-"""Group questions by similarity: those that ask the same in other words are in one group. Pure."""
+"""Group similar questions: those that ask the same in other words are in one group. Pure."""
 
 import math
 from collections import Counter, defaultdict
@@ -11,26 +11,26 @@ from storage.language.words import content_terms, terms
 
 T = TypeVar("T")
 LIKENESS = 0.4
-"""From which cosine of their weighted terms on two questions are alike."""
+"""The cosine of their weighted terms from which two questions are similar."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionGroup(Generic[T]):
-    """Similar questions, in the order in which they were given; the first one represents them."""
+    """Similar questions in the given order; the first one represents them."""
 
     members: tuple[T, ...]
 
 
 def group_questions(asked: Sequence[T], text: Callable[[T], str]) -> tuple[QuestionGroup[T], ...]:
-    """Group questions: each joins the group whose first question it is most like, or starts one.
+    """Group questions: each joins the group with the most similar first question, or starts a group.
 
-    The largest group comes first; of equal ones, the one that was given first.
+    The largest group comes first; of equal ones, the one whose first question was given first.
     """
     listed = [_list_terms(text(question)) for question in asked]
     weights = _weigh_terms(listed)
     groups: list[list[T]] = []
     heads: list[dict[str, float]] = []
-    by_term: defaultdict[str, list[int]] = defaultdict(list)  # which groups' first questions have a term
+    by_term: defaultdict[str, list[int]] = defaultdict(list)  # the groups whose first question has a term
     for one, found in zip(asked, listed, strict=True):
         vector = _normalize({term: weights[term] for term in found})
         likeness: Counter[int] = Counter()

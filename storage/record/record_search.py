@@ -32,7 +32,7 @@ from storage.record.turn_index import ENTRY_COLUMNS, list_terms, parse_entry, re
 from storage.types import DocumentId, EntryKind, LogEntry, Verdict
 
 UNFINISHED = "unfinished"  # the status of a turn that was never closed
-RETRACTED = "retracted"  # whatever its status was, its answer was taken back
+RETRACTED = "retracted"  # the filter for retracted answers, whatever their status was
 Step = Literal["day", "week", "month", "all"]
 _MOST_GROUPED = 5_000
 
@@ -48,12 +48,12 @@ class RecordFilter:
     since: datetime | None = None
     until: datetime | None = None  # exclusive
     status: str = ""
-    verdict: str = ""  # of any of its claims
-    corpus: str = ""  # of a page that it cites, or that came nearest
+    verdict: str = ""  # a verdict on any of its claims
+    corpus: str = ""  # the corpus of a page that it cites, or of a nearest page
     document: str = ""  # the key or the title of such a page
     rating: str = ""  # `up`, `down`, or `any`
     words: str = ""
-    """Words in the question or the answer, in any form and order; "as a phrase" in quotes, `begin*` by a beginning."""
+    """Words of the question or answer, in any form and order; "a phrase" in quotes, `begin*` for a prefix."""
     before: int | None = None  # the number of an opening entry, for the next page
     limit: int = 50
 
@@ -63,7 +63,7 @@ EVERY_TURN = RecordFilter()
 
 @dataclass(frozen=True, slots=True)
 class TurnSummary:
-    """A turn in a line of a list."""
+    """A turn as one line of a list."""
 
     turn_id: str
     seq: int
@@ -79,24 +79,24 @@ class TurnSummary:
     status: str
     system: str
     model: str
-    outcome: str  # how its question was done with on its platform
+    outcome: str  # the outcome of its delivery
     retracted: bool
     sentences: int
     withheld: int
     claims: int
     supported: int
     refuted: int
-    up: int  # how many people found it helpful, by what each said last
+    up: int  # people whose last rating was "helpful"
     down: int
     seconds: float
     tokens: int
     cost: float
-    erased: bool  # whether its question was erased from the record
+    erased: bool  # whether its texts were erased from the record
 
 
 @dataclass(frozen=True, slots=True)
 class CitedDocument:
-    """A document, how many answers cite it, and when it was cited last."""
+    """A document, the number of answers that cite it, and when it was last cited."""
 
     corpus: str
     document: str
@@ -121,7 +121,7 @@ class Figures:
     supported: int = 0
     up: int = 0
     down: int = 0
-    seconds: float = 0.0  # the median of how long answers took
+    seconds: float = 0.0  # the median time of an answer
     slow_seconds: float = 0.0  # the 95th percentile
     tokens: int = 0
     cost: float = 0.0
@@ -129,12 +129,12 @@ class Figures:
 
 @dataclass(frozen=True)
 class RecordSearch:
-    """Every method is one transaction that reads, and raises `StorageError`."""
+    """Searches the record. Every method is one read transaction, and raises `StorageError`."""
 
     database: Database
 
     async def find(self, wanted: RecordFilter) -> tuple[TurnSummary, ...]:
-        """Return the turns that pass a filter, newest first."""
+        """Return the turns that match a filter, newest first."""
         return await self.database.read(lambda connection: _find_turns(connection, wanted))
 
     async def count(self, wanted: RecordFilter) -> int:
@@ -154,10 +154,10 @@ class RecordSearch:
             matches = _find_turns(connection, criteria)
             return group_questions([summary for summary in matches if not summary.erased], lambda turn: turn.question)
 
-        return await self.database.read(group)  # in a thread: thousands of questions take a while to group
+        return await self.database.read(group)  # in a thread, as grouping thousands of questions takes a while
 
     async def nearest_corpora(self, numbers: Sequence[int]) -> dict[int, tuple[str, ...]]:
-        """Return the corpora of the pages of turns, by the turns' numbers."""
+        """Return the corpora of the cited or nearest pages of turns, by the turns' numbers."""
         query = select(turn_documents.c.seq, turn_documents.c.corpus).distinct().order_by(turn_documents.c.corpus)
         chosen = query.where(turn_documents.c.seq.in_(numbers))
         rows = await self.database.read(lambda connection: connection.execute(chosen).all())
@@ -169,12 +169,12 @@ class RecordSearch:
     async def figures(
         self, since: datetime, until: datetime, step: Step = "day", wanted: RecordFilter = EVERY_TURN
     ) -> tuple[Figures, ...]:
-        """Return figures step by step; days, weeks and months begin in the time zone of `since`."""
+        """Return the figures of each step; days, weeks and months begin in the time zone of `since`."""
         steps = tuple(list_steps(since, until, step))
         return await self.database.read(lambda connection: tuple(_measure(connection, wanted, *step) for step in steps))
 
     async def first(self) -> datetime | None:
-        """Return when the first turn was opened."""
+        """Return when the first turn was opened; None for an empty record."""
         query = select(turns.c.at).order_by(turns.c.at).limit(1)
         return await self.database.read(lambda connection: connection.execute(query).scalar())
 
@@ -186,7 +186,7 @@ class RecordSearch:
         return await self.database.read(lambda connection: tuple(map(_parse_summary, connection.execute(query))))
 
     async def citations_since(self, since: datetime, corpora: Sequence[str]) -> tuple[tuple[str, DocumentId], ...]:
-        """Return the answers given since then and not retracted, each with every document that it cites."""
+        """Return (turn id, cited document) pairs of answers since then that are not retracted."""
         stands = turns.c.at >= since, turns.c.status == _ANSWERED, ~turns.c.retracted, ~turns.c.erased
         joined = select(turns.c.turn_id, turn_documents.c.corpus, turn_documents.c.document).join_from(
             turns, turn_documents, turn_documents.c.seq == turns.c.seq
@@ -209,7 +209,7 @@ class RecordSearch:
         return tuple(CitedDocument(*row) for row in rows)
 
     async def entries_of(self, turn_ids: Sequence[str]) -> dict[str, tuple[LogEntry, ...]]:
-        """Return the entries of turns, oldest first, but for their steps."""
+        """Return the entries of turns, oldest first, except their steps."""
         chosen = select(*ENTRY_COLUMNS).where(entries.c.kind != EntryKind.STEP.value).order_by(entries.c.seq)
         queries = [chosen.where(entries.c.turn_id.in_(ids)) for ids in split_chunks(turn_ids)]
         rows = await self.database.read(lambda it: [row for query in queries for row in it.execute(query)])
@@ -219,7 +219,7 @@ class RecordSearch:
         return found
 
     async def feedback(self, wanted: RecordFilter) -> tuple[tuple[TurnSummary, LogEntry], ...]:
-        """Return what people did with the turns that pass a filter, newest first; `before` is an entry's number."""
+        """Return the users' actions on turns that match a filter, newest first; `before` is an entry's number."""
         return await self.database.read(lambda connection: _find_feedback(connection, wanted))
 
 
@@ -257,7 +257,7 @@ def _conditions(connection: Connection, wanted: RecordFilter, *, paged: bool = T
 
 
 def _named(column: ColumnElement[str], name: ColumnElement[str], value: str) -> ColumnElement[bool]:
-    """Compare with a whole id, with its last part, or with a name."""
+    """Compare with a full id, its last part, or a name."""
     if ":" in value and "/" in value:
         return column == value
     ids = column.endswith(f"/{value}", autoescape=True)
@@ -288,13 +288,13 @@ def _outcome_conditions(wanted: RecordFilter) -> Iterator[ColumnElement[bool]]:
 def _document_conditions(wanted: RecordFilter) -> Iterator[ColumnElement[bool]]:
     if wanted.document:
         yield turns.c.seq.in_(_select_citing(wanted))
-    elif wanted.corpus:  # many turns have the same: it is quicker to look whether a turn has it
+    elif wanted.corpus:  # many turns have the same corpus: checking each turn is faster
         same = turn_documents.c.seq == turns.c.seq, turn_documents.c.corpus == wanted.corpus
         yield select(turn_documents.c.seq).where(*same).exists()
 
 
 def _select_citing(wanted: RecordFilter) -> Select[int]:
-    """Select the numbers of the turns that cite a document, or came nearest to it, by its key or its title."""
+    """Select the numbers of the turns that cite a document, or have it as a nearest page, by its key or title."""
     titles = document_titles.c
     named = or_(titles.document == wanted.document, func.lower(titles.title) == wanted.document.lower())
     keys = select(titles.corpus, titles.document).where(named)
@@ -307,7 +307,7 @@ _UNIT = re.compile(r'"([^"]*)"?|([^\s"]+)')
 
 
 def _match_words(connection: Connection, typed: str) -> Select[int]:
-    """Select the numbers of the turns that have all words and phrases of a query."""
+    """Select the numbers of the turns that contain all words and phrases of a query."""
     units = list(_parse_words(typed))
     matching = select(turn_words.c.rowid)
     if connection.dialect.name == "sqlite":
@@ -324,7 +324,7 @@ def _match_words(connection: Connection, typed: str) -> Select[int]:
 
 
 def _parse_words(typed: str) -> Iterator[tuple[str, bool]]:
-    """Return phrases of terms, and whether each is only a prefix. A term of an unspaced script is a phrase."""
+    """Yield phrases of terms, and whether each is a prefix. A term of an unspaced script is a phrase."""
     for quoted, word in _UNIT.findall(typed):
         text = quoted or word.rstrip("*")
         terms = list_terms(text).replace('"', "").replace("'", "").split()
@@ -335,7 +335,7 @@ def _parse_words(typed: str) -> Iterator[tuple[str, bool]]:
 
 
 def list_steps(since: datetime, until: datetime, step: Step) -> Iterator[tuple[datetime, datetime]]:
-    """Yield the begin and end of each step from `since` until then, cut at both ends."""
+    """Yield the begin and end of each step from `since` to `until`, cut off at both ends."""
     begin = since
     while begin < until:
         day = begin.replace(hour=0, minute=0, second=0, microsecond=0, fold=0)

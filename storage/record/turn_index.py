@@ -1,8 +1,8 @@
-"""Read entries of the record as they are stored, and keep the tables that are derived from them.
+"""Parse stored entries of the record, and maintain the tables that are derived from them.
 
 Turns are found by these tables, and spending is summed from them. They are written in the transaction that adds the
-entries, and can be built again from them. An unreadable entry was changed outside Footnote or by a failing disk: it is
-reported, counts as empty, and keeps neither the rest of its entry nor other entries from being read.
+entries, and can be rebuilt. An unreadable entry was changed outside Footnote or by a failing disk: it is reported and
+counts as empty, but its readable parts and other entries are still read.
 """
 
 import json
@@ -33,13 +33,13 @@ from storage.database.worker_threads import WritePriority
 from storage.language.words import terms
 from storage.types import DocumentId, EntryKind, LogEntry, SpendingTotal, Verdict
 
-STORED_AT = type_coerce(entries.c.at, Text).label("at")  # as the database has it; for `read_moment`
+STORED_AT = type_coerce(entries.c.at, Text).label("at")  # as stored, for `read_moment`
 ENTRY_COLUMNS = (entries.c.seq, entries.c.turn_id, entries.c.kind, STORED_AT, entries.c.body)
 _KINDS = frozenset(EntryKind) - {EntryKind.UNREADABLE}
 
 
 def parse_entry(row: Row[*tuple[Any, ...]]) -> LogEntry:
-    """Make an entry of a row of `ENTRY_COLUMNS`; `damaged` names its unreadable parts."""
+    """Return the entry of a row of `ENTRY_COLUMNS`; its `damaged` names unreadable parts."""
     kind = EntryKind(row.kind) if row.kind in _KINDS else EntryKind.UNREADABLE
     at, body = read_moment(row.at), _decode_object(row.body) if row.body else {}
     faults = (
@@ -67,11 +67,11 @@ def _decode_object(text: Any) -> dict[str, Any] | None:
     return body if isinstance(body, dict) else None
 
 
-ERASED = "erased"  # the status of a turn whose end was erased before the index was made again
+ERASED = "erased"  # the status of a turn whose closing entry was erased before the index was rebuilt
 _OPINIONS = {"up", "down"}
 _PAGE = 500
-_NO_MOMENT = datetime(1970, 1, 1, tzinfo=UTC)  # of a turn whose own cannot be read
-_MOST = 10**15  # no figure is larger
+_NO_MOMENT = datetime(1970, 1, 1, tzinfo=UTC)  # for a turn whose time cannot be read
+_MOST = 10**15  # larger figures are capped
 EntryRow = Mapping[str, Any]
 
 
@@ -89,7 +89,7 @@ def index_record(connection: Connection) -> None:
 
 
 async def rebuild_index(database: Database) -> int:
-    """Make the index again from the entries, page by page, and return how many turns it has. Raises `StorageError`."""
+    """Rebuild the index from the entries, page by page; return the number of turns. Raises `StorageError`."""
     await database.write(clear_turns, WritePriority.BATCH)
     last: int | None = 0
     while last is not None:
@@ -108,7 +108,7 @@ def _index_page(connection: Connection, after: int) -> int | None:
 
 
 def clear_turns(connection: Connection, turn_ids: Collection[str] | None = None) -> None:
-    """Remove turns from the index, or all that can be made again from their entries."""
+    """Remove turns from the index; by default all that can be rebuilt from their entries."""
     for chosen in [None] if turn_ids is None else split_chunks(turn_ids):
         numbers = select(turns.c.seq).where(~turns.c.erased) if chosen is None else _numbers_of(chosen)
         connection.execute(delete(turn_words).where(turn_words.c.rowid.in_(numbers)))
@@ -118,7 +118,7 @@ def clear_turns(connection: Connection, turn_ids: Collection[str] | None = None)
 
 
 def blank_turns(connection: Connection, turn_ids: Collection[str]) -> None:
-    """Remove from the index what turns say and who asked, and keep their figures."""
+    """Remove texts and askers of turns from the index, and keep their figures."""
     nothing = {"erased": True, **dict.fromkeys(("question", "asker", "asker_name", "channel_name"), "")}
     for chosen in split_chunks(turn_ids):
         connection.execute(delete(turn_words).where(turn_words.c.rowid.in_(_numbers_of(chosen))))
@@ -131,7 +131,7 @@ def _numbers_of(turn_ids: Sequence[str]) -> Select[int]:
 
 
 def _drop_removed_words(connection: Connection) -> None:
-    """Merge FTS5's segments into one: until then those of removed rows keep their terms."""
+    """Merge FTS5's segments into one: until then, segments of removed rows keep their terms."""
     if connection.dialect.name == "sqlite":
         connection.exec_driver_sql("INSERT INTO turn_words (turn_words) VALUES ('optimize')")
 
@@ -140,7 +140,7 @@ def _drop_removed_words(connection: Connection) -> None:
 class _IndexedTurn:
     seq: int
     question: str
-    closed: bool  # whether it was closed before
+    closed: bool  # whether it was already closed
 
 
 IndexedRows = Sequence[tuple[_IndexedTurn, EntryRow]]
@@ -153,7 +153,7 @@ def _index_rows(connection: Connection, rows: Sequence[EntryRow]) -> None:
     if new := {row["turn_id"]: _describe_opening(row) for row in opened if row["turn_id"] not in known}:
         connection.execute(_OPEN, list(new.values()))
         known |= {name: _IndexedTurn(row["seq"], row["question"], closed=False) for name, row in new.items()}
-    # Figures of erased turns are kept from before.
+    # Erased turns keep their earlier figures.
     pairs = [(known[row["turn_id"]], row) for row in rows if row["turn_id"] in known]
     pairs = [(turn, row) for turn, row in pairs if row["body"] or not turn.closed]
     for kind, index in _INDEXERS.items():
@@ -220,7 +220,7 @@ def _describe_end(turn: _IndexedTurn, body: Mapping[str, Any], row: EntryRow) ->
 
 
 def _find_answer(closed: Mapping[str, Any]) -> str:
-    """Return the text of an answer; empty for the fixed texts shown instead of one."""
+    """Return the text of an answer; empty for a fixed text shown instead of one."""
     return _text(closed.get("text")) if closed.get("status") in {"answered", "chatted"} else ""
 
 
@@ -238,7 +238,7 @@ def _index_documents(connection: Connection, closed: Mapping[int, Mapping[str, A
 
 
 def _list_documents(named: Any, key: str) -> dict[DocumentId, str]:
-    """Return the documents that are named, with their titles."""
+    """Return the documents of these values, with their titles."""
     rows = _objects(named)
     return {(_text(row.get("corpus")), _text(row.get(key))): _text(row.get("title")) for row in rows}
 
@@ -263,7 +263,7 @@ def _index_edits(connection: Connection, chosen: IndexedRows) -> None:
 
 
 def _index_feedback(connection: Connection, chosen: IndexedRows) -> None:
-    """Count what each person thought last."""
+    """Count the last rating of each person."""
     numbers = {row["turn_id"]: turn.seq for turn, row in chosen if read_body(row["body"]).get("what") in _OPINIONS}
     for turn_id, number in numbers.items():
         acts = entries.c.turn_id == turn_id, entries.c.kind == EntryKind.FEEDBACK.value
@@ -298,7 +298,7 @@ _DELIVER = update(turns).where(_THIS).values(outcome=bindparam("outcome"))
 
 
 def list_terms(*texts: str) -> str:
-    """Return the terms of texts as the index has them. A query's language is not known: all are read alike."""
+    """Return the index terms of texts, joined by spaces, without a language: a query's language is unknown."""
     return " ".join(term for text in texts for term in terms(text))
 
 
@@ -316,7 +316,7 @@ def _objects(value: Any) -> list[Mapping[str, Any]]:
 
 
 def _text(value: Any) -> str:
-    """Return a text without what no database takes: half a surrogate pair, and the character zero."""
+    """Return a text without characters that no database accepts: halves of surrogate pairs, and zero."""
     return value.replace("\0", " ").encode("utf-8", "replace").decode() if isinstance(value, str) else ""
 
 
@@ -326,12 +326,12 @@ def _number(value: Any) -> float:
 
 @dataclass(frozen=True)
 class Spending:
-    """What turns cost. Raises `StorageError`."""
+    """The cost of turns. Raises `StorageError`."""
 
     database: Database
 
     async def total(self, *, since: datetime, platform_user: str = "", channel: str = "") -> SpendingTotal:
-        """Sum up the turns closed since then, of a user, in a channel, or all; names are like `slack:T1/U1`."""
+        """Return the sums over turns closed since then, of a user, in a channel, or all; names like `slack:T1/U1`."""
         sums = func.coalesce(func.sum(spending.c.tokens), 0), func.coalesce(func.sum(spending.c.cost), 0.0)
         query = select(func.count(), *sums).select_from(spending).where(spending.c.at >= since)
         if platform_user:
@@ -343,7 +343,7 @@ class Spending:
 
 
 def record_spending(connection: Connection, closings: Sequence[Mapping[str, Any]]) -> None:
-    """Record what turns cost, within the transaction that inserted and indexed the entries that close them."""
+    """Record the cost of turns, within the transaction that inserted and indexed their closing entries."""
     openings = {
         row.turn_id: row for row in connection.execute(_FIND_ASKERS, {"turns": [row["turn_id"] for row in closings]})
     }
@@ -363,9 +363,9 @@ def _describe_spending(row: Mapping[str, Any], opening: Row[str, str, str, str] 
 
 
 def measure_spending(closed: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a turn cost, from the body of its closing entry. Pure.
+    """Return the cost of a turn from the body of its closing entry. Pure.
 
-    A missing figure counts as nothing: it never keeps a turn from being recorded.
+    A missing figure counts as 0, so that it never keeps a turn from being recorded.
     """
     usage = closed.get("usage") or {}
     tokens = (usage.get("prompt_tokens") or 0) + (usage.get("completion_tokens") or 0)

@@ -1,1 +1,1 @@
-"""What a search offers: candidates of both indexes, their scores fused, and the vectors of lazy corpora."""
+"""Search: candidates of both indexes, the fusion of their scores, and the vectors of lazy corpora."""

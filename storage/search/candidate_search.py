@@ -1,7 +1,7 @@
-"""Ask both indexes for candidates, join them with the manifest as of one change, and fuse their scores to one ranking.
+"""Ask both indexes for candidates, join them with the manifest as of one change, and fuse their scores.
 
-Scores are fused, not ranks: each retriever's are brought to mean 0 and deviation 1 over all candidates and added, which
-keeps how far ahead the first is. Reciprocal rank fusion measured lower on every set tried.
+Scores are fused, not ranks: each retriever's scores are scaled to mean 0 and deviation 1 over all candidates and added,
+which preserves the lead of the first. Reciprocal rank fusion measured lower on every tested set.
 """
 
 import asyncio
@@ -19,26 +19,26 @@ from storage.manifest import Manifest
 from storage.search.lazy_vectors import LazyVectors
 from storage.types import DenseMode, Document, Passage
 
-CorpusGroup = Sequence[str]  # corpora that compete with each other; each group has as many candidates as another
-Scores = Mapping[str, float]  # passage id -> a retriever's own score; higher is better, and 0 is nothing in common
+CorpusGroup = Sequence[str]  # corpora that compete with each other; all groups have the same number of candidates
+Scores = Mapping[str, float]  # passage id -> a retriever's score; higher is better, 0 means nothing in common
 
 
 def complete_scores(scores: Scores, candidates: Collection[str], asked: int) -> dict[str, float]:
-    """Return a score for every candidate of a retriever that was asked for its best `asked`.
+    """Return a score for every candidate, for a retriever that was asked for its best `asked`.
 
-    A candidate that it did not return was no better than its last one; if it returned fewer, the rest have nothing in
-    common with the query.
+    A missing candidate gets the lowest returned score; if fewer than `asked` were returned, it gets 0, as it has
+    nothing in common with the query.
     """
     floor = min(scores.values(), default=0.0) if len(scores) >= asked else 0.0
     return {key: scores.get(key, floor) for key in candidates}
 
 
 def standardise_scores(scores: Scores) -> dict[str, float]:
-    """Return the scores with mean 0 and deviation 1; all 0 if they are equal."""
+    """Scale the scores to mean 0 and deviation 1; all 0 if they are equal."""
     values = scores.values()
     if not scores or min(values) == max(values):
         return dict.fromkeys(scores, 0.0)
-    # Not by `statistics.pstdev`: its fractions take a hundred times as long, for a last digit.
+    # `statistics.pstdev` takes a hundred times as long, for a last digit.
     mean = math.fsum(values) / len(scores)
     deviation = math.hypot(*(score - mean for score in values)) / math.sqrt(len(scores))
     return {key: (score - mean) / deviation if deviation else 0.0 for key, score in scores.items()}
@@ -53,10 +53,10 @@ def fuse_scores(
     left_out: Collection[str] = frozenset(),
     unasked: Collection[str] = frozenset(),
 ) -> list[tuple[str, float]]:
-    """Return (id, fused score) of every candidate but those `left_out`, best first; ties in the order of ids.
+    """Return (id, fused score) of every candidate except those `left_out`, best first; ties by id.
 
-    Each retriever was asked for `asked` candidates; `dense_weight`, 0 to 1, is how far to trust the embedder. How near
-    the `unasked` are is unknown: they are taken to be as near as the others on average.
+    Each retriever was asked for `asked` candidates; `dense_weight`, 0 to 1, is the trust in the embedder. The `unasked`
+    candidates have no known dense score, and count as average.
     """
     candidates = {*dense, *lexical}.difference(left_out)
     near = standardise_scores(complete_scores(dense, candidates.difference(unasked), asked))
@@ -66,55 +66,55 @@ def fuse_scores(
 
 
 def apply_bonus(ranking: Sequence[tuple[str, float]], bonus: Mapping[str, float]) -> list[tuple[str, float]]:
-    """Add a bonus to some candidates and rank again; ties in the order of ids."""
+    """Add a bonus to some candidates and rank again; ties by id."""
     return sorted(((key, score + bonus.get(key, 0.0)) for key, score in ranking), key=rank_key)
 
 
 def rank_key(item: tuple[str, float]) -> tuple[float, str]:
-    """Order (id, score) by score, the best first; ties in the order of ids."""
+    """Sort key of (id, score): the highest score first; ties by id."""
     return -item[1], item[0]
 
 
 def group_corpora(corpora: Sequence[str], references: Collection[str]) -> list[CorpusGroup]:
-    """Group own corpora apart from works of reference, so that many of these never crowd out few of those."""
+    """Separate own corpora from works of reference, so that many of one kind never crowd out few of the other."""
     own = [corpus for corpus in corpora if corpus not in references]
     return [group for group in (own, [corpus for corpus in corpora if corpus in references]) if group]
 
 
-LAZY_DEPTH = 30  # how many of a lazy corpus's best by words are embedded for a question
-SEARCH_ATTEMPTS = 4  # how often a search is made at most while a refresh commits to the same corpora
+LAZY_DEPTH = 30  # a lazy corpus's best passages by words that are embedded for a question
+SEARCH_ATTEMPTS = 4  # attempts of a search while a refresh commits to the same corpora
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """What both indexes offer to the fusion, by id, joined with the manifest as of one change."""
+    """The candidates of both indexes by id, joined with the manifest as of one change."""
 
     dense: Mapping[str, float]
     lexical: Mapping[str, float]
     listed: Mapping[str, tuple[Passage, Document]]
-    preferred: frozenset[str]  # the team's own corpora, where works of reference are asked for as well
-    joined: int  # how many of both indexes' candidates are in the manifest
-    left_out: frozenset[str] = frozenset()  # those without vectors, ranked after the others found by words
-    unasked: frozenset[str] = frozenset()  # those of corpora without vectors
+    preferred: frozenset[str]  # the team's own corpora, if works of reference are searched as well
+    joined: int  # the number of candidates that are in the manifest
+    left_out: frozenset[str] = frozenset()  # candidates of lazy corpora without a vector, which are dropped
+    unasked: frozenset[str] = frozenset()  # candidates of corpora without vectors
 
 
 @dataclass(frozen=True, slots=True)
 class CandidateSearch:
-    """Both indexes, and what they are joined with."""
+    """Searches both indexes, and joins the results with the manifest."""
 
     manifest: Manifest
     dense: DenseIndex
     lexical: LexicalIndex
     read_pool: ThreadPool
-    embed: Callable[[str], Awaitable[Vectors]]  # of the query
+    embed: Callable[[str], Awaitable[Vectors]]  # embeds the query
     embedder: Embedder
     lazy: LazyVectors
 
     async def find(self, text: str, corpora: Sequence[str], k: int, depth: int = LAZY_DEPTH) -> Candidates:
-        """Return what each index offers: of each group of corpora the `k` nearest passages, and its `k` best by words.
+        """Return the candidates of each index: for each group of corpora, the `k` nearest and the `k` best by words.
 
-        Of a lazy corpus the nearest are those of the vectors that are kept, and the `depth` best by words. All are read
-        as of one change of the manifest, that up to which the index of words has followed.
+        For a lazy corpus, the nearest are those with stored vectors, and the `depth` best by words. All are read as of
+        one change of the manifest: the one up to which the lexical index has followed.
         """
         for _ in range(SEARCH_ATTEMPTS):
             catalogue = await self.manifest.catalogue()
@@ -127,7 +127,7 @@ class CandidateSearch:
             names = {(ref.corpus, ref.document) for ref in near}
             versions = await self.manifest.visible(followed, {number for number, _ in worded}, names, corpora)
             candidates = _join_candidates(near, worded, versions, frozenset(own if reference else ()))
-            # A commit between the two searches may have replaced documents: then both are searched again.
+            # A commit between the two searches may have replaced documents: then both are repeated.
             if candidates.joined == len(near) + len(worded) or self.lexical.followed == followed:
                 break
         return await self._read_lazy(text, candidates, groups, modes, depth)
@@ -140,7 +140,7 @@ class CandidateSearch:
         modes: Mapping[str, DenseMode],
         depth: int,
     ) -> Candidates:
-        """Add how near the best by words of lazy corpora are, and leave out the rest of these."""
+        """Add dense scores for the best by words of lazy corpora, and leave out their other passages."""
         if self.embedder.knows(text) == 0:
             return candidates
         of = {key: candidates.listed[key][0].corpus for key in candidates.lexical}
@@ -167,7 +167,7 @@ class CandidateSearch:
         return {ref: cosine for scores in merged for ref, cosine in sorted(scores, key=_nearest)[:k]}
 
     async def _worded(self, text: str, groups: Sequence[CorpusGroup], k: int) -> tuple[dict[Place, float], int]:
-        """Return what all groups offer, as of one change."""
+        """Return the lexical results of all groups as of one change, and that change."""
         while True:
             results = await asyncio.gather(
                 *(self.read_pool.run(self.lexical.search, text, group, k) for group in groups)

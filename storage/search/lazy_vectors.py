@@ -1,11 +1,11 @@
 """The vectors of lazy corpora: made when a question needs them, and stored until others are more useful.
 
-A passage that is being embedded for one question is not embedded again for another, and concurrent questions take turns
-by a few passages each. Vectors are written to the dense index once the question has them; a process that ends before
-only has to make them again.
+A passage that is being embedded for one question is not embedded again for another; concurrent questions take turns, a
+few passages each. Vectors are written to the dense index after the question has them; if the process ends before, they
+are simply made again.
 
-How useful a vector is, is one number. A use counts half as much after each half-life; the number is the logarithm of
-what all uses count at a fixed moment, so nothing has to be lowered as time passes.
+The usefulness of a vector is one number. A use counts half as much after each half-life; the number is the logarithm of
+all uses as counted at a fixed moment, so it needs no updates as time passes.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ HALF_LIFE = timedelta(days=30)
 
 
 def add_use(worth: float | None, at: datetime, *, early: float = 0.0) -> float:
-    """Return the worth of a vector after a use; one that counts as if it were so many half-lives `early`."""
+    """Return the worth of a vector after one more use, which may count as if it were so many half-lives `early`."""
     now = at.timestamp() / HALF_LIFE.total_seconds() - early
     if worth is None:
         return now
@@ -44,12 +44,12 @@ def add_use(worth: float | None, at: datetime, *, early: float = 0.0) -> float:
 
 @dataclass(frozen=True)
 class VectorUses:
-    """The uses of kept vectors. Every method is one transaction, and raises `StorageError`."""
+    """The uses of stored vectors. Every method is one transaction, and raises `StorageError`."""
 
     database: Database
 
     async def note(self, refs: Collection[PassageRef], at: datetime, *, early: float = 0.0) -> None:
-        """Count a use of each of these, as `add_use` does."""
+        """Count a use of each of these vectors, as `add_use` does."""
 
         def note(connection: sa.Connection) -> None:
             known = _fetch_worths(connection, refs)
@@ -78,14 +78,14 @@ class VectorUses:
         return tuple(row.id for row in rows)
 
     async def least_useful(self, corpora: Collection[str], most: int) -> tuple[tuple[str, str], ...]:
-        """Return corpus and id of the least useful vectors of these corpora, the worst first."""
+        """Return (corpus, id) of the least useful vectors of these corpora, the worst first."""
         query = sa.select(vector_uses.c.corpus, vector_uses.c.id).where(vector_uses.c.corpus.in_(corpora))
         ordered = query.order_by(vector_uses.c.worth, vector_uses.c.id).limit(most)
         rows = await self.database.read(lambda it: it.execute(ordered).all())
         return tuple((row.corpus, row.id) for row in rows)
 
     async def forget(self, gone: Sequence[tuple[str, str]]) -> None:
-        """Forget the uses of removed vectors, by corpus and id."""
+        """Forget the uses of removed vectors, named by corpus and id."""
         grouped = {corpus: [key for _, key in rows] for corpus, rows in groupby(sorted(gone), key=lambda row: row[0])}
         deletions = [
             sa.delete(vector_uses).where(vector_uses.c.corpus == corpus, vector_uses.c.id.in_(chunk))
@@ -95,7 +95,7 @@ class VectorUses:
         await self.database.write(lambda it: [it.execute(deletion) for deletion in deletions], WritePriority.BATCH)
 
     async def forget_others(self, corpora: Collection[str]) -> None:
-        """Forget the vectors of all corpora but these."""
+        """Forget the uses of all corpora except these."""
         gone = sa.delete(vector_uses).where(vector_uses.c.corpus.not_in(corpora))
         await self.database.write(lambda it: it.execute(gone), WritePriority.BATCH)
 
@@ -113,16 +113,16 @@ log = logging.getLogger(__name__)
 
 PassageRow = tuple[Document, Passage]
 
-EMBEDDED_AT_ONCE = 8  # passages of one question, before another question has its turn
-WRITTEN_AT_ONCE = 32  # an upsert holds the interpreter for some tens of milliseconds
+EMBEDDED_AT_ONCE = 8  # passages of one question before the next question has its turn
+WRITTEN_AT_ONCE = 32  # vectors per upsert, which holds the interpreter for some tens of milliseconds
 MOST_FRESH = 2_048  # vectors in memory, of 384 numbers each: 3 MB
-SLACK = 50  # the share (one 50th) of vectors that is removed at once, so that not every question has to make room
-NOTED_AT_ONCE = 256  # uses that are counted together
+SLACK = 50  # 1/50 of the vectors is removed at once, so that not every question has to make room
+NOTED_AT_ONCE = 256  # uses that are written together
 
 
 @dataclass(frozen=True)
 class LazyVectors:
-    """What the dense index keeps of lazy corpora: `most` vectors, of all of them together."""
+    """The stored vectors of all lazy corpora, at most `most` together."""
 
     manifest: Manifest
     dense: DenseIndex
@@ -133,7 +133,7 @@ class LazyVectors:
     most: int
     now: Clock = utc_now
     _running: dict[str, asyncio.Task[dict[str, Vectors]]] = field(default_factory=dict)
-    _fresh: dict[str, Vectors] = field(default_factory=dict)  # made lately, some not yet in the index
+    _fresh: dict[str, Vectors] = field(default_factory=dict)  # recently made, some not yet in the index
     _used: set[PassageRef] = field(default_factory=set)
     _tasks: set[asyncio.Task[Any]] = field(default_factory=set)
     _keeping: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -168,7 +168,7 @@ class LazyVectors:
         return {one.id: found[_name(one)] for _, one in rows}
 
     async def fill(self, rows: Sequence[PassageRow], *, early: float) -> int:
-        """Embed and store missing vectors of these, as if used so many half-lives `early`; return how many."""
+        """Embed and store the missing vectors of these rows, as if used so many half-lives `early`; return how many."""
         new: list[PassageRow] = []
         for passages in _by_corpus(one for _, one in rows):
             known_vectors = await self.read_pool.run(self.dense.fitting, passages)
@@ -181,11 +181,11 @@ class LazyVectors:
         return len(new)
 
     async def room(self) -> int:
-        """Return how many more vectors may be kept."""
+        """Return how many more vectors may be stored."""
         return self.most - sum([await self._count(name) for name in await self._lazy()])
 
     async def drop(self, corpus: str, keys: Sequence[str]) -> None:
-        """Keep nothing more of documents that have changed."""
+        """Remove the vectors of documents that have changed."""
         await self.remove([(corpus, id_) for id_ in await self.uses.of_documents(corpus, keys)])
 
     async def flush(self) -> None:
@@ -205,7 +205,7 @@ class LazyVectors:
     def _ended(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
         if not task.cancelled():
-            task.exception()  # raised to the waiting caller
+            task.exception()  # marks it as retrieved; a waiting caller gets it
 
     async def _embed(self, rows: Sequence[PassageRow], *, polite: bool = False) -> dict[str, Vectors]:
         try:

@@ -1,1 +1,1 @@
-"""What proves the record: its tree, the signed heads of it, their verification, and receipts."""
+"""The proofs of the record: its tree, the signed heads of the tree, their verification, and receipts."""

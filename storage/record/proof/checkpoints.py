@@ -1,7 +1,7 @@
-"""The heads of the record's tree, signed: stored and delivered, so that the past cannot be rewritten unnoticed.
+"""Sign and store the heads of the record's tree, so that the past cannot be rewritten unnoticed.
 
-A checkpoint (c2sp.org/tlog-checkpoint) names the size and the root of the tree, and when it was made. A copy
-elsewhere shows later whether the record still begins with the same entries.
+A checkpoint (c2sp.org/tlog-checkpoint) has the size and the root of the tree, and when it was made. A copy elsewhere
+shows later whether the record still begins with the same entries.
 """
 
 import base64
@@ -30,7 +30,7 @@ class TreeHead:
     origin: str
     size: int
     root: bytes
-    at: str  # when it was made, in UTC
+    at: str  # the time of the head, in UTC
 
     def format(self) -> str:
         return f"{self.origin}\n{self.size}\n{base64.b64encode(self.root).decode()}\nat {self.at}\n"
@@ -44,7 +44,7 @@ _HEAD = re.compile(
 
 
 def parse_head(text: str) -> TreeHead:
-    """Read the text of a checkpoint. Raises `NoteInvalid`."""
+    """Parse the text of a checkpoint. Raises `NoteInvalid`."""
     match = _HEAD.fullmatch(text)
     if not match:
         raise NoteInvalid("it is not a checkpoint")
@@ -63,7 +63,7 @@ def read_head_moment(note: str) -> datetime | None:
 
 
 def open_checkpoint(note: str, keys: Sequence[PublicKey]) -> TreeHead:
-    """Return the head that a known key signed for its own record. Raises `NoteInvalid`."""
+    """Return the head that one of these keys signed for its own record. Raises `NoteInvalid`."""
     text, key = open_note(note, keys)
     head = parse_head(text)
     if head.origin != key.name:
@@ -71,12 +71,12 @@ def open_checkpoint(note: str, keys: Sequence[PublicKey]) -> TreeHead:
     return head
 
 
-_FLAT_LEVEL = 8  # complete subtrees of up to 256 leaves are hashed again each time; larger ones are cached
+_FLAT_LEVEL = 8  # subtrees of up to 256 leaves are hashed each time; larger ones are cached
 
 
 @dataclass(frozen=True, slots=True)
 class LeafTree:
-    """The complete subtrees over leaves, computed as they are read."""
+    """The complete subtrees over a record's leaves, computed on demand."""
 
     leaves: Sequence[bytes]
     _nodes: dict[Node, bytes] = field(default_factory=dict, repr=False)
@@ -113,11 +113,10 @@ class Checkpoints:
     clock: Clock = utc_now
 
     async def make(self, key: SigningKey) -> str:
-        """Sign the head of the record as it is now; one that is kept of the same size is returned again.
+        """Sign the current head of the record; return the stored checkpoint of that size if there is one.
 
-        A key that the record does not know enters it first, so that the checkpoint covers it.
-
-        Raises `RecordBroken` where the record does not begin as the last checkpoint says: nothing else is signed.
+        A new key is recorded first, so that the checkpoint covers it. Raises `RecordBroken` if the record does not
+        begin with the entries of the last checkpoint; nothing else is signed then.
         """
         await self.database.write(lambda connection: self._record_key(connection, key))
         note, size = await self.database.read(lambda connection: self._sign(connection, key))
@@ -130,7 +129,7 @@ class Checkpoints:
     async def record_restore(self, key: SigningKey, lost: str, *, why: str, by: str) -> str:
         """Record that a backup was restored, and sign the head; `lost` is a checkpoint of the lost entries.
 
-        From then on such checkpoints are known to name entries that are gone. Raises `NoteInvalid`, and as `make` does.
+        Such checkpoints are then known to cover lost entries. Raises `NoteInvalid`, and as `make` does.
         """
         await self.database.write(lambda connection: self._record_key(connection, key))
         await self.database.write(lambda connection: self._record_restore(connection, key, lost, why, by))
@@ -145,7 +144,7 @@ class Checkpoints:
         insert_entries(connection, encode_entries([LogEntry(RECORD, EntryKind.RESTORED, body)], self.clock()))
 
     def sign(self, connection: Connection, key: SigningKey, leaves: Sequence[bytes]) -> str:
-        """Sign the head of these leaves, and keep it nowhere. Raises `RecordBroken`."""
+        """Return a signed head of these leaves, without storing it. Raises `RecordBroken`."""
         tree, size = LeafTree(leaves), len(leaves)
         last = connection.execute(select(checkpoints.c.note).order_by(checkpoints.c.size.desc()).limit(1)).scalar()
         if last is not None and (fault := compare_head(last, read_keys(connection), tree)):
@@ -168,7 +167,7 @@ class Checkpoints:
 
 
 def format_restore(origin: str, common: int, before: int) -> str:
-    """Format the signed note of a restored backup: how much of the record it surely had, and how much was lost."""
+    """Format the signed note of a restored backup: the entries that it certainly had, and those before the restore."""
     return f"{origin}\nrestored\n{common}\n{before}\n"
 
 
@@ -206,6 +205,6 @@ def read_keys(connection: Connection) -> list[PublicKey]:
 
 
 class RecordBroken(StorageError):
-    """The record is not what its checkpoints say that it was."""
+    """The record does not match its checkpoints."""
 
     kind = "record_broken"

@@ -1,11 +1,11 @@
 """The record's append-only Merkle tree (RFC 6962): leaves, roots, proofs and their checks. Pure.
 
 A leaf commits to its entry's body by a salted hash, so that the body can be erased while the leaf stays: without the
-salt, nothing that is left shows what the body said, however few things it may have said.
+salt, a guess of the body cannot be confirmed.
 
-A tree is known by the hashes of its complete subtrees: the one at level `l` and place `p` covers the leaves from
-`p * 2**l` on, `2**l` of them. They never change once they are there, so that a leaf is appended, and anything proved,
-by reading a number of hashes that grows with the logarithm of the tree's size.
+The tree is stored as the hashes of its complete subtrees: the one at level `l` and place `p` covers the `2**l` leaves
+from `p * 2**l` on. They never change, so appending a leaf or proving anything reads a number of hashes that grows with
+the logarithm of the tree's size.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ HASH_BYTES = 32
 EMPTY_ROOT = hashlib.sha256().digest()
 
 Node = tuple[int, int]
-"""A complete subtree, by its level and its place there."""
+"""A complete subtree: its level, and its place at that level."""
 ReadNode = Callable[[Node], bytes]
 """Returns the hash of a complete subtree."""
 
@@ -35,7 +35,7 @@ def hash_children(left: bytes, right: bytes) -> bytes:
 def _cover(first: int, last: int) -> Iterator[Node]:
     """Yield the largest complete subtrees of the leaves from `first` to before `last`, from left to right.
 
-    `first` is a multiple of the largest power of two that fits between them.
+    `first` is a multiple of the largest power of two that fits in between.
     """
     while first < last:
         level = (last - first).bit_length() - 1
@@ -61,7 +61,7 @@ class InclusionProof:
 
 
 def prove_inclusion(place: int, size: int, read: ReadNode) -> InclusionProof:
-    """Prove that a tree of so many leaves has the leaf at a place. Raises `ValueError` for a place outside it."""
+    """Prove that the tree of `size` leaves has the leaf at `place`. Raises `ValueError` for a place outside it."""
     if not 0 <= place < size:
         raise ValueError(f"a tree of {size} leaves has none at {place}")
     return InclusionProof(place, size, tuple(_prove_path(place, 0, size, read))[::-1])
@@ -76,12 +76,12 @@ def _prove_path(place: int, first: int, last: int, read: ReadNode) -> Iterator[b
 
 
 def _split(first: int, last: int) -> int:
-    """Return where the right part of a range begins: behind the largest power of two that is shorter than it."""
+    """Return where the right part of a range begins: after the largest power of two that is shorter than the range."""
     return first + (1 << (last - first - 1).bit_length() - 1)
 
 
 def is_included(leaf: bytes, proof: InclusionProof, root: bytes) -> bool:
-    """Return whether a proof shows a leaf's hash in the tree of a root (RFC 9162, 2.1.3.2)."""
+    """Return whether a proof shows that the tree with this root has a leaf's hash (RFC 9162, 2.1.3.2)."""
     place, last, current = proof.place, proof.size - 1, leaf
     if not 0 <= place <= last:
         return False
@@ -98,7 +98,7 @@ def is_included(leaf: bytes, proof: InclusionProof, root: bytes) -> bool:
 
 
 def _climb_left(place: int, last: int) -> Node:
-    """Return the place and the last one at the level of the left sibling."""
+    """Return the place and the last place at the level of the left sibling."""
     while place and not place % 2:
         place, last = place >> 1, last >> 1
     return place, last
@@ -113,7 +113,7 @@ def commit_body(salt: bytes, body: bytes) -> bytes:
 
 
 def format_moment(at: datetime) -> str:
-    """Write a moment as leaves have it: in UTC, to the microsecond."""
+    """Format a moment for leaves: in UTC, to the microsecond."""
     return f"{at.astimezone(UTC).replace(tzinfo=None).isoformat(timespec='microseconds')}Z"
 
 

@@ -1,4 +1,4 @@
-"""Receipts of single answers and exports of the whole record: entries with their proofs, as self-contained files.
+"""Receipts of single answers and exports of the whole record: entries with proofs, as self-contained files.
 
 `docs/verify_receipt.py` checks both without importing Footnote. Each byte counts: a line has exactly one form.
 """
@@ -31,13 +31,13 @@ RECEIPT_FORM = "footnote-receipt/1"
 class RecordPosition:
     """An answer's position in the record, and a checkpoint that covers it."""
 
-    number: int  # of the entry that closes its turn
-    size: int = 0  # how many entries the checkpoint covers; 0 if none covers it yet
+    number: int  # the number of the entry that closes its turn
+    size: int = 0  # the entries that the checkpoint covers; 0 if none covers the answer yet
     root: str = ""  # in hexadecimal
 
 
 async def find_position(database: Database, turn_id: str) -> RecordPosition | None:
-    """Return an answer's position, by a checkpoint that a recorded key signed; None without an answer.
+    """Return an answer's position, with a checkpoint by a recorded key; None if it has no answer.
 
     Raises `StorageError`.
     """
@@ -64,7 +64,7 @@ def _find_covering(connection: Connection, size: int) -> str | None:
 
 
 def _count_from_end(connection: Connection, seq: int) -> int:
-    """Count the entries up to one without reading them: all, of which an index knows, but the few after it."""
+    """Count the entries up to one without reading them: all entries, minus the few after it."""
     after = select(func.count()).select_from(entries).where(entries.c.seq > seq)
     whole = connection.execute(select(func.count()).select_from(entries)).scalar_one()
     return int(whole - connection.execute(after).scalar_one())
@@ -73,7 +73,7 @@ def _count_from_end(connection: Connection, seq: int) -> int:
 async def make_receipt(database: Database, turn_id: str, key: SigningKey) -> str:
     """Return the receipt of a turn's current entries; sign the record again if its last head does not cover them.
 
-    Raises `StorageError`, `RecordBroken` among them, and `LookupError` for an unknown turn.
+    Raises `StorageError`, including `RecordBroken`, and `LookupError` for an unknown turn.
     """
     last = await database.read(lambda connection: _find_last(connection, turn_id))
     if last is None:
@@ -84,7 +84,7 @@ async def make_receipt(database: Database, turn_id: str, key: SigningKey) -> str
 
 
 def _find_last(connection: Connection, turn_id: str) -> int | None:
-    """Return how many entries a checkpoint must cover for the turn to be in it."""
+    """Return how many entries a checkpoint must have to cover the turn; None for an unknown turn."""
     last = connection.execute(select(func.max(entries.c.seq)).where(entries.c.turn_id == turn_id)).scalar()
     return None if last is None else _count_to(connection, last)
 
@@ -116,7 +116,7 @@ def _prove_entry(row: Row[*tuple[Any, ...]], place: int, size: int, tree: LeafTr
 
 
 def show_entry(row: Row[*tuple[Any, ...]]) -> dict[str, Any]:
-    """Show an entry with all that its leaf is computed from."""
+    """Return an entry with everything from which its leaf is computed."""
     return {
         "seq": row.seq,
         "turn": row.turn_id,
@@ -129,7 +129,7 @@ def show_entry(row: Row[*tuple[Any, ...]]) -> dict[str, Any]:
 
 
 def format_receipt(receipt: Any) -> str:
-    """Write a receipt in its one form."""
+    """Format a receipt in its one form."""
     return json.dumps(receipt, indent=1, sort_keys=True) + "\n"
 
 
@@ -140,17 +140,17 @@ Write = Callable[[str], object]
 
 
 async def export_record(database: Database, key: SigningKey, write: Write) -> None:
-    """Write the record as it is now, a line for each entry, and sign it; `write` is called in a thread.
+    """Write the current record, one line per entry, and sign it; `write` is called in a thread.
 
-    Raises `StorageError`, `RecordBroken` among them; the output then lacks its last line, and proves nothing.
+    Raises `StorageError`, including `RecordBroken`; the output then lacks its last line, and proves nothing.
     """
     checkpoints = Checkpoints(database)
-    await checkpoints.make(key)  # nothing is written of a record that does not fit its last checkpoint
+    await checkpoints.make(key)  # refuses a record that does not fit its last checkpoint before anything is written
     await database.read(lambda connection: _export(connection, checkpoints, key, write))
 
 
 def _export(connection: Connection, checkpoints: Checkpoints, key: SigningKey, write: Write) -> None:
-    """Write and sign what one query sees, whatever is appended or erased meanwhile."""
+    """Write and sign the result of one query, whatever is appended or erased meanwhile."""
     query, leaves = select(entries).order_by(entries.c.seq).execution_options(yield_per=_PAGE), list[bytes]()
     try:
         for row in connection.execute(query):
@@ -165,5 +165,5 @@ def _export(connection: Connection, checkpoints: Checkpoints, key: SigningKey, w
 
 
 def format_line(line: dict[str, Any]) -> str:
-    """Write a line in its one form, in ASCII."""
+    """Format a line in its one form, in ASCII."""
     return json.dumps(line, sort_keys=True) + "\n"

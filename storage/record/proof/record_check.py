@@ -1,6 +1,6 @@
 """Verify the whole record: each entry against its leaf, the leaves against the checkpoints, each turn against itself.
 
-Rows are read as bytes, so that any content of one is a finding, and the others are verified all the same.
+Rows are read as bytes, so that even an unreadable row is only a finding, and all others are still verified.
 """
 
 import json
@@ -35,32 +35,32 @@ _RAW_NOTES = {
     "postgresql": "SELECT size, convert_to(note, 'UTF8') FROM checkpoints ORDER BY size",
 }
 _LAST_GIVEN = "SELECT seq FROM sqlite_sequence WHERE name = 'entries'"
-_CLOCKS_DIFFER = 60.0  # seconds that clocks of several machines may be apart
+_CLOCKS_DIFFER = 60.0  # seconds by which clocks of several machines may differ
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class RecordCheck:
-    """How much of the record was verified, and its faults."""
+    """The extent and the findings of a verification."""
 
     entries: int = 0
     answers: int = 0
     sentences: int = 0
     citations: int = 0
-    erased: int = 0  # entries whose words were erased, with a record of that
+    erased: int = 0  # entries whose texts were erased, as recorded
     checkpoints: int = 0
     covered: int = 0  # entries that the last checkpoint covers
-    root: bytes = b""  # of the tree
+    root: bytes = b""  # the root of the tree
     findings: tuple[AuditFinding, ...] = ()
     notices: tuple[AuditFinding, ...] = ()
-    """Oddities that are not faults: moments that run backwards, as after a clock was set back."""
+    """Oddities that are not faults: times that run backwards, as after a clock was set back."""
 
 
 _NOTE = re.compile(r"(?:[^\n\u2014][^\n]*\n)+\n(?:\u2014 [^\n]*\n)+")
 
 
 def split_heads(text: str) -> list[str]:
-    """Split a file of checkpoints, one after the other. Raises `ValueError` for any other content."""
+    """Split a file of consecutive checkpoints. Raises `ValueError` for any other content."""
     if not text.strip() or _NOTE.sub("", text).strip():
         raise ValueError("it contains something that is not a checkpoint" if text.strip() else "it is empty")
     return [match[0] for match in _NOTE.finditer(text)]
@@ -88,7 +88,7 @@ async def verify_record(database: Database, against: Sequence[KeptHead] = ()) ->
 @dataclass(frozen=True, slots=True)
 class _RawRow:
     seq: int
-    typed: bool  # whether each column holds what it should, text or bytes
+    typed: bool  # whether each column has the right type, text or bytes
     turn_id: bytes
     kind: bytes
     at: bytes
@@ -112,7 +112,7 @@ def _fetch_notes(connection: Connection) -> tuple[list[tuple[Any, bytes]], int]:
 
 @dataclass(frozen=True, slots=True)
 class _Restore:
-    """A restored backup: checkpoints of what it surely had, up to those of lost entries, and until when."""
+    """A restored backup: the checkpoint sizes that it had, up to the lost ones, and when it was restored."""
 
     common: int
     before: int
@@ -121,14 +121,14 @@ class _Restore:
 
 @dataclass(slots=True)
 class _TurnState:
-    """The state of a turn by the entries so far."""
+    """The state of a turn after the entries so far."""
 
     opened: bool = False
     closed: bool = False
-    erased: bool = False  # whether any of it was
-    found: set[str] = field(default_factory=set)  # ids of passages, until it is closed
+    erased: bool = False  # whether any of its entries was erased
+    found: set[str] = field(default_factory=set)  # ids of found passages, until the turn is closed
     checks: bool = False  # whether it is a fact-check, whose text is a verdict
-    said: str = ""  # what it said, until that was delivered
+    said: str = ""  # the text of its answer, until that was delivered
 
 
 @dataclass(slots=True)
@@ -146,7 +146,7 @@ class _RecordChecker:
     known_gaps: list[tuple[int, int]] = field(default_factory=list)
     keys: list[PublicKey] = field(default_factory=list)
     restored: list[_Restore] = field(default_factory=list)
-    latest: str = ""  # the last moment so far
+    latest: str = ""  # the latest time so far
     notices: list[AuditFinding] = field(default_factory=list)
 
     def check_row(self, row: _RawRow) -> None:
@@ -193,7 +193,7 @@ class _RecordChecker:
             yield "its body is not as any version wrote it"
 
     def _check_order(self, kind: EntryKind, turn_id: str, body: Mapping[str, Any], *, erased: bool) -> Iterator[str]:
-        """Check an entry against those of its turn that came before."""
+        """Check an entry against the earlier entries of its turn."""
         turn = self.turns.setdefault(turn_id, _TurnState())
         turn.erased = turn.erased or erased
         if kind is EntryKind.TURN_OPENED:
@@ -272,7 +272,7 @@ class _RecordChecker:
         )
 
     def _was_lost(self, note: str, keys: Sequence[PublicKey]) -> bool:
-        """Return whether a checkpoint names entries that were lost when a backup was restored, as the record says."""
+        """Return whether the record says that the entries of a checkpoint were lost when a backup was restored."""
         try:
             head = open_checkpoint(note, keys)
         except NoteInvalid:
@@ -310,7 +310,7 @@ _OF_NO_TURN = frozenset(
 def _seconds_between(earlier: str, later: str) -> float:
     try:
         return (datetime.fromisoformat(later) - datetime.fromisoformat(earlier)).total_seconds()
-    except (ValueError, TypeError):  # an invalid moment is a finding
+    except (ValueError, TypeError):  # an invalid time is a finding elsewhere
         return 0.0
 
 

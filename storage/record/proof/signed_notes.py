@@ -1,7 +1,7 @@
-"""Signed notes, in C2SP's form: a text, an empty line, and Ed25519 signatures by named keys (c2sp.org/signed-note).
+"""Signed notes in C2SP's form: a text, an empty line, and Ed25519 signatures by named keys (c2sp.org/signed-note).
 
-Keys are written as Go's sumdb tools write them, so that other people's tools can check our signatures. The record's
-signing key is a file of the home.
+Keys are written as Go's sumdb tools write them, so that other tools can check our signatures. The record's signing key
+is a file of the home.
 """
 
 import base64
@@ -22,16 +22,16 @@ _ALGORITHM = b"\x01"  # Ed25519
 _SEED_BYTES = 32
 _HASH_BYTES = 4
 _NAME = re.compile(r"[^\s+\u2014]+")
-_SECRET_PREFIX = "PRIVATE+KEY+"  # noqa: S105 - the word that such a key begins with
+_SECRET_PREFIX = "PRIVATE+KEY+"  # noqa: S105 - the prefix of a key
 
 
 class NoteInvalid(ValueError):
-    """A note or a key is not in its form, or is not signed by a key that is known."""
+    """A note or a key is malformed, or no known key signed it."""
 
 
 @dataclass(frozen=True, slots=True)
 class PublicKey:
-    """What checks the notes that a key signed."""
+    """A key's name, and the public part that checks its signatures."""
 
     name: str
     public: bytes
@@ -46,7 +46,7 @@ class PublicKey:
 
 @dataclass(frozen=True, slots=True)
 class SigningKey:
-    """A name and the secret that signs for it."""
+    """A key's name, and the secret that signs for it."""
 
     name: str
     seed: bytes = field(repr=False)
@@ -58,7 +58,7 @@ class SigningKey:
         )
 
     def reveal(self) -> str:
-        """Write the key out, secret and all."""
+        """Return the key as text, including its secret."""
         return f"{_SECRET_PREFIX}{self.name}+{self.public.hash.hex()}+{_encode(_ALGORITHM + self.seed)}"
 
 
@@ -67,7 +67,7 @@ def make_signing_key(name: str = "") -> SigningKey:
 
 
 def read_signing_key(text: str) -> SigningKey:
-    """Read a key as `reveal` writes it. Raises `NoteInvalid`."""
+    """Parse a key as `reveal` writes it. Raises `NoteInvalid`."""
     stripped = text.strip()
     if not stripped.startswith(_SECRET_PREFIX):
         raise NoteInvalid("it is not a signing key")
@@ -79,7 +79,7 @@ def read_signing_key(text: str) -> SigningKey:
 
 
 def read_public_key(text: str) -> PublicKey:
-    """Read a public key in the form `name+hash+key`. Raises `NoteInvalid`."""
+    """Parse a public key in the form `name+hash+key`. Raises `NoteInvalid`."""
     name, digest, public = _split_key(text.strip())
     key = PublicKey(name, public)
     if key.hash.hex() != digest:
@@ -88,22 +88,22 @@ def read_public_key(text: str) -> PublicKey:
 
 
 def sign_note(text: str, key: SigningKey) -> str:
-    """Sign a text of whole lines."""
+    """Sign a text of complete lines."""
     signature = _load_private_key_class().from_private_bytes(key.seed).sign(text.encode())
     return f"{text}\n\u2014 {key.name} {_encode(key.public.hash + signature)}\n"
 
 
 def open_note(note: str, keys: Iterable[PublicKey]) -> tuple[str, PublicKey]:
-    """Return the text of a note, and which of the keys signed it; signatures by others count for nothing.
+    """Return the text of a note, and which of the keys signed it; signatures by other keys are ignored.
 
-    Raises `NoteInvalid`: no known key signed it, a known one did not sign this, or it is not a note.
+    Raises `NoteInvalid` if no known key signed it, a known one did not sign this text, or it is not a note.
     """
     body, mark, signatures = note.rpartition("\n\n")
     text = f"{body}\n"
     if not mark or not body or not signatures.endswith("\n"):
         raise NoteInvalid("it is not a signed note")
     if any(character != "\n" and not character.isprintable() for character in note):
-        raise NoteInvalid("it holds characters that no note may have")
+        raise NoteInvalid("it has characters that are not allowed in notes")
     by = {(key.name, key.hash): key for key in keys}
     signed = [_split_signature(line) for line in signatures[:-1].split("\n")]
     known = [(by[name, digest], signature) for name, digest, signature in signed if (name, digest) in by]
@@ -124,7 +124,7 @@ def _split_signature(line: str) -> tuple[str, bytes, bytes]:
 
 
 def _load_private_key_class() -> Any:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey  # needed to sign alone
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey  # needed only to sign
 
     return Ed25519PrivateKey
 
@@ -144,7 +144,7 @@ def _split_key(text: str) -> tuple[str, str, bytes]:
     digest, _, encoded = rest.partition("+")
     decoded = _decode(encoded)
     if not _NAME.fullmatch(name) or decoded[:1] != _ALGORITHM or len(decoded) != 1 + _SEED_BYTES:
-        raise NoteInvalid("it is no Ed25519 key")
+        raise NoteInvalid("it is not an Ed25519 key")
     return name, digest, decoded[1:]
 
 
@@ -157,18 +157,18 @@ def _encode(data: bytes) -> str:
 
 
 def _decode(text: str) -> bytes:
-    """Decode base64 in its one canonical form."""
+    """Decode base64, which must be in its canonical form. Raises `NoteInvalid`."""
     try:
         decoded = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:
-        raise NoteInvalid("it holds no base64") from error
+        raise NoteInvalid("it is not base64") from error
     if _encode(decoded) != text:
         raise NoteInvalid("its base64 is not canonical")
     return decoded
 
 
 class KeyUnusable(StorageError):
-    """The file of the signing key is missing, or is not what it should be."""
+    """The file of the signing key is missing or invalid."""
 
     kind = "key_unusable"
 
@@ -186,7 +186,10 @@ def load_key(file: Path) -> SigningKey:
 
 
 def create_key(file: Path, name: str = "") -> SigningKey:
-    """Make a key in a file for its owner alone; one that is there is moved aside. Blocks; raises `KeyUnusable`."""
+    """Create a key in a file that only its owner can read; an existing file is moved aside.
+
+    Blocks; raises `KeyUnusable`.
+    """
     key = make_signing_key(name)
     part = file.with_name(f"{file.name}.part")
     try:

@@ -1,4 +1,4 @@
-"""Verify what the record of a turn says against itself. Pure."""
+"""Verify that the record of a turn is consistent. Pure."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,11 +7,11 @@ from typing import Any
 
 from storage.types import EntryKind, LogEntry, hash_passage
 
-QUOTE_JOIN = " … "  # joins the sentences of one quote that do not follow each other in the passage
+QUOTE_JOIN = " … "  # joins the sentences of a quote that are not neighbours in the passage
 
 _ENDS = ".!?:;…؟۔।"
 _CLOSERS = "\"'”’»)\\]\\d"
-_TIGHT_ENDS = "。！？"  # after these the next sentence follows without a blank
+_TIGHT_ENDS = "。！？"  # marks after which the next sentence follows without a space
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +23,10 @@ class AuditFinding:
 
 
 def verify_turn(record: Sequence[LogEntry]) -> tuple[AuditFinding, ...]:
-    """Check the entries of one turn; one that was never closed has said nothing.
+    """Check the entries of one turn; a turn that was never closed has no findings.
 
-    Every sentence must cite an existing citation, every quote must be verbatim in its passage's text, and that
-    text, title and section must have the recorded hash. What `extractive` said must be what it quotes.
+    Every sentence must cite an existing citation, every quote must be verbatim in its passage's text, and that text,
+    title and section must have the recorded hash. Sentences of `extractive` must be quotations.
     """
     closed = (entry for entry in record if entry.kind is EntryKind.TURN_CLOSED)
     return tuple(AuditFinding(entry.turn_id, what) for entry in closed for what in _turn_faults(entry.body))
@@ -67,7 +67,7 @@ _MARK = re.compile(r"\[\d+\]|\s+")
 
 
 def check_assembled(closed: Mapping[str, Any]) -> Iterator[str]:
-    """Check that a closed turn's text is its sentences with their notes and footnotes, and no word more."""
+    """Check that a closed turn's text consists of its sentences with their notes and footnotes, and nothing else."""
     sentences = closed.get("sentences") or ()
     assembled = "".join(
         "".join(
@@ -92,12 +92,15 @@ def _strip_spaces(text: str) -> str:
 
 
 def strip_marks(text: str) -> str:
-    """Return a text without footnotes and spaces, which the stored and the shown text share."""
+    """Return a text without footnotes and spaces, for comparing the stored text with the shown one."""
     return _MARK.sub("", text)
 
 
 def check_delivered(own_words: str, delivered: Mapping[str, Any]) -> Iterator[str]:
-    """Check that the delivered text contains the whole answer, which has no marks, unless some did not fit."""
+    """Check that the delivered text contains the whole answer, unless some of it did not fit.
+
+    `own_words` is the answer as returned by `strip_marks`.
+    """
     whole = delivered.get("outcome") == "delivered" and not delivered.get("left_out")
     if whole and own_words not in strip_marks(str(delivered.get("text", ""))):
         yield "the delivered text differs from the recorded answer"
@@ -109,7 +112,7 @@ def _is_verbatim(quote: str, text: str) -> bool:
 
 
 def _is_said_by(text: str, quote: str) -> bool:
-    """Return whether a quote holds a whole sentence, or, line for line, the rows of a table that it says as prose."""
+    """Return whether a quote contains a whole sentence, or, line for line, the table rows that it states as prose."""
     lines = text.split("\n")
     rows = [_words_of_cells(line) for line in quote.split("\n")]
     return _is_whole_sentence(text, quote) or all(
@@ -118,7 +121,7 @@ def _is_said_by(text: str, quote: str) -> bool:
 
 
 _COUNTED = re.compile(r"(.+?) \(([^()]+)\)")
-_Ways = list[list[str]]  # the ways in which a cell can be said, in words
+_Ways = list[list[str]]  # the possible wordings of a cell, each a list of words
 
 
 def _words(text: str) -> list[str]:
@@ -126,7 +129,7 @@ def _words(text: str) -> list[str]:
 
 
 def _words_of_cells(row: str) -> list[_Ways]:
-    """Return a phrase for each cell of a row: "Price (euros): 349" as "price 349 euros"; none for prose."""
+    """Return the wordings of each cell of a row, such as "price 349 euros" for "Price (euros): 349"; none for prose."""
     cells = [cell.partition(": ") for cell in row.split("; ")]
     if len(cells) == 1 or not all(mark for _, mark, _ in cells):
         return []
@@ -153,7 +156,7 @@ def _says_row(words: list[str], cells: list[_Ways]) -> bool:
 
 
 def _is_whole_sentence(sentence: str, quote: str) -> bool:
-    """Return whether a quote contains the whole sentence, from the end of the one before to its own end."""
+    """Return whether a quote contains the sentence completely, from the end of the one before to its own end."""
     start = rf"(?:^|{QUOTE_JOIN}|\n\s*|[{_ENDS}][{_CLOSERS}]*\s+|[{_TIGHT_ENDS}])"
     end = rf"(?:$|{QUOTE_JOIN}|\s|(?<=[{_TIGHT_ENDS}]))"
     return bool(sentence) and bool(re.search(f"{start}{re.escape(sentence)}{end}", quote))

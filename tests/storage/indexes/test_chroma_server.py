@@ -62,12 +62,12 @@ def serving(
 @pytest.mark.parametrize(
     ("reply", "token", "said"),
     [
-        ((200, '"0.6.3"'), "", "is of version 0.6.3, which does not fit"),
-        ((404, "no such page"), "", "answers as no Chroma of today does"),
-        ((200, "<html>"), "", "answers as no Chroma of today does"),
+        ((200, '"0.6.3"'), "", "has version 0.6.3; version 1 is needed"),
+        ((404, "no such page"), "", "does not answer like Chroma"),
+        ((200, "<html>"), "", "does not answer like Chroma"),
         ((401, "{}"), "tok-1", "refuses the token"),
-        ((403, "{}"), "", "wants a token"),
-        ((502, "bad gateway of tok-1"), "tok-1", "answers as no Chroma"),
+        ((403, "{}"), "", "requires a token"),
+        ((502, "bad gateway of tok-1"), "tok-1", "does not answer like Chroma"),
     ],
 )
 def test_unsuitable_server_is_reported(reply: Reply, token: str, said: str) -> None:

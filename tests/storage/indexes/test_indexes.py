@@ -5,6 +5,7 @@ from contextlib import closing
 
 import numpy as np
 import pytest
+from chromadb.errors import InternalError
 
 from storage.database.document_versions import StoredVersion
 from storage.errors import IndexStale, Panic
@@ -244,6 +245,28 @@ def test_dense_index_reports_why_it_is_stale(tmp_path, expected, embedder, reaso
     assert "missing" in index.stale("other", 1)
     assert not index.stale("other", 0)
     index.close()
+
+
+class DeletingCollection:
+    """A Chroma collection from which another thread is deleting: its reads fail twice, and one hit is half deleted."""
+
+    def __init__(self, collection):
+        self.collection, self.faults = collection, [InternalError("Error finding id"), ValueError("zip() argument 2")]
+
+    def query(self, **options):
+        if self.faults:
+            raise self.faults.pop()
+        result = self.collection.query(**options)
+        result["metadatas"][0][0] = None
+        return result
+
+
+def test_dense_search_succeeds_while_passages_are_deleted(tmp_path):
+    with closing(Dense(tmp_path)) as dense:
+        dense.write([row("leave", "Everyone has 30 days of leave."), row("lunch", "Lunch is served at noon.")])
+        dense.index._collections["handbook"] = DeletingCollection(dense.index._collection("handbook"))
+
+        assert set(dense.search("days of leave", ["handbook"], 2)) == {"lunch"}
 
 
 def test_damaged_dense_index_is_reported_and_rebuilt_in_the_same_process(tmp_path):

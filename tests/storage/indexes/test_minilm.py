@@ -22,7 +22,7 @@ from storage.indexes.minilm import (
     open_session,
     open_tokenizer,
 )
-from storage.indexes.minilm_graph import build_vector_graph
+from storage.indexes.minilm_graph import UNSEEN, WIDTH, build_vector_graph
 from tests.thorough import sample
 
 TEXTS = (
@@ -157,3 +157,18 @@ def test_its_name_says_which_weights(minilm: MiniLM, rounded: MiniLM) -> None:
     assert rounded.name == "all-MiniLM-L6-v2-int8/53aa51172d14"
     assert are_comparable(rounded.name, minilm.name)
     assert not are_comparable(rounded.name, "all-MiniLM-L6-v2/5c38ec7c405e")
+
+
+def test_model_input_masks_only_padding() -> None:
+    class Session:
+        def __init__(self) -> None:
+            self.masks = list[list[list[float]]]()
+
+        def run(self, _: object, inputs: dict[str, np.ndarray]) -> tuple[np.ndarray]:
+            self.masks.append(inputs["unseen"][:, 0, 0].tolist())
+            return (np.ones((len(inputs["ids"]), 1, WIDTH), np.float32),)
+
+    tokenizer = open_tokenizer(find_model_folder() / TOKENIZER)
+    MiniLM(session := Session(), tokenizer).embed(["one two", "one", "one"])
+
+    assert session.masks == [[[0, 0, 0, 0], [0, 0, 0, UNSEEN]], [[0, 0, 0]]]

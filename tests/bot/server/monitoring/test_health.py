@@ -28,7 +28,11 @@ async def test_only_what_is_longer_than_tolerated_is_logged(caplog: pytest.LogCa
 
 @pytest.mark.parametrize(
     ("read", "served", "expected"),
-    [(["news"], True, []), (["news", "old"], False, []), (["old"], True, ["news: in the settings, but", "old: ingested, but"])],
+    [
+        (["news"], True, []),
+        (["news", "old"], False, []),
+        (["old"], True, ["news: in the settings, but", "old: ingested, but"]),
+    ],
 )
 def test_corpora_missing_on_one_side_are_reported(read: list[str], *, served: bool, expected: list[str]) -> None:
     reasons = list(list_corpus_reasons(Settings.model_validate({"corpus": [{"name": "news"}]}), read, served=served))
