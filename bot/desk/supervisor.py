@@ -1,9 +1,9 @@
-"""Supervise background tasks: keep references until they end, log their errors, cancel them at shutdown."""
+"""Run background tasks and blocks: keep references until they end, log their errors, cancel them at shutdown."""
 
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
@@ -104,3 +104,19 @@ class Clock:
 
     async def sleep_unless(self, event: asyncio.Event, seconds: float) -> None:
         await wait_for_first(event.wait(), self.sleep(seconds))
+
+
+@asynccontextmanager
+async def exit_in_parallel(*blocks: AbstractAsyncContextManager[Any]) -> AsyncIterator[tuple[Any, ...]]:
+    """Enter blocks in order, exit them concurrently, and yield their values.
+
+    Raises the error of entering a block, after leaving those that were entered, or the first error of leaving one.
+    """
+    stacks = [AsyncExitStack() for _ in blocks]
+    try:
+        yield tuple([await stack.enter_async_context(block) for stack, block in zip(stacks, blocks, strict=True)])
+    finally:
+        results = await asyncio.gather(*(stack.aclose() for stack in stacks), return_exceptions=True)
+        for error in results:
+            if isinstance(error, BaseException):
+                raise error

@@ -11,8 +11,9 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 from starlette.applications import Starlette
@@ -21,7 +22,7 @@ from bot.answering.question_answering import close_abandoned
 from bot.app import App
 from bot.desk.desk import Desk
 from bot.desk.platform_port import Platform
-from bot.desk.supervisor import run_beside, wait_for_first
+from bot.desk.supervisor import exit_in_parallel, run_beside, wait_for_first
 from bot.desk.turn_policy import open_desk
 from bot.platforms.shared.platform_connection import OpenedPlatform, OpenPlatform, PlatformConnections
 from bot.server import http_server
@@ -55,22 +56,6 @@ FOLLOW_SECONDS = 15.0
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 log = logging.getLogger(__name__)
-
-
-@asynccontextmanager
-async def exit_in_parallel(*blocks: AbstractAsyncContextManager[Any]) -> AsyncIterator[tuple[Any, ...]]:
-    """Enter blocks in order, exit them concurrently, and yield their values.
-
-    Raises the error of entering a block, after leaving those that were entered, or the first error of leaving one.
-    """
-    stacks = [AsyncExitStack() for _ in blocks]
-    try:
-        yield tuple([await stack.enter_async_context(block) for stack, block in zip(stacks, blocks, strict=True)])
-    finally:
-        results = await asyncio.gather(*(stack.aclose() for stack in stacks), return_exceptions=True)
-        for error in results:
-            if isinstance(error, BaseException):
-                raise error
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +132,52 @@ async def serve(
     log.info("stopped")
 
 
+@dataclass(frozen=True, slots=True)
+class _Server:
+    """The parts that the services of a running server share."""
+
+    app: App
+    service: LocalService
+    settings: Settings  # as they were at the start
+    reloading: SettingsReload
+    reload_asked: asyncio.Event
+    stopping: StopRequest
+    desk: Desk
+    platforms: PlatformConnections
+    connected: dict[str, Platform]  # the platforms that have connected, by name
+    readiness: Readiness
+    http: Starlette
+    addresses: dict[str, str] = field(default_factory=dict)  # of "http" and "pages", once they are served
+
+    async def welcome(self, opened: OpenedPlatform) -> None:
+        """Serve a platform that has connected."""
+        await self.reloading.meet(opened.platform.name, opened.channels)
+        self.connected[opened.platform.name] = opened.platform
+        self.http.router.routes.extend(opened.routes)
+        await self.desk.resume_questions()
+
+
+def _build_server(
+    app: App,
+    reloading: SettingsReload,
+    telemetry: Telemetry,
+    platforms: Mapping[str, OpenPlatform],
+    stopping: StopRequest,
+    reload_asked: asyncio.Event,
+) -> _Server:
+    connected = dict[str, Platform]()
+    desk = open_desk(app, connected)
+    connections = PlatformConnections(app, desk, platforms)
+    checks = build_readiness_checks(app, {connection.name: connection for connection in connections.all})
+    readiness = Readiness(checks, build_live_redactor(lambda: app.settings))
+    metrics = telemetry.routes(StateReader(app, desk.count_jobs, readiness, tuple(checks)))
+    http = http_server.build_http_app(checks, readiness.redact, metrics)
+    service = LocalService(app, reloading.reload)
+    return _Server(
+        app, service, app.settings, reloading, reload_asked, stopping, desk, connections, connected, readiness, http
+    )
+
+
 @asynccontextmanager
 async def _run_server(
     live: LiveSettings,
@@ -156,66 +187,30 @@ async def _run_server(
     asked: asyncio.Event,
 ) -> AsyncIterator[PlatformConnections]:
     """Serve within the block, and yield the platform connections. Commands are served before the network is reached."""
-    settings = live.current
     notify = build_notify(os.environ)
     async with (
         keep_alive(notify, os.environ),
-        open_telemetry(settings.http, os.environ) as telemetry,
+        open_telemetry(live.current.http, os.environ) as telemetry,
         _open_observed_app(live, telemetry) as app,
         AsyncExitStack() as stack,
     ):
         reloading = SettingsReload(live, read, ScopeRecord(app.audit))
         await reloading.begin()
-        service, connected = LocalService(app, reloading.reload), dict[str, Platform]()
-        desk = open_desk(app, connected)
-        arrivals = PlatformConnections(app, desk, platforms)
-        checks = build_readiness_checks(app, {connection.name: connection for connection in arrivals.all})
-        readiness = Readiness(checks, build_live_redactor(lambda: live.current))
-        metrics = telemetry.routes(StateReader(app, desk.count_jobs, readiness, tuple(checks)))
-        http = http_server.build_http_app(checks, readiness.redact, metrics)
-        for block in (
-            _reload_when_asked(reloading, asked),
-            arrivals.kept(),
-            _forward_hurry(desk, stopping.hurried),
-            _open_mcp(service, http),
-        ):
-            await stack.enter_async_context(block)
-        fronts = exit_in_parallel(
-            serve_control(service, settings.home, grace=settings.desk.grace_seconds, hurried=stopping.hurried),
-            http_server.serve_http(settings.http, http, stopping.hurried),
-            _serve_pages(app, service, stopping.hurried),
-            desk.running(),
-        )
-        _, address, pages, _ = await stack.enter_async_context(fronts)
-
-        async def arrive(opened: OpenedPlatform) -> None:
-            await reloading.meet(opened.platform.name, opened.channels)
-            connected[opened.platform.name] = opened.platform
-            http.router.routes.extend(opened.routes)
-            await desk.resume_questions()
-
-        notifier = NightNotifier(lambda: app.settings.schedule, connected)
-        watch, corpora = build_night_watch(app), await service.corpora()
-        for block in (
-            schedule_nights(lambda: app.settings, service.refresh, notifier, watch=watch, corpora=corpora),
-            keep_record(build_record_upkeep(app, connected)),
-            # Only a server that shares its database has other servers' changes to follow.
-            *((keep_following(app.passages),) if settings.database else ()),
-            embed_when_idle(IdleEmbedding(app.passages, lambda: service.refreshing)),
-            keep_citations(CitationRecheck(app, connected, make_owner_id(), utc_now)),
-            arrivals.arriving(arrive),
-        ):
-            await stack.enter_async_context(block)
-        await wait_for_first(stopping.asked.wait(), arrivals.failed.wait(), arrivals.all_tried.wait())
-        if not arrivals.failure:
+        server = _build_server(app, reloading, telemetry, platforms, stopping, asked)
+        for name, open_service in _SERVICES.items():
+            await stack.enter_async_context(open_service(server))
+            log.debug("started: %s", name)
+        connections = server.platforms
+        await wait_for_first(stopping.asked.wait(), connections.failed.wait(), connections.all_tried.wait())
+        if not connections.failure:
             # Logged at every level, so that the log always shows that the server runs, and where.
-            log.log(max(logging.INFO, log.getEffectiveLevel()), _ready_message(settings, address, pages, arrivals))
-            await stack.enter_async_context(watch_readiness(readiness))
+            log.log(max(logging.INFO, log.getEffectiveLevel()), _ready_message(server))
+            await stack.enter_async_context(watch_readiness(server.readiness))
             # Imports and the opening of indexes block the loop while the server starts, which delays no question.
             await stack.enter_async_context(watch_event_loop(observe=telemetry.observe_lag))
             notify(READY)
             stack.callback(notify, STOPPING)
-        yield arrivals
+        yield connections
 
 
 @asynccontextmanager
@@ -321,22 +316,74 @@ async def _open_mcp(service: LocalService, http: Starlette) -> AsyncIterator[Non
         yield
 
 
-def _ready_message(settings: Settings, address: str, pages: str, arrivals: PlatformConnections) -> str:
-    served = f"ready: {address}, commands reach it through {settings.home}" + (f"; pages at {pages}" if pages else "")
-    present = [connection.name for connection in arrivals.all if connection.connected]
-    late = [connection.name for connection in arrivals.all if connection.ready and not connection.connected]
+@asynccontextmanager
+async def _accept_questions(server: _Server) -> AsyncIterator[None]:
+    """Answer at the control socket, over HTTP, on the pages and at the desk; all stop at the same time."""
+    settings, hurried = server.settings, server.stopping.hurried
+    async with exit_in_parallel(
+        serve_control(server.service, settings.home, grace=settings.desk.grace_seconds, hurried=hurried),
+        http_server.serve_http(settings.http, server.http, hurried),
+        _serve_pages(server.app, server.service, hurried),
+        server.desk.running(),
+    ) as (_, server.addresses["http"], server.addresses["pages"], _):
+        yield
+
+
+@asynccontextmanager
+async def _refresh_nightly(server: _Server) -> AsyncIterator[None]:
+    app, history = server.app, build_history(server.app.manifest.database)
+    notifier = NightNotifier(lambda: app.settings.schedule, server.connected)
+    watch, corpora = (
+        NightLease(history.nights, history.leases, make_owner_id(), utc_now),
+        await server.service.corpora(),
+    )
+    async with schedule_nights(lambda: app.settings, server.service.refresh, notifier, watch=watch, corpora=corpora):
+        yield
+
+
+def _keep_record(server: _Server) -> AbstractAsyncContextManager[None]:
+    app = server.app
+    return keep_record(
+        RecordUpkeep(
+            app.manifest.database,
+            lambda: app.settings,
+            lambda: build_outlets(app.settings, server.connected),
+            make_owner_id(),
+            utc_now,
+        )
+    )
+
+
+_SERVICES: Mapping[str, Callable[[_Server], AbstractAsyncContextManager[Any]]] = MappingProxyType({
+    "reload of settings": lambda server: _reload_when_asked(server.reloading, server.reload_asked),
+    "platform connections": lambda server: server.platforms.kept(),
+    "hurried stop": lambda server: _forward_hurry(server.desk, server.stopping.hurried),
+    "MCP": lambda server: _open_mcp(server.service, server.http),
+    "sockets and desk": _accept_questions,
+    "nightly refresh": _refresh_nightly,
+    "record upkeep": _keep_record,
+    # Only a server that shares its database has other servers' changes to follow.
+    "other servers": lambda server: (
+        keep_following(server.app.passages) if server.settings.database else nullcontext()
+    ),
+    "idle embedding": lambda server: embed_when_idle(
+        IdleEmbedding(server.app.passages, lambda: server.service.refreshing)
+    ),
+    "citations": lambda server: keep_citations(
+        CitationRecheck(server.app, server.connected, make_owner_id(), utc_now)
+    ),
+    "connecting platforms": lambda server: server.platforms.arriving(server.welcome),
+})  # fmt: skip
+"""The services of a server by name: started in this order, and stopped in reverse."""
+
+
+def _ready_message(server: _Server) -> str:
+    settings, pages, platforms = server.settings, server.addresses["pages"], server.platforms.all
+    served = f"ready: {server.addresses['http']}, commands reach it through {settings.home}"
+    present = [connection.name for connection in platforms if connection.connected]
+    late = [connection.name for connection in platforms if connection.ready and not connection.connected]
     states = (f"connected to {', '.join(present)}" if present else "", f"waiting for {', '.join(late)}" if late else "")
     connections = ", ".join(filter(None, states)) or "no platform is configured"
     nightly = settings.schedule.nightly
     refresh = f"sources are refreshed at {nightly}" if nightly else "no nightly refresh is set"
-    return f"{served}; {connections}; {refresh}"
-
-
-def build_record_upkeep(app: App, platforms: Mapping[str, Platform]) -> RecordUpkeep:
-    database, outlets = app.manifest.database, lambda: build_outlets(app.settings, platforms)
-    return RecordUpkeep(database, lambda: app.settings, outlets, make_owner_id(), utc_now)
-
-
-def build_night_watch(app: App) -> NightLease:
-    history = build_history(app.manifest.database)
-    return NightLease(history.nights, history.leases, make_owner_id(), utc_now)
+    return f"{served}{f'; pages at {pages}' if pages else ''}; {connections}; {refresh}"

@@ -23,12 +23,13 @@ from bot.app import App
 from bot.cli.command_context import Services
 from bot.desk.desk import Desk
 from bot.desk.platform_port import Platform, PlatformError, PlatformUnavailable
+from bot.desk.supervisor import exit_in_parallel
 from bot.desk.turn_policy import open_desk
 from bot.doctor.diagnosis import inspect_home
 from bot.platforms.shared.platform_connection import AGAIN_SECONDS, OpenedPlatform, OpenPlatform, PlatformConnections
 from bot.server.control.control_server import serve_control
 from bot.server.control.control_socket import connect_service, find_socket
-from bot.server.lifecycle import exit_in_parallel, serve
+from bot.server.lifecycle import serve
 from bot.server.monitoring.health import Readiness, build_readiness_checks, watch_readiness
 from bot.settings.errors import SettingsError
 from bot.settings.tables.settings_tables import Settings
