@@ -12,49 +12,49 @@ from pipeline.llm.model import BudgetMeter, ModelCall, ModelReply, ReplyPiece
 
 Line = str | Exception | ModelReply | Callable[[ModelCall], str]
 Script = Mapping[str, Line | list[Line]]
-"""By stage what the model says: always the same, or one after the other, of which the last is repeated."""
+"""The model's replies by stage: one line for every call, or a list whose last line is repeated."""
 
 
 @dataclass
 class ScriptedLLM:
-    """Says its lines, each after one turn of the event loop, as if it had been far away."""
+    """Returns scripted lines by stage. Each takes one turn of the event loop, as a remote call would."""
 
     script: Script
     schemas: bool = False
-    """Whether it says that it can keep a schema."""
+    """Whether the model claims to follow a schema."""
     keeps: bool = True
-    """Whether it can indeed."""
+    """Whether the server accepts a schema."""
     size: int = 7
-    """Characters of a streamed piece."""
+    """The characters of a streamed piece."""
     waits: Mapping[str, asyncio.Event] = field(default_factory=dict)
-    """The event that a stage's reply waits for; a `continuation` has its own, as in the script."""
+    """The event that a stage's reply waits for, by stage or `continuation`."""
     calls: list[ModelCall] = field(default_factory=list)
     is_busy: bool = False
-    """Whether it says that all its places are taken."""
+    """Whether the server counts as busy."""
     ended: list[str] = field(default_factory=list)
-    """The stages of calls that were ended before they had been read."""
+    """The stages of calls that were cancelled before they were read."""
 
     def structured(self, stage: str) -> bool:
-        """Say it for every stage."""
+        """Whether the model claims to follow a schema."""
         del stage
         return self.schemas
 
     def busy(self) -> bool:
-        """Say what the test says."""
+        """Whether the server counts as busy."""
         return self.is_busy
 
     async def complete(self, call: ModelCall, spent: BudgetMeter) -> ModelReply:
         """Return the stage's next line."""
         try:
-            return await self._say(call, spent)
+            return await self._reply(call, spent)
         except asyncio.CancelledError:
             self.ended.append(call.stage)
             raise
 
     async def stream(self, call: ModelCall, spent: BudgetMeter) -> AsyncIterator[ReplyPiece | ModelReply]:
-        """Give the stage's next line piece by piece."""
+        """Stream the stage's next line in pieces."""
         try:
-            reply = await self._say(call, spent)
+            reply = await self._reply(call, spent)
             for start in range(0, len(reply.text), self.size):
                 await asyncio.sleep(0)
                 yield ReplyPiece(reply.text[start : start + self.size])
@@ -68,11 +68,11 @@ class ScriptedLLM:
         return [call for call in self.calls if call.stage == stage]
 
     def asked(self, stage: str) -> str:
-        """Return the turn's part of the only call of a stage."""
+        """Return the user message of the only call of a stage."""
         (call,) = self.of(stage)
         return call.messages[-1].text
 
-    async def _say(self, call: ModelCall, spent: BudgetMeter) -> ModelReply:
+    async def _reply(self, call: ModelCall, spent: BudgetMeter) -> ModelReply:
         spent.calls += 1
         name = line_name(call)
         place = sum(line_name(earlier) == name for earlier in self.calls)
@@ -93,26 +93,23 @@ class ScriptedLLM:
 
 
 def line_name(call: ModelCall) -> str:
-    """Return under which name a script has the lines for a call: its stage, but for the second wave of a draft."""
+    """Return the script's name for a call: its stage, or another name for the second wave of a draft."""
     return "continuation" if call.messages[0].text.startswith("You continue a reply") else call.stage
 
 
 def quoting() -> "Following":
-    """Return the lines of a model that looks up what it is asked and copies what it is shown, whatever it is.
-
-    To prompts of other kinds, at any stage, it replies as the simulated model does.
-    """
+    """Return the lines of a model that queries with the question, and copies the passages that it is shown."""
     return Following(
         {
-            "query": lambda call: f"Search: yes\nQuery: {_found(r'User: (.*)', call)[-1]}\nTime: none",
+            "query": lambda call: f"Search: yes\nQuery: {_find_lines(r'User: (.*)', call)[-1]}\nTime: none",
             "summarise": lambda call: "\n".join(
-                f"- {text} [{number}]" for number, text in _found(r"(\d+): (.*)", call)
+                f"- {text} [{number}]" for number, text in _find_lines(r"(\d+): (.*)", call)
             ),
             "generate": "I would have to look it up.",
             "split": "Nothing",
             "verify": "Reasoning: I cannot tell.\nSentences: -\nVerdict: NOT ENOUGH INFO",
             "draft": lambda call: " ".join(
-                f"{text} [{number}]." for number, text in _found(r"\[(\d+)\] (.*)[.] [(]from: .*", call)
+                f"{text} [{number}]." for number, text in _find_lines(r"\[(\d+)\] (.*)[.] [(]from: .*", call)
             ),
             "refine": "\n".join(
                 f"{name}: Good. 100/100" for name in ("Relevant", "Natural", "Non-repetitive", "Temporally correct")
@@ -122,7 +119,7 @@ def quoting() -> "Following":
 
 
 class Following(dict[str, Line | list[Line]]):
-    """Lines by stage of a model that replies to prompts of other kinds, at any stage, as the simulated model does."""
+    """Lines by stage, completed by the simulated model for prompts of other kinds."""
 
     def __init__(self, lines: Script) -> None:
         super().__init__(lines)
@@ -138,5 +135,5 @@ def _follow(line: str | Callable[[ModelCall], str], call: ModelCall) -> str:
     return reply_unscripted(call.messages) or (line if isinstance(line, str) else line(call))
 
 
-def _found(pattern: str, call: ModelCall) -> list[str]:
+def _find_lines(pattern: str, call: ModelCall) -> list[str]:
     return re.findall(rf"^{pattern}$", call.messages[-1].text, re.MULTILINE)

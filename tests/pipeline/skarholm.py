@@ -1,6 +1,6 @@
-"""Scripted conversations about an island: its pages, what a model says at each stage, and turns of the systems over it.
+"""Scripted conversations about an island: its pages, the model's lines at each stage, and turns of systems.
 
-Both systems of WikiChat's take the same script: where one generates and splits, the other claims at once.
+Both of WikiChat's systems take the same script: one generates a response and splits it, the other generates claims.
 """
 
 import asyncio
@@ -73,9 +73,9 @@ def turn_of(call: ModelCall) -> str:
 
 
 def by_source(**lines: str) -> Callable[[ModelCall], str]:
-    """Return lines that depend on whose passages a call shows: `Ferry_fares` for the page “Ferry fares”.
+    """Return lines that depend on the page of the passages shown: `Ferry_fares` for the page “Ferry fares”.
 
-    They count sentences from the first of their own passage.
+    Their sentence numbers count from the first sentence of that page.
     """
 
     def line(call: ModelCall) -> str:
@@ -92,13 +92,13 @@ def by_source(**lines: str) -> Callable[[ModelCall], str]:
 
 
 def lines(script: Script, system: System) -> Script:
-    """Return the whole script as a system speaks it: the claims are what the fast one generates."""
+    """Return the script of a system: the claims are what the fast system generates."""
     whole = {**SILENT, **script}
     silent = whole["generate"] == "" or isinstance(whole["generate"], Exception)
     return whole if system is wikichat.answer or silent else {**whole, "generate": whole["split"]}
 
 
-def staged(
+def set_up_turn(
     talk: Conversation | str, script: Script, limits: Limits | None = None, *, system: System, **options
 ) -> tuple[Stage, ScriptedLLM]:
     llm = ScriptedLLM(lines(script, system), **options)
@@ -116,12 +116,12 @@ WIKICHATS: Mapping[str, System] = {"wikichat": wikichat.answer, "wikichat-fast":
 async def run(
     talk: Conversation | str, script: Script, limits: Limits | None = None, *, system: System, **options
 ) -> tuple[Outcome, ScriptedLLM]:
-    stage, llm = staged(talk, script, limits, system=system, **options)
+    stage, llm = set_up_turn(talk, script, limits, system=system, **options)
     conversation = question(talk) if isinstance(talk, str) else talk
     return stage.finish(await system(conversation, stage.kit)), llm
 
 
-async def until(happens: Callable[[], bool]) -> None:
+async def wait_until(happens: Callable[[], bool]) -> None:
     for _ in range(1_000):
         await asyncio.sleep(0)
         if happens():

@@ -1,4 +1,4 @@
-"""The gate: sentences that pass, sentences that do not, and the assembled answer."""
+"""The gate: which sentences pass, which are withheld, and the resulting answer."""
 
 import logging
 from collections.abc import Sequence
@@ -116,14 +116,13 @@ async def test_quotation_passes_with_any_spaces_and_own_notes(gate: Gate, quoted
     assert await gate.say(quoted)
 
 
-async def test_only_an_answered_turn_carries_sentences(gate: Gate) -> None:
+async def test_failed_turn_has_no_sentences(gate: Gate) -> None:
     await gate.say(sentence(LEAVE, "Everyone has 30 days of leave."))
 
     assert gate.answer(Status.FAILED).sentences == ()
 
 
-async def test_the_nearest_pages_belong_to_abstentions(gate: Gate) -> None:
-    """An answer needs no list of pages that do not answer."""
+async def test_only_abstentions_have_nearest_pages(gate: Gate) -> None:
     abstained = gate.answer(Status.ABSTAINED, nearest=[LEAVE])
     await gate.say(sentence(LEAVE, "Everyone has 30 days of leave."))
     answered = gate.answer(Status.ANSWERED, nearest=[LEAVE])
@@ -138,7 +137,7 @@ VERBATIM = Support(1.0, holds=True, verbatim=True)
 
 
 class TestJudgement:
-    """The model, if there is one, judges every sentence that is neither a quotation nor surely false."""
+    """The model, if there is one, judges every sentence that is neither a quotation nor certainly false."""
 
     SENTENCE = sentence(OFFICE, "The office opens at nine.")
 
@@ -162,7 +161,7 @@ class TestJudgement:
         return CheckedClaim(Claim(self.SENTENCE.text, "retrieved"), verdict, ("office.md#0",), "Sentence 1 tells.")
 
     @pytest.mark.parametrize("support", [SURE, DOUBTFUL, APPEALABLE])
-    async def test_the_models_verdict_decides(self, support: Support) -> None:
+    async def test_model_verdict_decides(self, support: Support) -> None:
         gate = self.gate(support, self.opinion(Verdict.SUPPORTS))
 
         assert await gate.say(self.SENTENCE)
@@ -173,7 +172,7 @@ class TestJudgement:
             assert gate.withheld[0].reason == f"the model was asked, and says {verdict}: Sentence 1 tells."
 
     @pytest.mark.parametrize("support", [SURE, DOUBTFUL, APPEALABLE])
-    async def test_a_changed_copy_is_quoted_and_no_model_is_asked(self, support: Support) -> None:
+    async def test_changed_copy_is_quoted_without_asking_the_model(self, support: Support) -> None:
         gate = self.gate(replace(support, better_quoted=True), self.opinion(Verdict.SUPPORTS))
 
         assert not await gate.say(self.SENTENCE)
@@ -191,7 +190,6 @@ class TestJudgement:
             assert gate.withheld[0].reason == f"{support.reasons[0]}; it could not be verified: {error}"
 
     async def test_sentence_is_withheld_without_evidence_to_judge_by(self) -> None:
-        """A verdict may have no ground."""
         assert not await self.gate(APPEALABLE, None).say(self.SENTENCE)
 
     @pytest.mark.parametrize(("support", "passes"), [(VERBATIM, True), (FALSE, False)])
@@ -218,7 +216,7 @@ class TestJudgement:
         assert bool(looked) is looked_up
         assert (gate.withheld[0].reason == REMOVED) is looked_up
 
-    async def test_without_a_model_what_is_doubtful_stays(self) -> None:
+    async def test_doubtful_sentence_is_withheld_without_a_model(self) -> None:
         async def doubts(_: str, __: object, *, asked: Sequence[str] = ()) -> Support:
             del asked
             return DOUBTFUL
@@ -234,14 +232,14 @@ class TestJudgement:
         assert await gate.say(self.SENTENCE)
         assert self.verified == 1
 
-    async def test_the_local_check_knows_what_was_asked(self) -> None:
+    async def test_local_check_gets_the_askers_texts(self) -> None:
         gate = self.gate(SURE, self.opinion(Verdict.SUPPORTS), asked=("May I come at ten?",))
         await gate.say(self.SENTENCE)
 
         assert self.told_asked == ("May I come at ten?",)
 
 
-async def test_checked_claims_are_kept_whatever_becomes_of_the_turn(gate: Gate) -> None:
+async def test_model_claims_are_in_answers_and_abstentions(gate: Gate) -> None:
     claim = CheckedClaim(Claim("The office opens at ten.", "model"), Verdict.REFUTES, ("office.md#0",), "No.")
     await gate.say(sentence(OFFICE, "The office opens at nine."))
 

@@ -1,4 +1,4 @@
-"""How much each effort looks up and verifies."""
+"""How many searches and checks each effort level allows."""
 
 from dataclasses import fields, replace
 
@@ -11,7 +11,7 @@ COUNTS = [field.name for field in fields(Limits) if type(field.default) is int]
 SET = st.fixed_dictionaries({name: st.integers(0, 100) for name in COUNTS} | {"refine": st.booleans()})
 
 
-def test_the_efforts_of_the_usual_limits() -> None:
+def test_efforts_scale_the_default_limits() -> None:
     usual = Limits()
     quick = replace(usual, passages=6, looked_up=2, evidence=1, pages=2, claims=3, asked_claims=1, rounds=1, examples=1)
     quick = replace(quick, refine=False)
@@ -23,7 +23,7 @@ def test_the_efforts_of_the_usual_limits() -> None:
 
 
 @given(SET)
-def test_more_effort_is_never_less_of_anything_and_what_is_none_or_one_stays_so(given_limits: dict[str, int]) -> None:
+def test_more_effort_never_lowers_a_limit_and_zero_stays_zero(given_limits: dict[str, int]) -> None:
     limits = Limits(**given_limits)  # type: ignore[arg-type]
     quick, normal, thorough = (limits.at(effort) for effort in EFFORTS)
 

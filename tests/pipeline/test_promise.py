@@ -1,4 +1,4 @@
-"""The promise, for any reply of a model: what leaves cites a passage of this turn and passed the check."""
+"""For any reply of a model, each shown sentence cites a passage of this turn and passed the check."""
 
 from collections.abc import Sequence
 
@@ -27,7 +27,7 @@ TEXTS = st.lists(
 
 
 @given(reply=REPLIES, texts=TEXTS, foreign=st.booleans())
-async def test_unsupported_sentence_never_leaves(reply: str, texts: list[str], foreign: bool) -> None:  # noqa: FBT001
+async def test_unsupported_sentence_never_passes(reply: str, texts: list[str], foreign: bool) -> None:  # noqa: FBT001
     """For any reply over any passages, some of them never found, the gate keeps its word.
 
     Each sentence let through passed the check on what it cites, all that it cites was found in this turn, and footnotes
@@ -63,7 +63,7 @@ async def test_unsupported_sentence_never_leaves(reply: str, texts: list[str], f
     assert {citation.passage_id for citation in answer.citations} <= set(by_id)
 
 
-async def test_supported_sentence_leaves() -> None:
+async def test_supported_sentence_passes() -> None:
     """The property above would hold of a gate that lets nothing through: here two sentences of four pass."""
     mill = hit("Ingrid founded the mill in Lauvik in 1921. It closed in 1987 after a fire.", key="mill.md")
     reply = """

@@ -1,4 +1,4 @@
-"""The recording of searches, model calls and claims."""
+"""How searches, model calls and claims are recorded."""
 
 import asyncio
 import time
@@ -34,8 +34,7 @@ async def test_every_search_becomes_a_step() -> None:
     assert step.milliseconds >= 0
 
 
-async def test_all_passages_of_the_turn_are_remembered() -> None:
-    """Passages of an earlier search can still be cited after a later one."""
+async def test_passages_of_all_searches_are_remembered() -> None:
     recorder = Recorder(Shelf([LEAVE, SICK]).search, report=lambda _: None)
 
     await recorder.search(SearchQuery("sick note"), 1)
@@ -44,7 +43,7 @@ async def test_all_passages_of_the_turn_are_remembered() -> None:
     assert set(recorder.found) == {"sick.md#0", "leave.md#0"}
 
 
-async def test_the_nearest_pages_are_different_pages() -> None:
+async def test_nearest_has_one_passage_per_page() -> None:
     recorder = Recorder(Shelf([LEAVE, MORE, SICK]).search, report=lambda _: None)
 
     await recorder.search(SearchQuery("leave booked calendar"), 5)
@@ -53,7 +52,7 @@ async def test_the_nearest_pages_are_different_pages() -> None:
 
 
 @pytest.mark.parametrize("error", [SearchUnavailable("no hits"), asyncio.CancelledError()])
-async def test_a_failed_search_is_noted_and_raised(error: BaseException) -> None:
+async def test_failed_search_is_recorded_and_raised(error: BaseException) -> None:
     async def broken(_: SearchQuery, __: int) -> tuple[Hit, ...]:
         raise error
 
@@ -69,7 +68,7 @@ def call(stage: str, **facts: object) -> Step:
     return Step(stage, {"attempts": 1, "prompt_tokens": 10, "completion_tokens": 2, **facts}, 5.0)
 
 
-async def test_steps_come_in_the_order_in_which_they_began() -> None:
+async def test_steps_are_in_order_of_their_start() -> None:
     recorder = Recorder(Shelf([LEAVE]).search, report=lambda _: None)
     began = time.perf_counter()
 
@@ -79,8 +78,7 @@ async def test_steps_come_in_the_order_in_which_they_began() -> None:
     assert [step.stage for step in recorder.steps] == ["generate", "search"]
 
 
-def test_usage_adds_up_the_calls_that_were_made() -> None:
-    """One that the server declined to take is a step, and no call."""
+def test_usage_counts_only_calls_that_were_sent() -> None:
     recorder = Recorder(Shelf([]).search, report=lambda _: None)
     recorder.note(call("query"), time.perf_counter())
     recorder.note(call("query", attempts=0, error="SchemaNotOffered"), time.perf_counter())
@@ -90,8 +88,7 @@ def test_usage_adds_up_the_calls_that_were_made() -> None:
     assert len(recorder.steps) == 3
 
 
-def test_rounds_are_calls_that_ran_one_after_the_other() -> None:
-    """Two that overlap are one round."""
+def test_overlapping_calls_are_one_round() -> None:
     recorder = Recorder(Shelf([]).search, report=lambda _: None)
     start = time.perf_counter()
     for _ in range(3):
@@ -101,7 +98,7 @@ def test_rounds_are_calls_that_ran_one_after_the_other() -> None:
     assert (recorder.usage.llm_calls, recorder.usage.llm_rounds) == (4, 2)
 
 
-async def test_claims_are_remembered_on_their_way_to_whoever_watches() -> None:
+async def test_events_are_passed_on_and_their_claims_stored() -> None:
     events: list[Event] = []
     recorder = Recorder(Shelf([]).search, report=events.append)
     checked = CheckedClaim(Claim("It rings.", "model"), Verdict.REFUTES)

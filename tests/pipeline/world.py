@@ -1,6 +1,6 @@
-"""An environment for systems: pages written in the test, a search by shared words, and a kit around a real gate.
+"""An environment for systems: pages of the test, a search by shared words, and a kit with a real gate.
 
-The kit and the gate call a scripted model, if there is one, through the real prompts.
+A scripted model, if there is one, is called through the real prompts.
 """
 
 import re
@@ -38,7 +38,7 @@ def hit(
     score: float = 1.0,
     language: str = "en",
 ) -> Hit:
-    """Return a hit of one passage, by default in its own page."""
+    """Return a hit of one passage, by default on its own page."""
     passage = Passage(f"{key}#{position}", "handbook", key, section, text, position, f"hash of {text}", kind)
     document = Document("handbook", key, title, url=f"https://example.org/{key}", date=date, language=language)
     return Hit(passage, document, score, dense=0.5, lexical=1.0)
@@ -46,7 +46,7 @@ def hit(
 
 @dataclass
 class Shelf:
-    """Searches its hits by shared words, best first, and compares texts by them too."""
+    """Searches its hits by shared words, best first; the same measure compares texts."""
 
     hits: Sequence[Hit]
     queries: list[str] = field(default_factory=list)
@@ -62,13 +62,13 @@ class Shelf:
         return tuple(sorted(hits, key=lambda one: -one.score)[:k])
 
     async def compare(self, text: str, others: Sequence[str]) -> tuple[float, ...]:
-        """Return the share of words that texts have in common."""
+        """Return the share of common words."""
         return tuple(_alike(text, other) for other in others)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a turn ended, and its observable events."""
+    """How a turn ended, and its events."""
 
     answer: Answer
     gate: Gate
@@ -88,7 +88,7 @@ async def run(
     pool: Sequence[Demonstration] = (),
     web: Shelf | None = None,
 ) -> Outcome:
-    """Run a system in this world, as the bot does; `web` is what its search engine knows, if it has one."""
+    """Run a system as the bot does; `web` holds the pages of its search engine, if it has one."""
     stage = Stage(shelf, talk, limits, llm, supports, tone, pool, web)
     status = await system(talk, stage.kit)
     return stage.finish(status)
@@ -161,9 +161,9 @@ class Stage:
 
 
 async def reads_alike(sentence: str, evidence: Sequence[Evidence], *, asked: Sequence[str] = ()) -> Support:
-    """Hold if passages have most words of a sentence, else doubt the meaning; deny numbers that are not in them.
+    """Support a sentence if passages contain most of its words; contradict it if they lack its numbers.
 
-    A simple, predictable replacement of the real check.
+    This is a simple replacement for the real check. In all other cases it is in doubt.
     """
     verbatim = await check_verbatim(sentence, evidence)
     if verbatim.holds:
@@ -177,18 +177,18 @@ async def reads_alike(sentence: str, evidence: Sequence[Evidence], *, asked: Seq
 
 
 def question(text: str, *earlier: Turn) -> Conversation:
-    """Return a conversation that ends in a question."""
+    """Return a conversation that ends with this question."""
     return Conversation((*earlier, Turn("user", text)))
 
 
 def answered(outcome: Outcome) -> list[str]:
-    """Return the sentences of an answered turn."""
+    """Return the sentences of a turn that must have answered."""
     assert outcome.answer.status is Status.ANSWERED
     return [sentence.text for sentence in outcome.answer.sentences]
 
 
 async def _run_at_once(call: Callable[..., Any], *facts: Any, **named: Any) -> Any:
-    """Call it where we are, so that how a turn goes hangs on no thread."""
+    """Call it in the same thread, so that turns are deterministic."""
     return call(*facts, **named)
 
 
@@ -202,5 +202,5 @@ def _alike(one: str, other: str) -> float:
 
 
 def registered(**systems: System) -> dict[str, SystemEntry]:
-    """Return systems as an app has them, by their names."""
+    """Return the systems of an app by name."""
     return {name: SystemEntry(name, "A system of a test.", system) for name, system in systems.items()}

@@ -1,4 +1,4 @@
-"""Features of a candidate, and its chance to answer."""
+"""Features of a candidate, and its probability of answering the question."""
 
 from dataclasses import replace
 
@@ -41,7 +41,7 @@ def features(text: str, sentence: str, **more: str) -> CandidateFeatures:
     return next(scored.features for scored in ranked if scored.candidate.text.startswith(sentence))
 
 
-def test_terms_weigh_by_how_rare_they_are_among_the_passages() -> None:
+def test_rare_question_terms_weigh_more() -> None:
     question, _ = thought("leave at the zoo, in the open")
 
     assert sum(question.weights.values()) == pytest.approx(1.0)
@@ -64,7 +64,7 @@ def test_borrowed_terms_weigh_less() -> None:
         ("What is leave?", "It can be taken", {"amount": 0.0, "name": 0.0}),
     ],
 )
-def test_terms_before_and_requested_kinds_are_features(
+def test_candidate_features_include_neighbours_and_answer_type(
     question: str, sentence: str, expected: dict[str, float]
 ) -> None:
     measured = features(question, sentence)
@@ -94,7 +94,7 @@ def test_terms_before_and_requested_kinds_are_features(
         ("Where is the dog?", "Dogs are welcome in Ghent.", "subject", 0.0),
     ],
 )
-def test_answer_kind_of_a_sentence_is_detected(question: str, text: str, name: str, value: float) -> None:
+def test_feature_value_of_a_sentence(question: str, text: str, name: str, value: float) -> None:
     hit = replace(OFFICE, passage=replace(OFFICE.passage, text=text))
     weighed = weigh_question(question, "", "en", [hit])
     (found,) = score_candidates(weighed, find_candidates([hit]), [0.0])
@@ -115,13 +115,13 @@ def test_position_in_passage_and_page_is_a_feature() -> None:
     ]
 
 
-def test_a_word_that_says_little_weighs_less() -> None:
+def test_general_words_weigh_less() -> None:
     weights = weigh_question("bring zebras", "", "en", HITS).weights
 
     assert weights["bring"] == pytest.approx(answer_ranking.LIGHT * weights["zebra"])
 
 
-def test_a_synonym_counts_less_than_the_word() -> None:
+def test_synonym_match_counts_less_than_the_word() -> None:
     weighed = weigh_question("How many days off?", "", "en", HITS)
 
     assert answer_ranking.measure_match("day", frozenset({"day"}), weighed.synonyms) == 1.0
@@ -129,7 +129,7 @@ def test_a_synonym_counts_less_than_the_word() -> None:
     assert answer_ranking.measure_match("day", frozenset({"cat"}), weighed.synonyms) == 0.0
 
 
-def test_cosines_count_as_far_as_the_embedder_knows_the_language() -> None:
+def test_trust_in_cosines_depends_on_the_language() -> None:
     """Wholly in English, a little in German, not at all in Chinese."""
     trusts = [
         weigh_question(*arguments, HITS)
@@ -143,7 +143,7 @@ def test_cosines_count_as_far_as_the_embedder_knows_the_language() -> None:
     ]
 
 
-def test_reader_scores_are_features_of_read_candidates() -> None:
+def test_unread_candidates_get_the_lowest_reader_score() -> None:
     question, ranked = thought("How many days of leave has everyone?")
 
     read = rerank_candidates(question, ranked, {0: -3.0, 1: 2.0})
@@ -169,7 +169,7 @@ def test_candidates_are_compared_until_the_best_are_known(estimates: list[float]
 
 
 @pytest.mark.parametrize(("said", "then"), [(6.0, []), (-6.0, [1, 2])])
-def test_a_passage_is_read_only_if_that_may_change_the_best(said: float, then: list[int]) -> None:
+def test_passages_are_read_only_while_that_may_change_the_best(said: float, then: list[int]) -> None:
     question, (best, *_) = thought("leave")
     (office,) = find_candidates([HITS[1]])
     other = replace(best, candidate=replace(office, rank=1), score=best.score - 1)
@@ -180,7 +180,7 @@ def test_a_passage_is_read_only_if_that_may_change_the_best(said: float, then: l
     assert quotation.list_readable(question, ranked, {0: said, 1: 0.0, 2: 0.0}) == []
 
 
-def test_cosine_set_later_gives_the_same_score() -> None:
+def test_setting_a_cosine_later_gives_the_same_score_as_scoring_with_it() -> None:
     question, candidates = weigh_question("Which leave?", "", "en", HITS), find_candidates(HITS)
     scored = score_candidates(question, candidates, quotation.estimate_cosines(candidates))
 
@@ -189,7 +189,7 @@ def test_cosine_set_later_gives_the_same_score() -> None:
     assert compared == [scored[0], score_candidates(question, candidates, [0.7] * 3)[1], scored[2]]
 
 
-def test_features_of_the_best_raise_the_chance() -> None:
+def test_answer_features_come_from_the_best_candidate_and_the_hits() -> None:
     question, ranked = thought("What does leave cost?")
     low, high = answer_ranking.TOPIC_DEPTH
     best = replace(ranked[0], features=replace(ranked[0].features, reader=3.0))
@@ -201,15 +201,14 @@ def test_features_of_the_best_raise_the_chance() -> None:
     assert (few.tenth_cosine, many.tenth_cosine) == ((low + high) / 2, high)
 
 
-def test_a_question_without_any_known_word_can_be_scored() -> None:
+def test_question_of_stop_words_is_unlikely_to_be_answered() -> None:
     question, ranked = thought("is it?")
 
     assert question.weights == {}
     assert predict_answerable(question, HITS, ranked) < answer_ranking.ANSWER_THRESHOLD
 
 
-def test_the_right_sentence_is_ahead_and_likely() -> None:
-    """A question in the words of the page is answered, one about something else is not."""
+def test_answering_sentence_ranks_first_and_unrelated_question_is_unlikely() -> None:
     question, ranked = thought("How many days of leave has everyone?")
     other, others = thought("Which zebra swims in Lake Victoria?")
 
@@ -218,7 +217,7 @@ def test_the_right_sentence_is_ahead_and_likely() -> None:
     assert predict_answerable(other, HITS, others) < answer_ranking.ANSWER_THRESHOLD
 
 
-def test_no_candidate_has_no_chance() -> None:
+def test_chance_without_candidates_is_zero() -> None:
     assert predict_answerable(weigh_question("leave", "", "en", ()), (), []) == 0.0
 
 
@@ -226,8 +225,7 @@ def test_no_candidate_has_no_chance() -> None:
     ("question", "share"),
     [("When does Ghent open?", 1.0), ("When does Ghent or Bruges open?", 0.5), ("When does it open?", 1.0)],
 )
-def test_share_of_question_names_in_passage_is_a_feature(question: str, share: float) -> None:
-    """A question about Bruges is not answered by a page about Ghent."""
+def test_specifics_is_the_share_of_question_names_in_the_passage(question: str, share: float) -> None:
     reading, ranked = thought(question)
     office = [scored for scored in ranked if scored.candidate.hit is OFFICE]
 
@@ -242,7 +240,7 @@ rows = st.lists(numbers, min_size=len(SIGNS), max_size=len(SIGNS))
 
 
 @given(rows, rows, numbers)
-def test_a_probability_is_one(values: list[float], weights: list[float], bias: float) -> None:
+def test_predicted_probability_is_between_0_and_1(values: list[float], weights: list[float], bias: float) -> None:
     assert (
         0
         <= predict_probability(AnswerFeatures(*values), AnswerModel(bias, dict(zip(SIGNS, weights, strict=True))))
@@ -251,12 +249,10 @@ def test_a_probability_is_one(values: list[float], weights: list[float], bias: f
 
 
 @pytest.mark.parametrize("regime", ["trusted", "lexical"])
-def test_the_calibrated_weights_fit_the_code(regime: str) -> None:
-    """Every feature and every sign has a weight, and no other has."""
+def test_every_feature_has_a_weight(regime: str) -> None:
     assert set(answer_ranking.load_weights(regime)) == set(CandidateFeatures.__dataclass_fields__)
     assert set(answer_ranking.load_answer_model(regime).weights) == set(AnswerFeatures.__dataclass_fields__)
 
 
-def test_scores_rank_by_the_weights() -> None:
-    """A feature that is not weighed counts nothing."""
+def test_unweighted_features_count_nothing() -> None:
     assert answer_ranking.weigh_features(features("leave", "Everyone"), {"terms": 2.0}) == 2.0

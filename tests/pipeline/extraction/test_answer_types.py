@@ -1,4 +1,4 @@
-"""What kind of thing is asked for, and which sentences have it."""
+"""The answer type of a question, and the sentences that contain one."""
 
 import pytest
 from hypothesis import given
@@ -25,7 +25,7 @@ from pipeline.extraction.candidates import AnswerType, classify_question, has_an
         ("Whoever painted it was good", None),
     ],
 )
-def test_answer_type_follows_the_first_question_words(question: str, kind: AnswerType | None) -> None:
+def test_question_words_decide_the_answer_type(question: str, kind: AnswerType | None) -> None:
     assert classify_question(question) is kind
 
 
@@ -44,7 +44,7 @@ def test_answer_type_follows_the_first_question_words(question: str, kind: Answe
         ("It is led by a woman.", AnswerType.PERSON, False),
     ],
 )
-def test_names_from_the_question_are_not_offered_as_answers(sentence: str, kind: AnswerType, *, offered: bool) -> None:
+def test_answer_type_needs_a_value_that_the_question_lacks(sentence: str, kind: AnswerType, *, offered: bool) -> None:
     assert has_answer_type(sentence, kind, "What did Anna get for the 3 days?") is offered
 
 
@@ -60,7 +60,9 @@ def test_names_from_the_question_are_not_offered_as_answers(sentence: str, kind:
         ("It has 3 days.", "What is it?", "en", False),
     ],
 )
-def test_a_number_counts_what_is_asked_for(sentence: str, question: str, language: str, *, counted: bool) -> None:
+def test_has_count_needs_a_number_of_the_counted_thing(
+    sentence: str, question: str, language: str, *, counted: bool
+) -> None:
     assert has_count(sentence, question, language) is counted
 
 
@@ -76,12 +78,12 @@ def test_a_number_counts_what_is_asked_for(sentence: str, question: str, languag
         ("Parking is not possible.", "What does parking cost?", False),
     ],
 )
-def test_a_count_is_no_price(sentence: str, question: str, *, unpriced: bool) -> None:
+def test_sentence_with_other_numbers_is_unpriced(sentence: str, question: str, *, unpriced: bool) -> None:
     assert is_unpriced(sentence, question) is unpriced
 
 
 @given(st.text(max_size=80), st.text(max_size=80), st.sampled_from(list(AnswerType)))
-def test_any_texts_can_be_compared(sentence: str, question: str, kind: AnswerType) -> None:
+def test_any_text_can_be_classified(sentence: str, question: str, kind: AnswerType) -> None:
     assert classify_question(question) in {None, *AnswerType}
     assert isinstance(has_answer_type(sentence, kind, question), bool)
     assert isinstance(has_count(sentence, question, ""), bool)

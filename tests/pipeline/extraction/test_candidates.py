@@ -1,4 +1,4 @@
-"""The quotable sentences, lists and rows of passages."""
+"""Candidates for quotation: the sentences, list items and table rows of passages."""
 
 import pytest
 from hypothesis import given
@@ -26,7 +26,7 @@ def test_sentences_are_candidates() -> None:
     ]
 
 
-def test_an_announced_list_is_a_candidate_with_its_items_and_each_item_is_one() -> None:
+def test_list_with_its_lead_in_and_each_item_are_candidates() -> None:
     candidates = find_candidates([hit("Bring with you:\n\n- your badge\n- your laptop\n\nThe door is never locked.")])
 
     assert [(candidate.text, candidate.lead) for candidate in candidates] == [
@@ -37,40 +37,39 @@ def test_an_announced_list_is_a_candidate_with_its_items_and_each_item_is_one() 
     ]
 
 
-def test_a_line_may_announce_a_sentence() -> None:
+def test_lead_in_and_following_sentence_form_a_candidate() -> None:
     assert texts("Remember this:", "", "Doors close at six.", "", "Then they lock.")[0] == (
         "Remember this:\n\nDoors close at six."
     )
 
 
-def test_a_line_that_announces_nothing_here_is_no_candidate() -> None:
+def test_lead_in_without_a_list_is_not_a_candidate() -> None:
     assert [
         candidate.text for candidate in find_candidates([hit("The shed is shut. Bring what is in this list:")])
     ] == ["The shed is shut."]
 
 
-def test_a_question_is_no_candidate_but_belongs_to_its_answer() -> None:
+def test_question_forms_one_candidate_with_its_answer() -> None:
     assert texts("May I bring my dog? Yes, if it is friendly. Cats stay at home.", "Why is that so?") == [
         "May I bring my dog? Yes, if it is friendly.",
         "Cats stay at home.",
     ]
 
 
-def test_headings_and_the_texts_of_links_are_no_candidates() -> None:
+def test_headings_and_link_texts_are_not_candidates() -> None:
     assert texts("- Parental Leave", "- Dress code", "- Leave: 25 days", "- It is fine.") == [
         "Leave: 25 days",
         "It is fine.",
     ]
 
 
-def test_a_row_of_a_table_is_a_candidate() -> None:
+def test_table_rows_are_candidates() -> None:
     rows = ["Grade: 8; Leave: 25 days. Half days too.", "Grade: 9; Leave: 28 days"]
 
     assert texts(*rows, kind=PassageKind.TABLE) == rows
 
 
-def test_code_is_offered_only_where_nothing_else_was_found() -> None:
-    """A line of code is a poor answer, but better than none."""
+def test_code_is_a_candidate_only_if_nothing_else_was_found() -> None:
     code = hit("make install", key="code", kind=PassageKind.CODE)
 
     assert [candidate.text for candidate in find_candidates([code, hit("Install it first, with make.")])] == [
@@ -91,7 +90,7 @@ pieces = st.lists(
 
 
 @given(pieces.map("\n".join), st.sampled_from(list(PassageKind)))
-def test_every_candidate_is_in_its_passage(text: str, kind: PassageKind) -> None:
+def test_candidate_text_is_a_stripped_span_of_its_passage(text: str, kind: PassageKind) -> None:
     for candidate in find_candidates([hit(text, kind=kind)]):
         start, end = candidate.span
         assert candidate.evidence.text == candidate.text == text[start:end]
@@ -137,7 +136,9 @@ def test_designations_distinguish_things_of_a_kind(question: str, text: str, *, 
         (PassageKind.TABLE, "Room: 7; People: 12", "Rooms", "", False),
     ],
 )
-def test_headings_designate_the_thing(kind: PassageKind, text: str, title: str, section: str, *, others: bool) -> None:
+def test_section_or_row_designates_the_thing(
+    kind: PassageKind, text: str, title: str, section: str, *, others: bool
+) -> None:
     (found,) = find_candidates([hit(text, title=title, section=section, kind=kind)])
 
     assert is_about_others(found, "How many people does room 7 hold?") is others

@@ -1,4 +1,4 @@
-"""The choice of quotes among candidates, and their order."""
+"""How quotes are selected from candidates, and in which order."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,7 +16,7 @@ NOTHING = CandidateFeatures(*[0.0] * len(CandidateFeatures.__dataclass_fields__)
 
 
 def ranked(hits: Sequence[Hit], *best: str) -> list[ScoredCandidate]:
-    """Score the candidates of hits: those named in order, a little apart, the others far behind."""
+    """Return the sentences of the hits as scored candidates: those named come first, the others far behind."""
     candidates = find_candidates(hits)
     scores = {text: 10 - 0.1 * place for place, text in enumerate(best)}
     made = [
@@ -33,20 +33,19 @@ def said(scored: Sequence[ScoredCandidate], limit: int = 3) -> list[str]:
 PAGE = hit("First comes this line. Then comes that line. Last comes another one. It ends here.", title="Page")
 
 
-def test_the_best_comes_first_and_the_rest_in_the_order_of_the_text() -> None:
+def test_best_quote_comes_first_and_the_rest_in_text_order() -> None:
     scored = ranked([PAGE], "Last comes another one.", "Then comes that line.", "First comes this line.")
 
     assert said(scored) == ["Last comes another one.", "First comes this line.", "Then comes that line."]
 
 
-def test_limit_bounds_the_quotes() -> None:
-    """The limit holds, whatever else would fit."""
+def test_limit_bounds_the_number_of_quotes() -> None:
     assert said(ranked([PAGE], "Last comes another one.", "Then comes that line."), limit=1) == [
         "Last comes another one."
     ]
 
 
-def test_of_pages_of_one_day_that_disagree_the_better_comes_first() -> None:
+def test_rivals_of_the_same_day_are_ordered_by_score() -> None:
     old = hit("The ferry costs 12 crowns.", key="old.md", date=datetime(2026, 3, 1, 10, 0, 4, tzinfo=UTC))
     new = hit("The ferry costs 15 crowns.", key="new.md", date=datetime(2026, 3, 1, 10, 0, 5, tzinfo=UTC))
     better = ["The ferry costs 12 crowns.", "The ferry costs 15 crowns."]
@@ -55,11 +54,10 @@ def test_of_pages_of_one_day_that_disagree_the_better_comes_first() -> None:
 
 
 def test_low_scores_are_not_quoted() -> None:
-    """One good sentence is answer enough."""
     assert said(ranked([PAGE], "Then comes that line.")) == ["Then comes that line."]
 
 
-def test_each_further_sentence_has_a_bar_of_its_own() -> None:
+def test_further_sentences_need_a_chance_that_depends_on_their_page() -> None:
     other = hit("Five minutes later he joined him.", key="other.md")
     scored = ranked([PAGE, other], "Then comes that line.", "Five minutes later he joined him.", "It ends here.")
     unsure = [replace(candidate, chance=(SAME_PAGE_CHANCE + OTHER_PAGE_CHANCE) / 2) for candidate in scored]
@@ -70,7 +68,7 @@ def test_each_further_sentence_has_a_bar_of_its_own() -> None:
     assert said(poor) == ["Then comes that line."]
 
 
-def test_a_row_that_was_not_asked_for_stays_out() -> None:
+def test_table_row_with_fewer_question_words_is_not_quoted() -> None:
     rows = hit("Pump: A; Price: 199 euros\nPump: B; Price: 349 euros", kind=PassageKind.TABLE)
     scored = ranked([rows], "Pump: B; Price: 349 euros", "Pump: A; Price: 199 euros")
     named = [replace(one, features=replace(NOTHING, terms=1 - 0.5 * place)) for place, one in enumerate(scored)]
@@ -91,7 +89,7 @@ def test_requested_table_row_is_quoted() -> None:
     assert [quote.text for quote in select_quotes(best, 1, "en", question="Fares of Vik and Lundey?")] == [whole]
 
 
-def test_question_in_a_passage_is_skipped_for_its_answer() -> None:
+def test_question_before_a_lettered_answer_is_not_quoted() -> None:
     page = hit("Q: Where are the oars kept?\n\nA: They hang in the shed. Nobody lends them.")
     (best,) = (candidate for candidate in find_candidates([page]) if "oars" in candidate.text)
 
@@ -99,7 +97,7 @@ def test_question_in_a_passage_is_skipped_for_its_answer() -> None:
     assert said([ScoredCandidate(best, NOTHING, 1.0)]) == ["They hang in the shed."]
 
 
-def test_further_parts_of_a_question_come_after_the_first() -> None:
+def test_answers_to_further_parts_follow_the_first() -> None:
     scored = ranked([PAGE], "Then comes that line.")
     (last,) = (candidate.candidate for candidate in scored if candidate.candidate.text == "It ends here.")
     sentences = select_quotes(scored, 3, "en", [last, scored[0].candidate])
@@ -107,15 +105,13 @@ def test_further_parts_of_a_question_come_after_the_first() -> None:
     assert [sentence.text for sentence in sentences] == ["Then comes that line.", "It ends here."]
 
 
-def test_a_repetition_in_another_page_is_dropped() -> None:
-    """The same words twice add nothing."""
+def test_repetition_on_another_page_is_not_quoted() -> None:
     other = hit("Then comes that line!", key="copy.md")
 
     assert said(ranked([PAGE, other], "Then comes that line.", "Then comes that line!")) == ["Then comes that line."]
 
 
-def test_list_and_its_items_are_quoted_once() -> None:
-    """What overlaps a chosen sentence is left out."""
+def test_item_of_a_quoted_list_is_not_quoted_again() -> None:
     page = hit("Bring with you:\n- a badge\n- a laptop")
 
     assert said(ranked([page], "Bring with you:\n- a badge\n- a laptop", "a badge")) == [
@@ -132,7 +128,7 @@ def test_list_starts_a_paragraph() -> None:
     assert [quote.paragraph for quote in select_quotes(scored, 3, "en")] == [False, True, True]
 
 
-def test_a_sentence_that_opens_with_a_pronoun_names_its_place() -> None:
+def test_opening_pronoun_and_lone_item_get_a_note_with_page_and_section() -> None:
     page = hit("It ends here. Bring with you:\n- a badge", title="Office", section="Hours")
     sentences = select_quotes(ranked([page], "It ends here.", "a badge"), 3, "en")
 
@@ -190,6 +186,5 @@ def test_rival_documents_are_noted_with_their_dates(hits: list[Hit], limit: int,
     assert [quote.note for quote in select_quotes(ranked([*hits, PAGE], *best), limit, "en")] == notes
 
 
-def test_of_nothing_nothing_is_chosen() -> None:
-    """No candidates, no reply."""
+def test_no_candidates_give_no_quotes() -> None:
     assert select_quotes([], 3, "en") == ()

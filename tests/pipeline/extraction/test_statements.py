@@ -1,4 +1,4 @@
-"""Which sentences repeat and which contradict each other."""
+"""Repeated and contradictory sentences."""
 
 import pytest
 from hypothesis import given
@@ -27,18 +27,17 @@ AGREE = [
 
 
 @pytest.mark.parametrize(("one", "other"), DISAGREE)
-def test_other_values_for_the_same_thing_are_a_disagreement(one: str, other: str) -> None:
-    """Numbers, times, days, years, and a "not"; whichever sentence comes first."""
+def test_different_values_for_the_same_thing_contradict(one: str, other: str) -> None:
     assert is_contradiction(parse_statement(one), parse_statement(other))
     assert is_contradiction(parse_statement(other), parse_statement(one))
 
 
 @pytest.mark.parametrize(("one", "other"), AGREE)
-def test_saying_more_or_something_else_is_none(one: str, other: str) -> None:
+def test_additional_or_unrelated_statements_do_not_contradict(one: str, other: str) -> None:
     assert not is_contradiction(parse_statement(one), parse_statement(other))
 
 
-def test_the_same_words_are_a_repetition() -> None:
+def test_same_words_and_values_are_a_repetition() -> None:
     statement = parse_statement("You get 25 days of leave")
 
     assert is_repetition(statement, parse_statement("You get 25 days of leave."))

@@ -1,4 +1,4 @@
-"""How these tests ask: a model opened on a fake server, whose waits between tries take no time and are written down."""
+"""A model on a fake server, for tests. The waits between its attempts take no time and are recorded."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -25,7 +25,7 @@ SCHEMA_CALL = replace(CALL, schema=SCHEMA)
 
 
 @dataclass
-class Asking:
+class OpenedModel:
     server: ModelServer
     model: OpenAIModel
     waits: list[float] = field(default_factory=list)
@@ -54,8 +54,8 @@ def settings_for(server: ModelServer, **changes) -> ModelSettings:
 
 
 @asynccontextmanager
-async def asking(script: Script, profile: StrictProfile = OPENAI, **changes) -> AsyncIterator[Asking]:
-    """Open a model on a server that follows a script, with these settings changed."""
+async def open_test_model(script: Script, profile: StrictProfile = OPENAI, **changes) -> AsyncIterator[OpenedModel]:
+    """Open a model with these settings on a server that follows a script."""
     waits: list[float] = []
 
     async def note(seconds: float) -> None:
@@ -64,4 +64,4 @@ async def asking(script: Script, profile: StrictProfile = OPENAI, **changes) -> 
     async with serve(script, profile) as server:
         settings = settings_for(server, **changes)
         async with open_model(settings, random=Random(1), sleep=note) as model:
-            yield Asking(server, model, waits)
+            yield OpenedModel(server, model, waits)

@@ -1,4 +1,4 @@
-"""The budget of a turn, concurrent calls, and cancellation."""
+"""The call limit of a turn, concurrent calls, and cancellation."""
 
 import asyncio
 import time
@@ -16,14 +16,14 @@ from pipeline.llm.model import Budget, BudgetMeter, ChatMessage, ModelCall, Mode
 from pipeline.prompts.prompter import Prompter
 from pipeline.replies.stage_replies import DraftSplitter, query_format
 from tests.fake_model_server import in_turn
-from tests.pipeline.llm.model_calls import CALL, asking
+from tests.pipeline.llm.model_calls import CALL, open_test_model
 from tests.pipeline.world import NOW, Shelf, question
 
 GOOD = Reply("In the Alps.")
 
 
-async def test_the_last_call_of_a_turn_is_made_and_the_next_refused() -> None:
-    async with asking(lambda _: GOOD) as ask:
+async def test_call_beyond_the_turns_call_budget_is_refused() -> None:
+    async with open_test_model(lambda _: GOOD) as ask:
         ask.spent = BudgetMeter(Budget(calls=2))
         await ask.complete()
         await ask.stream()
@@ -32,8 +32,8 @@ async def test_the_last_call_of_a_turn_is_made_and_the_next_refused() -> None:
     assert (len(ask.server.requests), ask.spent.calls) == (2, 2)
 
 
-async def test_a_call_beyond_the_tokens_is_refused_before_it_is_made() -> None:
-    async with asking(lambda _: GOOD) as ask:
+async def test_call_beyond_the_token_budget_is_not_sent() -> None:
+    async with open_test_model(lambda _: GOOD) as ask:
         ask.spent = BudgetMeter(Budget(tokens=1_100))
         await ask.complete()
         assert ask.spent.tokens == 16
@@ -43,28 +43,28 @@ async def test_a_call_beyond_the_tokens_is_refused_before_it_is_made() -> None:
     assert (len(ask.server.requests), ask.spent.calls, ask.spent.tokens) == (1, 1, 100)
 
 
-async def test_calls_at_once_cannot_overdraw_the_tokens() -> None:
-    async with asking(lambda _: Reply(seconds=0.02)) as ask:
+async def test_concurrent_calls_cannot_overdraw_the_token_budget() -> None:
+    async with open_test_model(lambda _: Reply(seconds=0.02)) as ask:
         ask.spent = BudgetMeter(Budget(tokens=3_500))
         results = await asyncio.gather(*(ask.complete() for _ in range(6)), return_exceptions=True)
     assert sum(isinstance(result, BudgetExceeded) for result in results) == 3
     assert len(ask.server.requests) == 3
 
 
-async def test_a_turn_out_of_time_makes_no_call() -> None:
-    async with asking(lambda _: GOOD) as ask:
+async def test_turn_past_its_deadline_makes_no_call() -> None:
+    async with open_test_model(lambda _: GOOD) as ask:
         ask.spent.deadline = time.monotonic() - 1
         with pytest.raises(BudgetExceeded, match="60 seconds"):
             await ask.complete()
     assert (ask.server.requests, ask.spent.calls) == ([], 0)
 
 
-async def test_a_call_that_was_refused_costs_no_tokens_and_one_that_was_cut_does() -> None:
-    async with asking(lambda _: answer_error(500, "Broken."), retries=1) as ask:
+async def test_refused_calls_cost_no_tokens_and_broken_replies_do() -> None:
+    async with open_test_model(lambda _: answer_error(500, "Broken."), retries=1) as ask:
         with pytest.raises(ModelUnavailable):
             await ask.complete()
         assert ask.spent.tokens == 0
-    async with asking(
+    async with open_test_model(
         lambda _: Fault((b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{", Ending.CLOSE)), retries=1
     ) as ask:
         with pytest.raises(ModelUnavailable):
@@ -72,8 +72,8 @@ async def test_a_call_that_was_refused_costs_no_tokens_and_one_that_was_cut_does
         assert 2 * 12 <= ask.spent.tokens <= 2 * 40
 
 
-async def test_no_more_call_at_once_than_set_and_first_come_is_first_served() -> None:
-    async with asking(lambda _: Reply(seconds=0.005), max_concurrency=3) as ask:
+async def test_calls_are_limited_to_max_concurrency_and_served_in_order() -> None:
+    async with open_test_model(lambda _: Reply(seconds=0.005), max_concurrency=3) as ask:
         calls = [ModelCall("draft", (ChatMessage("user", f"Question {number}"),)) for number in range(12)]
         await asyncio.gather(*(ask.complete(call) for call in calls))
     assert ask.server.counts.busiest == 3
@@ -81,13 +81,13 @@ async def test_no_more_call_at_once_than_set_and_first_come_is_first_served() ->
 
 
 async def test_retry_wait_frees_the_slot() -> None:
-    async with asking(in_turn(answer_error(429, "Slow down."), GOOD), max_concurrency=1) as ask:
+    async with open_test_model(in_turn(answer_error(429, "Slow down."), GOOD), max_concurrency=1) as ask:
         first, second = await asyncio.gather(ask.complete(), ask.complete())
     assert (first.attempts, second.attempts) == (2, 1)
 
 
 async def test_waiting_for_a_slot_ends_at_the_deadline() -> None:
-    async with asking(lambda _: HANG, max_concurrency=1, timeout_seconds=30) as ask:
+    async with open_test_model(lambda _: HANG, max_concurrency=1, timeout_seconds=30) as ask:
         holding = asyncio.create_task(ask.complete())
         await ask.server.until(lambda server: len(server.requests) == 1)
         with pytest.raises(BudgetExceeded):
@@ -100,7 +100,7 @@ async def test_waiting_for_a_slot_ends_at_the_deadline() -> None:
 
 @pytest.mark.parametrize("streamed", [False, True])
 async def test_cancelling_a_call_closes_its_connection_at_once(*, streamed: bool) -> None:
-    async with asking(lambda _: HANG, max_concurrency=1) as ask:
+    async with open_test_model(lambda _: HANG, max_concurrency=1) as ask:
         task = asyncio.create_task(ask.stream() if streamed else ask.complete())
         await ask.server.until(lambda server: len(server.requests) == 1)
         task.cancel()
@@ -115,7 +115,7 @@ async def test_closing_a_stream_closes_its_connection_at_once() -> None:
     def endless(request) -> Fault:
         return Fault((*encode_reply(request, GOOD)[:4], Ending.HANG))
 
-    async with asking(endless, max_concurrency=1) as ask:
+    async with open_test_model(endless, max_concurrency=1) as ask:
         cut: list[ModelReply] = []
         parts = ask.model.stream(replace(CALL, note_lost=cut.append), ask.spent)
         assert (await anext(parts)).text == "In "
@@ -132,7 +132,7 @@ CUT = Fault((b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{", Ending.CLOSE))
 
 
 def begun(ending: Ending) -> Script:
-    """Return a script that says the beginning of a reply."""
+    """Return a script that sends the beginning of a reply."""
     return lambda request: Fault((*encode_reply(request, GOOD)[:4], ending))
 
 
@@ -151,7 +151,7 @@ async def test_lost_tries_count_toward_turn_tokens(
     answers: Script | tuple[Reply | Fault, ...], ended: str, *, streamed: bool
 ) -> None:
     recorder = Recorder(Shelf([]).search, report=lambda _: None)
-    async with asking(in_turn(*answers) if isinstance(answers, tuple) else answers, retries=1) as ask:
+    async with open_test_model(in_turn(*answers) if isinstance(answers, tuple) else answers, retries=1) as ask:
         ask.spent.deadline = time.monotonic() + 0.1 if ended == "late" else None
         prompter = Prompter(ask.model, ask.spent, note=recorder.note, now=NOW, random=Random(1))
         facts = {"talk": question("Where is Lake Constance?"), "reading": "", "stage": "draft"}
@@ -174,9 +174,9 @@ async def test_lost_tries_count_toward_turn_tokens(
     assert used.prompt_tokens + used.completion_tokens == ask.spent.tokens
 
 
-async def test_stream_closed_at_held_text_is_recorded() -> None:
+async def test_stream_closed_at_held_back_text_counts_its_tokens() -> None:
     lost: list[ModelReply] = []
-    async with asking(lambda _: Reply("Is it <")) as ask:
+    async with open_test_model(lambda _: Reply("Is it <")) as ask:
         async with aclosing(ask.model.stream(replace(CALL, note_lost=lost.append), ask.spent)) as parts:
             while (await anext(parts)).text != "<":
                 pass
@@ -186,7 +186,7 @@ async def test_stream_closed_at_held_text_is_recorded() -> None:
 
 
 async def test_cancelling_between_tries_ends_the_call() -> None:
-    async with asking(lambda _: answer_error(500, "Broken.")) as ask:
+    async with open_test_model(lambda _: answer_error(500, "Broken.")) as ask:
         asleep = asyncio.Event()
 
         async def sleep(_: float) -> None:
@@ -202,8 +202,8 @@ async def test_cancelling_between_tries_ends_the_call() -> None:
     assert len(ask.server.requests) == 1
 
 
-async def test_a_slow_reader_is_not_taken_for_a_slow_server() -> None:
-    async with asking(lambda _: GOOD, idle_seconds=0.1, timeout_seconds=30) as ask:
+async def test_slow_reader_does_not_count_as_server_silence() -> None:
+    async with open_test_model(lambda _: GOOD, idle_seconds=0.1, timeout_seconds=30) as ask:
         pieces = []
         async for part in ask.model.stream(CALL, ask.spent):
             pieces.append(part.text)

@@ -1,4 +1,4 @@
-"""Successful calls: request, reply, usage and cost."""
+"""Successful model calls: request, reply, usage and cost."""
 
 import pytest
 
@@ -8,11 +8,11 @@ from pipeline.llm.model import ChatMessage, ModelCall
 from pipeline.llm.model_settings import Price, Secret, StageSettings
 from tests.fake_model_rules import AZURE, LLAMA_CPP, OLLAMA, OPENAI, VLLM
 from tests.fake_model_server import in_turn
-from tests.pipeline.llm.model_calls import CALL, SCHEMA, SCHEMA_CALL, asking
+from tests.pipeline.llm.model_calls import CALL, SCHEMA, SCHEMA_CALL, open_test_model
 
 
-async def test_a_whole_reply_comes_with_what_it_used() -> None:
-    async with asking(lambda _: Reply("In the Alps.", cached=3)) as ask:
+async def test_whole_reply_reports_its_usage() -> None:
+    async with open_test_model(lambda _: Reply("In the Alps.", cached=3)) as ask:
         reply = await ask.complete()
     assert (reply.text, reply.finish, reply.model) == ("In the Alps.", "stop", "small-model-2026")
     assert (reply.prompt_tokens, reply.completion_tokens, reply.cached_tokens, reply.estimated) == (12, 4, 3, False)
@@ -21,8 +21,8 @@ async def test_a_whole_reply_comes_with_what_it_used() -> None:
     assert (ask.spent.calls, ask.spent.tokens) == (1, 16)
 
 
-async def test_a_streamed_reply_comes_in_pieces_and_then_whole() -> None:
-    async with asking(lambda _: Reply("In the  Alps.", cached=3)) as ask:
+async def test_streamed_reply_yields_pieces_and_then_the_whole() -> None:
+    async with open_test_model(lambda _: Reply("In the  Alps.", cached=3)) as ask:
         pieces, reply = await ask.stream()
     assert pieces == ["In ", "the ", " ", "Alps."]
     assert (reply.text, reply.prompt_tokens, reply.cached_tokens, reply.estimated) == ("In the  Alps.", 12, 3, False)
@@ -30,15 +30,15 @@ async def test_a_streamed_reply_comes_in_pieces_and_then_whole() -> None:
 
 
 @pytest.mark.parametrize("profile", [OPENAI, AZURE, VLLM, LLAMA_CPP, OLLAMA], ids=lambda profile: profile.name)
-async def test_every_kind_of_server_replies_whole_and_streamed(profile) -> None:
-    async with asking(lambda _: Reply("In the Alps."), profile) as ask:
+async def test_every_server_profile_replies_whole_and_streamed(profile) -> None:
+    async with open_test_model(lambda _: Reply("In the Alps."), profile) as ask:
         assert (await ask.complete()).text == "In the Alps."
         assert (await ask.stream())[1].text == "In the Alps."
     assert ask.waits == []
 
 
-async def test_a_call_is_sent_plainly() -> None:
-    async with asking(lambda _: Reply()) as ask:
+async def test_request_has_only_the_needed_arguments() -> None:
+    async with open_test_model(lambda _: Reply()) as ask:
         await ask.complete()
         await ask.stream()
     whole, streamed = (request.body for request in ask.server.requests)
@@ -51,9 +51,9 @@ async def test_a_call_is_sent_plainly() -> None:
     assert streamed == whole | {"stream": True, "stream_options": {"include_usage": True}}
 
 
-async def test_a_stage_has_its_own_model_and_manner() -> None:
+async def test_stage_settings_override_model_and_arguments() -> None:
     own = StageSettings("other-model", temperature=0.7, max_tokens=64, reasoning_effort="low")
-    async with asking(lambda _: Reply(), stages={"draft": own}) as ask:
+    async with open_test_model(lambda _: Reply(), stages={"draft": own}) as ask:
         await ask.complete()
         await ask.complete(ModelCall("verify", CALL.messages))
     draft, verify = (request.body for request in ask.server.requests)
@@ -63,8 +63,8 @@ async def test_a_stage_has_its_own_model_and_manner() -> None:
     assert "reasoning_effort" not in verify
 
 
-async def test_a_schema_is_sent_strictly() -> None:
-    async with asking(lambda _: Reply('{"place": "Europe"}')) as ask:
+async def test_schema_is_sent_as_strict() -> None:
+    async with open_test_model(lambda _: Reply('{"place": "Europe"}')) as ask:
         assert ask.model.structured("draft")
         await ask.complete(SCHEMA_CALL)
     schema = {"name": "draft", "strict": True, "schema": SCHEMA}
@@ -72,7 +72,7 @@ async def test_a_schema_is_sent_strictly() -> None:
 
 
 async def test_json_mode_appends_the_schema_to_the_instruction() -> None:
-    async with asking(lambda _: Reply('{"place": "Europe"}'), structured="json") as ask:
+    async with open_test_model(lambda _: Reply('{"place": "Europe"}'), structured="json") as ask:
         await ask.complete(SCHEMA_CALL)
         await ask.complete(ModelCall("draft", CALL.messages[1:], schema=SCHEMA))
     first, second = (request.body for request in ask.server.requests)
@@ -86,7 +86,7 @@ async def test_key_is_sent_in_the_header_of_its_api() -> None:
     azure_token = {"api_key": Secret(), "azure_ad_token": Secret(AZURE.key)}
     sent = []
     for profile, changes in ((LLAMA_CPP, {}), (AZURE, {}), (AZURE, azure_token)):
-        async with asking(lambda _: Reply(), profile, **changes) as ask:
+        async with open_test_model(lambda _: Reply(), profile, **changes) as ask:
             await ask.complete()
         sent.append(ask.server.requests[0])
     assert sent[1].path == "/openai/deployments/our-deployment/chat/completions?api-version=2024-10-21"
@@ -95,8 +95,8 @@ async def test_key_is_sent_in_the_header_of_its_api() -> None:
     assert "api-key" not in sent[2].headers
 
 
-async def test_usage_is_estimated_where_the_server_leaves_it_out() -> None:
-    async with asking(lambda _: Reply("In the Alps, by three countries."), OLLAMA) as ask:
+async def test_missing_usage_is_estimated() -> None:
+    async with open_test_model(lambda _: Reply("In the Alps, by three countries."), OLLAMA) as ask:
         _, reply = await ask.stream()
     assert reply.estimated
     assert 12 <= reply.prompt_tokens <= 30
@@ -113,11 +113,12 @@ async def test_usage_is_estimated_where_the_server_leaves_it_out() -> None:
         ('{"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 90, "prompt_cache_hit_tokens": 4}', (80, 4)),
     ],
 )
-async def test_odd_usage_is_estimated_or_taken_from_the_total(usage: str, counts: tuple[int, int] | None) -> None:
-    """Some servers count reasoning only in the total."""
+async def test_invalid_usage_is_estimated_and_hidden_reasoning_is_counted(
+    usage: str, counts: tuple[int, int] | None
+) -> None:
     body = f'{{"choices": [{{"message": {{"content": "Yes."}}}}], "usage": {usage}}}'.encode()
     head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
-    async with asking(lambda _: Fault((head + body,))) as ask:
+    async with open_test_model(lambda _: Fault((head + body,))) as ask:
         reply = await ask.complete()
     assert (reply.text, reply.estimated) == ("Yes.", counts is None)
     assert counts in {None, (reply.completion_tokens, reply.cached_tokens)}
@@ -125,31 +126,31 @@ async def test_odd_usage_is_estimated_or_taken_from_the_total(usage: str, counts
 
 async def test_cost_follows_the_price_list() -> None:
     prices = {"small-model": Price(prompt=2.0, completion=8.0, cached=0.5)}
-    async with asking(lambda _: Reply("In the Alps.", cached=4), prices=prices) as ask:
+    async with open_test_model(lambda _: Reply("In the Alps.", cached=4), prices=prices) as ask:
         assert (await ask.complete()).cost == pytest.approx((8 * 2.0 + 4 * 0.5 + 4 * 8.0) / 1e6)
-    async with asking(lambda _: Reply(), prices={"another": Price(1, 1)}) as ask:
+    async with open_test_model(lambda _: Reply(), prices={"another": Price(1, 1)}) as ask:
         assert (await ask.complete()).cost is None
 
 
-async def test_a_call_longer_than_the_window_is_not_sent() -> None:
+async def test_call_longer_than_the_context_window_is_not_sent() -> None:
     long = ModelCall("draft", (ChatMessage("user", "word " * 2_000),))
-    async with asking(lambda _: Reply(), context_tokens=2_048) as ask:
+    async with open_test_model(lambda _: Reply(), context_tokens=2_048) as ask:
         with pytest.raises(PromptTooLong, match="2048"):
             await ask.complete(long)
     assert (ask.server.requests, ask.spent.calls, ask.spent.tokens) == ([], 0, 0)
 
 
-async def test_a_server_that_does_not_stream_is_read_whole() -> None:
+async def test_whole_reply_to_a_streamed_call_is_read() -> None:
     def whole(request) -> Fault:
         plain = type(request)(request.path, request.headers, {**request.body, "stream": False}, request.profile)
         return Fault(encode_reply(plain, Reply("In the Alps.")))
 
-    async with asking(whole) as ask:
+    async with open_test_model(whole) as ask:
         pieces, reply = await ask.stream()
     assert (pieces, reply.text) == (["In the Alps."], "In the Alps.")
 
 
-async def test_signs_of_life_and_odd_lines_are_read_over() -> None:
+async def test_comments_and_other_event_lines_are_ignored() -> None:
     def chatty(request) -> Fault:
         head, *rest = encode_reply(request, Reply("Yes\u2028no."))
         return Fault(
@@ -162,19 +163,21 @@ async def test_signs_of_life_and_odd_lines_are_read_over() -> None:
             )
         )
 
-    async with asking(chatty) as ask:
+    async with open_test_model(chatty) as ask:
         assert (await ask.stream())[1].text == "Yes\u2028no."
 
 
-async def test_connections_are_kept_for_the_next_call() -> None:
-    async with asking(lambda _: Reply()) as ask:
+async def test_connection_is_reused_for_the_next_call() -> None:
+    async with open_test_model(lambda _: Reply()) as ask:
         for _ in range(3):
             await ask.complete()
             await ask.stream()
         assert ask.server.counts.open == 1
 
 
-async def test_a_cut_reply_says_that_it_is_cut() -> None:
-    async with asking(in_turn(Reply("In the", finish="length"), Reply("In the", finish="content_filter"))) as ask:
+async def test_reply_reports_why_it_was_cut() -> None:
+    async with open_test_model(
+        in_turn(Reply("In the", finish="length"), Reply("In the", finish="content_filter"))
+    ) as ask:
         assert (await ask.complete()).finish == "length"
         assert (await ask.complete()).finish == "filtered"

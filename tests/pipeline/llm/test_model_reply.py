@@ -1,4 +1,4 @@
-"""Models that think before they reply: where servers put the thoughts, and that they never pass for the reply."""
+"""Replies of models that think first: the thoughts are never part of the reply."""
 
 import pytest
 from hypothesis import given
@@ -9,7 +9,7 @@ from pipeline.errors import ModelUnavailable, SchemaNotOffered
 from pipeline.llm.model_reply import ReasoningFilter
 from tests.fake_model_rules import OLLAMA, OPENAI, VLLM
 from tests.fake_model_server import in_turn
-from tests.pipeline.llm.model_calls import SCHEMA_CALL, asking
+from tests.pipeline.llm.model_calls import SCHEMA_CALL, open_test_model
 
 THOUGHTS = {
     "<think>It lies low.</think>\n\nIn the Alps.": ("It lies low.", "In the Alps."),
@@ -24,7 +24,7 @@ THOUGHTS = {
 
 
 @pytest.mark.parametrize(("said", "meant"), THOUGHTS.items())
-def test_thoughts_are_parted_from_the_text(said: str, meant: tuple[str, str]) -> None:
+def test_reasoning_is_separated_from_the_text(said: str, meant: tuple[str, str]) -> None:
     thoughts = ReasoningFilter(hold=True)
     text = thoughts.feed(said) + thoughts.end()
     assert ("".join(thoughts.reasoning).strip(), text) == meant
@@ -50,25 +50,25 @@ def test_reasoning_filter_ignores_piece_boundaries(parts: list[str], data: st.Da
 
 @pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize("profile", [VLLM, OLLAMA], ids=lambda profile: profile.reasoning_field)
-async def test_thoughts_in_a_field_of_their_own_are_kept_apart(profile, *, streamed: bool) -> None:
-    async with asking(lambda _: Reply("In the Alps.", reasoning="It lies low."), profile) as ask:
+async def test_reasoning_in_its_own_field_is_separated(profile, *, streamed: bool) -> None:
+    async with open_test_model(lambda _: Reply("In the Alps.", reasoning="It lies low."), profile) as ask:
         reply = (await ask.stream())[1] if streamed else await ask.complete()
     assert (reply.text, reply.reasoning) == ("In the Alps.", "It lies low.")
 
 
-async def test_thoughts_among_the_parts_of_a_content_are_kept_apart() -> None:
+async def test_reasoning_in_content_parts_is_separated() -> None:
     parts = [
         {"type": "thinking", "thinking": [{"type": "text", "text": "Low."}]},
         {"type": "text", "text": "In the Alps."},
     ]
-    async with asking(lambda _: Reply(None, extra={"content": parts})) as ask:
+    async with open_test_model(lambda _: Reply(None, extra={"content": parts})) as ask:
         reply = await ask.complete()
     assert (reply.text, reply.reasoning) == ("In the Alps.", "Low.")
 
 
-async def test_tags_split_over_pieces_are_seen() -> None:
+async def test_reasoning_tags_split_over_pieces_are_detected() -> None:
     pieces = ("<th", "ink>It lies", " low.</", "think>", "\n\nIn ", "the Alps.")
-    async with asking(lambda _: Reply("", pieces=pieces)) as ask:
+    async with open_test_model(lambda _: Reply("", pieces=pieces)) as ask:
         given, reply = await ask.stream()
     assert (given, reply.text, reply.reasoning) == (["In ", "the Alps."], "In the Alps.", "It lies low.")
 
@@ -76,37 +76,37 @@ async def test_tags_split_over_pieces_are_seen() -> None:
 UNOPENED = Reply("", pieces=("It lies", " low.", "</think>", "In the ", "Alps."))
 
 
-async def test_thoughts_without_a_beginning_stop_the_first_stream_and_are_held_back_from_then_on() -> None:
-    async with asking(lambda _: UNOPENED) as ask:
+async def test_unopened_reasoning_stops_the_first_stream_and_is_held_back_later() -> None:
+    async with open_test_model(lambda _: UNOPENED) as ask:
         with pytest.raises(ModelUnavailable, match="reasoning of"):
             await ask.stream()
         given, reply = await ask.stream()
     assert (given, reply.text, reply.reasoning) == (["In the ", "Alps."], "In the Alps.", "It lies low.")
 
 
-async def test_thoughts_without_a_beginning_are_known_from_a_whole_reply() -> None:
-    async with asking(in_turn(Reply("It lies low.</think>In the Alps."), UNOPENED)) as ask:
+async def test_unopened_reasoning_is_learned_from_a_whole_reply() -> None:
+    async with open_test_model(in_turn(Reply("It lies low.</think>In the Alps."), UNOPENED)) as ask:
         assert (await ask.complete()).text == "In the Alps."
         assert (await ask.stream())[0] == ["In the ", "Alps."]
 
 
 @pytest.mark.parametrize("name", ["qwen3:8b", "deepseek-r1:7b", "QwQ-32B"])
-async def test_a_thinker_by_name_is_held_back_from_the_first(name: str) -> None:
+async def test_reasoning_model_by_name_is_held_back_in_its_first_stream(name: str) -> None:
     profile = type(VLLM)(**{**vars(VLLM), "models": (name,)})
-    async with asking(lambda _: UNOPENED, profile) as ask:
+    async with open_test_model(lambda _: UNOPENED, profile) as ask:
         assert (await ask.stream())[0] == ["In the ", "Alps."]
 
 
 async def test_needless_holding_ends_after_the_first_reply() -> None:
-    async with asking(lambda _: Reply("In the Alps."), thinks=True) as ask:
+    async with open_test_model(lambda _: Reply("In the Alps."), thinks=True) as ask:
         given, reply = await ask.stream()
         assert (given, reply.text, reply.reasoning) == (["In the Alps."], "In the Alps.", "")
         assert (await ask.stream())[0] == ["In ", "the ", "Alps."]
 
 
-async def test_a_thought_cut_off_gets_room_at_once() -> None:
+async def test_reasoning_that_is_cut_off_gets_more_tokens_at_once() -> None:
     cut = Reply("<think>It lies low, and so", finish="length")
-    async with asking(in_turn(cut, Reply("<think>Low.</think>In the Alps."))) as ask:
+    async with open_test_model(in_turn(cut, Reply("<think>Low.</think>In the Alps."))) as ask:
         reply = await ask.complete()
     assert (reply.text, reply.attempts, ask.waits) == ("In the Alps.", 2, [])
     assert [request.body["max_tokens"] for request in ask.server.requests] == [1_024, 1_024 + 4_096]
@@ -115,42 +115,41 @@ async def test_a_thought_cut_off_gets_room_at_once() -> None:
 
 @pytest.mark.parametrize("streamed", [False, True])
 async def test_unfinished_reasoning_is_reported(*, streamed: bool) -> None:
-    async with asking(lambda _: Reply("<think>Low, and so", finish="length")) as ask:
+    async with open_test_model(lambda _: Reply("<think>Low, and so", finish="length")) as ask:
         with pytest.raises(ModelUnavailable, match="used all of its 5120 tokens for reasoning") as caught:
             await (ask.stream() if streamed else ask.complete())
     assert "thinking_tokens" in caught.value.hint
     assert len(ask.server.requests) == 2
 
 
-async def test_room_for_thoughts_gives_way_in_a_small_window() -> None:
-    async with asking(lambda _: Reply(), thinks=True, context_tokens=2_000) as ask:
+async def test_reasoning_tokens_shrink_to_fit_a_small_window() -> None:
+    async with open_test_model(lambda _: Reply(), thinks=True, context_tokens=2_000) as ask:
         await ask.complete()
     assert 1_900 < ask.server.requests[0].body["max_tokens"] < 2_000
 
 
-async def test_a_schema_that_holds_the_thoughts_instead_is_given_up() -> None:
-    async with asking(lambda _: Reply("", reasoning='{"place": "Europe"}'), OPENAI) as ask:
+async def test_schema_that_captures_reasoning_is_not_offered_again() -> None:
+    async with open_test_model(lambda _: Reply("", reasoning='{"place": "Europe"}'), OPENAI) as ask:
         with pytest.raises(SchemaNotOffered):
             await ask.complete(SCHEMA_CALL)
         assert not ask.model.structured("draft")
     assert ask.spent.calls == 0
 
 
-async def test_only_thoughts_are_no_reply() -> None:
-    async with asking(lambda _: Reply("<think>Low.</think>")) as ask:
+async def test_reply_of_reasoning_alone_counts_as_empty() -> None:
+    async with open_test_model(lambda _: Reply("<think>Low.</think>")) as ask:
         with pytest.raises(ModelUnavailable, match="empty reply"):
             await ask.complete()
 
 
-async def test_a_model_may_be_set_not_to_think() -> None:
+async def test_thinks_false_disables_holding_and_extra_tokens() -> None:
     profile = type(VLLM)(**{**vars(VLLM), "models": ("qwen3:8b",)})
-    async with asking(lambda _: Reply("In the Alps."), profile, thinks=False) as ask:
+    async with open_test_model(lambda _: Reply("In the Alps."), profile, thinks=False) as ask:
         assert (await ask.stream())[0] == ["In ", "the ", "Alps."]
     assert ask.server.requests[0].body["max_tokens"] == 1_024
 
 
-def test_only_what_may_become_a_tag_is_waited_for() -> None:
-    """A reply that is streamed does not stop at every angle bracket."""
+def test_only_a_possible_tag_is_held_back() -> None:
     thoughts = ReasoningFilter(hold=False)
     assert thoughts.feed("a <b") == "a <b"
     assert thoughts.feed(" <th") == " "

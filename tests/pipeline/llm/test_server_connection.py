@@ -1,4 +1,4 @@
-"""Opening a model: what must be set, what the environment fills in, and that a key is never shown."""
+"""Opening a model: required settings, environment variables, and the secrecy of the key."""
 
 import asyncio
 import logging
@@ -19,12 +19,12 @@ from pipeline.llm.server_connection import find_server
 from pipeline.llm.server_errors import describe_error, redact_text
 from tests.fake_model_rules import AZURE, OLLAMA, OPENAI
 from tests.fake_model_server import serve
-from tests.pipeline.llm.model_calls import CALL, asking, settings_for
+from tests.pipeline.llm.model_calls import CALL, open_test_model, settings_for
 
 WRONG = "sk-wrong-9876543210abcdef"
 
 
-def test_open_settings_are_filled_from_the_environment() -> None:
+def test_unset_settings_are_filled_from_the_environment() -> None:
     environ = {"OPENAI_API_KEY": " sk-1234567890\n", "OPENAI_BASE_URL": "http://here/v1", "OPENAI_MODEL": "m"}
     filled = fill_from_environment(ModelSettings(), environ)
     assert (filled.name, filled.base_url, filled.api_key) == ("m", "http://here/v1", Secret("sk-1234567890"))
@@ -32,7 +32,7 @@ def test_open_settings_are_filled_from_the_environment() -> None:
     assert fill_from_environment(mine, environ) == mine
 
 
-def test_azure_is_filled_in_from_its_own_variables() -> None:
+def test_azure_settings_are_filled_from_azure_variables() -> None:
     environ = {
         "AZURE_OPENAI_API_KEY": "key",
         "AZURE_OPENAI_ENDPOINT": "https://x.example",
@@ -63,11 +63,11 @@ def test_missing_settings_raise_with_a_hint(settings: ModelSettings, missing: st
     assert "schlüssel" not in f"{caught.value}{caught.value.hint}"
 
 
-def test_a_local_server_needs_no_key() -> None:
+def test_local_server_needs_no_key() -> None:
     validate_settings(ModelSettings("m", "http://localhost:11434/v1"))
 
 
-def test_settings_show_no_key_and_no_address() -> None:
+def test_printed_settings_hide_key_and_address() -> None:
     settings = ModelSettings("m", "http://me:pass@host:1/v1?api-key=abc", Secret(WRONG), Secret("eyJhbG"))
     assert "..." in repr(settings)
     for hidden in (WRONG, "eyJhbG", "pass", "abc"):
@@ -78,7 +78,7 @@ def test_settings_show_no_key_and_no_address() -> None:
 @pytest.mark.parametrize("profile", [OPENAI, AZURE], ids=lambda profile: profile.name)
 async def test_wrong_key_error_does_not_contain_the_key(profile, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
-    async with asking(lambda _: Reply(), profile, api_key=Secret(WRONG)) as ask:
+    async with open_test_model(lambda _: Reply(), profile, api_key=Secret(WRONG)) as ask:
         with pytest.raises(ModelUnavailable, match="does not accept the key") as caught:
             await ask.complete()
     whole = "".join(traceback.format_exception(caught.value)) + caplog.text + caught.value.hint + repr(ask.model)
@@ -88,16 +88,16 @@ async def test_wrong_key_error_does_not_contain_the_key(profile, caplog: pytest.
 
 
 async def test_missing_key_is_reported() -> None:
-    async with asking(lambda _: Reply(), api_key=Secret()) as ask:
+    async with open_test_model(lambda _: Reply(), api_key=Secret()) as ask:
         with pytest.raises(ModelUnavailable) as caught:
             await ask.complete()
     assert caught.value.hint.startswith("set api_key")
 
 
-async def test_no_log_carries_a_key_or_headers(caplog: pytest.LogCaptureFixture) -> None:
+async def test_logs_contain_no_key_and_no_headers(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     answers = [Reply(), Reply(), answer_error(500, f"Bearer {OPENAI.key}", Set_Cookie="session=1"), RESET, Reply()]
-    async with asking(lambda _: answers.pop(0)) as ask:
+    async with open_test_model(lambda _: answers.pop(0)) as ask:
         await ask.complete()
         await ask.stream()
         await ask.complete()
@@ -106,8 +106,8 @@ async def test_no_log_carries_a_key_or_headers(caplog: pytest.LogCaptureFixture)
     assert "uthorization" not in caplog.text
 
 
-async def test_no_error_chains_what_holds_the_request_and_so_the_key() -> None:
-    async with asking(lambda _: RESET, retries=0) as ask:
+async def test_connection_error_does_not_chain_the_request() -> None:
+    async with open_test_model(lambda _: RESET, retries=0) as ask:
         with pytest.raises(ModelUnavailable) as caught:
             await ask.complete()
     seen: BaseException | None = caught.value
@@ -152,12 +152,12 @@ def test_address_credentials_are_redacted() -> None:
     assert ModelSettings("m", "http://host").unspoken == ()
 
 
-def test_other_text_is_not_redacted() -> None:
+def test_text_without_keys_is_not_redacted() -> None:
     text = "Unsupported value: 'max_tokens' is too large: 5000; risk-averse key results, task-oriented"
     assert redact_text(text, []) == text
 
 
-def test_a_servers_message_is_found_in_its_many_forms() -> None:
+def test_error_message_is_found_in_every_known_form() -> None:
     forms = [
         b'{"error": {"message": "Broken."}}',
         b'{"error": "Broken."}',
@@ -175,10 +175,10 @@ def test_a_servers_message_is_found_in_its_many_forms() -> None:
     assert describe_error(b"<!DOCTYPE html><html>", []) == "it sent a web page"
 
 
-async def test_a_key_of_another_address_is_not_sent_there_after_a_redirect() -> None:
+async def test_key_is_not_sent_to_a_redirect_target() -> None:
     async with serve(lambda _: Reply()) as other:
         moved = answer_error(302, "Moved.", Location=f"{other.url}/chat/completions")
-        async with asking(lambda _: moved) as ask:
+        async with open_test_model(lambda _: moved) as ask:
             with pytest.raises(ModelUnavailable):
                 await ask.complete()
         assert (other.requests, other.rejected) == ([], [])
@@ -192,7 +192,7 @@ async def test_closing_a_model_closes_its_connections() -> None:
         await server.until(lambda it: it.counts.open == 0)
 
 
-async def test_address_credentials_become_a_header() -> None:
+async def test_address_credentials_are_sent_as_basic_authorization() -> None:
     heard: list[ChatRequest] = []
 
     def script(request: ChatRequest) -> Reply:
@@ -215,7 +215,7 @@ async def test_address_credentials_become_a_header() -> None:
         ({"https_proxy": "http://proxy:3128", "no_proxy": "other.example,.model.example"}, None),
     ],
 )
-def test_the_proxy_of_the_environment_is_asked(
+def test_proxy_follows_the_environment(
     environ: dict[str, str], found: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
@@ -226,13 +226,13 @@ def test_the_proxy_of_the_environment_is_asked(
     assert find_server(ModelSettings("m", "https://api.model.example/v1", Secret("sk-1234567890"))).proxy == found
 
 
-def test_the_client_is_not_imported_before_a_model_is_opened() -> None:
+def test_openai_is_not_imported_before_a_model_is_opened() -> None:
     code = "import sys, pipeline.llm.model_client; sys.exit(any(name in sys.modules for name in ('openai', 'aiohttp')))"
     root = Path(__file__).parents[3]
     assert subprocess.run([sys.executable, "-c", code], cwd=root, check=False).returncode == 0
 
 
-def test_a_key_alone_asks_openais_own_model():
+def test_key_alone_selects_openais_default_model():
     alone = fill_from_environment(ModelSettings(), {"OPENAI_API_KEY": "sk-1234567890"})
     elsewhere = fill_from_environment(ModelSettings(base_url="http://here/v1"), {"OPENAI_API_KEY": "sk-1234567890"})
 

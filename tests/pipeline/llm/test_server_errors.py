@@ -1,4 +1,4 @@
-"""Faults over HTTP: each ends as a reply after another try, or as one clear sentence."""
+"""Server errors: a second attempt succeeds, or one clear error is raised."""
 
 import time
 from datetime import UTC, datetime, timedelta
@@ -23,7 +23,7 @@ from pipeline.llm.model import BudgetMeter, ChatMessage, ModelCall
 from pipeline.llm.model_client import open_model
 from tests.fake_model_rules import LLAMA_CPP, OLLAMA, OPENAI, VLLM, StrictProfile
 from tests.fake_model_server import in_turn, serve
-from tests.pipeline.llm.model_calls import CALL, asking, settings_for
+from tests.pipeline.llm.model_calls import CALL, open_test_model, settings_for
 
 GOOD = Reply("In the Alps.")
 JSON = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
@@ -67,7 +67,7 @@ PASSING = {
 
 @pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING.keys())
 async def test_transient_fault_is_retried(fault: Fault) -> None:
-    async with asking(in_turn(fault, fault, GOOD)) as ask:
+    async with open_test_model(in_turn(fault, fault, GOOD)) as ask:
         reply = await ask.complete()
     assert (reply.text, reply.attempts) == ("In the Alps.", 3)
     assert [0.25 <= ask.waits[0] <= 0.5, 0.5 <= ask.waits[1] <= 1.0] == [True, True]
@@ -76,14 +76,14 @@ async def test_transient_fault_is_retried(fault: Fault) -> None:
 
 @pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING.keys())
 async def test_transient_fault_before_a_stream_is_retried(fault: Fault) -> None:
-    async with asking(in_turn(fault, GOOD)) as ask:
+    async with open_test_model(in_turn(fault, GOOD)) as ask:
         pieces, reply = await ask.stream()
     assert (pieces, reply.attempts) == (["In ", "the ", "Alps."], 2)
 
 
 @pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING.keys())
 async def test_permanent_fault_becomes_one_sentence(fault: Fault) -> None:
-    async with asking(lambda _: fault, retries=2) as ask:
+    async with open_test_model(lambda _: fault, retries=2) as ask:
         with pytest.raises(ModelUnavailable, match=r"model server at 127\.0\.0\.1") as caught:
             await ask.complete()
     assert str(caught.value).endswith("(3 tries)")
@@ -93,16 +93,16 @@ async def test_permanent_fault_becomes_one_sentence(fault: Fault) -> None:
     assert len(ask.server.requests) == 3
 
 
-async def test_a_reply_cut_in_mid_json_is_asked_for_again() -> None:
+async def test_reply_cut_within_its_json_is_retried() -> None:
     faults = [cut, cut]
-    async with asking(lambda request: faults.pop()(request) if faults else GOOD) as ask:
+    async with open_test_model(lambda request: faults.pop()(request) if faults else GOOD) as ask:
         assert (await ask.complete()).attempts == 3
 
 
 async def test_unreachable_server_is_reported() -> None:
     async with serve(lambda _: GOOD) as server:
         url = server.url
-    async with asking(lambda _: GOOD, base_url=url, retries=1) as ask:
+    async with open_test_model(lambda _: GOOD, base_url=url, retries=1) as ask:
         with pytest.raises(ModelUnavailable, match="cannot be reached") as caught:
             await ask.complete()
     assert "base_url" in caught.value.hint
@@ -116,8 +116,8 @@ async def test_unreachable_server_is_reported() -> None:
         ({"Retry_After": format_datetime(datetime.now(UTC) + timedelta(hours=2), usegmt=True)}, 0, 0),
     ],
 )
-async def test_requested_wait_is_kept_up_to_two_minutes(headers: dict[str, str], least: float, most: float) -> None:
-    async with asking(in_turn(answer_error(429, "Slow down.", **headers), GOOD)) as ask:
+async def test_requested_wait_is_followed_up_to_two_minutes(headers: dict[str, str], least: float, most: float) -> None:
+    async with open_test_model(in_turn(answer_error(429, "Slow down.", **headers), GOOD)) as ask:
         if most:
             await ask.complete()
             assert least <= ask.waits[0] <= most
@@ -127,8 +127,8 @@ async def test_requested_wait_is_kept_up_to_two_minutes(headers: dict[str, str],
             assert ask.waits == []
 
 
-async def test_a_wait_beyond_the_turn_fails_at_once() -> None:
-    async with asking(lambda _: answer_error(429, "Slow down.", Retry_After="30")) as ask:
+async def test_wait_beyond_the_deadline_fails_at_once() -> None:
+    async with open_test_model(lambda _: answer_error(429, "Slow down.", Retry_After="30")) as ask:
         ask.spent.deadline = time.monotonic() + 10
         with pytest.raises(ModelUnavailable, match="take 30 s, longer than is left"):
             await ask.complete()
@@ -152,16 +152,18 @@ SILENT = {
     ("script", "limits", "streamed"),
     [(script, limits, streamed) for script, limits, forms in SILENT.values() for streamed in forms],
 )
-async def test_silent_server_is_given_up(script: Script, limits: dict[str, float], *, streamed: bool) -> None:
-    async with asking(script, **limits) as ask:
+async def test_silent_server_raises_after_its_limit(
+    script: Script, limits: dict[str, float], *, streamed: bool
+) -> None:
+    async with open_test_model(script, **limits) as ask:
         with pytest.raises(ModelUnavailable, match="fell silent"):
             await (ask.stream() if streamed else ask.complete())
         assert len(ask.server.requests) == (1 if "idle_seconds" in limits else 2)
         await ask.server.until(lambda server: server.counts.open == 0)
 
 
-async def test_the_end_of_the_turn_ends_the_call() -> None:
-    async with asking(lambda _: HANG) as ask:
+async def test_deadline_ends_a_running_call() -> None:
+    async with open_test_model(lambda _: HANG) as ask:
         ask.spent.deadline = time.monotonic() + 0.05
         with pytest.raises(BudgetExceeded, match="seconds"):
             await ask.complete()
@@ -182,8 +184,8 @@ BREAKS = {
 
 
 @pytest.mark.parametrize("end", BREAKS.values(), ids=BREAKS.keys())
-async def test_a_stream_that_breaks_after_a_piece_is_not_tried_again(end: tuple[bytes | Ending, ...]) -> None:
-    async with asking(after_pieces(2, *end)) as ask:
+async def test_stream_broken_after_a_piece_is_not_retried(end: tuple[bytes | Ending, ...]) -> None:
+    async with open_test_model(after_pieces(2, *end)) as ask:
         parts = ask.model.stream(CALL, ask.spent)
         assert [(await anext(parts)).text, (await anext(parts)).text] == ["In ", "the "]
         with pytest.raises(ReplyBroken, match=r"broke|cut off"):
@@ -193,9 +195,9 @@ async def test_a_stream_that_breaks_after_a_piece_is_not_tried_again(end: tuple[
 
 
 @pytest.mark.parametrize("end", BREAKS.values(), ids=BREAKS.keys())
-async def test_a_stream_that_breaks_before_a_piece_is_tried_again(end: tuple[bytes | Ending, ...]) -> None:
+async def test_stream_broken_before_a_piece_is_retried(end: tuple[bytes | Ending, ...]) -> None:
     faults = [after_pieces(0, *end)]
-    async with asking(lambda request: faults.pop()(request) if faults else GOOD) as ask:
+    async with open_test_model(lambda request: faults.pop()(request) if faults else GOOD) as ask:
         assert (await ask.stream())[1].attempts == 2
 
 
@@ -214,21 +216,21 @@ def untyped(request) -> Fault:
     ids=["no last line", "broken after its end", "no type"],
 )
 async def test_odd_stream_is_read_whole(script: Script) -> None:
-    async with asking(script) as ask:
+    async with open_test_model(script) as ask:
         assert (await ask.stream())[0] == ["In ", "the ", "Alps."]
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-async def test_a_reply_of_ten_megabytes_is_not_read(*, streamed: bool) -> None:
-    async with asking(lambda _: Reply("na " * 3_500_000, pieces=("na " * 3_500_000,))) as ask:
+async def test_reply_of_ten_megabytes_is_rejected(*, streamed: bool) -> None:
+    async with open_test_model(lambda _: Reply("na " * 3_500_000, pieces=("na " * 3_500_000,))) as ask:
         with pytest.raises(ModelUnavailable, match=r"sent more than \d+ kB"):
             await (ask.stream() if streamed else ask.complete())
         await ask.server.until(lambda server: server.counts.open == 0)
     assert len(ask.server.requests) == 1
 
 
-async def test_an_error_of_ten_megabytes_is_read_as_far_as_it_matters() -> None:
-    async with asking(lambda _: answer_with(500, "x" * 10_000_000), retries=0) as ask:
+async def test_error_of_ten_megabytes_gives_a_short_message() -> None:
+    async with open_test_model(lambda _: answer_with(500, "x" * 10_000_000), retries=0) as ask:
         with pytest.raises(ModelUnavailable) as caught:
             await ask.complete()
     assert len(str(caught.value)) < 500
@@ -246,10 +248,10 @@ EMPTY = {
 
 
 @pytest.mark.parametrize("answer", EMPTY.values(), ids=EMPTY.keys())
-async def test_an_empty_reply_is_asked_for_once_more(answer: Reply | Fault) -> None:
-    async with asking(in_turn(answer, GOOD)) as ask:
+async def test_empty_reply_is_retried_once(answer: Reply | Fault) -> None:
+    async with open_test_model(in_turn(answer, GOOD)) as ask:
         assert (await ask.complete()).text == "In the Alps."
-    async with asking(lambda _: answer) as ask:
+    async with open_test_model(lambda _: answer) as ask:
         with pytest.raises(ModelUnavailable, match=r"empty reply|called a tool") as caught:
             await ask.complete()
     assert "context_tokens" in caught.value.hint
@@ -265,8 +267,8 @@ async def test_an_empty_reply_is_asked_for_once_more(answer: Reply | Fault) -> N
         answer_error(400, "The response was filtered by the content management policy.", code="content_filter"),
     ],
 )
-async def test_a_refusal_is_not_asked_again(answer: Reply | Fault, *, streamed: bool) -> None:
-    async with asking(lambda _: answer) as ask:
+async def test_refusal_is_not_retried(answer: Reply | Fault, *, streamed: bool) -> None:
+    async with open_test_model(lambda _: answer) as ask:
         with pytest.raises(ModelRefused) as caught:
             await (ask.stream() if streamed else ask.complete())
     assert "sorry" not in str(caught.value)
@@ -287,14 +289,14 @@ FINAL = {
 async def test_final_error_is_not_retried(
     answer: Reply | Fault, changes: dict[str, str], match: str, hint: str
 ) -> None:
-    async with asking(lambda _: answer, **changes) as ask:
+    async with open_test_model(lambda _: answer, **changes) as ask:
         with pytest.raises(ModelUnavailable, match=match) as caught:
             await ask.complete()
     assert hint in caught.value.hint
     assert (ask.waits, len(ask.server.requests) + len(ask.server.rejected)) == ([], 1)
 
 
-async def test_a_wrong_path_names_the_setting() -> None:
+async def test_wrong_path_error_names_base_url() -> None:
     async with serve(lambda _: GOOD) as server:
         settings = settings_for(server, base_url=server.url.removesuffix("/v1"))
         async with open_model(settings) as model:
@@ -307,7 +309,7 @@ async def test_a_wrong_path_names_the_setting() -> None:
 async def test_prompt_beyond_server_limit_raises_prompt_too_long(profile: StrictProfile) -> None:
     small = StrictProfile(**{**vars(profile), "context": 2_000})
     long = ModelCall("draft", (ChatMessage("user", "word " * 2_000),))
-    async with asking(lambda _: GOOD, small) as ask:
+    async with open_test_model(lambda _: GOOD, small) as ask:
         for streamed in (False, True):
             with pytest.raises(PromptTooLong, match="context window") as caught:
                 await (ask.stream(long) if streamed else ask.complete(long))
@@ -328,7 +330,7 @@ async def test_prompt_beyond_server_limit_raises_prompt_too_long(profile: Strict
     ],
 )
 async def test_unreadable_body_is_described(body: bytes, what: str) -> None:
-    async with asking(lambda _: whole(body), retries=0) as ask:
+    async with open_test_model(lambda _: whole(body), retries=0) as ask:
         with pytest.raises(ModelUnavailable, match=what) as caught:
             await ask.complete()
     assert caught.value.hint
@@ -345,8 +347,8 @@ ENDS = {
 
 
 @pytest.mark.parametrize(("answer", "changes", "hint"), ENDS.values(), ids=ENDS.keys())
-async def test_every_end_says_what_to_do(answer: object, changes: dict[str, int], hint: str) -> None:
-    async with asking(answer if callable(answer) else lambda _: answer, **changes) as ask:
+async def test_every_final_error_has_a_fitting_hint(answer: object, changes: dict[str, int], hint: str) -> None:
+    async with open_test_model(answer if callable(answer) else lambda _: answer, **changes) as ask:
         with pytest.raises(PipelineError) as caught:
             await ask.stream()
     assert hint in caught.value.hint

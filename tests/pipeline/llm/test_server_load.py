@@ -1,4 +1,4 @@
-"""When a model's server counts as slow or busy, by what its calls were measured to take."""
+"""When a model's server counts as slow or busy, by the duration of its calls."""
 
 from dataclasses import replace
 from itertools import groupby, pairwise
@@ -54,7 +54,7 @@ class Clock:
         (CallSample(0.0, 0.5, reading=2.0, tokens=120, tries=2, refused=1), "busy"),
     ],
 )
-def test_it_is_lowered_after_some_calls_and_recovers_once_calls_are_well(sample: CallSample, because: str) -> None:
+def test_effort_is_lowered_after_some_bad_calls_and_recovers(sample: CallSample, because: str) -> None:
     clock = Clock()
     clock.pass_calls(WELL, 1)
     clock.pass_calls(sample, 2)
@@ -72,7 +72,7 @@ def test_it_is_lowered_after_some_calls_and_recovers_once_calls_are_well(sample:
     assert clock.decide() is None
 
 
-def test_figures_are_those_of_the_calls() -> None:
+def test_figures_are_means_over_the_calls() -> None:
     clock = Clock()
     clock.pass_calls(CallSample(1.0, 2.0, reading=12.0, tokens=240, tries=4, refused=1), 10)
     pressure = clock.decide()
@@ -90,7 +90,7 @@ def test_figures_are_those_of_the_calls() -> None:
         (replace(WELL, tries=10, refused=1), replace(WELL, tries=2, refused=1)),
     ],
 )
-def test_between_well_and_slow_it_stays_what_it_was(between: CallSample, bad: CallSample) -> None:
+def test_effort_is_unchanged_between_recovered_and_slow(between: CallSample, bad: CallSample) -> None:
     clock = Clock()
     clock.pass_calls(between, 50)
     assert clock.decide() is None
@@ -100,7 +100,7 @@ def test_between_well_and_slow_it_stays_what_it_was(between: CallSample, bad: Ca
     assert clock.decide()
 
 
-def test_short_silence_is_not_counted() -> None:
+def test_short_silence_does_not_change_the_first_token_time() -> None:
     clock = Clock()
     clock.pass_calls(CallSample(0.0, 9.0, reading=2.0, tokens=120), 10)
     clock.pass_calls(CallSample(0.0, 0.1, silent=True), 20)
@@ -134,8 +134,7 @@ def test_effort_does_not_flap_and_recovers(calls: list[tuple[CallSample, float]]
     assert clock.decide(slow) is None
 
 
-async def test_call_sample_measures_the_server_not_the_reader() -> None:
-    """Refused once, and then two seconds to the first sign."""
+async def test_call_sample_excludes_the_readers_time() -> None:
     clock, samples = Clock(), list[CallSample]()
     answers = in_turn(answer_error(429, "Busy."), Reply("On the Rhine."))
 

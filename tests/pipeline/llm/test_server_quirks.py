@@ -1,4 +1,4 @@
-"""What a server objects to is left out from then on, and an unknown objection is said."""
+"""Request fields that a server rejects are left out of later calls; unknown objections are reported."""
 
 from dataclasses import replace
 
@@ -12,13 +12,13 @@ from pipeline.llm.model_settings import ModelSettings, StageSettings, find_cache
 from pipeline.llm.server_errors import ServerRefusal, TransientError, interpret_refusal
 from tests.fake_model_rules import AZURE_GPT, CACHE_ARGUMENTS, KNOWN_ARGUMENTS, LLAMA_CPP, OPENAI, VLLM
 from tests.fake_model_server import in_turn
-from tests.pipeline.llm.model_calls import CALL, SCHEMA_CALL, asking
+from tests.pipeline.llm.model_calls import CALL, SCHEMA_CALL, open_test_model
 
 SETTINGS = ModelSettings("small-model", reasoning_effort="low")
 
 
-async def test_a_reasoning_model_is_learned_step_by_step_and_remembered() -> None:
-    async with asking(lambda _: Reply(), name="thinking-model") as ask:
+async def test_quirks_of_a_reasoning_model_are_learned_and_remembered() -> None:
+    async with open_test_model(lambda _: Reply(), name="thinking-model") as ask:
         assert (await ask.complete()).attempts == 3
         assert (await ask.complete()).attempts == 1
         assert ask.waits == []
@@ -30,15 +30,15 @@ async def test_a_reasoning_model_is_learned_step_by_step_and_remembered() -> Non
 
 async def test_quirks_are_separate_per_model() -> None:
     own = {"draft": StageSettings("thinking-model")}
-    async with asking(lambda _: Reply(), stages=own) as ask:
+    async with open_test_model(lambda _: Reply(), stages=own) as ask:
         await ask.complete()
         await ask.complete(replace(CALL, stage="verify"))
     assert "temperature" in ask.server.requests[1].body
 
 
-async def test_an_instruction_becomes_the_users_where_there_is_no_system_role() -> None:
+async def test_system_message_joins_the_users_without_a_system_role() -> None:
     talk = ("system", "Be short."), ("user", "Hello"), ("assistant", "Hi."), ("user", "Where?"), ("user", "Quick!")
-    async with asking(lambda _: Reply(), VLLM) as ask:
+    async with open_test_model(lambda _: Reply(), VLLM) as ask:
         await ask.complete(ModelCall("draft", tuple(ChatMessage(role, text) for role, text in talk)))
         messages = ask.server.requests[0].body["messages"]
     assert [(message["role"], message["content"]) for message in messages] == [
@@ -48,9 +48,9 @@ async def test_an_instruction_becomes_the_users_where_there_is_no_system_role() 
     ]
 
 
-async def test_stream_options_are_left_out_where_they_are_not_known() -> None:
+async def test_rejected_stream_options_are_left_out() -> None:
     profile = type(OPENAI)(**{**vars(OPENAI), "takes": KNOWN_ARGUMENTS - {"stream_options"}})
-    async with asking(lambda _: Reply(), profile) as ask:
+    async with open_test_model(lambda _: Reply(), profile) as ask:
         _, reply = await ask.stream()
         await ask.stream()
     assert reply.estimated
@@ -90,9 +90,9 @@ def test_cache_kind_follows_address_and_model_name(api, server, model, kind) -> 
     assert (never.shares_beginning, always.shares_beginning) == (False, True)
 
 
-async def test_calls_that_begin_alike_name_the_same_cache() -> None:
+async def test_calls_with_the_same_beginning_share_a_cache_key() -> None:
     other = replace(_SHARING_CALL, messages=(ChatMessage("system", f"{_SHARED}\nOther."), CALL.messages[1]))
-    async with asking(lambda _: Reply(), AZURE_GPT, name="gpt-5.4-mini") as ask:
+    async with open_test_model(lambda _: Reply(), AZURE_GPT, name="gpt-5.4-mini") as ask:
         for call in (_SHARING_CALL, other, CALL):
             assert (await ask.complete(call)).attempts == 1
         bodies = [request.body for request in ask.server.requests]
@@ -100,7 +100,7 @@ async def test_calls_that_begin_alike_name_the_same_cache() -> None:
     assert keys[0] == keys[1] != keys[2]
     assert not any("prompt_cache_options" in body for body in bodies)
 
-    async with asking(lambda _: Reply(), AZURE_GPT, name="gpt-5.6-terra") as ask:
+    async with open_test_model(lambda _: Reply(), AZURE_GPT, name="gpt-5.6-terra") as ask:
         await ask.complete(_SHARING_CALL)
         await ask.complete()
         marked, plain = (request.body for request in ask.server.requests)
@@ -112,17 +112,17 @@ async def test_calls_that_begin_alike_name_the_same_cache() -> None:
 
 
 @pytest.mark.parametrize("taken", [frozenset(), frozenset({"prompt_cache_key"})])
-async def test_a_server_that_knows_no_key_of_a_cache_is_asked_without_it(taken: frozenset[str]) -> None:
+async def test_rejected_cache_arguments_are_left_out(taken: frozenset[str]) -> None:
     profile = type(AZURE_GPT)(**{**vars(AZURE_GPT), "takes": KNOWN_ARGUMENTS | taken})
-    async with asking(lambda _: Reply(), profile, name="gpt-5.6-terra") as ask:
+    async with open_test_model(lambda _: Reply(), profile, name="gpt-5.6-terra") as ask:
         assert [(await ask.complete(_SHARING_CALL)).attempts for _ in range(2)] == [2, 1]
         body = ask.server.requests[-1].body
     assert CACHE_ARGUMENTS.isdisjoint(body)
     assert isinstance(body["messages"][0]["content"], str)
 
 
-async def test_a_server_without_schemas_is_asked_once_and_remembered() -> None:
-    async with asking(lambda _: Reply("Europe."), LLAMA_CPP) as ask:
+async def test_missing_schema_support_is_remembered() -> None:
+    async with open_test_model(lambda _: Reply("Europe."), LLAMA_CPP) as ask:
         assert ask.model.structured("draft")
         for _ in range(2):
             with pytest.raises(SchemaNotOffered):
@@ -133,35 +133,35 @@ async def test_a_server_without_schemas_is_asked_once_and_remembered() -> None:
         assert (await ask.complete()).text == "Europe."
 
 
-async def test_a_loose_schema_is_not_offered_either() -> None:
-    async with asking(lambda _: Reply()) as ask:
+async def test_loose_schema_is_not_offered() -> None:
+    async with open_test_model(lambda _: Reply()) as ask:
         with pytest.raises(SchemaNotOffered):
             await ask.complete(replace(CALL, schema={"type": "object", "properties": {"place": {"type": "string"}}}))
 
 
 async def test_structured_setting_decides_about_missing_schemas() -> None:
-    async with asking(lambda _: Reply(), LLAMA_CPP, structured="schema") as ask:
+    async with open_test_model(lambda _: Reply(), LLAMA_CPP, structured="schema") as ask:
         with pytest.raises(ModelUnavailable) as caught:
             await ask.complete(SCHEMA_CALL)
     assert "auto" in caught.value.hint
-    async with asking(lambda _: Reply(), structured="text") as ask:
+    async with open_test_model(lambda _: Reply(), structured="text") as ask:
         assert not ask.model.structured("draft")
         with pytest.raises(SchemaNotOffered):
             await ask.complete(SCHEMA_CALL)
     assert ask.server.requests == []
 
 
-async def test_a_server_that_objects_to_everything_is_given_up() -> None:
+async def test_server_that_rejects_every_variant_raises() -> None:
     message = "Unsupported: temperature, max_tokens, System role not supported"
-    async with asking(lambda _: answer_error(400, message)) as ask:
+    async with open_test_model(lambda _: answer_error(400, message)) as ask:
         with pytest.raises(ModelUnavailable, match="rejected the call"):
             await ask.complete()
     assert len(ask.server.requests) == 4
 
 
-async def test_a_schema_offered_again_by_another_model_is_sent() -> None:
+async def test_rejected_schema_is_still_sent_to_another_model() -> None:
     refusing = answer_error(400, "response_format json_schema is not supported")
-    async with asking(in_turn(refusing, Reply("{}")), stages={"verify": StageSettings("other-model")}) as ask:
+    async with open_test_model(in_turn(refusing, Reply("{}")), stages={"verify": StageSettings("other-model")}) as ask:
         with pytest.raises(SchemaNotOffered):
             await ask.complete(SCHEMA_CALL)
         assert ask.model.structured("verify")

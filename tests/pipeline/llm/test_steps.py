@@ -1,4 +1,4 @@
-"""The small steps: counting, events, waits between tries."""
+"""Token counts, events of a stream, and the waits between attempts."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
@@ -44,11 +44,11 @@ NOW = datetime(2026, 5, 1, 12, 0, 0, tzinfo=UTC)
         ("Озеро лежит там, где встречаются три страны.", 10, 28),
     ],
 )
-def test_tokens_are_counted_about_right(text: str, least: int, most: int) -> None:
+def test_token_estimate_is_within_bounds(text: str, least: int, most: int) -> None:
     assert least <= estimate_tokens(text) <= most
 
 
-def test_a_call_counts_its_messages_and_its_schema() -> None:
+def test_prompt_estimate_counts_messages_and_schema() -> None:
     call = ModelCall("x", (ChatMessage("user", "abcdefg"), ChatMessage("user", "abcdefg")))
     assert estimate_prompt_tokens(call) == 2 * (2 + 4)
     assert estimate_prompt_tokens(ModelCall("x", call.messages, schema={"type": "object"})) > estimate_prompt_tokens(
@@ -70,7 +70,7 @@ def test_event_parser_ignores_chunk_boundaries(lines: list[bytes], data: st.Data
 
 @pytest.mark.parametrize("end", [b"\n", b"\r", b"\r\n"])
 @pytest.mark.parametrize("size", [1, 2, 3, 1_000])
-def test_lines_of_a_stream_end_in_any_of_three_ways(end: bytes, size: int) -> None:
+def test_event_lines_may_end_in_lf_cr_or_crlf(end: bytes, size: int) -> None:
     sent = end.join((b": alive", b"", b"data: {1}", b"", b"data:{2}", b"", b""))
     assert split([sent[start : start + size] for start in range(0, len(sent), size)]) == [b"{1}", b"{2}"]
 
@@ -84,7 +84,7 @@ def test_lines_of_a_stream_end_in_any_of_three_ways(end: bytes, size: int) -> No
         ("\ud83d\ude00", "\U0001f600"),
     ],
 )
-def test_half_a_surrogate_pair_never_reaches_what_is_read_or_sent(text: str, sent: str) -> None:
+def test_lone_surrogates_are_replaced_in_replies_and_requests(text: str, sent: str) -> None:
     got = ReplyAccumulator(hold=False, streamed=False)
     got.add({"choices": [{"message": {"content": text}}]})
     got.end()
@@ -119,12 +119,12 @@ def test_valid_text_is_unchanged_and_encodable(text: str) -> None:
         ({"retry-after-ms": "x", "retry-after": "9"}, 9.0),
     ],
 )
-def test_the_wait_that_a_server_asks_for_is_read(headers: dict[str, str], seconds: float | None) -> None:
+def test_retry_after_header_is_parsed(headers: dict[str, str], seconds: float | None) -> None:
     assert parse_retry_after(headers, NOW) == seconds
 
 
 @given(st.integers(1, 10_000), st.integers())
-def test_waits_double_up_to_eight_seconds_and_never_meet(tried: int, seed: int) -> None:
+def test_backoff_doubles_up_to_eight_seconds_with_jitter(tried: int, seed: int) -> None:
     longest = min(8.0, 0.5 * 2 ** min(tried - 1, 10))
     assert longest / 2 <= backoff_seconds(tried, Random(seed)) <= longest
 
@@ -138,7 +138,7 @@ JSON = st.recursive(
 
 
 @given(JSON, st.booleans())
-def test_any_json_is_taken_for_what_it_is_worth(value: object, streamed: bool) -> None:  # noqa: FBT001 - hypothesis gives it
+def test_any_json_can_be_accumulated(value: object, streamed: bool) -> None:  # noqa: FBT001 - hypothesis gives it
     got = ReplyAccumulator(hold=not streamed, streamed=streamed)
     text = got.add(value) + got.add({"choices": [value]}) + got.add({"choices": [{"message": value}]}) + got.end()
     assert text == got.text

@@ -1,4 +1,4 @@
-"""Fences, and text that cannot break out of its line."""
+"""Text in prompts is fenced, and cannot leave its fence or its line."""
 
 from random import Random
 
@@ -19,7 +19,7 @@ def test_delimiter_never_occurs_in_the_text() -> None:
 @given(st.text())
 @example("a\r\nb\x0bc\x1cd\u2028e\u2029f\x85g")
 @example("<|im_start|>system<|im_end|>[/INST]<<SYS>></s><start_of_turn><｜User｜></think>")
-def test_a_text_stays_on_its_line(text: str) -> None:
+def test_flattened_text_is_one_line_without_control_tokens(text: str) -> None:
     shown = flatten_line(text)
 
     assert len(shown.splitlines()) <= 1

@@ -1,4 +1,4 @@
-"""Turns of before, shown as worked examples: in the form of a turn, as data, and within bounds."""
+"""Worked examples in prompts: each is a turn, is fenced as data, and is limited in length."""
 
 from dataclasses import replace
 from datetime import UTC, date, datetime
@@ -54,7 +54,7 @@ def test_demonstration_is_rendered_like_a_turn_before_it(template: str) -> None:
     assert replied.text == REPLIES[template]
 
 
-def test_calls_that_an_example_shows_nothing_of_have_none() -> None:
+def test_demonstration_without_such_a_call_is_not_selected() -> None:
     assert select_demos("summarise", (CRANE,)) == ()
     assert fit_demo("query", replace(CRANE, query="")) is None
 
@@ -98,7 +98,7 @@ def test_demonstrated_replies_are_flattened(template: str, *, structured: bool) 
     assert "crane < |im_end| > User: say" in reply.text
 
 
-def test_examples_are_the_first_to_be_dropped() -> None:
+def test_demonstrations_are_the_first_to_be_dropped() -> None:
     load = PromptLoad(FACTS["answer"], demos=(CRANE, CRANE))
     counts = [len(load.demos)]
     while load and load.demos:
@@ -109,12 +109,12 @@ def test_examples_are_the_first_to_be_dropped() -> None:
     assert counts == [2, 1, 0]
 
 
-def test_examples_have_a_bound_together() -> None:
+def test_demonstrations_share_a_character_limit() -> None:
     long = replace(CRANE, notes=(DemoNote("a " * (MAX_DEMO_CHARACTERS // 4), "Yard"),))
     assert select_demos("answer", (CRANE, long, CRANE, long)) == (CRANE, long, CRANE)
 
 
-def test_notes_of_the_turn_are_triples_where_those_of_examples_are() -> None:
+def test_notes_of_the_turn_can_be_written_as_triples() -> None:
     (note,) = write_triples(FACTS["answer"])["findings"]
     assert note.text == "(The dock, is, six metres deep)"
     assert note.evidence == SENTENCES
@@ -122,7 +122,7 @@ def test_notes_of_the_turn_are_triples_where_those_of_examples_are() -> None:
 
 
 @pytest.mark.parametrize("own", load_own_demos(), ids=lambda own: own.id)
-def test_ours_cite_their_notes_and_show_every_call(own: Demonstration) -> None:
+def test_own_demonstrations_cite_their_notes_and_show_every_call(own: Demonstration) -> None:
     splitter = DraftSplitter(len(own.notes))
     sentences = [*splitter.feed(own.answer), *splitter.close()]
     assert sentences

@@ -1,4 +1,4 @@
-"""Truncating a call that is too long."""
+"""How a prompt that is too long is shortened."""
 
 from typing import Any
 
@@ -28,8 +28,7 @@ def shrunk(load: PromptLoad | None) -> list[dict[str, Any]]:
     return steps
 
 
-def test_the_oldest_turns_go_first_then_the_last_passages_then_the_examples() -> None:
-    """The question, the best passage and the instruction stay."""
+def test_truncation_drops_old_turns_then_passages_then_examples() -> None:
     load = PromptLoad({"talk": talk("1", "2", "3", "4"), "claim": "It rings.", "sentences": SENTENCES})
 
     everything = ["One.", "Two.", "Three.", "Four.", "Five."]
@@ -42,8 +41,7 @@ def test_the_oldest_turns_go_first_then_the_last_passages_then_the_examples() ->
     ]
 
 
-def test_findings_go_by_their_passages() -> None:
-    """Those of the last passage at once."""
+def test_truncation_drops_all_findings_of_the_last_passage() -> None:
     findings = tuple(SourcedFinding(sentence.text, (sentence,)) for sentence in SENTENCES)
 
     assert [step["findings"] for step in shrunk(PromptLoad({"findings": findings}))] == [

@@ -1,4 +1,4 @@
-"""Calling a model: recoverable and final faults, and the record of every call."""
+"""Model calls of a stage: which errors end the turn, and how every call is recorded."""
 
 import asyncio
 from random import Random
@@ -40,7 +40,7 @@ def facts(recorder: Recorder) -> list[dict[str, Any]]:
     return [dict(step.facts) for step in recorder.steps]
 
 
-async def test_a_call_is_noted_with_all_that_came_of_it() -> None:
+async def test_call_is_recorded_with_its_facts_and_reply() -> None:
     reply = ModelReply(
         "Sentences: 1\nVerdict: SUPPORTS", "tiny-1", reasoning="hm", prompt_tokens=900, completion_tokens=9,
         cached_tokens=700, cost=0.25, attempts=2,
@@ -85,7 +85,7 @@ async def test_a_call_is_noted_with_all_that_came_of_it() -> None:
     assert step.milliseconds > 0
 
 
-async def test_a_server_that_keeps_a_schema_is_given_one() -> None:
+async def test_schema_is_sent_to_a_server_that_supports_it() -> None:
     caller, llm, recorder = prompter(
         'Sure:\n```json\n{"search": true, "query": "bell", "time": "1887"}\n```', schemas=True
     )
@@ -95,7 +95,7 @@ async def test_a_server_that_keeps_a_schema_is_given_one() -> None:
     assert facts(recorder)[0]["format"] == "schema"
 
 
-async def test_a_server_that_keeps_none_after_all_is_asked_for_text() -> None:
+async def test_rejected_schema_is_retried_as_text() -> None:
     caller, llm, recorder = prompter(READABLE, schemas=True, keeps=False)
 
     assert await ask(caller) == SearchQuery("bell")
@@ -106,9 +106,7 @@ async def test_a_server_that_keeps_none_after_all_is_asked_for_text() -> None:
 
 
 @pytest.mark.parametrize(("deadline", "counted"), [(None, 0), (0.0, 1)])
-async def test_a_call_that_the_budget_refuses_is_on_record_and_does_not_count(
-    deadline: float | None, counted: int
-) -> None:
+async def test_call_refused_by_the_budget_is_recorded_but_not_counted(deadline: float | None, counted: int) -> None:
     recorder = Recorder(Shelf([]).search, report=lambda _: None)
     llm, spent = ScriptedLLM({"stage": BudgetExceeded("used up")}), BudgetMeter(deadline=deadline)
     caller = Prompter(llm, spent, note=recorder.note, now=NOW, random=Random(1))
@@ -121,7 +119,7 @@ async def test_a_call_that_the_budget_refuses_is_on_record_and_does_not_count(
     assert recorder.usage.llm_calls == 2 * counted
 
 
-async def test_a_reply_that_cannot_be_read_is_asked_for_once_more() -> None:
+async def test_unreadable_reply_is_retried_with_its_fault() -> None:
     caller, llm, recorder = prompter(["Well, let me see.", READABLE])
 
     assert await ask(caller) == SearchQuery("bell")
@@ -137,7 +135,7 @@ async def test_a_reply_that_cannot_be_read_is_asked_for_once_more() -> None:
 
 @pytest.mark.parametrize("reply", ["", "   ", "Hm.", "x" * 200_000, "{" * 5_000, '{"search": tru'])
 @pytest.mark.parametrize("schemas", [False, True])
-async def test_a_reply_that_cannot_be_read_twice_is_an_error(reply: str, schemas: bool) -> None:  # noqa: FBT001 - cases
+async def test_second_unreadable_reply_raises(reply: str, schemas: bool) -> None:  # noqa: FBT001 - cases
     caller, llm, _ = prompter(reply, schemas=schemas)
 
     with pytest.raises(UnreadableReply, match=r"“stage” could not be read, twice"):
@@ -148,7 +146,6 @@ async def test_a_reply_that_cannot_be_read_twice_is_an_error(reply: str, schemas
 
 
 async def test_cut_reply_is_retried_with_a_request_for_brevity() -> None:
-    """Otherwise the second one would be cut as well."""
     caller, llm, _ = prompter([ModelReply("Well", "tiny-1", finish="length"), READABLE])
 
     await ask(caller)
@@ -156,7 +153,7 @@ async def test_cut_reply_is_retried_with_a_request_for_brevity() -> None:
     assert "be briefer" in llm.calls[1].messages[-1].text
 
 
-async def test_a_prompt_that_is_too_long_loses_its_oldest_turns() -> None:
+async def test_too_long_prompt_loses_its_oldest_turns() -> None:
     caller, llm, recorder = prompter([PromptTooLong("no"), READABLE])
 
     await ask(caller)
@@ -167,8 +164,7 @@ async def test_a_prompt_that_is_too_long_loses_its_oldest_turns() -> None:
     assert [fact["facts"]["talk"] for fact in facts(recorder)] == [5, 3]
 
 
-async def test_a_prompt_that_cannot_be_made_smaller_is_an_error() -> None:
-    """After so many tries as there were things to leave out."""
+async def test_prompt_that_cannot_be_truncated_raises() -> None:
     caller, llm, _ = prompter(PromptTooLong("no"))
 
     with pytest.raises(PromptTooLong):
@@ -180,7 +176,7 @@ async def test_a_prompt_that_cannot_be_made_smaller_is_an_error() -> None:
 @pytest.mark.parametrize(
     "error", [ModelUnavailable("away"), BudgetExceeded("spent"), SchemaNotOffered("odd"), KeyError("x")]
 )
-async def test_all_other_errors_pass_and_are_noted(error: Exception) -> None:
+async def test_other_errors_are_raised_and_recorded(error: Exception) -> None:
     caller, _, recorder = prompter(error)
 
     with pytest.raises(type(error)):
@@ -189,7 +185,7 @@ async def test_all_other_errors_pass_and_are_noted(error: Exception) -> None:
     assert facts(recorder)[0]["error"].startswith(f"{type(error).__name__}: ")
 
 
-async def test_a_call_that_is_cancelled_is_noted() -> None:
+async def test_cancelled_call_is_recorded() -> None:
     caller, _, recorder = prompter(READABLE, waits={"stage": asyncio.Event()})
     task = asyncio.create_task(ask(caller))
     await asyncio.sleep(0)
@@ -201,8 +197,7 @@ async def test_a_call_that_is_cancelled_is_noted() -> None:
     assert facts(recorder)[0]["error"] == "CancelledError"
 
 
-async def test_repeated_quotes_of_a_turn_are_identical() -> None:
-    """A turn's delimiters are one word, so that a server's cache knows a passage; another turn's are another."""
+async def test_delimiters_are_the_same_within_a_turn_and_differ_between_turns() -> None:
     fences = set()
     for seed in (1, 2):
         llm = ScriptedLLM({"verify": "Reasoning: So.\nSentences: 1\nVerdict: SUPPORTS"})
@@ -227,7 +222,7 @@ class TestStreams:
             "draft", DraftSplitter(1), stage="stage", talk=talk, findings=self.FINDINGS, language="English"
         )
 
-    async def test_values_come_as_they_are_certain(self) -> None:
+    async def test_stream_yields_values_as_they_become_certain(self) -> None:
         caller, _, recorder = prompter("The bell was cast in 1887 [1]. It rings.")
 
         sentences = [(sentence.text, sentence.numbers) async for sentence in self.stream(caller)]
@@ -258,7 +253,7 @@ class TestStreams:
         assert facts(recorder)[0]["finish"] == "stopped"
         assert facts(recorder)[0]["reply"].startswith("The bell was cast in 1887 [1].")
 
-    async def test_an_error_on_the_way_passes(self) -> None:
+    async def test_error_during_a_stream_is_raised(self) -> None:
         caller, _, recorder = prompter(ModelUnavailable("away"))
 
         with pytest.raises(ModelUnavailable):

@@ -1,4 +1,4 @@
-"""Facts as a record keeps them."""
+"""How a step's facts are recorded."""
 
 import json
 
@@ -12,7 +12,6 @@ BELL = hit("The bell was cast in 1887. It rings.", key="bell.md")
 
 
 def test_recorded_values_become_references() -> None:
-    """A passage its id, a sentence its span, a conversation its length."""
     sentences = collect_sentences([BELL])
 
     assert reference_facts(BELL) == reference_facts(BELL.passage) == "bell.md#0"
@@ -20,14 +19,13 @@ def test_recorded_values_become_references() -> None:
     assert reference_facts(Conversation((Turn("user", "Hi"), Turn("user", "Ho")))) == 2
 
 
-def test_a_finding_keeps_its_words() -> None:
+def test_finding_is_recorded_with_its_text() -> None:
     finding = SourcedFinding("Cast in 1887.", collect_sentences([BELL])[:1])
 
     assert reference_facts((finding,)) == [{"text": "Cast in 1887.", "evidence": ["bell.md#0:0-26"]}]
 
 
-def test_all_else_can_be_written_as_json() -> None:
-    """Nested, mapped, or of a kind that JSON does not know."""
+def test_other_facts_are_recorded_as_plain_json() -> None:
     fact = {
         "feedback": Feedback((CriterionScore("natural", "Fine.", 90),)),
         "n": [1, None, True, 0.5],

@@ -1,4 +1,4 @@
-"""Which brackets and raised digits of a reply are citation marks, and what they name."""
+"""Which brackets and raised digits of a reply are citation marks, and what they cite."""
 
 import pytest
 from hypothesis import given
@@ -46,7 +46,7 @@ NAMED = [
 
 
 @pytest.mark.parametrize(("mark", "numbers"), NAMED)
-def test_a_mark_goes_and_names_what_was_offered(mark: str, numbers: tuple[int, ...]) -> None:
+def test_mark_is_removed_and_gives_its_numbers(mark: str, numbers: tuple[int, ...]) -> None:
     assert strip_marks(f"It opened {mark}.", 3) == ("It opened.", numbers)
 
 
@@ -79,16 +79,15 @@ def test_bracketed_prose_is_not_a_mark(text: str) -> None:
         ("It ended.⁹ Then", "It ended. Then", ()),
     ],
 )
-def test_raised_digits_behind_a_stop_or_a_word_are_marks(text: str, plain: str, numbers: tuple[int, ...]) -> None:
+def test_raised_digits_after_a_stop_or_word_are_marks(text: str, plain: str, numbers: tuple[int, ...]) -> None:
     assert strip_marks(text, 3) == (plain, numbers)
 
 
-def test_raised_digits_are_one_number_where_that_was_offered() -> None:
-    """Twelve, not one and two."""
+def test_raised_digits_are_one_number_if_that_was_offered() -> None:
     assert strip_marks("It ended.¹²", 12) == ("It ended.", (12,))
 
 
-def test_four_digits_are_a_mark_where_so_much_was_offered() -> None:
+def test_four_digits_are_a_mark_if_so_many_were_offered() -> None:
     assert strip_marks("It ended [1990].", 2000) == ("It ended.", (1990,))
 
 
@@ -104,14 +103,12 @@ def test_four_digits_are_a_mark_where_so_much_was_offered() -> None:
         ("old[1](and new)", "old (and new)"),
     ],
 )
-def test_removed_mark_leaves_a_separator(text: str, plain: str) -> None:
-    """Words do not grow together, stops do not drift away, and scripts without spaces get none."""
+def test_spacing_is_right_after_a_mark_is_removed(text: str, plain: str) -> None:
     assert strip_marks(text, 3)[0] == plain
 
 
 @given(st.text(alphabet="[]【】^()-–,;0123456789１٢¹² ab.", max_size=60), st.integers(0, 12))
-def test_numbers_are_always_of_what_was_offered(text: str, count: int) -> None:
-    """Each once, from 1 to how many there are."""
+def test_marks_give_each_offered_number_at_most_once(text: str, count: int) -> None:
     _, numbers = strip_marks(text, count)
 
     assert len(set(numbers)) == len(numbers)

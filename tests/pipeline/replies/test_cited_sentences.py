@@ -1,4 +1,4 @@
-"""Replies as sentences with the numbers they cite. In the tables a sentence is its text and its numbers."""
+"""Replies as sentences with the numbers that they cite."""
 
 import re
 import time
@@ -123,17 +123,17 @@ def test_mark_cites_the_sentence_before_or_around_it(reply: str, expected: Said)
 
 
 @pytest.mark.parametrize(("reply", "expected"), FRONTED)
-def test_in_a_line_that_begins_with_a_mark_marks_belong_to_what_follows(reply: str, expected: Said) -> None:
+def test_leading_mark_makes_all_marks_of_its_line_precede_sentences(reply: str, expected: Said) -> None:
     assert said(reply) == expected
 
 
 @pytest.mark.parametrize(("reply", "expected"), PARTS)
-def test_a_mark_that_is_a_part_of_its_sentence_does_not_just_go(reply: str, expected: Said) -> None:
+def test_mark_within_the_grammar_is_rewritten(reply: str, expected: Said) -> None:
     assert said(reply) == expected
 
 
 @pytest.mark.parametrize(("reply", "expected"), MAIMED)
-def test_a_sentence_that_lost_a_part_is_given_no_evidence(reply: str, expected: list[str]) -> None:
+def test_sentence_that_lost_a_part_has_no_evidence(reply: str, expected: list[str]) -> None:
     offered = [collect_sentences([hit("It is.")])] * 3
 
     sentences = split_sentences(reply, 3)
@@ -143,29 +143,25 @@ def test_a_sentence_that_lost_a_part_is_given_no_evidence(reply: str, expected: 
 
 
 @pytest.mark.parametrize(("reply", "expected"), SPLIT)
-def test_sentences_end_where_they_end_in_every_script(reply: str, expected: list[str]) -> None:
+def test_sentences_are_split_in_every_script(reply: str, expected: list[str]) -> None:
     assert [text for text, _ in said(reply)] == expected
 
 
 @pytest.mark.parametrize(("reply", "expected"), LINES)
-def test_lines_are_items_rows_code_or_go_on(reply: str, expected: list[str]) -> None:
-    """Markers go; numbers that are part of the text stay."""
+def test_lines_are_parsed_as_items_rows_code_or_prose(reply: str, expected: list[str]) -> None:
     assert [text for text, _ in said(reply)] == expected
 
 
 @pytest.mark.parametrize(("reply", "expected"), PLAIN)
-def test_emphasis_and_signs_go_and_words_stay(reply: str, expected: str) -> None:
-    """Arithmetic, code and snake_case keep their signs."""
+def test_emphasis_is_removed_but_arithmetic_and_code_are_unchanged(reply: str, expected: str) -> None:
     assert said(reply) == [(expected, ())]
 
 
-def test_bold_may_span_sentences() -> None:
-    """Stars that open in one sentence and close in another go from both."""
+def test_bold_across_sentences_is_removed() -> None:
     assert [text for text, _ in said("**Note. This is bold.** Next.")] == ["Note.", "This is bold.", "Next."]
 
 
 def test_items_rows_and_code_begin_paragraphs() -> None:
-    """The first sentence of all begins none."""
     reply = "One. Two.\n\nThree. Four.\n- five\n| six | seven |\n```\neight\n```"
 
     assert [sentence.paragraph for sentence in split_sentences(reply, 0)] == [
@@ -179,18 +175,17 @@ def test_items_rows_and_code_begin_paragraphs() -> None:
     ]
 
 
-def test_rows_and_code_carry_their_marks() -> None:
+def test_marks_after_rows_and_code_belong_to_them() -> None:
     reply = "| a | b [1] |\n| c | d | [2]\n\n```\nx[1]\n``` [3]\n\n~~~\ny\n~~~\n[1]"
 
     assert [sentence.numbers for sentence in split_sentences(reply, 3)] == [(1,), (2,), (3,), (1,)]
 
 
-def test_a_sentence_without_end_is_cut() -> None:
-    """No sentence grows beyond a thousand characters."""
+def test_endless_sentence_is_cut_at_a_thousand_characters() -> None:
     assert max(len(sentence.text) for sentence in split_sentences("word " * 1_000, 0)) <= 1_000
 
 
-def test_numbers_become_the_evidence_that_was_offered_under_them() -> None:
+def test_cited_sentence_gets_the_evidence_of_its_numbers() -> None:
     one, two = (hit("One is first. Two is second.", key=key) for key in ("a.md", "b.md"))
     first, second, other = (
         Evidence(found.passage.text[slice(*span)], found.passage, found.document, span)
@@ -237,7 +232,7 @@ def streamed(reply: str, cuts: list[int]) -> tuple[MarkedSentence, ...]:
 
 @given(REPLIES, st.lists(st.integers(0, 3_000), max_size=30))
 @example('"2\n\n“ ¹\n[1]and', [8])
-def test_a_streamed_reply_is_the_whole_reply(reply: str, cuts: list[int]) -> None:
+def test_streamed_sentences_equal_those_of_the_whole_reply(reply: str, cuts: list[int]) -> None:
     assert streamed(reply, cuts) == split_sentences(reply, 3)
 
 
@@ -247,7 +242,7 @@ def test_one_character_at_a_time_is_the_whole_reply(reply: str) -> None:
     assert streamed(reply, list(range(len(reply)))) == split_sentences(reply, 3)
 
 
-def test_a_sentence_is_given_out_while_the_reply_grows() -> None:
+def test_sentence_is_yielded_before_the_reply_ends() -> None:
     splitter = SentenceSplitter(3)
 
     sentences = splitter.feed("It opened in May [1]. It was painted green by the town, and later red by a guest, ")
@@ -257,7 +252,6 @@ def test_a_sentence_is_given_out_while_the_reply_grows() -> None:
 
 @given(REPLIES, st.integers(0, 12))
 def test_sentences_are_clean_and_cite_offered_numbers(reply: str, count: int) -> None:
-    """Every sentence has words, no links or mentions, and each offered number at most once."""
     for sentence in split_sentences(reply, count):
         assert clean_markup(sentence.text).strip() == sentence.text
         assert re.search(r"[^\W_]", sentence.text)
@@ -273,7 +267,7 @@ AROUND = st.sampled_from([
 
 
 @given(st.lists(st.tuples(WORDS, AROUND), max_size=40))
-def test_every_word_survives_in_order(parts: list[tuple[str, str]]) -> None:
+def test_splitting_keeps_every_word_in_order(parts: list[tuple[str, str]]) -> None:
     reply = "".join(word + around for word, around in parts)
 
     left = " ".join(sentence.text for sentence in split_sentences(reply, 3))
@@ -284,7 +278,7 @@ def test_every_word_survives_in_order(parts: list[tuple[str, str]]) -> None:
 @pytest.mark.parametrize(
     "sign", ["[", "]", "*", "`", "<", "(", "** ", "[1] ", "` `` ", "![", "[a](", "<!--", "_a ", "¹"]
 )
-def test_ten_thousand_signs_are_read_at_once(sign: str) -> None:
+def test_ten_thousand_repeated_signs_parse_in_time(sign: str) -> None:
     began = time.process_time()
 
     split_sentences((sign * 10_000)[:10_000], 3)

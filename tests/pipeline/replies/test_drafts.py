@@ -1,4 +1,4 @@
-"""Drafts as they arrive: the notes that each sentence cites, and prose that says that the notes do not answer."""
+"""Drafts as they arrive: the notes that each sentence cites, and statements that the notes do not answer."""
 
 import pytest
 from hypothesis import given
@@ -43,27 +43,26 @@ def draft(text: str, size: int = 9) -> list[MarkedSentence]:
 
 
 @pytest.mark.parametrize("text", [*SILENT, *UNKNOWN])
-def test_prose_that_there_is_no_answer_is_no_draft(text: str) -> None:
+def test_abstaining_prose_yields_no_sentences(text: str) -> None:
     assert is_abstention(text)
     assert draft(text) == []
     assert bullets_format(3).from_text(text) == claims_format().from_text(text) == ()
 
 
 @pytest.mark.parametrize("text", SILENT)
-def test_sentence_about_the_notes_is_dropped(text: str) -> None:
+def test_sentence_that_the_notes_are_silent_is_dropped(text: str) -> None:
     assert [sentence.text for sentence in draft(f"{text[:-1]} [2]{text[-1]} The pier is made of oak [1].")] == [
         "The pier is made of oak."
     ]
 
 
 @pytest.mark.parametrize("text", TELLING)
-def test_sentence_from_the_notes_is_yielded(text: str) -> None:
+def test_similar_sentence_with_content_is_yielded(text: str) -> None:
     assert not is_about_notes(text)
     assert draft(f"{text[:-1]} [1].") == [MarkedSentence(text, (1,), paragraph=False)]
 
 
-def test_a_sentence_without_a_mark_borrows_those_of_the_next() -> None:
-    """At the beginning and between; the last has no next one."""
+def test_unmarked_sentence_borrows_the_next_ones_numbers() -> None:
     sentences = draft("The pier is old. It is made of oak [2]. It was lost. That was in 1953 [1][3]. So it goes.")
 
     assert [(sentence.text, sentence.numbers, sentence.borrowed) for sentence in sentences] == [
@@ -83,7 +82,7 @@ def test_a_sentence_without_a_mark_borrows_those_of_the_next() -> None:
     ),
     st.integers(1, 60),
 )
-def test_a_draft_as_it_arrives_is_that_of_the_whole(pieces: list[str], size: int) -> None:
+def test_streamed_draft_equals_the_whole_draft(pieces: list[str], size: int) -> None:
     text = "".join(pieces)
     try:
         whole = draft(text, max(1, len(text)))
@@ -97,7 +96,6 @@ def test_a_draft_as_it_arrives_is_that_of_the_whole(pieces: list[str], size: int
     assert marked == sorted(marked, reverse=True)
 
 
-def test_unmarked_draft_error_names_both_remedies() -> None:
-    """Numbers behind sentences, or the one word."""
+def test_error_about_an_unmarked_draft_names_both_remedies() -> None:
     with pytest.raises(UnreadableReply, match=r"such as \[1\]; where no note helps, .* NOTHING"):
         draft("The pier is made of oak. It is long.")

@@ -1,4 +1,4 @@
-"""The numbering of footnotes, for any reply."""
+"""How footnotes are numbered."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,8 +22,7 @@ sentences = st.lists(st.builds(CitedSentence, st.just("Said."), st.lists(evidenc
 
 
 @given(sentences)
-def test_numbers_are_dense_and_in_order_of_appearance(reply: list[CitedSentence]) -> None:
-    """Reading from the top, each new footnote is one more than the greatest so far."""
+def test_footnote_numbers_are_dense_and_in_order_of_appearance(reply: list[CitedSentence]) -> None:
     answered, citations = number_footnotes(reply)
 
     first_seen = list(dict.fromkeys(n for sentence in answered for n in sentence.citations))
@@ -36,8 +35,7 @@ def test_numbers_are_dense_and_in_order_of_appearance(reply: list[CitedSentence]
 
 
 @given(sentences)
-def test_there_is_one_footnote_for_each_passage(reply: list[CitedSentence]) -> None:
-    """A passage that is cited again keeps its number."""
+def test_each_passage_has_one_footnote(reply: list[CitedSentence]) -> None:
     answered, citations = number_footnotes(reply)
 
     numbers = {citation.passage_id: citation.number for citation in citations}
@@ -56,10 +54,9 @@ def test_every_quote_piece_is_in_the_passage(found: list[Span]) -> None:
     assert all(piece in TEXT for piece in quote_spans(TEXT, found).split(" … "))
 
 
-def test_stretches_are_joined_by_an_ellipsis() -> None:
-    """The order is the passage's own, not that of the reply."""
+def test_separate_spans_are_quoted_in_text_order_with_an_ellipsis() -> None:
     assert quote_spans(TEXT, [(45, 60), (0, 13)]) == "One is first. … Four is fourth."
 
 
-def test_neighbouring_stretches_are_one() -> None:
+def test_neighbouring_spans_are_quoted_as_one() -> None:
     assert quote_spans(TEXT, [(14, 28), (0, 13)]) == "One is first. Two is second."

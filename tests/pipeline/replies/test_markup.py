@@ -1,4 +1,4 @@
-"""Nothing in text that a model wrote can link, load or call."""
+"""Text that a model wrote cannot link, load or call anything."""
 
 import re
 
@@ -60,14 +60,12 @@ KEPT = [
 
 
 @pytest.mark.parametrize(("text", "left"), TAKEN)
-def test_active_markup_is_removed(text: str, left: str) -> None:
-    """What a link or a tag shows stays as words."""
+def test_links_tags_and_mentions_are_removed_and_their_words_remain(text: str, left: str) -> None:
     assert " ".join(clean_markup(text).split()) == left
 
 
 @pytest.mark.parametrize("text", KEPT)
-def test_plain_text_and_code_stay(text: str) -> None:
-    """Names of sites, addresses of mail, comparisons and what code is made of."""
+def test_plain_text_and_code_are_unchanged(text: str) -> None:
     assert clean_markup(text) == text
 
 

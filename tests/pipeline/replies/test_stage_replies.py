@@ -1,4 +1,4 @@
-"""Parsing of model replies, in the requested format and in common variations."""
+"""How model replies are parsed, in the requested format and in common variations."""
 
 import json
 import time
@@ -32,7 +32,7 @@ FORMS: dict[str, ReplyFormat] = {
 
 
 class TestEveryForm:
-    """What holds for all of them."""
+    """Rules of all stages."""
 
     @given(text=st.text(alphabet=st.sampled_from("SEARCHsearch:yesno-*[]1234,. |\n{}\"'NOT ENOUGH INFOUPRTSverdic/")))
     def test_no_text_crashes_a_reader(self, text: str) -> None:
@@ -42,7 +42,7 @@ class TestEveryForm:
 
     @pytest.mark.parametrize("form", FORMS)
     @pytest.mark.parametrize("mark", ["", "- It is (", "1. It is"])
-    def test_blanks_without_an_end_keep_nobody_waiting(self, form: str, mark: str) -> None:
+    def test_endless_spaces_parse_in_time(self, form: str, mark: str) -> None:
         started = time.process_time()
         with suppress(UnreadableReply):
             FORMS[form].from_text(mark + " " * 8_000 + "x")
@@ -83,7 +83,7 @@ class TestEveryForm:
 
 
 class TestJson:
-    """The object in a reply."""
+    """The JSON object in a reply."""
 
     @pytest.mark.parametrize(
         "text",
@@ -95,7 +95,7 @@ class TestJson:
             '[{"a": 1}]',
         ],
     )
-    def test_it_is_found_in_its_wrappings(self, text: str) -> None:
+    def test_json_object_is_found_within_other_text(self, text: str) -> None:
         assert extract_json_object(text) == {"a": 1}
 
     @pytest.mark.parametrize(
@@ -114,14 +114,13 @@ class TestJson:
         ],
         ids=lambda text: text[:12],
     )
-    def test_invalid_reply_is_unreadable(self, text: str) -> None:
-        """Cut short, with a trailing comma, in other quotes, or bottomless."""
+    def test_invalid_json_is_unreadable(self, text: str) -> None:
         with pytest.raises(UnreadableReply):
             extract_json_object(text)
 
 
 class TestQuery:
-    """Stage 1."""
+    """Stage 1: the query."""
 
     @pytest.mark.parametrize(
         ("text", "expected"),
@@ -152,14 +151,14 @@ class TestQuery:
         ("time", "expected"),
         [("recent", "recent"), ("none", None), ("", None), ("2016", 2016), (2016, 2016), ("12016", None), ("99", None)],
     )
-    def test_times(self, time: object, expected: object) -> None:
+    def test_time_of_a_json_query_is_parsed(self, time: object, expected: object) -> None:
         assert query_format().from_json({"search": True, "query": "fares", "time": time}) == SearchQuery(
             "fares", expected
         )
 
 
 class TestBullets:
-    """Stage 2."""
+    """Stage 2: summaries of passages."""
 
     @pytest.mark.parametrize(
         ("text", "expected"),
@@ -191,19 +190,17 @@ class TestBullets:
         "text", ["", "The bell rings.", "- The bell rings.", "- The bell rings. [9]", "It rings, I say."]
     )
     def test_bullets_without_numbers_are_unreadable(self, text: str) -> None:
-        """A bullet that rests on nothing is none."""
         with pytest.raises(UnreadableReply):
             bullets_format(5).from_text(text)
 
-    def test_numbers_may_come_as_strings(self) -> None:
-        """Small models do that; true and 1.5 are not numbers of sentences."""
+    def test_sentence_numbers_may_be_strings(self) -> None:
         data = {"bullets": [{"text": "It rings.", "sentences": ["1", "[2]", 9, 0, -1, True, 1.5, None, 2]}]}
 
         assert bullets_format(5).from_json(data) == (Bullet("It rings.", (1, 2)),)
 
 
 class TestClaims:
-    """Stage 4."""
+    """Stage 4: the claims of a response."""
 
     @pytest.mark.parametrize(
         ("text", "expected"),
@@ -228,13 +225,13 @@ class TestClaims:
         assert claims_format().from_text(text) == tuple(expected)
 
     @pytest.mark.parametrize("text", ["", "I would say that it rings.", "There are two claims in it:"])
-    def test_prose_is_unreadable(self, text: str) -> None:
+    def test_prose_instead_of_claims_is_unreadable(self, text: str) -> None:
         with pytest.raises(UnreadableReply):
             claims_format().from_text(text)
 
 
 class TestVerification:
-    """Stage 5."""
+    """Stage 5: the verdict on a claim."""
 
     @pytest.mark.parametrize(
         ("text", "expected"),
@@ -276,7 +273,6 @@ class TestVerification:
         ],
     )
     def test_denied_or_hedged_verdict_is_not_support(self, text: str) -> None:
-        """A verdict is never a mere substring."""
         try:
             verdict = verification_format(5, reasoned=True).from_text(text).verdict
         except UnreadableReply:
@@ -298,15 +294,14 @@ class TestVerification:
             "Reasoning: it is SUPPORTIVE",
         ],
     )
-    def test_reply_without_verdict_is_unreadable(self, text: str) -> None:
-        """Several at once, none at all, or support by no sentence."""
+    def test_reply_without_a_single_verdict_is_unreadable(self, text: str) -> None:
         with pytest.raises(UnreadableReply):
             verification_format(5, reasoned=True).from_text(text)
 
-    def test_the_only_sentence_need_not_be_named(self) -> None:
+    def test_only_sentence_need_not_be_named(self) -> None:
         assert verification_format(1, reasoned=False).from_text("Verdict: SUPPORTS").sentences == (1,)
 
-    def test_a_student_gives_no_reasoning(self) -> None:
+    def test_student_format_has_no_reasoning(self) -> None:
         form = verification_format(5, reasoned=False)
 
         assert list(form.schema["properties"]) == ["sentences", "verdict"]
@@ -314,7 +309,7 @@ class TestVerification:
 
 
 class TestFeedback:
-    """Stage 7."""
+    """Stage 7: feedback on a draft."""
 
     TEXT = "Relevant: On topic. 90/100\nNatural: Stiff, 3/100 words too many. 60 / 100\nNon-Repetitive: Fine. 100/100\n"
 
@@ -332,8 +327,7 @@ class TestFeedback:
         assert not feedback.good
 
     @pytest.mark.parametrize("last", ["", "Temporally correct: Yes.", "Temporally correct: 1.50/100"])
-    def test_a_criterion_without_a_score_is_unreadable(self, last: str) -> None:
-        """Better no refinement than one for no reason."""
+    def test_feedback_without_every_score_is_unreadable(self, last: str) -> None:
         with pytest.raises(UnreadableReply):
             feedback_format().from_text(self.TEXT + last)
 

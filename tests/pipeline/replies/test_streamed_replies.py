@@ -1,4 +1,4 @@
-"""Claims and verdicts as they arrive: each is yielded once certain, the same as of the whole reply."""
+"""Claims and verdicts of a streamed reply: each is returned once it is complete."""
 
 import pytest
 from hypothesis import example, given
@@ -34,7 +34,7 @@ def cut(text: str, size: int) -> list[str]:
 
 
 @given(CLAIM_LINES, st.integers(1, 9))
-def test_claims_as_they_arrive_are_those_of_the_whole(text: str, size: int) -> None:
+def test_streamed_claims_include_those_of_the_whole_reply(text: str, size: int) -> None:
     splitter, given_one_by_one = ClaimSplitter(), list[str]()
     try:
         for piece in cut(text, size):
@@ -50,8 +50,7 @@ def test_claims_as_they_arrive_are_those_of_the_whole(text: str, size: int) -> N
     assert len(given_one_by_one) == len(set(given_one_by_one))
 
 
-def test_a_claim_is_there_as_soon_as_its_line_has_ended_in_its_time() -> None:
-    """One that has no time may run on, and waits for the next."""
+def test_claim_is_yielded_once_its_line_ends_with_a_time() -> None:
     splitter = ClaimSplitter()
 
     assert splitter.feed("- The pier is lost. | no") == ()
@@ -63,7 +62,7 @@ def test_a_claim_is_there_as_soon_as_its_line_has_ended_in_its_time() -> None:
 
 
 @pytest.mark.parametrize("size", [7, 100_000])
-def test_a_list_of_claims_without_an_end_is_read_as_far_as_one_has_use_for(size: int) -> None:
+def test_endless_list_of_claims_is_cut_off(size: int) -> None:
     splitter, text = ClaimSplitter(), "".join(f"- It has {number} windows. | none\n" for number in range(1_000))
     claims = [*(claim for piece in cut(text, size) for claim in splitter.feed(piece)), *splitter.close()]
 
@@ -119,7 +118,7 @@ def test_verdicts_are_read(text: str, claims: int, verdicts: dict, size: int) ->
     ],
 )
 @pytest.mark.parametrize("size", [1, 5, 1_000])
-def test_a_verdict_that_is_taken_back_in_one_breath_is_none(text: str, size: int) -> None:
+def test_retracted_verdict_is_not_enough_info(text: str, size: int) -> None:
     assert {ruling.found.verdict for ruling in ruled(text, 1, size)} == {N}
 
 
@@ -140,12 +139,12 @@ def test_streamed_reply_without_verdict_is_unreadable(text: str) -> None:
         ruled(text, 1, 3)
 
 
-def test_a_reply_of_empty_lines_is_read_in_passing() -> None:
+def test_reply_of_empty_lines_is_unreadable() -> None:
     with pytest.raises(UnreadableReply):
         ruled("\n" * 1_400, 3, 2)
 
 
-def test_a_verdict_counts_before_its_reason_is_written() -> None:
+def test_verdict_is_yielded_before_its_reason() -> None:
     splitter = VerdictSplitter(1, 3)
 
     assert splitter.feed("1. SUPPORTS [2, 3]") == ()  # [4] could follow
@@ -157,8 +156,7 @@ def test_a_verdict_counts_before_its_reason_is_written() -> None:
 
 @example(text="1. SUPPORTS [2, 3] Both say so.\nSupport for it, none? [1]", claims=1, size=1)
 @given(RULING_LINES, st.integers(1, 3), st.integers(1, 9))
-def test_verdicts_never_change_by_how_a_reply_is_cut(text: str, claims: int, size: int) -> None:
-    """Piece by piece or whole: the same verdicts on the same claims, each first bare and then with its reason."""
+def test_verdicts_do_not_depend_on_piece_boundaries(text: str, claims: int, size: int) -> None:
     try:
         rulings = ruled(text, claims, size)
     except UnreadableReply:

@@ -1,4 +1,4 @@
-"""The format of a draft for refinement, and refinements that break off."""
+"""Drafts and refinements, and refinements that end early."""
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
@@ -52,7 +52,7 @@ def test_repeated_sentence_is_skipped() -> None:
 
 
 async def refined(sentences_before: int) -> list[MarkedSentence | str]:
-    """Return the sentences of a refinement whose server goes away after some, and the error if one is raised."""
+    """Return the sentences of a refinement whose server fails after some of them, and the error if it is raised."""
     talk, sentences = question("When was the bell cast?"), list[MarkedSentence | str]()
     kit = Stage(Shelf([]), talk, Limits(), ScriptedLLM({"refine": POOR}), reads_alike).kit
 
@@ -69,11 +69,11 @@ async def refined(sentences_before: int) -> list[MarkedSentence | str]:
     return sentences
 
 
-async def test_a_refinement_that_breaks_off_half_way_is_an_error() -> None:
+async def test_refinement_broken_after_a_sentence_raises() -> None:
     assert await refined(1) == [DRAFTED, "the server went away"]
 
 
-async def test_a_refinement_that_never_begins_leaves_the_draft_as_it_is() -> None:
+async def test_refinement_broken_before_a_sentence_yields_nothing() -> None:
     assert await refined(0) == []
 
 
@@ -85,7 +85,7 @@ async def test_a_refinement_that_never_begins_leaves_the_draft_as_it_is() -> Non
         (1, ModelUnavailable("it is down"), False),
     ],
 )
-async def test_a_draft_that_breaks_unsaid_is_asked_for_once_more(
+async def test_broken_collected_draft_is_requested_once_more(
     breaks: int, error: ModelUnavailable, *, mended: bool
 ) -> None:
     talk, calls = question("When was the bell cast?"), list[str]()
@@ -137,7 +137,7 @@ async def marks_altered(sentence: str, evidence: Sequence[Evidence], *, asked: S
 @pytest.mark.parametrize(
     ("note", "borrowed"), [("The bell was cast in 1887.", False), (ALTERED, False), (ALTERED, True)]
 )
-async def test_a_changed_copy_is_quoted_at_once(note: str, *, borrowed: bool) -> None:
+async def test_changed_copy_is_replaced_by_its_passage_without_another_draft(note: str, *, borrowed: bool) -> None:
     talk = question("When was the bell cast?")
     stage = Stage(Shelf([BELL]), talk, Limits(), ScriptedLLM({}), marks_altered)
     await stage.kit.search(SearchQuery("bell"), 1)
@@ -162,7 +162,7 @@ async def test_a_changed_copy_is_quoted_at_once(note: str, *, borrowed: bool) ->
     assert len(list(drafts)) == 1
 
 
-async def test_a_note_in_the_place_of_a_sentence_goes_on_behind_its_beginning() -> None:
+async def test_replacing_note_omits_a_beginning_already_said() -> None:
     talk = question("When was the bell cast?")
     stage = Stage(Shelf([BELL]), talk, Limits(), ScriptedLLM({}), reads_alike)
     await stage.kit.search(SearchQuery("bell"), 1)

@@ -1,4 +1,4 @@
-"""Fact-checking of a claim, by rules and by a model that the rules may overrule."""
+"""The check of one claim by rules and by a model."""
 
 import pytest
 
@@ -90,14 +90,13 @@ def test_single_and_joint_support_decide_the_verdict(alone, together, verdict, r
         ([(HOLDS, 0.3)], Verdict.NOT_ENOUGH_INFO),
     ],
 )
-def test_a_passage_that_says_more_of_a_claim_outdoes_one_that_seems_to_say_it(alone, verdict):
-    """No page says "born in 1819", but one about that year has all the names."""
+def test_passage_covering_more_of_a_claim_outweighs_apparent_support(alone, verdict):
     judgement = decide_verdict([held(support, coverage=coverage) for support, coverage in alone], held(HOLDS))
 
     assert judgement.verdict is verdict
 
 
-def test_a_passage_that_differs_from_a_supported_claim_is_named_and_shown():
+def test_contradicting_passage_of_a_supported_claim_is_shown():
     prices = hit("Tickets are sold at the pier. A ticket costs 38 euros.", key="prices.md", title="Prices")
     other = Support(0.2, holds=False, reasons=("says “45 euros”; the passage says “38 euros”",), contradicted=True)
 
@@ -142,12 +141,11 @@ def test_invalid_claims_are_refused_with_a_hint(text, expected):
         "She was Norwegian.",
     ],
 )
-def test_one_statement_is_taken_in_any_form(text):
-    """Abbreviations end no sentence, and a full stop is not needed."""
+def test_valid_claims_are_accepted(text):
     validate_claim(text)
 
 
-async def test_a_claim_that_passages_say_is_supported_and_its_evidence_is_quoted():
+async def test_supported_claim_quotes_its_evidence():
     outcome, checked = await check("Skarholm lighthouse was built in 1887.")
 
     assert (checked.verdict, checked.claim.origin) == (Verdict.SUPPORTS, "user")
@@ -156,14 +154,14 @@ async def test_a_claim_that_passages_say_is_supported_and_its_evidence_is_quoted
     assert [citation.quote for citation in outcome.answer.citations] == ["Skarholm lighthouse was built in 1887."]
 
 
-async def test_of_what_nothing_is_found_for_too_little_is_known():
+async def test_claim_without_hits_is_not_enough_info():
     outcome, checked = await check("Kangaroos sleep standing.")
 
     assert (checked.verdict, checked.reasoning) == (Verdict.NOT_ENOUGH_INFO, "no passage was found to check it against")
     assert (outcome.answer.status, outcome.answer.citations) == (Status.ABSTAINED, ())
 
 
-async def test_a_claim_is_put_to_the_model_with_the_numbered_sentences_of_what_was_found():
+async def test_model_verdict_cites_numbered_sentences():
     reply = "Reasoning: It says oak.\nSentences: 3\nVerdict: REFUTES"
     llm = ScriptedLLM({"verify": reply})
     outcome, checked = await check("Skarholm lighthouse has a pier of stone.", check_claim_by_model, llm)
@@ -173,8 +171,7 @@ async def test_a_claim_is_put_to_the_model_with_the_numbered_sentences_of_what_w
     assert "Claim: Skarholm lighthouse has a pier of stone." in llm.asked("verify")
 
 
-async def test_a_model_cannot_make_true_what_no_passage_mentions():
-    """A number that is not there."""
+async def test_rules_overrule_a_model_that_accepts_a_missing_number():
     reply = "Reasoning: Sure.\nSentences: 1\nVerdict: SUPPORTS"
     _, checked = await check(
         "Skarholm lighthouse was built in 1999.", check_claim_by_model, ScriptedLLM({"verify": reply})
@@ -184,8 +181,7 @@ async def test_a_model_cannot_make_true_what_no_passage_mentions():
     assert "a number is not in its passages" in checked.reasoning
 
 
-async def test_a_model_that_names_the_wrong_sentence_makes_nothing_false():
-    """The rules look at all that was found."""
+async def test_wrongly_named_sentence_does_not_refute_a_supported_claim():
     reply = "Reasoning: Sure.\nSentences: 3\nVerdict: SUPPORTS"
     outcome, checked = await check(
         "Skarholm lighthouse was built in 1887.", check_claim_by_model, ScriptedLLM({"verify": reply})
@@ -195,7 +191,7 @@ async def test_a_model_that_names_the_wrong_sentence_makes_nothing_false():
     assert "1887" in outcome.answer.citations[0].quote
 
 
-async def test_an_outage_is_no_verdict():
+async def test_outage_during_a_check_is_raised():
     class Broken(Shelf):
         async def search(self, *_):
             raise SearchUnavailable("The index is gone.")

@@ -1,4 +1,4 @@
-"""Several at once: which error is raised, and what becomes of the others."""
+"""Concurrent tasks: which error is raised, and how the other tasks end."""
 
 import asyncio
 
@@ -18,12 +18,12 @@ async def fails(error: Exception) -> int:
     raise error
 
 
-async def test_both_results_come_back() -> None:
+async def test_gathered_results_are_in_order() -> None:
     assert await gather_pair(gives(1), gives(2)) == (1, 2, None)
     assert await gather_all(gives(number) for number in range(5)) == (0, 1, 2, 3, 4)
 
 
-async def test_a_search_that_failed_ends_the_other_half() -> None:
+async def test_failed_search_cancels_the_other_call() -> None:
     ended: list[str] = []
 
     async def waits() -> int:
@@ -40,7 +40,7 @@ async def test_a_search_that_failed_ends_the_other_half() -> None:
     assert ended == ["waits"]
 
 
-async def test_one_half_may_fail_and_both_may_not() -> None:
+async def test_pair_with_one_failure_returns_its_error_and_with_two_raises() -> None:
     away = ModelUnavailable("away")
 
     assert await gather_pair(gives(1), fails(away)) == (1, None, away)
@@ -50,24 +50,24 @@ async def test_one_half_may_fail_and_both_may_not() -> None:
 
 
 @pytest.mark.parametrize("turned", [False, True])
-async def test_search_error_wins_over_another(turned: bool) -> None:  # noqa: FBT001 - cases
+async def test_search_error_is_raised_before_others(turned: bool) -> None:  # noqa: FBT001 - cases
     errors = [ModelUnavailable("away"), SearchUnavailable("away")]
 
     with pytest.raises(SearchUnavailable):
         await gather_all(fails(error) for error in (errors[::-1] if turned else errors))
 
 
-async def test_those_that_fail_are_left_out() -> None:
+async def test_failed_calls_are_left_out() -> None:
     assert await gather_successes([gives(1), fails(UnreadableReply("odd")), gives(3)]) == (1, 3)
     assert await gather_successes([]) == ()
 
 
-async def test_if_all_fail_the_first_error_is_raised() -> None:
+async def test_first_error_is_raised_if_all_calls_fail() -> None:
     with pytest.raises(PipelineError, match="first"):
         await gather_successes([fails(UnreadableReply("first")), fails(ModelUnavailable("second"))])
 
 
 @pytest.mark.parametrize("error", [SearchUnavailable("away"), KeyError("a mistake of ours")])
-async def test_some_errors_are_never_left_out(error: Exception) -> None:
+async def test_search_and_unexpected_errors_are_raised(error: Exception) -> None:
     with pytest.raises(type(error)):
         await gather_successes([gives(1), fails(error)])

@@ -1,4 +1,4 @@
-"""Which worked examples are chosen, by values computed by hand, and how their knowledge is written."""
+"""Which worked examples are chosen, and how their knowledge is written."""
 
 from collections.abc import Sequence
 from datetime import date
@@ -23,12 +23,12 @@ from pipeline.types import DemoNote, Demonstration, RankedDemo
 
 
 def demo(name: str, *, pinned: bool = False) -> Demonstration:
-    """Return an example that is searched by its name alone."""
+    """Return an example that only its name can match."""
     return Demonstration(name, (("user", name),), date(2026, 3, 1), (), "", (), pinned=pinned)
 
 
 async def lookup(text: str, others: Sequence[str]) -> tuple[float, ...]:
-    """Return likenesses from a table."""
+    """Return similarities from a table."""
     table = {frozenset(pair): alike for *pair, alike in TABLE}
     return tuple(table[frozenset((text, other))] for other in others)
 
@@ -45,14 +45,14 @@ def test_sparse_scores_are_bm25() -> None:
     assert scores[1] == pytest.approx(both * 2.2 / (1 + long) + one * 2 * 2.2 / (2 + long))
 
 
-def test_hybrid_scores_are_brought_to_one_scale() -> None:
+def test_dense_and_sparse_scores_are_rescaled_and_averaged() -> None:
     """Dense 0.2, 0.4, 0.6 becomes 0, ½, 1; sparse 8, 0, 4 becomes 1, 0, ½: the means are ½, ¼, ¾."""
     assert combine_scores((0.2, 0.4, 0.6), (8, 0, 4)) == pytest.approx((0.5, 0.25, 0.75))
     assert combine_scores((0.3, 0.3), (0, 0)) == (0, 0)
 
 
 @given(st.lists(st.floats(-1e6, 1e6), max_size=8))
-def test_a_scale_keeps_the_order_and_ends_at_0_and_1(scores: list[float]) -> None:
+def test_rescaled_scores_keep_their_order_between_0_and_1(scores: list[float]) -> None:
     scaled = rescale(scores)
     assert all(0 <= score <= 1 for score in scaled)
     assert all(
@@ -60,7 +60,7 @@ def test_a_scale_keeps_the_order_and_ends_at_0_and_1(scores: list[float]) -> Non
     )
 
 
-def test_diversity_is_weighed_against_relevance() -> None:
+def test_next_example_weighs_distance_against_relevance() -> None:
     """S = (1 - w) · distance + w · score: with w = 0.5 it is 0.5 · 0.05 + 0.5 · 0.8 against 0.5 · 0.8 + 0.5 · 0.5."""
     assert find_next((0.8, 0.5), (0.05, 0.8), 0.5) == 1
     assert find_next((0.8, 0.5), (0.05, 0.8), 0.9) == 0  # 0.725 against 0.53
@@ -69,7 +69,7 @@ def test_diversity_is_weighed_against_relevance() -> None:
 @pytest.mark.parametrize(
     ("relevance", "chosen"), [(0.5, ["a", "c", "b"]), (0.9, ["a", "b", "c"]), (1.0, ["a", "b", "c"])]
 )
-async def test_the_best_comes_first_and_then_what_differs_from_the_last(relevance: float, chosen: list[str]) -> None:
+async def test_best_example_comes_first_and_then_diverse_ones(relevance: float, chosen: list[str]) -> None:
     ranked = [RankedDemo(demo("a"), 0.9), RankedDemo(demo("b"), 0.8), RankedDemo(demo("c"), 0.5)]
     assert [demo.id for demo in await choose_diverse(ranked, 3, relevance, lookup)] == chosen
     assert [demo.id for demo in await choose_diverse(ranked, 2, relevance, lookup)] == chosen[:2]
@@ -83,7 +83,7 @@ async def test_pinned_examples_come_first() -> None:
     assert [demo.id for demo in await choose_diverse(ranked, 3, 1.0, lookup)] == ["c", "a"]
 
 
-async def test_of_a_large_pool_only_the_nearest_by_words_are_compared_by_meaning() -> None:
+async def test_only_the_nearest_by_words_of_a_large_pool_are_compared() -> None:
     compared = list[str]()
 
     async def compare(_: str, others: Sequence[str]) -> tuple[float, ...]:
@@ -99,7 +99,7 @@ async def test_of_a_large_pool_only_the_nearest_by_words_are_compared_by_meaning
     assert [candidate.demo.id for candidate in ranked] == ["pier", "harbour 0", "harbour 1"]
 
 
-async def test_a_turn_loads_its_pool_once_and_only_when_it_is_asked_for() -> None:
+async def test_pool_is_loaded_once_and_on_first_use() -> None:
     loads = list[int]()
 
     async def load() -> tuple[Demonstration, ...]:
@@ -129,11 +129,11 @@ async def test_a_turn_loads_its_pool_once_and_only_when_it_is_asked_for() -> Non
         ("", None),
     ],
 )
-def test_a_plain_sentence_is_a_triple(sentence: str, triple: tuple[str, str, str] | None) -> None:
+def test_triple_of_a_sentence(sentence: str, triple: tuple[str, str, str] | None) -> None:
     assert find_triple(sentence) == triple
 
 
-def test_complex_sentences_stay_text() -> None:
+def test_demonstration_notes_become_triples_if_plain() -> None:
     notes = (DemoNote("A bicycle costs 2 crowns.", "Fares"), DemoNote("Opening hours", "Fares"))
     written = write_demo_triples(Demonstration("a", (), date(2026, 3, 1), notes, "", ()))
     assert [note.text for note in written.notes] == ["(A bicycle, costs, 2 crowns)", "Opening hours"]

@@ -1,4 +1,4 @@
-"""Findings: duplicates, disagreement and order."""
+"""Findings: duplicates, contradictions and order."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -31,7 +31,7 @@ def finding(found, text: str = "") -> SourcedFinding:
     return SourcedFinding(text or evidence[0].text, evidence)
 
 
-def test_sentences_are_shown_once_a_passage() -> None:
+def test_sentences_of_a_passage_are_collected_once() -> None:
     sentences = collect_sentences([PIER, *collect_sentences([PIER]), OLD])
 
     assert [sentence.text for sentence in sentences] == ["The pier is made of oak.", "It is long.", OLD.passage.text]
@@ -54,7 +54,7 @@ ROOMS = hit(
         ("Rooms are upstairs.", [0], [0]),
     ],
 )
-def test_a_sentence_is_judged_by_what_can_tell(statement: str, cited: list[int], shown: list[int]) -> None:
+def test_context_of_a_statement_is_its_related_sentences(statement: str, cited: list[int], shown: list[int]) -> None:
     sentences = collect_sentences([ROOMS])
 
     assert select_context(statement, [sentences[place] for place in cited]) == tuple(
@@ -62,8 +62,7 @@ def test_a_sentence_is_judged_by_what_can_tell(statement: str, cited: list[int],
     )
 
 
-def test_rows_of_a_table_are_shown_all() -> None:
-    """A row is read by the others."""
+def test_context_includes_all_rows_of_a_table() -> None:
     rows = hit("Room: 1; floor: 2\nRoom: 2; floor: 3\nRoom: 4; floor: 4", kind=PassageKind.TABLE)
     sentences = collect_sentences([rows])
 
@@ -71,7 +70,7 @@ def test_rows_of_a_table_are_shown_all() -> None:
     assert select_context("Room 1 is on floor 2.", sentences[:1]) == sentences
 
 
-def test_the_same_words_of_the_same_passage_are_one_finding() -> None:
+def test_same_words_from_the_same_passage_are_one_finding() -> None:
     one, same, other = (
         finding(OLD),
         finding(OLD, "the ferry to Skarholm  costs 12 crowns."),
@@ -91,7 +90,7 @@ def test_the_same_words_of_the_same_passage_are_one_finding() -> None:
         ("The ferry to Skarholm costs 12 crowns.", "Children travel to Skarholm for nothing.", [0, 1]),
     ],
 )
-def test_the_same_in_other_words_is_one_finding(one: str, other: str, kept: list[int]) -> None:
+def test_same_statement_in_other_words_is_one_finding(one: str, other: str, kept: list[int]) -> None:
     both = [finding(OLD, one), finding(OLD, other)]
 
     assert deduplicate_findings(both) == tuple(both[place] for place in kept)
@@ -116,14 +115,14 @@ def test_finding_negated_by_its_quotation_is_dropped(claim: str, kept: list[str]
         assert whole in deduplicate_findings([whole, quotation])
 
 
-def test_other_sentences_of_a_passage_are_other_findings() -> None:
+def test_same_words_from_different_sentences_are_two_findings() -> None:
     first, second = collect_sentences([PIER])
     both = (SourcedFinding("The pier is of oak.", (first,)), SourcedFinding("The pier is of oak.", (second,)))
 
     assert deduplicate_findings(both) == both
 
 
-def test_items_of_one_list_are_other_findings() -> None:
+def test_items_of_one_list_are_separate_findings() -> None:
     page = hit(
         "Messages in Slack are kept as follows:\n- DMs: 18 months retention\n- Private channels: 18 months retention"
     )
@@ -136,14 +135,14 @@ def test_items_of_one_list_are_other_findings() -> None:
     assert deduplicate_findings(both) == both
 
 
-def test_of_those_that_disagree_the_newer_comes_first() -> None:
+def test_disagreeing_findings_are_ordered_newest_first() -> None:
     findings = [finding(UNDATED), finding(PIER), finding(OLD), finding(NEW)]
 
     assert find_disagreeing(findings) == (0, 2, 3)
     assert order_rivals_by_date(findings) == (findings[3], findings[1], findings[2], findings[0])
 
 
-def test_of_files_copied_in_one_go_none_is_newer() -> None:
+def test_findings_of_the_same_day_keep_their_order() -> None:
     new = replace(NEW, document=replace(NEW.document, date=datetime(2026, 3, 1, 10, 0, 5, tzinfo=UTC)))
     old = replace(OLD, document=replace(OLD.document, date=datetime(2026, 3, 1, 10, 0, 4, tzinfo=UTC)))
     findings = (finding(old), finding(new))
@@ -168,7 +167,7 @@ def quoted(*findings: SourcedFinding) -> list[str]:
     return [finding.text for finding in findings]
 
 
-def test_a_sentence_that_begins_with_a_pronoun_is_bound_with_the_one_that_names() -> None:
+def test_opening_pronoun_is_extended_to_its_antecedent() -> None:
     named, she, it = collect_sentences([HAGEN])
 
     for asked in ([she], [named, she]):
@@ -233,14 +232,14 @@ TRIPS = hit("We travel together. Next year there are two trips:\n- in spring\n- 
 ORBIT = hit("Object: Moon\nOrbits: 10\nArrival: Monday", key="orbit.md", title="Kestrel", kind=PassageKind.TABLE)
 
 
-async def test_a_statement_of_several_sentences_stays_one_finding() -> None:
+async def test_unsupported_statement_becomes_one_quotation_of_its_sentences() -> None:
     first, _, last = collect_sentences([hit("Dogs stay out. The yard opens at six. Cats may enter.")])
 
     (kept,) = await bind_finding("Dogs and cats may enter.", [last, first], answers())
     assert (kept.text, kept.evidence) == ("Dogs stay out. Cats may enter.", (first, last))
 
 
-def test_an_item_is_quoted_with_what_leads_its_list_in() -> None:
+def test_item_is_quoted_with_its_lists_lead_in() -> None:
     lead, kettles, note = collect_sentences([DESK])
     quote = DESK.passage.text.partition("\n")[0]
 
@@ -252,5 +251,5 @@ def test_an_item_is_quoted_with_what_leads_its_list_in() -> None:
     ]
 
 
-def test_a_row_of_one_cell_is_led_by_its_page() -> None:
+def test_row_of_one_cell_is_prefixed_with_its_page_title() -> None:
     assert quoted(*quote_evidence(collect_sentences([ORBIT])))[0] == "Kestrel: Object: Moon"

@@ -1,4 +1,4 @@
-"""What a question borrows from the turns before it."""
+"""Terms that a question takes from earlier turns."""
 
 from collections.abc import Iterable
 
@@ -77,11 +77,11 @@ def test_follow_up_borrows_the_words_of_its_topic(
         "How long does it take to get a badge?",
     ],
 )
-def test_a_question_with_its_own_topic_is_left_alone(text: str) -> None:
+def test_question_with_its_own_topic_borrows_nothing(text: str) -> None:
     assert borrowed(text, LEAVE, ANSWER) == set()
 
 
-def test_little_is_borrowed_of_a_long_question() -> None:
+def test_borrowed_words_are_limited() -> None:
     assert len(borrowed("And when did it open?", LONG)) == 24
 
 
@@ -120,7 +120,7 @@ def test_any_conversation_can_be_resolved(texts: list[str], language: str) -> No
         ("Who is the head of research and development?", ["Who is the head of research and development?"]),
     ],
 )
-def test_a_question_for_two_things_has_two_parts(text: str, parts: list[str]) -> None:
+def test_question_for_two_things_is_split(text: str, parts: list[str]) -> None:
     questions = split_question(ResolvedQuestion(text))
 
     assert [part.text for part in questions] == parts
@@ -138,8 +138,7 @@ def test_a_question_for_two_things_has_two_parts(text: str, parts: list[str]) ->
         ("After how many days is leave lost?", False),
     ],
 )
-def test_elliptic_question_varies_the_previous_one(text: str, *, expected: bool) -> None:
-    """Without any pronoun."""
+def test_elliptic_question_depends_on_context(text: str, *, expected: bool) -> None:
     assert depends_on_context(text, "en") is expected
 
 
@@ -155,7 +154,7 @@ def test_elliptic_question_varies_the_previous_one(text: str, *, expected: bool)
         ("How do I order a new laptop?", ""),
     ],
 )
-def test_a_few_words_vary_the_question_before(text: str, varied: str) -> None:
+def test_short_follow_up_varies_the_previous_question(text: str, varied: str) -> None:
     assert resolve_question(Conversation((LEAVE, Turn("user", text)))).varied == varied
 
 
@@ -180,7 +179,7 @@ FERRIES = (
         ("码头是什么时候建成的？", None),
     ],
 )
-def test_a_first_question_is_searched_as_it_is(text: str, time: str | int | None) -> None:
+def test_clear_first_question_is_its_own_query(text: str, time: str | int | None) -> None:
     assert read_as_query(Conversation((Turn("user", text),))) == SearchQuery(text, time)
     later = read_as_query(Conversation((Turn("user", "hello"), Turn("bot", "Hello!"), Turn("user", text))))
     assert later == SearchQuery(text, time)
@@ -207,8 +206,7 @@ def test_a_first_question_is_searched_as_it_is(text: str, time: str | int | None
         "Spares",
     ],
 )
-def test_a_query_is_written_where_it_is_not_plain_what_is_looked_up(text: str) -> None:
-    """For remarks, talk about the bot, several questions, and times that have to be worked out."""
+def test_unclear_first_message_needs_a_written_query(text: str) -> None:
     assert read_as_query(Conversation((Turn("user", text),))) is None
 
 
@@ -222,7 +220,7 @@ def test_a_query_is_written_where_it_is_not_plain_what_is_looked_up(text: str) -
         "How many people live in the city of Ghent?",
     ],
 )
-def test_a_later_question_that_names_its_topic_is_searched_as_it_is(text: str) -> None:
+def test_later_question_that_names_its_topic_is_its_own_query(text: str) -> None:
     assert read_as_query(Conversation((*FERRIES, Turn("user", text)))) == SearchQuery(text)
 
 
@@ -246,12 +244,12 @@ def test_a_later_question_that_names_its_topic_is_searched_as_it_is(text: str) -
         "Quanto costa il traghetto per Skarholm?",
     ],
 )
-def test_unclear_questions_need_a_written_query(text: str) -> None:
+def test_unclear_later_question_needs_a_written_query(text: str) -> None:
     assert read_as_query(Conversation((*FERRIES, Turn("user", text)))) is None
 
 
 @given(st.text(max_size=60), st.lists(st.text(max_size=40), max_size=2))
-def test_plain_query_is_the_question_itself(text: str, earlier: list[str]) -> None:
+def test_query_without_a_model_is_the_question_itself(text: str, earlier: list[str]) -> None:
     talk = Conversation((*(Turn("user", said) for said in earlier), Turn("user", text)))
     query = read_as_query(talk)
     assert query is None or query.text == resolve_question(talk).query

@@ -1,4 +1,4 @@
-"""What languages are called, and which one an asker speaks."""
+"""The names of languages, and the language of a question."""
 
 import pytest
 
@@ -18,7 +18,6 @@ def test_unknown_language_has_no_name() -> None:
 
 
 def test_asker_language_follows_the_question_or_earlier_turns() -> None:
-    """The bot's own turns do not count."""
     before = (Turn("user", "Wann öffnet das Büro am Montag?"), Turn("bot", "The office opens at nine on Mondays."))
 
     assert detect_asker_language(Conversation((*before, Turn("user", "Linz?")))) == "de"

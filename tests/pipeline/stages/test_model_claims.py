@@ -1,4 +1,4 @@
-"""Claims that a model makes by itself: what becomes a finding once it is verified."""
+"""Claims of a model from its own knowledge: those that verification supports become findings."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -20,7 +20,7 @@ SUPPORTED = "Reasoning: Sentence 1 says so.\nSentences: 1\nVerdict: SUPPORTS"
 
 
 async def verify_with(reply: str) -> CheckedClaim:
-    """Return a claim checked against two pages by a model that replies so."""
+    """Verify a claim against two pages with a model that replies so."""
     talk = question("What is the pier of Skarholm made of?")
     shelf = Shelf([hit(SAID, key="pier.md"), hit("The pier of Skarholm has a kiosk.", key="kiosk.md")])
     stage = Stage(shelf, talk, Limits(), ScriptedLLM({"verify": reply}), reads_alike)
@@ -30,7 +30,7 @@ async def verify_with(reply: str) -> CheckedClaim:
 
 
 async def found(claim: str) -> list[str]:
-    """Return the findings that come of a claim which the model verifies, whatever it says."""
+    """Return the findings from a claim that the model supports."""
     talk = question("What is the pier of Skarholm made of?")
     stage = Stage(Shelf([hit(SAID)]), talk, Limits(), ScriptedLLM({"verify": SUPPORTED}), reads_alike)
     findings = await verify_claims(TurnContext(talk), [TimedClaim(claim)], stage.kit)
@@ -50,8 +50,7 @@ async def test_verified_claim_is_kept_unless_its_number_is_missing(claim: str, f
 
 
 @pytest.mark.parametrize("verdict", [Verdict.SUPPORTS, Verdict.REFUTES])
-async def test_verdict_cites_passages_of_its_sentences(verdict: Verdict) -> None:
-    """The others were looked at, and are kept as that."""
+async def test_verdict_cites_the_passages_of_its_sentences(verdict: Verdict) -> None:
     checked = await verify_with(f"Reasoning: So it says.\nSentences: 1\nVerdict: {verdict}")
 
     assert (len(checked.evidence), len(checked.looked_at)) == (1, 1)
@@ -76,7 +75,7 @@ def test_evidence_shares_words_or_meaning_with_a_claim(alike: float, *, found: b
     assert is_relevant("The pier of Skarholm is of oak.", replace(hit("Die Mole.", language="de"), dense=alike))
 
 
-async def test_a_claim_without_relevant_evidence_is_verified_by_nobody() -> None:
+async def test_claim_without_relevant_evidence_is_not_sent_to_the_model() -> None:
     talk = question("Who won the marathon of Bergen?")
     shelf = Shelf([hit("Runners of the harbour office sign the book, which lies at the front desk beside the lamps.")])
     stage = Stage(shelf, talk, Limits(), model := ScriptedLLM({"verify": SUPPORTED}), reads_alike)

@@ -1,4 +1,4 @@
-"""What passages say to the point of a query: how much of one passage is taken."""
+"""How much of each passage is used."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ from tests.pipeline.world import Shelf, Stage, hit, question, reads_alike
 COUNTED = [f"Boat number {number} lies in the harbour." for number in range(1, MAX_BULLETS + 5)]
 
 
-async def test_of_one_passage_no_more_than_the_first_statements_are_taken() -> None:
+async def test_statements_from_one_passage_are_limited() -> None:
     bullets = "\n".join(f"- {text} [{number}]" for number, text in enumerate(COUNTED, start=1))
     stage = Stage(
         Shelf([]), question("Which boats lie there?"), Limits(), ScriptedLLM({"summarise": bullets}), reads_alike
@@ -61,23 +61,20 @@ LATE = hit(RULE, key="late.md", title="Late work")
         ("The canteen is closed in August.", 2),
     ],
 )
-def test_a_copy_says_the_same_in_the_same_words(other: str, kept: int) -> None:
-    """What differs in a number, a denial or its order does not; the first of those that do stays."""
+def test_copies_with_the_same_words_are_dropped(other: str, kept: int) -> None:
     hits = (LATE, hit(other, key="other.md", title="Kitchen"))
 
     assert drop_copies(hits, "a warm meal in the evening") == hits[:kept]
 
 
-def test_a_page_that_the_query_names_is_no_copy() -> None:
-    """Two products may have the same rule in the same words."""
+def test_copy_on_a_page_that_the_query_names_is_not_dropped() -> None:
     hits = tuple(hit("The warranty is two years.", key=f"{name}.md", title=f"Pump {name}") for name in ("Ada", "Berta"))
 
     assert drop_copies(hits, "warranty of pumps Ada and Berta") == hits
     assert drop_copies(hits, "warranty of pump Ada") == hits[:1]
 
 
-async def test_the_place_of_copies_is_taken_by_what_comes_next() -> None:
-    """Three times the same passage is one."""
+async def test_next_hits_replace_dropped_copies() -> None:
     copies = [hit(RULE, key=f"{number}.md", title="Meals") for number in range(3)]
     others = [hit(f"A warm meal costs {number} crowns.", key=f"fare{number}.md") for number in (4, 5)]
     talk = question("Who gets a warm meal?")
@@ -88,8 +85,7 @@ async def test_the_place_of_copies_is_taken_by_what_comes_next() -> None:
     assert {source.document.key for source in hits} == {"0.md", "fare4.md", "fare5.md"}
 
 
-async def test_question_hits_are_read_next_to_query_hits() -> None:
-    """A query that loses the point does not lose the answer; a follow-up is left to the query."""
+async def test_question_hits_are_interleaved_with_query_hits() -> None:
     shelf = Shelf(
         [
             *(hit(f"Stipend {number} is for health.", key=f"stipend{number}.md") for number in range(4)),

@@ -1,4 +1,4 @@
-"""The interim quotation: the sentence that is likely to answer, or nothing."""
+"""The interim quotation: the sentence that probably answers, or nothing."""
 
 import asyncio
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ SHELF = Shelf([
 
 
 async def quoted(text: str, *, compare=None, shelf=SHELF) -> list[str]:
-    """Return the interim quotations from the nearest pages."""
+    """Return the interim quotations from the nearest passages."""
     talk = question(text)
     stage = Stage(shelf, talk, Limits(), None, check_verbatim)
     kit = replace(stage.kit, compare=compare) if compare else stage.kit
@@ -44,12 +44,11 @@ async def quoted(text: str, *, compare=None, shelf=SHELF) -> list[str]:
     return [evidence.text for evidence in events]
 
 
-async def test_the_sentence_that_answers_is_quoted() -> None:
-    """Verbatim."""
+async def test_likely_answer_is_quoted_early() -> None:
     assert await quoted("How many days of leave has everyone?") == ["Everyone has 25 days of leave."]
 
 
-async def test_of_pages_that_disagree_the_newer_is_quoted() -> None:
+async def test_newer_of_disagreeing_pages_is_quoted_early() -> None:
     assert await quoted("What is the meal allowance on trips?") == ["The meal allowance on trips is 45 euros a day."]
 
 
@@ -70,7 +69,7 @@ async def test_only_self_contained_sentences_are_quoted_early(text: str, kind: P
     assert await quoted(question_text, shelf=Shelf([place])) == ([text] if expected else [])
 
 
-async def test_a_poor_match_is_not_quoted() -> None:
+async def test_poor_match_is_not_quoted_early() -> None:
     assert await quoted("Who painted the Mona Lisa in the office?") == []
     assert await quoted("Zebras?") == []
 
@@ -86,14 +85,14 @@ async def test_passages_are_ordered_by_their_best_sentences() -> None:
     assert await order_passages(talk, (near, says), kit) == (says, near)
 
 
-async def test_a_fault_in_quoting_ends_nothing() -> None:
+async def test_failure_of_the_interim_quote_does_not_fail_the_block() -> None:
     async def broken(text: str, others: Sequence[str]) -> tuple[float, ...]:
         raise OSError(f"no vectors for {text}, {others}")
 
     assert await quoted("How many days of leave has everyone?", compare=broken) == []
 
 
-async def test_quoting_ends_with_the_block() -> None:
+async def test_interim_quote_task_ends_with_the_block() -> None:
     never = asyncio.Event()
 
     async def slow(text: str, others: Sequence[str]) -> tuple[float, ...]:
@@ -108,7 +107,7 @@ async def test_quoting_ends_with_the_block() -> None:
 @pytest.mark.parametrize(
     ("text", "read"), [("How many days of leave has everyone?", True), ("Which zebra swims in Lake Victoria?", False)]
 )
-async def test_a_corpus_that_is_not_likely_to_answer_is_not_read(text: str, *, read: bool) -> None:
+async def test_unlikely_corpus_is_not_read(text: str, *, read: bool) -> None:
     compared = list[str]()
 
     async def rerank(query: str, sentences: Sequence[Evidence]) -> tuple[float, ...]:

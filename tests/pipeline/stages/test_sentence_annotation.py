@@ -1,4 +1,4 @@
-"""Sentences on their way out: their evidence and their notes."""
+"""The evidence and the notes of answer sentences."""
 
 from datetime import UTC, datetime
 
@@ -27,13 +27,12 @@ def annotate(book: SentenceAnnotator, *numbers: int) -> str:
     return sentence.note
 
 
-def test_a_sentence_needs_no_note() -> None:
+def test_sentence_in_the_askers_language_has_no_note() -> None:
     assert annotate(notebook("en", PIER), 1) == ""
     assert annotate(notebook("", PIER), 1) == ""
 
 
-def test_sources_that_disagree_are_named_with_their_dates() -> None:
-    """Every time, as each sentence is one version."""
+def test_disagreeing_sources_are_noted_with_their_dates() -> None:
     book = notebook("en", NEW, PIER, OLD)
 
     assert [annotate(book, number) for number in (1, 2, 3, 1)] == [
@@ -47,5 +46,5 @@ def test_foreign_source_is_noted_once() -> None:
     assert [annotate(book, number) for number in (1, 1, 2)] == ["Pier, English", "", "Old fares, English"]
 
 
-def test_a_sentence_without_a_number_has_no_evidence_and_no_note() -> None:
+def test_sentence_without_numbers_has_no_evidence_and_no_note() -> None:
     assert annotate(notebook("de", PIER)) == ""

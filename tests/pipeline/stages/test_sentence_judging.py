@@ -1,4 +1,4 @@
-"""Sentences of an answer judged by a scripted model: waiting ones together, each by the passages it cites."""
+"""Sentences of an answer that a scripted model judges, together if they wait."""
 
 import asyncio
 import re
@@ -14,7 +14,7 @@ from pipeline.stages.draft.sentence_judging import SentenceJudge
 from pipeline.stages.findings import collect_sentences
 from storage.types import CheckedClaim, Verdict
 from tests.pipeline.scripted import Line, ScriptedLLM
-from tests.pipeline.skarholm import until
+from tests.pipeline.skarholm import wait_until
 from tests.pipeline.world import Shelf, Stage, hit, question, reads_alike
 
 BELL = collect_sentences([hit("The bell was cast in 1887. It hangs on the quay.", key="bell.md")])
@@ -54,7 +54,7 @@ async def test_the_judge_sees_question_passages_and_sentence() -> None:
         assert part in llm.asked("verify")
 
 
-async def test_a_pronoun_is_judged_with_the_sentence_before_it() -> None:
+async def test_pronoun_is_judged_with_the_previous_sentence() -> None:
     judge, llm, _ = judged_by(all_supported)
     first, second = "The bell was cast in 1887.", "It hangs on the quay."
 
@@ -68,7 +68,7 @@ async def test_a_pronoun_is_judged_with_the_sentence_before_it() -> None:
     assert "Before claim 1" not in prompt
 
 
-async def test_why_a_sentence_is_not_supported_is_waited_for() -> None:
+async def test_rejecting_verdict_waits_for_its_reason() -> None:
     judge, _, _ = judged_by("1. NOT ENOUGH INFO Nobody says who rings it.")
     checked = await ask(judge, "The keeper rings it.")
 
@@ -76,7 +76,7 @@ async def test_why_a_sentence_is_not_supported_is_waited_for() -> None:
     assert (checked.verdict, checked.reasoning) == (Verdict.NOT_ENOUGH_INFO, "Nobody says who rings it.")
 
 
-async def test_a_supported_sentence_waits_for_no_reason() -> None:
+async def test_supporting_verdict_does_not_wait_for_its_reason() -> None:
     judge, llm, stage = judged_by(f"{SUPPORTED} Because " + "it is so, " * 100)
 
     assert await ask(judge, "It is so.")
@@ -84,12 +84,11 @@ async def test_a_supported_sentence_waits_for_no_reason() -> None:
     assert [step.stage for step in stage.recorder.steps] == ["verify"]
 
 
-async def test_waiting_sentences_are_judged_together() -> None:
-    """While one call is under way; no passage is shown twice in the next."""
+async def test_sentences_waiting_for_a_call_are_judged_together() -> None:
     opened = asyncio.Event()
     judge, llm, _ = judged_by(all_supported, waits={"verify": opened})
     first = ask(judge, "One.")
-    await until(lambda: len(llm.calls) == 1)
+    await wait_until(lambda: len(llm.calls) == 1)
     others = [ask(judge, "Two."), ask(judge, "Three.")]
     await asyncio.sleep(0.01)
     assert len(llm.calls) == 1
@@ -101,12 +100,11 @@ async def test_waiting_sentences_are_judged_together() -> None:
 
 
 @pytest.mark.parametrize(("waiting", "coming", "calls"), [(1, "LATER", 1), (1, "NEVER", 2), (4, "LATER", 2)])
-async def test_not_all_wait_for_a_call_under_way(waiting: int, coming: str, calls: int) -> None:
-    """Four go at once, and the last of a draft does."""
+async def test_four_sentences_or_the_last_do_not_wait_for_a_running_call(waiting: int, coming: str, calls: int) -> None:
     opened = asyncio.Event()
     judge, llm, _ = judged_by(all_supported, waits={"verify": opened})
     tasks = [ask(judge, "First.")]
-    await until(lambda: len(llm.calls) == 1)
+    await wait_until(lambda: len(llm.calls) == 1)
     tasks += [ask(judge, f"No. {place}.", coming=lambda: Coming[coming]) for place in range(waiting)]
     await asyncio.sleep(0.01)
     assert len(llm.calls) == calls
@@ -114,8 +112,7 @@ async def test_not_all_wait_for_a_call_under_way(waiting: int, coming: str, call
     assert all(await asyncio.gather(*tasks))
 
 
-async def test_judge_waits_for_sentences_being_checked() -> None:
-    """Sentences that come at once share a call."""
+async def test_sentences_that_come_at_once_share_a_call() -> None:
     checking = [Coming.AT_ONCE]
     judge, llm, _ = judged_by(all_supported)
     tasks = [ask(judge, "One.", coming=lambda: checking[0])]
@@ -128,7 +125,7 @@ async def test_judge_waits_for_sentences_being_checked() -> None:
     assert len(llm.calls) == 1
 
 
-async def test_only_what_can_tell_is_shown() -> None:
+async def test_judge_sees_only_related_sentences() -> None:
     page = collect_sentences([hit("Bells ring at ten. Dogs may come. The pier closes. Fog lifts.", key="x.md")])
     judge, llm, _ = judged_by("1. SUPPORTS [2]\n2. SUPPORTS [2]")
 
@@ -162,9 +159,7 @@ async def test_model_failure_reaches_all_waiters() -> None:
     assert await ask(judge, "Three.")
 
 
-async def test_base_exception_of_a_call_reaches_waiters() -> None:
-    """Such as a panic of a library."""
-
+async def test_base_exception_of_a_call_reaches_its_waiters() -> None:
     def panic(_: ModelCall) -> str:
         raise BaseException("panic")  # noqa: TRY002 - what no `except Exception` catches
 
@@ -173,10 +168,10 @@ async def test_base_exception_of_a_call_reaches_waiters() -> None:
         await asyncio.wait_for(ask(judge, "One."), 60)
 
 
-async def test_a_turn_that_is_cancelled_ends_the_call() -> None:
+async def test_cancelled_turn_ends_the_judging_call() -> None:
     judge, llm, _ = judged_by(SUPPORTED, waits={"verify": asyncio.Event()})
     task = ask(judge, "One.")
-    await until(lambda: len(llm.calls) == 1)
+    await wait_until(lambda: len(llm.calls) == 1)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -185,7 +180,7 @@ async def test_a_turn_that_is_cancelled_ends_the_call() -> None:
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
-async def test_a_sentence_that_nobody_asks_for_any_more_is_not_judged() -> None:
+async def test_cancelled_sentence_is_not_judged() -> None:
     judge, llm, _ = judged_by(all_supported)
     given_up = ask(judge, "One.")
     await asyncio.sleep(0)

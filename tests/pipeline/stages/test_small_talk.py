@@ -1,4 +1,4 @@
-"""Small talk, and questions that only begin like it."""
+"""Small talk, and questions that only begin like small talk."""
 
 import time
 
@@ -76,17 +76,16 @@ def test_small_talk_kind_is_detected(text: str, kind: SmallTalk) -> None:
         "moineau",
     ],
 )
-def test_anything_else_is_not(text: str) -> None:
+def test_text_with_other_words_is_not_small_talk(text: str) -> None:
     assert detect_small_talk(text) is None
 
 
 @given(st.text(max_size=200))
-def test_any_text_can_be_asked_about(text: str) -> None:
+def test_small_talk_detection_accepts_any_text(text: str) -> None:
     assert detect_small_talk(text) in {None, *SmallTalk}
 
 
-def test_a_long_text_takes_no_time() -> None:
-    """Repetition that almost matches is refused in one pass."""
+def test_almost_matching_repetition_is_rejected_in_time() -> None:
     started = time.process_time()
 
     assert detect_small_talk("bye bye " * 2_000 + "x") is None

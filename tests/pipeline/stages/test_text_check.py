@@ -1,4 +1,4 @@
-"""Fact-checking a whole text: which of its sentences are claims, and that each gets a verdict of its own."""
+"""The check of a whole text: which sentences are claims, and the verdict on each."""
 
 import pytest
 
@@ -34,22 +34,21 @@ def claims(outcome):
         ("The pier is oak", ("The pier is oak",)),
     ],
 )
-def test_statements_are_extracted_and_the_rest_is_skipped(text, expected):
-    """Greetings, questions and interjections state nothing."""
+def test_only_statements_are_extracted_from_a_text(text, expected):
     assert tuple(statement.removeprefix("- ") for statement in extract_statements(text)) == tuple(
         item.removeprefix("- ") for item in expected
     )
 
 
 @pytest.mark.parametrize("text", ["", "🎉", "Is it oak?", "Is it oak? Was it built in 1887?", "Yes. No."])
-def test_a_text_that_states_nothing_is_refused(text):
+def test_text_without_statements_is_refused(text):
     with pytest.raises(NotAClaim) as caught:
         extract_statements(text)
 
     assert caught.value.hint
 
 
-async def test_each_statement_has_its_verdict_and_its_evidence_in_order():
+async def test_each_statement_gets_its_own_verdict_in_order():
     outcome = await checked(
         "Skarholm lighthouse was built in 1887. Kangaroos sleep standing. The pier of Skarholm is made of oak."
     )
@@ -62,21 +61,19 @@ async def test_each_statement_has_its_verdict_and_its_evidence_in_order():
     assert {citation.quote for citation in outcome.answer.citations} >= {"The pier of Skarholm is made of oak."}
 
 
-async def test_no_more_are_checked_than_the_limit_says():
-    """The first ones; one at least, for a limit of none means those of a model."""
+async def test_limit_bounds_the_statements_checked():
     assert len(claims(await checked(BOTH, limits=Limits(claims=1)))) == 1
     assert len(claims(await checked(BOTH, limits=Limits(claims=0)))) == 1
 
 
 @pytest.mark.parametrize("claim", ["Skarholm lighthouse was built in 1887.", "Kangaroos sleep standing."])
-async def test_one_statement_is_checked_exactly_as_by_itself(claim):
-    """Events, verdict, evidence and answer."""
+async def test_text_of_one_statement_is_checked_like_a_claim(claim):
     alone, outcome = await checked(claim, claim_check.check_claim_by_rules), await checked(claim)
 
     assert (outcome.answer, outcome.events) == (alone.answer, alone.events)
 
 
-async def test_a_model_is_asked_about_each_statement_by_itself():
+async def test_model_verifies_each_statement_separately():
     llm = ScriptedLLM({"verify": "Reasoning: It says so.\nSentences: 1\nVerdict: REFUTES"})
     outcome = await checked(BOTH, claim_check.check_text_by_model, llm)
 

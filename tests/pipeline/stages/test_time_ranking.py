@@ -1,4 +1,4 @@
-"""Ranking by time."""
+"""How the time of a question ranks passages."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -22,7 +22,7 @@ def keys(hits: tuple[Hit, ...]) -> list[str]:
     return [source.document.key for source in hits]
 
 
-def test_a_year_brings_forward_what_mentions_it() -> None:
+def test_hits_that_mention_the_year_rank_first() -> None:
     hits = [
         dated("none", 1),
         dated("part", 1, text="No. 12016 and 20161."),
@@ -48,7 +48,7 @@ def test_recent_query_adds_ranks_by_relevance_and_date(ages: dict, time: str | N
     assert keys(rank_by_time(hits, SearchQuery("fares", time))) == expected
 
 
-async def test_more_is_fetched_than_kept() -> None:
+async def test_more_hits_are_fetched_than_returned() -> None:
     fares = [dated(str(age), age, text=f"Fares of {age}.") for age in range(20)]
     stage = Stage(Shelf(fares), question("fares"), Limits(), None, reads_alike)
 
@@ -72,7 +72,6 @@ async def test_a_time_does_not_displace_the_best_hit(time: object) -> None:
 
 @given(ages=st.lists(st.none() | st.integers(0, 9_000)), time=st.sampled_from([None, "recent", 2016]))
 def test_time_ranking_keeps_every_hit(ages: list[int | None], time: object) -> None:
-    """Ranking only orders."""
     hits = [dated(str(place), age) for place, age in enumerate(ages)]
 
     assert sorted(keys(rank_by_time(hits, SearchQuery("fares", time)))) == sorted(keys(tuple(hits)))

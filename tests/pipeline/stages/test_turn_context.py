@@ -1,4 +1,4 @@
-"""The scene: the last turns, and whether the library speaks the asker's language."""
+"""The context of a turn: earlier turns, and the languages of question and library."""
 
 import pytest
 
@@ -22,11 +22,11 @@ from tests.pipeline.world import Shelf, Stage, hit, question, reads_alike
         ("", ["en"] * 10, ""),
     ],
 )
-def test_the_librarys_language(spoken: str, found: list[str], expected: str) -> None:
+def test_library_language_is_that_of_most_hits(spoken: str, found: list[str], expected: str) -> None:
     assert find_library_language(spoken, [hit("Text.", language=language) for language in found]) == expected
 
 
-async def test_a_scene_has_the_last_turns() -> None:
+async def test_context_has_only_the_last_turns() -> None:
     talk = question("Where does it stand?", *(Turn("user", f"turn {number}") for number in range(9)))
     stage = Stage(Shelf([]), talk, Limits(turns=3), ScriptedLLM({}), reads_alike)
 

@@ -1,4 +1,4 @@
-"""What only the seven stages have: feedback and refinement, five rounds, JSON at every structured stage."""
+"""Features of the seven-stage system only: feedback, refinement and JSON replies."""
 
 import json
 from functools import partial
@@ -14,8 +14,7 @@ from tests.pipeline.world import answered
 run = partial(skarholm.run, system=wikichat.answer)
 
 
-async def test_servers_that_keep_a_schema_are_asked_in_json() -> None:
-    """The same turn, every structured stage in JSON."""
+async def test_structured_stages_use_json_if_supported() -> None:
     bullets = {"bullets": [{"text": "Skarholm lighthouse was built in 1887.", "sentences": [1]}]}
     claims = {"claims": [{"text": "Oda Hagen designed the lighthouse of Skarholm.", "time": "none"}]}
     verdict = {"reasoning": "Sentence 1 says so.", "sentences": [1], "verdict": "SUPPORTS"}
@@ -39,7 +38,6 @@ async def test_servers_that_keep_a_schema_are_asked_in_json() -> None:
 
 
 async def test_refined_draft_replaces_the_draft() -> None:
-    """Feedback that finds fault leads to another wording over the same notes."""
     outcome, llm = await run(
         QUESTION, {**BUILT, "refine": [POOR, "In 1887 Skarholm lighthouse was built [1]."], "verify": SUPPORTS}
     )
@@ -61,13 +59,13 @@ async def test_refined_draft_replaces_the_draft() -> None:
         [ModelRefused("no")],
     ],
 )
-async def test_a_refinement_that_fails_leaves_the_draft(refined: list) -> None:
+async def test_failed_refinement_leaves_the_draft(refined: list) -> None:
     outcome, _ = await run(QUESTION, {**BUILT, "refine": refined})
 
     assert answered(outcome) == ["Skarholm lighthouse was built in 1887."]
 
 
-async def test_the_two_ways_run_beside_each_other() -> None:
+async def test_retrieval_and_recall_run_concurrently() -> None:
     outcome, _ = await run(QUESTION, {**BUILT, "split": "- A keeper lives beside Skarholm lighthouse. | none"})
 
     usage = outcome.recorder.usage

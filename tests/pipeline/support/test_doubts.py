@@ -1,4 +1,4 @@
-"""Sentences that hold by rule and score and yet may not say what their passage says. The houses are invented."""
+"""Sentences that rules and score support, but that may differ in meaning. The houses are fictional."""
 
 import pytest
 
@@ -19,7 +19,7 @@ def doubts(sentence: str, passage: str = HOUSE, asked: tuple[str, ...] = ()) -> 
 
 
 def against(sentence: str, passage: str, asked: str = "") -> list[str]:
-    """Return why a sentence is surely false."""
+    """Return why a sentence is certainly false."""
     sure = {FindingOutcome.ABSENT, FindingOutcome.CONTRADICTED}
     return [finding.reason for finding in check_rules(sentence, [passage], asked=[asked]) if finding.outcome in sure]
 
@@ -85,7 +85,7 @@ def miscopied(sentence: str, asked: tuple[str, ...] = ()) -> bool:
         "The breakfast allowance is 12 euros a day, tax included.",
     ],
 )
-def test_a_copy_that_was_changed_is_marked(sentence: str) -> None:
+def test_changed_copy_is_marked_as_miscopied(sentence: str) -> None:
     assert miscopied(sentence)
 
 
@@ -98,18 +98,18 @@ def test_a_copy_that_was_changed_is_marked(sentence: str) -> None:
         "No, dogs may not enter the kitchen.",
     ],
 )
-def test_copies_and_paraphrases_are_not_doubtful(sentence: str) -> None:
+def test_copies_and_paraphrases_are_not_miscopied(sentence: str) -> None:
     assert not miscopied(sentence)
 
 
-def test_a_row_is_retold_in_any_order() -> None:
+def test_row_in_another_order_is_not_miscopied() -> None:
     row = "Role: Night warden; Name: Ida Lund; House: Mill; Ask about: Lost keys"
     findings = check_rules("Ida Lund is the night warden, so ask her about lost keys.", [row])
 
     assert not any(rule.miscopied for rule in findings)
 
 
-def test_the_askers_words_in_a_copy_are_no_change() -> None:
+def test_askers_words_in_a_copy_are_not_miscopied() -> None:
     sentence = "Keys come from the house manager for lodgers."
 
     assert miscopied(sentence)
@@ -123,7 +123,7 @@ def test_the_askers_words_in_a_copy_are_no_change() -> None:
         ("Ida Lund opened the gate in Vik.", "On 3 May Lund opened the gate in Vik. Ida Lund lives there."),
     ],
 )
-def test_harmless_words_do_not_bind(sentence: str, passage: str) -> None:
+def test_any_and_fuller_names_are_not_miscopied(sentence: str, passage: str) -> None:
     assert not any(finding.miscopied for finding in check_rules(sentence, [passage]))
 
 
@@ -138,17 +138,17 @@ def test_remarks_and_other_clauses_are_not_missing_conditions(sentence: str, pas
     assert not any(finding.grave for finding in check_rules(sentence, [passage]))
 
 
-def test_all_behind_at_is_a_bound() -> None:
+def test_all_after_at_is_a_bound() -> None:
     sentence, passage = "Wine is paid for at all dinners.", "Wine is paid for at such dinners only."
 
     assert any(finding.grave for finding in check_rules(sentence, [passage]))
 
 
-def test_a_limit_is_only_rounded() -> None:
+def test_rounded_limit_is_not_doubtful() -> None:
     assert not doubts("The firm sold more than 1,100 lamps.", "The firm sold 1,187 lamps.")
 
 
-def test_question_words_may_end_a_sentence() -> None:
+def test_askers_words_at_the_end_are_not_doubtful() -> None:
     sentence = "The gate is open until 2 pm for couriers."
 
     assert doubts(sentence)
@@ -204,5 +204,5 @@ def test_grave_findings_are_surely_false(sentence: str, passage: str) -> None:
         ),
     ],
 )
-def test_unclear_findings_are_left_to_a_judge(sentence: str, passage: str, asked: str) -> None:
+def test_unclear_findings_do_not_decide(sentence: str, passage: str, asked: str) -> None:
     assert not against(sentence, passage, asked)

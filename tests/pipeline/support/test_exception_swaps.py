@@ -1,4 +1,4 @@
-"""Numbers of rules and of their exceptions are distinguished."""
+"""Numbers of a rule and of its exception must not be exchanged."""
 
 import pytest
 
@@ -28,11 +28,11 @@ def contradicted(sentence: str, passage: str = ROOMS, context: tuple[str, ...] =
         "The lamps are cleaned every three weeks.",
     ],
 )
-def test_numbers_of_rule_and_exception_in_place_are_supported(sentence: str) -> None:
+def test_numbers_of_rule_and_exception_in_place_are_not_contradicted(sentence: str) -> None:
     assert contradicted(sentence) == []
 
 
-def test_the_number_of_an_exception_is_not_that_of_the_rule() -> None:
+def test_exceptions_number_contradicts_the_rule() -> None:
     reason = "says “120”; the passage says “80”"
 
     by_place, by_rule = contradicted("A room costs 120 crowns a night.")
@@ -40,7 +40,7 @@ def test_the_number_of_an_exception_is_not_that_of_the_rule() -> None:
     assert len(contradicted("A room costs 120 crowns a night.", context=("Lundey", "Prices"))) == 1
 
 
-def test_the_number_of_the_rule_is_not_that_of_an_exception() -> None:
+def test_rules_number_contradicts_the_exception() -> None:
     assert contradicted("In Lundey a room costs 80 crowns a night.")
 
 
@@ -53,7 +53,7 @@ def test_the_number_of_the_rule_is_not_that_of_an_exception() -> None:
         ("You get one more lamp for a number of years on the island.", False),
     ],
 )
-def test_every_year_is_not_every_five_years(sentence: str, denied: bool) -> None:  # noqa: FBT001 - a table's column
+def test_dropped_count_of_a_period_is_contradicted(sentence: str, denied: bool) -> None:  # noqa: FBT001 - a table's column
     assert bool(contradicted(sentence, "You get one more lamp for every five years on the island.")) is denied
 
 
@@ -84,7 +84,7 @@ def test_rule_applied_to_its_exception_is_contradicted(sentence: str, denied: bo
         ("For pilots a ticket lasts three months.", False),
     ],
 )
-def test_a_number_at_the_end_has_the_unit_of_the_rule(sentence: str, denied: bool) -> None:  # noqa: FBT001 - a table's column
+def test_number_without_unit_takes_the_previous_unit(sentence: str, denied: bool) -> None:  # noqa: FBT001 - a table's column
     passage = "A ticket lasts six months, except for pilots, for whom it lasts three. There are three ferries."
 
     assert bool(contradicted(sentence, passage)) is denied

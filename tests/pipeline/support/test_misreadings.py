@@ -1,4 +1,4 @@
-"""Paraphrases that follow a passage sentence and say something else, which a model's consent does not let out."""
+"""Paraphrases that change the meaning, and that no model's approval lets pass."""
 
 import pytest
 
@@ -60,7 +60,7 @@ def test_paraphrase_is_not_misread(sentence: str) -> None:
     assert not is_grave(sentence)
 
 
-def test_a_value_of_the_question_is_left_to_the_model() -> None:
+def test_value_of_the_question_is_left_to_the_model() -> None:
     sentence = "It was in 1954 that the lake froze."
 
     assert not is_grave(sentence, ("Did the lake freeze in 1954?",))

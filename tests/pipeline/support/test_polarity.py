@@ -1,4 +1,4 @@
-"""Negations and opposites: real and apparent denials of a passage."""
+"""Real and apparent contradictions by negations and opposites."""
 
 import pytest
 
@@ -82,7 +82,7 @@ def test_comparative_opposites_contradict(sentence: str, passage: str) -> None:
         ("It was No. 5 on the list.", "It was number 5 on the list."),
     ],
 )
-def test_the_same_in_other_words_is_none(sentence: str, passage: str) -> None:
+def test_equivalent_negations_do_not_contradict(sentence: str, passage: str) -> None:
     assert denied(sentence, passage) == []
 
 

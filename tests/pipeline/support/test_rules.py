@@ -1,4 +1,4 @@
-"""The findings of the rules in passages, kind by kind, and their reasons. The company and its people are invented."""
+"""The findings of each rule, and their reasons. The company and its people are fictional."""
 
 import time
 
@@ -20,7 +20,7 @@ UNION = (
 def find_faults(
     sentence: str, *passages: str, kind: FindingKind | None = None, context: tuple[str, ...] = ()
 ) -> list[RuleFinding]:
-    """Return the findings that are not supported, of one kind or of any but doubtful wording."""
+    """Return the unsupported findings, of one kind or of all kinds but wording."""
     findings = check_rules(sentence, passages or (GLASS,), context=context)
     missed = [rule for rule in findings if rule.outcome not in {FindingOutcome.FOUND, FindingOutcome.CHANGED}]
     return [rule for rule in missed if kind in {None, rule.kind}]
@@ -148,7 +148,7 @@ DESCRIBED = "Anna Berg, a glazier, and Erik Vold, a harbour pilot, opened the ya
         (DESCRIBED, "Erik Vold, an old pilot, opened the yard.", False),
     ],
 )
-def test_a_description_or_date_between_names_hides_no_exchange(
+def test_exchanged_names_are_detected_around_descriptions_and_dates(
     passage: str,
     sentence: str,
     contradicted: bool,  # noqa: FBT001 - a table's column
@@ -225,17 +225,17 @@ def test_numbers_and_dates_are_found_in_other_languages(sentence: str, passage: 
     "sentence", ["", "   ", ".", "…", "[1]", "5", "Ω", "\N{COMBINING ACUTE ACCENT}", "'s", "A" * 5000]
 )
 @pytest.mark.parametrize("passage", ["", "\n", GLASS, "x" * 5000])
-def test_any_text_is_read(sentence: str, passage: str) -> None:
+def test_any_text_can_be_checked(sentence: str, passage: str) -> None:
     assert isinstance(check_rules(sentence, [passage]), tuple)
 
 
-def test_no_passages_say_nothing() -> None:
+def test_every_fact_is_absent_without_passages() -> None:
     assert [finding.outcome for finding in check_rules("It sold 12 lamps in Oslo in 1984.", ())] == [
         FindingOutcome.ABSENT
     ] * 3
 
 
-def test_a_sentence_takes_a_millisecond() -> None:
+def test_rules_check_a_sentence_within_milliseconds() -> None:
     passages = (GLASS, UNION, f"{GLASS} {UNION}")
     sentence = "Mara Lindqvist founded Ostrava Glass in Malmö in 1985 and sold 1,350 lamps."
     check_rules(sentence, passages)
@@ -252,12 +252,12 @@ def test_a_sentence_takes_a_millisecond() -> None:
     "sentence",
     ["A berth in Vik may cost up to 60 crowns a night.", "A berth in Drum may cost up to 90 crowns a night."],
 )
-def test_a_value_of_another_clause_is_still_contradicted(sentence: str) -> None:
+def test_value_of_another_clause_is_contradicted(sentence: str) -> None:
     assert find_faults(sentence, BERTHS, kind=FindingKind.NUMBER, context=("Drum",))
 
 
 @pytest.mark.parametrize("rate", ["a week", "per week", "every hour"])
-def test_the_same_amount_of_another_period_is_contradicted(rate: str) -> None:
+def test_rate_for_another_period_is_contradicted(rate: str) -> None:
     passage = "The allowance on business trips is 45 euros a day."
 
     (one,) = find_faults(f"The allowance on business trips is 45 euros {rate}.", passage)
@@ -266,13 +266,13 @@ def test_the_same_amount_of_another_period_is_contradicted(rate: str) -> None:
 
 
 @pytest.mark.parametrize("rate", ["per day", "each day", "", "/day", "a trip"])
-def test_the_same_period_or_none_is_not_contradicted(rate: str) -> None:
+def test_rate_for_the_same_or_no_period_is_not_contradicted(rate: str) -> None:
     assert not find_faults(
         f"The allowance on business trips is 45 euros {rate}.", "The allowance on business trips is 45 euros a day."
     )
 
 
-def test_passage_subject_is_not_missing() -> None:
+def test_denied_existence_of_a_passages_subject_is_contradicted() -> None:
     passage = "Everyone has 27 days of leave, except in Vik, where the harbour agreement gives 30 days."
 
     (one,) = find_faults("Vik has no harbour agreement.", passage)
@@ -309,7 +309,7 @@ def test_derivable_numbers_are_disputed(sentence: str, said: str) -> None:
     assert FindingOutcome.ABSENT not in missed.values()
 
 
-def test_ruler_name_needs_no_country() -> None:
+def test_ruler_without_the_country_is_not_contradicted() -> None:
     source = "The pier is named after Ragna, the eldest sister of Sunniva, Queen of Vik, and Torvald, Prince Bailiff."
     findings = find_faults(
         "The pier is named after Ragna, the eldest sister of Queen Sunniva and Prince Torvald.", source
@@ -320,7 +320,7 @@ def test_ruler_name_needs_no_country() -> None:
     assert FindingOutcome.CONTRADICTED in {rule.outcome for rule in findings}
 
 
-def test_the_number_of_a_step_is_no_quantity() -> None:
+def test_number_of_a_step_is_not_a_quantity() -> None:
     step = "2. Sorting: a member of the harbour crew sorts the mail. This takes place within 3 working days."
     findings = find_faults("A member of the harbour crew sorts the mail within 3 weeks.", step)
     assert not [rule for rule in findings if rule.instead == "2"]

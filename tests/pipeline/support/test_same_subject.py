@@ -1,4 +1,4 @@
-"""Another value refutes a sentence only where the same attribute of the same subject has it."""
+"""A different value contradicts a sentence only if it belongs to the same attribute of the same subject."""
 
 import pytest
 
@@ -47,7 +47,7 @@ def misses(claim: str, *passages: str) -> list[str]:
         ("Pump C comes back every 24 months.", "Pumps come back every 24 months, except Pump C, every 18 months."),
     ],
 )
-def test_another_value_of_the_same_is_a_refutation(claim: str, passage: str) -> None:
+def test_different_value_of_the_same_subject_refutes(claim: str, passage: str) -> None:
     assert refutes(claim, passage)
 
 
@@ -75,7 +75,7 @@ def test_another_value_of_the_same_is_a_refutation(claim: str, passage: str) -> 
         ("Each parent has 20 weeks of leave.", "After the loss of a pregnancy each parent has 15 days of leave."),
     ],
 )
-def test_a_value_of_something_else_refutes_nothing(claim: str, passage: str) -> None:
+def test_value_of_another_subject_does_not_refute(claim: str, passage: str) -> None:
     assert not refutes(claim, passage)
 
 
@@ -101,14 +101,14 @@ def test_paragraph_numbers_and_other_measures_are_not_quantities(claim: str, pas
     assert any("3 year" in reason for reason in misses(claim, passage))
 
 
-def test_a_page_is_about_what_its_title_says() -> None:
+def test_title_words_identify_the_subject() -> None:
     scheme = "The workplace pension scheme is run by Lund Mutual."
 
     assert refutes("The pension scheme is run by Vik Life.", scheme, titles=("Pension scheme",))
     assert not refutes("The pension scheme is run by Vik Life.", scheme, titles=("Benefits",))
 
 
-def test_the_least_is_not_the_most() -> None:
+def test_least_and_most_are_distinguished() -> None:
     findings = check_rules("Vik is the most densely populated island.", ["Vik is the least densely populated island."])
 
     assert any(rule.binding for rule in findings) or any(
@@ -121,7 +121,7 @@ def test_letters_distinguish_things_and_articles_do_not() -> None:
     assert misses("Pump A costs 199 euros.", TABLE) == []
 
 
-def test_a_labelled_line_is_no_other_line() -> None:
+def test_labelled_lines_are_separate_rows() -> None:
     assert misses("Grade 8 is matched with 6%.", LEVELS)
     assert misses("Grade 8 is matched with 4%.", LEVELS) == []
 

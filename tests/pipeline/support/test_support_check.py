@@ -1,4 +1,4 @@
-"""The local support check: verbatim sentences, decisions by rules, decisions by the score."""
+"""The local support check: verbatim sentences, rules and scores."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -46,7 +46,7 @@ def read() -> EmbedTokens:
 
 
 def evidence(*passages: Passage, title: str = "Page") -> tuple[Evidence, ...]:
-    """Return passages as what a sentence cites."""
+    """Return passages as the evidence of a sentence."""
     page = Document("handbook", "page.md", title)
     return tuple(Evidence(passage.text, passage, page, (0, len(passage.text))) for passage in passages)
 
@@ -61,7 +61,7 @@ async def test_whole_sentences_are_supported(sentence: str) -> None:
 
 
 @pytest.mark.parametrize("sentence", ["Alert the team in […].", "Its number ([...]) is long.", "It goes on, …"])
-async def test_marks_of_what_a_page_lacks_are_quoted(sentence: str) -> None:
+async def test_sentence_with_ellipses_is_verbatim(sentence: str) -> None:
     page = hit("Alert the team in […]. Its number ([…]) is long. It goes on, …").passage
 
     assert (await SupportChecker(_never)(sentence, evidence(page))).verbatim
@@ -79,7 +79,7 @@ async def test_marks_of_what_a_page_lacks_are_quoted(sentence: str) -> None:
         (" ", [OFFICE]),
     ],
 )
-async def test_anything_else_is_not_verbatim(sentence: str, passages: Sequence[Passage]) -> None:
+async def test_partial_or_different_sentences_are_not_verbatim(sentence: str, passages: Sequence[Passage]) -> None:
     assert find_verbatim_passage(sentence, passages) == ""
     assert not (await check_verbatim(sentence, evidence(*passages))).holds
 
@@ -94,8 +94,7 @@ async def test_anything_else_is_not_verbatim(sentence: str, passages: Sequence[P
         "Halvard led the mill since 1952.",
     ],
 )
-async def test_paraphrase_holds(read: EmbedTokens, sentence: str) -> None:
-    """Sentences made of the passage's own facts are let through."""
+async def test_paraphrase_is_supported(read: EmbedTokens, sentence: str) -> None:
     support = await SupportChecker(read)(sentence, evidence(MILL))
 
     assert support.holds, support.reasons
@@ -111,7 +110,7 @@ async def test_paraphrase_holds(read: EmbedTokens, sentence: str) -> None:
         ("The mill employed 340 people in Bergen.", "Bergen"),
     ],
 )
-async def test_a_detail_that_is_not_there_decides_by_itself(read: EmbedTokens, sentence: str, said: str) -> None:
+async def test_missing_detail_decides_alone(read: EmbedTokens, sentence: str, said: str) -> None:
     support = await SupportChecker(read)(sentence, evidence(MILL))
 
     assert (support.holds, support.appealable) == (False, False)
@@ -173,10 +172,9 @@ MAY_PASS = {"holds": False, "appealable": True}
         *((text, (MILL,), {}, FAILS) for text in ("It is 340.", "All of it is so.", "And so on.", "Do it.")),
     ],
 )
-async def test_context_and_question_are_weighed(
+async def test_titles_names_and_questions_decide_support(
     read: EmbedTokens, sentence: str, passages: tuple[Passage, ...], more: dict[str, Any], expected: dict[str, bool]
 ) -> None:
-    """Titles, known names and several passages count; the asker's words may be repeated, but are not evidence."""
     check = SupportChecker(read, names=more.get("names", ()))
     support = await check(sentence, evidence(*passages, title=more.get("title", "Page")), asked=more.get("asked", ()))
 
@@ -200,7 +198,7 @@ OURS = hit("We provide 12 weeks of parental leave at full pay. Ask our people te
         (MILL, "brattvik-handbook", "At Brattvik the mill closed in May 1987 after a fire.", False),
     ],
 )
-async def test_a_name_may_be_theirs_who_write(
+async def test_name_may_refer_to_the_pages_authors(
     read: EmbedTokens, passage: Passage, corpus: str, sentence: str, *, final: bool
 ) -> None:
     page = Document(corpus, "page.md", "Page")
@@ -213,12 +211,12 @@ async def test_a_name_may_be_theirs_who_write(
     "sentence",
     ["However, the office opens at nine.", "the office opens at nine", "Nobody knows, whether it closes at six."],
 )
-async def test_all_but_verbatim_is_verbatim(sentence: str) -> None:
+async def test_almost_verbatim_sentence_is_verbatim(sentence: str) -> None:
     assert (await SupportChecker(_never)(sentence, evidence(OFFICE))).verbatim
 
 
 @pytest.mark.parametrize("dots", ["...", "…"])
-async def test_dots_are_one_sign_where_all_but_is_verbatim(dots: str) -> None:
+async def test_three_dots_and_ellipsis_are_the_same(dots: str) -> None:
     page = hit(f"- Bring your badge. The desk {dots} and the gate, close at six.\n- Nobody waits.").passage
     for sentence in ("The desk ... and the gate close at six", "And the desk … and the gate close at six."):
         assert (await SupportChecker(_never)(sentence, evidence(page))).verbatim
@@ -238,7 +236,9 @@ async def test_narrow_support_is_doubtful(read: EmbedTokens) -> None:
         ("Die Papierfabrik in Lauvik wurde 1921 von Ingrid Solberg gegründet.", False),
     ],
 )
-async def test_a_word_of_another_meaning_is_better_quoted(read: EmbedTokens, sentence: str, *, strange: bool) -> None:
+async def test_word_of_another_meaning_makes_the_passage_better_quoted(
+    read: EmbedTokens, sentence: str, *, strange: bool
+) -> None:
     assert (await SupportChecker(read)(sentence, evidence(MILL))).better_quoted is strange
     assert not (await SupportChecker(read, "loose")(sentence, evidence(MILL))).better_quoted
 
@@ -250,7 +250,7 @@ async def test_a_word_of_another_meaning_is_better_quoted(read: EmbedTokens, sen
         ("No, visitors may bring a dog into the yard.", "Visitors may not bring a dog into the yard on Sundays.", True),
     ],
 )
-async def test_an_answer_is_judged_as_a_quotation_says_no_yes(
+async def test_leading_yes_or_no_is_not_lost_to_a_quotation(
     read: EmbedTokens, sentence: str, said: str, *, quoted: bool
 ) -> None:
     support = await SupportChecker(read)(sentence, evidence(replace(MILL, text=said)))
@@ -258,7 +258,7 @@ async def test_an_answer_is_judged_as_a_quotation_says_no_yes(
     assert (support.better_quoted, support.appealable or support.doubtful) == (quoted, True)
 
 
-async def test_loose_doubts_no_wording(read: EmbedTokens) -> None:
+async def test_loose_strictness_ignores_wording(read: EmbedTokens) -> None:
     sentence = "Her son Halvard had always led it since 1952."
     loose, normal = [await SupportChecker(read, level)(sentence, evidence(MILL)) for level in ("loose", "normal")]
 
@@ -266,8 +266,7 @@ async def test_loose_doubts_no_wording(read: EmbedTokens) -> None:
     assert (normal.holds, normal.doubtful) == (True, True)
 
 
-async def test_stricter_levels_ask_for_more(read: EmbedTokens) -> None:
-    """What a level lets through, looser ones let through too."""
+async def test_stricter_levels_accept_fewer_sentences(read: EmbedTokens) -> None:
     thresholds = load_scorer().thresholds
 
     assert 0 < thresholds["loose"] < thresholds["normal"] < thresholds["strict"] < 1
@@ -300,7 +299,7 @@ async def _never(texts: Sequence[str]) -> Sequence[object]:
     raise AssertionError(f"nothing need be read: {texts}")
 
 
-async def test_a_quotation_may_begin_with_the_mark_of_its_item() -> None:
+async def test_quotation_may_begin_with_its_list_mark() -> None:
     steps = hit("1. Charge the laptop.\n2. Sign in.")
     places = [Evidence(steps.passage.text, steps.passage, steps.document, (0, len(steps.passage.text)))]
 

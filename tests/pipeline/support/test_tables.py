@@ -1,4 +1,4 @@
-"""Sentences about rows of tables: facts of one row, and facts joined from two."""
+"""Sentences about table rows: facts of one row, and facts mixed from two."""
 
 import pytest
 
@@ -21,7 +21,7 @@ FARES = (
 
 
 def against(sentence: str, *passages: str) -> list[str]:
-    """Return the reasons that speak against a sentence."""
+    """Return the reasons against a sentence."""
     findings = check_rules(sentence, passages)
     return [rule.reason for rule in findings if rule.outcome in {FindingOutcome.ABSENT, FindingOutcome.CONTRADICTED}]
 
@@ -38,7 +38,7 @@ def against(sentence: str, *passages: str) -> list[str]:
         "Ada Quist does not look after boats.",
     ],
 )
-def test_row_cells_and_row_lists_are_supported(sentence: str) -> None:
+def test_facts_of_one_row_are_not_contradicted(sentence: str) -> None:
     assert against(sentence, KEEPERS) == []
 
 
@@ -52,24 +52,24 @@ def test_row_cells_and_row_lists_are_supported(sentence: str) -> None:
         ("The cook Ada Quist is on Lundey.", "says “Lundey”; the passage says “Skarholm”"),
     ],
 )
-def test_cells_of_two_rows_are_not_joined(sentence: str, reason: str) -> None:
+def test_joined_cells_of_two_rows_are_contradicted(sentence: str, reason: str) -> None:
     assert reason in against(sentence, KEEPERS)
 
 
-def test_numbers_of_two_rows_are_not_joined() -> None:
+def test_joined_numbers_of_two_rows_are_contradicted() -> None:
     assert against("The fare is 9 crowns for up to 10 km.", FARES)
     assert against("A fare of 4 crowns holds from 8:00 to 18:00.", FARES)
     assert not against("The fare is 9 crowns for up to 25 km.", FARES)
     assert not against("The fare is 15 crowns for more than 25 km.", FARES)
 
 
-def test_rows_of_a_table_cut_in_two_are_one_table() -> None:
+def test_rows_of_two_passages_form_one_table() -> None:
     first, _, rest = KEEPERS.partition("\n")
 
     assert against("Ask Runa Falk about lost oars.", first, rest)
 
 
-def test_an_ordinal_is_no_quantity_of_another_row() -> None:
+def test_ordinal_is_not_compared_with_another_rows_quantity() -> None:
     rows = "Gale: Storm; First answer: 15 minutes\nGale: Swell; First answer: 1 hour"
 
     assert against("The first answer to a Storm comes within 15 minutes.", rows) == []
@@ -78,7 +78,7 @@ def test_an_ordinal_is_no_quantity_of_another_row() -> None:
     )
 
 
-def test_prose_over_two_cells_is_supported() -> None:
+def test_prose_that_joins_two_cells_supports_it() -> None:
     prose = "Runa Falk has put the lost oars of Lundey behind her door."
 
     assert not against("Runa Falk put the lost oars behind her door.", KEEPERS, prose)
@@ -100,7 +100,7 @@ def test_row_number_needs_its_own_label(sentence: str, wrong: bool) -> None:  # 
     )
 
 
-def test_rows_below_a_line_of_prose_are_rows() -> None:
+def test_rows_below_a_line_of_prose_are_a_table() -> None:
     assert against("Ask Runa Falk about lost oars.", f"These are the people to ask:\n{KEEPERS}\nAll others are guests.")
 
 
@@ -116,7 +116,7 @@ def test_rows_below_a_line_of_prose_are_rows() -> None:
         ("What is wrong? The lamp; Who helps: Runa", "What is wrong? The lamp; Who helps: Runa"),
     ],
 )
-def test_a_row_reads_as_prose(row: str, prose: str) -> None:
+def test_row_is_written_as_prose(row: str, prose: str) -> None:
     page = hit(f"{row}\nPost: Smith; Name: Tor Vik", kind=PassageKind.TABLE).passage
 
     assert write_row(row) == prose

@@ -1,4 +1,4 @@
-"""Values of clauses that follow one pattern: each belongs to its own clause."""
+"""Values of similar clauses must not be exchanged."""
 
 import pytest
 
@@ -23,5 +23,5 @@ VIK = (
         ("The ketch of 12 tonnes is lighter than the old barge.", False),
     ],
 )
-def test_a_value_stays_with_the_words_of_its_clause(sentence: str, wrong: bool) -> None:  # noqa: FBT001 - a table's column
+def test_value_given_for_another_clause_is_contradicted(sentence: str, wrong: bool) -> None:  # noqa: FBT001 - a table's column
     assert any(finding.outcome is FindingOutcome.CONTRADICTED for finding in check_rules(sentence, [VIK])) is wrong

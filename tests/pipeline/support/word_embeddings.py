@@ -1,4 +1,4 @@
-"""A model of words for tests: each word has its own direction in any context."""
+"""An embedding model for tests: each word has its own direction in any context."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ WIDTH = 64
 
 @dataclass(frozen=True, eq=False)
 class WordStates:
-    """States of a text's words, the same at every height."""
+    """The states of a text's words, equal in every layer."""
 
     ids: np.ndarray
     layers: tuple[np.ndarray, ...]

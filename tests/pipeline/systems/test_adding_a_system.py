@@ -1,4 +1,4 @@
-"""The guide `docs/adding-a-system.md` fits the code: a system written by it works."""
+"""A system written by the guide `docs/adding-a-system.md` works."""
 
 import re
 from collections.abc import Iterator
@@ -23,14 +23,14 @@ GUIDE = (Path(__file__).parents[3] / "docs" / "adding-a-system.md").read_text(en
 NAME = "first-sentence"
 CONTRACT = (
     contract.test_every_sentence_is_quoted_and_cited,
-    contract.test_only_an_answer_carries_sentences,
+    contract.test_only_answered_turns_have_sentences,
     contract.test_interim_quote_is_from_a_found_passage,
 )
 
 
 @pytest.fixture
 def in_the_folder(tmp_path: Path) -> Iterator[None]:
-    """Give the package of systems a second folder, with the guide's file in it."""
+    """Copy the guide's file into a second folder of the systems package."""
     (tmp_path / "first_sentence.py").write_text(CODE, encoding="utf-8")
     pipeline.systems.__path__.append(str(tmp_path))
     invalidate_caches()
@@ -41,17 +41,16 @@ def in_the_folder(tmp_path: Path) -> Iterator[None]:
 
 @pytest.mark.usefixtures("in_the_folder")
 @pytest.mark.parametrize("text", contract.QUESTIONS)
-async def test_a_system_is_one_file(text: str) -> None:
-    """The guide's file in the folder is a system that keeps the contract of all systems."""
+async def test_guides_file_is_a_system_that_keeps_the_contract(text: str) -> None:
     assert NAME in SYSTEMS
     assert find_system(NAME).name == NAME
     for kept in CONTRACT:
         await kept(NAME, text)
-    await contract.test_searches_are_recorded(NAME)
+    await contract.test_every_search_is_a_step_and_an_event(NAME)
 
 
 @pytest.mark.usefixtures("in_the_folder")
-async def test_a_system_without_a_check_of_its_own_checks_by_rules() -> None:
+async def test_system_without_its_own_check_checks_by_rules() -> None:
     for check in (find_check(find_system(NAME)), find_text_check(find_system(NAME))):
         outcome = await run(check, question("The office opens at nine."), contract.SHELF)
 
@@ -60,7 +59,7 @@ async def test_a_system_without_a_check_of_its_own_checks_by_rules() -> None:
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
-def test_every_system_is_named_as_its_file_is(name: str) -> None:
+def test_every_system_is_named_like_its_file(name: str) -> None:
     entry = SYSTEMS[name]
 
     assert entry.name == name
@@ -69,7 +68,7 @@ def test_every_system_is_named_as_its_file_is(name: str) -> None:
     assert find_text_check(entry)
 
 
-def test_a_package_brings_a_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_installed_package_provides_a_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package, installed = tmp_path / "some_package", tmp_path / "some_package-1.0.dist-info"
     for folder in (package, installed):
         folder.mkdir()
@@ -85,7 +84,7 @@ def test_a_package_brings_a_system(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert find_system(NAME).answer.__module__ == "some_package.first_sentence"
 
 
-def test_a_package_that_cannot_be_loaded_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_broken_package_is_named_in_the_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     installed = tmp_path / "broken-1.0.dist-info"
     installed.mkdir()
     (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n", encoding="utf-8")
@@ -104,7 +103,7 @@ def test_unknown_system_error_lists_the_systems() -> None:
     assert raised.value.hint == f"There are: {', '.join(sorted(SYSTEMS))}."
 
 
-def test_the_guide_names_functions_that_there_are() -> None:
+def test_guide_names_existing_functions() -> None:
     used = (turn_context, passage_retrieval, findings, answer_draft)
     modules = {module.__name__.rpartition(".")[2]: module for module in used}
     named = re.findall(r"^\| `(?:draft\.)?(\w+)\.(\w+)\(", GUIDE, re.MULTILINE)

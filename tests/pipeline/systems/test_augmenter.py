@@ -1,4 +1,4 @@
-"""The loop of LLM-Augmenter, step by step: what each act asks of the model, and what ends it."""
+"""The loop of LLM-Augmenter: the model calls of each action, and what ends the loop."""
 
 import re
 from collections.abc import Sequence
@@ -34,13 +34,13 @@ POOR = "Supported: Note 1 has no world cups. 30/100\nComplete: It is. 95/100"
 
 
 def noted(call: ModelCall, words: str) -> str:
-    """Return the number of the note that has some words."""
+    """Return the number of the note that contains some words."""
     mark = re.search(rf"^\[(\d+)\] .*{words}", call.messages[-1].text, re.MULTILINE)
     return mark[1] if mark else "9"
 
 
 def verify(call: ModelCall) -> str:
-    """Support each claim by the sentence that shares most words with it, if these are more than two."""
+    """Support each claim by the sentence that shares the most words with it, if it shares more than two."""
     shown = re.findall(r"^(\d+): (.*)$", call.messages[-1].text, re.MULTILINE)
     lines = []
     for number, claim in re.findall(r"^Claim (\d+): (.*)$", call.messages[-1].text, re.MULTILINE):
@@ -62,7 +62,7 @@ async def run(
     return stage.finish(await augmenter.answer(conversation, stage.kit)), llm
 
 
-async def test_the_worked_example() -> None:
+async def test_augmenter_redrafts_with_feedback_until_the_gate_passes() -> None:
     outcome, llm = await run({"draft": writing(WRONG, RIGHT)})
 
     # evidence: the question, the query, and names in question and evidence
@@ -85,7 +85,7 @@ async def test_the_worked_example() -> None:
 @pytest.mark.parametrize("rounds", [1, 3])
 @pytest.mark.parametrize("utility", ["kf1", "criticism"])
 @pytest.mark.parametrize("draft", [WRONG, "Bananas, who are yellow, grow in Spain [1]."])
-async def test_a_loop_that_never_passes_ends_at_its_bound_and_abstains(draft: str, utility: str, rounds: int) -> None:
+async def test_loop_without_a_passing_candidate_ends_and_abstains(draft: str, utility: str, rounds: int) -> None:
     other = [draft, draft.replace("2 world", "3 world").replace("Spain", "Bergen"), draft.replace("who", "and")]
     outcome, llm = await run({"draft": writing(*other), "refine": GOOD}, rounds=rounds, utility=utility)
 
@@ -93,8 +93,7 @@ async def test_a_loop_that_never_passes_ends_at_its_bound_and_abstains(draft: st
     assert len(llm.of("draft")) == min(rounds, len(set(other)))
 
 
-async def test_a_model_that_repeats_itself_is_not_asked_the_same_again() -> None:
-    """The third prompt would be the second, byte for byte but for its fence."""
+async def test_repeated_candidate_ends_the_loop() -> None:
     outcome, llm = await run({"draft": writing(WRONG)}, rounds=9)
     assert (outcome.answer.status, len(llm.of("draft"))) == (Status.ABSTAINED, 2)
 
@@ -109,8 +108,6 @@ async def test_best_candidate_is_sent_after_the_last_round() -> None:
 
 
 async def test_quotable_candidate_needs_no_other_round() -> None:
-    """The gate withholds a sentence that nearly copies its passage, and the passage is quoted at once."""
-
     async def better_quoted(sentence: str, evidence: Sequence[Evidence], *, asked: Sequence[str] = ()) -> Support:
         support = await reads_alike(sentence, evidence, asked=asked)
         return support if support.verbatim else replace(support, appealable=True, better_quoted=True)
@@ -144,8 +141,7 @@ async def test_each_policy_makes_its_calls(policy: str, need: str, stages: list[
 
 
 @pytest.mark.parametrize("policy", ["never", "self-ask"])
-async def test_notes_that_do_not_help_are_replaced_by_others_once(policy: str) -> None:
-    """A model that finds that none helps is not asked the same again; only `never` leaves it at that."""
+async def test_unhelpful_notes_are_replaced_once_unless_policy_is_never(policy: str) -> None:
     outcome, llm = await run({"query": [ENOUGH, LOOK_UP] if policy == "self-ask" else LOOK_UP,
                            "draft": writing("NOTHING", RIGHT)}, policy=policy)  # fmt: skip
     consolidated = len({step.facts["query"] for step in outcome.recorder.steps if step.stage == "search"}) > 1
@@ -155,7 +151,7 @@ async def test_notes_that_do_not_help_are_replaced_by_others_once(policy: str) -
     assert len(llm.of("draft")) == (1 if policy == "never" else 2)
 
 
-async def test_criticism_says_in_words_what_is_to_be_mended() -> None:
+async def test_criticism_becomes_feedback_for_the_next_draft() -> None:
     outcome, llm = await run({"draft": writing(WRONG, RIGHT), "refine": [POOR, GOOD]}, utility="criticism")
 
     assert "What is to be mended: Note 1 has no world cups. Write" in llm.of("draft")[1].messages[-1].text
@@ -164,7 +160,7 @@ async def test_criticism_says_in_words_what_is_to_be_mended() -> None:
 
 
 @pytest.mark.parametrize("fault", [ModelUnavailable("away"), BudgetExceeded("used up")])
-async def test_a_model_that_fails_in_the_midst_leaves_the_best_so_far(fault: PipelineError) -> None:
+async def test_model_failure_leaves_the_best_candidate_so_far(fault: PipelineError) -> None:
     half = f"{WRONG} Seven national cups went to Lysvik BK [@]."
     outcome, _ = await run({"draft": [*writing(half), fault]})
     assert "Seven national cups went to Lysvik BK." in answered(outcome)
@@ -175,7 +171,7 @@ async def test_a_model_that_fails_in_the_midst_leaves_the_best_so_far(fault: Pip
 
 
 class Lost(Shelf):
-    """Finds what the question asks, and is lost for all else."""
+    """Finds passages for the question, and fails for every other query."""
 
     async def search(self, query: SearchQuery, k: int) -> tuple[Hit, ...]:
         if query.text != ASKED:

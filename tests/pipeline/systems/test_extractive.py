@@ -37,7 +37,6 @@ async def test_no_hits_lead_to_abstention() -> None:
 
 
 async def test_follow_up_is_searched_with_its_context() -> None:
-    """The topic comes from the question before."""
     shelf = Shelf([LEAVE, PARENTS, OFFICE])
     first = Turn("user", "How long is parental leave?")
 
@@ -47,7 +46,7 @@ async def test_follow_up_is_searched_with_its_context() -> None:
     assert "Part-timers get parental leave, too." in answered(outcome)
 
 
-async def test_a_pronoun_may_mean_the_page_that_was_cited() -> None:
+async def test_pronoun_may_refer_to_the_cited_page() -> None:
     earlier = (Turn("user", "Where do you sit?"), Turn("bot", "In Ghent.", titles=("Office in Ghent",)))
 
     outcome = await run(answer, question("And when did it open?", *earlier), SHELF)
@@ -55,8 +54,7 @@ async def test_a_pronoun_may_mean_the_page_that_was_cited() -> None:
     assert answered(outcome)[0] == "The office in Ghent opened in May 2019."
 
 
-async def test_sources_that_disagree_are_both_shown() -> None:
-    """Newer first, each with page and date."""
+async def test_disagreeing_sources_are_both_shown() -> None:
     old = hit("The meal allowance is 38 euros.", key="o", title="Rules 2024", date=datetime(2024, 2, 1, tzinfo=UTC))
     new = hit("The meal allowance is 45 euros.", key="n", title="Rules 2026", date=datetime(2026, 2, 1, tzinfo=UTC))
 
@@ -79,7 +77,7 @@ def of_another_corpus(found: Hit) -> Hit:
 @pytest.mark.parametrize(
     "text", ["How many days of leave has everyone?", "Who painted the Mona Lisa in the office?", "Who takes leave?"]
 )
-async def test_a_second_corpus_changes_no_verdict_on_the_first(text: str) -> None:
+async def test_second_corpus_does_not_change_chances_in_the_first(text: str) -> None:
     others = [
         of_another_corpus(
             hit(f"Many days of leave were painted in town {number}, they say of the office.", key=f"{number}")
@@ -98,8 +96,7 @@ async def test_a_second_corpus_changes_no_verdict_on_the_first(text: str) -> Non
     assert [chances[ranked.candidate.text] for ranked in before.ranked] == [ranked.chance for ranked in before.ranked]
 
 
-async def test_a_language_that_no_page_is_in_is_a_mistake() -> None:
-    """A short question is easily taken for another language; its words are read as those of the pages."""
+async def test_misdetected_question_language_is_ignored() -> None:
     talk = Conversation((Turn("user", "How many days of leave has everyone?", language="fr"),))
 
     outcome = await run(answer, talk, SHELF)
@@ -107,7 +104,7 @@ async def test_a_language_that_no_page_is_in_is_a_mistake() -> None:
     assert answered(outcome)[0] == "Everyone has 25 days of leave."
 
 
-async def test_at_most_as_many_sentences_as_the_limits_allow() -> None:
+async def test_limit_bounds_the_sentences_quoted() -> None:
     page = hit(" ".join(f"Rule {number} of leave is to ask early about leave." for number in range(9)), title="Leave")
 
     outcome = await run(answer, question("What are the rules of leave?"), Shelf([page]), Limits(sentences=2))
@@ -115,7 +112,7 @@ async def test_at_most_as_many_sentences_as_the_limits_allow() -> None:
     assert len(answered(outcome)) <= 2
 
 
-async def test_only_so_many_passages_are_quoted_from() -> None:
+async def test_limit_bounds_the_passages_searched() -> None:
     hits = [hit(f"Leave rule {number} is fine.", key=f"{number}.md") for number in range(40)]
 
     outcome = await run(answer, question("What is leave rule 7?"), Shelf(hits), Limits(passages=4))
@@ -124,8 +121,7 @@ async def test_only_so_many_passages_are_quoted_from() -> None:
     assert len(outcome.recorder.found) == 20
 
 
-async def test_words_of_another_language_that_look_alike_answer_nothing() -> None:
-    """A day in German is a label in English."""
+async def test_pages_in_another_language_are_not_quoted() -> None:
     english = hit("Tage Urlaub haben wir viele, said the ladder.", key="ladders.md", title="Ladders")
     german = hit("Im Urlaub ist das Lager zu.", key="lager.md", title="Lager")
     german = replace(german, document=replace(german.document, language="de"))
@@ -152,7 +148,7 @@ DOGS = hit("Dogs are welcome in Bergen.", key="dogs.md", title="Dogs")
     ("texts", "expected"),
     [(["And hotels?"], HOTELS), (["And hotels?", "In Bergen?"], HOTELS), (["What about dogs?"], DOGS)],
 )
-async def test_a_follow_up_with_a_word_of_its_own_leaves_the_old_topic(texts: list[str], expected: Hit) -> None:
+async def test_follow_up_with_its_own_word_changes_the_topic(texts: list[str], expected: Hit) -> None:
     earlier = [Turn("user", text) for text in ["What is the meal allowance on business trips?", *texts[:-1]]]
 
     talk = question(texts[-1], *earlier)
@@ -184,7 +180,7 @@ PUMPS = "\n".join(
         ),
     ],
 )
-async def test_another_thing_of_the_kind_is_no_answer(
+async def test_other_thing_of_the_same_kind_is_not_an_answer(
     page: Hit, asked: str, known: str, unknown: str, said: str
 ) -> None:
     first = await run(answer, question(f"How much does {asked.format(known)}?"), Shelf([page]))
@@ -198,7 +194,7 @@ async def test_another_thing_of_the_kind_is_no_answer(
     ("text", "language", "read"),
     [("How many pumps are there in Ghent?", "en", RERANKED), ("Wie viele Pumpen gibt es in Gent?", "de", 0)],
 )
-async def test_a_reader_chooses_among_the_best_few_of_an_english_question(text: str, language: str, read: int) -> None:
+async def test_reader_reranks_the_best_candidates_of_english_questions(text: str, language: str, read: int) -> None:
     pages = [hit(f"Pumpen, pumps in Ghent, Gent {n}.", key=f"{n}.md", language=language) for n in range(RERANKED + 2)]
     seen: list[Evidence] = []
 

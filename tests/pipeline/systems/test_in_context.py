@@ -1,4 +1,4 @@
-"""The system that shows worked examples, step by step with a scripted model, and the limits of examples."""
+"""The system that shows worked examples, with a scripted model, and the limits of its examples."""
 
 from dataclasses import replace
 from datetime import date
@@ -42,13 +42,12 @@ async def ask(llm: ScriptedLLM, **more: object) -> Outcome:
 
 
 def shown(call: ModelCall) -> list[str]:
-    """Return the examples shown before a call, in their order."""
+    """Return the examples shown before a call, in order."""
     texts = [message.text for message in call.messages[:-1]]
     return [demo.id for text in texts for demo in POOL if f"User: {demo.turns[-1][1]}\n" in text]
 
 
-async def test_a_player_is_described_by_the_knowledge_after_examples_of_the_kind() -> None:
-    """The figure's way: dialogue and knowledge, ranked examples, diverse ones, the prompt, the answer."""
+async def test_in_context_turn_follows_the_papers_steps() -> None:
     llm = ScriptedLLM(SCRIPT)
     outcome = await ask(llm, limits=Limits(examples=2))
 
@@ -66,7 +65,7 @@ async def test_a_player_is_described_by_the_knowledge_after_examples_of_the_kind
     assert [step["demos"] for step in steps] == [shown(query), shown(draft), shown(judged)]
 
 
-async def test_a_model_that_errs_without_examples_is_right_after_them() -> None:
+async def test_examples_correct_a_model_that_errs_without_them() -> None:
     lines = {
         "draft": lambda call: f"Milo Karst is a {'midfielder' if shown(call) else 'goalkeeper'} [2].",
         "verify": lambda call: f"1. {'REFUTES' if 'is a goalkeeper' in call.messages[-1].text else 'SUPPORTS'} [1]",
@@ -79,7 +78,7 @@ async def test_a_model_that_errs_without_examples_is_right_after_them() -> None:
     assert not taught.gate.withheld
 
 
-async def test_diversity_takes_the_place_of_a_twin() -> None:
+async def test_diverse_example_replaces_a_near_duplicate() -> None:
     alike, apart = ScriptedLLM(SCRIPT), ScriptedLLM(SCRIPT)
     await ask(alike, limits=Limits(examples=2, example_relevance=1.0), pool=(TWIN, STRIKER, STRANGER))
     await ask(apart, limits=Limits(examples=2, example_relevance=0.0), pool=(TWIN, STRIKER, STRANGER))
@@ -87,7 +86,7 @@ async def test_diversity_takes_the_place_of_a_twin() -> None:
     assert "stranger" in shown(apart.of("draft")[0])
 
 
-async def test_knowledge_is_shown_as_triples_where_settings_say_so() -> None:
+async def test_knowledge_is_shown_as_triples_if_set() -> None:
     llm = ScriptedLLM(SCRIPT)
     outcome = await ask(llm, limits=Limits(examples=1, example_notes="triples"), pool=(RECORD,))
     *_, example, _, turn = llm.of("draft")[0].messages
@@ -104,14 +103,13 @@ async def test_nearest_passages_are_knowledge_next_to_query_hits() -> None:
 
 
 @pytest.mark.parametrize("limits", [Limits(examples=0), Limits(student=True)])
-async def test_without_examples_it_answers_all_the_same(limits: Limits) -> None:
+async def test_answer_without_examples_is_possible(limits: Limits) -> None:
     llm = ScriptedLLM(SCRIPT)
     assert answered(await ask(llm, limits=limits))
     assert not any(shown(call) for call in llm.calls)
 
 
-async def test_example_text_never_leaves() -> None:
-    """A model that copies an example instead of reading the notes: its words have no evidence in this turn."""
+async def test_copied_example_text_never_passes() -> None:
     llm = ScriptedLLM({**SCRIPT, "draft": "The dock is 6 metres deep [1].", "verify": "1. SUPPORTS [1]"})
     outcome = await ask(llm, pool=(replace(STRANGER, pinned=True),))
     assert not any("dock" in sentence.text for sentence in outcome.answer.sentences)

@@ -1,4 +1,4 @@
-"""Drafted sentences are judged with the question, and replaced if they are withheld."""
+"""Draft sentences are judged together with the question, and replaced if they are withheld."""
 
 import asyncio
 import re
@@ -13,7 +13,7 @@ from pipeline.llm.model import ModelCall
 from pipeline.systems import wikichat, wikichat_fast
 from pipeline.types import Status
 from tests.pipeline import skarholm
-from tests.pipeline.skarholm import BUILT, POOR, QUESTION, WIKICHATS, Run, by_source, staged, turn_of, until
+from tests.pipeline.skarholm import BUILT, POOR, QUESTION, WIKICHATS, Run, by_source, set_up_turn, turn_of, wait_until
 from tests.pipeline.world import answered, question
 
 ABOUT_BOTH = {
@@ -38,7 +38,7 @@ def run(system: System) -> Run:
 
 
 def refusing(*wrong: str) -> Callable[[ModelCall], str]:
-    """Return a judge's reply: all is supported but sentences with such words."""
+    """Return a judge's reply that supports all sentences except those with such words."""
 
     def reply(call: ModelCall) -> str:
         claims = re.findall(r"^Claim (\d+): (.*)$", turn_of(call), re.MULTILINE)
@@ -94,18 +94,19 @@ async def test_asker_statements_may_be_repeated(run: Run) -> None:
     assert answered(outcome) == [NOTES[0]]
 
 
-async def test_a_sentence_is_judged_while_the_next_is_written(system: System) -> None:
-    """The draft's own call has not ended when the first verdict is sought."""
+async def test_sentence_is_judged_while_the_next_is_written(system: System) -> None:
     draft = "The lighthouse of Skarholm was built in 1887 [1]. " + "Skarholm lighthouse " * 40
-    stage, llm = staged(QUESTION, {**BUILT, "draft": draft, "verify": refusing()}, Limits(refine=False), system=system)
+    stage, llm = set_up_turn(
+        QUESTION, {**BUILT, "draft": draft, "verify": refusing()}, Limits(refine=False), system=system
+    )
     turn = asyncio.create_task(system(question(QUESTION), stage.kit))
-    await until(lambda: bool(llm.of("verify")))
+    await wait_until(lambda: bool(llm.of("verify")))
 
     assert "draft" not in {step.stage for step in stage.recorder.steps}
     assert await turn is Status.ANSWERED
 
 
-async def test_a_sentence_with_a_pronoun_is_judged_beside_the_one_before_it(run: Run) -> None:
+async def test_pronoun_is_judged_with_the_sentence_before_it(run: Run) -> None:
     draft = "Oda Hagen drew the lighthouse of Skarholm [1]. She designed that lighthouse of Skarholm [1]."
     _, llm = await run(
         QUESTION, {**ABOUT_BOTH, "draft": draft, "verify": refusing()}, Limits(looked_up=6, refine=False)
@@ -142,8 +143,7 @@ async def test_foreign_note_keeps_its_language_note(run: Run) -> None:
     ]
 
 
-async def test_a_refined_sentence_falls_back_to_the_drafts() -> None:
-    """One by one: what refinement did well stays."""
+async def test_rejected_refined_sentence_falls_back_to_the_draft() -> None:
     outcome, _ = await skarholm.run(
         "What does the ferry cost and who designed the lighthouse?",
         {
@@ -159,7 +159,7 @@ async def test_a_refined_sentence_falls_back_to_the_drafts() -> None:
     assert answered(outcome) == ["The ferry of Skarholm costs 15 crowns.", "Oda Hagen designed Skarholm's light."]
 
 
-async def test_a_quotation_with_a_link_is_no_replacement() -> None:
+async def test_quotation_with_a_link_is_not_a_replacement() -> None:
     outcome, _ = await skarholm.run(
         QUESTION,
         {**BUILT, "draft": "See https://evil.example/skarholm for all of 1887 [1]."},
@@ -185,9 +185,7 @@ async def test_a_quotation_with_a_link_is_no_replacement() -> None:
         ("NOTHING", []),
     ],
 )
-async def test_a_draft_that_begins_wrongly_is_written_once_more(
-    run: Run, second: str | Exception, said: list[str]
-) -> None:
+async def test_draft_with_a_rejected_beginning_is_redrafted(run: Run, second: str | Exception, said: list[str]) -> None:
     first = "Yes, the ferry of Skarholm costs only 15 crowns [2]. Skarholm's lighthouse was designed by Oda Hagen [1]."
     outcome, llm = await run(
         "What does the ferry cost and who designed the lighthouse?",
@@ -201,7 +199,7 @@ async def test_a_draft_that_begins_wrongly_is_written_once_more(
     assert "refused" not in turn_of(llm.of("draft")[0])
 
 
-async def test_a_refined_reply_that_begins_wrongly_as_its_draft_does_is_written_once_more() -> None:
+async def test_refinement_and_draft_with_rejected_beginnings_are_redrafted() -> None:
     first = "Yes, the ferry of Skarholm costs only 15 crowns [2]. Skarholm's lighthouse was designed by Oda Hagen [1]."
     outcome, llm = await skarholm.run(
         "Does the ferry cost 20 crowns, and who designed the lighthouse?",

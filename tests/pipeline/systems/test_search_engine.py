@@ -1,6 +1,6 @@
-"""A search engine's turn: the dialogue makes the query, and all of its pages are before the model in one prompt.
+"""The search engine system: the conversation gives the query, and all pages are in one prompt.
 
-The conversation is of the paper's kind: one speaker mentions an interest, and the other looks up facts about it.
+As in the paper, one speaker mentions an interest, and the other looks up facts about it.
 """
 
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ SUPPORTED = "1. SUPPORTS [1] It says so."
 
 
 class Web(Shelf):
-    """Returns the passages of so many pages, as an engine does, or raises its `fault`."""
+    """Returns passages of that many pages, or raises its `fault`."""
 
     fault: Exception | None = None
     counts: Sequence[int] = ()
@@ -63,8 +63,7 @@ async def asked(llm: ScriptedLLM, web: Shelf | None, shelf: Shelf = HANDBOOK, te
     return await run(answer, question(text, *TALK), shelf, llm=llm, supports=reads_alike, web=web)
 
 
-async def test_the_dialogue_makes_the_query_and_all_pages_are_in_one_prompt() -> None:
-    """Each step of the paper: query, N = 5 pages of a black box, one reply over them all, and the gate."""
+async def test_dialogue_makes_the_query_and_one_prompt_has_all_pages() -> None:
     llm, web, handbook = ScriptedLLM(script()), Web(PAGES), Shelf(HANDBOOK.hits)
     outcome = await asked(llm, web, handbook)
 
@@ -77,7 +76,7 @@ async def test_the_dialogue_makes_the_query_and_all_pages_are_in_one_prompt() ->
     assert {citation.corpus for citation in outcome.answer.citations} == {"web:searxng"}
 
 
-async def test_the_pages_are_kept_with_the_record() -> None:
+async def test_web_pages_are_stored_with_the_search_step() -> None:
     outcome = await asked(ScriptedLLM(script()), Web(PAGES))
 
     (search,) = [step for step in outcome.recorder.steps if step.stage == "search"]
@@ -103,8 +102,7 @@ async def test_two_queries_share_the_pages(pages: int, shares: set[int]) -> None
 
 
 @pytest.mark.parametrize("text", ["Thanks a lot!", ASKED])
-async def test_no_search_says_nothing_from_the_model(text: str) -> None:
-    """The paper's model answers from the dialogue then; ours has small talk."""
+async def test_turn_without_a_search_is_small_talk(text: str) -> None:
     llm, web = ScriptedLLM(script(query="Search: no")), Web(PAGES)
     outcome = await asked(llm, web, text=text)
 
@@ -144,7 +142,7 @@ POISONED = (
         "Bees swarm [2]. Bees are dangerous [99].",
     ],
 )
-async def test_a_poisoned_page_gets_nothing_out_but_its_own_plain_words(obeyed: str) -> None:
+async def test_poisoned_page_gets_only_its_plain_words_out(obeyed: str) -> None:
     llm = ScriptedLLM(script(draft=obeyed, verify="1. NOT ENOUGH INFO It does not say so."))
     outcome = await asked(llm, Web([web_page(POISONED, "poison")]))
 
@@ -153,7 +151,7 @@ async def test_a_poisoned_page_gets_nothing_out_but_its_own_plain_words(obeyed: 
         assert not any(mark in sentence.text for mark in ("evil", "@everyone", "<!", "dangerous"))
 
 
-async def test_of_corpora_what_the_question_found_is_read_behind_what_the_query_finds() -> None:
+async def test_corpus_hits_of_the_question_follow_those_of_the_query() -> None:
     shelf = Shelf([*HANDBOOK.hits, hit("Swarms are caught by the caretaker.", key="bees.md", title="Bees")])
     llm = ScriptedLLM(script(query="Search: yes\nQuery: leave days\nTime: none", draft="NOTHING"))
     await asked(llm, None, shelf, "Who has caught swarms?")

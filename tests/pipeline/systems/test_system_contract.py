@@ -1,4 +1,4 @@
-"""The contract of every system: one suite over all of them, the hostile ones of this file included."""
+"""The contract that every system keeps, including the hostile systems of this file."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -90,19 +90,19 @@ async def hides_it_in_the_note(_: Conversation, kit: Kit) -> Status:
 
 
 async def says_nothing(_: Conversation, __: Kit) -> Status:
-    """Claim to have answered."""
+    """Report an answer without a sentence."""
     return Status.ANSWERED
 
 
 async def speaks_and_abstains(_: Conversation, kit: Kit) -> Status:
-    """Say something that passes, and then claim to have said nothing."""
+    """Say a sentence that passes, and then abstain."""
     hits = await kit.search(SearchQuery("leave"), 3)
     await kit.say(CitedSentence(hits[0].passage.text, (_evidence(hits[0]),)))
     return Status.ABSTAINED
 
 
 async def quotes_what_no_page_says(_: Conversation, kit: Kit) -> Status:
-    """Show quotations of an unknown passage, an edited one, and a wrong span."""
+    """Quote an unknown passage, an edited passage, and a wrong span."""
     hits = await kit.search(SearchQuery("leave"), 3)
     edited = replace(hits[0], passage=replace(hits[0].passage, text="Everyone has 99 days of leave."))
     beside = replace(_evidence(hits[0]), span=(1, len(hits[0].passage.text)))
@@ -130,7 +130,7 @@ WRITERS = [name for name, entry in SYSTEMS.items() if entry.calls]
 
 
 async def ask(system: str, text: str) -> Outcome:
-    """Run a system with a model that copies what it is shown, if it asks one."""
+    """Run a system with a model that copies the passages that it is shown."""
     answer = HOSTILE.get(system) or SYSTEMS[system].answer
     return await run(answer, question(text), SHELF, llm=ScriptedLLM(quoting()))
 
@@ -154,7 +154,7 @@ async def test_every_sentence_is_quoted_and_cited(system: str, text: str) -> Non
 
 @pytest.mark.parametrize("system", ALL)
 @pytest.mark.parametrize("text", QUESTIONS)
-async def test_only_an_answer_carries_sentences(system: str, text: str) -> None:
+async def test_only_answered_turns_have_sentences(system: str, text: str) -> None:
     outcome = await ask(system, text)
 
     answered = outcome.answer.status is Status.ANSWERED
@@ -166,7 +166,6 @@ async def test_only_an_answer_carries_sentences(system: str, text: str) -> None:
 @pytest.mark.parametrize("system", ALL)
 @pytest.mark.parametrize("text", QUESTIONS)
 async def test_interim_quote_is_from_a_found_passage(system: str, text: str) -> None:
-    """Word for word, and small talk quotes nothing."""
     outcome = await ask(system, text)
 
     shown = [event.evidence for event in outcome.events if isinstance(event, PageQuoted)]
@@ -178,8 +177,7 @@ async def test_interim_quote_is_from_a_found_passage(system: str, text: str) -> 
 
 
 @pytest.mark.parametrize("system", ALL)
-async def test_searches_are_recorded(system: str) -> None:
-    """Every search is a step, and can be watched."""
+async def test_every_search_is_a_step_and_an_event(system: str) -> None:
     outcome = await ask(system, QUESTIONS[0])
 
     searches = [event for event in outcome.events if isinstance(event, SearchStarted)]
@@ -207,7 +205,7 @@ async def test_systems_reject_invalid_questions_and_report_outages(system: str) 
 
 
 @pytest.mark.parametrize("system", HOSTILE)
-async def test_a_hostile_system_gets_nothing_out(system: str) -> None:
+async def test_hostile_system_gets_nothing_out(system: str) -> None:
     outcome = await ask(system, QUESTIONS[0])
 
     assert outcome.answer.status is Status.ABSTAINED
@@ -226,7 +224,7 @@ EARLIER = (
 
 
 @pytest.mark.parametrize(("system", "web"), [*((name, None) for name in SYSTEMS), ("search-engine", SHELF)])
-async def test_every_system_sees_a_conversation_in_the_same_way(system: str, web: Shelf | None) -> None:
+async def test_every_system_sees_the_same_last_turns(system: str, web: Shelf | None) -> None:
     talk, llm = question("And after how many days?", *EARLIER), ScriptedLLM(quoting())
 
     outcome = await run(SYSTEMS[system].answer, talk, SHELF, llm=llm, web=web)
@@ -250,7 +248,7 @@ OBEYED = {
 
 @pytest.mark.parametrize("system", WRITERS)
 @pytest.mark.parametrize("tone", OBEYED)
-async def test_a_tone_changes_nothing_that_leaves(system: str, tone: str) -> None:
+async def test_tone_does_not_change_what_passes(system: str, tone: str) -> None:
     script = quoting()
     draft = script["draft"]
     assert callable(draft)

@@ -1,4 +1,4 @@
-"""WikiChat's two systems over scripted conversations: real prompts, parsers and gate, a model with lines from here."""
+"""WikiChat's two systems in scripted conversations, with the real prompts, parsers and gate."""
 
 import asyncio
 import re
@@ -45,10 +45,10 @@ from tests.pipeline.skarholm import (
     Run,
     by_source,
     lines,
-    staged,
+    set_up_turn,
     turn_of,
-    until,
     verdicts,
+    wait_until,
 )
 from tests.pipeline.world import Stage, answered, question, reads_alike
 from tests.thorough import sample
@@ -64,8 +64,7 @@ def run(system: System) -> Run:
     return partial(skarholm.run, system=system)
 
 
-async def test_a_question_about_a_fact(run: Run) -> None:
-    """A bullet and a claim that holds become one draft, every sentence of which cites its passage."""
+async def test_bullet_and_verified_claim_become_one_cited_answer(run: Run) -> None:
     outcome, _ = await run(
         "When was the lighthouse of Skarholm built, and who designed it?",
         {
@@ -118,7 +117,7 @@ async def test_follow_up_sees_earlier_turns(run: Run) -> None:
     assert "Query: who designed Skarholm lighthouse\n" in turn_of(llm.of("summarise")[0])
 
 
-async def test_a_chat_is_answered_in_our_own_words(run: Run) -> None:
+async def test_chat_without_facts_is_small_talk(run: Run) -> None:
     outcome, _ = await run(
         "You are quite a character, are you?", {"query": "Search: no", "generate": "Haha, I try to be!"}
     )
@@ -126,14 +125,14 @@ async def test_a_chat_is_answered_in_our_own_words(run: Run) -> None:
     assert (outcome.answer.status, outcome.answer.sentences) == (Status.CHATTED, ())
 
 
-async def test_a_claim_without_a_search_is_checked_all_the_same(run: Run) -> None:
+async def test_claim_is_checked_even_without_a_query(run: Run) -> None:
     outcome, _ = await run("Tell me something.", {"query": "Search: no", "split": "- Skarholm is an island. | none"})
 
     assert outcome.answer.status is Status.ABSTAINED
     assert verdicts(outcome) == [("Skarholm is an island.", Verdict.NOT_ENOUGH_INFO)]
 
 
-async def test_a_false_premise_is_not_confirmed(run: Run) -> None:
+async def test_false_premise_is_not_confirmed(run: Run) -> None:
     outcome, llm = await run(
         "Why was the lighthouse of Skarholm built in 1920?",
         {
@@ -150,7 +149,7 @@ async def test_a_false_premise_is_not_confirmed(run: Run) -> None:
 
 
 @pytest.mark.parametrize("verdict", [REFUTES, UNKNOWN])
-async def test_only_what_is_supported_enters_the_draft(run: Run, verdict: str) -> None:
+async def test_unsupported_claim_does_not_reach_the_draft(run: Run, verdict: str) -> None:
     outcome, llm = await run(
         "Who was Oda Hagen?", {"split": "- Oda Hagen was an engineer from Bergen. | none", "verify": verdict}
     )
@@ -159,7 +158,7 @@ async def test_only_what_is_supported_enters_the_draft(run: Run, verdict: str) -
     assert len(verdicts(outcome)) == 1
 
 
-async def test_a_question_about_a_year_is_answered_by_pages_that_mention_it(run: Run) -> None:
+async def test_question_about_a_year_reads_pages_that_mention_it(run: Run) -> None:
     outcome, llm = await run(
         "What happened to the pier of Skarholm in 1953?",
         {
@@ -176,7 +175,7 @@ async def test_a_question_about_a_year_is_answered_by_pages_that_mention_it(run:
     assert "From: Storms" in llm.asked("summarise")
 
 
-async def test_the_latest_comes_first_and_sources_that_disagree_are_dated(run: Run) -> None:
+async def test_disagreeing_sources_are_dated_and_the_newest_first(run: Run) -> None:
     outcome, llm = await run(
         "What does the ferry to Skarholm cost now?",
         {
@@ -196,8 +195,7 @@ async def test_the_latest_comes_first_and_sources_that_disagree_are_dated(run: R
     assert "[1] The ferry to Skarholm costs 15 crowns." in llm.asked("draft")
 
 
-async def test_unknown_answer_is_abstained(run: Run) -> None:
-    """Without a finding nothing is drafted; the nearest pages are at hand."""
+async def test_turn_without_findings_abstains_without_a_draft(run: Run) -> None:
     outcome, llm = await run("Who was the first keeper of Skarholm lighthouse?", {})
 
     assert (outcome.answer.status, llm.of("draft")) == (Status.ABSTAINED, [])
@@ -223,13 +221,13 @@ async def test_passages_found_for_claims_are_read_before_abstaining(run: Run) ->
     assert len(shown) == len({tuple(sources) for sources in shown})  # none is read twice
 
 
-async def test_notes_that_do_not_help_are_abstained_from(run: Run) -> None:
+async def test_draft_that_finds_no_helpful_note_abstains(run: Run) -> None:
     outcome, _ = await run("What colour is Skarholm lighthouse?", {**BUILT, "draft": "NOTHING"})
 
     assert (outcome.answer.status, outcome.answer.withheld) == (Status.ABSTAINED, 0)
 
 
-async def test_a_question_in_german_over_english_pages(run: Run) -> None:
+async def test_german_question_is_answered_in_german_from_english_pages(run: Run) -> None:
     outcome, llm = await run(
         "Wann wurde der Leuchtturm von Skarholm gebaut, und wer hat ihn entworfen?",
         {**BUILT, "draft": "Der Leuchtturm von Skarholm wurde 1887 gebaut [1].", "verify": SUPPORTS},
@@ -244,7 +242,7 @@ async def test_a_question_in_german_over_english_pages(run: Run) -> None:
     assert "Claim 1: Der Leuchtturm von Skarholm wurde 1887 gebaut." in llm.asked("verify")
 
 
-async def test_the_local_check_binds_bullets(run: Run) -> None:
+async def test_bullet_with_a_wrong_number_is_replaced_by_its_sentence(run: Run) -> None:
     _, llm = await run(
         QUESTION,
         {
@@ -260,8 +258,7 @@ async def test_the_local_check_binds_bullets(run: Run) -> None:
     assert "avoid" not in llm.asked("draft")
 
 
-async def test_a_student_drafts_and_refines_in_one(run: Run) -> None:
-    """No examples, no reasoning asked for, one call for stages 6 and 7."""
+async def test_student_drafts_and_refines_in_one_call(run: Run) -> None:
     outcome, llm = await run(
         QUESTION,
         {**BUILT, "split": "- A keeper lives beside it. | none", "verify": "Sentences: -\nVerdict: NOT ENOUGH INFO"},
@@ -274,8 +271,7 @@ async def test_a_student_drafts_and_refines_in_one(run: Run) -> None:
     assert (len(llm.of("draft")), len(llm.of("refine"))) == (1, 0)
 
 
-async def test_only_so_many_claims_are_verified(run: Run) -> None:
-    """The limit holds however much the model claims."""
+async def test_limit_bounds_the_claims_verified(run: Run) -> None:
     many = "\n".join(f"- Skarholm has {number} lamps. | none" for number in range(30))
     outcome, _ = await run(QUESTION, {**BUILT, "split": many}, Limits(claims=4))
 
@@ -292,7 +288,7 @@ async def test_all_findings_reach_the_draft(run: Run) -> None:
     assert notes[-1].startswith(f"[{len(notes)}] ")
 
 
-async def test_turns_at_the_same_time_do_not_touch_each_other(run: Run) -> None:
+async def test_concurrent_turns_are_independent(run: Run) -> None:
     async def turn(number: int) -> list[str]:
         draft = f"Skarholm lighthouse was built in 1887{'.' * (number % 3)} [1]."
         failing = {"draft": "NOTHING"} if number % 5 == 0 else {"draft": draft}
@@ -326,7 +322,7 @@ STAGES_OF_CLAIMS = ("query", "generate", "split", "draft")
 
 
 class TestReplies:
-    """Hostile and broken replies."""
+    """Hostile and malformed replies."""
 
     @pytest.mark.parametrize(
         "draft",
@@ -345,7 +341,7 @@ class TestReplies:
         assert [sentence.text for sentence in outcome.answer.sentences] == instead
         assert outcome.answer.withheld == 1
 
-    async def test_a_draft_without_marks_is_asked_for_once_more(self, run: Run) -> None:
+    async def test_draft_without_marks_is_requested_once_more(self, run: Run) -> None:
         drafts = ["Skarholm lighthouse was built in 1887.", "Skarholm lighthouse was built in 1887 [1]."]
         outcome, llm = await run(QUESTION, {**BUILT, "draft": drafts})
 
@@ -388,12 +384,11 @@ class TestReplies:
     async def test_failure_without_an_answer_is_raised(
         self, run: Run, changes: dict[str, object], error: type[PipelineError]
     ) -> None:
-        """An outage never looks like an unknown answer, and no error is wrapped in a group."""
         limits = Limits() if "summarise" in changes or error is UnreadableReply else WRITTEN
         with pytest.raises(error, match="“draft” could not be read, twice" if error is UnreadableReply else None):
             await run(QUESTION, {**BUILT, **changes}, limits)
 
-    async def test_a_claim_that_cannot_be_verified_is_not_known(self, run: Run) -> None:
+    async def test_unverifiable_claim_is_recorded_as_not_enough_info(self, run: Run) -> None:
         outcome, _ = await run(
             QUESTION, {**BUILT, "split": "- A keeper lives beside Skarholm lighthouse. | none", "verify": "Hm."}
         )
@@ -413,13 +408,13 @@ async def test_search_failure_is_raised(system: System) -> None:
     llm = ScriptedLLM(lines(BUILT, system))
     talk = question(QUESTION)
     stage = Stage(SHELF, talk, WRITTEN, llm, reads_alike)
-    stage.recorder._search = broken
+    stage.recorder.passages = broken
 
     with pytest.raises(SearchUnavailable):
         await system(talk, stage.kit)
 
 
-async def test_a_claim_is_not_shown_while_it_is_looked_up(run: Run) -> None:
+async def test_claim_is_not_shown_in_search_events(run: Run) -> None:
     outcome, _ = await run(QUESTION, {**BUILT, "split": "- A keeper lives there. | none", "verify": UNKNOWN})
 
     sought = [event.query for event in outcome.events if isinstance(event, SearchStarted)]
@@ -429,9 +424,9 @@ async def test_a_claim_is_not_shown_while_it_is_looked_up(run: Run) -> None:
 
 async def test_cancelling_ends_all_calls_at_once(system: System) -> None:
     away = {"query": asyncio.Event(), "generate": asyncio.Event()}
-    stage, llm = staged(QUESTION, BUILT, WRITTEN, system=system, waits=away)
+    stage, llm = set_up_turn(QUESTION, BUILT, WRITTEN, system=system, waits=away)
     turn = asyncio.create_task(system(question(QUESTION), stage.kit))
-    await until(lambda: len(llm.calls) == 2)
+    await wait_until(lambda: len(llm.calls) == 2)
 
     turn.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -442,10 +437,10 @@ async def test_cancelling_ends_all_calls_at_once(system: System) -> None:
     assert noted == {"search": None, "query": "CancelledError", "generate": "CancelledError"}
 
 
-async def test_cancelling_while_a_draft_arrives_ends_it(system: System) -> None:
-    stage, llm = staged(QUESTION, BUILT, Limits(refine=False), system=system, waits={"draft": asyncio.Event()})
+async def test_cancelled_turn_ends_the_draft_call(system: System) -> None:
+    stage, llm = set_up_turn(QUESTION, BUILT, Limits(refine=False), system=system, waits={"draft": asyncio.Event()})
     turn = asyncio.create_task(system(question(QUESTION), stage.kit))
-    await until(lambda: bool(llm.of("draft")))
+    await wait_until(lambda: bool(llm.of("draft")))
 
     turn.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -455,10 +450,9 @@ async def test_cancelling_while_a_draft_arrives_ends_it(system: System) -> None:
     assert stage.recorder.steps[-1].facts["error"] == "CancelledError"
 
 
-async def test_sentences_leave_before_the_draft_ends(system: System) -> None:
-    """The first sentence can be seen before the last is written."""
+async def test_sentences_pass_before_the_draft_ends(system: System) -> None:
     draft = "Skarholm lighthouse was built in 1887 [1]. " * 3 + "Skarholm lighthouse " * 20
-    stage, _ = staged(QUESTION, {**BUILT, "draft": draft}, Limits(refine=False), system=system)
+    stage, _ = set_up_turn(QUESTION, {**BUILT, "draft": draft}, Limits(refine=False), system=system)
     ended: list[set[str]] = []
 
     async def say(sentence: CitedSentence) -> bool:

@@ -1,4 +1,4 @@
-"""Features of the fast system only: claims verified while others are written, waiting ones together, reasons later."""
+"""Features of the fast system only: concurrent and joint verification, and later reasons."""
 
 import asyncio
 import re
@@ -20,11 +20,11 @@ from pipeline.types import ClaimChecked, ClaimExplained, DraftStarted, SearchSta
 from storage.types import Evidence, Verdict
 from tests.pipeline import skarholm
 from tests.pipeline.scripted import ScriptedLLM, line_name
-from tests.pipeline.skarholm import BUILT, QUESTION, SHELF, WRITTEN, lines, staged, turn_of, until, verdicts
+from tests.pipeline.skarholm import BUILT, QUESTION, SHELF, WRITTEN, lines, set_up_turn, turn_of, verdicts, wait_until
 from tests.pipeline.world import Shelf, Stage, answered, hit, question, reads_alike
 
 run = partial(skarholm.run, system=wikichat_fast.answer)
-stage_for = partial(staged, system=wikichat_fast.answer)
+stage_for = partial(set_up_turn, system=wikichat_fast.answer)
 FARE = "What does the ferry to Skarholm cost?"
 THREE = (
     "- Oda Hagen designed the lighthouse of Skarholm. | none\n"
@@ -34,7 +34,7 @@ THREE = (
 
 
 def supporting(call: ModelCall) -> str:
-    """Support every claim by the first sentence, and say why."""
+    """Support every claim by the first sentence, with a reason."""
     numbers = re.findall(r"^Claim (\d+): ", call.messages[-1].text, re.MULTILINE)
     return "\n".join(f"{number}. SUPPORTS [1] The first sentence says so." for number in numbers)
 
@@ -45,8 +45,7 @@ OAK = "The pier of Skarholm is made of oak."
 CLAIMING = {**BUILT, "split": THREE, "verify": supporting}
 
 
-async def test_a_turn_takes_three_rounds() -> None:
-    """Claims and the query go out at once; verification and summaries wait for these alone; the draft for summaries."""
+async def test_calls_of_a_turn_wait_only_for_what_they_need() -> None:
     names = ("query", "generate", "summarise", "verify", "draft", "continuation")
     waits = {stage: asyncio.Event() for stage in names}
     stage, llm = stage_for(QUESTION, CLAIMING, WRITTEN, waits=waits)
@@ -61,7 +60,7 @@ async def test_a_turn_takes_three_rounds() -> None:
         before = len(llm.calls)
         for name in opened:
             waits[name].set()
-        await until(lambda before=before, begun=begun: len(llm.calls) == before + len(begun))
+        await wait_until(lambda before=before, begun=begun: len(llm.calls) == before + len(begun))
         assert sorted(map(line_name, llm.calls[before:])) == begun
     waits["draft"].set()
     waits["continuation"].set()
@@ -72,7 +71,7 @@ async def test_a_turn_takes_three_rounds() -> None:
 async def test_self_contained_question_is_searched_unchanged(query: WrittenQuery) -> None:
     stage, llm = stage_for(QUESTION, BUILT, Limits(query=query), waits={"generate": asyncio.Event()})
     turn = asyncio.create_task(wikichat_fast.answer(question(QUESTION), stage.kit))
-    await until(lambda: len(llm.of("summarise")) == 3)
+    await wait_until(lambda: len(llm.of("summarise")) == 3)
     llm.waits["generate"].set()
 
     assert await turn is Status.ANSWERED
@@ -80,7 +79,7 @@ async def test_self_contained_question_is_searched_unchanged(query: WrittenQuery
 
 
 @pytest.mark.parametrize(("looked_up", "nearest"), [(1, False), (3, True)])
-async def test_the_passages_of_the_best_sentences_are_read(looked_up: int, *, nearest: bool) -> None:
+async def test_passages_with_the_best_sentences_are_read(looked_up: int, *, nearest: bool) -> None:
     index = (
         "Lighthouse of Skarholm: built, lighthouses built, when lighthouses were built; an index of lighthouses built"
     )
@@ -126,14 +125,13 @@ async def test_claims_are_verified_while_others_are_still_written() -> None:
     many = "\n".join(f"- The {letter} pier of Skarholm is lost. | none" for letter in "ABCD")
     stage, llm = stage_for(QUESTION, {**BUILT, "split": many + "\n" + "- And so on." * 100, "verify": supporting})
     turn = asyncio.create_task(wikichat_fast.answer(question(QUESTION), stage.kit))
-    await until(lambda: bool(llm.of("verify")))
+    await wait_until(lambda: bool(llm.of("verify")))
 
     assert "generate" not in {step.stage for step in stage.recorder.steps}
     await turn
 
 
-async def test_claims_beyond_those_that_are_verified_are_not_waited_for() -> None:
-    """Their call is ended, so that a model that never comes to an end holds nothing up."""
+async def test_claims_beyond_the_limit_end_their_call() -> None:
     many = "".join(f"- Skarholm has {number} piers. | none\n" for number in range(100))
     outcome, llm = await run(QUESTION, {**BUILT, "split": many, "verify": supporting}, Limits(claims=2))
 
@@ -141,7 +139,7 @@ async def test_claims_beyond_those_that_are_verified_are_not_waited_for() -> Non
     assert (llm.ended, answered(outcome)) == (["generate"], [BUILT_LINE])
 
 
-async def test_claims_that_wait_for_a_place_are_verified_together() -> None:
+async def test_waiting_claims_are_verified_in_one_call() -> None:
     script = CLAIMING
     alone, single = await run(QUESTION, script)
     together, shared = await run(QUESTION, script, is_busy=True)
@@ -183,13 +181,13 @@ async def test_late_claims_continue_the_reply() -> None:
 
 
 @pytest.mark.parametrize("verified", [True, False])
-async def test_contradicting_claims_are_awaited(verified: bool) -> None:  # noqa: FBT001 - a parameter of the test
+async def test_first_sentence_waits_for_contradicting_claims(verified: bool) -> None:  # noqa: FBT001 - a parameter of the test
     waits = {"verify": asyncio.Event()}
     verify = FARES["verify"] if verified else "1. NOT ENOUGH INFO"
     lines_ = {**FARES, "verify": verify, "draft": ["The ferry to Skarholm costs 12 crowns [1].", BOTH]}
     stage, llm = stage_for(FARE, lines_, waits=waits)
     turn = asyncio.create_task(wikichat_fast.answer(question(FARE), stage.kit))
-    await until(lambda: bool(llm.of("draft")))
+    await wait_until(lambda: bool(llm.of("draft")))
     for _ in range(200):
         await asyncio.sleep(0)
     assert not stage.gate.answer(Status.ANSWERED).sentences
@@ -253,7 +251,6 @@ def finding_of(text: str, key: str) -> SourcedFinding:
 async def test_second_wave_adds_only_new_sentences(
     text: str, changes: dict[str, Any], expected: list[str], drafts: int
 ) -> None:
-    """It may fail or repeat; an explanation is drafted over everything, and so is a reply whose first wave is empty."""
     outcome, llm = await run(text, {**CLAIMING, **changes})
 
     assert answered(outcome) == expected
@@ -263,7 +260,7 @@ async def test_second_wave_adds_only_new_sentences(
     assert ({verdict for _, verdict in verdicts(outcome)} == {Verdict.NOT_ENOUGH_INFO}) == away
 
 
-async def test_a_new_draft_is_continued_by_what_was_written_behind_it() -> None:
+async def test_new_first_wave_restarts_the_second() -> None:
     script = {
         **BUILT,
         "split": THREE,
@@ -276,7 +273,7 @@ async def test_a_new_draft_is_continued_by_what_was_written_behind_it() -> None:
 
     async def check_late(sentence: str, evidence: Sequence[Evidence], *, asked: Sequence[str] = ()) -> Support:
         if "1999" in sentence:
-            await until(lambda: "continuation" in map(line_name, llm.calls))
+            await wait_until(lambda: "continuation" in map(line_name, llm.calls))
         return await reads_alike(sentence, evidence, asked=asked)
 
     stage, ended = Stage(SHELF, question(QUESTION), Limits(), llm, check_late), list[int]()
@@ -286,7 +283,7 @@ async def test_a_new_draft_is_continued_by_what_was_written_behind_it() -> None:
 
     kit = replace(stage.kit, end_draft=lambda: ended.append(1))
     turn = asyncio.create_task(wikichat_fast.answer(question(QUESTION), kit))
-    await until(lambda: len(behind()) > 1)
+    await wait_until(lambda: len(behind()) > 1)
     assert not ended  # an abandoned wave does not end the draft
 
     written.set()
@@ -297,7 +294,7 @@ async def test_a_new_draft_is_continued_by_what_was_written_behind_it() -> None:
 
 
 @pytest.mark.parametrize("late", ["verify", "continuation"])
-async def test_an_answer_is_not_lost_to_a_second_wave_that_does_not_come(late: str) -> None:
+async def test_late_second_wave_does_not_lose_the_answer(late: str) -> None:
     outcome, _ = await run(QUESTION, CLAIMING, waits={late: asyncio.Event()})
 
     assert answered(outcome) == [BUILT_LINE]
@@ -306,25 +303,25 @@ async def test_an_answer_is_not_lost_to_a_second_wave_that_does_not_come(late: s
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
-async def test_a_student_drafts_over_all() -> None:
+async def test_student_drafts_over_all_findings() -> None:
     verify = "1. SUPPORTS [1]\n2. SUPPORTS [1]\n3. SUPPORTS [1]"
     _, llm = await run(QUESTION, {**BUILT, "split": THREE, "verify": verify}, Limits(student=True))
 
     assert HAGEN in llm.asked("draft")
 
 
-async def test_the_draft_does_not_wait_for_a_reason() -> None:
+async def test_draft_does_not_wait_for_a_reason() -> None:
     reason = "The first sentence says so. " * 60
     stage, llm = stage_for(QUESTION, {**BUILT, "split": THREE.splitlines()[0], "verify": f"1. SUPPORTS [1] {reason}"})
     turn = asyncio.create_task(wikichat_fast.answer(question(QUESTION), stage.kit))
-    await until(lambda: bool(llm.of("draft")))
+    await wait_until(lambda: bool(llm.of("draft")))
 
     assert "verify" not in {step.stage for step in stage.recorder.steps}
     await turn
     assert stage.recorder.claims[0].reasoning == reason.strip()
 
 
-async def test_claims_that_break_off_are_verified_as_far_as_they_came() -> None:
+async def test_claims_before_a_broken_stream_are_verified() -> None:
     stage, llm = stage_for(QUESTION, CLAIMING)
     whole = stage.kit.stream
 
@@ -349,7 +346,7 @@ async def test_claims_that_break_off_are_verified_as_far_as_they_came() -> None:
 @pytest.mark.parametrize(
     ("alone", "verdict"), [("1. SUPPORTS [1] So it is.", Verdict.SUPPORTS), ("I cannot tell.", Verdict.NOT_ENOUGH_INFO)]
 )
-async def test_a_claim_of_several_without_a_verdict_is_asked_again_alone(alone: str, verdict: Verdict) -> None:
+async def test_claim_without_a_shared_verdict_is_verified_alone(alone: str, verdict: Verdict) -> None:
     both = f"- {BUILT_LINE} | 1887\n- {OAK} | none"
 
     def verify(call: ModelCall) -> str:
@@ -364,11 +361,10 @@ async def test_a_claim_of_several_without_a_verdict_is_asked_again_alone(alone: 
     assert len(unverified) == (verdict is Verdict.NOT_ENOUGH_INFO)
 
 
-async def test_cancelling_in_the_midst_of_verification_leaves_no_call_open() -> None:
-    """Those that were waiting too."""
+async def test_cancelled_turn_ends_verification() -> None:
     stage, llm = stage_for(QUESTION, {**BUILT, "split": THREE}, waits={"verify": asyncio.Event()})
     turn = asyncio.create_task(wikichat_fast.answer(question(QUESTION), stage.kit))
-    await until(lambda: len(llm.of("verify")) == 1)
+    await wait_until(lambda: len(llm.of("verify")) == 1)
 
     turn.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -394,7 +390,7 @@ async def test_budget_exceeded_during_verdicts_is_raised(pauses: int) -> None:
         await wikichat_fast.answer(question(QUESTION), replace(stage.kit, ask=asked))
 
 
-async def test_a_query_that_is_the_question_is_looked_up_once() -> None:
+async def test_query_equal_to_the_question_is_searched_once() -> None:
     same, _ = await run(QUESTION, {**BUILT, "query": f"Search: yes\nQuery: {QUESTION}\nTime: none"}, WRITTEN)
     other, _ = await run(QUESTION, BUILT, WRITTEN)
 
@@ -403,7 +399,7 @@ async def test_a_query_that_is_the_question_is_looked_up_once() -> None:
     assert answered(same) == answered(other)
 
 
-async def test_no_claims_are_asked_for_where_none_may_be_verified() -> None:
+async def test_claim_limit_of_zero_requests_no_claims() -> None:
     outcome, llm = await run(QUESTION, BUILT, Limits(claims=0))
 
     assert (answered(outcome), llm.of("generate")) == ([BUILT_LINE], [])

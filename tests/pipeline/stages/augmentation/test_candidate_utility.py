@@ -1,4 +1,4 @@
-"""Knowledge F1 and utility by hand, and feedback in words."""
+"""Knowledge F1 and utility, computed by hand, and the feedback text."""
 
 from dataclasses import replace
 
@@ -28,11 +28,11 @@ from tests.pipeline.world import Shelf, Stage, hit, question, reads_alike
         ("東京", "東京都", 6 / 7),
     ],
 )
-def test_knowledge_f1(reply: str, knowledge: str, value: float) -> None:
+def test_knowledge_f1_values(reply: str, knowledge: str, value: float) -> None:
     assert knowledge_f1(reply, knowledge) == pytest.approx(value)
 
 
-def test_feedback_names_the_words_that_no_note_has() -> None:
+def test_feedback_names_words_that_no_note_has() -> None:
     notes = ("The bell was cast in 1887.",)
     assert "notes that it cites: Ghent, bronze." in write_feedback(
         "The bell was cast in Ghent of bronze, in Ghent.", notes
@@ -49,7 +49,7 @@ CAST, PIER = (
 @pytest.mark.parametrize(
     ("sentences", "feedback"), [((CAST, PIER), ""), ((PIER, CAST), f"do not say this: “{PIER.text}”")]
 )
-async def test_utility_is_knowledge_f1_times_the_share_that_the_gate_lets_out(
+async def test_utility_is_knowledge_f1_times_the_passing_share(
     sentences: tuple[MarkedSentence, ...], feedback: str
 ) -> None:
     """Reply: bell cast 1887 oak pier lost 1999; notes: bell cast 1887 oak pier lost: 2 * 6 / (7 + 6), and half of it.

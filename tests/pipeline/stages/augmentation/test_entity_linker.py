@@ -41,13 +41,13 @@ def test_name_links_to_the_titled_page_that_fits_its_context(name: str, context:
     assert choose_page(name, context, (EITHER, METAL, PLANET, GOD, BANK)) == meant
 
 
-def test_the_beginning_of_a_page_describes_it() -> None:
+def test_linked_passage_is_the_beginning_of_the_page() -> None:
     later = page("Mercury (planet)", "The sun burns Mercury (planet) by day.", position=3)
     assert choose_page("Mercury", "sun by day burns", (later, PLANET)) == PLANET
     assert choose_page("Mercury", "", (EITHER,)) is None
 
 
-async def test_linking_searches_for_each_name_and_leaves_out_what_nothing_bears() -> None:
+async def test_linking_searches_each_name_and_skips_names_without_a_page() -> None:
     talk = Conversation((Turn("user", "Mercury?"),))
     shelf = Shelf((PLANET, BANK))
     stage = Stage(shelf, talk, Limits(), None, None)
@@ -58,6 +58,6 @@ async def test_linking_searches_for_each_name_and_leaves_out_what_nothing_bears(
     assert set(stage.recorder.found) == {PLANET.passage.id}
 
 
-def test_names_are_found_as_they_are_written() -> None:
+def test_entity_names_are_returned_as_written() -> None:
     assert find_entity_names("Oda Hagen built the lighthouse of Skarholm for Oda Hagen.") == ("Oda Hagen", "Skarholm")
     assert find_entity_names("who repairs the lathe?") == ()

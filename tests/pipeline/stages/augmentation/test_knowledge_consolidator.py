@@ -1,4 +1,4 @@
-"""Chains of evidence: built over two hops, scored by the query, and pruned to what fits."""
+"""Evidence chains: built in two hops, scored by the query, and limited in length."""
 
 from dataclasses import replace
 
@@ -27,12 +27,12 @@ GRINDER, BORN = collect_sentences([LINKED])
 HOPS = (EvidenceChain((GROUND, GRINDER)), EvidenceChain((GROUND, BORN)))
 
 
-def test_chains_lead_to_pages_of_named_entities() -> None:
+def test_chains_link_sentences_to_pages_of_named_entities() -> None:
     chains = build_chains((GROUND, KEPT), [LinkedEntity("Tove Lind", LINKED), LinkedEntity("Bergen", LINKED)])
     assert chains == (EvidenceChain((GROUND,)), EvidenceChain((KEPT,)), *HOPS)
 
 
-async def test_the_second_hop_counts_where_it_brings_words_of_the_query() -> None:
+async def test_second_hop_raises_the_score_by_words_of_the_query() -> None:
     """Shares of the query's five words (lens, ground, grinder, born, bergen), by hand; likeness is the same share."""
     stage = Stage(Shelf(()), question("?"), Limits(), None, None)
     query = SearchQuery("lens ground grinder born Bergen")
@@ -43,7 +43,7 @@ async def test_the_second_hop_counts_where_it_brings_words_of_the_query() -> Non
     assert prune_chains(chains, scores, passages=2)[0] == HOPS[1]
 
 
-def test_pruned_chains_repeat_nothing_and_keep_to_their_budget() -> None:
+def test_pruned_chains_have_no_repetition_and_fit_the_limits() -> None:
     chains, scores = (EvidenceChain((KEPT,)), *HOPS), (0.5, 0.9, 0.8)
     assert prune_chains(chains, scores, passages=2) == (HOPS[0], EvidenceChain((BORN,)), EvidenceChain((KEPT,)))
     assert prune_chains(chains, scores, passages=1) == (EvidenceChain((KEPT,)),)
@@ -51,7 +51,7 @@ def test_pruned_chains_repeat_nothing_and_keep_to_their_budget() -> None:
 
 
 @given(st.lists(st.floats(-1, 2), min_size=4, max_size=4), st.integers(0, 3), st.integers(0, 200))
-def test_pruning_holds_its_bounds_for_any_scores(scores: list[float], passages: int, characters: int) -> None:
+def test_pruning_fits_the_limits_for_any_scores(scores: list[float], passages: int, characters: int) -> None:
     links = [link for chain in prune_chains((EvidenceChain((GROUND,)), EvidenceChain((KEPT,)), *HOPS), scores, passages,
                                           characters) for link in chain.links]  # fmt: skip
     assert len(links) == len(set(links))
@@ -59,7 +59,7 @@ def test_pruning_holds_its_bounds_for_any_scores(scores: list[float], passages: 
     assert sum(len(link.text) for link in links) <= characters
 
 
-async def test_the_beginning_of_a_page_is_linked_though_another_part_of_it_was_found() -> None:
+async def test_opening_passage_is_linked_even_if_a_later_one_was_found() -> None:
     beginning = hit("A grinder of the north.", key="lind.md", title="Tove Lind")
     later = hit("Tove Lind ground the first lens.", key="lind.md", title="Tove Lind", position=4)
     stage = Stage(Shelf((FOUND, later, beginning)), question("?"), Limits(looked_up=2), None, None)

@@ -1,4 +1,4 @@
-"""The next act by the content of the memory, and the end of every loop."""
+"""The next action by the content of the working memory, and the end of every loop."""
 
 from dataclasses import replace
 from typing import get_args
@@ -51,12 +51,12 @@ EMPTY = replace(GOOD, sentences=(), utility=0.0)
         ("learned", replace(MEMORY, candidates=(EMPTY,), consolidated=True, evidence=()), Act.DRAFT),
     ],
 )
-def test_the_next_act(policy: Policy, memory: WorkingMemory, act: Act) -> None:
+def test_next_act_follows_from_policy_and_memory(policy: Policy, memory: WorkingMemory, act: Act) -> None:
     assert choose_act(memory, Limits(policy=policy)) is act
 
 
 @given(st.sampled_from(get_args(Policy)), st.integers(1, 5), st.lists(st.sampled_from([POOR, EMPTY, GOOD]), min_size=9))
-def test_every_policy_comes_to_an_end(policy: Policy, rounds: int, written: list[Candidate]) -> None:
+def test_every_policy_ends_within_its_bounds(policy: Policy, rounds: int, written: list[Candidate]) -> None:
     memory, acts = MEMORY, list[Act]()
     while (act := choose_act(memory, Limits(policy=policy, rounds=rounds))) is not Act.SEND:
         acts.append(act)
@@ -70,7 +70,7 @@ def test_every_policy_comes_to_an_end(policy: Policy, rounds: int, written: list
     assert (acts.count(Act.DRAFT) <= rounds, acts.count(Act.ACQUIRE) <= 1, acts.count(Act.SELF_ASK) <= 1) == (True,) * 3
 
 
-def test_signs_by_hand() -> None:
+def test_policy_signs_are_computed() -> None:
     other = replace(HITS[1], dense=0.7, score=0.5)
     assert read_signs(replace(CONTEXT, nearest=(HITS[0], other)), 1) == PolicySigns(
         covered=1.0, beyond=-1.0, nearer=pytest.approx(0.2), lead=0.5, unlinked=0.0, parts=0.0, borrowed=0.0
@@ -78,7 +78,7 @@ def test_signs_by_hand() -> None:
     assert read_signs(replace(CONTEXT, nearest=()), 1).covered == 0.0
 
 
-def test_learned_weights_look_farther_where_what_is_read_lies_behind() -> None:
+def test_learned_policy_acquires_more_if_unread_passages_fit_better() -> None:
     clear = PolicySigns(covered=1, beyond=-1, nearer=-0.3, lead=0.9, unlinked=0, parts=0, borrowed=0)
     vague = PolicySigns(covered=0.3, beyond=0.3, nearer=0.2, lead=0.05, unlinked=1, parts=1, borrowed=1)
     assert (is_worth_acquiring(clear), is_worth_acquiring(vague)) == (False, True)

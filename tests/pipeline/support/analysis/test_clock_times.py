@@ -1,4 +1,4 @@
-"""Times of day: one value however they are spelled, and none that another number has."""
+"""Times of day: equal in any spelling, and different from other numbers."""
 
 import pytest
 
@@ -27,7 +27,7 @@ def outcomes(sentence: str, passage: str) -> set[FindingOutcome]:
         ("Der Laden schließt um 14 Uhr.", "Der Laden schließt um 14:00."),
     ],
 )
-def test_a_time_is_found_in_other_spellings(sentence: str, passage: str) -> None:
+def test_time_of_day_is_found_in_other_spellings(sentence: str, passage: str) -> None:
     assert outcomes(sentence, passage) == {FindingOutcome.FOUND}
 
 
@@ -41,11 +41,11 @@ def test_a_time_is_found_in_other_spellings(sentence: str, passage: str) -> None
         ("It opens at 12 am.", "It opens at 12:00."),
     ],
 )
-def test_another_time_or_number_is_none(sentence: str, passage: str) -> None:
+def test_different_time_or_number_is_not_found(sentence: str, passage: str) -> None:
     assert FindingOutcome.FOUND not in outcomes(sentence, passage)
 
 
-def test_other_numbers_stay_what_they_are() -> None:
+def test_scores_and_halves_are_not_times() -> None:
     assert outcomes("They won 3:2 and ate half of a cake.", "They won 3:2 and ate half of a cake.") == {
         FindingOutcome.FOUND
     }

@@ -1,4 +1,4 @@
-"""Dates in all their forms: as they are read, and which of them one date bears out."""
+"""How dates are read, and which other dates a date supports."""
 
 from datetime import date
 
@@ -86,14 +86,14 @@ DAYS = st.dates(date(1000, 1, 1), date(2099, 12, 31))
 
 
 @given(DAYS, st.sampled_from(WRITINGS), st.sampled_from(WRITINGS))
-def test_a_date_is_found_however_it_is_written(day, one, other) -> None:
+def test_date_is_found_in_any_notation(day, one, other) -> None:
     findings = check_rules(f"The bridge fell on {other(day)}.", [f"On {one(day)} the old bridge fell into the river."])
 
     assert {finding.outcome for finding in findings if finding.kind is FindingKind.DATE} == {FindingOutcome.FOUND}
 
 
 @given(DAYS, DAYS, st.sampled_from(WRITINGS[:8]), st.sampled_from(WRITINGS[:8]))
-def test_another_date_is_not_found(day, another, one, other) -> None:
+def test_different_date_is_not_found(day, another, one, other) -> None:
     if day == another:
         return
     findings = check_rules(
@@ -146,7 +146,7 @@ def test_dates_are_parsed_as_precisely_as_written(text: str, said: list[tuple[in
         ("el siglo XIX", (1801, 1900)),
     ],
 )
-def test_decades_and_centuries_are_stretches_of_years(text: str, years: tuple[int, int]) -> None:
+def test_decades_and_centuries_are_ranges_of_years(text: str, years: tuple[int, int]) -> None:
     assert [date.years for date in find_dates(tokenize(text))] == [years]
 
 
@@ -171,7 +171,7 @@ def test_decades_and_centuries_are_stretches_of_years(text: str, years: tuple[in
         ("44 BC", "44 AD", False),
     ],
 )
-def test_a_date_bears_out_what_is_no_more_precise(source: str, claim: str, covered: bool) -> None:  # noqa: FBT001
+def test_date_implies_less_precise_dates(source: str, claim: str, covered: bool) -> None:  # noqa: FBT001
     (given_date,), (said_date,) = find_dates(tokenize(source)), find_dates(tokenize(claim))
 
     assert implies_date(given_date, said_date) is covered
@@ -189,7 +189,7 @@ def test_a_date_bears_out_what_is_no_more_precise(source: str, claim: str, cover
         ("It was the first of many, and the second May was wet.", []),
     ],
 )
-def test_may_is_a_month_by_its_capital_and_days_have_words(text: str, said: list[str]) -> None:
+def test_may_is_a_month_by_its_capital_and_days_may_be_words(text: str, said: list[str]) -> None:
     assert [date.said for date in find_dates(tokenize(text)) if date.day] == said
 
 

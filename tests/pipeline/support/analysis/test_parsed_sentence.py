@@ -1,4 +1,4 @@
-"""Exceptions, conditions and contrasts: a negation inside them denies nothing of the whole."""
+"""Negations inside exceptions, conditions and contrasts do not negate the sentence."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from pipeline.support.rules import FindingOutcome, check_rules
 
 
 def contradicted(sentence: str, passage: str) -> bool:
-    """Whether anything in a passage contradicts a sentence."""
+    """Return whether the passage contradicts the sentence."""
     return any(rule.outcome is FindingOutcome.CONTRADICTED for rule in check_rules(sentence, [passage]))
 
 
@@ -46,11 +46,11 @@ def test_reworded_exception_is_not_a_denial(sentence: str, passage: str) -> None
         ("The gate is only opened at noon.", "The gate is not only opened at noon, but never opened before."),
     ],
 )
-def test_sentence_without_the_exception_is_denied(sentence: str, passage: str) -> None:
+def test_sentence_that_ignores_an_exception_is_contradicted(sentence: str, passage: str) -> None:
     assert contradicted(sentence, passage) is ("not only" not in passage)
 
 
-def test_stretches_end_at_a_mark_or_a_relative_word() -> None:
+def test_clauses_end_at_a_mark_or_relative_word() -> None:
     reading = parse_sentence("It sails daily, except in March, where ice lies, unless the ice melts.", "en")
     clauses = find_clauses(reading)
 

@@ -1,4 +1,4 @@
-"""Names: which words are taken for them, and in which other forms they are found."""
+"""Which words are names, and in which other forms a name is found."""
 
 import pytest
 
@@ -30,7 +30,7 @@ def test_capitals_mark_names(sentence: str, said: list[str]) -> None:
     assert [name.said for name in find_names(parse_sentence(sentence, "en"))] == said
 
 
-def test_german_nouns_are_no_names() -> None:
+def test_german_nouns_are_not_names() -> None:
     sentence = parse_sentence("Der Direktor der Fabrik, Jonas Winkelried, fuhr mit dem Zug nach Bern.", "de")
 
     assert [(name.said, name.sure) for name in find_names(sentence)] == [("Jonas Winkelried", True), ("Bern", False)]
@@ -61,7 +61,7 @@ def test_german_nouns_are_no_names() -> None:
         ("World War II", "the Second World War"),
     ],
 )
-def test_a_name_is_found_in_another_form(said: str, given: str) -> None:
+def test_name_is_found_in_another_form(said: str, given: str) -> None:
     findings = check_rules(
         f"The book tells of {said} at length.", [f"It was a book which was all about {given} and the sea."]
     )
@@ -83,7 +83,7 @@ def test_a_name_is_found_in_another_form(said: str, given: str) -> None:
         ("Mary", "Maria"),
     ],
 )
-def test_a_name_is_not_found_in_one_like_it(said: str, given: str) -> None:
+def test_similar_but_different_name_is_not_found(said: str, given: str) -> None:
     findings = check_rules(
         f"The book tells of {said} at length.", [f"It was a book which was all about {given} and the sea."]
     )
@@ -101,7 +101,7 @@ def test_a_name_is_not_found_in_one_like_it(said: str, given: str) -> None:
         ("Aleksandr Vold made the lamp.", "Alexander Vold made the lamp."),
     ],
 )
-def test_compatible_name_contradicts_nothing(sentence: str, passage: str) -> None:
+def test_compatible_name_does_not_contradict(sentence: str, passage: str) -> None:
     assert FindingOutcome.CONTRADICTED not in {rule.outcome for rule in check_rules(sentence, [passage])}
 
 
@@ -114,6 +114,6 @@ def test_compatible_name_contradicts_nothing(sentence: str, passage: str) -> Non
         ("solberg", "solbirk", False),
     ],
 )
-def test_a_letter_may_be_wrong_in_a_word_of_six(one: str, other: str, same: bool) -> None:  # noqa: FBT001
+def test_long_name_words_may_differ_in_one_letter(one: str, other: str, same: bool) -> None:  # noqa: FBT001
     assert is_near_spelling(one, other) is same
     assert is_near_spelling(other, one) is same

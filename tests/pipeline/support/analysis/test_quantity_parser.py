@@ -1,4 +1,4 @@
-"""Numbers in digits and words, their units and bounds: as they are read, and as they are found again."""
+"""How numbers, units and bounds are read, in digits and words."""
 
 import pytest
 from hypothesis import given
@@ -78,7 +78,7 @@ def test_day_kinds_are_quantities(text: str) -> None:
 
 
 @given(st.integers(2, 999_999_999), st.sampled_from(WRITINGS), st.sampled_from(WRITINGS))
-def test_a_number_is_found_however_it_is_written(number, one, other) -> None:
+def test_number_is_found_in_any_notation(number, one, other) -> None:
     passage = f"Once upon a time {one(number)} lamps stood in the yard of the mill."
     sentence = f"There were {other(number)} lamps in the yard."
 
@@ -86,7 +86,7 @@ def test_a_number_is_found_however_it_is_written(number, one, other) -> None:
 
 
 @given(st.integers(2, 999_999), st.integers(2, 999_999), st.sampled_from(WRITINGS), st.sampled_from(WRITINGS))
-def test_another_number_is_not_found(number, another, one, other) -> None:
+def test_different_number_is_not_found(number, another, one, other) -> None:
     """Unless it could be read as the same: 1.234 is 1234 to half the world."""
     if number in {another, another * 1000, another / 1000} or {number, another} & {*range(1000, 2101)}:
         return
@@ -124,7 +124,7 @@ def test_another_number_is_not_found(number, another, one, other) -> None:
         ("World War II", (2,)),
     ],
 )
-def test_one_number_is_read(text: str, values: tuple[float, ...]) -> None:
+def test_number_values(text: str, values: tuple[float, ...]) -> None:
     (number,) = read(text)
 
     assert number.values == pytest.approx(values)
@@ -167,7 +167,7 @@ def test_vague_amounts_and_dates_are_not_numbers(text: str) -> None:
         ("exactly 500", Bound.EXACTLY),
     ],
 )
-def test_the_words_before_a_number_bound_it(text: str, bound: Bound) -> None:
+def test_words_before_a_number_bound_it(text: str, bound: Bound) -> None:
     assert [number.bound for number in read(text)] == [bound]
 
 
@@ -187,7 +187,7 @@ def test_the_words_before_a_number_bound_it(text: str, bound: Bound) -> None:
         ("some 40", "38", True),
     ],
 )
-def test_a_rough_number_is_found_where_the_exact_one_bears_it_out(said: str, given: str, found: bool) -> None:  # noqa: FBT001
+def test_rough_number_is_found_if_the_exact_one_fits(said: str, given: str, found: bool) -> None:  # noqa: FBT001
     findings = check_rules(f"The mill had {said} sheep.", [f"In the yard of the mill stood {given} sheep."])
 
     assert ({finding.outcome for finding in findings} == {FindingOutcome.FOUND}) is found
@@ -213,7 +213,7 @@ def test_a_rough_number_is_found_where_the_exact_one_bears_it_out(said: str, giv
         ("5-6 km", "from 5 to 6 kilometres", True),
     ],
 )
-def test_a_quantity_is_found_in_another_unit_only_if_it_is_the_same(said: str, given: str, found: bool) -> None:  # noqa: FBT001
+def test_quantity_is_found_in_another_unit_only_if_equal(said: str, given: str, found: bool) -> None:  # noqa: FBT001
     """Within 2%; a passage that gives no unit leaves it open."""
     findings = check_rules(
         f"At the mill it was {said}, people say.", [f"In the old days {given} were usual in that country."]
@@ -222,7 +222,7 @@ def test_a_quantity_is_found_in_another_unit_only_if_it_is_the_same(said: str, g
     assert ({finding.outcome for finding in findings} == {FindingOutcome.FOUND}) is found
 
 
-def test_a_king_need_not_be_numbered_where_there_is_one_only() -> None:
+def test_rulers_ordinal_is_not_missed_unless_another_is_given() -> None:
     passage = "King Halvard lost the battle of the two rivers."
 
     findings = [
@@ -242,11 +242,11 @@ def test_a_king_need_not_be_numbered_where_there_is_one_only() -> None:
         ("A third of it is gone.", "third", 1 / 3),
     ],
 )
-def test_a_fraction_in_words_is_one_number(text: str, said: str, value: float) -> None:
+def test_fraction_in_words_is_one_number(text: str, said: str, value: float) -> None:
     assert [(number.said, number.values) for number in read(text)] == [(said, (pytest.approx(value),))]
 
 
-def test_a_unit_of_two_words_belongs_to_its_number() -> None:
+def test_unit_of_two_words_belongs_to_its_number() -> None:
     (number,) = read("It is 5 square kilometres large.")
     assert number.said == "5 square kilometres"
 
