@@ -1,4 +1,4 @@
-"""Files of many kinds made from scratch, as small as their formats allow."""
+"""Minimal files of several formats."""
 
 import io
 import zipfile
@@ -47,7 +47,7 @@ def docx(body: str, *, title: str = "", modified: str = "") -> bytes:
 
 
 def paragraph(text: str, style: str = "") -> str:
-    """Make the markup of a paragraph of Word's."""
+    """Make the markup of a Word paragraph."""
     properties = f'<w:pPr><w:pStyle w:val="{style}"/></w:pPr>' if style else ""
     return f"<w:p>{properties}<w:r><w:t>{text}</w:t></w:r></w:p>"
 
@@ -86,9 +86,9 @@ def pdf(
     letters: str = "",
     drawing: bool = False,
 ) -> bytes:
-    """Make a PDF: each page is its texts, each with place from the left and the bottom, and size, in points.
+    """Make a PDF of pages; each text has its distances from the left and the bottom, and its size, in points.
 
-    `letters` are what `a`, `b` and so on stand for; with a `drawing`, something is drawn on each page.
+    `letters` replace `a`, `b` and so on as the extracted text; with a `drawing`, each page also has a shape.
     """
     contents = [_drawn(texts) + (b"\n20 20 99 99 re f" if drawing else b"") for texts in pages]
     numbers = range(len(contents))

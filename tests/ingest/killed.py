@@ -1,6 +1,6 @@
-"""Refreshes a home in a process of its own, which kills itself at a chosen write to an index: see `test_killed`.
+"""Refresh a home in a process that kills itself at a chosen write to an index, for `test_killed`.
 
-Arguments: the home, the pages as JSON, after how many writes, and whether the last one is still done.
+Arguments: the home, the pages as JSON, the number of writes, and `before` or `after` the last of them.
 """
 
 import asyncio
@@ -19,14 +19,14 @@ from tests.storage.stores import opened
 
 @dataclass
 class Deadly:
-    """Passes calls on to an index, and ends the process at a certain write."""
+    """Passes calls on to an index, and kills the process at a certain write."""
 
     index: Any
     writes: list[int]
     after: bool
 
     def __getattr__(self, name: str) -> Any:
-        """Return a method that may be the last one."""
+        """Return the index's method, which counts if it writes."""
         method = getattr(self.index, name)
         return (lambda *args: self._last(method, args)) if name in {"upsert", "delete", "write"} else method
 
@@ -41,7 +41,7 @@ class Deadly:
 
 
 def main(home: str, pages: str, writes: str, after: str) -> None:
-    """Refresh until death."""
+    """Refresh the home, up to the fatal write."""
     left = [int(writes)]
     with opened(Path(home)) as store:
         dense, lexical = (Deadly(index, left, after == "after") for index in (store.dense, store.lexical))

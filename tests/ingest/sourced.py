@@ -1,4 +1,4 @@
-"""Sources that tests script: listings of all or of changes, which fail, repeat and wait as they are told to."""
+"""Scripted sources: listings of all documents or of changes, which may fail, repeat and wait."""
 
 import hashlib
 import threading
@@ -20,7 +20,7 @@ from ingest.types import (
 
 
 def found(key: str, text: str = "", *, fingerprint: str = "", size: int = 1) -> ChangedDocument:
-    """Make a document of one passage, or, of no text, one that cannot be read."""
+    """Make a changed document with one passage; without text, an unreadable one."""
 
     def load() -> Page:
         if not text:
@@ -40,7 +40,7 @@ DOWN = SourceUnavailable("The wiki does not answer.", hint="Look whether it runs
 
 @dataclass
 class Scripted:
-    """Lists what it is given; an exception among it is raised, and a function called, when its turn comes."""
+    """Lists the scripted items; an exception among them is raised, a function called, when its turn comes."""
 
     items: Sequence[ListedItem | Exception | Callable[[], None]]
     whole: bool = True
@@ -56,16 +56,16 @@ class Scripted:
     reference = False
 
     def expected(self) -> int | None:
-        """Know nothing."""
+        """Return None: unknown."""
         return None
 
     def documents(self, known: Mapping[str, str], since: str = "") -> Listing:
-        """List what the script says."""
+        """List the scripted items."""
         self.asked.append((dict(known), since))
         return Listing(self._played(), self.whole, lambda: self.marked, self.edition)
 
     def one(self, address: str, known: Mapping[str, str]) -> ListedItem | None:
-        """Return what the script has under the address."""
+        """Return the scripted item with the address as its key."""
         del known
         self.asked_one.append(address)
         if not self.alone:
@@ -73,7 +73,7 @@ class Scripted:
         return self.singly.get(address)
 
     def stop(self) -> None:
-        """Remember it."""
+        """Note the call."""
         self.stopped.set()
 
     def _played(self) -> Iterator[ListedItem]:

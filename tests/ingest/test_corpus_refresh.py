@@ -1,4 +1,4 @@
-"""Refreshing a corpus: exactly what changed is written, and a crash at any moment loses nothing."""
+"""Refreshing a corpus: only changes are written, and a crash at any moment loses nothing."""
 
 from dataclasses import replace
 
@@ -35,8 +35,7 @@ async def found(store, text):
     return [hit.passage.text for hit in await store.search(text, ["handbook"], 5)]
 
 
-async def test_the_first_run_adds_every_document(tmp_path):
-    """Three documents, four passages."""
+async def test_first_run_adds_every_document(tmp_path):
     with opened(tmp_path) as store:
         report = await run(store, FIRST)
 
@@ -58,7 +57,7 @@ async def test_unchanged_documents_are_neither_loaded_nor_embedded(tmp_path):
 
 
 async def test_edit_removal_and_rename_change_only_their_passages(tmp_path):
-    """One section edited, one page gone, one page renamed; the rest keeps its passages."""
+    """One section is edited, one page deleted, one renamed; other passages are kept."""
     second = {
         "leave.md": {**FIRST["leave.md"], "Illness": "Call before eight."},
         "meals.md": FIRST["lunch.md"],
@@ -89,7 +88,7 @@ async def test_new_title_is_indexed_although_texts_are_unchanged(tmp_path):
 
 
 async def test_first_passage_is_found_by_aliases(tmp_path):
-    """A wiki's redirects change while the text stays."""
+    """A wiki's redirects can change while the text does not."""
     page = {"": "A philosopher and pupil of Plato.", "Works": "Most of them are lost."}
     with opened(tmp_path) as store:
         await run(store, {"1": {**page, "aliases": "Aristoteles"}, "2": {"": "Nothing of that kind."}})
@@ -114,7 +113,7 @@ async def test_unreadable_document_is_reported_and_keeps_its_version(tmp_path):
 
 
 async def test_empty_source_is_refused_and_removes_nothing(tmp_path):
-    """For example an unmounted folder."""
+    """The folder may just not be mounted."""
     with opened(tmp_path) as store:
         await run(store, FIRST)
 
@@ -171,7 +170,7 @@ states = st.dictionaries(st.sampled_from(["a", "b", "c", "d"]), texts, min_size=
 async def test_run_after_a_crash_at_any_write_equals_an_undisturbed_store(
     tmp_path_factory, first, second, third, lives, after, which
 ):
-    """However many index writes succeed before the crash, on either side of it: nothing of the lost run stays."""
+    """The crash may be before or after any write to an index; nothing of the crashed run remains."""
     with opened(tmp_path_factory.mktemp("whole")) as store:
         await run(store, third)
         expected = await contents(store, "handbook")
@@ -208,7 +207,7 @@ async def test_reindexing_rebuilds_equal_indexes(tmp_path):
 
 
 async def test_interrupted_reindexing_indexes_no_unknown_document(tmp_path):
-    """Otherwise a database without its last pages would count as lost."""
+    """Otherwise the next check would report lost database pages."""
     with opened(tmp_path) as store:
         await run(store, FIRST)
         crashing = replace(store, lexical=CrashingIndex(store.lexical, 0, after=False))
@@ -231,7 +230,7 @@ async def test_batch_is_embedded_in_few_calls(tmp_path):
 
 
 class OddText(str):
-    """A text over which cutting fails, as it might over one that nobody foresaw."""
+    """A text that cannot be split, as if chunking had a bug."""
 
     __slots__ = ()
 
@@ -250,7 +249,7 @@ def failing(error):
 
 
 class Loads:
-    """A source of documents by key, each with what loads it."""
+    """A source of documents by key, each with a function that loads it."""
 
     reference = False
 
@@ -294,7 +293,7 @@ def test_process_wide_errors_end_the_run(error):
 
 
 async def test_unstorable_text_and_dates_are_repaired(tmp_path):
-    """Lone surrogates, NUL, and dates out of range."""
+    """For example lone surrogates, NUL, and dates out of range."""
     folder = tmp_path / "folder"
     folder.mkdir()
     (folder / "a.json").write_text('{"name": "lone \\ud800 surrogate and \\u0000 nul"}')

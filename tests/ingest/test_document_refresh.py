@@ -1,4 +1,4 @@
-"""One document alone, read or forgotten at once, also in the middle of a refresh."""
+"""Single documents are read or forgotten at once, also during a refresh."""
 
 import asyncio
 
@@ -13,7 +13,7 @@ from tests.storage.stores import opened
 
 @pytest.fixture
 def embedder():
-    """An embedder that waits, and lets go of who waits at the end."""
+    """Return an embedder that waits, and that is released at the end."""
     it = WaitingEmbedder()
     yield it
     it.go_on.set()
@@ -21,7 +21,7 @@ def embedder():
 
 @pytest.fixture
 def store(tmp_path, embedder):
-    """An empty store."""
+    """Return an empty store."""
     with opened(tmp_path, embedder) as it:
         yield it
 
@@ -90,7 +90,7 @@ async def test_forgotten_document_of_a_whole_source_returns_with_the_next_refres
 
 
 async def test_single_document_is_read_during_a_refresh(store, embedder):
-    """It waits for the running batch, and is planned over the result."""
+    """It waits for the running batch, and is planned after it."""
     task = await begun(store, embedder, Scripted([found("a", "Please wait.")]))
     alone = asyncio.create_task(
         refresh_document(Scripted([], singly={"a": found("a", "The newest.")}), "c", store, "a")

@@ -1,4 +1,4 @@
-"""Files made to exhaust their reader are refused with a reason, or read."""
+"""Files that are made to exhaust their reader are refused with a reason, or read within limits."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""A set of keys is a set like any other, only smaller."""
+"""A set of keys behaves like a built-in set, and is smaller."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""kill -9 in the middle of a refresh, of a real process: another goes on, and nothing is half, lost or left."""
+"""A refresh in a real process is killed by kill -9: another process completes it without traces."""
 
 import asyncio
 import json
@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.parametrize(("writes", "after"), [(1, "before"), (2, "after")])
 async def test_another_process_completes_a_killed_refresh(tmp_path, writes, after):
-    """Killed between the two indexes, and while documents are being removed from them."""
+    """It is killed between the two indexes, or while documents are removed from them."""
     with opened(tmp_path / "whole") as store:
         await refresh_corpus(PageSource(SECOND), "handbook", store, progress=lambda _: None)
         expected = await contents(store, "handbook")
@@ -51,7 +51,7 @@ async def test_another_process_completes_a_killed_refresh(tmp_path, writes, afte
 
 
 async def _both(store):
-    """Return which pages are found in both versions."""
+    """Return the pages that either index finds in both versions."""
     hits = await store.search("Page says old new", ["handbook"], 100)
     texts = [hit.passage.document for hit in hits]
     return {key for key in texts if texts.count(key) > 1}

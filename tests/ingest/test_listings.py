@@ -1,4 +1,4 @@
-"""What sources list, and may list wrongly: changes alone, too little, twice, or half before they fail."""
+"""Listings of sources: changes only, incomplete, repeated, or failing midway."""
 
 import asyncio
 import threading
@@ -19,7 +19,7 @@ FIFTY = [f"{number:02}" for number in range(50)]
 
 @pytest.fixture
 def store(tmp_path):
-    """An empty store."""
+    """Return an empty store."""
     with opened(tmp_path) as it:
         yield it
 
@@ -30,12 +30,12 @@ async def run(store, source, **options):
 
 
 async def keys(store):
-    """Read which documents there are."""
+    """Return the keys of all documents."""
     return set(await store.manifest.fingerprints("c"))
 
 
 async def last(store):
-    """Read the newest run."""
+    """Return the newest run."""
     return (await store.runs.recent(1))[0]
 
 
@@ -50,20 +50,20 @@ async def test_mark_is_passed_to_the_next_listing_of_changes(store):
 
     assert changes.asked[0][1] == "m1"
     assert (report.added, report.changed, report.removed, report.edition) == (1, 1, 1, "e2")
-    assert report.unchanged == 1  # what the source does not name
+    assert report.unchanged == 1  # the source lists no key for it
     assert await keys(store) == {"a", "b", "d"}
     assert (await store.manifest.checkpoint("c")).mark == "m2"
     assert (await last(store)).edition == "e2"
 
 
 class Busy(Scripted):
-    """A source that lists nothing until somebody has heard what it does."""
+    """A source that lists nothing until its activity was reported."""
 
     heard: threading.Event
     doing = ""
 
     def documents(self, known, since=""):
-        """Say what takes so long, wait until that was heard, and list."""
+        """Report an activity, wait until that was noted, and list."""
         self.doing = "downloads it, 1 of 2 GB"
         assert self.heard.wait(60)
         self.doing = ""
@@ -116,7 +116,7 @@ async def test_failing_source_keeps_read_documents_and_removes_nothing(store):
 
 
 async def test_unexpected_error_is_recorded_by_its_type_only(store):
-    """Its text may contain a password."""
+    """Its message may contain a password."""
     with pytest.raises(ValueError, match="hunter2"):
         await run(store, Scripted([ValueError("hunter2")]))
 
@@ -124,7 +124,7 @@ async def test_unexpected_error_is_recorded_by_its_type_only(store):
 
 
 async def test_mass_removal_is_held_back_until_confirmed(store):
-    """Everything else is applied, and the run says what to do."""
+    """Other changes are applied, and the run's fault says what to do."""
     await run(store, Scripted(pages(*FIFTY), marked="m1"))
     tenth = Scripted([*pages(*FIFTY[:5]), *pages("new")], marked="m2")
 
@@ -153,7 +153,7 @@ async def test_mass_removal_in_a_listing_of_changes_is_held_back_and_listed_agai
 
 
 async def test_few_removals_need_no_confirmation(store):
-    """Up to twenty, or a fifth."""
+    """Up to twenty documents, or a fifth of them."""
     await run(store, Scripted(pages(*FIFTY)))
 
     assert (await run(store, Scripted(pages(*FIFTY[:30])))).removed == 20

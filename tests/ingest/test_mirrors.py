@@ -1,4 +1,4 @@
-"""Dumps from a mirror and sites through a refresh over a real store: a failing one takes nothing of yesterday's."""
+"""Refreshes of a dump mirror and of a web site over a real store: failures remove nothing."""
 
 import asyncio
 
@@ -16,7 +16,7 @@ from tests.storage.stores import opened
 
 
 async def run(store, source, corpus="wiki", **keywords):
-    """Refresh, and return what was added, changed, unchanged, removed and unread."""
+    """Refresh; return the numbers of added, changed, unchanged, removed and unreadable documents."""
     report = await refresh_corpus(source, corpus, store, progress=lambda _: None, **keywords)
     return (report.added, report.changed, report.unchanged, report.removed, report.failed)
 
@@ -26,7 +26,7 @@ async def found(store, text, corpus="wiki"):
 
 
 async def _until(holds):
-    """Wait for an effect that nothing tells of: ten seconds at most."""
+    """Wait until a condition holds, at most ten seconds."""
     for _ in range(1_000):
         if holds():
             return
@@ -40,14 +40,14 @@ BOB = page(3, "Bob", "Bob is a name.", revision=13)
 
 
 async def test_nightly_refreshes_of_a_dump_mirror(tmp_path):
-    """A first dump, a night with nothing new, nights that fail, a new dump."""
+    """First a dump, then a night without news, nights that fail, and a new dump."""
     mirror = FakeMirror()
     mirror.publish(WIKI, "20261101", packed(ADA, EMPTY, BOB))
     with serve(mirror) as server, opened(tmp_path) as store:
         world = test_dump_mirror.World(server, tmp_path)
         assert await run(store, world.source()) == (2, 0, 0, 0, 1)
 
-        # What could not be read in this dump is not asked for again, and is still told.
+        # An unreadable page of this dump is not read again, but still reported.
         assert await run(store, world.source()) == (0, 0, 2, 0, 0)
         assert [key for key, _ in await store.manifest.failures("wiki")] == ["2"]
 
@@ -60,7 +60,7 @@ async def test_nightly_refreshes_of_a_dump_mirror(tmp_path):
             assert await found(store, "Ada was a mathematician") == ["Ada was a mathematician."]
         mirror.faults.clear()
 
-        # Bob is in no dump any more; one of two documents is too few to be held back.
+        # Bob is missing from the new dump; a single document needs no confirmation.
         assert await run(store, world.source()) == (0, 1, 0, 1, 0)
         assert await found(store, "Ada was a poet") == ["Ada was a poet."]
         assert world.files() == [name for name in world.files() if "20261120" in name]

@@ -1,4 +1,4 @@
-"""The nightly job: each night once, whatever the clock does, missed ones made up for, and nothing ends it."""
+"""The nightly job runs once each night, also if the clock changes; missed nights are made up for."""
 
 import asyncio
 import logging
@@ -77,7 +77,7 @@ def test_skipped_day_has_no_night() -> None:
     zone=st.sampled_from([BERLIN, LORD_HOWE, APIA]),
 )
 def test_last_night_precedes_the_next(start: datetime, at: time, zone: ZoneInfo) -> None:
-    """There is none between them, and a night that begins now counts as begun."""
+    """No other night is between them, and a night that begins now has begun."""
     before, after = night_by(start, at, zone), night_after(start, at, zone)
 
     assert before <= start < after
@@ -100,7 +100,7 @@ def test_next_night_follows_last_run_and_clock(since: datetime, now: datetime, e
 
 
 class _Clock:
-    """A clock that stands where it is set."""
+    """A clock that tests set."""
 
     def __init__(self, now: datetime) -> None:
         self.now = now
@@ -110,7 +110,7 @@ class _Clock:
 
 
 class _Work:
-    """What is done at night, scripted: it counts, tells, waits and raises."""
+    """The work of a night: counts its calls, and may wait or raise."""
 
     def __init__(self, error: Exception | None = None, *, endless: bool = False) -> None:
         self.begun = asyncio.Event()
@@ -154,7 +154,7 @@ async def _until(true: Callable[[], bool]) -> None:
 
 
 async def _pulses() -> None:
-    """Let the scheduler look at the clock some times."""
+    """Let the scheduler check the clock some times."""
     for _ in range(20):
         await asyncio.sleep(0.001)
 
@@ -182,7 +182,7 @@ def test_no_night_runs_before_it_is_due() -> None:
 
 
 def test_each_night_gets_its_due_time_and_follows_the_clock() -> None:
-    """Also when a machine wakes long after; no night runs before the clock reaches it."""
+    """A machine may wake up much later; no night runs before the clock reaches it."""
     clock, work = _Clock(_utc(2026, 3, 1, 12)), _Work()
 
     async def run() -> None:

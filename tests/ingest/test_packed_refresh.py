@@ -1,4 +1,4 @@
-"""A corpus that is not embedded is packed where it is read, and holds the same passages as one that is."""
+"""Packed corpora, which are not embedded, have the same passages as embedded ones."""
 
 import bz2
 
@@ -44,7 +44,7 @@ async def refreshed(store, source, dense=DenseMode.LAZY, *, confirm=True):
 
 
 async def held(store):
-    """Return the documents of the corpus without their numbers, and what words find."""
+    """Return the documents of the corpus without their numbers, and what a search for words finds."""
     versions = await store.manifest.listed("wiki")
     hits = await store.search("other number 7", ["wiki"], 5)
     return {version.document.key: (version.document, version.passages) for version in versions}, [
@@ -73,7 +73,7 @@ async def test_packed_corpus_equals_an_embedded_one(tmp_path, index, processes):
 
 
 async def test_any_source_can_be_packed(tmp_path):
-    """A source without its own packing is packed as it is read."""
+    """The refresh packs the documents of a source that does not pack them itself."""
     pages = {f"{n}.md": {"": f"Page {n} says {n}."} for n in range(30)}
     with opened(tmp_path) as store:
         await refreshed(store, PageSource(pages))
@@ -86,10 +86,10 @@ async def test_any_source_can_be_packed(tmp_path):
 
 
 class Torn(WikipediaDump):
-    """A dump whose reading ends after some articles."""
+    """A dump that fails after some articles."""
 
     def documents(self, known, since=""):
-        """List some, and fail."""
+        """List some articles, and fail."""
         listing = super().documents(known, since)
 
         def items():

@@ -1,4 +1,4 @@
-"""Pages are cleaned of content that no store accepts."""
+"""Pages are cleaned of content that stores reject."""
 
 from datetime import UTC, datetime, timedelta, timezone
 

@@ -1,4 +1,4 @@
-"""Real handbooks and files of many kinds, read as they are."""
+"""Real handbooks, and real files of many formats."""
 
 import os
 import re

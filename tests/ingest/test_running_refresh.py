@@ -1,4 +1,4 @@
-"""A refresh under way: held by one process, stopped, overtaken by others, asked meanwhile."""
+"""A running refresh: its lease, cancellation, and searches meanwhile."""
 
 import asyncio
 import threading
@@ -20,23 +20,23 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 class Clock:
-    """A clock that tests turn."""
+    """A clock that tests set."""
 
     def __init__(self):
         self.now = NOON
 
     def __call__(self):
-        """Return the moment."""
+        """Return the current moment."""
         return self.now
 
     def turn(self, seconds):
-        """Let so many seconds pass."""
+        """Let some seconds pass."""
         self.now += timedelta(seconds=seconds)
 
 
 @pytest.fixture
 def embedder():
-    """An embedder that waits, and lets go of who waits at the end."""
+    """Return an embedder that waits, and that is released at the end."""
     it = WaitingEmbedder()
     yield it
     it.go_on.set()
@@ -44,13 +44,13 @@ def embedder():
 
 @pytest.fixture
 def store(tmp_path, embedder):
-    """An empty store."""
+    """Return an empty store."""
     with opened(tmp_path, embedder) as it:
         yield it
 
 
 async def states(store):
-    """Read what became of the runs, newest first."""
+    """Return the states of the runs, newest first."""
     return [one.state for one in await store.runs.recent()]
 
 
@@ -81,7 +81,7 @@ async def test_lease_is_renewed_during_a_long_batch(store, embedder):
 
 
 async def test_lost_lease_ends_the_refresh_without_further_writes(store, embedder):
-    """The process was suspended; the other continues, and the history shows both."""
+    """The process was suspended; another continues, and the history shows both."""
     clock = Clock()
     task = await begun(store, embedder, Scripted([found("a", "Please wait.")]), clock=clock, lease_seconds=0.03)
     clock.turn(1000)
@@ -166,8 +166,8 @@ async def test_event_loop_runs_while_a_cancelled_source_stops_slowly(store):
     assert await asyncio.to_thread(reading.wait, PATIENCE)
     task.cancel()
     for _ in range(20):
-        await asyncio.sleep(0)  # each turn of the loop would come to a stop here
-    task.cancel()  # somebody is impatient
+        await asyncio.sleep(0)  # a blocked loop would delay each of these
+    task.cancel()  # a second cancellation
     await asyncio.sleep(0)
     assert not task.done()
     go_on.set()
@@ -178,7 +178,7 @@ async def test_event_loop_runs_while_a_cancelled_source_stops_slowly(store):
 
 @dataclass(frozen=True)
 class Interrupted:
-    """An index between whose answer and the caller something happens, once."""
+    """An index after whose first search a function runs, before the caller gets the result."""
 
     index: object
     then: object
@@ -188,7 +188,7 @@ class Interrupted:
         return getattr(self.index, name)
 
     def search(self, *args):
-        """Search, and let it happen."""
+        """Search, and run the function once."""
         there = self.index.search(*args)
         if not self.done.is_set():
             self.done.set()

@@ -1,4 +1,4 @@
-"""Wikis through a refresh over a real store: what changed there changes here, and a failing wiki takes nothing."""
+"""Refreshes of wikis over a real store: changes are applied, and failures remove nothing."""
 
 import pytest
 
@@ -35,7 +35,7 @@ def wiki_of_rules():
 
 
 async def test_mediawiki_refreshes_follow_every_change(tmp_path):
-    """Edited, created, moved, deleted, restored; then compared with a new store."""
+    """Pages are edited, created, moved, deleted and restored; the result equals that of a new store."""
     wiki = wiki_of_rules()
     with opened(tmp_path / "one") as store:
         assert await run(store, wiki_source(wiki)) == (3, 0, 0, 0, 0)
@@ -51,7 +51,7 @@ async def test_mediawiki_refreshes_follow_every_change(tmp_path):
 
         wiki.tick(hours=3)
         wiki.restore("Vault")
-        # An hour is looked at twice, and so the two pages of the last run; the third is not named.
+        # The last hour, with two of the pages, is listed again; the third page is not listed.
         assert await run(store, wiki_source(wiki)) == (1, 0, 3, 0, 0)
         mine = await contents(store, "wiki")
     with opened(tmp_path / "two") as store:
@@ -60,7 +60,7 @@ async def test_mediawiki_refreshes_follow_every_change(tmp_path):
 
 
 async def test_moved_page_keeps_its_passages_and_changes_its_title(tmp_path):
-    """What is made of a title is the title: the passages keep their ids and texts, and none is left under the old."""
+    """The passages keep their ids and texts; none is found under the old title."""
     wiki = wiki_of_rules()
     with opened(tmp_path) as store:
         await run(store, wiki_source(wiki))

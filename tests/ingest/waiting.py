@@ -1,4 +1,4 @@
-"""Refreshes under way: an embedder that waits until a test lets it go on, and waits for what comes by itself."""
+"""Running refreshes for tests: an embedder that waits until it is released."""
 
 import asyncio
 import threading
@@ -13,13 +13,13 @@ PATIENCE = 60
 
 @dataclass
 class WaitingEmbedder(WordEmbedder):
-    """Waits at the first text that says "wait" until it is told to go on."""
+    """Waits at the first text that contains "wait" until it is released."""
 
     begun: threading.Event = field(default_factory=threading.Event)
     go_on: threading.Event = field(default_factory=threading.Event)
 
     def embed(self, texts, *, polite=False):
-        """Embed as words, later."""
+        """Embed the words, after the wait."""
         if any("wait" in text for text in texts):
             self.begun.set()
             assert self.go_on.wait(PATIENCE)
@@ -27,7 +27,7 @@ class WaitingEmbedder(WordEmbedder):
 
 
 async def until(there):
-    """Wait until something is there."""
+    """Wait until a condition holds."""
     async with asyncio.timeout(PATIENCE):
         while not await there():  # noqa: ASYNC110 - it is in the database, which sends no events
             await asyncio.sleep(0.01)
@@ -39,12 +39,12 @@ async def run(store, source, **options):
 
 
 async def begun(store, embedder, source, **options):
-    """Begin a refresh, and return its task when it is in the middle of a batch."""
+    """Start a refresh; return its task once it is in the middle of a batch."""
     task = asyncio.create_task(run(store, source, **options))
     assert await asyncio.to_thread(embedder.begun.wait, PATIENCE)
     return task
 
 
 async def texts(store, key):
-    """Read what is listed of a document."""
+    """Return the texts of a document's passages."""
     return [passage.text for passage in await listed_passages(store.manifest, "c", key)]

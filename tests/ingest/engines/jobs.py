@@ -1,4 +1,4 @@
-"""What processes of an engine are given to do by the tests: functions of a module, as it wants them."""
+"""Work for the processes of an engine, as functions of a module, so that they can be pickled."""
 
 import os
 import signal
@@ -27,9 +27,9 @@ def fail(number: int) -> int:
     raise Unpicklable
 
 
-def die_once(given: tuple[int, str]) -> int:
-    """Double a number; whoever finds the file removes it, and ends by force."""
-    number, file = given
+def die_once(item: tuple[int, str]) -> int:
+    """Double a number; the process that finds the file removes it, and kills itself."""
+    number, file = item
     try:
         Path(file).unlink()
     except FileNotFoundError:
@@ -38,16 +38,16 @@ def die_once(given: tuple[int, str]) -> int:
     return 0
 
 
-def take_time(given: tuple[int, str]) -> int:
-    """Double a number in a moment, and leave a sign that it was begun."""
-    number, folder = given
+def take_time(item: tuple[int, str]) -> int:
+    """Create a file named after a number, and double the number slowly."""
+    number, folder = item
     (Path(folder) / f"{number}").touch()
     time.sleep(0.3)
     return 2 * number
 
 
 def list_listening(_: object) -> set[str]:
-    """Return the addresses that this process and its parent, the node's, listen at, in hexadecimal."""
+    """Return the addresses, in hexadecimal, at which this process and its parent, the node, listen."""
     sockets = set[str]()
     for process in (os.getpid(), os.getppid()):
         for file in Path(f"/proc/{process}/fd").iterdir():

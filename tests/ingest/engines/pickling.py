@@ -1,4 +1,4 @@
-"""An engine without processes, for the tests."""
+"""An engine for tests that runs everything in this process."""
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass
 class PicklingEngine:
-    """Does all here, and takes only what another process could be sent; it takes `ahead` items before it answers."""
+    """Pickles its work like an engine with processes; takes `ahead` items before it yields a result."""
 
     ahead: int = 3
     lacks: Path | None = None  # a folder that the processes lack
@@ -18,10 +18,10 @@ class PicklingEngine:
     doing: str = ""
 
     def check(self) -> None:
-        """Be there."""
+        """Accept."""
 
     def map(self, work: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
-        """Do it, some items at a time."""
+        """Do the work, some items at a time."""
         work = pickle.loads(pickle.dumps(work))
         order: list[Any] = []
         for item in items:
@@ -33,7 +33,7 @@ class PicklingEngine:
             yield from self._results(work, item)
 
     def stop(self) -> None:
-        """Remember it."""
+        """Note the call."""
         self.stopped = True
 
     def _results(self, work: Callable[[Any], Any], item: Any) -> list[Any]:

@@ -1,6 +1,6 @@
-"""A Ray cluster of two nodes, for the tests: `python -m tests.ingest.engines.ray_cluster`.
+"""A Ray cluster of two nodes for tests: `python -m tests.ingest.engines.ray_cluster`.
 
-It says its address, kills the second node at a line of input, and ends with its input.
+It prints its address, kills the second node at the first line of input, and ends with its input.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""A source that an engine reads lists what it lists by itself, and a refresh comes to the same."""
+"""A source that an engine reads: its listings and refreshes equal those of the source itself."""
 
 from dataclasses import replace
 
@@ -20,10 +20,10 @@ from tests.storage.stores import contents, opened
 
 
 def read_all(reader):
-    """Return what a refresh is given."""
+    """Return everything that a refresh gets from a reader."""
     batches = list(iter(reader.batch, None))
     pages = [(found.key, found.fingerprint, found.size, page) for batch in batches for found, page in batch.read]
-    packed = [one for batch in batches for one in batch.packed]
+    packed = [document for batch in batches for document in batch.packed]
     counts = [(batch.failures, batch.unchanged, batch.looked_at) for batch in batches]
     return pages, packed, counts, reader.gone
 
@@ -49,7 +49,7 @@ def test_items_keep_their_order(kinds, ahead, packs):
     if packs:
         far.pack_for("docs")
 
-    readers = [BatchReader(one.documents(known), known, pack_for="docs" * packs) for one in (plain, far)]
+    readers = [BatchReader(source.documents(known), known, pack_for="docs" * packs) for source in (plain, far)]
 
     assert read_all(readers[1]) == read_all(readers[0])
 

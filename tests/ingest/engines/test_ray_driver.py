@@ -1,4 +1,4 @@
-"""What Ray's driver decides without Ray: what a worker may be told, and how faults are explained."""
+"""The parts of Ray's driver that need no Ray: a worker's results, explanations of faults, and the environment."""
 
 import pickle
 import re
@@ -10,23 +10,23 @@ from ingest.refresh.ray_driver import compute_block, explain_refusal
 from ingest.refresh.ray_engine import EngineUnavailable, RayEngine, build_environment, hash_code
 from tests.ingest.engines import jobs
 
-GONE = b"cnowhere\nwork\n."  # a pickled function of a module that there is not
+GONE = b"cnowhere\nwork\n."  # a pickled function of a missing module
 
 
 OURS = hash_code()
 
 
-def told(work, number=1, code=OURS):
+def compute(work, number=1, code=OURS):
     answer = compute_block({"block": pickle.dumps(number)}, work=work, code=code)
     return answer["said"], pickle.loads(answer["held"])
 
 
 def test_worker_returns_a_result_or_an_error():
-    assert told(pickle.dumps(jobs.double)) == ("result", 2)
-    said, error = told(pickle.dumps(jobs.fail))
+    assert compute(pickle.dumps(jobs.double)) == ("result", 2)
+    said, error = compute(pickle.dumps(jobs.fail))
     assert said == "error"
     assert isinstance(error, LookupError)
-    said, error = told(pickle.dumps(jobs.fail), 2)
+    said, error = compute(pickle.dumps(jobs.fail), 2)
     assert said == "error"
     assert "Unpicklable" in str(error)
 
@@ -39,7 +39,7 @@ def test_worker_returns_a_result_or_an_error():
     ],
 )
 def test_worker_of_another_version_is_reported(work, code, message):
-    said, (fault, hint) = told(work, code=code)
+    said, (fault, hint) = compute(work, code=code)
 
     assert said == "fault"
     assert re.search(message, fault)

@@ -1,4 +1,4 @@
-"""Ray on this machine: one node that the engine starts, and a cluster of two nodes, of which one is lost."""
+"""Ray on this machine: a node that the engine starts, and a cluster of two nodes that loses one."""
 
 import os
 import socket
@@ -14,7 +14,7 @@ from tests.ingest.engines import jobs
 
 pytest.importorskip("ray", reason="Ray is not installed: see requirements/ray.lock")
 
-LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}  # else Ray listens on what others can reach
+LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}  # otherwise Ray listens at public addresses
 PATIENCE = 60.0
 
 

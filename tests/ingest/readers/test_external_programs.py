@@ -57,7 +57,7 @@ def install(tmp_path, monkeypatch):
 
 
 def scan(*texts):
-    """Make pages of a PDF, of which an empty one is a drawing without text."""
+    """Make a PDF with a page for each text; an empty text gives a page that only has a shape."""
     return files.pdf([[(72, 700, 10, text)] if text else [] for text in texts], drawing=True)
 
 

@@ -1,4 +1,4 @@
-"""A file's bytes and name become a page."""
+"""A file's bytes and name become a page: titles, dates, languages, encodings and reasons for refusals."""
 
 import time
 from contextlib import suppress
@@ -14,7 +14,7 @@ CHANGED = datetime(2020, 1, 1, tzinfo=UTC)
 
 
 def page(text, name="a.md", **kwargs):
-    """Convert a text."""
+    """Read a text as a file."""
     return file_formats.read_file(text.encode() if isinstance(text, str) else text, name, **kwargs)
 
 

@@ -1,4 +1,4 @@
-"""A page may state its date in front matter, or in a line at its top, whatever kind of text it is."""
+"""Dates that a text states in front matter, or in a line at its top; and titles of plain texts."""
 
 from datetime import UTC, datetime
 

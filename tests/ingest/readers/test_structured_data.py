@@ -1,4 +1,4 @@
-"""Books, feeds, notebooks and data in text."""
+"""Books, feeds, notebooks, and data in JSON, YAML and TOML."""
 
 import json
 from datetime import UTC, datetime

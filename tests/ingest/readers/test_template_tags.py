@@ -1,4 +1,4 @@
-"""Tags of site generators are read as what their readers see."""
+"""Tags of site generators become the text that readers of the site see, or leave a mark."""
 
 import re
 import time
@@ -16,12 +16,12 @@ HOLE = re.compile(r"\b(?:in|at|to|see) *[.,;:!?)](?=\s|$)|\( *\)|\[ *\]|“ *”
 
 
 def texts(source):
-    """Return the texts of the blocks of a page of MDX, which may be plain Markdown as well."""
+    """Return the texts of the blocks of an MDX page, which may be plain Markdown."""
     return [item.text for item in markdown_reader.read_mdx(source).items if isinstance(item, Block)]
 
 
 def html_texts(source):
-    """Return the same of a page of HTML."""
+    """Return the texts of the blocks of an HTML page."""
     page = file_formats.read_file(source.encode(), "page.html")
     return [block.text for section in page.sections for block in section.blocks]
 

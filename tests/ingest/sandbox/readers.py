@@ -1,6 +1,6 @@
-"""Fake readers for the sandbox that hang, use up memory, crash, or describe their process.
+"""Fake readers that hang, use up memory, crash, or describe their process.
 
-They are in a module, so that the process can import them.
+They are functions of a module, so that the sandbox's process can import them.
 """
 
 import os

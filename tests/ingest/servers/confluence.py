@@ -47,7 +47,7 @@ CLOUD_MEDIA = "https://api.media.atlassian.com/file"
 @dataclass
 class Confluence:
     cloud: bool = False
-    most: int = 3  # contents per response, whatever the limit
+    most: int = 3  # largest number of contents per response
     spaces: set[str] = field(default_factory=lambda: {"HR", "OPS"})  # visible to the account
     password: str = "t0k3n"
     contents: dict[str, Content] = field(default_factory=dict)

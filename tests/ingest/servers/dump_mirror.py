@@ -1,7 +1,7 @@
-"""A mirror of Wikimedia's dumps on 127.0.0.1: dates, `dumpstatus.json` and files, as the real one has them.
+"""A fake mirror of Wikimedia's dumps on 127.0.0.1: dates, `dumpstatus.json` and files, as on a real one.
 
-It refuses what the real one refuses: clients that do not say how they can be reached (403), and more than two
-connections (429). Faults are put before single paths, and are used up one by one.
+Like the real one, it refuses clients whose User-Agent has no contact (403), and more than two connections (429). Faults
+of single paths are used up one by one.
 """
 
 import hashlib

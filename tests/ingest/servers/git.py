@@ -1,4 +1,4 @@
-"""A git server: git's own `http-backend` behind a strict little HTTP server on this machine, as hosts run it."""
+"""A git server on 127.0.0.1: git's `http-backend` behind a strict HTTP server."""
 
 import base64
 import os
@@ -66,7 +66,7 @@ def served(root: Path, *, login: str = "", redirect: str = ""):
             self.wfile.write(content)
 
         def log_message(self, *_arguments: object) -> None:
-            """Say nothing."""
+            """Print nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})

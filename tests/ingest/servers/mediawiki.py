@@ -1,7 +1,7 @@
-"""A wiki with an api.php on 127.0.0.1, as strict as MediaWiki's and stricter: what it does not know it refuses.
+"""A fake wiki with an api.php on 127.0.0.1, which refuses all queries that it does not know.
 
-It keeps pages, redirects, recent changes and logs as MediaWiki does: moving leaves a redirect and makes a revision,
-deleting takes a page's recent changes away, restoring brings its id back. Its clock is moved by hand.
+Pages, redirects, recent changes and logs behave as in MediaWiki: moving leaves a redirect and makes a revision,
+deleting removes a page's recent changes, restoring keeps its id. Tests set its clock.
 
     wiki = Wiki()
     wiki.edit("Holidays", "Thirty days.")

@@ -1,4 +1,4 @@
-"""SearXNG's JSON and Brave's API, as strict as the real ones, over pages that the test writes."""
+"""Fakes of SearXNG's JSON and Brave's API, as strict as the real ones."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -15,16 +15,16 @@ JSON = {"Content-Type": "application/json"}
 
 
 class SameProcess(Sandbox):
-    """Reads harmless pages in this process."""
+    """A sandbox that reads harmless pages in this process."""
 
-    def done(self, work: Callable[[], Page], *, harmless: bool = False) -> Page:
+    def call(self, work: Callable[[], Page], *, harmless: bool = False) -> Page:
         del harmless
         return work()
 
 
 @dataclass
 class Engine:
-    """Names these addresses for whatever is asked; `refusing` is answered instead, as often as it has answers."""
+    """Finds the same addresses for every query; responses in `refusing` are sent first, one by one."""
 
     kind: str
     addresses: Sequence[str] = ()
@@ -79,7 +79,7 @@ class Engine:
 
 
 def limited(wait: int) -> Answer:
-    """Return the response to too many requests; Brave has its own header for the wait."""
+    """Return the response to too many requests, with both headers for the wait."""
     headers = {
         **JSON,
         "Retry-After": str(wait),

@@ -1,4 +1,4 @@
-"""A web site on 127.0.0.1 with robots.txt, a sitemap, and pages that can be changed, moved and broken."""
+"""A fake web site on 127.0.0.1 with robots.txt, a sitemap, and pages that can be changed, moved and broken."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

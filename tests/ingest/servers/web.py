@@ -29,8 +29,8 @@ class Answer:
     status: int = 200
     body: bytes = b""
     headers: Mapping[str, str] = field(default_factory=dict)
-    sent: int | None = None  # bytes of the body before the connection breaks off; None: all
-    stalls: bool = False  # whether it then stalls instead of breaking off
+    sent: int | None = None  # bytes of the body before the connection is closed; None: all
+    stalls: bool = False  # whether the connection then stalls instead of being closed
     unsized: bool = False  # whether it has no Content-Length
 
 
@@ -54,7 +54,7 @@ class WebServer(ThreadingHTTPServer):
         return [request.path for request in self.requests]
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that leaves is no error of the server's."""
+        """Ignore errors: clients may disconnect."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -77,7 +77,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.server.open.discard(self.connection)
 
     def log_message(self, *_arguments: object) -> None:
-        """Say nothing."""
+        """Print nothing."""
 
     def do_GET(self) -> None:
         request = Request(self.path, {name.lower(): value for name, value in self.headers.items()})
@@ -108,7 +108,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
         elif answer.sent is not None:
             self.wfile.flush()
-            # With nothing left to linger for, closing sends a reset.
+            # With a linger time of 0, closing sends a reset.
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.close_connection = True
             self.connection.close()
@@ -170,7 +170,7 @@ def transport(script: Script) -> httpx.MockTransport:
 def _is_left(connection: socket.socket) -> bool:
     """Return whether the client has closed its end."""
     try:
-        # A socket with a timeout would wait for it, whatever its flags.
+        # A socket with a timeout would wait despite the flag.
         readable, _, _ = select.select([connection], [], [], 0)
         return bool(readable) and connection.recv(1, socket.MSG_PEEK) == b""
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Dumps written for tests: as MediaWiki exports them, small."""
+"""Small dumps as MediaWiki exports them."""
 
 HEADER = (
     '<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.10/" version="0.10" xml:lang="en">\n<siteinfo>'
@@ -10,7 +10,7 @@ END = "</mediawiki>\n"
 
 
 def page(number, title, text, *, ns=0, revision=None, redirect=None, saved="2016-04-22T10:19:33Z"):
-    """Write one page; `ns` None leaves the namespace out, as old schemas do; `redirect` "" has no target."""
+    """Write one page; `ns` None omits the namespace, as old schemas do; an empty `redirect` has no target."""
     target = "" if redirect is None else f'<redirect title="{redirect}" />' if redirect else "<redirect />"
     namespace = "" if ns is None else f"<ns>{ns}</ns>"
     return (

@@ -1,4 +1,4 @@
-"""Writes exports of Confluence, as Confluence does: objects in no useful order, CDATA in CDATA broken by a space."""
+"""Exports as Confluence writes them: objects in any order, and a space in the end of CDATA within CDATA."""
 
 import zipfile
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What an index holds after listings of a source were worked through, without a store: to compare two ways to it."""
+"""An index without a store that applies listings, to compare the results of different listings."""
 
 from dataclasses import dataclass, field
 
@@ -7,7 +7,7 @@ from ingest.types import ChangedDocument, DeletedDocument, LiveSource, Page, Unr
 
 @dataclass
 class Mirror:
-    """Applies listings like a refresh: known documents are not loaded, unreadable ones stay."""
+    """Applies listings like a refresh: known documents are not loaded, unreadable ones keep their text."""
 
     known: dict[str, str] = field(default_factory=dict)
     pages: dict[str, Page] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Readers of the shape that LlamaIndex's have, each with a habit that some of them have."""
+"""Readers with LlamaIndex's interface, each with a peculiarity of some real ones."""
 
 import sys
 import uuid

@@ -1,4 +1,4 @@
-"""Git repositories for tests, made with the git program as a team makes them."""
+"""Git repositories for tests, made with the git program."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ A_DAY = 86_400
 
 
 class Team:
-    """Commits to a repository, one day after the other."""
+    """Commits to a repository, each commit one day after the previous one."""
 
     def __init__(self, path: Path, *, branch: str = "main") -> None:
         self.path = path
@@ -30,7 +30,7 @@ class Team:
         return done.stdout.decode().strip()
 
     def commit(self, *arguments: str, **files: str | bytes | None) -> str:
-        """Write files, `a__b_md` being a/b.md, or remove those of None; commit on the next day; return the commit."""
+        """Write files (`a__b_md` is a/b.md), delete those that are None, commit on the next day; return the commit."""
         for name, content in files.items():
             path = self.path / (name.replace("__", "/")[::-1].replace("_", ".", 1)[::-1])
             if content is None:

@@ -1,4 +1,4 @@
-"""A bz2 file is unpacked by ranges of its bytes, in any process, to the same as from beginning to end."""
+"""Ranges of a bz2 file, unpacked separately, give the same content as the whole file."""
 
 import bz2
 from itertools import pairwise

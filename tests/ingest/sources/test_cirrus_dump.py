@@ -1,4 +1,4 @@
-"""A dump of CirrusSearch: pages as plain text, from one file or many, packed or not, damaged or not."""
+"""Dumps of CirrusSearch: pages as plain text, in one or several files, packed or not, some of them damaged."""
 
 import bz2
 import gzip

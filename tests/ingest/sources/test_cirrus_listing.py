@@ -1,4 +1,4 @@
-"""The newest finished dump of CirrusSearch, in its present place and in the old one."""
+"""The newest finished dump of CirrusSearch, in its current folder or in the former one."""
 
 import bz2
 import gzip

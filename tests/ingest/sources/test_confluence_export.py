@@ -1,4 +1,4 @@
-"""Exports of Confluence: current pages with what their restrictions leave, and one clear line for whatever is wrong."""
+"""Exports of Confluence: current pages that restrictions allow, and one clear line for every fault."""
 
 import os
 import stat

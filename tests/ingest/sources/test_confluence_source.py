@@ -234,8 +234,8 @@ class TestAttachments:
         assert "att1" not in mirror.sync(source(fake, attachments=True)).known
 
 
-class TestNotLettingIn:
-    """Confluence shows fewer pages without access, which must not count as deletions."""
+class TestDeniedAccess:
+    """Pages that a denied account does not see must not count as deleted."""
 
     @pytest.mark.parametrize(("cloud", "message"), [(False, "denies access"), (True, "this account as anonymous")])
     def test_wrong_token_removes_nothing(self, cloud, message):

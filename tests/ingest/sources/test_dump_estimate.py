@@ -1,4 +1,4 @@
-"""What a dump would take, from some stretches of it."""
+"""The estimated cost of ingesting a dump."""
 
 import bz2
 import gzip

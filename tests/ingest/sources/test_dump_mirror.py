@@ -1,4 +1,4 @@
-"""The latest finished dump is ingested once, or one line gives the reason."""
+"""The latest finished dump of a mirror is read once; otherwise one line gives the reason."""
 
 import bz2
 import json
@@ -18,7 +18,7 @@ WIKI = "simplewiki"
 PLAIN = "pages-articles-multistream.xml.bz2"
 INDEX = "pages-articles-multistream-index.txt.bz2"
 AGENT = build_user_agent("ops@example.com", "1")
-FILLER = Random(1).randbytes(3_000).hex(" ", 3)  # hardly compressible, so that a file can break off in the middle
+FILLER = Random(1).randbytes(3_000).hex(" ", 3)  # hardly compressible, so that a transfer can end midway
 
 
 def packed(*pages):

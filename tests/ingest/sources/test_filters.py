@@ -1,4 +1,4 @@
-"""Which documents are wanted: by path, label, age and status."""
+"""Documents are selected by path, label, age and status."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -37,7 +37,7 @@ NOW = datetime(2026, 11, 22, tzinfo=UTC)
         (SelectionRules(newest_days=1), DocumentTraits("no date"), None),
     ],
 )
-def test_rules_combine(rules, wanted, unwanted):
+def test_selection_rules_are_combined(rules, wanted, unwanted):
     chosen = build_filter(rules, NOW)
 
     assert chosen(wanted)

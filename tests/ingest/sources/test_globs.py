@@ -1,4 +1,4 @@
-"""Patterns over paths."""
+"""Glob patterns for paths."""
 
 import pytest
 

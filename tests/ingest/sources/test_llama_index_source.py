@@ -1,4 +1,4 @@
-"""Readers of LlamaIndex: what they yield, how they fail, and that one real one fits."""
+"""Sources that use readers of LlamaIndex: documents, failures, and a real reader."""
 
 import importlib.util
 import json

@@ -1,4 +1,4 @@
-"""What the XML of a page says."""
+"""Parsing the XML of a page: head, redirect, text."""
 
 import pytest
 

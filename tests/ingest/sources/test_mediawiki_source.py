@@ -1,4 +1,4 @@
-"""A wiki by its API: all pages once, then what changed; whatever happens there, the index becomes what the wiki is."""
+"""A wiki by its API: all pages once, then changes. After any events, the index equals the wiki."""
 
 from dataclasses import replace
 
@@ -199,7 +199,7 @@ def test_page_deleted_meanwhile_is_unreadable():
     assert "Lunch" not in mirror.sync(source(wiki)).titles()
 
 
-class TestLettingIn:
+class TestLogin:
     def test_private_wiki_is_reported_with_a_hint(self):
         with pytest.raises(SourceUnavailable, match=r"denies access \(readapidenied\)") as caught:
             source(make_handbook(user="Ann@bot", password="s3")).documents({})
@@ -251,7 +251,7 @@ class TestLettingIn:
         assert (len(mirror.pages), mirror.gone) == (5, [])
 
 
-class TestPatience:
+class TestFaults:
     def test_busy_wiki_is_retried_after_the_requested_time(self):
         wiki, rests = make_handbook(), Rests()
         wiki.faults = [
@@ -295,7 +295,7 @@ class TestPatience:
             stopped.documents({})
 
 
-class TestOne:
+class TestSinglePage:
     @pytest.mark.parametrize(
         "address",
         [

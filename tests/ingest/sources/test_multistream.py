@@ -34,7 +34,7 @@ def test_offsets_truncated_to_32_bits_are_restored(steps):
 
 
 @pytest.mark.skipif(not SAMPLE.exists(), reason="FOOTNOTE_DATA can name the folder of data sets")
-def test_real_lines_with_negative_offsets():
+def test_negative_offsets_of_a_real_index_are_restored():
     """The third stream of the sample begins above 2 GiB."""
     streams = list(parse_streams(SAMPLE.read_text(encoding="utf-8").splitlines(), 2**32))
 

@@ -1,4 +1,4 @@
-"""Exports are cut into pages; one that is broken costs itself alone, and memory stays small."""
+"""Exports are split into pages. A broken page does not affect others, and memory stays bounded."""
 
 import tracemalloc
 
@@ -104,7 +104,7 @@ def test_export_truncated_between_pages_is_detected():
 
 
 def vast(end):
-    """Yield an export: a page, one of seventy megabytes that ends with `end`, and another."""
+    """Yield an export of three pages; the second has seventy megabytes and ends with `end`."""
     yield HEADER.encode() + page(1, "Ada", "One.").encode()
     yield b"<page><title>Vast</title><ns>0</ns><id>7</id><revision><id>9</id><text>"
     yield from (b"word " * 200_000 for _ in range(70))

@@ -1,4 +1,4 @@
-"""Footnotes lead where a site publishes a page."""
+"""The address at which a site generator publishes a file."""
 
 from datetime import date
 

@@ -1,4 +1,4 @@
-"""Real dumps of ten languages and seven schemas, broken ones among them, are read or say why not."""
+"""Real dumps in ten languages and seven schemas, some of them broken, are read or explained."""
 
 import bz2
 import os

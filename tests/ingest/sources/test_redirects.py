@@ -1,4 +1,4 @@
-"""Redirects by their target."""
+"""Aliases of a page from the redirects that lead to it."""
 
 from ingest.sources.dumps.dump_survey import DumpSurvey, StreamContent
 

@@ -1,4 +1,4 @@
-"""Robots.txt as RFC 9309 has it, however it is written."""
+"""Robots.txt by RFC 9309, in any spelling."""
 
 import pytest
 from hypothesis import given
@@ -55,7 +55,7 @@ def test_wildcards_and_end_marks_match_quickly(pattern, path, fits):
         ("User-agent: *\n\nSitemap: https://x/s.xml\n\nDisallow: /", False),
     ],
 )
-def test_own_group_takes_precedence(text, reads):
+def test_group_of_our_agent_takes_precedence(text, reads):
     assert allowed(text, "/a") == [reads]
 
 

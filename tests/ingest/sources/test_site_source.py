@@ -266,7 +266,7 @@ def test_pages_are_selected_by_path_and_age(world):
 
 
 def test_noindex_pages_are_deleted(world):
-    """Directives in the page or a header count; those for other agents do not."""
+    """Directives in the page or in a header apply, unless they are for other agents."""
     world.visit()
     world.site.page("/", "Front", "Welcome.", head="<meta name='ROBOTS' content='noindex, follow'>")
     world.site.page("/news", "News", "Other news.", X_Robots_Tag="footnote: noindex", Last_Modified="x")
@@ -329,7 +329,7 @@ def _same_for_listed(request):
 
 
 @pytest.mark.parametrize("broken", [_redirects, _redirects_home, _with_password, _answer_oops, _same_for_listed])
-def test_uniform_responses_replace_no_page(world, broken):
+def test_identical_responses_for_all_pages_replace_no_page(world, broken):
     for path, text in (("/docs/leave.html", "Leave is 30 days."), ("/a", "About apples."), ("/b", "About bees.")):
         world.site.page(path, path, text, date="2026-10-01")
     world.visit()
@@ -337,7 +337,7 @@ def test_uniform_responses_replace_no_page(world, broken):
     world.site.everything = broken
     visit = world.visit()
     assert visit.gone == []
-    # If everything redirects to the front page, its change cannot be told from a login.
+    # If everything redirects to the front page, a changed front page looks like a login page.
     assert set(visit.read) == ({"/"} if broken is _redirects_home else set())
     assert len(visit.unread) >= 5
 

@@ -1,4 +1,4 @@
-"""Confluence's storage format: what people see on a page is read, what only its macros know is not."""
+"""Confluence's storage format: visible text is read, parameters of macros are not."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Processes that read a dump end with their parent."""
+"""The processes of a worker pool end with their parent."""
 
 import multiprocessing
 import os

@@ -1,4 +1,4 @@
-"""A large file comes whole or not at all, goes on where it ended, and is what it was said to be."""
+"""Downloads of large files are complete or fail, resume, and are verified."""
 
 import hashlib
 
@@ -14,7 +14,7 @@ SHA1 = ("sha1", hashlib.sha1(CONTENT).hexdigest())
 
 
 class Mirror:
-    """Serves one file; each request takes a step of a script: how many bytes are sent before it breaks off."""
+    """Serves one file; a script has the number of bytes that each request gets before the connection closes."""
 
     def __init__(self, *cuts, content=CONTENT, etag='"one"'):
         self.cuts = list(cuts)
@@ -30,7 +30,7 @@ class Mirror:
 
 
 def fetched(script, path, *, digest=SHA1, tries=4):
-    """Download once, as one process would; return what was asked, by Range."""
+    """Download the file as a new process; return the Range headers of its requests."""
     with serve(script) as server:
         waits = []
         line = WebClient(
@@ -57,7 +57,7 @@ def path(tmp_path):
 
 
 def whole(path):
-    """Whether it is there, and nothing else."""
+    """Return whether the folder contains the complete file and nothing else."""
     return path.read_bytes() == CONTENT and [found.name for found in path.parent.iterdir()] == [path.name]
 
 
@@ -83,7 +83,7 @@ def test_download_resumes_in_another_process(path):
 
 
 def test_complete_download_is_only_verified(path):
-    """A process died after the last byte."""
+    """A process died after it received the last byte."""
     path.parent.mkdir()
     path.with_name("dump.bz2.part").write_bytes(CONTENT)
 
@@ -125,7 +125,7 @@ def test_without_etag_and_checksum_the_download_restarts(path):
 
 
 def test_wrong_checksum_is_rejected(path):
-    """After all attempts it is reported, and no partial file remains."""
+    """It is reported after all attempts, and no partial file remains."""
     told = failed(Mirror(content=OTHER), path, tries=3)
 
     assert told.endswith("/dump.bz2 sends a file that does not match its SHA1 checksum.")
@@ -148,7 +148,7 @@ def test_unusable_response_is_reported_in_one_line(path, answer, said):
 
 
 def test_wrong_range_is_discarded(path):
-    """So is a longer file; the download restarts."""
+    """A longer file is discarded, too; the download restarts."""
     failed(Mirror(60_000), path, tries=1)
     wrong = Answer(206, b"xyz", {"Content-Range": "bytes 5-7/102400"})
     answers = [wrong, Answer(200, CONTENT)]

@@ -1,4 +1,4 @@
-"""Only the public web is read: however an address is spelt, after redirects, and when a name changes its meaning."""
+"""Only the public web is read, in any spelling of an address, after redirects, and if a name resolves otherwise."""
 
 import socket
 from ipaddress import IPv4Address, IPv6Address
@@ -34,15 +34,15 @@ def test_public_addresses_are_public(text: str) -> None:
 
 
 @given(st.integers(0, 2**32 - 1))
-def test_embedded_address_decides(number: int) -> None:
-    """Translators and tunnels carry another address."""
+def test_embedded_address_decides_whether_an_address_is_public(number: int) -> None:
+    """Addresses of translators and tunnels contain another address."""
     plain = IPv4Address(number)
     for hidden in (f"64:ff9b::{plain}", f"::ffff:{plain}", str(IPv6Address((0x2002 << 112) | (number << 80)))):
         assert is_public(str(plain)) or not is_public(hidden)
 
 
 class Connected(httpx.BaseTransport):
-    """Notes where a request would have been sent, and sends none."""
+    """A transport that notes the targets of requests, and sends none."""
 
     def __init__(self) -> None:
         self.requests: list[httpx.Request] = []
@@ -54,7 +54,7 @@ class Connected(httpx.BaseTransport):
 
 @pytest.mark.parametrize("found", [("10.0.0.1",), ("93.184.215.14", "127.0.0.1"), ("::1",)])
 def test_name_with_a_private_address_is_refused(found: tuple[str, ...]) -> None:
-    """Also if it has a public one too."""
+    """It is refused even if it also has a public one."""
     inner = Connected()
     transport = PublicTransport(inner=inner, resolve=lambda *_: found)
     with httpx.Client(transport=transport) as client, pytest.raises(PrivateAddress) as raised:
@@ -84,7 +84,7 @@ def test_checked_address_is_used_under_the_host_name() -> None:
     "host", ["127.0.0.1", "localhost", "0x7f.1", "2130706433", "127.1", "0", "[::1]", "[::ffff:127.0.0.1]"]
 )
 def test_no_spelling_of_the_local_address_connects(host: str) -> None:
-    """As the C library parses numbers, with a listening server."""
+    """A server listens, and the C library accepts many spellings of a number."""
 
     def resolve(name: str, port: int) -> tuple[str, ...]:
         if ":" in name:
@@ -100,7 +100,7 @@ def test_no_spelling_of_the_local_address_connects(host: str) -> None:
 
 
 def test_redirect_to_a_private_address_is_refused() -> None:
-    """An allowed host is allowed at its port only."""
+    """An allowed host is only allowed at its port."""
     with serve(of_paths({"/": Answer(200, b"secret")})) as inside:
         with serve(of_paths({"/": Answer(302, b"", {"Location": inside.url + "/"})})) as outside:
             allowed = [outside.url.partition("://")[2]]

@@ -1,4 +1,4 @@
-"""Reading from the web: patient, polite, bounded, and never chatty about what is secret."""
+"""Reading from web servers: pauses, retries, limits, and messages without secrets."""
 
 import gzip
 import threading
@@ -17,7 +17,7 @@ AGENT = build_user_agent("ops@example.com", "1.2")
 
 
 class Time:
-    """A clock that only goes on when somebody waits, and how long they waited."""
+    """A clock that only advances in `wait`, which notes the waits."""
 
     def __init__(self):
         self.now = 100.0
@@ -44,7 +44,7 @@ def refused(work):
 
 
 def test_requests_share_a_connection_name_the_agent_and_pause():
-    """Every request says who asks and how they can be reached, on one connection, a gap after the one before."""
+    """Each request names the operator, and follows the previous one after a gap, on the same connection."""
     time = Time()
     with serve(lambda _: Answer(200, b"ok")) as server, web(time) as line:
         for path in ("/a", "/b", "/c"):
@@ -66,18 +66,18 @@ def test_requests_share_a_connection_name_the_agent_and_pause():
 )
 @pytest.mark.parametrize("status", [429, 500, 503])
 def test_retry_after_is_obeyed(headers, waits, status):
-    """In seconds, or as a date by the server's clock; otherwise waits grow from one second."""
+    """The header has seconds, or a date by the server's clock; without it, waits grow from one second."""
     time = Time()
 
     answers = [Answer(status, headers=headers)] * len(waits) + [Answer(200, b"ok")]
     with serve(in_turn(*answers)) as server, web(time, gap=0.5) as line:
         assert line.get(server.url + "/").content == b"ok"
-    # What was waited is longer than the gap, which then needs no wait of its own.
+    # The wait is longer than the gap, so no further wait is needed.
     assert time.waits == waits
 
 
 def test_client_gives_up_with_one_line():
-    """After the last attempt, or at once if it would have to wait for hours."""
+    """It gives up after the last attempt, or at once if it would have to wait for hours."""
     time = Time()
     with serve(
         of_paths({"/down?token=secret": Answer(502), "/rest": Answer(503, headers={"Retry-After": "7200"})})
@@ -92,7 +92,7 @@ def test_client_gives_up_with_one_line():
         assert "asks to wait 7,200 seconds" in rest
 
 
-def test_missing_pages_are_answers_and_refusals_name_the_credential():
+def test_missing_pages_are_returned_and_denials_name_the_credential():
     """404 and 410 are for the caller; 401 and 403 name the credential."""
     answers = of_paths({"/gone": Answer(410), "/in": Answer(401), "/no": Answer(403)})
     with serve(answers) as server, WebClient(RequestPolicy(AGENT, gap=0.0), credential="WIKI_TOKEN") as line:
@@ -129,8 +129,8 @@ def test_credentials_stay_with_their_host():
             assert "redirects too often" in round_and_round
 
 
-def test_replies_are_bounded_after_unpacking():
-    """A bomb is left after as many bytes as are allowed; what cannot be unpacked or ends early is tried again."""
+def test_size_limit_applies_to_unpacked_responses():
+    """Unpacking stops at the limit; broken and truncated responses are retried."""
     bomb = gzip.compress(bytes(50 << 20))
     packed = {"Content-Encoding": "gzip"}
     answers = {
@@ -155,7 +155,7 @@ def test_replies_are_bounded_after_unpacking():
 
 
 def test_bomb_is_not_unpacked_beyond_the_limit():
-    """Even if it arrives at once."""
+    """Not even if it arrives in one block."""
     bomb = httpx.Response(200, headers={"Content-Encoding": "gzip"}, request=httpx.Request("GET", "http://wiki.test/"))
     packed = gzip.compress(bytes(30 << 20))
     tracemalloc.start()
@@ -167,7 +167,7 @@ def test_bomb_is_not_unpacked_beyond_the_limit():
         tracemalloc.stop()
 
 
-def test_anything_but_json_is_one_line():
+def test_content_other_than_json_is_reported_in_one_line():
     answers = {"/j?a=b+c": Answer(200, b'{"x": 1}'), "/h": Answer(200, b"<html>", {"Content-Type": "text/html"})}
     with serve(of_paths({**answers, "/deep": Answer(200, b"[" * 200_000)})) as server:
         line = web(Time(), gap=0.0)
@@ -178,7 +178,7 @@ def test_anything_but_json_is_one_line():
 
 
 def test_very_slow_server_is_abandoned():
-    """However short each pause is."""
+    """Its pauses are short, but the average is too slow."""
     time = Time()
 
     class Drip(httpx.SyncByteStream):

@@ -1,4 +1,4 @@
-"""An engine is asked as it wants to be, and pages of strangers cost a turn seconds and nothing else."""
+"""Web search: engines, pages within limits of time and size, and failures."""
 
 import asyncio
 import logging
@@ -39,7 +39,7 @@ def searching(
     seconds: float = 5.0,
     sandbox: Sandbox | None = None,
 ) -> Iterator[tuple[WebSearch, WebServer]]:
-    """Give a search whose engine and whose one site run here; addresses that begin with a slash are the site's."""
+    """Yield a search with a fake engine and one fake site, whose addresses begin with a slash."""
     found: Mapping[str, Answer] = site if isinstance(site, Mapping) else {}
     script = (lambda request: found.get(request.path, Answer(404))) if isinstance(site, Mapping) else site
     with serve(engine) as asked, serve(script) as pages:
@@ -60,7 +60,7 @@ def texts(hits: Sequence[Hit]) -> list[str]:
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_page_beginnings_become_passages_of_the_web_corpus(kind: str) -> None:
-    """In the engine's order, by the final address, without the engine's own text."""
+    """They are in the engine's order, under the final address, without the engine's texts."""
     engine = Engine(kind, ["/b", "/a#part", "/missing", "/a"])
     moved = Answer(301, b"", {"Location": "/kites"})
     with searching(engine, {"/a": page("A kite needs wind."), "/b": moved, "/kites": page("Kites fly.")}) as (
@@ -106,7 +106,7 @@ async def test_forgotten_pages_are_neither_fetched_nor_redirected_to() -> None:
 
 
 async def test_concurrent_queries_fetch_a_common_page_once() -> None:
-    """Also if it is unavailable."""
+    """The page may be unavailable."""
     engine = Engine("searxng", ["/1", "/gone", "/2"])
     with searching(engine, {"/1": page("One."), "/2": page("Two.")}) as (web, pages):
         found = await asyncio.gather(web.search("kites", 3), web.search("kites wind", 3))
@@ -153,7 +153,7 @@ async def test_no_results_is_not_an_outage() -> None:
 
 
 async def test_key_is_not_sent_to_a_redirect_target() -> None:
-    """The error names only the host."""
+    """The error message contains only the host."""
     seen = list[Mapping[str, str]]()
 
     def elsewhere(request: Request) -> Answer:
@@ -192,7 +192,7 @@ def test_only_web_addresses_are_accepted() -> None:
 
 
 async def test_no_page_is_fetched_from_the_local_network() -> None:
-    """By name, number or redirect."""
+    """Addresses may be names, numbers or redirects."""
     with serve(lambda _: page("The secret is 42.")) as inside:
         port = inside.url.rpartition(":")[2]
         named = [f"{host}:{port}/" for host in ("http://127.0.0.1", "http://localhost", "http://[::1]")]
@@ -203,7 +203,7 @@ async def test_no_page_is_fetched_from_the_local_network() -> None:
         assert inside.requests == []
 
 
-async def test_local_pages_only_names_the_setting_that_allows_them() -> None:
+async def test_search_with_only_local_pages_names_the_setting_that_allows_them() -> None:
     engine = Engine("searxng", ["http://10.0.0.1/wiki", "http://[::1]/"])
     with searching(engine, {}) as (web, _), pytest.raises(SourceUnavailable) as raised:
         await web.search("pages", 5)
@@ -248,12 +248,12 @@ async def test_harmful_pages_are_skipped_with_a_logged_reason(caplog: pytest.Log
 
 
 async def test_endless_pages_cost_at_most_the_time_limit() -> None:
-    """Pages received in time are used; without any, it is an outage. No thread remains."""
+    """Pages that arrive in time are used; without any, the search fails. No thread remains."""
     before = threading.active_count()
     slow = Answer(200, b"<p>Slow", HTML, sent=5, stalls=True)
     engine = Engine("searxng", ["/slow", "/1"])
     with searching(engine, {"/slow": slow, "/1": page("Quick.")}, seconds=2.0) as (web, pages):
-        engine.addresses = [engine.addresses[0], f"http://localhost:{pages.server_port}/1"]  # to us another host
+        engine.addresses = [engine.addresses[0], f"http://localhost:{pages.server_port}/1"]  # counts as another host
         assert texts(await web.search("pages", 2)) == ["Quick."]
     engine = Engine("searxng", ["/slow", "/slow?1", "/slow?2"])
     with searching(engine, lambda _: slow, seconds=0.5) as (web, _):
@@ -270,7 +270,7 @@ async def test_slow_engine_is_an_outage() -> None:
 
 
 async def test_unreachable_pages_are_an_outage() -> None:
-    """Pages that only refuse us are not."""
+    """Pages that only deny access are not."""
     engine = Engine("searxng", ["/1", "/2"])
     with searching(engine, {"/1": Answer(403), "/2": Answer(404)}) as (web, _):
         assert await web.search("pages", 2) == ()
@@ -298,7 +298,7 @@ async def test_cancelled_search_leaves_nothing_running() -> None:
 
 
 def test_page_is_read_up_to_its_first_tokens() -> None:
-    """Whole sentences and rows with their headings; endless headings are cut."""
+    """It has whole sentences and rows with their headings; endless headings are cut."""
     sentence = "The north pier has nine berths for boats. "
     long = Block(sentence * 60)
     rows = Block("\n".join(f"row {number}; value {number}" for number in range(99)), PassageKind.TABLE)

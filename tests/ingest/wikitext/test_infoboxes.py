@@ -92,7 +92,7 @@ def test_nested_infobox_keeps_its_rows():
         ("density = {{#expr: 10 / 4}} per km", "Density: 2.5 per km"),
     ],
 )
-def test_facts_are_kept_by_whole_words(argument, row):
+def test_argument_names_are_compared_by_whole_words(argument, row):
     assert rows("{{Infobox x\n|a=1st\n|" + argument + "\n}}")[1:] == [row]
 
 
@@ -106,7 +106,7 @@ def test_facts_are_kept_by_whole_words(argument, row):
         "photo1a = x", "state = collapsed", "module = yes", "cost = ${{Inflation|US|1|1990}} million",
     ],
 )  # fmt: skip
-def test_looks_are_omitted(argument):
+def test_arguments_of_style_are_omitted(argument):
     assert rows("{{Infobox x\n|a=1st\n|" + argument + "\n}}")[1:] == []
 
 

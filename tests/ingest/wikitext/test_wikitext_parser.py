@@ -155,7 +155,7 @@ HOLED = st.lists(
 
 
 @given(HOLED)
-def test_no_hole_remains(text):
+def test_removed_templates_leave_no_hole(text):
     result = "\n".join(read(text))
 
     assert "\x06" not in result
