@@ -17,7 +17,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from tests.ingest.servers.web import Answer, Request
+from tests.ingest.servers.web import Answer, Request, answer_json
 
 DETAILS = {
     "version", "space", "ancestors", "metadata.labels", "container", "body.storage",
@@ -91,7 +91,7 @@ class Confluence:
         if host.partition(":")[0] not in {"confluence.test", "127.0.0.1"}:
             return self._media(host, path, request)
         if not path.startswith(self.context + "/"):
-            return _json({"message": "no such page"}, 404)
+            return answer_json({"message": "no such page"}, 404)
         inside = self._inside(request)
         if not inside and not self.cloud:
             return Answer(401, b"<html>Basic Authentication Failure</html>")
@@ -100,7 +100,7 @@ class Confluence:
             return self._route(path.removeprefix(self.context), query, inside=inside)
         except Refused as error:
             self.rejected.append(f"{error}: {request.path}")
-            return _json({"statusCode": 400, "message": str(error)}, 400)
+            return answer_json({"statusCode": 400, "message": str(error)}, 400)
 
     def _media(self, host: str, path: str, request: Request) -> Answer:
         """Answer as the host of attachments, which must receive no credential."""
@@ -117,7 +117,7 @@ class Confluence:
 
     def _route(self, path: str, query: dict[str, str], *, inside: bool) -> Answer:
         if path == "/rest/api/user/current":
-            return _json({"type": "known", "displayName": "Bot"} if inside else {"type": "anonymous"})
+            return answer_json({"type": "known", "displayName": "Bot"} if inside else {"type": "anonymous"})
         if path == "/rest/api/content/search":
             return self._search(query, inside=inside)
         if match := re.fullmatch(r"/rest/api/content/([\w]+)/restriction/byOperation/read", path):
@@ -126,38 +126,39 @@ class Confluence:
 
     def _cloud(self, path: str, query: dict[str, str], *, inside: bool) -> Answer:
         if inside and (match := re.fullmatch(r"/rest/api/content/(\w+)/child/attachment/(\w+)/download", path)):
-            attached = self.contents[match[2]].container == match[1]
-            return (
-                Answer(302, b"", {"Location": f"{self.media or CLOUD_MEDIA}/{match[2]}"})
-                if attached
-                else _json({}, 404)
-            )
+            if self.contents[match[2]].container != match[1]:
+                return answer_json({}, 404)
+            return Answer(302, b"", {"Location": f"{self.media or CLOUD_MEDIA}/{match[2]}"})
         if path != "/api/v2/spaces":
-            return _json({"message": "This endpoint has been removed."}, 410)
+            return answer_json({"message": "This endpoint has been removed."}, 410)
         _only(query, {"keys"})
         keys = set(query["keys"].split(",")) & self.spaces if inside else set()
-        return _json({"results": [{"id": "9", "key": key} for key in keys], "_links": {}})
+        return answer_json({"results": [{"id": "9", "key": key} for key in keys], "_links": {}})
 
     def _data_center(self, path: str, query: dict[str, str]) -> Answer:
         if path == "/rest/api/content":
             return self._list(query)
         if path.startswith("/rest/api/space/"):
-            return _json({"key": path[16:]}) if path[16:] in self.spaces else _json({"message": "No space"}, 404)
+            return (
+                answer_json({"key": path[16:]})
+                if path[16:] in self.spaces
+                else answer_json({"message": "No space"}, 404)
+            )
         if match := re.fullmatch(r"/rest/api/content/(\w+)", path):
             _only(query, {"expand"})
             page = self.contents.get(match[1])
-            return _json(self._shown(page, query)) if page and self._visible(page) else _json({}, 404)
+            return answer_json(self._shown(page, query)) if page and self._visible(page) else answer_json({}, 404)
         if match := re.fullmatch(r"/download/attachments/(\w+)/.*", path):
             if self.media:
                 return Answer(302, b"", {"Location": f"{self.media}/{match[1]}"})
             return Answer(200, self.contents[match[1]].body.encode(), {"Content-Type": "application/octet-stream"})
-        return _json({"message": "null for uri"}, 404)
+        return answer_json({"message": "null for uri"}, 404)
 
     def _restriction(self, number: str, query: dict[str, str]) -> Answer:
         if query != {"expand": "restrictions.user,restrictions.group"}:
             raise Refused("expand")
         page = self.contents.get(number)
-        return _json(_restricted(page)) if page and self._visible(page) else _json({}, 404)
+        return answer_json(_restricted(page)) if page and self._visible(page) else answer_json({}, 404)
 
     def _visible(self, page: Content) -> bool:
         return page.id not in self.hidden and page.space in self.spaces
@@ -171,13 +172,7 @@ class Confluence:
             if page.status == query["status"] and page.kind == query["type"] and self._visible(page)
             and query.get("spaceKey", page.space) == page.space
         ]  # fmt: skip
-        start = int(query.get("start", 0))
-        most = self._most(query)
-        links = {"base": "http://confluence.test/confluence", "context": self.context}
-        if start + most < len(match):
-            further = "&".join(f"{name}={value}" for name, value in {**query, "start": str(start + most)}.items())
-            links["next"] = f"/rest/api/content?{further}"
-        return _json({"results": [self._shown(page, query) for page in match[start : start + most]], "_links": links})
+        return self._results(match, query, int(query.get("start", 0)), "/rest/api/content")
 
     def _search(self, query: dict[str, str], *, inside: bool) -> Answer:
         start = 0
@@ -192,23 +187,22 @@ class Confluence:
             if inside and self._visible(page) and page.id not in self.unindexed and page.status in statuses
             and _matches(page, query["cql"])
         ]  # fmt: skip
-        start = int(query.get("start", start))
-        most = self._most(query)
-        links = {"base": "https://elsewhere.test/wiki", "context": self.context}
-        if start + most < len(match) and self.cloud:
-            cursor = f"c{len(self._cursors)}"
-            links["next"] = f"/rest/api/content/search?next=true&cursor={cursor}"
-            self._cursors[cursor] = (query, start + most)
-        elif start + most < len(match):
-            further = "&".join(f"{name}={value}" for name, value in {**query, "start": str(start + most)}.items())
-            links["next"] = f"{self.context}/rest/api/content/search?{further}"
-        return _json({"results": [self._shown(page, query) for page in match[start : start + most]], "_links": links})
+        context = "" if self.cloud else self.context
+        return self._results(match, query, int(query.get("start", start)), f"{context}/rest/api/content/search")
 
-    def _most(self, query: dict[str, str]) -> int:
+    def _results(self, match: list[Content], query: dict[str, str], start: int, path: str) -> Answer:
         limit = int(query.get("limit", 25))
         if not 0 < limit <= (50 if "body" in query.get("expand", "") else 200):
             raise Refused("limit")
-        return min(limit, self.most)
+        end = start + min(limit, self.most)
+        links = {"base": "https://elsewhere.test/wiki", "context": self.context}
+        if end < len(match) and self.cloud:
+            cursor = f"c{len(self._cursors)}"
+            links["next"] = f"{path}?next=true&cursor={cursor}"
+            self._cursors[cursor] = (query, end)
+        elif end < len(match):
+            links["next"] = f"{path}?{'&'.join(f'{name}={value}' for name, value in (query | {'start': end}).items())}"
+        return answer_json({"results": [self._shown(page, query) for page in match[start:end]], "_links": links})
 
     def _shown(self, page: Content, query: dict[str, str]) -> dict[str, Any]:
         wanted = set(query.get("expand", "").split(",")) - {""}
@@ -225,7 +219,7 @@ class Confluence:
             "by": {"type": "known", "accountId": "5b:1", "displayName": "Ann Lee"},
         }  # fmt: skip
         fields["space"] = {"key": page.space}
-        fields["ancestors"] = [{"id": one, "type": "page"} for one in self._above(page)]
+        fields["ancestors"] = [{"id": ancestor, "type": "page"} for ancestor in self._above(page)]
         fields["metadata"] = {"labels": {"results": [{"prefix": "global", "name": name} for name in page.labels]}}
         fields["restrictions"] = {"read": _restricted(page)}
         fields["container"] = {"id": page.container}
@@ -270,7 +264,3 @@ def _restricted(page: Content) -> dict[str, Any]:
     users = [{"type": "known", "username": name[5:]} for name in page.readers if name.startswith("user:")]
     groups = [{"type": "group", "name": name[6:]} for name in page.readers if name.startswith("group:")]
     return {"operation": "read", "restrictions": {"user": {"results": users}, "group": {"results": groups}}}
-
-
-def _json(body: Any, status: int = 200) -> Answer:
-    return Answer(status, json.dumps(body).encode(), {"Content-Type": "application/json"})

@@ -8,7 +8,6 @@ deleting removes a page's recent changes, restoring keeps its id. Tests set its 
     with serve(wiki.answer) as server: ...  # server.url + "/w/api.php"
 """
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -16,7 +15,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from tests.ingest.servers.mediawiki_queries import Refused, asked
-from tests.ingest.servers.web import Answer, Request
+from tests.ingest.servers.web import Answer, Request, answer_json
 
 SPACES = {0: "", 4: "Project", 12: "Help", 14: "Category"}
 
@@ -55,9 +54,7 @@ class Wiki:
     rejected: list[str] = field(default_factory=list)
     fetched: list[int] = field(default_factory=list)  # ids of pages whose text was requested, in order
     requests: list[dict[str, str]] = field(default_factory=list)
-    before: Callable[[Mapping[str, str]], None] = lambda _: (
-        None
-    )  # called before each response, to change the wiki meanwhile
+    before: Callable[[Mapping[str, str]], None] = lambda _: None  # called before each response
     tokens: set[str] = field(default_factory=set)
     sessions: set[str] = field(default_factory=set)
     _last: int = 0
@@ -141,7 +138,7 @@ class Wiki:
         except Refused as error:
             self.rejected.append(f"{error}: {fields}")
             body, headers = {"error": {"code": str(error), "info": "No."}}, {}
-        return Answer(200, json.dumps(body).encode(), {"Content-Type": "application/json", **headers})
+        return answer_json(body, **headers)
 
     def _page(self, title: str) -> Page:
         self._last += 1
@@ -169,5 +166,4 @@ def _namespace(title: str) -> int:
 def busy(code: str = "maxlag", seconds: str = "") -> Answer:
     """Return an error response of a busy wiki."""
     headers = {"Retry-After": seconds} if seconds else {}
-    body = json.dumps({"error": {"code": code, "info": "Waiting."}, "servedby": "here"}).encode()
-    return Answer(200, body, {"Content-Type": "application/json", **headers})
+    return answer_json({"error": {"code": code, "info": "Waiting."}, "servedby": "here"}, **headers)

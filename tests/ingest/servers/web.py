@@ -4,6 +4,7 @@ with serve(lambda request: Answer(200, b"hello")) as server:
     ...  # server.url, server.requests
 """
 
+import json
 import select
 import socket
 import struct
@@ -22,6 +23,7 @@ class Request:
     path: str  # with query
     headers: Mapping[str, str]  # by lower-case name
     form: bytes = b""  # posted body
+    method: str = "GET"
 
 
 @dataclass(frozen=True)
@@ -46,8 +48,7 @@ class WebServer(ThreadingHTTPServer):
         self.url = f"http://127.0.0.1:{self.server_port}"
         self.requests: list[Request] = []
         self.open: set[socket.socket] = set()
-        self.most_open = 0
-        """Return the largest number of simultaneous connections."""
+        self.most_open = 0  # simultaneous connections
         self.lock = threading.Lock()
 
     def paths(self) -> list[str]:
@@ -66,9 +67,8 @@ class _Handler(BaseHTTPRequestHandler):
     def setup(self) -> None:
         super().setup()
         with self.server.lock:
-            self.server.open = {connection_ for connection_ in self.server.open if not _is_left(connection_)} | {
-                self.connection
-            }
+            still_open = {connection for connection in self.server.open if not _is_left(connection)}
+            self.server.open = still_open | {self.connection}
             self.server.most_open = max(self.server.most_open, len(self.server.open))
 
     def finish(self) -> None:
@@ -79,19 +79,14 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, *_arguments: object) -> None:
         """Print nothing."""
 
-    def do_GET(self) -> None:
-        request = Request(self.path, {name.lower(): value for name, value in self.headers.items()})
-        self.server.requests.append(request)
-        if not urlsplit(self.path).path.startswith("/"):
-            self._send(Answer(400))
-            return
-        self._send(self.server.script(request))
-
-    def do_POST(self) -> None:
+    def _answer(self) -> None:
         form = self.rfile.read(int(self.headers.get("Content-Length", "0")))
-        request = Request(self.path, {name.lower(): value for name, value in self.headers.items()}, form)
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        request = Request(self.path, headers, form, self.command)
         self.server.requests.append(request)
-        self._send(self.server.script(request))
+        self._send(self.server.script(request) if urlsplit(self.path).path.startswith("/") else Answer(400))
+
+    do_GET = do_POST = _answer  # noqa: N815 - the server's own names
 
     def _send(self, answer: Answer) -> None:
         self.send_response_only(answer.status)
@@ -124,6 +119,11 @@ def serve(script: Script) -> Iterator[WebServer]:
         finally:
             server.shutdown()
             thread.join()
+
+
+def answer_json(body: object, status: int = 200, **headers: str) -> Answer:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Answer(status, json.dumps(body).encode(), {"Content-Type": "application/json", **named})
 
 
 def of_paths(answers: Mapping[str, Answer]) -> Script:

@@ -247,26 +247,25 @@ def test_broken_mirror_is_rebuilt(tmp_path, team):
 def test_unchanged_branch_is_not_fetched(tmp_path, team):
     team.commit(a_md="A.")
     bare = team.path / ".git"
-    with served(bare.parent) as (address, seen):
-        list(GitSource(mirrored(tmp_path, f"{address}/.git"), RepositoryScope()).documents())
-        before = len(seen)
-        list(GitSource(mirrored(tmp_path, f"{address}/.git"), RepositoryScope()).documents())
+    with served(bare.parent) as server:
+        list(GitSource(mirrored(tmp_path, f"{server.url}/.git"), RepositoryScope()).documents())
+        before = len(server.requests)
+        list(GitSource(mirrored(tmp_path, f"{server.url}/.git"), RepositoryScope()).documents())
 
-    assert len(seen) - before == 2  # its capabilities, and its branches
+    assert len(server.requests) - before == 2  # its capabilities, and its branches
 
 
 def test_token_grants_access_and_is_never_written(tmp_path, team):
     token = "s3cret-t0ken-0123456789"
     team.commit(a_md="A.")
-    with served(team.path, login=f"x-access-token:{token}") as (address, seen):
-        mirror = mirrored(tmp_path, f"{address}/.git", token=token)
+    with served(team.path, login=f"x-access-token:{token}") as server:
+        mirror = mirrored(tmp_path, f"{server.url}/.git", token=token)
         assert list(listed(GitSource(mirror, RepositoryScope()))) == ["a.md"]
         credentials = base64.b64encode(f"x-access-token:{token}".encode()).decode()
-        assert seen[-1]["Authorization"] == f"Basic {credentials}"
+        assert server.requests[-1].headers["authorization"] == f"Basic {credentials}"
+        denied = mirrored(tmp_path, f"{server.url}/.git", token=f"{token}-wrong")
         with pytest.raises(SourceUnavailable, match="denies access") as error:
-            list(
-                GitSource(mirrored(tmp_path, f"{address}/.git", token=f"{token}-wrong"), RepositoryScope()).documents()
-            )
+            list(GitSource(denied, RepositoryScope()).documents())
 
     written = b"".join(path.read_bytes() for path in (tmp_path / "home").rglob("*") if path.is_file())
     assert token.encode() not in written
@@ -276,12 +275,12 @@ def test_token_grants_access_and_is_never_written(tmp_path, team):
 
 def test_token_is_not_sent_to_redirect_targets(tmp_path, team):
     team.commit(a_md="A.")
-    with served(team.path) as (other, taken), served(team.path, redirect=other) as (address, _):
+    with served(team.path) as other, served(team.path, redirect=other.url) as server:
         with pytest.raises(SourceUnavailable, match="cannot be fetched"):
-            list(GitSource(mirrored(tmp_path, f"{address}/.git", token="s3cret"), RepositoryScope()).documents())
-        assert not taken
-        assert list(listed(GitSource(mirrored(tmp_path, f"{address}/.git"), RepositoryScope()))) == ["a.md"]
-        assert all("Authorization" not in headers for headers in taken)
+            list(GitSource(mirrored(tmp_path, f"{server.url}/.git", token="s3cret"), RepositoryScope()).documents())
+        assert not other.requests
+        assert list(listed(GitSource(mirrored(tmp_path, f"{server.url}/.git"), RepositoryScope()))) == ["a.md"]
+        assert all("authorization" not in request.headers for request in other.requests)
 
 
 def test_git_ignores_settings_and_hooks(tmp_path, team):
