@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
+from typing import Any
 
 from ingest.page_cleanup import isolate_errors
 from ingest.readers.file_formats import READER_VERSION
@@ -64,7 +65,8 @@ class _RunState:
     known: Mapping[str, str]
     unwanted: Collection[str]
     report_progress: Callable[[RefreshProgress], None]
-    packs: bool = False  # whether documents are packed and stored, not embedded
+    mode: DenseMode  # when passages are embedded in this run
+    catches_up: bool = False  # whether a corpus becomes eager, and is searched lazily until all of it is embedded
     done: int = 0
     arrived: "array[int]" = field(default_factory=lambda: array("q"))
     """Hashes of the fingerprints of documents that are new in a known corpus."""
@@ -74,6 +76,14 @@ class _RunState:
     @property
     def report(self) -> RefreshReport:
         return self.record.report
+
+    @property
+    def packs(self) -> bool:
+        """Whether documents are packed and stored, not embedded."""
+        return self.mode is not DenseMode.EAGER
+
+    def update_report(self, **changes: Any) -> None:
+        self.record.report = replace(self.record.report, **changes)
 
     async def notify(self, doing: str = "") -> None:
         step = RefreshProgress(
@@ -132,55 +142,30 @@ async def refresh_corpus(
         record_run(store.runs, RefreshReport(corpus), lease.owner, night, clock) as record,
         read_source(source) as reader,
     ):
-        run = await _start_run(corpus, store, record, lease, progress)
-        before = await _find_dense(store, corpus)
-        # A corpus that becomes eager is searched lazily until all its passages are embedded.
-        catches_up = dense is DenseMode.EAGER and bool(run.known) and before is not DenseMode.EAGER
-        mode = before if catches_up else dense or before
-        run.packs = mode is not DenseMode.EAGER
-        if run.packs and (pack_for := getattr(source, "pack_for", None)):
-            await reader.run(pack_for, corpus)
-        run.total = await reader.run(source.expected)
+        run = await _start_run(corpus, store, record, lease, progress, dense)
         last = await store.manifest.checkpoint(corpus)
         digest = f"{source_digest}/{READER_VERSION}/{WIKITEXT_VERSION}"
-        since = last.mark if last.digest == digest else ""
-        async with poll_progress(source, lambda: run.notify(describe_activity(source))):
-            listing = await reader.run(source.documents, run.known, since)
-        if run.total is None:  # a source that downloads before it lists can count only now
-            run.total = await reader.run(source.expected)
-        record.report = replace(record.report, edition=listing.edition)
-        await store.manifest.describe(corpus, reference=source.reference, dense=mode)
-        if mode is DenseMode.OFF:
-            await store.drop_vectors(corpus)
-        if restore:
-            await store.manifest.remember(corpus, run.unwanted)
-            run.unwanted = ()
-            record.report = replace(record.report, forgotten=0)
+        listing = await _list_documents(run, reader, last.mark if last.digest == digest else "")
+        await _prepare_corpus(run, reader.source, restore=restore)
         batches = await _read_all(run, reader, listing)
-        record.report = replace(run.report, left_out=count_left_out(source))
+        run.update_report(left_out=count_left_out(source))
         if not listing.whole:
             await _retry_unread(run, reader, batches)
             named = (batches.seen, batches.gone, run.unwanted)
             unnamed = sum(not any(key in keys for keys in named) for key in run.known)
-            record.report = replace(run.report, unchanged=run.report.unchanged + unnamed)
+            run.update_report(unchanged=run.report.unchanged + unnamed)
         await _remove_missing(run, batches, most_removed=1.0 if confirm_removal else most_removed)
         checkpoint = Checkpoint(await reader.run(listing.mark), digest, listing.edition)
         if run.report.held_back:  # they must be listed again
             checkpoint = replace(last, edition=listing.edition)
-        failures = await _collect_failures(run, batches)
-        await store.manifest.finish(corpus, clock(), failures, checkpoint)
-        if catches_up:
+        await store.manifest.finish(corpus, clock(), await _collect_failures(run, batches), checkpoint)
+        if run.catches_up:
             await store.embed_missing(corpus, run.notify_embedded)
             await store.manifest.describe(corpus, reference=source.reference, dense=DenseMode.EAGER)
         run.total = run.done
         await run.notify()
-        record.report = replace(run.report, seconds=time.monotonic() - run.started)
+        run.update_report(seconds=time.monotonic() - run.started)
     return record.report
-
-
-async def _find_dense(store: PassageStore, corpus: str) -> DenseMode:
-    known = {entry.name: entry.dense for entry in await store.manifest.catalogue()}
-    return known.get(corpus, DenseMode.EAGER)
 
 
 async def _start_run(
@@ -189,14 +174,45 @@ async def _start_run(
     record: RunRecord,
     lease: Lease,
     report_progress: Callable[[RefreshProgress], None],
+    dense: DenseMode | None,
 ) -> _RunState:
-    """Finish an interrupted refresh, and read the known fingerprints and the forgotten keys."""
+    """Finish an interrupted refresh, read the known fingerprints and the forgotten keys, and choose the mode."""
     await store.recover()
     known, unwanted = await store.manifest.fingerprints(corpus), await store.manifest.forgotten(corpus)
-    run = _RunState(corpus, store, record, lease, known, unwanted, report_progress)
-    record.report = replace(record.report, forgotten=len(unwanted))
+    modes = {entry.name: entry.dense for entry in await store.manifest.catalogue()}
+    before = modes.get(corpus, DenseMode.EAGER)
+    catches_up = dense is DenseMode.EAGER and bool(known) and before is not DenseMode.EAGER
+    mode = before if catches_up else dense or before
+    run = _RunState(corpus, store, record, lease, known, unwanted, report_progress, mode, catches_up)
+    run.update_report(forgotten=len(unwanted))
     await _remove_keys(run, [key for key in known if key in unwanted])
     return run
+
+
+async def _list_documents(run: _RunState, reader: SourceReader, since: str) -> Listing:
+    """Return the source's listing: of all documents, or of changes since a mark."""
+    source = reader.source
+    if run.packs and (pack_for := getattr(source, "pack_for", None)):
+        await reader.run(pack_for, run.corpus)
+    run.total = await reader.run(source.expected)
+    async with poll_progress(source, lambda: run.notify(describe_activity(source))):
+        listing = await reader.run(source.documents, run.known, since)
+    if run.total is None:  # a source that downloads before it lists can count only now
+        run.total = await reader.run(source.expected)
+    run.update_report(edition=listing.edition)
+    return listing
+
+
+async def _prepare_corpus(run: _RunState, source: DocumentSource, *, restore: bool) -> None:
+    """Store the corpus's mode, drop vectors that it no longer has, and admit forgotten documents if asked to."""
+    manifest = run.store.manifest
+    await manifest.describe(run.corpus, reference=source.reference, dense=run.mode)
+    if run.mode is DenseMode.OFF:
+        await run.store.drop_vectors(run.corpus)
+    if restore:
+        await manifest.remember(run.corpus, run.unwanted)
+        run.unwanted = ()
+        run.update_report(forgotten=0)
 
 
 async def _read_all(run: _RunState, reader: SourceReader, listing: Listing) -> BatchReader:
@@ -303,7 +319,7 @@ async def _remove_missing(run: _RunState, batches: BatchReader, *, most_removed:
         f"to be removed without confirmation, so they were kept. "
         f"`footnote ingest all --confirm-removal {run.corpus}` removes them."
     )
-    run.record.report = replace(run.report, held_back=len(absent), fault=fault)
+    run.update_report(held_back=len(absent), fault=fault)
 
 
 async def _collect_failures(run: _RunState, batches: BatchReader) -> list[tuple[str, str]]:
