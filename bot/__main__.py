@@ -9,7 +9,6 @@ INTERRUPTED = 130
 
 
 def main() -> None:
-    """Run the command line of this process."""
     try:
         from bot.cli.entry_point import main as run
     except KeyboardInterrupt:

@@ -157,12 +157,16 @@ class VariantFigures:
     @property
     def readable(self) -> float:
         """The share of structured replies that could be parsed."""
-        return _compute_share(sum(figures.readable for figures in self.structured), self.structured)
+        return self._compute_share("readable")
 
     @property
     def right(self) -> float:
         """The share of structured replies that was right."""
-        return _compute_share(sum(figures.right for figures in self.structured), self.structured)
+        return self._compute_share("right")
+
+    def _compute_share(self, count: str) -> float:
+        cases = sum(figures.cases for figures in self.structured)
+        return sum(getattr(figures, count) for figures in self.structured) / cases if cases else 0.0
 
 
 def list_prompt_variants(
@@ -191,8 +195,3 @@ def force_format(settings: ModelSettings, structured: Structured) -> ModelSettin
     """Return settings that request one format at every stage."""
     stages = {name: replace(own, structured=None) for name, own in settings.stages.items()}
     return replace(settings, structured=structured, stages=stages)
-
-
-def _compute_share(count: int, among: Sequence[Figures]) -> float:
-    cases = sum(figures.cases for figures in among)
-    return count / cases if cases else 0.0

@@ -37,8 +37,6 @@ OpenService: TypeAlias = Callable[[], AbstractAsyncContextManager[AskedService]]
 
 @dataclass(frozen=True)
 class AskPages:
-    """The form, and the answer to it."""
-
     manifest: Manifest
     open_service: OpenService
 

@@ -12,7 +12,6 @@ _MINUTE = 60  # seconds
 class ProgressCallback(Protocol):
     def __call__(self, done: int, total: int | None, beside: str = "") -> None:
         """Show the progress: the number done, the total (None: unknown), and a text next to it."""
-        ...
 
 
 def format_duration(seconds: float) -> str:
@@ -23,8 +22,15 @@ def format_duration(seconds: float) -> str:
     return f"{hours} h {minutes} min" if hours else f"{minutes} min"
 
 
+def format_bytes(count: int) -> str:
+    for unit, factor in (("TB", 10**12), ("GB", 10**9)):
+        if count >= factor:
+            return f"{count / factor:.1f} {unit}"
+    return f"{count / 10**6:.0f} MB" if count >= 10**6 else f"{count / 10**3:.0f} kB"
+
+
 def format_timestamp(at: datetime | None) -> str | None:
-    """Format a time as ISO 8601."""
+    """Format a time as ISO 8601; None for None."""
     return at.isoformat() if at else None
 
 

@@ -213,8 +213,8 @@ def _build_ports(
 
     def show(question: str, done: TurnResult) -> None:
         if not output.as_json:
-            render = answer_view.render_answer_footer if last.started else answer_view.render_answer
-            output.view(render(done, language=detect_question_language(question), zone=zone), Text())
+            language = detect_question_language(question)
+            output.view(answer_view.render_answer(done, language=language, zone=zone, streamed=last.started), Text())
 
     def show_sources(done: TurnResult) -> None:
         if not output.as_json:

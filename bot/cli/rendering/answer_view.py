@@ -23,15 +23,10 @@ WIDTH = 100
 MARK_STYLE = "cyan"
 
 
-def render_answer(done: TurnResult, *, language: str, zone: tzinfo) -> RenderableType:
-    """Render an answer with its sources; `language` is the question's."""
-    beneath = _footer_parts(done, language, zone)
-    return ReadableWidth(Group(style_sentences(done.text, done.answer.sentences), *beneath))
-
-
-def render_answer_footer(done: TurnResult, *, language: str, zone: tzinfo) -> RenderableType:
-    """Render what follows an answer whose sentences were streamed."""
-    return ReadableWidth(Group(*_footer_parts(done, language, zone)))
+def render_answer(done: TurnResult, *, language: str, zone: tzinfo, streamed: bool = False) -> RenderableType:
+    """Render an answer with its sources, or only the sources if it was `streamed`; `language` is the question's."""
+    text = [] if streamed else [style_sentences(done.text, done.answer.sentences)]
+    return ReadableWidth(Group(*text, *_footer_parts(done, language, zone)))
 
 
 def style_sentences(text: str, sentences: Sequence[AnsweredSentence]) -> Text:

@@ -9,7 +9,7 @@ from bot.cli.rendering.corpus_view import ALL_LISTED, MOST_LISTED, render_forgot
 from bot.cli.terminal_output import Document, build_document, build_error, pick
 from bot.views.error_messages import Fault
 from bot.views.sanitize import sanitize_line
-from bot.views.text_formats import build_table, format_duration
+from bot.views.text_formats import build_table, format_bytes, format_duration
 from bot.views.text_layout import WHOLE, Text, indent
 from ingest.sources.dumps.dump_estimate import DumpEstimate
 from ingest.sources.filters import RULES
@@ -87,22 +87,19 @@ def _group_paths(paths: Sequence[str]) -> Sequence[str]:
     return [*(f"{name} ({count:,})" for name, count in folders[:MOST_LISTED]), *more, ALL_LISTED]
 
 
-def render_estimate(dump: str, found: DumpEstimate) -> RenderableType:
+def render_estimate(dump: str, estimate: DumpEstimate) -> RenderableType:
     """Render the cost of ingesting a dump, embedded lazily or eagerly."""
     table = build_table("", "time", "disk", "memory", numbers=(1, 2, 3))
-    for name, taken in (("lazy", found.lazy), ("eager", found.eager)):
-        table.add_row(name, format_duration(taken.hours * 3600), _gigabytes(taken.disk), _gigabytes(taken.memory))
-    holds = f"{found.articles:,} articles, {found.passages:,} passages"
+    for name, cost in (("lazy", estimate.lazy), ("eager", estimate.eager)):
+        table.add_row(name, format_duration(cost.hours * 3600), format_bytes(cost.disk), format_bytes(cost.memory))
+    content = f"{estimate.articles:,} articles, {estimate.passages:,} passages"
+    size = format_bytes(estimate.bytes)
     return Group(
-        Text(f"{sanitize_line(dump)}, {_gigabytes(found.bytes)}: about {holds}. On the {found.cores} cores here:"),
+        Text(f"{sanitize_line(dump)}, {size}: about {content}. On the {estimate.cores} cores of this machine:"),
         table,
         Text("Lazy: found by words, embedded on demand. Eager: everything is embedded before the first question."),
         Text("Estimated from samples of the file, assuming that nothing else runs here."),
     )
-
-
-def _gigabytes(count: int) -> str:
-    return f"{count / 1e9:,.1f} GB" if count >= 10**9 else f"{count / 1e6:,.0f} MB"
 
 
 def build_ingest_document(report: RefreshReport) -> Document:

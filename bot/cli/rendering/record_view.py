@@ -36,8 +36,6 @@ FEEDBACK_WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class ListedTurns:
-    """A page of turns."""
-
     turns: Sequence[TurnSummary]
     total: int  # how many there are on all pages
     filtered: bool  # whether there was a filter

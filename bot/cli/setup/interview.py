@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.cli.setup.platform_interview import PlatformInterview, select_platforms
+from bot.cli.setup.platform_interview import NONE, PlatformInterview, select_platforms
 from bot.cli.setup.prompter import Prompter, make_missing_fault
 from bot.cli.setup.setup_choices import (
     FolderChoice,
@@ -23,8 +23,6 @@ from bot.settings.tables.field_types import expand_home, validate_web_address
 from bot.settings.tables.settings_tables import CorpusSettings, Settings, validate_corpus_name
 from bot.settings.tables.source_settings import FolderSettings
 from bot.views.error_messages import Fault, explain_error
-
-NONE = "none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,8 +217,9 @@ def find_missing_answers(given: GivenAnswers, settings: Settings) -> list[Fault]
 
 
 def _describe_source(corpus: CorpusSettings) -> str:
-    if corpus.source is None:
-        return "documents without a source in the settings"
-    return (
-        str(corpus.source.path) if isinstance(corpus.source, FolderSettings) else corpus.source.type.replace("_", " ")
-    )
+    match corpus.source:
+        case None:
+            return "documents without a source in the settings"
+        case FolderSettings(path=path):
+            return str(path)
+    return corpus.source.type.replace("_", " ")

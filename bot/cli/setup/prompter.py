@@ -20,11 +20,9 @@ NO_TERMINAL = Fault("unconfirmed", "This is not a terminal.", "Run it in one, or
 class Terminal(Protocol):
     def say(self, text: str = "", *, indent: int = 0, hang: int = 0) -> None:
         """Print a paragraph, indented; its further lines are indented by `hang` more."""
-        ...
 
     def ask(self, prompt: str, *, secret: bool = False) -> str:
         """Return what the user types. Raises `CommandError` without a terminal."""
-        ...
 
 
 def wrap_paragraph(text: str, width: int, *, indent: int = 0, hang: int = 0) -> str:

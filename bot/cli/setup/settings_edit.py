@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bot.settings.errors import SettingsError
+from bot.settings.settings_errors import format_key
 from bot.settings.settings_lines import Key, format_toml, index_lines
 
 _OLD_NAMES = {"visible_to": "readers"}
@@ -35,7 +36,7 @@ def set_value(text: str, key: Key, value: Any, comment: str = "") -> str:
     changed = "\n".join(lines).strip("\n") + "\n"
     if _read(changed, key) != json.loads(json.dumps(value)):
         hint = f"Write this line yourself: {line}"
-        raise SettingsError(f"{_name(key)} cannot be changed automatically in this file.", hint=hint)
+        raise SettingsError(f"{format_key(key)} cannot be changed automatically in this file.", hint=hint)
     return changed
 
 
@@ -61,7 +62,3 @@ def _read(text: str, key: Key) -> Any:
     except (tomllib.TOMLDecodeError, LookupError, TypeError):
         return None
     return value
-
-
-def _name(key: Key) -> str:
-    return ".".join(f"[{part + 1}]" if isinstance(part, int) else part for part in key).replace(".[", "[")

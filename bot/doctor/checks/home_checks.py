@@ -11,7 +11,7 @@ from bot.doctor.diagnosis import CheckResult, Inspection, report_error
 from bot.server.control.control_socket import connect_service
 from bot.settings.tables.source_settings import WikipediaSettings
 from bot.views.error_messages import explain_nothing_ingested
-from bot.views.text_formats import format_count
+from bot.views.text_formats import format_bytes, format_count, format_duration
 from storage.errors import REINDEX_HINT, HomeUnusable, StorageError
 from storage.home.home_folder import free_bytes, lock_home, probe_folder, used_bytes
 from storage.indexes.chroma_connection import ChromaServer, probe_chroma
@@ -23,7 +23,6 @@ SKEW = timedelta(seconds=5)  # a smaller difference between clocks is not report
 _FOLLOWING = timedelta(minutes=1)  # a serving home applies changes within this time
 _FLOOR = 500_000_000
 _SHARE = 10
-_HOUR = 3_600
 _GROWTH = {".xml": 3, ".bz2": 12, ".gz": 12}
 """Bytes in the home for each byte of a dump, approximately: half of the XML is text, and text with vectors and terms
 takes six times its size; compressed XML is a quarter of its size."""
@@ -74,17 +73,16 @@ async def check_clock(scene: Inspection) -> Sequence[CheckResult]:
     if scene.clocks and scene.clocks.newest and scene.clocks.newest > scene.now:
         ahead["the last entry of the record"] = scene.clocks.newest - scene.now
     hint = "Synchronise this machine's clock; nightly refreshes and daily budgets depend on it."
-    wrong = [f"{what} is {_apart(skew)} this machine's" for what, skew in ahead.items() if abs(skew) > SKEW]
+    wrong = [f"{clock} is {_describe_skew(skew)} this machine's" for clock, skew in ahead.items() if abs(skew) > SKEW]
     if wrong:
-        return tuple(CheckResult("fail", f"Clock: {skew}.", hint) for skew in wrong)
+        return tuple(CheckResult("fail", f"Clock: {difference}.", hint) for difference in wrong)
     local = scene.now.astimezone(scene.settings.zone)
     return (CheckResult("ok", f"Clock: it is {local:%Y-%m-%d %H:%M} in {scene.settings.timezone}."),)
 
 
 def estimate_bytes(scene: Inspection) -> int:
     """Estimate how many bytes will be written: a nightly refresh, a migration's copy, new dumps. Blocks."""
-    folder = scene.settings.home
-    used = used_bytes(folder) if folder.exists() else 0
+    used = used_bytes(scene.settings.home)
     copy = scene.file.bytes if scene.file and scene.file.revision == "older" else 0
     known = {info.name for info in scene.corpora or () if info.passages}
     sources = [corpus.source for corpus in scene.settings.corpus if corpus.name not in known]
@@ -100,13 +98,6 @@ def room(free: int, need: int) -> CheckResult:
     return CheckResult("fail" if free < _FLOOR else "warn", message, hint)
 
 
-def format_bytes(count: int) -> str:
-    for unit, factor in (("TB", 10**12), ("GB", 10**9)):
-        if count >= factor:
-            return f"{count / factor:.1f} {unit}"
-    return f"{count / 10**6:.0f} MB" if count >= 10**6 else f"{count / 10**3:.0f} kB"
-
-
 def _grown(source: WikipediaSettings) -> int:
     """Estimate how many bytes a dump adds to the home; a downloaded dump is stored there, too."""
     most = max(_GROWTH.values())
@@ -115,13 +106,8 @@ def _grown(source: WikipediaSettings) -> int:
     return source.dump.stat().st_size * _GROWTH.get(source.dump.suffix, most) if source.dump.is_file() else 0
 
 
-def _apart(skew: timedelta) -> str:
-    seconds = abs(skew.total_seconds())
-    return f"{_format_seconds(seconds)} {'ahead of' if skew > timedelta() else 'behind'}"
-
-
-def _format_seconds(seconds: float) -> str:
-    return f"{seconds / _HOUR:.1f} h" if seconds >= _HOUR else f"{seconds:.0f} s"
+def _describe_skew(skew: timedelta) -> str:
+    return f"{format_duration(abs(skew.total_seconds()))} {'ahead of' if skew > timedelta() else 'behind'}"
 
 
 _RESTORE = "Restore it from a backup, or move the whole folder away and ingest again."
@@ -196,7 +182,7 @@ async def check_followers(scene: Inspection) -> Sequence[CheckResult]:
     if not behind:
         return (CheckResult("ok", f"{counted}, all up to its last change."),)
     most = max(behind, key=lambda follower: follower.lacks)
-    age = _format_seconds((scene.now - most.seen).total_seconds())
+    age = format_duration((scene.now - most.seen).total_seconds())
     message = f"{counted}; {len(behind)} of them lag: one lacks {most.lacks:,} changes and was last seen {age} ago."
     hint = (
         "A serving home follows within a minute, others when they are opened; deleted homes disappear from this list."

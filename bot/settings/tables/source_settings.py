@@ -54,6 +54,7 @@ def _validate_template(url: str) -> str:
 
 
 _SITE_WANTS_BASE = "must have the url_base of the site whose generator it names"
+_HTTPS_ONLY = 'has a token_env, which can only be sent to an address that begins with "https://"'
 
 
 class SourceSettings(SettingsTable):
@@ -88,7 +89,7 @@ class GitSettings(SourceSettings):
         if bool(self.url) == (self.path is not None):
             raise ValueError("must have either url or path")
         if self.token_env and not git_address.may_send_token(self.url):
-            raise ValueError('has a token_env, which can only be sent to an address that begins with "https://"')
+            raise ValueError(_HTTPS_ONLY)
         if self.site and (not self.url_base or "{" in self.url_base):
             raise ValueError(_SITE_WANTS_BASE)
         return self
@@ -135,7 +136,7 @@ class SiteSettings(SourceSettings):
         if not self.contact:
             raise ValueError("must have a contact, such as an e-mail address: sites want to know who reads them")
         if self.token_env and not self.url.startswith("https://"):
-            raise ValueError('has a token_env, which can only be sent to an address that begins with "https://"')
+            raise ValueError(_HTTPS_ONLY)
         return self
 
 
@@ -245,7 +246,7 @@ class ConfluenceSettings(ConfluencePages):
         if self.email and not self.token_env:
             raise ValueError("must have a token_env if it has an email")
         if self.token_env and not may_send_token(self.url):
-            raise ValueError('has a token_env, which can only be sent to an address that begins with "https://"')
+            raise ValueError(_HTTPS_ONLY)
         return self
 
 

@@ -95,9 +95,9 @@ CASES: list[tuple[HealthCheck, dict[str, Any], dict[str, Any], list[tuple[str, s
     (home_checks.check_clock, BERLIN, {}, [("ok", "it is 2026-03-01 13:00 in Europe/Berlin")]),
     (home_checks.check_clock, {}, {"clocks": Clocks(NOW, NOW - timedelta(days=1))}, [("ok", "it is")]),
     (home_checks.check_clock, {}, {"clocks": Clocks(None, NOW + timedelta(hours=2))},
-     [("fail", "last entry of the record is 2.0 h ahead of this machine's")]),
+     [("fail", "last entry of the record is 2 h 0 min ahead of this machine's")]),
     (home_checks.check_clock, {}, {"clocks": Clocks(NOW - timedelta(seconds=90), None)},
-     [("fail", "database server's clock is 90 s behind this machine's")]),
+     [("fail", "database server's clock is 2 min behind this machine's")]),
     (home_checks.check_lock, {}, {}, [("ok", "no process has")]),
     (home_checks.check_lock, {}, SERVING, [("ok", "responds (process 7")]),
     (home_checks.check_lock, {}, {"owner": "process 7, `footnote ingest`"}, [("warn", "and is not a server")]),
@@ -273,7 +273,7 @@ def test_unwritable_home_is_reported_once() -> None:
         assert finding.what == f"{Path('.footnote').absolute()} is a file, not a folder."
 
 
-def test_disk_estimate_includes_a_copy_and_dumps() -> None:
+def test_disk_estimate_includes_a_copy_dumps_and_a_tenth_of_the_home() -> None:
     Path("dump.xml.bz2").write_bytes(b"x" * 1_000)
     source = {"type": "wikipedia", "dump": "dump.xml.bz2"}
     inspection = inspect(
@@ -282,6 +282,10 @@ def test_disk_estimate_includes_a_copy_and_dumps() -> None:
 
     assert home_checks.estimate_bytes(inspection) == 500_000_000 + 1_000_000 + 12_000
     assert home_checks.estimate_bytes(inspect()) == 500_000_000
+    Path(".footnote").mkdir()
+    with Path(".footnote/sparse").open("wb") as file:
+        file.truncate(6_000_000_000)
+    assert home_checks.estimate_bytes(inspect()) == 600_000_000
 
 
 def test_disk_estimate_includes_a_dump_to_download() -> None:

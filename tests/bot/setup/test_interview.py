@@ -182,6 +182,12 @@ def test_left_servers_are_asked_for_again() -> None:
     assert chosen.platforms[0].changes["servers"] == ("302",)
 
 
+def test_options_are_numbered_from_one() -> None:
+    _, terminal = run(*FOLDER, "4", *NO_MODEL)
+
+    assert {"1) Slack", "4) none yet, only this terminal", "1) none"} <= set(terminal.lines)
+
+
 @pytest.mark.parametrize(
     ("answer", "places"),
     [
