@@ -122,8 +122,11 @@ class _Gate:
             except Exception as error:
                 if isinstance(error, HTTPException) or not isinstance(error, ReportableError):
                     raise
-                return self._explain(visit, error)
-            self._remember(request, response, visitor)
+                fault = explain_error(error)
+                log.warning("page failed", extra={"cause": fault.line()})
+                return visit.page("error.html", status=503, message=fault.message, hint=fault.hint)
+            if request.cookies.get(COOKIE) != visitor.cookie and "set-cookie" not in response.headers:
+                self._set_cookie(request, response, visitor.cookie)
             return response
 
         return answer
@@ -150,10 +153,6 @@ class _Gate:
                 403, "This form was not sent from Footnote's own pages. Load the page again, and send the form again."
             )
         return form
-
-    def _remember(self, request: Request, response: Response, visitor: Visitor) -> None:
-        if request.cookies.get(COOKIE) != visitor.cookie and "set-cookie" not in response.headers:
-            self._set_cookie(request, response, visitor.cookie)
 
     def _set_cookie(self, request: Request, response: Response, value: str) -> None:
         peer = request.client.host if request.client else ""
@@ -196,11 +195,6 @@ class _Gate:
             return PlainTextResponse(detail, status)
         visit = Visit(request, visitor, self.settings, self.sessions.form_token(visitor))
         return visit.page("error.html", status=status, message=detail, hint="")
-
-    def _explain(self, visit: Visit, error: Exception) -> Response:
-        fault = explain_error(error)
-        log.warning("page failed", extra={"cause": fault.line()})
-        return visit.page("error.html", status=503, message=fault.message, hint=fault.hint)
 
 
 async def _parse_form(request: Request) -> Mapping[str, str]:

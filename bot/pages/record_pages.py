@@ -52,7 +52,8 @@ class RecordPages:
         turns = () if faults else await self.records.search.find(replace(chosen, limit=PAGE + 1))
         shown, more = turns[:PAGE], len(turns) > PAGE
         total = 0 if faults else await self.records.search.count(replace(chosen, before=None))
-        await self._record_read(visit, RECORD, {"what": "answers", "filter": typed | _page_of(chosen)})
+        place = {} if chosen.before is None else {"before": chosen.before}
+        await self._record_read(visit, RECORD, {"what": "answers", "filter": typed | place})
         return visit.page(
             "answers.html",
             status=400 if faults else 200,
@@ -116,7 +117,10 @@ class RecordPages:
         near = await self.records.search.nearest_corpora(members)
         typed = {"since": visit.asked("since"), "until": visit.asked("until"), "corpus": corpus}
         await self._record_read(visit, RECORD, {"what": "unanswered", "filter": typed})
-        listed = [(group.members, _join(near.get(turn.seq, ()) for turn in group.members)) for group in groups[:PAGE]]
+        listed = [
+            (group.members, sorted({name for turn in group.members for name in near.get(turn.seq, ())}))
+            for group in groups[:PAGE]
+        ]
         more = max(len(groups) - PAGE, 0)
         return visit.page(
             "unanswered.html", groups=listed, more=more, typed=typed, faults=faults, since=since, last=_last_day(until)
@@ -157,14 +161,6 @@ _DONE = MappingProxyType({
 
 def _go_to(turn_id: str, done: str) -> Response:
     return RedirectResponse(f"{make_path('answers', turn_id)}?done={done}", 303)
-
-
-def _join(named: Any) -> list[str]:
-    return sorted({name for names in named for name in names})
-
-
-def _page_of(chosen: RecordFilter) -> dict[str, int]:
-    return {} if chosen.before is None else {"before": chosen.before}
 
 
 def _read_kept(entries: Sequence[LogEntry]) -> Mapping[str, Any]:

@@ -92,12 +92,8 @@ class ListedExample:
         return self.demo.turns[-1][1] if self.demo else ""
 
 
-@dataclass(frozen=True, slots=True)
-class ListedPin:
-    """A pinned answer; `given` while the passages that it cites are unchanged."""
-
-    pinned: PinnedAnswer
-    given: bool
+ListedPin = tuple[PinnedAnswer, bool]
+"""A pinned answer, and whether it is given: the passages that it cites are unchanged."""
 
 
 @examples_app.command(epilog=format_examples("footnote examples add 3f9a1c02b7de"))
@@ -271,7 +267,7 @@ async def _list_pins(records: Records) -> Sequence[ListedPin]:
         if pinned := read_pinned(example):
             forgotten = await find_forgotten_documents(records.manifest, pinned.documents)
             restored = not forgotten and await restore(pinned, pinned.corpora, records.manifest.recall)
-            listed.append(ListedPin(pinned, given=bool(restored)))
+            listed.append((pinned, bool(restored)))
     return listed
 
 
@@ -290,9 +286,8 @@ def render_pins(listed: Sequence[ListedPin]) -> RenderableType:
     if not listed:
         return Text("No answer is pinned yet. `footnote answers pin ID` pins one to its question.")
     table = build_table("Pinned", "Answer", "By", "State", "Question")
-    for row in listed:
-        pinned, state = row.pinned, "" if row.given else "not given: a passage has changed"
-        question = sanitize_line(pinned.question)[:WIDTH]
+    for pinned, given in listed:
+        state, question = "" if given else "not given: a passage has changed", sanitize_line(pinned.question)[:WIDTH]
         table.add_row(pinned.day, pinned.turn_id, sanitize_line(pinned.name), state, question)
     return table
 
@@ -316,11 +311,11 @@ def build_pins_document(listed: Iterable[ListedPin]) -> Document:
     return build_document(
         answers=[
             {
-                "answer_id": row.pinned.turn_id,
-                **pick(row.pinned, "question name day corpora"),
-                "text": " ".join(sentence.text for sentence in row.pinned.sentences),
-                "said": row.given,
+                "answer_id": pinned.turn_id,
+                **pick(pinned, "question name day corpora"),
+                "text": " ".join(sentence.text for sentence in pinned.sentences),
+                "said": given,
             }
-            for row in listed
+            for pinned, given in listed
         ]
     )

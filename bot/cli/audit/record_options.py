@@ -100,9 +100,9 @@ def parse_moment(typed: str, zone: tzinfo, now: datetime, *, end: bool = False) 
     """
     if not typed:
         return None
-    if ago := _AGO.fullmatch(typed):
-        return _ago(now, ago, typed)
     try:
+        if ago := _AGO.fullmatch(typed):
+            return now - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
         if re.fullmatch(r"\d{4}-\d\d", typed):
             begin = datetime.fromisoformat(f"{typed}-01").replace(tzinfo=zone)
             return (begin + timedelta(days=32)).replace(day=1) if end else begin
@@ -110,15 +110,4 @@ def parse_moment(typed: str, zone: tzinfo, now: datetime, *, end: bool = False) 
         moment = moment if moment.tzinfo else moment.replace(tzinfo=zone)
         return moment + timedelta(days=1) if end and re.fullmatch(r"\d{4}-\d\d-\d\d", typed) else moment
     except (ValueError, OverflowError):
-        raise _refuse_moment(typed) from None
-
-
-def _ago(now: datetime, ago: re.Match[str], typed: str) -> datetime:
-    try:
-        return now - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
-    except OverflowError:
-        raise _refuse_moment(typed) from None
-
-
-def _refuse_moment(typed: str) -> typer.BadParameter:
-    return typer.BadParameter(f"{typed!r} is not a moment: give {_MOMENT_HELP}.")
+        raise typer.BadParameter(f"{typed!r} is not a moment: give {_MOMENT_HELP}.") from None

@@ -13,7 +13,7 @@ from bot.settings.tables.source_settings import WikipediaSettings
 from bot.views.error_messages import explain_nothing_ingested
 from bot.views.text_formats import format_bytes, format_count, format_duration
 from storage.errors import REINDEX_HINT, HomeUnusable, StorageError
-from storage.home.home_folder import free_bytes, lock_home, probe_folder, used_bytes
+from storage.home.home_folder import DatabaseFileState, free_bytes, lock_home, probe_folder, used_bytes
 from storage.indexes.chroma_connection import ChromaServer, probe_chroma
 from storage.indexes.embedding import open_embedder
 from storage.indexes.index_state import find_stale_indexes, refuse_lost_database
@@ -124,7 +124,7 @@ async def check_database(scene: Inspection) -> Sequence[CheckResult]:
         return (CheckResult("fail", f"Database: it is damaged: {scene.file.faults[0]}.", _RESTORE),)
     if scene.file.unwritable:
         return await _report_database_fault(scene, scene.file.unwritable)
-    return (_check_revision(scene),)
+    return (_check_revision(scene.file),)
 
 
 async def _report_database_fault(scene: Inspection, fault: Exception) -> Sequence[CheckResult]:
@@ -215,10 +215,7 @@ def _find_stale(scene: Inspection) -> tuple[str, ...]:
         return find_stale_indexes(settings.home, settings.chroma_location, embedder, scene.corpora or (), scene.probe)
 
 
-def _check_revision(scene: Inspection) -> CheckResult:
-    file = scene.file
-    if file is None:
-        return CheckResult("ok", "Database: none yet.")
+def _check_revision(file: DatabaseFileState) -> CheckResult:
     if file.revision == "newer":
         hint = "Upgrade this Footnote. Nothing was changed."
         return CheckResult("fail", "Database: it was written by a newer Footnote.", hint)
