@@ -141,6 +141,8 @@ class FakeServices:
     runs: tuple[RefreshRun, ...] = ()
     nights: tuple[NightRecord, ...] = ()
     record: tuple[LogEntry, ...] = field(default_factory=logged)
+    passages: Mapping[str, tuple[Passage, Document]] = field(default_factory=dict)
+    """The stored passages that a recorded turn found, by id."""
     asked: list[TurnRequest] = field(default_factory=list)
     searched: list[tuple[str, tuple[str, ...], int]] = field(default_factory=list)
     sources: list[dict[str, Any]] = field(default_factory=list)
@@ -175,7 +177,7 @@ class FakeServices:
         del settings
         with tempfile.TemporaryDirectory() as home, open_empty_database(Path(home)) as database:
             await AuditLog(database).append(*self.record)
-            manifest = _Manifest(self.corpora, self.away)
+            manifest = _Manifest(self.corpora, self.away, self.passages)
             yield SimpleNamespace(audit=AuditLog(database), manifest=manifest, search=RecordSearch(database))
 
     @asynccontextmanager
@@ -274,12 +276,13 @@ class _History:
 class _Manifest:
     infos: tuple[CorpusInfo, ...]
     away: tuple[DocumentRef, ...] = ()
+    passages: Mapping[str, tuple[Passage, Document]] = field(default_factory=dict)
 
     async def corpora(self) -> tuple[CorpusInfo, ...]:
         return self.infos
 
-    async def recall(self, _ids: Sequence[str], _among: Sequence[DocumentId]) -> dict[str, tuple[Passage, Document]]:
-        return {}
+    async def recall(self, _ids: Sequence[str], _among: Sequence[DocumentId]) -> Mapping[str, tuple[Passage, Document]]:
+        return self.passages
 
     async def catalogue(self) -> tuple[()]:
         return ()

@@ -290,7 +290,7 @@ def _opened_lines(body: Mapping[str, Any], zone: tzinfo, *, full: bool) -> list[
         "asked by": name_person(body),
         "in": name_place(body),
         "thread": body.get("thread"),
-        "said before": body.get("earlier"),
+        "earlier messages": body.get("earlier"),
         "could read": [_describe_corpus(name, refreshed, zone) for name, refreshed in dict(corpora).items()],
     }
     rest = _other_facts(body, *_SHOWN_OF_OPENING)

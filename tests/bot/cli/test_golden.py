@@ -30,8 +30,19 @@ from storage.types import (
     Verdict,
     VerdictReason,
 )
-from tests.bot.cli.commands import SOURCES, run
-from tests.bot.fake_services import DAY, FakeServices, abstained, answered, citation, hit, logged, refused
+from tests.bot.cli.commands import SOURCES, make_record, run
+from tests.bot.fake_services import (
+    DAY,
+    FakeServices,
+    abstained,
+    answered,
+    citation,
+    document,
+    hit,
+    logged,
+    passage,
+    refused,
+)
 
 GOLDEN = Path(__file__).parent / "golden"
 CLAIM = "The quay opens at eight."
@@ -46,6 +57,44 @@ FAILED = replace(RUN, id=6, ended=RUN.seen, state=RunState.FAILED, fault="The mi
 NIGHT = NightRecord(DAY, DAY, RUN.seen, "box:4711:ab", "failed", ("handbook: not brought up to date.",))
 CHANGE = {"key": "paused", "was": False, "now": True, "by": "slack:T1/U1"}
 CHANNELS = tuple(LogEntry(f"slack:T1/C1{more}", EntryKind.SETTING, CHANGE, 9, DAY) for more in ("", "2"))
+LONG = "Reasoning: " + "the sentence says so, " * 30 + "\nVerdict: SUPPORTS"
+QUAY = {"passage_id": "p1", "title": "Harbour\x1b[2J hours", "passage_text": "It opens at seven."}
+LOST = {"text": "It opens\nat ten.", "title": "Quay", "corpus": "a", "document": "q", "was": "", "now": "x"}
+PLACE = {"platform": "slack", "workspace": "T1", "channel": "C1", "thread": "17.1", "ticket": 7}
+BY = {"by": "slack:T1/U1"}
+STORY: tuple[tuple[EntryKind, dict[str, Any]], ...] = (
+    (EntryKind.TURN_OPENED, {"question": "Why?", "asker": {**PLACE, "user": "U1", "name": "Ada\x1b[2J"}, "ticket": 7,
+     "corpora": {"handbook": DAY.isoformat(), "wiki": None}, "system": "wikichat", "earlier": ["Hello.", "Hi."]}),
+    (EntryKind.STEP, {"stage": "search", "query": "quay", "time": 2026, "milliseconds": 3.0,
+     "hits": [[f"p{number}", 1.25, "handbook", "harbour.md"] for number in range(1, 8)]}),
+    (EntryKind.STEP, {"stage": "verify", "template": "verify", "model": "small-model", "milliseconds": 438.2,
+     "prompt_tokens": 1272, "completion_tokens": 31, "attempts": 2, "format": "text", "finish": "stopped",
+     "facts": {"claim": "The quay\x1b[2J opens at eight.", "sentences": ["p1:0-24"], "talk": 1},
+     "reply": LONG, "reasoning": "Let me think."}),
+    (EntryKind.STEP, {"stage": "refine", "template": "feedback", "milliseconds": 9.0, "error": "ModelRefused: no"}),
+    (EntryKind.TURN_CLOSED, {"status": "answered", "system": "wikichat", "text": "The quay opens at seven. [1]",
+     "usage": {"llm_calls": 2, "llm_rounds": 1, "prompt_tokens": 1272, "completion_tokens": 31, "cost": 0.00125},
+     "claims": [{"claim": {"text": "The quay opens at eight.", "origin": "model"}, "verdict": "REFUTES",
+                 "evidence": ["p1", "p2", "p9"], "reasoning": "It opens at seven."}],
+     "withheld": [{"text": "It is lovely.", "reason": "too little of its meaning is in the passages"}],
+     "spoken": [{"text": "The quay opens at seven."}], "nearest": [QUAY], "citations": [QUAY]}),
+    (EntryKind.DELIVERED, {**PLACE, "outcome": "delivered", "messages": ["17.2", "17.3"], "only_asker": False,
+     "text": "The quay opens at seven. [1]\n\n[1] Harbour", "left_out": "2 sentences were left out.", "why": ""}),
+    (EntryKind.DELIVERED, {**PLACE, "thread": "", "outcome": "undeliverable", "only_asker": True, "why": "archived"}),
+    (EntryKind.EDITED, {"retracted": True, "removed": ["17.2"], "why": "asked", **BY}),
+    (EntryKind.EDITED, {"stopped": True, **BY}),
+    (EntryKind.FEEDBACK, {"what": "down", "where": "slack:T1/C1", "comment": "It opens at\neight.", **BY}),
+    (EntryKind.FEEDBACK, {"what": "share", "state": "done", **BY}),
+    (EntryKind.RECHECK, {"lost": [LOST]}),
+    (EntryKind.RECHECK, {"told": "note", "state": "done"}),
+    (EntryKind.SETTING, {"key": "corpora", "was": ["a", "b"], "now": ["a"], **BY}),
+    (EntryKind.SETTING, {"key": "corpora", "was": None, "now": [], **BY}),
+)  # fmt: skip
+STORIED = {
+    "record": tuple(LogEntry("abc123", kind, body, number, DAY) for number, (kind, body) in enumerate(STORY, start=1)),
+    "passages": {"p2": (passage(number=2), document())},
+}
+RECORD = {"record": make_record(DAY + timedelta(days=2))}
 TWO_TURNS = tuple(replace(entry, turn_id=name) for name in ("abc123", "abd456") for entry in logged())
 
 
@@ -65,6 +114,12 @@ class Case:
 
 
 GREETING = answered(answer=replace(answered().answer, status=Status.CHATTED, sentences=(), citations=()), text="Hello!")
+NOTED = answered(
+    answer=Answer(
+        Status.ANSWERED, (AnsweredSentence("The quay opens at eight.", (1,), note="Harbour, 2026"),), (citation(),)
+    ),
+    text="(Harbour, 2026) The quay opens at eight. [1]",
+)
 CASES = {
     "ask": Case(["ask", "When?"], {"answer": answered(effort="quick")}),
     "ask-abstained": Case(["ask", "Why?"], {"answer": abstained()}),
@@ -76,11 +131,22 @@ CASES = {
     "ask-nothing-ingested-yet": Case(["ask", "x"], {"answer": abstained(), "corpora": ()}, SOURCES, as_json=False),
     "ask-refused": Case(["ask", "🎉"], {"answer": refused()}),
     "ask-wrong-settings": Case(["ask", "Why?"], settings="timezon = 'UTC'"),
+    "ask-german": Case(["ask", "Warum öffnet der Kai erst um sieben Uhr?"], {"answer": abstained()}, as_json=False),
+    "ask-note": Case(["ask", "When?"], {"answer": NOTED}, as_json=False),
+    "ask-withheld": Case(["ask", "When?"], {"answer": answered(answer=replace(answered().answer, withheld=2))}),
+    "audit-export": Case(["audit", "export"], RECORD),
+    "audit-feedback": Case(["audit", "feedback"], RECORD),
     "audit-list": Case(["audit", "list"], {"record": (*logged(), *CHANNELS)}),
+    "audit-list-page": Case(["audit", "list", "-n", "3"], RECORD),
+    "audit-list-rated": Case(["audit", "list"], RECORD),
     "audit-show": Case(["audit", "show", "abc"]),
+    "audit-show-story": Case(["audit", "show", "abc"], STORIED),
+    "audit-show-story-full": Case(["audit", "show", "abc", "--full"], STORIED, as_json=False),
     "audit-show-channel": Case(["audit", "show", "slack:T1/C1"], {"record": (*logged(), *CHANNELS)}),
     "audit-show-several": Case(["audit", "show", "ab"], {"record": TWO_TURNS}),
     "audit-show-unknown": Case(["audit", "show", "zzz"], {"record": TWO_TURNS}),
+    "audit-stats": Case(["audit", "stats", "--until", "2026-03-04", "--step", "day"], RECORD),
+    "audit-unanswered": Case(["audit", "unanswered", "--since", "2026-03"], RECORD),
     "check": Case(["check", CLAIM], {"answer": check_claim(VerdictReason("contradicted", ("eight", "seven")))}),
     "check-model-reasoning": Case(
         ["check", CLAIM], {"answer": check_claim(reasoning="\x1b[2JAsk @channel, see https://evil.example [1]")}
