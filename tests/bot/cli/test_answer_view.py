@@ -1,4 +1,4 @@
-"""How answers look in a terminal, and where there is none."""
+"""Answers as text: links, control characters, widths and days; `test_golden` has whole answers."""
 
 import io
 from dataclasses import replace
@@ -11,7 +11,7 @@ from rich.console import Console, RenderableType
 
 from bot.cli.rendering.answer_view import format_date, render_answer, render_hits, render_sources
 from pipeline.types import Answer, AnsweredSentence, Status
-from tests.bot.fake_services import DAY, abstained, answered, citation, hit
+from tests.bot.fake_services import DAY, answered, citation, hit
 
 
 def _plain(view: RenderableType, width: int = 60) -> str:
@@ -26,25 +26,13 @@ def _coloured(view: RenderableType) -> str:
     return console.file.getvalue()
 
 
-def test_an_answer_is_followed_by_its_numbered_sources() -> None:
-    shown = _plain(render_answer(answered(), language="en", zone=UTC))
-
-    assert [line.rstrip() for line in shown.splitlines()] == [
-        "The quay opens at seven. [1]",
-        "",
-        "[1] Harbour › Hours · 2026-03-01",
-        "    https://example.com/harbour.md",
-        "    “The quay opens at seven.”",
-    ]
-
-
 def test_source_without_address_shows_its_file() -> None:
     view = render_sources([citation(url="", date=None, section="")], zone=UTC)
 
     assert [line.rstrip() for line in _plain(view).splitlines()[:2]] == ["[1] Harbour", "    handbook: harbour.md"]
 
 
-def test_a_terminal_gets_links_and_a_pipe_gets_none() -> None:
+def test_links_are_only_for_terminals() -> None:
     view = render_answer(answered(), language="en", zone=UTC)
 
     assert "\x1b]8;" in _coloured(view)
@@ -52,7 +40,7 @@ def test_a_terminal_gets_links_and_a_pipe_gets_none() -> None:
     assert "\x1b" not in _plain(view)
 
 
-def test_document_controls_are_removed() -> None:
+def test_control_characters_of_documents_are_removed() -> None:
     evil = "\x1b[2Jx\x1b]0;owned\x07\x9b31m\r"
     cited = citation(title=evil, section=evil, url="https://e.example/\x1b[2J", quote=evil, passage_text=evil)
     reply = Answer(Status.ANSWERED, (AnsweredSentence(evil, (1,), note=evil),), (cited,))
@@ -68,32 +56,10 @@ def test_document_controls_are_removed() -> None:
         assert "\x1b[2J" not in _coloured(view)
 
 
-def test_markup_in_a_document_is_text() -> None:
+def test_markup_of_rich_in_a_document_is_shown_as_text() -> None:
     shown = _plain(render_answer(answered(text="[bold]x[/bold] :smile: [/nothing]"), language="en", zone=UTC))
 
     assert shown.startswith("[bold]x[/bold] :smile: [/nothing]")
-
-
-def test_notes_of_sources_that_disagree_are_shown() -> None:
-    sentence = AnsweredSentence("The quay opens at eight.", (1,), note="Harbour, 2026-03-01")
-    done = answered(
-        answer=Answer(Status.ANSWERED, (sentence,), (citation(),)),
-        text="(Harbour, 2026-03-01) The quay opens at eight. [1]",
-    )
-
-    assert "(Harbour, 2026-03-01) The quay opens at eight. [1]" in _plain(render_answer(done, language="en", zone=UTC))
-
-
-def test_abstention_shows_nearest_pages_in_the_question_s_language() -> None:
-    shown = _plain(render_answer(abstained(), language="de", zone=UTC))
-
-    assert [line.rstrip() for line in shown.splitlines()] == [
-        "I found nothing.",
-        "",
-        "Die nächstliegenden Seiten, die ich kenne:",
-        "• Harbour › Hours",
-        "  https://example.com/harbour.md",
-    ]
 
 
 @given(st.text(alphabet="港の開く時間は七時です。 the quay", max_size=300), st.integers(20, 120))
@@ -104,29 +70,7 @@ def test_no_line_is_wider_than_the_terminal(text: str, width: int) -> None:
     assert max(cell_len(line) for line in shown.splitlines()) <= width
 
 
-def test_sources_can_be_shown_whole() -> None:
-    assert "It closes at nine." in _plain(render_sources([citation()], zone=UTC))
-
-
-def test_search_shows_the_place_of_each_passage() -> None:
-    shown = _plain(render_hits([hit()]))
-
-    assert shown.startswith("1. Harbour › Hours\n")
-    assert "It closes at nine." in shown
-    assert _plain(render_hits([])).strip() == "Nothing was found."
-
-
 def test_days_are_shown_in_the_configured_time_zone() -> None:
     assert format_date(DAY, UTC) == "2026-03-01"
     assert format_date(DAY, timezone(timedelta(hours=13))) == "2026-03-02"
     assert format_date(None, UTC) == ""
-
-
-def test_withheld_count_is_in_the_language_of_the_question() -> None:
-    reply = replace(answered().answer, withheld=2)
-    lines = [_plain(render_answer(answered(answer=reply), language=name, zone=UTC)) for name in ("en", "de", "ja", "")]
-
-    assert "Left out, because not confirmed: 2 of 3 statements." in lines[0]
-    assert "Weggelassen, weil nicht bestätigt: 2 von 3 Aussagen." in lines[1]
-    assert "3 件中 2 件" in lines[2]
-    assert lines[3] == lines[0]

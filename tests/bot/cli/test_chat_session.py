@@ -1,4 +1,4 @@
-"""A conversation in the terminal."""
+"""`footnote chat`: its commands, its history, and failed turns."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -20,7 +20,7 @@ from tests.bot.fake_services import FakeServices, abstained, answered, citation,
 
 @dataclass
 class Script:
-    """A person who types lines, and a bot that replies with what it is given, or fails with it."""
+    """Types the lines, and replies with or raises the replies, in order."""
 
     lines: list[str]
     replies: list[TurnResult | BaseException] = field(default_factory=list)
@@ -28,7 +28,7 @@ class Script:
     shown: list[str] = field(default_factory=list)
     noted: list[str] = field(default_factory=list)
 
-    def ways(self) -> ChatPorts:
+    def ports(self) -> ChatPorts:
         lines = iter(self.lines)
         return ChatPorts(
             lambda: next(lines, None),
@@ -48,7 +48,7 @@ class Script:
 
 def test_question_includes_the_conversation() -> None:
     script = Script(["When does it open?\n", "And when does it close?\n"])
-    run_chat(script.ways())
+    run_chat(script.ports())
 
     assert script.heard[0] == ("When does it open?", ())
     assert script.heard[1][1] == (
@@ -60,13 +60,13 @@ def test_question_includes_the_conversation() -> None:
 def test_empty_lines_ask_nothing_and_quit_ends() -> None:
     script = Script(["", "  ", "a", "/quit", "b"])
 
-    assert len(run_chat(script.ways())) == 1
+    assert len(run_chat(script.ports())) == 1
     assert [question for question, _ in script.heard] == ["a"]
 
 
-def test_the_sources_of_the_last_answer_can_be_seen() -> None:
+def test_sources_command_shows_the_last_answer_s_sources() -> None:
     script = Script(["/sources", "a", "/sources", "b", "/sources"], [answered(), abstained()])
-    run_chat(script.ways())
+    run_chat(script.ports())
 
     assert script.shown == [
         "a The quay opens at seven. [1]",
@@ -76,9 +76,9 @@ def test_the_sources_of_the_last_answer_can_be_seen() -> None:
     assert script.noted == ["The last answer has no sources."] * 2
 
 
-def test_new_forgets_and_what_is_no_command_brings_help() -> None:
+def test_new_starts_over_and_unknown_commands_show_help() -> None:
     script = Script(["a", "/new", "b", "/help", "/nonsense"])
-    run_chat(script.ways())
+    run_chat(script.ports())
 
     assert script.heard[1] == ("b", ())
     assert script.noted == ["This is a new conversation.", CHAT_HELP, CHAT_HELP]
@@ -92,17 +92,17 @@ def test_new_forgets_and_what_is_no_command_brings_help() -> None:
         (HomeUnusable("The disk is full.", hint="Free some space."), "The disk is full — Free some space."),
     ],
 )
-def test_a_turn_that_fails_ends_nothing_but_itself(reply: TurnResult | BaseException, note: str) -> None:
+def test_chat_continues_after_a_failed_turn(reply: TurnResult | BaseException, note: str) -> None:
     script = Script(["a", "b"], [reply])
 
-    assert len(run_chat(script.ways())) == 1
+    assert len(run_chat(script.ports())) == 1
     assert script.noted == [note]
     assert script.heard[1] == ("b", ())
 
 
-def test_a_fault_of_the_code_ends_the_conversation() -> None:
+def test_unexpected_error_ends_the_chat() -> None:
     with pytest.raises(ZeroDivisionError):
-        run_chat(Script(["a"], [ZeroDivisionError()]).ways())
+        run_chat(Script(["a"], [ZeroDivisionError()]).ports())
 
 
 def test_conversation_keeps_its_last_turns() -> None:
@@ -114,7 +114,7 @@ def test_conversation_keeps_its_last_turns() -> None:
     assert history[-2].text == str(MAX_EARLIER_TURNS - 1)
 
 
-def test_titles_come_by_how_often_they_are_cited() -> None:
+def test_cited_titles_are_sorted_by_frequency() -> None:
     sentences = tuple(AnsweredSentence("x", numbers) for numbers in ((1, 2), (2,), (3,)))
     cited = tuple(citation(number, title=f"Page {number}") for number in (1, 2, 3))
     done = answered(answer=Answer(Status.ANSWERED, sentences, cited))
@@ -141,5 +141,5 @@ def test_home_is_open_only_while_answering() -> None:
     ("owner", "seconds"),
     [("footnote chat", 130), ("bot ask", 130), ("footnote serve", 10), ("", 10), ("footnote ingest", 0), ("python", 0)],
 )
-def test_patience_depends_on_the_owner_of_the_home(owner: str, seconds: float) -> None:
+def test_waiting_time_depends_on_the_command_that_holds_the_home(owner: str, seconds: float) -> None:
     assert measure_patience(owner, Settings.model_validate({"limits": {"seconds": 120}})) == seconds

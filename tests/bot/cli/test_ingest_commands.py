@@ -1,4 +1,4 @@
-"""The commands that read documents in, and that forget them."""
+"""`footnote ingest` and `forget`: their options; `test_golden` has their output."""
 
 from pathlib import Path
 
@@ -30,19 +30,8 @@ def test_ingest_folder_passes_its_options_on() -> None:
     services = FakeServices()
     patterns = ["--url-base", "https://example.com", "--include", "*.md", "--include", "*.txt", "--exclude", "old"]
     patterns += ["--ignore", "*.lock", "--ignore", "", "--site", "mkdocs"]
-    result = run("ingest", "folder", "docs", "--corpus", "handbook", *patterns, "--json", services=services)
+    run("ingest", "folder", "docs", "--corpus", "handbook", *patterns, services=services)
 
-    assert result.exit_code == 0
-    assert document(result) == {
-        "corpus": "handbook",
-        "documents": {"added": 2, "changed": 0, "unchanged": 1, "removed": 0, "failed": 1},
-        "passages": {"added": 9, "removed": 0},
-        "held_back": 0,
-        "forgotten": 0,
-        "failures": [{"document": "scan.pdf", "reason": "holds no text"}],
-        "left_out": {},
-        "seconds": 1.5,
-    }
     assert services.sources == [
         {
             "path": Path("docs").absolute(),
@@ -93,13 +82,13 @@ def test_ingest_fails_if_all_documents_fail_and_none_are_indexed(
     assert "a.pdf" in result.stdout
 
 
-def test_ingest_wikipedia_passes_the_dump_on() -> None:
+def test_ingest_wikipedia_passes_the_dump_or_wiki_on() -> None:
     services = FakeServices()
-    result = run("ingest", "wikipedia", "--dump", "wiki.xml.bz2", "--corpus", "wikipedia", "--json", services=services)
+    run("ingest", "wikipedia", "--dump", "wiki.xml.bz2", "--corpus", "wikipedia", services=services)
+    run("ingest", "wikipedia", "--wiki", "simple", "--contact", "a@example.com", "--corpus", "wiki", services=services)
 
-    assert result.exit_code == 0
-    assert document(result)["failures"] == [{"document": "scan.pdf", "reason": "holds no text"}]
     assert services.sources[0]["dump"] == Path("wiki.xml.bz2").absolute()
+    assert (services.sources[1]["wiki"], services.sources[1]["contact"]) == ("simplewiki", "a@example.com")
 
 
 def test_dry_run_lists_files_and_reasons(tmp_path: Path) -> None:
@@ -119,7 +108,7 @@ def test_dry_run_lists_files_and_reasons(tmp_path: Path) -> None:
     assert not services.sources
 
 
-def test_ingest_all_reads_each_corpus_that_has_a_source() -> None:
+def test_ingest_all_refreshes_each_corpus_with_a_source() -> None:
     Path("footnote.toml").write_text(SOURCES, encoding="utf-8")
     services = FakeServices()
     result = run("ingest", "all", "--json", services=services)
@@ -132,16 +121,7 @@ def test_ingest_all_reads_each_corpus_that_has_a_source() -> None:
     assert services.opened == [False]
 
 
-def test_ingest_wikipedia_can_fetch_the_latest_dump() -> None:
-    services = FakeServices()
-    run(
-        "ingest", "wikipedia", "--wiki", "simple", "--contact", "ada@example.com", "--corpus", "wiki", services=services
-    )
-
-    assert (services.sources[0]["wiki"], services.sources[0]["contact"]) == ("simplewiki", "ada@example.com")
-
-
-def test_engine_is_chosen_by_an_option() -> None:
+def test_engine_option_chooses_the_engine() -> None:
     Path("footnote.toml").write_text(SOURCES, encoding="utf-8")
     services = FakeServices()
     run("ingest", "all", "--engine", "ray", services=services)
@@ -152,7 +132,7 @@ def test_engine_is_chosen_by_an_option() -> None:
     assert run("ingest", "all", "--engine", "spark", services=services).exit_code == 2
 
 
-def test_removals_are_confirmed_for_named_corpora() -> None:
+def test_removals_are_confirmed_only_for_the_named_corpora() -> None:
     Path("footnote.toml").write_text(SOURCES, encoding="utf-8")
     notice = "Kept: `footnote ingest all --confirm-removal handbook` removes them."
     services = FakeServices(report=RefreshReport("handbook", unchanged=9, held_back=31, fault=notice))
@@ -181,21 +161,17 @@ def test_ingest_only_reads_one_document_from_the_sources_of_the_settings() -> No
     )
 
 
-def test_remove_asks_and_reports_counts() -> None:
-    services = FakeServices(report=RefreshReport("handbook", removed=2, passages_removed=9))
+def test_remove_asks_for_confirmation() -> None:
+    services = FakeServices()
     for answer in ("", "n\n"):
         refused = run("ingest", "remove", "handbook", services=services, typed=answer)
         assert (refused.exit_code, services.removed) == (1, [])
         assert "Nothing was changed — `--yes` does it without asking." in refused.stderr
-    printed = run("ingest", "remove", "handbook", "--yes", services=services).stdout
-    assert "Removed: handbook (2 documents, 9 passages)." in printed
-    Path("footnote.toml").write_text(SOURCES, encoding="utf-8")
-    again = run("ingest", "remove", "handbook", "--yes", services=services).stdout
-    assert "the next refresh ingests it again" in " ".join(again.split())
-    assert services.removed == ["handbook", "handbook"]
+    run("ingest", "remove", "handbook", "--yes", services=services)
+    assert services.removed == ["handbook"]
 
 
-def test_forgotten_documents_are_restored_on_request() -> None:
+def test_restore_option_ingests_forgotten_documents() -> None:
     services = FakeServices()
     run("ingest", "folder", "docs", "--corpus", "docs", "--restore", services=services)
     run("ingest", "folder", "docs", "--corpus", "docs", services=services)
@@ -203,20 +179,9 @@ def test_forgotten_documents_are_restored_on_request() -> None:
     assert services.restored == [True, False]
 
 
-def test_forget_reports_the_document_and_how_to_restore_it() -> None:
+def test_forget_passes_address_and_corpus_on() -> None:
     services = FakeServices()
-    result = run("forget", "Old rules", services=services)
+    run("forget", "Old rules", services=services)
+    run("forget", "old.md", "--corpus", "handbook", services=services)
 
-    assert result.exit_code == 0
-    assert " ".join(result.stdout.split()) == (
-        "Forgotten: Old rules, of handbook (4 passages). It is no longer found or cited; "
-        "`footnote ingest folder PATH --corpus handbook --restore` brings it back."
-    )
-    assert document(run("forget", "old.md", "--corpus", "handbook", "--json", services=services)) == {
-        "corpus": "handbook",
-        "document": "old.md",
-        "title": "Old rules",
-        "url": "https://example.com/old.md",
-        "passages": 4,
-    }
     assert services.named == [("Old rules", ""), ("old.md", "handbook")]
