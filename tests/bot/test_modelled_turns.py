@@ -174,10 +174,7 @@ async def test_model_failure_is_one_sentence(tmp_path, asking, fault, asked, sta
 
 async def test_verdict_does_not_wait_for_its_reason(tmp_path):
     begun = Reply("", pieces=("1. SUPPORTS [1] It says so ", "because "))
-    script = {
-        "split": "- A keeper lives beside Skarholm lighthouse. | none",
-        "verdicts": StalledReply(begun),
-    }
+    script = {"split": "- A keeper lives beside Skarholm lighthouse. | none", "verdicts": StalledReply(begun)}
     async with open_model_app(tmp_path, script, limits=LimitSettings(seconds=20)) as (app, server):
         done = await answer(app, make_request(system="wikichat-fast"), lambda _: None)
         await server.until(lambda server: server.counts.left >= 1)
@@ -200,10 +197,7 @@ async def test_spent_turn_budget_is_refused(tmp_path, asking):
 async def test_hanging_model_ends_with_the_turns_time(tmp_path, asking):
     async with open_model_app(
         tmp_path, {"query": HANG, "generate": HANG}, limits=LimitSettings(seconds=0.5, query="always")
-    ) as (
-        app,
-        server,
-    ):
+    ) as (app, server):
         done = await answer(app, asking(), lambda _: None)
         await server.until(lambda it: it.counts.left == len(it.requests))
 

@@ -50,12 +50,7 @@ async def test_only_needed_facts_are_looked_up(
 
 @pytest.mark.parametrize(
     ("unasked", "remark", "counts"),
-    [
-        (False, PLAIN, True),
-        (True, PLAIN, False),
-        (True, IN_THREAD, True),
-        (True, replace(PLAIN, addressed=True), True),
-    ],
+    [(False, PLAIN, True), (True, PLAIN, False), (True, IN_THREAD, True), (True, replace(PLAIN, addressed=True), True)],
 )
 def test_edit_must_address_the_bot(remark: IncomingMessage, *, unasked: bool, counts: bool) -> None:
     assert is_edit_addressed(remark, unasked=unasked) is counts

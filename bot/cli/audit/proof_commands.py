@@ -32,8 +32,7 @@ _KEY_HELP = "A public key that you noted, to trust in addition to the recorded o
 def verify(
     context: typer.Context,
     against: Annotated[
-        list[Path] | None,
-        typer.Option(parser=parse_path, help="A file with checkpoints that you stored elsewhere."),
+        list[Path] | None, typer.Option(parser=parse_path, help="A file with checkpoints that you stored elsewhere.")
     ] = None,
     keys: Annotated[list[str] | None, typer.Option("--key", help=_KEY_HELP)] = None,
     *,

@@ -49,8 +49,7 @@ def reindex(
     context: typer.Context,
     *,
     shared: Annotated[
-        bool,
-        typer.Option("--shared", help="Also rebuild the vectors on the Chroma server; no other home may serve."),
+        bool, typer.Option("--shared", help="Also rebuild the vectors on the Chroma server; no other home may serve.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:

@@ -73,9 +73,7 @@ def test_a_model_is_configured_by_a_key_or_an_address(
     assert load_settings().model.configured is configured
 
 
-def test_our_variables_win_over_the_file_and_the_file_over_the_client_s(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_our_variables_win_over_the_file_and_the_file_over_the_client_s(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_MODEL", "theirs")
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("OPENAI_BASE_URL", "http://theirs:1/v1")
