@@ -72,12 +72,9 @@ async def test_approved_answer_is_shown_until_its_page_is_forgotten(tmp_path) ->
 SCRIPT_QUERY = "Skarholm lighthouse year built"
 OWN = [own_demo.id for own_demo in load_own_demos()]
 SCOPES = {
-    "anybody": (("handbook",), (BUILT,)),
-    "one of two": (("board", "handbook"), (BUILT,)),
-    "elsewhere": (("board",), ()),
-    "unknown": ((), ()),
-    "forgotten": (("handbook",), (BUILT, ("handbook", "pier"))),
-}
+    "anybody": (("handbook",), (BUILT,)), "one of two": (("board", "handbook"), (BUILT,)),
+    "elsewhere": (("board",), ()), "unknown": ((), ()), "forgotten": (("handbook",), (BUILT, ("handbook", "pier"))),
+}  # fmt: skip
 """By a word of an example what it was made from."""
 
 
@@ -135,19 +132,16 @@ def test_example_without_a_model_has_its_search() -> None:
 DENIED = {"claim": {"text": "It was lost.", "origin": "model"}, "verdict": "REFUTES", "evidence": []}
 
 
-@pytest.mark.parametrize(
-    ("entries", "reason"),
-    [
-        ((), "unknown"),
-        (turn()[:1], "unanswered"),
-        (turn(status="abstained"), "unanswered"),
-        (turn(task="check"), "check"),
-        (turn(claims=[]), "unconfirmed"),
-        (turn(claims=[DENIED]), "unconfirmed"),
-        (turn(withheld=[{"text": "It was lost.", "reason": "no"}]), "unconfirmed"),
-        ((*turn(), LogEntry("t1", EntryKind.EDITED, {"retracted": True})), "retracted"),
-    ],
-)
+@pytest.mark.parametrize(("entries", "reason"), [
+    ((), "unknown"),
+    (turn()[:1], "unanswered"),
+    (turn(status="abstained"), "unanswered"),
+    (turn(task="check"), "check"),
+    (turn(claims=[]), "unconfirmed"),
+    (turn(claims=[DENIED]), "unconfirmed"),
+    (turn(withheld=[{"text": "It was lost.", "reason": "no"}]), "unconfirmed"),
+    ((*turn(), LogEntry("t1", EntryKind.EDITED, {"retracted": True})), "retracted"),
+])  # fmt: skip
 def test_only_confirmed_answers_become_examples(entries, reason) -> None:
     with pytest.raises(UnfitExample) as unfit:
         build_demo(entries)

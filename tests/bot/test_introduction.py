@@ -28,16 +28,10 @@ def test_introduction_question_is_recognised_in_every_language(language: str) ->
     assert detect_language(question) == language
 
 
-@pytest.mark.parametrize(
-    "question",
-    [
-        "What do you know?",
-        "hi, help please",
-        "which documents can you read",
-        "Was kann ich dich fragen?",
-        "何が読めますか",
-    ],
-)
+@pytest.mark.parametrize("question", [
+    "What do you know?", "hi, help please", "which documents can you read", "Was kann ich dich fragen?",
+    "何が読めますか",
+])  # fmt: skip
 def test_questions_about_the_bot_are_recognised(question: str) -> None:
     assert detect_small_talk(question) is SmallTalk.ABOUT
 

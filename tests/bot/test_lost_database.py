@@ -49,16 +49,13 @@ def replace(home: Path) -> None:
         pass
 
 
-@pytest.mark.parametrize(
-    ("lose", "kept", "command"),
-    [
-        (unlink, {"chroma", "lexical"}, ("ask", "Why?")),
-        (empty, {"chroma", "lexical"}, ("serve",)),
-        (replace, {"chroma", "lexical"}, ("reindex",)),
-        (unlink, {"chroma"}, ("corpora",)),
-        (replace, {"lexical"}, ("audit", "list")),
-    ],
-)
+@pytest.mark.parametrize(("lose", "kept", "command"), [
+    (unlink, {"chroma", "lexical"}, ("ask", "Why?")),
+    (empty, {"chroma", "lexical"}, ("serve",)),
+    (replace, {"chroma", "lexical"}, ("reindex",)),
+    (unlink, {"chroma"}, ("corpora",)),
+    (replace, {"lexical"}, ("audit", "list")),
+])  # fmt: skip
 def test_lost_database_is_not_replaced(
     home: Path, lose: Callable[[Path], None], kept: set[str], command: tuple[str, ...]
 ) -> None:

@@ -135,32 +135,14 @@ async def test_model_key_is_never_stored_or_shown(tmp_path, asking):
     assert KEY[-6:] not in seen
 
 
-@pytest.mark.parametrize(
-    ("fault", "asked", "status", "kind", "texts"),
-    [
-        (
-            answer_error(401, "No."),
-            "When was it built?",
-            Status.FAILED,
-            "model_unavailable",
-            "The language model cannot be reached.",
-        ),
-        (
-            answer_error(503, "Busy."),
-            "Wann wurde der Leuchtturm gebaut und warum?",
-            Status.FAILED,
-            "model_unavailable",
-            "Das Sprachmodell ist nicht erreichbar.",
-        ),
-        (
-            Reply("what?", finish="stop"),
-            "When was it built?",
-            Status.FAILED,
-            "unreadable_reply",
-            "The language model’s reply could not be read.",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("fault", "asked", "status", "kind", "texts"), [
+    (answer_error(401, "No."), "When was it built?", Status.FAILED, "model_unavailable",
+     "The language model cannot be reached."),
+    (answer_error(503, "Busy."), "Wann wurde der Leuchtturm gebaut und warum?", Status.FAILED, "model_unavailable",
+     "Das Sprachmodell ist nicht erreichbar."),
+    (Reply("what?", finish="stop"), "When was it built?", Status.FAILED, "unreadable_reply",
+     "The language model’s reply could not be read."),
+])  # fmt: skip
 async def test_model_failure_is_one_sentence(tmp_path, asking, fault, asked, status, kind, texts):
     async with open_model_app(tmp_path, dict.fromkeys(("query", "summarise", "generate"), fault)) as (app, _):
         done = await answer(app, asking(asked), lambda _: None)
@@ -244,14 +226,11 @@ async def test_stage_calls_its_own_model(tmp_path, asking, system):
     assert done.model == "small-model, other-model (query)"
 
 
-@pytest.mark.parametrize(
-    ("claim", "reply", "verdict"),
-    [
-        ("Skarholm lighthouse was built in 1887.", SUPPORTED, Verdict.SUPPORTS),
-        ("Skarholm lighthouse was built in 1890.", SUPPORTED, Verdict.NOT_ENOUGH_INFO),
-        ("Skarholm lighthouse was built in 1890.", REFUTED, Verdict.REFUTES),
-    ],
-)
+@pytest.mark.parametrize(("claim", "reply", "verdict"), [
+    ("Skarholm lighthouse was built in 1887.", SUPPORTED, Verdict.SUPPORTS),
+    ("Skarholm lighthouse was built in 1890.", SUPPORTED, Verdict.NOT_ENOUGH_INFO),
+    ("Skarholm lighthouse was built in 1890.", REFUTED, Verdict.REFUTES),
+])  # fmt: skip
 async def test_rules_override_the_models_verdict(tmp_path, asking, claim, reply, verdict):
     async with open_model_app(tmp_path, {"verify": reply}) as (app, server):
         done = await check(app, asking(claim), lambda _: None)

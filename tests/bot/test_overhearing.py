@@ -16,23 +16,20 @@ PLAIN = IncomingMessage(addressed=False, to_others=False, within=False)
 IN_THREAD = replace(PLAIN, within=True)
 
 
-@pytest.mark.parametrize(
-    ("remark", "known", "expected"),
-    [
-        (replace(PLAIN, addressed=True), {}, Audience.OURS),
-        (replace(IN_THREAD, addressed=True, to_others=True), {"joined": False}, Audience.OURS),
-        (PLAIN, {}, Audience.THEIRS),
-        (PLAIN, {"every": True}, Audience.ANYBODYS),
-        (replace(PLAIN, edited=True), {"every": True}, Audience.THEIRS),
-        (replace(PLAIN, to_others=True), {"every": True}, Audience.THEIRS),
-        (IN_THREAD, {"joined": False, "every": True}, Audience.THEIRS),
-        (IN_THREAD, {"joined": True}, Audience.ANYBODYS),
-        (IN_THREAD, {"joined": True, "follows": True}, Audience.OURS),
-        (replace(IN_THREAD, edited=True), {"joined": True, "follows": True}, Audience.OURS),
-        (IN_THREAD, {"joined": True, "follows": True, "every": True}, Audience.ANYBODYS),
-        (replace(IN_THREAD, to_others=True), {"joined": True, "follows": True}, Audience.THEIRS),
-    ],
-)
+@pytest.mark.parametrize(("remark", "known", "expected"), [
+    (replace(PLAIN, addressed=True), {}, Audience.OURS),
+    (replace(IN_THREAD, addressed=True, to_others=True), {"joined": False}, Audience.OURS),
+    (PLAIN, {}, Audience.THEIRS),
+    (PLAIN, {"every": True}, Audience.ANYBODYS),
+    (replace(PLAIN, edited=True), {"every": True}, Audience.THEIRS),
+    (replace(PLAIN, to_others=True), {"every": True}, Audience.THEIRS),
+    (IN_THREAD, {"joined": False, "every": True}, Audience.THEIRS),
+    (IN_THREAD, {"joined": True}, Audience.ANYBODYS),
+    (IN_THREAD, {"joined": True, "follows": True}, Audience.OURS),
+    (replace(IN_THREAD, edited=True), {"joined": True, "follows": True}, Audience.OURS),
+    (IN_THREAD, {"joined": True, "follows": True, "every": True}, Audience.ANYBODYS),
+    (replace(IN_THREAD, to_others=True), {"joined": True, "follows": True}, Audience.THEIRS),
+])  # fmt: skip
 async def test_only_needed_facts_are_looked_up(
     remark: IncomingMessage, known: dict[str, bool], expected: Audience
 ) -> None:

@@ -157,32 +157,26 @@ async def test_pinned_answer_needs_all_corpora_readable(app) -> None:
     assert (await ask(app, by=outside, system="abstaining")).answer.status is Status.ABSTAINED
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "same"),
-    [
-        (QUESTION, " when does the vault  open", True),
-        ("Wie hoch ist die Gebühr?", "wie hoch ist die GEBÜHR", False),
-        ("What is PTO?", "WHAT IS PTO", False),
-        (QUESTION, "When does the vault not open?", False),
-        (QUESTION, "Where does the vault open?", False),
-        ("What is C?", "What is C++?", False),
-        ("Is it below -5 °C?", "Is it below 5 °C?", False),
-        ("May we fly US Air?", "May we fly us air?", False),
-        ("From Oslo to Bergen?", "From Bergen to Oslo?", False),
-    ],
-)
+@pytest.mark.parametrize(("one", "other", "same"), [
+    (QUESTION, " when does the vault  open", True),
+    ("Wie hoch ist die Gebühr?", "wie hoch ist die GEBÜHR", False),
+    ("What is PTO?", "WHAT IS PTO", False),
+    (QUESTION, "When does the vault not open?", False),
+    (QUESTION, "Where does the vault open?", False),
+    ("What is C?", "What is C++?", False),
+    ("Is it below -5 °C?", "Is it below 5 °C?", False),
+    ("May we fly US Air?", "May we fly us air?", False),
+    ("From Oslo to Bergen?", "From Bergen to Oslo?", False),
+])  # fmt: skip
 def test_pinned_answer_needs_the_same_question(one, other, same) -> None:
     assert (normalize_question(one) == normalize_question(other)) is same
 
 
-@pytest.mark.parametrize(
-    ("text", "refused"),
-    [
-        ("The vault opens at nine [1].", "The vault opens at nine."),
-        ("The vault opens at ten.", "The vault opens at ten."),
-        ("It closes at six [1]. It is old [1].", "It is old."),
-    ],
-)
+@pytest.mark.parametrize(("text", "refused"), [
+    ("The vault opens at nine [1].", "The vault opens at nine."),
+    ("The vault opens at ten.", "The vault opens at ten."),
+    ("It closes at six [1]. It is old [1].", "It is old."),
+])  # fmt: skip
 async def test_unsupported_correction_is_refused_by_sentence(app, text, refused) -> None:
     with pytest.raises(UnsupportedText) as unsupported:
         await ask_and_pin(app, text)
@@ -210,17 +204,14 @@ async def test_model_judges_a_corrected_text(tmp_path, verdict) -> None:
                     await building
 
 
-@pytest.mark.parametrize(
-    ("entries", "reason"),
-    [
-        ((), "unknown"),
-        (turn()[:1], "unanswered"),
-        (turn(status="abstained"), "unanswered"),
-        (turn(task="check"), "check"),
-        (turn(), "follow_up"),
-        ((*turn(), LogEntry("t1", EntryKind.EDITED, {"retracted": True})), "retracted"),
-    ],
-)
+@pytest.mark.parametrize(("entries", "reason"), [
+    ((), "unknown"),
+    (turn()[:1], "unanswered"),
+    (turn(status="abstained"), "unanswered"),
+    (turn(task="check"), "check"),
+    (turn(), "follow_up"),
+    ((*turn(), LogEntry("t1", EntryKind.EDITED, {"retracted": True})), "retracted"),
+])  # fmt: skip
 async def test_only_self_contained_answered_questions_can_be_pinned(app, entries, reason) -> None:
     with pytest.raises(UnfitAnswer) as unfit:
         await build(app, entries, "")

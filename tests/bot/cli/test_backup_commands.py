@@ -51,15 +51,12 @@ def test_restored_home_answers_alike_and_has_no_secret(
     assert json.loads(run("restore", made["file"], "--json").stdout)["error"]["kind"] == "home_unusable"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["backup", "nowhere/b.tar"], "Make that folder, or name a file in another folder."),
-        (["backup", "footnote.toml/b.tar"], "Move that file away, or name a file in another folder."),
-        (["backup", "x" * 300 + "/b.tar"], "or name a file in another folder."),
-        (["restore", "nowhere.tar"], "There is no file nowhere.tar."),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), [
+    (["backup", "nowhere/b.tar"], "Make that folder, or name a file in another folder."),
+    (["backup", "footnote.toml/b.tar"], "Move that file away, or name a file in another folder."),
+    (["backup", "x" * 300 + "/b.tar"], "or name a file in another folder."),
+    (["restore", "nowhere.tar"], "There is no file nowhere.tar."),
+])  # fmt: skip
 def test_invalid_path_is_reported_before_work_starts(
     handbook: Path, here: Path, arguments: list[str], message: str
 ) -> None:

@@ -84,14 +84,11 @@ def test_new_starts_over_and_unknown_commands_show_help() -> None:
     assert script.noted == ["This is a new conversation.", CHAT_HELP, CHAT_HELP]
 
 
-@pytest.mark.parametrize(
-    ("reply", "note"),
-    [
-        (KeyboardInterrupt(), "Stopped."),
-        (refused(), "The question has no words — Ask in words."),
-        (HomeUnusable("The disk is full.", hint="Free some space."), "The disk is full — Free some space."),
-    ],
-)
+@pytest.mark.parametrize(("reply", "note"), [
+    (KeyboardInterrupt(), "Stopped."),
+    (refused(), "The question has no words — Ask in words."),
+    (HomeUnusable("The disk is full.", hint="Free some space."), "The disk is full — Free some space."),
+])  # fmt: skip
 def test_chat_continues_after_a_failed_turn(reply: TurnResult | BaseException, note: str) -> None:
     script = Script(["a", "b"], [reply])
 

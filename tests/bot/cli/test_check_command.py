@@ -22,15 +22,12 @@ def home(handbook: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(copy_home(handbook, tmp_path_factory.mktemp("home")))
 
 
-@pytest.mark.parametrize(
-    ("claim", "verdict", "quote"),
-    [
-        ("Ebbline costs 95 euros a month.", "SUPPORTS", "Ebbline costs 95 euros a month"),
-        ("Ebbline costs 65 euros a month.", "REFUTES", "Ebbline costs 95 euros a month"),
-        ("Ebbline was praised by the king of Norway.", "NOT ENOUGH INFO", ""),
-        ("Der Zuschuss zum Deutschlandticket beträgt 50 Euro im Monat.", "REFUTES", "beträgt 30 Euro im Monat"),
-    ],
-)
+@pytest.mark.parametrize(("claim", "verdict", "quote"), [
+    ("Ebbline costs 95 euros a month.", "SUPPORTS", "Ebbline costs 95 euros a month"),
+    ("Ebbline costs 65 euros a month.", "REFUTES", "Ebbline costs 95 euros a month"),
+    ("Ebbline was praised by the king of Norway.", "NOT ENOUGH INFO", ""),
+    ("Der Zuschuss zum Deutschlandticket beträgt 50 Euro im Monat.", "REFUTES", "beträgt 30 Euro im Monat"),
+])  # fmt: skip
 def test_without_a_model_the_local_check_judges(
     claim: str, verdict: str, quote: str, home: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -40,28 +40,25 @@ def test_version_is_printed() -> None:
     assert run("--version").stdout.startswith("footnote ")
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["nonsense"],
-        ["ask"],
-        ["search", "x", "-k", "0"],
-        ["ingest", "folder", "docs"],
-        ["ingest", "folder", "docs", "--corpus", "no spaces"],
-        ["ingest", "wikipedia", "--corpus", "wikipedia"],
-        ["ingest", "wikipedia", "--dump", "wiki.xml"],
-        ["ingest", "wikipedia", "--wiki", "simple", "--contact", "a@example.com", "--estimate"],
-        ["ingest", "wikipedia", "--corpus", "wiki", "--dump", "wiki.xml", "--wiki", "simple"],
-        ["ingest", "wikipedia", "--corpus", "wiki", "--wiki", "simple"],
-        ["ingest", "wikipedia", "--corpus", "wiki", "--wiki", "simple", "--contact", "nobody"],
-        ["ingest", "--only", "x", "all"],
-        ["ingest", "--corpus", "handbook"],
-        ["forget"],
-        ["ingest", "folder", "docs", "--corpus", "docs", "--url-base", "docs.example.com"],
-        ["ingest", "folder", "docs", "--corpus", "docs", "--site", "hugo"],
-        ["ingest", "folder", "docs", "--corpus", "docs", "--url-base", "https://docs.example.com", "--site", "word"],
-    ],
-)
+@pytest.mark.parametrize("arguments", [
+    ["nonsense"],
+    ["ask"],
+    ["search", "x", "-k", "0"],
+    ["ingest", "folder", "docs"],
+    ["ingest", "folder", "docs", "--corpus", "no spaces"],
+    ["ingest", "wikipedia", "--corpus", "wikipedia"],
+    ["ingest", "wikipedia", "--dump", "wiki.xml"],
+    ["ingest", "wikipedia", "--wiki", "simple", "--contact", "a@example.com", "--estimate"],
+    ["ingest", "wikipedia", "--corpus", "wiki", "--dump", "wiki.xml", "--wiki", "simple"],
+    ["ingest", "wikipedia", "--corpus", "wiki", "--wiki", "simple"],
+    ["ingest", "wikipedia", "--corpus", "wiki", "--wiki", "simple", "--contact", "nobody"],
+    ["ingest", "--only", "x", "all"],
+    ["ingest", "--corpus", "handbook"],
+    ["forget"],
+    ["ingest", "folder", "docs", "--corpus", "docs", "--url-base", "docs.example.com"],
+    ["ingest", "folder", "docs", "--corpus", "docs", "--site", "hugo"],
+    ["ingest", "folder", "docs", "--corpus", "docs", "--url-base", "https://docs.example.com", "--site", "word"],
+])  # fmt: skip
 def test_wrong_usage_exits_with_2_and_nothing_on_stdout(arguments: list[str]) -> None:
     result = run(*arguments)
 

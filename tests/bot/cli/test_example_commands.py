@@ -64,16 +64,13 @@ def test_example_with_a_forgotten_page_is_listed_as_not_shown(config: Path) -> N
     assert "A page that the answer cites has been forgotten since" in run(config, "add", "t1").stderr
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("add", "t2"), "That question was not answered."),
-        (("add", "zz"), "There is no answer “zz” in the record."),
-        (("add", "t"), "Several answers begin with “t”."),
-        (("drop", "t1"), "There is no example “t1”."),
-        (("pin", ""), "There is no example “”."),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), [
+    (("add", "t2"), "That question was not answered."),
+    (("add", "zz"), "There is no answer “zz” in the record."),
+    (("add", "t"), "Several answers begin with “t”."),
+    (("drop", "t1"), "There is no example “t1”."),
+    (("pin", ""), "There is no example “”."),
+])  # fmt: skip
 def test_refused_change_shows_a_hint(config: Path, arguments: tuple[str, ...], message: str) -> None:
     done = run(config, *arguments)
     assert done.exit_code == 1

@@ -45,19 +45,11 @@ def test_ingest_folder_passes_its_options_on() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["ingest", "folder", "", "--corpus", "x"],
-        ["ingest", "wikipedia", "--dump", "", "--corpus", "x"],
-        ["setup", "--documents", "", "--yes"],
-        ["backup", ""],
-        ["restore", ""],
-        ["restore", "a.tar", "--home", ""],
-        ["audit", "verify", "--against", ""],
-        ["--config", "", "corpora"],
-    ],
-)
+@pytest.mark.parametrize("arguments", [
+    ["ingest", "folder", "", "--corpus", "x"], ["ingest", "wikipedia", "--dump", "", "--corpus", "x"],
+    ["setup", "--documents", "", "--yes"], ["backup", ""], ["restore", ""], ["restore", "a.tar", "--home", ""],
+    ["audit", "verify", "--against", ""], ["--config", "", "corpora"],
+])  # fmt: skip
 def test_empty_path_is_refused(arguments: list[str]) -> None:
     services = FakeServices()
     result = run(*arguments, services=services)

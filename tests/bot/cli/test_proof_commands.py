@@ -84,19 +84,16 @@ def test_single_missing_entry_is_named(run: Run, here: Path) -> None:
     assert "record: entry 4 is missing" in run("audit", "verify").stdout
 
 
-@pytest.mark.parametrize(
-    ("changed", "expected"),
-    [
-        ("body = '{not json' WHERE seq = 3", "its body cannot be read"),
-        ("body = '[1, 2]' WHERE seq = 1", "its body cannot be read"),
-        ("body = 'null' WHERE seq = 2", "its body cannot be read"),
-        ("body = x'ff00' WHERE seq = 3", "its body cannot be read"),
-        ("""body = '{"citations": 5, "sentences": "a"}' WHERE seq = 3""", "its body is not as any version wrote it"),
-        ("kind = 'gossip' WHERE seq = 4", "its kind, 'gossip', is none that is known"),
-        ("at = 'yesterday' WHERE seq = 3", "its moment cannot be read"),
-        ("at = 'yesterday' WHERE seq = 1", "its moment cannot be read"),
-    ],
-)
+@pytest.mark.parametrize(("changed", "expected"), [
+    ("body = '{not json' WHERE seq = 3", "its body cannot be read"),
+    ("body = '[1, 2]' WHERE seq = 1", "its body cannot be read"),
+    ("body = 'null' WHERE seq = 2", "its body cannot be read"),
+    ("body = x'ff00' WHERE seq = 3", "its body cannot be read"),
+    ("""body = '{"citations": 5, "sentences": "a"}' WHERE seq = 3""", "its body is not as any version wrote it"),
+    ("kind = 'gossip' WHERE seq = 4", "its kind, 'gossip', is none that is known"),
+    ("at = 'yesterday' WHERE seq = 3", "its moment cannot be read"),
+    ("at = 'yesterday' WHERE seq = 1", "its moment cannot be read"),
+])  # fmt: skip
 def test_unreadable_entry_is_reported_and_hides_no_other(run: Run, here: Path, changed: str, expected: str) -> None:
     change(here, f"UPDATE entries SET {changed}")
     shown, again, exported = run("audit", "show", "abc"), run("audit", "reindex"), run("audit", "export")
@@ -154,17 +151,14 @@ def test_an_export_with_proofs_is_of_the_whole_record(run: Run, alone: list[str]
     assert lines[-1]["checkpoint"].splitlines()[1] == str(len(lines) - 1)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        (["checkpoint"], "There is no signing key"),
-        (["receipt", "abc"], "There is no signing key"),
-        (["export", "--proofs"], "There is no signing key"),
-        (["verify", "--against", "none.txt"], "none.txt cannot be read"),
-        (["verify", "--against", "footnote.toml"], "is not a checkpoint"),
-        (["verify", "--key", "x", "--against", "none.txt"], "The key or checkpoint cannot be used"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "expected"), [
+    (["checkpoint"], "There is no signing key"),
+    (["receipt", "abc"], "There is no signing key"),
+    (["export", "--proofs"], "There is no signing key"),
+    (["verify", "--against", "none.txt"], "none.txt cannot be read"),
+    (["verify", "--against", "footnote.toml"], "is not a checkpoint"),
+    (["verify", "--key", "x", "--against", "none.txt"], "The key or checkpoint cannot be used"),
+])  # fmt: skip
 def test_impossible_requests_are_reported(run: Run, here: Path, arguments: list[str], expected: str) -> None:
     (here / "footnote-record.key").unlink()
     result = run("audit", *arguments)

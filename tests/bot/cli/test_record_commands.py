@@ -29,37 +29,31 @@ def test_pages_of_the_list_follow_each_other() -> None:
     assert [turn["answer_id"] for turn in second["turns"]] == ["abc123"]
 
 
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        (["--channel", "#sales"], ["def789", "def456"]),
-        (["--person", "Ada", "--status", "abstained"], ["def789", "def456"]),
-        (["--until", "2026-03-01"], ["abc123"]),
-        (["--since", "2026-03-02", "--until", "2026-03"], ["ghi"]),
-        (["--since", "1d"], ["def789", "def456"]),
-        (["--document", "harbour"], ["abc123"]),
-        (["--rating", "down", "--words", "quay opens"], ["abc123"]),
-        (["--verdict", "refuted"], []),
-        (["--person", "\udcff", "--words", "\udcff"], []),
-    ],
-)
+@pytest.mark.parametrize(("options", "expected"), [
+    (["--channel", "#sales"], ["def789", "def456"]),
+    (["--person", "Ada", "--status", "abstained"], ["def789", "def456"]),
+    (["--until", "2026-03-01"], ["abc123"]),
+    (["--since", "2026-03-02", "--until", "2026-03"], ["ghi"]),
+    (["--since", "1d"], ["def789", "def456"]),
+    (["--document", "harbour"], ["abc123"]),
+    (["--rating", "down", "--words", "quay opens"], ["abc123"]),
+    (["--verdict", "refuted"], []),
+    (["--person", "\udcff", "--words", "\udcff"], []),
+])  # fmt: skip
 def test_options_filter_turns(options: list[str], expected: list[str]) -> None:
     printed = document(run("audit", "list", "--json", *options, services=services()))
 
     assert [turn["answer_id"] for turn in printed["turns"]] == expected
 
 
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        (["--since", "yesterday"], "is not a moment"),
-        (["--until", "2026-02-30"], "is not a moment"),
-        (["--since", "99999999999w"], "is not a moment"),
-        (["--status", "fine"], "There is no status"),
-        (["--verdict", "SUPPORTS"], "There is no verdict"),
-        (["--rating", "5"], "There is no rating"),
-    ],
-)
+@pytest.mark.parametrize(("options", "expected"), [
+    (["--since", "yesterday"], "is not a moment"),
+    (["--until", "2026-02-30"], "is not a moment"),
+    (["--since", "99999999999w"], "is not a moment"),
+    (["--status", "fine"], "There is no status"),
+    (["--verdict", "SUPPORTS"], "There is no verdict"),
+    (["--rating", "5"], "There is no rating"),
+])  # fmt: skip
 def test_invalid_filters_are_usage_errors(options: list[str], expected: str) -> None:
     result = run("audit", "list", *options, services=services())
 

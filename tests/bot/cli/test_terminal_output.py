@@ -9,16 +9,13 @@ from bot.cli.terminal_output import format_progress, show_progress
 from bot.views.text_formats import format_duration
 
 
-@pytest.mark.parametrize(
-    ("done", "total", "seconds", "beside", "expected"),
-    [
-        (0, 883, 0.0, "", "0 of 883 documents"),
-        (256, 883, 8.0, "1,204 passages", "256 of 883 documents, 1,204 passages, 32 documents/s, 20 s left"),
-        (883, 883, 20.0, "", "883 of 883 documents, 44 documents/s"),
-        (5, None, 10.0, "", "5 documents, 30.0 documents/min"),
-        (1, 3, 200.0, "", "1 of 3 documents, 0.3 documents/min, 7 min left"),
-    ],
-)
+@pytest.mark.parametrize(("done", "total", "seconds", "beside", "expected"), [
+    (0, 883, 0.0, "", "0 of 883 documents"),
+    (256, 883, 8.0, "1,204 passages", "256 of 883 documents, 1,204 passages, 32 documents/s, 20 s left"),
+    (883, 883, 20.0, "", "883 of 883 documents, 44 documents/s"),
+    (5, None, 10.0, "", "5 documents, 30.0 documents/min"),
+    (1, 3, 200.0, "", "1 of 3 documents, 0.3 documents/min, 7 min left"),
+])  # fmt: skip
 def test_progress_shows_rate_and_time_left(
     done: int, total: int | None, seconds: float, beside: str, expected: str
 ) -> None:

@@ -50,16 +50,13 @@ def watched(*events: Event, terminal: bool = True, as_json: bool = False, say=No
     return err.file.getvalue()
 
 
-@pytest.mark.parametrize(
-    ("event", "line"),
-    [
-        (SearchStarted("a\nb"), "Searching “a b” …"),
-        (PassagesFound("a", (hit(),)), "Passages found: 1. Reading …"),
-        (checked(Verdict.REFUTES), "Checking statements …"),
-        (DraftStarted(3), "Findings: 3. Drafting …"),
-        (SentencePassed(sentence("x")), "Writing …"),
-    ],
-)
+@pytest.mark.parametrize(("event", "line"), [
+    (SearchStarted("a\nb"), "Searching “a b” …"),
+    (PassagesFound("a", (hit(),)), "Passages found: 1. Reading …"),
+    (checked(Verdict.REFUTES), "Checking statements …"),
+    (DraftStarted(3), "Findings: 3. Drafting …"),
+    (SentencePassed(sentence("x")), "Writing …"),
+])  # fmt: skip
 def test_event_is_shown_in_a_line(event: Event, line: str) -> None:
     assert render_event_line(event) == line
 

@@ -136,14 +136,11 @@ def test_each_rule_advises_by_its_figures(
     assert expected is None or (advised and expected[1] in advised.why)
 
 
-@pytest.mark.parametrize(
-    ("measured", "best"),
-    [
-        ((way("text", right=20), JSON), "json"),
-        ((way("text"), way("json", kinds=STRUCTURED)), "json"),
-        ((way("text", readable=28), way("json", kinds=STRUCTURED, schema=0)), "text"),
-    ],
-)
+@pytest.mark.parametrize(("measured", "best"), [
+    ((way("text", right=20), JSON), "json"),
+    ((way("text"), way("json", kinds=STRUCTURED)), "json"),
+    ((way("text", readable=28), way("json", kinds=STRUCTURED, schema=0)), "text"),
+])  # fmt: skip
 def test_best_variant_is_offered_right_and_strict(measured: tuple[VariantFigures, ...], best: str) -> None:
     assert facts(*measured).best.way == best
 

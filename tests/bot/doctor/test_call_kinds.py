@@ -78,18 +78,15 @@ def test_expected_notes_are_given(name: str) -> None:
         assert set(case.expected["must"]) | set(case.expected["may"]) <= set(range(1, count + 1)), case.name
 
 
-@pytest.mark.parametrize(
-    ("file", "keys"),
-    [
-        ("query", [{"search"}, {"search", "time", "terms"}]),
-        ("summarise", [{"must", "may"}]),
-        ("split", [{"claims", "avoid"}]),
-        ("claims", [{"claims", "avoid"}]),
-        ("verify", [{"verdict", "sentences", "may"}]),
-        ("draft", [{"must", "may", "has", "avoid"}]),
-        ("refine", [{"must", "may", "has", "avoid"}]),
-    ],
-)
+@pytest.mark.parametrize(("file", "keys"), [
+    ("query", [{"search"}, {"search", "time", "terms"}]),
+    ("summarise", [{"must", "may"}]),
+    ("split", [{"claims", "avoid"}]),
+    ("claims", [{"claims", "avoid"}]),
+    ("verify", [{"verdict", "sentences", "may"}]),
+    ("draft", [{"must", "may", "has", "avoid"}]),
+    ("refine", [{"must", "may", "has", "avoid"}]),
+])  # fmt: skip
 def test_every_case_expects_what_its_judge_reads(file: str, keys: list[set[str]]) -> None:
     assert all(case.expected is None or set(case.expected) in keys for case in read_cases(file, NOW.date()))
 

@@ -219,14 +219,11 @@ def test_home_is_checked_for_access(mode: int | None, level: str, text: str) -> 
         assert [each.level for each in run_check(home_checks.check_clock, inspection)] == ["ok"]
 
 
-@pytest.mark.parametrize(
-    ("free", "level", "text"),
-    [
-        (2 * 10**12, "ok", "2.0 TB free, and about 40.0 GB may be needed."),
-        (30 * 10**9, "warn", "30.0 GB free"),
-        (3 * 10**6, "fail", "3 MB free"),
-    ],
-)
+@pytest.mark.parametrize(("free", "level", "text"), [
+    (2 * 10**12, "ok", "2.0 TB free, and about 40.0 GB may be needed."),
+    (30 * 10**9, "warn", "30.0 GB free"),
+    (3 * 10**6, "fail", "3 MB free"),
+])  # fmt: skip
 def test_too_little_disk_space_is_reported(free: int, level: str, text: str) -> None:
     result = home_checks.room(free, 40 * 10**9)
 

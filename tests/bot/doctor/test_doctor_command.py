@@ -24,13 +24,10 @@ def run(*arguments: str, llm: GoldLLM | None = None, settings: str = MODEL) -> R
     return CliRunner().invoke(app, ("doctor", *arguments), obj=CliState(services=doors), prog_name="footnote")
 
 
-@pytest.mark.parametrize(
-    ("settings", "kinds"),
-    [
-        (SEVEN, ("query", "summarise", "generate", "split", "verify", "draft", "feedback", "refine")),
-        (MODEL, ("query", "bullets", "claims", "verify", "verdicts", "answer")),
-    ],
-)
+@pytest.mark.parametrize(("settings", "kinds"), [
+    (SEVEN, ("query", "summarise", "generate", "split", "verify", "draft", "feedback", "refine")),
+    (MODEL, ("query", "bullets", "claims", "verify", "verdicts", "answer")),
+])  # fmt: skip
 def test_a_report_is_a_table_and_what_follows(settings: str, kinds: tuple[str, ...]) -> None:
     result = run("--model", "--limit", "2", settings=settings)
 
@@ -65,17 +62,14 @@ def test_advice_ends_in_the_lines_to_write() -> None:
     assert '    [model]\n    stages = { verify = { name = "NAME OF A STRONGER MODEL" } }' in result.stdout
 
 
-@pytest.mark.parametrize(
-    ("settings", "arguments", "status", "message"),
-    [
-        ("", ["--model"], 1, "No model is configured"),
-        (f"{MODEL}student = true", ["--model", "--stage", "refine"], 1, "makes no model calls at this stage"),
-        (MODEL, ["--model", "--stage", "revise"], 2, "There is no stage 'revise'; there are: query"),
-        (MODEL, ["--model", "--limit", "0"], 2, "--limit"),
-        (MODEL, ["--compare"], 2, "add --model"),
-        (MODEL, ["--stage", "verify"], 2, "add --model"),
-    ],
-)
+@pytest.mark.parametrize(("settings", "arguments", "status", "message"), [
+    ("", ["--model"], 1, "No model is configured"),
+    (f"{MODEL}student = true", ["--model", "--stage", "refine"], 1, "makes no model calls at this stage"),
+    (MODEL, ["--model", "--stage", "revise"], 2, "There is no stage 'revise'; there are: query"),
+    (MODEL, ["--model", "--limit", "0"], 2, "--limit"),
+    (MODEL, ["--compare"], 2, "add --model"),
+    (MODEL, ["--stage", "verify"], 2, "add --model"),
+])  # fmt: skip
 def test_impossible_examination_is_explained(settings: str, arguments: list[str], status: int, message: str) -> None:
     result = run(*arguments, settings=settings)
 
@@ -134,14 +128,11 @@ def test_failed_check_exits_with_1() -> None:
     assert "ok    Port: " in result.stdout
 
 
-@pytest.mark.parametrize(
-    ("settings", "healthy", "level", "message"),
-    [
-        (FREE_PORT, True, "ok", "Settings: footnote.toml can be read."),
-        ("timezon = 'UTC'", False, "fail", "footnote.toml, line 1: there is no setting `timezon`."),
-        ("timezone = ", False, "fail", "footnote.toml is not valid TOML"),
-    ],
-)
+@pytest.mark.parametrize(("settings", "healthy", "level", "message"), [
+    (FREE_PORT, True, "ok", "Settings: footnote.toml can be read."),
+    ("timezon = 'UTC'", False, "fail", "footnote.toml, line 1: there is no setting `timezon`."),
+    ("timezone = ", False, "fail", "footnote.toml is not valid TOML"),
+])  # fmt: skip
 def test_findings_as_json(settings: str, *, healthy: bool, level: str, message: str) -> None:
     result = run("--json", settings=settings)
     document = json.loads(result.stdout)

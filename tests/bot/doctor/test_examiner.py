@@ -239,14 +239,11 @@ async def test_examination_works_over_http(profile: StrictProfile, schema: int) 
         assert not each.estimated
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"api_key": "sk-wrong-key-0000"}, "does not accept the key"),
-        ({"name": "no-such-model"}, "does not know the model 'no-such-model'"),
-        ({"base_url": "http://127.0.0.1:9/v1", "retries": 0}, "cannot be reached"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "message"), [
+    ({"api_key": "sk-wrong-key-0000"}, "does not accept the key"),
+    ({"name": "no-such-model"}, "does not know the model 'no-such-model'"),
+    ({"base_url": "http://127.0.0.1:9/v1", "retries": 0}, "cannot be reached"),
+])  # fmt: skip
 async def test_doctor_reports_settings_errors_in_one_line(changes: dict[str, Any], message: str) -> None:
     async with serve(http, OPENAI) as server:
         results = await _over_http(server.url, OPENAI, **changes)

@@ -18,19 +18,16 @@ def case(kind: str, name: str) -> GoldCase:
     return next(each for each in cases(BY_KIND[kind]) if each.name == name)
 
 
-@pytest.mark.parametrize(
-    ("name", "graded", "wrong"),
-    [
-        ("a plain fact", None, "nothing is searched for"),
-        ("a plain fact", SearchQuery("boiling point"), "“boiling point” lacks ethanol"),
-        ("a plain fact", SearchQuery("ethanol boiling point", 2020), "its time is 2020 and not none"),
-        ("last year", SearchQuery("Orrin Valley hill race", 2025), ""),
-        ("the newest", SearchQuery("Tidewell app version"), "its time is none and not recent"),
-        ("a false premise", SearchQuery("Curie Nobel Prize", 1911), ""),
-        ("thanks", SearchQuery("thanks a lot"), "“thanks a lot” is searched for"),
-        ("thanks", None, ""),
-    ],
-)
+@pytest.mark.parametrize(("name", "graded", "wrong"), [
+    ("a plain fact", None, "nothing is searched for"),
+    ("a plain fact", SearchQuery("boiling point"), "“boiling point” lacks ethanol"),
+    ("a plain fact", SearchQuery("ethanol boiling point", 2020), "its time is 2020 and not none"),
+    ("last year", SearchQuery("Orrin Valley hill race", 2025), ""),
+    ("the newest", SearchQuery("Tidewell app version"), "its time is none and not recent"),
+    ("a false premise", SearchQuery("Curie Nobel Prize", 1911), ""),
+    ("thanks", SearchQuery("thanks a lot"), "“thanks a lot” is searched for"),
+    ("thanks", None, ""),
+])  # fmt: skip
 def test_query_is_graded_by_words_and_time(name: str, graded: SearchQuery | None, wrong: str) -> None:
     assert grade("query", name, graded) == Grade(wrong)
 
@@ -79,19 +76,16 @@ def test_verdict_is_graded_with_its_sentences() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("name", "reply", "wrong"),
-    [
-        ("half of the question", "The rye loaf is made of flour, water, salt and sourdough [1].", ""),
-        ("half of the question", "What it costs is not known [1].", "it says “cost”"),
-        ("a comparison", "The Aure is 212 kilometres long [1]. The Mondo is longer.", "[2] is missing"),
-        ("a comparison", "The Aure has 212 km [1]. The Mondo has 640 km [2]. Nice.", "“Nice.” cites nothing"),
-        ("a number with its unit", "Water tank 3 holds 4,500 litres [1]. Tank 9 too [1].", "9 is not in the source of"),
-        ("no note helps", "The lab manager is in building C [1].", "[1] is irrelevant"),
-        ("a German question, English notes", "Staff may bring their dog on Fridays (Freitag) [1].", "it is in English"),
-        ("a German question, English notes", "Freitags dürfen Mitarbeitende ihren Hund mitbringen [1].", ""),
-    ],
-)
+@pytest.mark.parametrize(("name", "reply", "wrong"), [
+    ("half of the question", "The rye loaf is made of flour, water, salt and sourdough [1].", ""),
+    ("half of the question", "What it costs is not known [1].", "it says “cost”"),
+    ("a comparison", "The Aure is 212 kilometres long [1]. The Mondo is longer.", "[2] is missing"),
+    ("a comparison", "The Aure has 212 km [1]. The Mondo has 640 km [2]. Nice.", "“Nice.” cites nothing"),
+    ("a number with its unit", "Water tank 3 holds 4,500 litres [1]. Tank 9 too [1].", "9 is not in the source of"),
+    ("no note helps", "The lab manager is in building C [1].", "[1] is irrelevant"),
+    ("a German question, English notes", "Staff may bring their dog on Fridays (Freitag) [1].", "it is in English"),
+    ("a German question, English notes", "Freitags dürfen Mitarbeitende ihren Hund mitbringen [1].", ""),
+])  # fmt: skip
 def test_draft_is_graded_by_its_notes(name: str, reply: str, wrong: str) -> None:
     graded = grade("draft", name, split_sentences(reply, len(case("draft", name).facts["findings"])))
 

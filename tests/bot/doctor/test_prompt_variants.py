@@ -29,19 +29,14 @@ def call(seconds: float = 1.0, error: str = "", **facts: object) -> RecordedCall
 
 OUTCOMES = [
     CaseOutcome("right at once", (call(1, cost=0.5),), Grade("", 2, 1, (S, S))),
-    CaseOutcome(
-        "wrong, at the second try",
-        (call(2, "UnreadableReply", cut=True, completion_tokens=300, written_tokens=300), call(3, cost=0.25)),
-        Grade("bad", 2, 2, (N, S)),
-    ),
+    CaseOutcome("wrong, at the second try", (call(2, "UnreadableReply", cut=True, completion_tokens=300,
+     written_tokens=300), call(3, cost=0.25)), Grade("bad", 2, 2, (N, S))),
     CaseOutcome("never readable", (call(4, "UnreadableReply"), call(5, "UnreadableReply"))),
-    CaseOutcome("no reply", (call(60, "ModelUnavailable", prompt_tokens=0, completion_tokens=0, tries=5),), fault=DEAD),
-    CaseOutcome(
-        "trimmed, and without a schema",
-        (call(0.1, "SchemaNotOffered"), call(0.1, "PromptTooLong", sent_tokens=4_000), call(6, tries=2, schema=True)),
-        Grade("", 0, 0, (N, N)),
-    ),
-]
+    CaseOutcome("no reply", (call(60, "ModelUnavailable", prompt_tokens=0, completion_tokens=0, tries=5),),
+     fault=DEAD),
+    CaseOutcome("trimmed, and without a schema", (call(0.1, "SchemaNotOffered"), call(0.1, "PromptTooLong",
+     sent_tokens=4_000), call(6, tries=2, schema=True)), Grade("", 0, 0, (N, N))),
+]  # fmt: skip
 
 
 def test_figures_equal_hand_counts() -> None:
@@ -77,18 +72,15 @@ def test_no_outcomes_give_empty_figures() -> None:
     assert compute_figures([]) == Figures()
 
 
-@pytest.mark.parametrize(
-    ("recorded", "thought", "shortened"),
-    [
-        (call(thought=True), 1, 0),
-        (call(completion_tokens=400, written_tokens=20), 1, 0),
-        (call(completion_tokens=400, written_tokens=20, estimated=True), 0, 0),
-        (call(completion_tokens=80, written_tokens=20), 0, 0),
-        (call(sent_tokens=2_100), 0, 1),
-        (call(sent_tokens=1_300), 0, 0),
-        (call(sent_tokens=2_100, estimated=True), 0, 0),
-    ],
-)
+@pytest.mark.parametrize(("recorded", "thought", "shortened"), [
+    (call(thought=True), 1, 0),
+    (call(completion_tokens=400, written_tokens=20), 1, 0),
+    (call(completion_tokens=400, written_tokens=20, estimated=True), 0, 0),
+    (call(completion_tokens=80, written_tokens=20), 0, 0),
+    (call(sent_tokens=2_100), 0, 1),
+    (call(sent_tokens=1_300), 0, 0),
+    (call(sent_tokens=2_100, estimated=True), 0, 0),
+])  # fmt: skip
 def test_hidden_thoughts_and_shortened_prompts_are_detected(
     recorded: RecordedCall, thought: int, shortened: int
 ) -> None:

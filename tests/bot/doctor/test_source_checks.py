@@ -71,20 +71,14 @@ def test_git_must_be_installed_and_recent(tmp_path: Path) -> None:
     assert (missing.level, "not installed" in missing.what, bool(missing.hint)) == ("fail", True, True)
 
 
-@pytest.mark.parametrize(
-    ("programs", "installed", "expected"),
-    [
-        (NO_PROGRAMS, {}, []),
-        (ReaderPrograms(ocr=True), {}, [("fail", "tesseract is not installed")]),
-        (ReaderPrograms(ocr=True), {"tesseract": "eng\nosd"}, [("ok", "reads them, in eng")]),
-        (
-            ReaderPrograms(ocr=True, ocr_languages=("eng", "deu"), libreoffice=True),
-            {"tesseract": "eng"},
-            [("fail", "lacks deu"), ("fail", "not installed")],
-        ),
-        (ReaderPrograms(libreoffice=True), {"soffice": ""}, [("ok", "soffice opens .doc")]),
-    ],
-)
+@pytest.mark.parametrize(("programs", "installed", "expected"), [
+    (NO_PROGRAMS, {}, []),
+    (ReaderPrograms(ocr=True), {}, [("fail", "tesseract is not installed")]),
+    (ReaderPrograms(ocr=True), {"tesseract": "eng\nosd"}, [("ok", "reads them, in eng")]),
+    (ReaderPrograms(ocr=True, ocr_languages=("eng", "deu"), libreoffice=True), {"tesseract": "eng"}, [("fail",
+     "lacks deu"), ("fail", "not installed")]),
+    (ReaderPrograms(libreoffice=True), {"soffice": ""}, [("ok", "soffice opens .doc")]),
+])  # fmt: skip
 def test_enabled_reader_programs_must_be_installed(
     programs: ReaderPrograms, installed: dict[str, str], expected: list[tuple[str, str]]
 ) -> None:

@@ -40,14 +40,11 @@ def test_token_lines_may_be_in_a_file(here: Path, monkeypatch: pytest.MonkeyPatc
     assert [token.name for token in load_settings().mcp.tokens] == ["anna", "bob"]
 
 
-@pytest.mark.parametrize(
-    ("lines", "expected"),
-    [
-        (["anna secret-token-itself-0123456789"], "footnote mcp token NAME"),
-        ([f"anna/x sha256:{'a' * 64}"], "footnote mcp token NAME"),
-        ([LINE, LINE], "two lines with the same name or the same token"),
-    ],
-)
+@pytest.mark.parametrize(("lines", "expected"), [
+    (["anna secret-token-itself-0123456789"], "footnote mcp token NAME"),
+    ([f"anna/x sha256:{'a' * 64}"], "footnote mcp token NAME"),
+    ([LINE, LINE], "two lines with the same name or the same token"),
+])  # fmt: skip
 def test_invalid_line_is_reported_without_its_text(here: Path, lines: list[str], expected: str) -> None:
     with pytest.raises(SettingsError) as caught:
         read(here, f"[mcp]\ntokens = {lines!r}")

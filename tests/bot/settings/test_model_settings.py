@@ -53,17 +53,14 @@ def test_everything_about_a_model_can_be_set() -> None:
     assert settings.limits.kit(student=settings.model.student).student
 
 
-@pytest.mark.parametrize(
-    ("variables", "configured"),
-    [
-        ({}, False),
-        ({"OPENAI_API_KEY": ""}, False),
-        ({"OPENAI_MODEL": "m"}, False),
-        ({"OPENAI_API_KEY": KEY}, True),
-        ({"OPENAI_BASE_URL": "http://localhost:1/v1", "OPENAI_MODEL": "m"}, True),
-        ({"FOOTNOTE_MODEL__API_KEY": KEY, "FOOTNOTE_MODEL__NAME": "m"}, True),
-    ],
-)
+@pytest.mark.parametrize(("variables", "configured"), [
+    ({}, False),
+    ({"OPENAI_API_KEY": ""}, False),
+    ({"OPENAI_MODEL": "m"}, False),
+    ({"OPENAI_API_KEY": KEY}, True),
+    ({"OPENAI_BASE_URL": "http://localhost:1/v1", "OPENAI_MODEL": "m"}, True),
+    ({"FOOTNOTE_MODEL__API_KEY": KEY, "FOOTNOTE_MODEL__NAME": "m"}, True),
+])  # fmt: skip
 def test_a_model_is_configured_by_a_key_or_an_address(
     variables: dict[str, str], *, configured: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,19 +16,16 @@ KEY = "a-key-that-nobody-may-see"
 SEARX = "http://localhost:8888"
 
 
-@pytest.mark.parametrize(
-    ("given", "wrong"),
-    [
-        ({"type": "searxng"}, "url of your SearXNG"),
-        ({"type": "searxng", "url": "localhost:8888"}, "http://"),
-        ({"type": "brave"}, "must have the api_key"),
-        ({"type": "searxng", "url": "http://searx.example", "api_key": KEY}, "https://"),
-        ({"type": "brave", "api_key": KEY, "url": "http://elsewhere.example/"}, "https://"),
-        ({"type": "searxng", "url": SEARX, "visible_to": ["everybody"]}, "must be"),
-        ({"type": "searxng", "url": SEARX, "hosts": ["http://wiki.lan/"]}, 'such as "wiki.lan"'),
-        ({"type": "google"}, "type"),
-    ],
-)
+@pytest.mark.parametrize(("given", "wrong"), [
+    ({"type": "searxng"}, "url of your SearXNG"),
+    ({"type": "searxng", "url": "localhost:8888"}, "http://"),
+    ({"type": "brave"}, "must have the api_key"),
+    ({"type": "searxng", "url": "http://searx.example", "api_key": KEY}, "https://"),
+    ({"type": "brave", "api_key": KEY, "url": "http://elsewhere.example/"}, "https://"),
+    ({"type": "searxng", "url": SEARX, "visible_to": ["everybody"]}, "must be"),
+    ({"type": "searxng", "url": SEARX, "hosts": ["http://wiki.lan/"]}, 'such as "wiki.lan"'),
+    ({"type": "google"}, "type"),
+])  # fmt: skip
 def test_invalid_engine_is_refused_without_showing_the_key(given: dict[str, Any], wrong: str) -> None:
     with pytest.raises(ValidationError) as raised:
         Settings.model_validate({"search_engine": given})

@@ -11,29 +11,26 @@ DISCORD = "MTE4ODAwMDAwMDAwMDAwMDAw.GabcdE.abcdefghijklmnopqrstuvwxyz0123456789A
 HEX = "0123456789abcdef" * 2
 
 
-@pytest.mark.parametrize(
-    ("platform", "key", "value", "description"),
-    [
-        ("slack", "bot_token", "xoxb-1-2-abc", ""),
-        ("slack", "bot_token", "", ""),
-        ("slack", "bot_token", "of another kind", "a space"),
-        ("slack", "bot_token", "unknown-to-us", ""),
-        ("slack", "bot_token", "xapp-1-2", "an app token (xapp-…)"),
-        ("slack", "bot_token", "xoxp-1-2", "a user token"),
-        ("slack", "bot_token", HEX, "a signing secret"),
-        ("slack", "bot_token", "xoxb-1…9", "characters that no secret has"),
-        ("slack", "app_token", "xoxb-1-2", "a bot token (xoxb-…)"),
-        ("slack", "signing_secret", HEX, ""),
-        ("slack", "signing_secret", "xapp-1", "an app token"),
-        ("slack", "signing_secret", DISCORD, "of Discord"),
-        ("discord", "token", DISCORD, ""),
-        ("discord", "token", f'"{DISCORD}"', "quotes"),
-        ("discord", "token", "118800000000000000", "an id"),
-        ("discord", "token", HEX * 2, "public key"),
-        ("discord", "token", "abcdefghijklmnopqrstuvwxyz-_0123", "a client secret"),
-        ("discord", "token", "xoxb-1-2", "a bot token (xoxb-…) of Slack"),
-    ],
-)
+@pytest.mark.parametrize(("platform", "key", "value", "description"), [
+    ("slack", "bot_token", "xoxb-1-2-abc", ""),
+    ("slack", "bot_token", "", ""),
+    ("slack", "bot_token", "of another kind", "a space"),
+    ("slack", "bot_token", "unknown-to-us", ""),
+    ("slack", "bot_token", "xapp-1-2", "an app token (xapp-…)"),
+    ("slack", "bot_token", "xoxp-1-2", "a user token"),
+    ("slack", "bot_token", HEX, "a signing secret"),
+    ("slack", "bot_token", "xoxb-1…9", "characters that no secret has"),
+    ("slack", "app_token", "xoxb-1-2", "a bot token (xoxb-…)"),
+    ("slack", "signing_secret", HEX, ""),
+    ("slack", "signing_secret", "xapp-1", "an app token"),
+    ("slack", "signing_secret", DISCORD, "of Discord"),
+    ("discord", "token", DISCORD, ""),
+    ("discord", "token", f'"{DISCORD}"', "quotes"),
+    ("discord", "token", "118800000000000000", "an id"),
+    ("discord", "token", HEX * 2, "public key"),
+    ("discord", "token", "abcdefghijklmnopqrstuvwxyz-_0123", "a client secret"),
+    ("discord", "token", "xoxb-1-2", "a bot token (xoxb-…) of Slack"),
+])  # fmt: skip
 def test_misplaced_secret_is_described(platform: str, key: str, value: str, description: str) -> None:
     fault = find_misplaced_secret(load_platforms().values(), load_platforms()[platform], key, value)
 

@@ -159,15 +159,12 @@ def test_settings_are_frozen() -> None:
         Settings().timezone = "Europe/Berlin"  # type: ignore[misc] # that is the point
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "expected"),
-    [
-        ("FOOTNOTE_TIMEZON", "UTC", "FOOTNOTE_TIMEZON: there is no setting `timezon`. Did you mean `timezone`?"),
-        ("FOOTNOTE_LIMITS__SECOND", "1", "FOOTNOTE_LIMITS__SECOND: there is no setting `limits.second`. Did you"),
-        ("FOOTNOTE_LIMITS__SECONDS", "x", 'FOOTNOTE_LIMITS__SECONDS: limits.seconds must be a valid number, not "x".'),
-        ("FOOTNOTE_CORPUS", "[{", "FOOTNOTE_CORPUS is not valid JSON."),
-    ],
-)
+@pytest.mark.parametrize(("name", "value", "expected"), [
+    ("FOOTNOTE_TIMEZON", "UTC", "FOOTNOTE_TIMEZON: there is no setting `timezon`. Did you mean `timezone`?"),
+    ("FOOTNOTE_LIMITS__SECOND", "1", "FOOTNOTE_LIMITS__SECOND: there is no setting `limits.second`. Did you"),
+    ("FOOTNOTE_LIMITS__SECONDS", "x", 'FOOTNOTE_LIMITS__SECONDS: limits.seconds must be a valid number, not "x".'),
+    ("FOOTNOTE_CORPUS", "[{", "FOOTNOTE_CORPUS is not valid JSON."),
+])  # fmt: skip
 def test_a_wrong_variable_is_named(name: str, value: str, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, value)
     with pytest.raises(SettingsError) as caught:

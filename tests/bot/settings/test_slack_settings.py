@@ -20,16 +20,13 @@ def test_the_database_s_password_is_no_part_of_a_digest() -> None:
     assert digest_settings(plain) == digest_settings(secret)
 
 
-@pytest.mark.parametrize(
-    ("mode", "given", "expected"),
-    [
-        ("socket", (), ""),
-        ("socket", ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN"), ""),
-        ("http", ("SLACK_BOT_TOKEN", "SLACK_SIGNING_SECRET"), ""),
-        ("socket", ("SLACK_BOT_TOKEN",), 'Slack with mode = "socket" needs SLACK_APP_TOKEN, which is not set.'),
-        ("http", ("SLACK_APP_TOKEN",), "needs SLACK_BOT_TOKEN and SLACK_SIGNING_SECRET, which are not set."),
-    ],
-)
+@pytest.mark.parametrize(("mode", "given", "expected"), [
+    ("socket", (), ""),
+    ("socket", ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN"), ""),
+    ("http", ("SLACK_BOT_TOKEN", "SLACK_SIGNING_SECRET"), ""),
+    ("socket", ("SLACK_BOT_TOKEN",), 'Slack with mode = "socket" needs SLACK_APP_TOKEN, which is not set.'),
+    ("http", ("SLACK_APP_TOKEN",), "needs SLACK_BOT_TOKEN and SLACK_SIGNING_SECRET, which are not set."),
+])  # fmt: skip
 def test_missing_secrets_of_a_mode_are_named(
     mode: str, given: tuple[str, ...], expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,25 +22,22 @@ def make_settings(**values):
     return SOURCE_ENTRIES[values["type"]].settings.model_validate(values)
 
 
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [
-        ({"type": "mediawiki", "api": ""}, "must have an address"),
-        ({"type": "mediawiki", "api": "https://a:b@wiki.example.com/api.php"}, "without user, password"),
-        ({"type": "mediawiki", "api": API, "user": "Ada@bot"}, "both user and password_env"),
-        ({"type": "mediawiki", "api": API, "user": "A", "password_env": "P", "token_env": "T"}, "either a user or"),
-        ({"type": "mediawiki", "api": API.replace("https", "http"), "token_env": "T"}, 'begins with "https://"'),
-        ({"type": "mediawiki", "api": API, "token_env": "s3cr3t-token"}, "match pattern"),
-        ({"type": "mediawiki", "api": API, "namespaces": []}, "at least 1"),
-        ({"type": "mediawiki", "api": API, "relist_days": 0}, "greater than 0"),
-        ({"type": "confluence", "url": CLOUD, "email": "ada@example.com"}, "must have a token_env"),
-        ({"type": "confluence", "url": "http://confluence.example.com", "token_env": "T"}, 'begins with "https://"'),
-        ({"type": "confluence", "url": CLOUD, "allowed": ["staff"]}, "match pattern"),
-        ({"type": "confluence", "url": CLOUD, "spaces": ['HR" or type = "page']}, "match pattern"),
-        ({"type": "confluence", "url": CLOUD, "statuses": ["trashed"]}, "'current' or 'archived'"),
-        ({"type": "confluence_export", "path": "e.zip", "url_base": "ftp://x"}, "must be empty or begin"),
-    ],
-)
+@pytest.mark.parametrize(("values", "expected"), [
+    ({"type": "mediawiki", "api": ""}, "must have an address"),
+    ({"type": "mediawiki", "api": "https://a:b@wiki.example.com/api.php"}, "without user, password"),
+    ({"type": "mediawiki", "api": API, "user": "Ada@bot"}, "both user and password_env"),
+    ({"type": "mediawiki", "api": API, "user": "A", "password_env": "P", "token_env": "T"}, "either a user or"),
+    ({"type": "mediawiki", "api": API.replace("https", "http"), "token_env": "T"}, 'begins with "https://"'),
+    ({"type": "mediawiki", "api": API, "token_env": "s3cr3t-token"}, "match pattern"),
+    ({"type": "mediawiki", "api": API, "namespaces": []}, "at least 1"),
+    ({"type": "mediawiki", "api": API, "relist_days": 0}, "greater than 0"),
+    ({"type": "confluence", "url": CLOUD, "email": "ada@example.com"}, "must have a token_env"),
+    ({"type": "confluence", "url": "http://confluence.example.com", "token_env": "T"}, 'begins with "https://"'),
+    ({"type": "confluence", "url": CLOUD, "allowed": ["staff"]}, "match pattern"),
+    ({"type": "confluence", "url": CLOUD, "spaces": ['HR" or type = "page']}, "match pattern"),
+    ({"type": "confluence", "url": CLOUD, "statuses": ["trashed"]}, "'current' or 'archived'"),
+    ({"type": "confluence_export", "path": "e.zip", "url_base": "ftp://x"}, "must be empty or begin"),
+])  # fmt: skip
 def test_invalid_settings_are_rejected(values, expected):
     with pytest.raises(ValidationError, match=expected) as caught:
         make_settings(**values)

@@ -119,15 +119,12 @@ def test_refused_answer_may_be_kept() -> None:
     assert chosen.visible_to == {"handbook": ()}
 
 
-@pytest.mark.parametrize(
-    ("typed", "readers"),
-    [
-        (["#hr, general"], ("slack:T1/C2", "slack:T1/C1")),
-        (["C1"], ("slack:T1/C1",)),
-        (["#nowhere", "slack:T1/U9"], ("slack:T1/U9",)),
-        ([""], ()),
-    ],
-)
+@pytest.mark.parametrize(("typed", "readers"), [
+    (["#hr, general"], ("slack:T1/C2", "slack:T1/C1")),
+    (["C1"], ("slack:T1/C1",)),
+    (["#nowhere", "slack:T1/U9"], ("slack:T1/U9",)),
+    ([""], ()),
+])  # fmt: skip
 def test_readers_are_given_by_channel_names_or_ids(typed: list[str], readers: tuple[str, ...]) -> None:
     chosen, terminal = run(*FOLDER, "1", BOT, APP, "2", *typed, *NO_MODEL)
 
@@ -135,15 +132,12 @@ def test_readers_are_given_by_channel_names_or_ids(typed: list[str], readers: tu
     assert ("cannot see a channel #nowhere" in terminal.screen) == (len(typed) > 1)
 
 
-@pytest.mark.parametrize(
-    ("places", "typed", "servers"),
-    [
-        (FakeLocations(), ["2"], ("302",)),
-        (FakeLocations(SERVERS[:1]), [], ("301",)),
-        (FakeLocations(SERVERS[:1], after=2), ["", ""], ("301",)),
-        (FakeLocations((), after=1), ["later"], ()),
-    ],
-)
+@pytest.mark.parametrize(("places", "typed", "servers"), [
+    (FakeLocations(), ["2"], ("302",)),
+    (FakeLocations(SERVERS[:1]), [], ("301",)),
+    (FakeLocations(SERVERS[:1], after=2), ["", ""], ("301",)),
+    (FakeLocations((), after=1), ["later"], ()),
+])  # fmt: skip
 def test_own_servers_are_chosen(places: FakeLocations, typed: list[str], servers: tuple[str, ...]) -> None:
     chosen, _ = run(*FOLDER, "3", DISCORD, *typed, "1", *NO_MODEL, places=places)
 
@@ -154,18 +148,11 @@ def test_own_servers_are_chosen(places: FakeLocations, typed: list[str], servers
 TOKEN = {"discord": {"token": DISCORD}}
 
 
-@pytest.mark.parametrize(
-    ("places", "given", "message"),
-    [
-        (FakeLocations(), {"workspaces": ("999",)}, "The bot is not in a server of Discord with the id 999."),
-        (
-            FakeLocations(SERVERS[:1]),
-            {"workspaces": ("999",)},
-            "The bot is not in a server of Discord with the id 999.",
-        ),
-        (FakeLocations(), {}, "Missing answer: which server of Discord is your own."),
-    ],
-)
+@pytest.mark.parametrize(("places", "given", "message"), [
+    (FakeLocations(), {"workspaces": ("999",)}, "The bot is not in a server of Discord with the id 999."),
+    (FakeLocations(SERVERS[:1]), {"workspaces": ("999",)}, "The bot is not in a server of Discord with the id 999."),
+    (FakeLocations(), {}, "Missing answer: which server of Discord is your own."),
+])  # fmt: skip
 def test_unknown_workspace_lists_those_of_the_bot(places: FakeLocations, given: dict[str, Any], message: str) -> None:
     with pytest.raises(CommandError) as caught:
         run(settings=TOKEN, defaults=True, documents=(Path("handbook"),), places=places, **given)
@@ -188,19 +175,16 @@ def test_options_are_numbered_from_one() -> None:
     assert {"1) Slack", "4) none yet, only this terminal", "1) none"} <= set(terminal.lines)
 
 
-@pytest.mark.parametrize(
-    ("answer", "places"),
-    [
-        ("slack", [0]),
-        ("Discord, 1", [1, 0]),
-        ("slack discord", [0, 1]),
-        ("my own", [2]),
-        ("s", []),
-        ("irc", []),
-        ("9", []),
-        (",", []),
-    ],
-)
+@pytest.mark.parametrize(("answer", "places"), [
+    ("slack", [0]),
+    ("Discord, 1", [1, 0]),
+    ("slack discord", [0, 1]),
+    ("my own", [2]),
+    ("s", []),
+    ("irc", []),
+    ("9", []),
+    (",", []),
+])  # fmt: skip
 def test_choices_are_taken_by_numbers_and_names(answer: str, places: list[int]) -> None:
     assert find_choices(answer, ["Slack", "Discord", "My own, of old", "Street"]) == places
 
@@ -255,15 +239,12 @@ def test_without_questions_options_and_defaults_are_taken() -> None:
     assert chosen.visible_to == {"handbook": ("slack:T1/C1",)}
 
 
-@pytest.mark.parametrize(
-    ("given", "kind"),
-    [
-        ({"documents": (Path("empty"),)}, "nothing_to_read"),
-        ({"documents": (Path("missing"),)}, "system"),
-        ({"documents": (Path("handbook"),), "platforms": ("irc",)}, "unknown_platform"),
-        ({"documents": (Path("handbook"),), "model": "bad"}, "setup_refused"),
-    ],
-)
+@pytest.mark.parametrize(("given", "kind"), [
+    ({"documents": (Path("empty"),)}, "nothing_to_read"),
+    ({"documents": (Path("missing"),)}, "system"),
+    ({"documents": (Path("handbook"),), "platforms": ("irc",)}, "unknown_platform"),
+    ({"documents": (Path("handbook"),), "model": "bad"}, "setup_refused"),
+])  # fmt: skip
 def test_invalid_options_without_questions_are_an_error(given: dict[str, Any], kind: str) -> None:
     with pytest.raises(CommandError) as caught:
         run(defaults=True, judged="fail", **given)

@@ -41,17 +41,14 @@ def test_paragraphs_fit_the_terminal_and_break_no_word(words: list[str], width: 
     assert all(len(line) <= width or len(line.split()) == 1 for line in lines)
 
 
-@pytest.mark.parametrize(
-    ("folder", "taken", "name"),
-    [
-        ("handbook", [], "handbook"),
-        ("handbook", ["handbook", "handbook-2"], "handbook-3"),
-        ("Our Docs (2026)", [], "our-docs-2026"),
-        ("文書", [], "documents"),
-        ("/", [], "documents"),
-        ("x" * 90, [], "x" * 50),
-    ],
-)
+@pytest.mark.parametrize(("folder", "taken", "name"), [
+    ("handbook", [], "handbook"),
+    ("handbook", ["handbook", "handbook-2"], "handbook-3"),
+    ("Our Docs (2026)", [], "our-docs-2026"),
+    ("文書", [], "documents"),
+    ("/", [], "documents"),
+    ("x" * 90, [], "x" * 50),
+])  # fmt: skip
 def test_a_corpus_is_named_by_its_folder(folder: str, taken: list[str], name: str) -> None:
     assert name_corpus(Path(folder), taken) == name
 

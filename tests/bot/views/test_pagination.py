@@ -32,13 +32,9 @@ SMALL = MessageLimits(
     message=400, parts=3, part=MIN_PART_SIZE, row=2, measure=lambda text: 3 * len(text), markup=12, line=2, gap=2
 )
 ALL = {
-    "slack": slack.SECTIONS,
-    "slack markdown": slack.MARKDOWN,
-    "slack modal": slack.MODAL,
-    "discord": discord.CONTENT,
-    "discord components": discord.COMPONENTS,
-    "small": SMALL,
-}
+    "slack": slack.SECTIONS, "slack markdown": slack.MARKDOWN, "slack modal": slack.MODAL,
+    "discord": discord.CONTENT, "discord components": discord.COMPONENTS, "small": SMALL,
+}  # fmt: skip
 
 
 def words(texts) -> str:

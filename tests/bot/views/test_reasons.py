@@ -10,25 +10,11 @@ from tests.bot.fake_services import citation
 
 LANGUAGES = ["en", "de", "fr", "es", "it", "pt", "nl", "ru", "zh", "ja", "ar"]
 KINDS = {
-    "verbatim": (),
-    "not_verbatim": (),
-    "said": ("Quote.",),
-    "otherwise": ("Quote.",),
-    "so": (),
-    "not_said": (),
-    "nearest": ("Quote.",),
-    "absent": ("five",),
-    "contradicted": ("five", "four"),
-    "unnamed": ("Ana", "she"),
-    "differs": ("Page",),
-    "elsewhere": ("five", "four"),
-    "scattered": (),
-    "overruled": (),
-    "says_little": (),
-    "unreadable": (),
-    "nothing": (),
-    "unverified": (),
-}
+    "verbatim": (), "not_verbatim": (), "said": ("Quote.",), "otherwise": ("Quote.",), "so": (), "not_said": (),
+    "nearest": ("Quote.",), "absent": ("five",), "contradicted": ("five", "four"), "unnamed": ("Ana", "she"),
+    "differs": ("Page",), "elsewhere": ("five", "four"), "scattered": (), "overruled": (), "says_little": (),
+    "unreadable": (), "nothing": (), "unverified": (),
+}  # fmt: skip
 
 
 def said(*because: VerdictReason, language: str = "en") -> str:
@@ -46,18 +32,12 @@ def test_every_reason_has_a_sentence_in_every_language(language: str) -> None:
 
 
 @pytest.mark.parametrize("because", [(), (VerdictReason("of another version"),)])
-@pytest.mark.parametrize(
-    ("verdict", "cited", "uncited"),
-    [
-        (Verdict.SUPPORTS, "The documents say so: “The quay opens at seven.”", "The documents say so."),
-        (Verdict.REFUTES, "The documents say otherwise: “The quay opens at seven.”", ""),
-        (
-            Verdict.NOT_ENOUGH_INFO,
-            "The documents do not say so. Nearest to it: “The quay opens at seven.”",
-            "The documents do not say so.",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("verdict", "cited", "uncited"), [
+    (Verdict.SUPPORTS, "The documents say so: “The quay opens at seven.”", "The documents say so."),
+    (Verdict.REFUTES, "The documents say otherwise: “The quay opens at seven.”", ""),
+    (Verdict.NOT_ENOUGH_INFO, "The documents do not say so. Nearest to it: “The quay opens at seven.”",
+     "The documents do not say so."),
+])  # fmt: skip
 def test_models_verdict_is_explained_by_its_evidence(
     verdict: Verdict, cited: str, uncited: str, because: tuple[VerdictReason, ...]
 ) -> None:

@@ -16,24 +16,9 @@ JSON = st.recursive(
     max_leaves=5,
 )
 KEYS = [
-    "asker",
-    "question",
-    "hits",
-    "claims",
-    "claim",
-    "evidence",
-    "citations",
-    "citation",
-    "sentences",
-    "withheld",
-    "nearest",
-    "passage",
-    "usage",
-    "by",
-    "text",
-    "lost",
-    "now",
-]
+    "asker", "question", "hits", "claims", "claim", "evidence", "citations", "citation", "sentences", "withheld",
+    "nearest", "passage", "usage", "by", "text", "lost", "now",
+]  # fmt: skip
 BODIES = st.dictionaries(
     st.sampled_from(KEYS), JSON | st.lists(st.dictionaries(st.sampled_from(KEYS), JSON)), max_size=6
 )

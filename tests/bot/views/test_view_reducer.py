@@ -80,18 +80,15 @@ def test_waiting_view_has_the_position() -> None:
     assert actions(view) == [ButtonAction.STOP]
 
 
-@pytest.mark.parametrize(
-    ("event", "status"),
-    [
-        (SearchStarted("a\n b"), "Searching “a b” …"),
-        (SearchStarted("x" * 99), f"Searching “{'x' * 60}” …"),
-        (SearchStarted(""), "Looking for evidence …"),
-        (PassagesFound("a", (hit(),)), "Passages found: 1. Reading …"),
-        (ClaimChecked(claim(Verdict.REFUTES)), "Checking statements …"),
-        (DraftStarted(3), "Findings: 3. Drafting …"),
-        (SentencePassed(AnsweredSentence("x", (1,))), "Writing …"),
-    ],
-)
+@pytest.mark.parametrize(("event", "status"), [
+    (SearchStarted("a\n b"), "Searching “a b” …"),
+    (SearchStarted("x" * 99), f"Searching “{'x' * 60}” …"),
+    (SearchStarted(""), "Looking for evidence …"),
+    (PassagesFound("a", (hit(),)), "Passages found: 1. Reading …"),
+    (ClaimChecked(claim(Verdict.REFUTES)), "Checking statements …"),
+    (DraftStarted(3), "Findings: 3. Drafting …"),
+    (SentencePassed(AnsweredSentence("x", (1,))), "Writing …"),
+])  # fmt: skip
 def test_status_describes_the_last_event(event: Event, status: str) -> None:
     assert apply_event(start_view(7, "en"), event).status == status
 
@@ -167,18 +164,15 @@ def test_final_view_has_sources_and_counts() -> None:
 RATED = [ButtonAction.EVIDENCE, ButtonAction.UP, ButtonAction.DOWN]
 
 
-@pytest.mark.parametrize(
-    ("status", "only_asker", "expected"),
-    [
-        (Status.ANSWERED, False, [*RATED, ButtonAction.ASK, ButtonAction.RETRACT]),
-        (Status.ANSWERED, True, [*RATED, ButtonAction.ASK, ButtonAction.SHARE]),
-        (Status.ABSTAINED, False, [*RATED, ButtonAction.ASK]),
-        (Status.CHATTED, False, []),
-        (Status.FAILED, False, [ButtonAction.ASK]),
-        (Status.REFUSED, False, [ButtonAction.ASK]),
-        (Status.CANCELLED, False, []),
-    ],
-)
+@pytest.mark.parametrize(("status", "only_asker", "expected"), [
+    (Status.ANSWERED, False, [*RATED, ButtonAction.ASK, ButtonAction.RETRACT]),
+    (Status.ANSWERED, True, [*RATED, ButtonAction.ASK, ButtonAction.SHARE]),
+    (Status.ABSTAINED, False, [*RATED, ButtonAction.ASK]),
+    (Status.CHATTED, False, []),
+    (Status.FAILED, False, [ButtonAction.ASK]),
+    (Status.REFUSED, False, [ButtonAction.ASK]),
+    (Status.CANCELLED, False, []),
+])  # fmt: skip
 def test_buttons_depend_on_status_and_audience(
     status: Status, *, only_asker: bool, expected: list[ButtonAction]
 ) -> None:

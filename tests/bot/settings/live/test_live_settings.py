@@ -27,27 +27,20 @@ def test_every_key_has_an_effect_mark() -> None:
     assert list(unmarked(Settings)) == []
 
 
-@pytest.mark.parametrize(
-    ("changed", "keys", "waiting"),
-    [
-        ({"limits": {"seconds": 5}, "model": {"name": "x"}}, ["limits.seconds"], ["model.name"]),
-        ({"desk": {"at_once": 2, "grace_seconds": 2}}, ["desk.at_once"], ["desk.grace_seconds"]),
-        ({"corpus": [CORPUS, {"name": "hr"}]}, ["corpus.hr (new)"], []),
-        ({"corpus": []}, ["corpus.handbook (gone)"], []),
-        ({"corpus": [{**CORPUS, "dense": "lazy", "visible_to": []}]}, ["visible_to", "dense"], []),
-        ({"corpus": [{**CORPUS, "source": {"type": "folder", "path": "/other"}}]}, ["source.path"], []),
-        ({"corpus": [{**CORPUS, "source": None}]}, ["source"], []),
-        ({"channel": [{"id": "slack:T1/C1", "paused": True}]}, ["channel.slack:T1/C1 (new)"], []),
-        ({"slack": {"guests": True, "bot_token": "xoxb-new"}}, ["slack.guests"], ["slack.bot_token"]),
-        ({"discord": {"deny": ["1"], "token": "new"}}, ["discord.deny"], ["discord.token"]),
-        (
-            {"search_engine": {"visible_to": ["*"], "seconds": 3}},
-            ["search_engine.visible_to"],
-            ["search_engine.seconds"],
-        ),
-        ({"home": "/elsewhere"}, [], ["home"]),
-    ],
-)
+@pytest.mark.parametrize(("changed", "keys", "waiting"), [
+    ({"limits": {"seconds": 5}, "model": {"name": "x"}}, ["limits.seconds"], ["model.name"]),
+    ({"desk": {"at_once": 2, "grace_seconds": 2}}, ["desk.at_once"], ["desk.grace_seconds"]),
+    ({"corpus": [CORPUS, {"name": "hr"}]}, ["corpus.hr (new)"], []),
+    ({"corpus": []}, ["corpus.handbook (gone)"], []),
+    ({"corpus": [{**CORPUS, "dense": "lazy", "visible_to": []}]}, ["visible_to", "dense"], []),
+    ({"corpus": [{**CORPUS, "source": {"type": "folder", "path": "/other"}}]}, ["source.path"], []),
+    ({"corpus": [{**CORPUS, "source": None}]}, ["source"], []),
+    ({"channel": [{"id": "slack:T1/C1", "paused": True}]}, ["channel.slack:T1/C1 (new)"], []),
+    ({"slack": {"guests": True, "bot_token": "xoxb-new"}}, ["slack.guests"], ["slack.bot_token"]),
+    ({"discord": {"deny": ["1"], "token": "new"}}, ["discord.deny"], ["discord.token"]),
+    ({"search_engine": {"visible_to": ["*"], "seconds": 3}}, ["search_engine.visible_to"], ["search_engine.seconds"]),
+    ({"home": "/elsewhere"}, [], ["home"]),
+])  # fmt: skip
 def test_some_keys_take_effect_at_once_and_others_wait(
     changed: dict[str, Any], keys: list[str], waiting: list[str]
 ) -> None:
