@@ -1,10 +1,9 @@
 """Measure answers: how often the extractive system quotes the right sentence, and how well it abstains.
 
-Questions go through the system's own steps and the gate; only abstention is decided afterwards, at any threshold.
+Questions pass the system's own steps and the gate, but abstention is decided afterwards, at any threshold.
 """
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -18,7 +17,7 @@ import numpy as np
 import typer
 
 from evaluation.answers.question_sets import Exam, ExamQuestion, leave_out_articles, read_exam
-from evaluation.reports.printing import render_table
+from evaluation.reports.printing import AsJson, compute_mean, compute_share, print_report, render_table, round_figure
 from evaluation.workbench import open_corpus, open_reader, run_turn
 from pipeline.extraction.answer_ranking import ANSWER_THRESHOLD
 from pipeline.kit import Kit, Rerank, no_reader
@@ -34,12 +33,12 @@ from storage.types import Hit, PassageKind, SearchQuery
 
 @dataclass(frozen=True, slots=True)
 class ExamOutcome:
-    """A question's outcome: the ranked quotes, the chosen sentences, and the answer after the gate."""
+    """The outcome of one question."""
 
     posed: ExamQuestion
     considered: RankedQuotes
-    sentences: tuple[CitedSentence, ...]
-    answer: Answer
+    sentences: tuple[CitedSentence, ...]  # the best quotes
+    answer: Answer  # after the gate
 
     @property
     def right_first(self) -> bool:
@@ -51,7 +50,7 @@ class ExamOutcome:
 
     @property
     def verbatim(self) -> bool:
-        """Return whether each sentence is verbatim in a passage that it cites; table rows are compared as prose."""
+        """Return whether each sentence is verbatim in a passage that it cites; table rows also match as prose."""
         texts = {citation.number: citation.passage_text for citation in self.answer.citations}
         forms = {number: f"{text}\n{write_rows(text, PassageKind.TABLE)}" for number, text in texts.items()}
         return all(
@@ -61,7 +60,7 @@ class ExamOutcome:
 
 @dataclass
 class CachingEmbedder:
-    """An embedder that embeds each text once, because the questions of an exam find the same sentences repeatedly."""
+    """An embedder with a cache, because the questions of an exam find the same sentences repeatedly."""
 
     inner: Embedder
     known: dict[str, Vectors] = field(default_factory=dict)
@@ -82,7 +81,7 @@ class CachingEmbedder:
 
 @asynccontextmanager
 async def open_exam(exam: Exam, home: Path | None) -> AsyncIterator[PassageStore]:
-    """Index an exam's documents, in a named home or a temporary one, and open the store over them."""
+    """Index an exam's documents in a named home or a temporary one, and open their passage store."""
     async with open_corpus(exam.source, exam.corpus, home) as app:
         yield replace(app.passages, embedder=CachingEmbedder(app.passages.embedder))
 
@@ -90,30 +89,30 @@ async def open_exam(exam: Exam, home: Path | None) -> AsyncIterator[PassageStore
 async def ask_exam(
     exam: Exam, store: PassageStore, rerank: Rerank = no_reader, *, without_answers: bool = False
 ) -> list[ExamOutcome]:
-    """Ask every question of an exam; with `without_answers`, without the documents that answer it."""
+    """Ask every question of an exam; with `without_answers`, each without the documents that answer it."""
     questions = [posed for posed in exam.questions if posed.documents or not without_answers]
     return [
-        await ask_question(
-            posed, store, exam.corpus, left_out=posed.documents if without_answers else frozenset(), rerank=rerank
-        )
+        await ask_question(posed, store, exam.corpus, posed.documents if without_answers else frozenset(), rerank)
         for posed in questions
     ]
 
 
 async def ask_question(
-    posed: ExamQuestion, store: PassageStore, corpus: str, *, left_out: frozenset[str], rerank: Rerank = no_reader
+    posed: ExamQuestion, store: PassageStore, corpus: str, left_out: frozenset[str], rerank: Rerank
 ) -> ExamOutcome:
+    """Ask a question without the documents of `left_out`, in a system that quotes instead of abstaining."""
+
     async def search(query: SearchQuery, k: int) -> tuple[Hit, ...]:
         if not left_out:
             return await store.search(query.text, [corpus], k)
         return await _search_without(store, corpus, query.text, k, left_out)
 
-    thoughts: list[tuple[RankedQuotes, tuple[CitedSentence, ...]]] = []
+    quotes: list[tuple[RankedQuotes, tuple[CitedSentence, ...]]] = []
 
     async def never_abstain(talk: Conversation, kit: Kit) -> Status:
         considered = await consider(talk, kit)
         sentences = considered.select(kit.limits.sentences)
-        thoughts.append((considered, sentences))
+        quotes.append((considered, sentences))
         for sentence in sentences:
             await kit.say(sentence)
         return Status.ANSWERED
@@ -128,13 +127,13 @@ async def ask_question(
         now=datetime.now(UTC),
         random=Random(0),
     )
-    return ExamOutcome(posed, *thoughts[0], answer)
+    return ExamOutcome(posed, *quotes[0], answer)
 
 
 async def _search_without(
     store: PassageStore, corpus: str, text: str, k: int, left_out: frozenset[str]
 ) -> tuple[Hit, ...]:
-    """Search as the store does, without some of its documents."""
+    """Search as the store does, but without some documents."""
     count = max(CANDIDATES, k)
     trust = store.embedder.knows(text)
     candidates = await store.candidates(text, [corpus], 2 * count)
@@ -145,12 +144,12 @@ async def _search_without(
     return tuple(Hit(*rows[key], score, dense.get(key, 0.0), lexical.get(key, 0.0)) for key, score in ranking)
 
 
-def _best_scores(scores: Mapping[str, float], kept: set[str], wanted: int) -> dict[str, float]:
-    best = sorted((key for key in scores if key in kept), key=lambda key: (-scores[key], key))
-    return {key: scores[key] for key in best[:wanted]}
+def _best_scores(scores: Mapping[str, float], allowed: set[str], count: int) -> dict[str, float]:
+    best = sorted((key for key in scores if key in allowed), key=lambda key: (-scores[key], key))
+    return {key: scores[key] for key in best[:count]}
 
 
-LEARNED_HELP = "A file in SQuAD's format that the reader was trained on: questions about its articles are skipped."
+LEARNED_HELP = "A file in SQuAD's format that the reader was trained on; questions about its articles are skipped."
 FALSE_ABSTENTIONS = (0.02, 0.05, 0.1, 0.15, 0.2)
 
 
@@ -165,9 +164,9 @@ class ExamRun:
 
 def answers(
     exams: Annotated[list[Path], typer.Argument(help="Question sets, and question files over handbooks.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: AsJson = False,
     wrong: Annotated[bool, typer.Option(help="List wrong answers and wrong abstentions.")] = False,
-    home: Annotated[Path | None, typer.Option(help="Keep the indexes here, one folder an exam.")] = None,
+    home: Annotated[Path | None, typer.Option(help="Keep the indexes here, one folder for each exam.")] = None,
     learned: Annotated[Path | None, typer.Option(help=LEARNED_HELP)] = None,
 ) -> None:
     """Measure how often the right sentence is quoted, and how well the system abstains.
@@ -176,12 +175,11 @@ def answers(
     """
     runs = [asyncio.run(_run_exam(leave_out_articles(read_exam(path), learned), home)) for path in exams]
     reports = [report_answers(run) for run in runs]
-    if as_json:
-        print(json.dumps({"schema": 1, "exams": reports}))
-        return
+    parts = []
     for run, report in zip(runs, reports, strict=True):
         mistakes = filter(None, map(_describe_mistake, run.outcomes)) if wrong else ()
-        print(_render_answers(report), *mistakes, "", sep="\n")
+        parts.append("\n".join((_render_answers(report), *mistakes, "")))
+    print_report({"exams": reports}, "\n".join(parts), as_json=as_json)
 
 
 async def _run_exam(exam: Exam, home: Path | None) -> ExamRun:
@@ -202,22 +200,22 @@ def report_answers(asked: ExamRun) -> dict[str, Any]:
         "answerable": len(known),
         "unanswerable": len(unknown),
         "if it never abstained": {
-            "right in the first sentence": _share([outcome.right_first for outcome in known]),
-            "right in the reply": _share([outcome.right for outcome in known]),
-            "sentences a reply": round(fmean(len(outcome.sentences) for outcome in known), 2) if known else None,
+            "right in the first sentence": compute_share(outcome.right_first for outcome in known),
+            "right in the reply": compute_share(outcome.right for outcome in known),
+            "sentences a reply": round_figure(compute_mean(len(outcome.sentences) for outcome in known), 2),
         },
         "as it is": {
-            "right in the reply": _share([outcome.right and _is_answered(outcome) for outcome in known]),
-            "right in the reply, of those held out": _share(
-                [outcome.right and _is_answered(outcome) for outcome in known if outcome.posed.held]
+            "right in the reply": compute_share(outcome.right and _is_answered(outcome) for outcome in known),
+            "right in the reply, of those held out": compute_share(
+                outcome.right and _is_answered(outcome) for outcome in known if outcome.posed.held
             ),
-            "abstains though answerable": _share([not _is_answered(outcome) for outcome in known]),
-            "abstains where unanswerable": _share([not _is_answered(outcome) for outcome in unknown]),
+            "abstains though answerable": compute_share(not _is_answered(outcome) for outcome in known),
+            "abstains where unanswerable": compute_share(not _is_answered(outcome) for outcome in unknown),
         },
-        "both sides shown, in order": _share(
-            [outcome.posed.disagreement_shown(outcome.sentences) for outcome in disputed]
+        "both sides shown, in order": compute_share(
+            outcome.posed.disagreement_shown(outcome.sentences) for outcome in disputed
         ),
-        "verbatim": _share([outcome.verbatim for outcome in asked.outcomes]),
+        "verbatim": compute_share(outcome.verbatim for outcome in asked.outcomes),
         "caught at false abstentions of": abstention_curve(
             [outcome.considered.chance for outcome in known], [outcome.considered.chance for outcome in unknown]
         ),
@@ -225,19 +223,21 @@ def report_answers(asked: ExamRun) -> dict[str, Any]:
 
 
 def abstention_curve(known: Sequence[float], unknown: Sequence[float]) -> dict[str, float]:
-    """Return the share of unanswerable questions caught, by the share of answerable ones abstained from with them."""
+    """Return the share of unanswerable questions abstained from, by the same share of the answerable ones.
+
+    `known` and `unknown` are the chances that the system gives to answers of both kinds of questions.
+    """
     if not known or not unknown:
         return {}
-    lines = {share: float(np.quantile(known, share)) for share in FALSE_ABSTENTIONS}
-    return {f"{share:.2f}": round(fmean(chance < line for chance in unknown), 4) for share, line in lines.items()}
+    thresholds = {share: float(np.quantile(known, share)) for share in FALSE_ABSTENTIONS}
+    return {
+        f"{share:.2f}": round(fmean(chance < threshold for chance in unknown), 4)
+        for share, threshold in thresholds.items()
+    }
 
 
 def _is_answered(outcome: ExamOutcome) -> bool:
     return outcome.considered.chance >= ANSWER_THRESHOLD
-
-
-def _share(values: Sequence[bool]) -> float | None:
-    return round(fmean(values), 4) if values else None
 
 
 def _render_answers(report: dict[str, Any]) -> str:

@@ -1,7 +1,6 @@
 """Ask the model alone, without documents, as a baseline for systems.
 
-Nothing checks its reply. So it is not a system: it is in no registry, has no kit and no gate, and its reply can be
-neither delivered nor recorded.
+Its reply is not checked. So it is not a registered system, has no gate, and can be neither delivered nor recorded.
 """
 
 from dataclasses import dataclass
@@ -34,7 +33,7 @@ async def ask_alone(
     now: datetime,
     limits: Limits = Limits(),  # noqa: B008 - frozen
 ) -> UncheckedReply:
-    """Return what a model replies to the last turns of a conversation, in one call. Raises any `PipelineError`."""
+    """Return a model's reply to the last turns of a conversation, in one call. Raises any `PipelineError`."""
     steps = list[Step]()
     prompter = Prompter(
         llm,
@@ -46,6 +45,6 @@ async def ask_alone(
     )
     seen = Conversation(talk.turns[-limits.turns :])
     reply = await prompter.ask("generate", _REPLY, stage="generate", talk=seen, reading="")
-    sent, came = (sum(step.facts.get(name, 0) for step in steps) for name in ("prompt_tokens", "completion_tokens"))
+    read, written = (sum(step.facts.get(name, 0) for step in steps) for name in ("prompt_tokens", "completion_tokens"))
     costs = [step.facts.get("cost") for step in steps]
-    return UncheckedReply(reply, sent, came, None if None in costs else sum(filter(None, costs)))
+    return UncheckedReply(reply, read, written, None if None in costs else sum(filter(None, costs)))

@@ -1,7 +1,6 @@
 """Measure retrieval: recall, reciprocal rank and discounted gain of each retriever over question sets."""
 
 import asyncio
-import json
 import math
 import time
 from collections.abc import Mapping, Sequence
@@ -18,7 +17,7 @@ from bot.app import App
 from bot.settings.tables.settings_tables import EmbeddingSettings
 from evaluation.answers.answer_scores import CachingEmbedder
 from evaluation.answers.question_sets import QuestionSet, SetQuestion, build_set_source, read_set
-from evaluation.reports.printing import render_table
+from evaluation.reports.printing import AsJson, print_report, render_table
 from evaluation.speed.workload import generate_texts
 from evaluation.workbench import open_corpus, refresh_quietly
 from storage.indexes.embedding import MINILM, open_embedder
@@ -29,17 +28,17 @@ from storage.types import DenseMode
 
 
 def recall_at(ranking: Sequence[str], relevant: Mapping[str, int], k: int) -> float:
-    """Return the share of the relevant texts that are among the first `k`."""
+    """Return the share of the relevant texts that are in the first `k`."""
     return len({*ranking[:k]} & relevant.keys()) / len(relevant)
 
 
 def reciprocal_rank(ranking: Sequence[str], relevant: Mapping[str, int]) -> float:
-    """Return 1 over the place of the first relevant text; 0 when there is none."""
+    """Return 1 divided by the place of the first relevant text; 0 without any."""
     return next((1 / place for place, key in enumerate(ranking, start=1) if key in relevant), 0.0)
 
 
 def ndcg_at(ranking: Sequence[str], relevant: Mapping[str, int], k: int) -> float:
-    """Return the normalised discounted cumulative gain at `k`, each relevant text counting 1 whatever its grade."""
+    """Return the normalised discounted cumulative gain at `k`; grades are ignored, each relevant text counts 1."""
     gained = sum(1 / math.log2(place + 1) for place, key in enumerate(ranking[:k], start=1) if key in relevant)
     ideal = sum(1 / math.log2(place + 1) for place in range(1, min(k, len(relevant)) + 1))
     return gained / ideal
@@ -52,21 +51,18 @@ MEASURES = ("R@1", "R@3", "R@10", "MRR", "nDCG@10")
 
 def retrieval(
     sets: Annotated[list[Path], typer.Argument(help="Question sets: see evaluation/answers/questions/README.md.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Measure how well the dense, lexical and fused search find relevant texts.
 
     Example: footnote evaluate retrieval data/xquad.en.json data/cranfield
     """
     reports = [asyncio.run(measure_retrieval(read_set(path))) for path in sets]
-    if as_json:
-        print(json.dumps({"schema": 1, "sets": reports}))
-    else:
-        print("\n\n".join(map(_render_retrieval, reports)))
+    print_report({"sets": reports}, "\n\n".join(map(_render_retrieval, reports)), as_json=as_json)
 
 
 async def measure_retrieval(questions: QuestionSet) -> dict[str, Any]:
-    """Index a set in a home of its own and rank its texts for each of its answerable questions."""
+    """Index a set in a temporary home, rank its texts for each answerable question, and return the figures."""
     answerable = [question for question in questions.questions if question.relevant]
     async with open_corpus(build_set_source(questions.texts, questions.language), SET_CORPUS) as app:
         rankings = [await _rankings(app, question.text) for question in answerable]
@@ -78,33 +74,30 @@ async def measure_retrieval(questions: QuestionSet) -> dict[str, Any]:
     }
 
 
-DEPTHS = (5, 10, 20, 30, 50, 100)
-WORDS = 120
+DEPTHS = (5, 10, 20, 30, 50, 100)  # passages that are embedded for a question
+WORDS = 120  # of a timed passage
 
 
 def lazy(
     sets: Annotated[list[Path], typer.Argument(help="Question sets: see evaluation/answers/questions/README.md.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Measure the loss of lazy corpora and their time, by how many passages are embedded for a question.
+    """Measure the recall lost by lazy corpora and their time, by how many passages are embedded for a question.
 
-    Each question starts without stored vectors; "in turn", it finds those of the questions before it.
+    Each question starts without stored vectors; "in turn", the vectors of earlier questions are kept.
 
     Example: footnote evaluate lazy data/xquad.en.json data/cranfield
     """
-    report: dict[str, Any] = {"schema": 1, "sets": [asyncio.run(_measure_depths(read_set(path))) for path in sets]}
-    report["milliseconds"] = _time_depths()
-    if as_json:
-        print(json.dumps(report))
-        return
+    reports, milliseconds = [asyncio.run(_measure_depths(read_set(path))) for path in sets], _time_depths()
     names = ["eager", "words", *map(str, DEPTHS), "in turn"]
     rows = [
-        [entry["set"], measure, *(f"{entry['depths'][name][measure]:.3f}" for name in names)]
-        for entry in report["sets"]
+        [report["set"], measure, *(f"{report['depths'][name][measure]:.3f}" for name in names)]
+        for report in reports
         for measure in ("R@1", "nDCG@10")
     ]
-    times = ["", f"ms for passages of {WORDS} words", "", "", *report["milliseconds"].values(), ""]
-    print(render_table(["set", "measure", *names], [*rows, times]))
+    times = ["", f"ms for passages of {WORDS} words", "", "", *milliseconds.values(), ""]
+    table = render_table(["set", "measure", *names], [*rows, times])
+    print_report({"sets": reports, "milliseconds": milliseconds}, table, as_json=as_json)
 
 
 async def _measure_depths(questions: QuestionSet) -> dict[str, Any]:
@@ -140,8 +133,8 @@ async def _rank_fused(store: PassageStore, text: str, depth: int) -> list[str]:
 
 
 def _time_depths() -> dict[str, float]:
-    """Return how many milliseconds the embedder takes for as many passages as each depth, of its own default bits."""
-    embedder, took, done = open_embedder(MINILM, {}, EmbeddingSettings().bits), 0.0, 0
+    """Return the milliseconds that the default embedder takes for each depth's number of passages."""
+    embedder, seconds, done = open_embedder(MINILM, {}, EmbeddingSettings().bits), 0.0, 0
     texts = list(islice(generate_texts(Random(1), WORDS), DEPTHS[-1]))
     embedder.embed(texts[:1])
     milliseconds: dict[str, float] = {}
@@ -149,8 +142,8 @@ def _time_depths() -> dict[str, float]:
         started = time.perf_counter()
         for start in range(done, depth, EMBEDDED_AT_ONCE):
             embedder.embed(texts[start : min(start + EMBEDDED_AT_ONCE, depth)])
-        took, done = took + time.perf_counter() - started, depth
-        milliseconds[str(depth)] = round(took * 1000)
+        seconds, done = seconds + time.perf_counter() - started, depth
+        milliseconds[str(depth)] = round(seconds * 1000)
     return milliseconds
 
 

@@ -1,7 +1,7 @@
-"""Measure the rule that searches a message unchanged: how many of the messages that it accepts are self-contained.
+"""Measure the rule that searches some messages unchanged: how many of these messages are self-contained.
 
-In topics with manual rewrites (TREC CAsT) a message is self-contained if its rewrite has the same words. For INSCIT and
-MTRAG, standalone_labels.json holds the labels of a reader.
+In TREC CAsT, a message is self-contained if its manual rewrite has the same words. For INSCIT and MTRAG,
+standalone_labels.json has the labels of one reader.
 """
 
 import json
@@ -19,7 +19,7 @@ from pipeline.stages.question_analysis import read_as_query
 from pipeline.types import Conversation, Turn
 
 LABELS = Path(__file__).with_name("standalone_labels.json")
-"""By conversation: 1 for each self-contained turn, 0 for each other one."""
+"""A string for each conversation, with 1 for each self-contained turn and 0 for each other turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +46,8 @@ def read_messages(path: Path) -> tuple[LabelledMessage, ...]:
         document = json.loads(path.read_text(encoding="utf-8"))
         return tuple(_read_rewritten(document) if isinstance(document, list) else _read_labelled(document, labels))
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-        what = f"{path} has no labelled conversations of TREC CAsT, INSCIT or MTRAG"
-        raise UnreadableSet(what, hint="name the file as it was published") from error
+        message = f"{path} has no labelled conversations of TREC CAsT, INSCIT or MTRAG."
+        raise UnreadableSet(message, hint="Name a file as it was published.") from error
 
 
 def _read_rewritten(topics: list[dict[str, Any]]) -> Iterator[LabelledMessage]:
@@ -104,7 +104,7 @@ def standalone(
 
 
 def count_accepted(messages: Sequence[LabelledMessage]) -> tuple[int, int, int, str, str]:
-    """Return the numbers of all, self-contained and accepted messages, and the precision and recall of the accepted."""
+    """Return the numbers of all, self-contained and accepted messages, and the rule's precision and recall."""
     alone = sum(message.standalone for message in messages)
     accepted = [message for message in messages if message.accepted]
     right = sum(message.standalone for message in accepted)

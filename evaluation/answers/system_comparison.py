@@ -1,15 +1,14 @@
 """Compare systems over the same conversations with the same scripted model, and list their differences.
 
-For an answerable question the model knows the true sentence and the same with another number; for any other it makes a
-claim up. Systems must withhold all of its false claims.
+For an answerable question, the model states the true sentence, and the same sentence with another number; for others,
+it makes up a claim. Systems must withhold all its false statements.
 """
 
 import asyncio
-import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -22,7 +21,8 @@ from bot.app import App
 from bot.types import TurnRequest
 from evaluation.answers.model_alone import NAME, UncheckedReply, ask_alone
 from evaluation.answers.question_sets import Exam, ExamQuestion, find_true_sentences, has_all_strings, read_exam
-from evaluation.reports.printing import render_table
+from evaluation.reports.printing import AsJson, fail_unless, print_report, render_table
+from evaluation.simulated_model.model_replies import CLAIM_LINE, NOTE_LINE, SENTENCE_LINE, write_verdicts
 from evaluation.simulated_model.scripted_llm import ScriptedLLM, script_stages
 from evaluation.workbench import EXAMPLE_QUESTIONS, TERMINAL, open_corpus
 from pipeline.systems import DEFAULT_SYSTEM, SYSTEMS, find_system
@@ -46,17 +46,11 @@ class ScriptedConversation:
 def choose_conversations(
     questions: Sequence[ExamQuestion], sentences: Iterable[str], count: int
 ) -> tuple[ScriptedConversation, ...]:
-    """Return at most `count` conversations, a fifth of them unanswerable.
-
-    `sentences` are all those of the documents.
-    """
+    """Return at most `count` conversations, a fifth of them unanswerable; `sentences` are those of all documents."""
     every = tuple(sentences)
-    known = [
-        conversation for posed in questions if posed.answers and (conversation := _script_conversation(posed, every))
-    ]
-    unknown = [ScriptedConversation(posed, (), (_MADE_UP,)) for posed in questions if not posed.answers]
-    vain = unknown[: count // 5]
-    return (*known[: count - len(vain)], *vain)
+    known = [script for posed in questions if posed.answers and (script := _script_conversation(posed, every))]
+    unknown = [ScriptedConversation(posed, (), (_MADE_UP,)) for posed in questions if not posed.answers][: count // 5]
+    return (*known[: count - len(unknown)], *unknown)
 
 
 def _script_conversation(posed: ExamQuestion, sentences: Sequence[str]) -> ScriptedConversation | None:
@@ -66,7 +60,7 @@ def _script_conversation(posed: ExamQuestion, sentences: Sequence[str]) -> Scrip
 
 
 def falsify(statement: str) -> str:
-    """Return a statement with its first number changed; a made-up one if it has no number."""
+    """Return a statement with its first number changed; a made-up statement if it has no number."""
     false = _NUMBER.sub(lambda match: str(int(match[0]) + NUMBER_CHANGE), statement, count=1)
     return false if false != statement else _MADE_UP
 
@@ -74,9 +68,6 @@ def falsify(statement: str) -> str:
 _PIECES = r"(?s).{1,9}"  # small enough to split words and marks
 _MOST_NOTES = 4
 _LEAST_OVERLAP = 0.6  # share of a claim's words, and of a question's, that a sentence must have
-_NUMBERED = re.compile(r"^(\d+): (.*)$", re.MULTILINE)
-_NOTE = re.compile(r"^\[(\d+)\] (.*) \(from: .*\)$", re.MULTILINE)
-_CLAIM = re.compile(r"^Claim(?: (\d+))?: (.*)$", re.MULTILINE)
 _FEEDBACK = "\n".join(
     f"{name}: It is as it should be. 100/100"
     for name in ("Relevant", "Natural", "Non-repetitive", "Temporally correct")
@@ -91,7 +82,7 @@ def _reply_summary(known: ScriptedConversation, turn: str) -> str:
     terms = set(content_terms(known.posed.text))
     bullets = [
         f"- {text} [{number}]"
-        for number, text in _NUMBERED.findall(turn)
+        for number, text in SENTENCE_LINE.findall(turn)
         if len(terms & set(content_terms(text))) >= _LEAST_OVERLAP * len(terms) or text in known.true
     ]
     return "\n".join(bullets) or "None"
@@ -105,18 +96,12 @@ def _reply_claims(known: ScriptedConversation, turn: str) -> str:
 
 
 def _reply_verdicts(_: ScriptedConversation, turn: str) -> str:
-    sentences = _NUMBERED.findall(turn)
-    lines = [(number, *_judge_claim(claim, sentences)) for number, claim in _CLAIM.findall(turn)]
-    if lines[0][0]:
-        return "\n".join(
-            f"{claim}. {verdict}{f' [{named}]' if named else ''} So it is." for claim, verdict, named in lines
-        )
-    _, verdict, named = lines[0]
-    return f"Reasoning: So it is.\nSentences: {named or '-'}\nVerdict: {verdict}"
+    sentences = SENTENCE_LINE.findall(turn)
+    return write_verdicts([(number, *_judge_claim(claim, sentences)) for number, claim in CLAIM_LINE.findall(turn)])
 
 
 def _judge_claim(claim: str, sentences: list[tuple[str, str]]) -> tuple[str, str]:
-    """Return a verdict by common words and the number of the deciding sentence; other numbers refute."""
+    """Return a verdict by words in common, and the number of the deciding sentence; other figures refute the claim."""
     terms = {term for term in content_terms(claim) if not term.isdigit()}
     shares = {number: len(terms & set(content_terms(text))) / max(1, len(terms)) for number, text in sentences}
     best = max(shares, key=lambda number: shares[number], default="")
@@ -127,8 +112,8 @@ def _judge_claim(claim: str, sentences: list[tuple[str, str]]) -> tuple[str, str
 
 
 def _reply_draft(known: ScriptedConversation, turn: str) -> str:
-    """Copy the notes, and repeat the false statements as if from the first note."""
-    notes = _NOTE.findall(turn)[:_MOST_NOTES]
+    """Copy the notes, and add the false statements with a citation of the first note."""
+    notes = NOTE_LINE.findall(turn)[:_MOST_NOTES]
     copied = [f"{text.rstrip('.')} [{number}]." for number, text in notes]
     lies = [f"{text.rstrip('.')} [{notes[0][0]}]." for text in known.false] if notes else []
     return " ".join((*copied, *lies)) or "NOTHING"
@@ -142,14 +127,17 @@ _REPLIES: Mapping[str, Callable[[ScriptedConversation, str], str]] = {
     "verify": _reply_verdicts,
     "draft": _reply_draft,
     "refine": lambda _, __: _FEEDBACK,
-}  # the reply at each stage, by the conversation and the last message of the prompt
+}
+"""Functions that reply at each stage, from the conversation and the last message of the prompt."""
 
 CONVERSATIONS = 20
-COMPARED = ("wikichat", DEFAULT_SYSTEM)  # two that should say the same
+COMPARED = ("wikichat", DEFAULT_SYSTEM)  # two systems with the same stages
 
 
 @dataclass(frozen=True, slots=True)
 class SystemReply:
+    """A system's reply to one question."""
+
     system: str
     status: str
     said: frozenset[str]
@@ -160,7 +148,7 @@ class SystemReply:
 
 @dataclass(frozen=True, slots=True)
 class ComparedReplies:
-    """The systems' replies to one question; the others are compared with the first."""
+    """The replies of several systems to one question."""
 
     known: ScriptedConversation
     replies: tuple[SystemReply, ...]
@@ -168,13 +156,13 @@ class ComparedReplies:
 
     @property
     def differences(self) -> tuple[str, ...]:
-        """List what differs: sentences that only one said, verdicts, the status, and how much was withheld."""
+        """Differences from the first system: in sentences, verdicts, status, and the number of withheld sentences."""
         first, *others = self.replies
         return tuple(difference for other in others for difference in _list_differences(first, other))
 
     @property
     def lies(self) -> tuple[str, ...]:
-        """The false statements that a system said."""
+        """The false statements that any system said."""
         return tuple(text for text in self.known.false if any(text in reply.said for reply in self.replies))
 
 
@@ -193,33 +181,29 @@ def _list_differences(first: SystemReply, second: SystemReply) -> Iterator[str]:
 def systems(
     questions: Annotated[Path, typer.Argument(help="A file of questions over a handbook.")] = EXAMPLE_QUESTIONS,
     count: Annotated[int, typer.Option(min=1, help="How many conversations.")] = CONVERSATIONS,
-    system: Annotated[list[str] | None, typer.Option(help=f"Which ones; {' and '.join(COMPARED)} if none.")] = None,
+    system: Annotated[list[str] | None, typer.Option(help=f"Systems; default: {' and '.join(COMPARED)}.")] = None,
     every: Annotated[bool, typer.Option("--all", help="All systems.")] = False,
     alone: Annotated[bool, typer.Option("--alone", help="Also ask the model alone, unchecked.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Answer the same conversations with several systems, and list the differences between two of them.
 
     Search, prompts, gate and check are the real ones. The model is scripted: it extracts sentences by their words,
-    copies notes, and adds false statements to its claims and drafts. The exit status is 1 if a system says a false one.
+    copies notes, and adds false statements to its claims and drafts. The exit status is 1 if a system says one of them.
 
     Example: footnote evaluate systems --all --alone --count 5
     """
     names = tuple(find_system(name).name for name in (system or (SYSTEMS if every else COMPARED)))
     compared = asyncio.run(compare_systems(read_exam(questions), count, names, alone=alone))
-    print(
-        json.dumps({"schema": 1, "conversations": [_replies_document(replies) for replies in compared]})
-        if as_json
-        else render_comparison(compared)
-    )
-    if any(replies.lies for replies in compared):
-        raise typer.Exit(1)
+    documents = [_replies_document(replies) for replies in compared]
+    print_report({"conversations": documents}, render_comparison(compared), as_json=as_json)
+    fail_unless(not replies.lies for replies in compared)
 
 
 async def compare_systems(
     exam: Exam, count: int, systems: Sequence[str], home: Path | None = None, *, alone: bool = False
 ) -> list[ComparedReplies]:
-    """Hold conversations with systems, over an index in a named home or a temporary one."""
+    """Ask systems the chosen questions of an exam, over an index in a named home or a temporary one."""
     sentences = (true_sentence.text for true_sentence in find_true_sentences(exam.source))
     chosen = choose_conversations(exam.questions, sentences, count)
     async with open_corpus(exam.source, exam.corpus, home) as app:
@@ -227,7 +211,7 @@ async def compare_systems(
 
 
 def open_scripted_model(known: ScriptedConversation) -> ScriptedLLM:
-    """Return a model that knows only the conversation's statements and its prompts."""
+    """Return a model that replies from the conversation's statements and its prompts."""
     return script_stages("scripted", {stage: partial(reply, known) for stage, reply in _REPLIES.items()}, _PIECES)
 
 
@@ -257,16 +241,12 @@ def render_comparison(conversations: Sequence[ComparedReplies]) -> str:
         true = sum(statement in text for known, text in unchecked for statement in known.true)
         false = sum(statement in text for known, text in unchecked for statement in known.false)
         rows.append((NAME, len(unchecked), 0, "", true, false, 0, "1.0"))
-    two = len(conversations[0].replies) == 2  # of more, a document has them
-    count = f"{sum(len(conversation.lies) for conversation in conversations)} false statements said"
-    if not two:
-        return "\n".join((render_table(head, rows), "", count))
-    listed = [
-        f"{compared.known.posed.text} {difference}" for compared in conversations for difference in compared.differences
-    ]
-    alike = sum(not compared.differences for compared in conversations)
-    alike_text = f"{alike} of {len(conversations)} conversations are alike; "
-    return "\n".join((render_table(head, rows), "", *listed, alike_text + count))
+    end, listed = f"{sum(len(compared.lies) for compared in conversations)} false statements said", list[str]()
+    if len(conversations[0].replies) == 2:  # the differences of more systems are only in the JSON document
+        listed = [f"{compared.known.posed.text} {line}" for compared in conversations for line in compared.differences]
+        alike = sum(not compared.differences for compared in conversations)
+        end = f"{alike} of {len(conversations)} conversations are alike; {end}"
+    return "\n".join((render_table(head, rows), "", *listed, end))
 
 
 def _summarise_system(conversations: Sequence[ComparedReplies], place: int) -> tuple[object, ...]:
@@ -281,16 +261,9 @@ def _summarise_system(conversations: Sequence[ComparedReplies], place: int) -> t
 
 
 def _replies_document(compared: ComparedReplies) -> dict[str, Any]:
-    replies = {
-        reply.system: {
-            "status": reply.status,
-            "said": sorted(reply.said),
-            "withheld": reply.withheld,
-            "verdicts": dict(reply.verdicts),
-            "calls": reply.calls,
-        }
-        for reply in compared.replies
-    }
+    replies = {reply.system: asdict(reply) | {"said": sorted(reply.said)} for reply in compared.replies}
+    for reply in replies.values():
+        del reply["system"]
     return {
         "question": compared.known.posed.text,
         "differences": compared.differences,

@@ -1,4 +1,4 @@
-"""Read files of labelled claims in the formats of published sets and in our own, detected by their first row.
+"""Read files of labelled claims in the formats of published sets or in our own, which the first row shows.
 
 Labels such as neutral, irrelevant, partly supported or not attributable become NOT ENOUGH INFO.
 """
@@ -49,9 +49,9 @@ _VOTES = {"yes": True, "no": False}
 
 
 def read_plain(row: ClaimRow) -> Iterator[LabelledClaim]:
-    """Our own form: "claim", "evidence" (a text or a list of them), "label" (a verdict); if need be "id", "group".
+    """Read our own format: "claim", "evidence" (a text or a list of texts) and "label" (a verdict).
 
-    Also "kind", "asked" (the question), and "held": claims held out while rules were made are a set of their own.
+    Optional: "id", "group", "kind", "asked" (the question), and "held": held-out claims are a separate set.
     """
     evidence = (row.text("evidence"),) if isinstance(row.fields.get("evidence"), str) else row.texts("evidence")
     claim = row.text("claim")
@@ -64,7 +64,7 @@ def read_plain(row: ClaimRow) -> Iterator[LabelledClaim]:
 
 
 def read_fever_symmetric(row: ClaimRow) -> Iterator[LabelledClaim]:
-    """FEVER-symmetric: a claim and one sentence, both cut into tokens, which is undone."""
+    """Read FEVER-symmetric: a claim and one sentence, both tokenized, which is undone."""
     claim = detokenize(row.text("claim"))
     evidence = detokenize(row.text("evidence" if "evidence" in row.fields else "evidence_sentence"))
     label = row.one_of("gold_label" if "gold_label" in row.fields else "label", _VERDICTS)
@@ -72,12 +72,12 @@ def read_fever_symmetric(row: ClaimRow) -> Iterator[LabelledClaim]:
 
 
 def read_fm2(row: ClaimRow) -> Iterator[LabelledClaim]:
-    """Fool Me Twice: a player's claim and the sentences of an article that decide it."""
+    """Read Fool Me Twice: a player's claim, and the sentences of an article that decide it."""
     yield _read_fm2(row, "fm2", ())
 
 
 def read_fm2_searched(row: ClaimRow) -> Iterator[LabelledClaim]:
-    """Fool Me Twice with other sentences that a search found, which distract, up to three passages in all."""
+    """Read Fool Me Twice with distracting sentences that a search found, up to three passages in all."""
     yield _read_fm2(row, "fm2/searched", tuple(passage.text("text") for passage in row.within("retrieved_evidence")))
 
 
@@ -90,36 +90,33 @@ def _read_fm2(row: ClaimRow, source: str, more: tuple[str, ...]) -> LabelledClai
 
 
 def read_begin(row: ClaimRow) -> Iterator[LabelledClaim]:
-    """BEGIN: a machine's reply to a message, and the sentence that the reply should be based on.
-
-    A generic reply claims nothing and is skipped. Some rows are in small letters throughout, and stay so.
-    """
-    label = row.one_of("begin_label", _ATTRIBUTABLE)
-    if label is not None:
-        reply, knowledge = detokenize(row.text("response")), detokenize(row.text("knowledge"))
-        yield LabelledClaim(str(row.line), "begin", reply, (knowledge,), label, knowledge)
+    """Read BEGIN: a machine's reply to a message, and the sentence that the reply should be based on."""
+    yield from _read_reply(row, "begin", "knowledge", row.one_of("begin_label", _ATTRIBUTABLE))
 
 
 def read_faithdial(row: ClaimRow) -> Iterator[LabelledClaim]:
-    """FaithDial's audit: the same for a person's reply. An uncooperative one only repeats its sentence."""
-    label = row.one_of("BEGIN", _FAITHFUL)
+    """Read FaithDial's audit: a person's reply, and its sentence. An uncooperative reply only repeats the sentence."""
+    yield from _read_reply(row, "faithdial", "evidence", row.one_of("BEGIN", _FAITHFUL))
+
+
+def _read_reply(row: ClaimRow, source: str, evidence: str, label: Verdict | None) -> Iterator[LabelledClaim]:
+    """Yield the reply as a claim, unless it is generic and claims nothing."""
     if label is not None:
-        reply, knowledge = detokenize(row.text("response")), detokenize(row.text("evidence"))
-        yield LabelledClaim(str(row.line), "faithdial", reply, (knowledge,), label, knowledge)
+        reply, knowledge = detokenize(row.text("response")), detokenize(row.text(evidence))
+        yield LabelledClaim(str(row.line), source, reply, (knowledge,), label, knowledge)
 
 
 def read_stances(row: ClaimRow) -> Iterator[LabelledClaim]:
-    """Factcheck-GPT, passage by passage: the stance of one passage of a web search on a claim."""
+    """Read Factcheck-GPT by passage: the stance of one passage of a web search on a claim."""
     claim, passage = row.text("claim"), row.text("evidence")
     label = row.one_of("stance", _STANCES)
     yield LabelledClaim(str(row.line), "factcheck-gpt/passages", claim, (passage,), label, claim)
 
 
 def read_graded(row: ClaimRow) -> Iterator[LabelledClaim]:
-    """Factcheck-GPT, claim by claim: all its passages, and the stance of the clearest.
+    """Read Factcheck-GPT by claim: all passages of a claim, and their joint verdict.
 
-    A passage that supports completely or refutes decides. A claim with both is skipped, and so is one without a judged
-    passage.
+    A passage that completely supports or refutes decides. Claims with both, or without a judged passage, are skipped.
     """
     for place, sentence in enumerate(row.within("sentences")):
         for number, judged in enumerate(_split_judged_claims(sentence)):
@@ -131,7 +128,7 @@ def read_graded(row: ClaimRow) -> Iterator[LabelledClaim]:
 
 
 def read_qags(row: ClaimRow) -> Iterator[LabelledClaim]:
-    """QAGS: sentences of a machine's summary and their article, of which the passages most alike are offered."""
+    """Read QAGS: sentences of a machine's summary, with the most similar passages of their article."""
     article = row.text("article")
     sentences = [article[start:end] for start, end in sentence_spans(article)]
     passages = [join_sentences(sentences, run) for run in split_into_chunks(sentences)]
@@ -144,7 +141,7 @@ def read_qags(row: ClaimRow) -> Iterator[LabelledClaim]:
 
 
 def _split_judged_claims(sentence: ClaimRow) -> Iterator[ClaimRow]:
-    """Yield each claim of a sentence with its own passages and their stances."""
+    """Yield each claim of a sentence as a row with its passages and their stances."""
     claims, passages = sentence.many("claims"), sentence.many("auto_evidence")
     stances = sentence.many("stance_claim_autoEvid")
     if len(passages) != len(claims) or len(stances) != len(claims):
@@ -154,7 +151,7 @@ def _split_judged_claims(sentence: ClaimRow) -> Iterator[ClaimRow]:
 
 
 def _decide_stance(judged: ClaimRow) -> Verdict | None:
-    """Return the joint verdict of a claim's passages; None if none was judged or they contradict each other."""
+    """Return the joint verdict of a claim's passages; None if none is judged or they contradict each other."""
     verdicts = {ClaimRow(judged.line, {"stance": word}).one_of("stance", _STANCES) for word in judged.texts("stances")}
     decided = verdicts - {Verdict.NOT_ENOUGH_INFO}
     if len(decided) > 1 or not verdicts:
@@ -172,6 +169,7 @@ _METADATA = "(meta data) "
 
 
 def read_wice(row: ClaimRow) -> Iterator[LabelledClaim]:
+    """Read WiCE: a claim of an article, and the passages around its supporting sentences."""
     (about,) = row.within("meta")
     claim = row.text("claim")
     label = row.one_of("label", _WICE_LABELS)
@@ -191,7 +189,7 @@ def _select_passages(claim: str, row: ClaimRow) -> tuple[str, ...]:
 
 
 def _sentence_numbers(row: ClaimRow, listed: Any, count: int) -> list[int]:
-    """Return one set of sentence numbers, each below `count`; an empty one says that nothing supports."""
+    """Return one set of sentence numbers, each below `count`; an empty set means that no sentence supports."""
     if not isinstance(listed, list) or not all(isinstance(at, int) and 0 <= at < count for at in listed):
         raise row.unlike("supporting_sentences", f"lists of numbers from 0 to {count - 1}", listed)
     return listed
@@ -202,10 +200,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ClaimFormat:
-    """The format of a set: the fields that its rows have at least, and the reader of a row."""
+    """The format of a set."""
 
-    says: str
-    fields: frozenset[str]
+    says: str  # its name for people
+    fields: frozenset[str]  # those that every row has
     read: Callable[[ClaimRow], Iterator[LabelledClaim]]
 
 
@@ -226,21 +224,21 @@ CLAIM_FORMATS: Mapping[str, ClaimFormat] = MappingProxyType({
     ),
     "plain": ClaimFormat("our own (JSON lines)", frozenset({"claim", "evidence", "label"}), read_plain),
 })  # fmt: skip
-"""Every form by the name that `--form` takes; a file has the first form whose fields its first row has."""
+"""Formats by the name that `--form` takes. A file has the first format all of whose fields are in its first row."""
 
 _BLANK = b" \t\r\n\xef\xbb\xbf"
 
 
 def read_all(paths: Sequence[Path], form: str = "") -> tuple[LabelledClaim, ...]:
-    """Read files, and those files of folders that hold labelled claims; duplicates are dropped.
+    """Read files, and the files of labelled claims in folders, without duplicates. Raises `UnreadableClaims`.
 
-    `form` is a name of `CLAIM_FORMATS`, for files whose first row does not show it. Raises `UnreadableClaims`.
+    `form` is a name of `CLAIM_FORMATS`, for files whose first row does not show their format.
     """
     claims: list[LabelledClaim] = []
     for path in paths:
         if path.is_dir():
-            within = [file for file in sorted(path.iterdir()) if file.is_file()]
-            claims += [claim for file in within if _detect_format(file) for claim in read_claims(file)]
+            files = [file for file in sorted(path.iterdir()) if file.is_file()]
+            claims += [claim for file in files if _detect_format(file) for claim in read_claims(file)]
         else:
             claims += read_claims(path, form)
     return link_groups(drop_duplicates(claims))
@@ -248,7 +246,7 @@ def read_all(paths: Sequence[Path], form: str = "") -> tuple[LabelledClaim, ...]
 
 def read_claims(path: Path, form: str = "") -> tuple[LabelledClaim, ...]:
     if form and form not in CLAIM_FORMATS:
-        raise UnreadableClaims(f"No form is called {form!r}.", hint=f"There are {', '.join(CLAIM_FORMATS)}.")
+        raise UnreadableClaims(f"No format is called {form!r}.", hint=f"There are {', '.join(CLAIM_FORMATS)}.")
     if not path.exists():
         raise UnreadableClaims(f"There is no file {path}.")
     if _is_empty(path):
@@ -257,7 +255,7 @@ def read_claims(path: Path, form: str = "") -> tuple[LabelledClaim, ...]:
     if not chosen:
         forms = "; ".join(f"{known.says}: {', '.join(sorted(known.fields))}" for known in CLAIM_FORMATS.values())
         raise UnreadableClaims(
-            f"{path} holds no labelled claims in a form that is known.", hint=f"Known are, by their fields: {forms}."
+            f"{path} has no labelled claims in a known format.", hint=f"Known formats and their fields: {forms}."
         )
     claims = tuple(_read_each(path, CLAIM_FORMATS[chosen].read))
     if chosen != "plain":
@@ -266,7 +264,7 @@ def read_claims(path: Path, form: str = "") -> tuple[LabelledClaim, ...]:
 
 
 def drop_duplicates(claims: Iterable[LabelledClaim]) -> tuple[LabelledClaim, ...]:
-    """Keep one of the claims of a source that are offered the same evidence, none where their labels differ."""
+    """Keep one of equal claims of a source with the same evidence, or none if their labels differ."""
     seen: dict[tuple[str, str, tuple[str, ...]], list[LabelledClaim]] = {}
     for claim in claims:
         seen.setdefault((claim.source, claim.claim, claim.evidence), []).append(claim)
@@ -274,7 +272,7 @@ def drop_duplicates(claims: Iterable[LabelledClaim]) -> tuple[LabelledClaim, ...
 
 
 def link_groups(claims: Sequence[LabelledClaim]) -> tuple[LabelledClaim, ...]:
-    """Join the groups of claims that share a group, a wording or a passage within a family."""
+    """Merge the groups of claims of a family that share a wording or a passage."""
     leaders: dict[tuple[str, str], tuple[str, str]] = {}
 
     def leader(family: str, shared: str) -> tuple[str, str]:
@@ -290,7 +288,7 @@ def link_groups(claims: Sequence[LabelledClaim]) -> tuple[LabelledClaim, ...]:
 
 
 def _is_empty(path: Path) -> bool:
-    """Return whether a file has nothing but white space; one that cannot be read is left to its reader."""
+    """Return whether a file has only white space; False if it cannot be opened, which its reader reports."""
     try:
         with path.open("rb") as file:
             return all(not line.strip(_BLANK) for line in file)

@@ -1,6 +1,6 @@
 """Measure how well scores separate supported claims from the others: accuracy, curves, thresholds. Pure.
 
-A claim is accepted whose score reaches a threshold. Where one is chosen on several sources, each counts the same.
+A claim is accepted if its score reaches a threshold. If a threshold is chosen on several sources, they weigh the same.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ _TRACE = 1e-12  # tolerance of sums of shares
 
 @dataclass(frozen=True, slots=True)
 class ScoredClaims:
-    """The scores of a source's claims, and which of them are supported."""
+    """The scores of a source's claims, and whether each is supported."""
 
     scores: Floats
     supported: Booleans
@@ -40,22 +40,22 @@ class ScoredClaims:
 
 @dataclass(frozen=True, slots=True)
 class ThresholdPoint:
-    """One threshold: the share of supported claims lost by it, and of unsupported ones caught."""
+    """A threshold with its effects."""
 
     threshold: float
-    lost: float
-    caught: float
+    lost: float  # the share of supported claims below it
+    caught: float  # the share of other claims below it
 
 
 def balanced_accuracy(accepted: Booleans, supported: Booleans) -> float | None:
-    """Return the mean of the shares of supported claims accepted and of others refused; None if either is missing."""
+    """Return the mean of two shares: supported claims accepted, others refused. None if either kind is missing."""
     if supported.all() or not supported.any():
         return None
     return float((accepted[supported].mean() + (~accepted[~supported]).mean()) / 2)
 
 
 def roc_auc(scored: ScoredClaims) -> float | None:
-    """Return how often a supported claim scores above another, ties counting half; None if either is missing."""
+    """Return how often a supported claim scores above another one; ties count half. None if either kind is missing."""
     if not scored.both:
         return None
     below = np.searchsorted(np.sort(scored.others), scored.kept, side="left")
@@ -71,7 +71,7 @@ def measure_threshold(scored: ScoredClaims, threshold: float) -> ThresholdPoint 
 
 
 def find_threshold_losing(sources: Sequence[ScoredClaims], share: float) -> float:
-    """Return the highest threshold that loses at most `share` of the supported claims of sources that have some."""
+    """Return the highest threshold that loses at most a share of the supported claims of the sources."""
     scores = [source.kept for source in sources if len(source.kept)]
     values, weights = _weigh(scores)
     below = np.cumsum(weights) - weights
@@ -79,9 +79,9 @@ def find_threshold_losing(sources: Sequence[ScoredClaims], share: float) -> floa
 
 
 def find_best_threshold(sources: Sequence[ScoredClaims]) -> float:
-    """Return the threshold of the best balanced accuracy over sources that have claims of both kinds.
+    """Return the threshold with the best balanced accuracy over the sources that have claims of both kinds.
 
-    It lies halfway between two scores; at a tie it is the lowest.
+    It is halfway between two scores. Of several equally good thresholds, the lowest is returned.
     """
     usable = [source for source in sources if source.both]
     kept, kept_weights = _weigh([source.kept for source in usable])
@@ -93,7 +93,10 @@ def find_best_threshold(sources: Sequence[ScoredClaims]) -> float:
 
 
 def cross_validate_accuracy(scored: ScoredClaims, groups: Sequence[str], count: int = 5) -> float | None:
-    """Return the balanced accuracy by thresholds each chosen on the other folds, groups whole; None if impossible."""
+    """Return the balanced accuracy if each fold's threshold is chosen on the other folds; None if impossible.
+
+    Claims of one group are in one fold.
+    """
     fold = assign_folds(groups, count)
     accepted = np.zeros(len(groups), bool)
     for number in range(count):
@@ -107,13 +110,13 @@ def cross_validate_accuracy(scored: ScoredClaims, groups: Sequence[str], count: 
 
 
 def count_confusions(labels: Sequence[Verdict], verdicts: Sequence[Verdict]) -> dict[str, dict[str, int]]:
-    """Count verdicts by label: `confusion[label][verdict]`, all nine."""
+    """Return the counts of verdicts by label, `confusion[label][verdict]`, including zeros."""
     pairs = list(zip(labels, verdicts, strict=True))
     return {label.value: {verdict.value: pairs.count((label, verdict)) for verdict in Verdict} for label in Verdict}
 
 
 def _weigh(parts: Sequence[Floats]) -> tuple[Floats, Floats]:
-    """Return the distinct values of all parts in order, and their weights: each part weighs the same, all of them 1."""
+    """Return the distinct values of all parts, sorted, and their weights, which sum to 1; all parts weigh the same."""
     weights = np.concatenate([np.full(len(part), 1 / len(part) / len(parts)) for part in parts])
     values, places = np.unique(np.concatenate(parts), return_inverse=True)
     summed: Floats = np.bincount(places, weights).astype(np.float64)
@@ -128,6 +131,6 @@ def _weight_below(edges: Floats, values: Floats, weights: Floats) -> Floats:
 
 
 def assign_folds(groups: Sequence[str], count: int) -> NDArray[np.int64]:
-    """Give each group's members one fold, groups in order of appearance in turn."""
+    """Return the fold of each member; groups take turns in order of appearance, and all members of one share a fold."""
     numbers = {group: place % count for place, group in enumerate(dict.fromkeys(groups))}
     return np.array([numbers[group] for group in groups])

@@ -1,18 +1,16 @@
 """Measure verifiers over labelled claims (`footnote evaluate claims`): figures by source, tables, worst mistakes.
 
-A threshold "by other sets" is chosen on the sources of all other families, one "by folds" on the other folds of the
-same set; neither was fitted to the claims that it is measured on. A threshold of its own set was.
+A threshold "by other sets" is chosen on the sources of all other families, and one "by folds" on the other folds of the
+same set, so neither is fitted to the claims that it is measured on. A threshold "of its own set" is.
 """
 
 import asyncio
-import json
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from random import Random
-from statistics import fmean
 from typing import Annotated, Any
 
 import numpy as np
@@ -35,11 +33,12 @@ from evaluation.claims.claim_tables import LOST_SHARES, find_figure, render_clai
 from evaluation.claims.judge_verifier import JUDGE, ask_configured_judge
 from evaluation.claims.labelled_claims import LabelledClaim, UnreadableClaims
 from evaluation.claims.verifiers import VERIFIERS, JudgedClaim, find_verifier, judge_claims
+from evaluation.reports.printing import AsJson, compute_mean, compute_share, print_report, round_figure
 from storage.types import Verdict
 
 
 def report_claims(verifier: str, outcomes: Sequence[JudgedClaim]) -> dict[str, Any]:
-    """Return the report on one verifier, by source in order of appearance; undefined numbers are None."""
+    """Return the report on one verifier, with the sources in order of appearance; undefined figures are None."""
     sources: dict[str, list[JudgedClaim]] = {}
     for outcome in outcomes:
         sources.setdefault(outcome.claim.source, []).append(outcome)
@@ -48,16 +47,18 @@ def report_claims(verifier: str, outcomes: Sequence[JudgedClaim]) -> dict[str, A
 
 
 def list_blind_spots(outcomes: Sequence[JudgedClaim], most: int) -> dict[str, list[dict[str, Any]]]:
-    """Return the worst false accepts, those scored highest, and the worst false drops, those scored lowest.
+    """Return the unsupported claims with the highest scores, and the supported claims with the lowest.
 
-    Of a verifier that decides, only claims that it decides wrongly count.
+    If a verifier gives verdicts, only claims with a wrong verdict are listed.
     """
-    accepts = [outcome for outcome in outcomes if not outcome.claim.supported and _accepted(outcome) is not False]
-    drops = [outcome for outcome in outcomes if outcome.claim.supported and _accepted(outcome) is not True]
-    return {
-        "false accepts": [_describe_outcome(outcome) for outcome in sorted(accepts, key=_score, reverse=True)[:most]],
-        "false drops": [_describe_outcome(outcome) for outcome in sorted(drops, key=_score)[:most]],
-    }
+    wrong = [
+        outcome
+        for outcome in sorted(outcomes, key=lambda outcome: outcome.judged.score)
+        if outcome.judged.verdict is None or (outcome.judged.verdict is Verdict.SUPPORTS) != outcome.claim.supported
+    ]
+    accepts = [_describe_outcome(outcome) for outcome in reversed(wrong) if not outcome.claim.supported]
+    drops = [_describe_outcome(outcome) for outcome in wrong if outcome.claim.supported]
+    return {"false accepts": accepts[:most], "false drops": drops[:most]}
 
 
 def _source_report(name: str, sources: Mapping[str, Sequence[JudgedClaim]]) -> dict[str, Any]:
@@ -65,45 +66,44 @@ def _source_report(name: str, sources: Mapping[str, Sequence[JudgedClaim]]) -> d
     family = outcomes[0].claim.family
     others = [_scored(rest) for rest in sources.values() if rest[0].claim.family != family]
     here = _scored(outcomes)
-    own = {share: at["caught"] for share, at in _threshold_curve(here, [here] if here.both else []).items()}
-    taken = [outcome.milliseconds for outcome in outcomes]
+    own = {share: point["caught"] for share, point in _threshold_curve(here, [here] if here.both else []).items()}
+    times = [outcome.milliseconds for outcome in outcomes]
     return {
         "source": name,
         "claims": len(outcomes),
         "supported": int(here.supported.sum()),
         "decided": _decided(outcomes),
         "gate": _list_releases(outcomes),
-        "by folds": _rounded(cross_validate_accuracy(here, [outcome.claim.group for outcome in outcomes])),
+        "by folds": round_figure(cross_validate_accuracy(here, [outcome.claim.group for outcome in outcomes])),
         "by other sets": _best_of_others(here, [other for other in others if other.both]),
-        "auc": _rounded(roc_auc(here)),
+        "auc": round_figure(roc_auc(here)),
         "caught at lost": own,
         "lost and caught by other sets": _threshold_curve(here, [other for other in others if len(other.kept)]),
-        "milliseconds": {name: round(float(np.quantile(taken, at)), 3) for name, at in (("p50", 0.5), ("p95", 0.95))},
+        "milliseconds": {name: round(float(np.quantile(times, at)), 3) for name, at in (("p50", 0.5), ("p95", 0.95))},
     }
 
 
 def _decided(outcomes: Sequence[JudgedClaim]) -> dict[str, Any] | None:
-    """Return the quality of a verifier's own decisions; None if it leaves them to a threshold."""
-    verdicts = [outcome.judged.verdict for outcome in outcomes]
-    made = [verdict for verdict in verdicts if verdict is not None]
-    if len(made) < len(verdicts):
+    """Return the quality of a verifier's own verdicts; None if it only scores."""
+    verdicts = [outcome.judged.verdict for outcome in outcomes if outcome.judged.verdict is not None]
+    if len(verdicts) < len(outcomes):
         return None
-    accepted = np.array([verdict is Verdict.SUPPORTS for verdict in made])
+    accepted = np.array([verdict is Verdict.SUPPORTS for verdict in verdicts])
     supported = _scored(outcomes).supported
     return {
-        "balanced accuracy": _rounded(balanced_accuracy(accepted, supported)),
-        "accuracy": _rounded(float((accepted == supported).mean())),
-        "lost": _rounded(float((~accepted[supported]).mean()) if supported.any() else None),
-        "caught": _rounded(float((~accepted[~supported]).mean()) if not supported.all() else None),
-        "confusion": count_confusions([outcome.claim.label for outcome in outcomes], made),
+        "balanced accuracy": round_figure(balanced_accuracy(accepted, supported)),
+        "accuracy": compute_share(accepted == supported),
+        "lost": compute_share(~accepted[supported]),
+        "caught": compute_share(~accepted[~supported]),
+        "confusion": count_confusions([outcome.claim.label for outcome in outcomes], verdicts),
     }
 
 
 def _list_releases(outcomes: Sequence[JudgedClaim]) -> dict[str, Any] | None:
-    """Return the outcome of the claims at the gate, in all and by kind; None for a verifier that is not at the gate.
+    """Return what happens to the claims at the gate, in all and by kind; None if the verifier is not the gate's.
 
-    Without a model, a doubtful claim is quoted instead or withheld. With a model that judges rightly, it decides on all
-    claims except those that the rules refute or that are verbatim in a passage.
+    Without a model, doubtful claims are withheld or replaced by quotations. A model decides on all claims except those
+    that rules refute or that are verbatim in a passage.
     """
     if any(outcome.judged.sure is None for outcome in outcomes):
         return None
@@ -120,20 +120,17 @@ def _count_releases(outcomes: Sequence[JudgedClaim]) -> dict[str, Any]:
     false = [outcome.judged for outcome in outcomes if not outcome.claim.supported]
     return {
         "supported": len(true),
-        "said": _share(judged.sure for judged in true),
-        "quoted": _share((judged.judged or judged.quoted) and not judged.sure for judged in true),
-        "said by a judge": _share(judged.judged or judged.quoted or judged.sure for judged in true),
-        "quoted with a judge": _share(judged.quoted for judged in true),
+        "said": compute_share(judged.sure for judged in true),
+        "quoted": compute_share((judged.judged or judged.quoted) and not judged.sure for judged in true),
+        "said by a judge": compute_share(judged.judged or judged.quoted or judged.sure for judged in true),
+        "quoted with a judge": compute_share(judged.quoted for judged in true),
         "others": len(false),
-        "caught": _share(not judged.sure for judged in false),
-        "passed by a lenient judge": _share(judged.judged or (judged.sure and not judged.quoted) for judged in false),
-        "caught by a judge": _share(judged.judged or judged.quoted or not judged.sure for judged in false),
+        "caught": compute_share(not judged.sure for judged in false),
+        "passed by a lenient judge": compute_share(
+            judged.judged or (judged.sure and not judged.quoted) for judged in false
+        ),
+        "caught by a judge": compute_share(judged.judged or judged.quoted or not judged.sure for judged in false),
     }
-
-
-def _share(values: Iterable[bool | None]) -> float | None:
-    listed = [bool(flag) for flag in values]
-    return _rounded(fmean(listed)) if listed else None
 
 
 def _best_of_others(here: ScoredClaims, others: Sequence[ScoredClaims]) -> dict[str, Any] | None:
@@ -141,26 +138,28 @@ def _best_of_others(here: ScoredClaims, others: Sequence[ScoredClaims]) -> dict[
         return None
     threshold = find_best_threshold(others)
     accuracy = balanced_accuracy(here.scores >= threshold, here.supported)
-    return {"threshold": _rounded(threshold), "balanced accuracy": _rounded(accuracy)}
+    return {"threshold": round_figure(threshold), "balanced accuracy": round_figure(accuracy)}
 
 
 def _threshold_curve(here: ScoredClaims, others: Sequence[ScoredClaims]) -> dict[str, Any]:
-    """Return the effect of thresholds chosen on other sources, by the share of supported claims lost there."""
+    """Return what thresholds chosen on other sources lose and catch here, by the share that they lose there."""
     if not others:
         return {}
     points = {
         name: measure_threshold(here, find_threshold_losing(others, share)) for name, share in LOST_SHARES.items()
     }
-    return {share: {name: _rounded(value) for name, value in asdict(at).items()} for share, at in points.items() if at}
+    return {
+        share: {name: round_figure(value) for name, value in asdict(point).items()}
+        for share, point in points.items()
+        if point
+    }
 
 
 def _mean(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the means over sources of the figures that all have, with equal weights."""
+    """Return the means of figures over the sources that have them, with equal weights."""
 
     def over(*path: str) -> float | None:
-        values = [find_figure(report, path) for report in reports]
-        known = [value for value in values if value is not None]
-        return _rounded(fmean(known)) if known else None
+        return round_figure(compute_mean(find_figure(report, path) for report in reports))
 
     return {
         "decided": {name: over("decided", name) for name in ("balanced accuracy", "lost", "caught")},
@@ -180,14 +179,6 @@ def _scored(outcomes: Sequence[JudgedClaim]) -> ScoredClaims:
     return ScoredClaims(scores, np.array([outcome.claim.supported for outcome in outcomes], dtype=bool))
 
 
-def _accepted(outcome: JudgedClaim) -> bool | None:
-    return None if outcome.judged.verdict is None else outcome.judged.verdict is Verdict.SUPPORTS
-
-
-def _score(outcome: JudgedClaim) -> float:
-    return outcome.judged.score
-
-
 def _describe_outcome(outcome: JudgedClaim) -> dict[str, Any]:
     claim, judged = outcome.claim, outcome.judged
     return {
@@ -196,13 +187,9 @@ def _describe_outcome(outcome: JudgedClaim) -> dict[str, Any]:
         "claim": claim.claim,
         "evidence": list(claim.evidence),
         "label": claim.label.value,
-        "score": _rounded(judged.score),
+        "score": round_figure(judged.score),
         "reasons": list(judged.reasons),
     }
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 4)
 
 
 _SEED = 7
@@ -224,14 +211,14 @@ def claims(
     limit: Annotated[int, typer.Option(min=0, help="The most claims of each set; 0 for all.")] = 0,
     examples: Annotated[int, typer.Option(min=0, help="How many of the worst mistakes of each kind to show.")] = 0,
     titles: Annotated[bool, typer.Option("--titles", help="Add the page's title above each passage.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Measure how well verifiers separate supported claims from others.
 
     Your own claims go into a file of JSON lines, each {"claim": "The office opens at nine.", "evidence": ["a passage",
     "another"], "label": "SUPPORTS"}; the label may be SUPPORTS, REFUTES or NOT ENOUGH INFO, and claims that share a
-    "group" are kept together. Also read are FEVER-symmetric, Fool Me Twice, WiCE, BEGIN, FaithDial's audit,
-    Factcheck-GPT and QAGS.
+    "group" are kept together. The published files of FEVER-symmetric, Fool Me Twice, WiCE, BEGIN, FaithDial's audit,
+    Factcheck-GPT and QAGS can also be read.
 
     `judge` is the model that judges dialogues: that of [evaluation] judge, or of [model].
 
@@ -243,16 +230,12 @@ def claims(
     offered = [add_title(claim) for claim in chosen] if titles else chosen
     config = find_cli_state(context).config
     measured = [_measure_verifier(name, offered, examples, config) for name in verifier or VERIFIERS]
-    if as_json:
-        print(json.dumps({"schema": 1, "verifiers": measured}))
-        return
-    print(render_claim_tables(measured))
-    for report in measured if examples else ():
-        print("", render_mistakes(report["verifier"], report["examples"]), sep="\n")
+    mistakes = (f"\n{render_mistakes(report['verifier'], report['examples'])}" for report in measured if examples)
+    print_report({"verifiers": measured}, "\n".join((render_claim_tables(measured), *mistakes)), as_json=as_json)
 
 
 def sample_claims(claims: Sequence[LabelledClaim], limit: int) -> Sequence[LabelledClaim]:
-    """Return at most `limit` claims of each source, the same ones each time and in their order; all of them at 0."""
+    """Return at most `limit` seeded claims of each source, in their order; all claims if it is 0."""
     if not limit:
         return claims
     rng = Random(_SEED)
@@ -263,7 +246,7 @@ def sample_claims(claims: Sequence[LabelledClaim], limit: int) -> Sequence[Label
 
 
 def add_title(claim: LabelledClaim) -> LabelledClaim:
-    """Return a claim with the title of its page above each passage, if it is known."""
+    """Return a claim with the title of its page above each passage, if the title is known."""
     if not claim.title:
         return claim
     return replace(claim, evidence=tuple(f"{claim.title}\n\n{passage}" for passage in claim.evidence))

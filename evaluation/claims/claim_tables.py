@@ -1,34 +1,38 @@
-"""Write the tables and the worst mistakes of `claim_report`."""
+"""Render the tables and the worst mistakes of `claim_report`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from textwrap import shorten
 from typing import Any
 
-from evaluation.reports.printing import render_table
+from evaluation.reports.printing import format_figure, render_table
 
 LOST_SHARES = {f"{share:.0%}": share for share in (0.01, 0.02, 0.05, 0.1)}
-"""Shares of supported claims lost, at which the share of the others that are caught is reported."""
-_LONGEST = 240
+"""Shares of supported claims lost; for each, the share of other claims caught is reported."""
+_LONGEST = 240  # characters of a passage or reason
 _IN_SAMPLE = (
-    "The weights of local were made from the public sets, so its figures on them are in-sample; "
+    "The weights of local were trained on the public sets, so its figures on them are in-sample; "
     "`make train` prints the held-out ones."
 )
 
 
 def render_claim_tables(reports: Sequence[Mapping[str, Any]]) -> str:
-    """Return all tables: accuracy, shares caught at each loss, outcomes at the gate, confusion; then the notes."""
+    """Return all tables (accuracy, shares caught at each loss, outcomes at the gate, confusion) and notes."""
     measurable = any(map(_has_both, reports[0]["sources"]))
-    figures = [_accuracy(reports), _caught(reports) if measurable else "", _releases(reports), _confusion(reports)]
-    parts = [*figures, _notes(reports)]
-    return "\n\n".join(filter(None, parts))
+    tables = (_accuracy(reports), _caught(reports) if measurable else "", _releases(reports), _confusion(reports))
+    return "\n\n".join(filter(None, (*tables, _notes(reports))))
 
 
 def render_mistakes(verifier: str, blind: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
-    """Return the worst mistakes of a verifier, a paragraph each."""
+    """Return the worst mistakes of a verifier by kind, with passages and reasons."""
     lines = [f"**Where {verifier} is blind**"]
     for kind, mistakes in blind.items():
         lines += ["", f"{kind}:" if mistakes else f"{kind}: none"]
-        lines += [line for mistake in mistakes for line in _render_mistake(mistake)]
+        for mistake in mistakes:
+            lines += [
+                "- {source} {id}, {label}, scored {score:.3f}: {claim}".format_map(mistake),
+                *(f"  | {shorten(passage, _LONGEST)}" for passage in mistake["evidence"]),
+                *(f"  because {shorten(reason, _LONGEST)}" for reason in mistake["reasons"]),
+            ]
     return "\n".join(lines)
 
 
@@ -43,12 +47,12 @@ def _accuracy(reports: Sequence[Mapping[str, Any]]) -> str:
             _number(source, "by folds"),
             _number(source, "by other sets", "balanced accuracy"),
             _number(source, "auc"),
-            *(_number(source, "milliseconds", name, digits=2) for name in ("p50", "p95")),
+            *(_number(source, "milliseconds", name, form=".2f") for name in ("p50", "p95")),
         )
         for verifier, source in _by_source(reports)
     ]
     title = (
-        "Balanced accuracy as it decides itself, and by a threshold chosen on other folds of its set or on other sets"
+        "Balanced accuracy by its own verdicts, and by a threshold chosen on other folds of its set or on other sets"
     )
     return f"{title}\n\n{render_table((*names, 'ms p50', 'ms p95'), rows)}"
 
@@ -62,8 +66,7 @@ def _caught(reports: Sequence[Mapping[str, Any]]) -> str:
             verifier,
             *(_number(source, "caught at lost", share) for share in LOST_SHARES),
             *(
-                f"{_number(source, 'lost and caught by other sets', share, 'lost')}, "
-                f"{_number(source, 'lost and caught by other sets', share, 'caught')}"
+                ", ".join(_number(source, "lost and caught by other sets", share, name) for name in ("lost", "caught"))
                 for share in LOST_SHARES
             ),
         )
@@ -89,9 +92,7 @@ def _releases(reports: Sequence[Mapping[str, Any]]) -> str:
         "others", "not said", "said with a judge who passes all", "caught with the one who is right",
     )  # fmt: skip
     return (
-        f"What becomes of claims at the gate, without a model and with one\n\n{render_table(names, rows)}"
-        if rows
-        else ""
+        f"Outcomes of claims at the gate, without a model and with one\n\n{render_table(names, rows)}" if rows else ""
     )
 
 
@@ -109,7 +110,7 @@ def _confusion(reports: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _notes(reports: Sequence[Mapping[str, Any]]) -> str:
-    """Return notes: sets with claims of one kind only, and that `local` was trained on the public sets."""
+    """Return notes on sets with claims of one kind only, and on the training of `local`."""
     few = [
         f"{source['source']}: too few claims to measure; most figures need supported ones and others."
         for source in reports[0]["sources"]
@@ -124,7 +125,7 @@ def _has_both(report: Mapping[str, Any]) -> bool:
 
 
 def _by_source(reports: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield each source's reports together, then the means."""
+    """Yield verifiers and reports, sorted by source; the means follow at the end if there are several sources."""
     for place, _ in enumerate(reports[0]["sources"]):
         for report in reports:
             yield report["verifier"], report["sources"][place]
@@ -133,17 +134,8 @@ def _by_source(reports: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, Mapp
             yield report["verifier"], {"source": "mean", **report["mean"]}
 
 
-def _number(report: Any, *path: str, digits: int = 3) -> str:
-    value = find_figure(report, path)
-    return "–" if value is None else f"{value:.{digits}f}"
-
-
-def _render_mistake(mistake: Mapping[str, Any]) -> list[str]:
-    return [
-        f"- {mistake['source']} {mistake['id']}, {mistake['label']}, scored {mistake['score']:.3f}: {mistake['claim']}",
-        *(f"  | {shorten(passage, _LONGEST)}" for passage in mistake["evidence"]),
-        *(f"  because {shorten(reason, _LONGEST)}" for reason in mistake["reasons"]),
-    ]
+def _number(report: Any, *path: str, form: str = ".3f") -> str:
+    return format_figure(find_figure(report, path), form)
 
 
 def find_figure(report: Any, path: Sequence[str]) -> Any:

@@ -1,4 +1,4 @@
-"""Judge labelled claims with the model and prompt that judge dialogues, to measure how reliable its verdicts are."""
+"""Judge labelled claims with the model and prompt that judge dialogues, to measure the reliability of the verdicts."""
 
 import asyncio
 from collections.abc import Sequence
@@ -25,16 +25,18 @@ JUDGE = "judge"
 
 
 async def ask_configured_judge(claims: Sequence[LabelledClaim], settings: Settings) -> tuple[JudgedClaim, ...]:
-    """Ask the model of `[evaluation] judge`. Raises `EvaluationError` if none is configured, and `ModelUnavailable`."""
+    """Judge claims by the model of `[evaluation] judge`. Raises `EvaluationError` without one, `ModelUnavailable`."""
     model = settings.evaluation.judge.over(settings.model)
     if not model.configured:
-        raise EvaluationError("No model judges.", hint="Set [model], or [evaluation] judge, in footnote.toml.")
+        raise EvaluationError(
+            "No model is configured as judge.", hint="Set [model], or [evaluation] judge, in footnote.toml."
+        )
     async with AsyncExitStack() as stack:
         return await judge_by_model(claims, LazyModel(model.plain(), stack), model.max_concurrency)
 
 
 async def judge_by_model(claims: Sequence[LabelledClaim], model: LLM, at_once: int) -> tuple[JudgedClaim, ...]:
-    """Return a model's verdicts; a reply that cannot be used leaves a claim undecided."""
+    """Return a model's verdicts, at most `at_once` calls at a time; an unusable reply counts as NOT ENOUGH INFO."""
     places = asyncio.Semaphore(at_once)
 
     async def judge(number: int, claim: LabelledClaim) -> JudgedClaim:

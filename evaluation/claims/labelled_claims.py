@@ -1,4 +1,4 @@
-"""Hold labelled claims and the rows they are read from, and cut long evidence into passages as ingestion does."""
+"""Define labelled claims and the rows of their files, and split long evidence into passages as ingestion does."""
 
 import csv
 import json
@@ -14,14 +14,14 @@ from storage.types import Verdict
 
 
 class UnreadableClaims(EvaluationError):
-    """A file is in none of the known forms, or a row of it is malformed."""
+    """A file has none of the known formats, or a malformed row."""
 
     kind = "unreadable_claims"
 
 
 @dataclass(frozen=True, slots=True)
 class LabelledClaim:
-    """A claim, the passages offered for it, and its verdict by people."""
+    """A claim with passages as its evidence, and people's verdict on it."""
 
     id: str
     source: str  # its set; the part before a slash names a family of sets that share claims
@@ -29,10 +29,9 @@ class LabelledClaim:
     evidence: tuple[str, ...]  # the texts of the passages; several may have to be read together
     label: Verdict
     group: str  # claims of one group share an article, a passage or a question: cross-validation keeps groups whole
-    title: str = ""  # the title of the evidence's page, where a set names it; the passages do not contain it
+    title: str = ""  # the title of the evidence's page, if the set has it; not part of the passages
     kind: str = ""  # how it was changed, or why it is hard, if the set says so
-    asked: tuple[str, ...] = ()  # the question that it answers, where a set has one
-    weight: float = 1.0  # its weight in training; measures count every claim once
+    asked: tuple[str, ...] = ()  # the question that it answers, if the set has one
 
     @property
     def supported(self) -> bool:
@@ -40,7 +39,7 @@ class LabelledClaim:
 
     @property
     def family(self) -> str:
-        """The family of its source: sets that share claims, all left out when a threshold is chosen for one."""
+        """The family of its source: sets that share claims."""
         return self.source.partition("/")[0]
 
 
@@ -48,7 +47,7 @@ T = TypeVar("T")
 
 
 class MalformedRow(Exception):
-    """A row does not have the format of its file. `str()` has its first line and the fault."""
+    """A row does not have the format of its file. `str()` has its line number and the fault."""
 
     def __init__(self, line: int, fault: str) -> None:
         super().__init__(f"line {line}: {fault}")
@@ -56,13 +55,13 @@ class MalformedRow(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ClaimRow:
-    """A row, and the number of its line, from 1."""
+    """A row of a file. Its methods raise `MalformedRow` if a field is missing or has another type."""
 
-    line: int
+    line: int  # from 1
     fields: Mapping[str, Any]
 
     def text(self, name: str) -> str:
-        """Return a field that is a non-empty text. Like the other readers of fields, this raises `MalformedRow`."""
+        """Return a field that is a non-empty text."""
         value = self._field(name)
         if not isinstance(value, str) or not value.strip():
             raise self.unlike(name, "a text", value)
@@ -75,14 +74,14 @@ class ClaimRow:
         return value
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """Return a field that is a list of texts, without the empty ones."""
+        """Return a list of texts without the empty ones."""
         values = self.many(name)
         if not all(isinstance(text, str) for text in values):
             raise self.unlike(name, "a list of texts", values)
         return tuple(text.strip() for text in values if text.strip())
 
     def within(self, name: str) -> tuple["ClaimRow", ...]:
-        """Return a field that is an object, or a list or an object of objects, as rows of the same line."""
+        """Return the objects of a field as rows; the field is one object, or a list or an object of them."""
         value = self._field(name)
         listed = list(value.values()) if isinstance(value, dict) else value
         if isinstance(value, dict) and not any(isinstance(fields, dict) for fields in listed):
@@ -92,18 +91,17 @@ class ClaimRow:
         return tuple(ClaimRow(self.line, fields) for fields in listed)
 
     def one_of(self, name: str, known: Mapping[str, T]) -> T:
-        """Return the value of a field's word. Case, hyphens, underscores and white space are ignored."""
+        """Return the value of a field's text in `known`; case, hyphens, underscores and white space are ignored."""
         word = self.text(name)
         values = {_plain(key): value for key, value in known.items()}
         if _plain(word) not in values:
             raise self.unlike(name, f"one of {', '.join(known)}", word)
         return values[_plain(word)]
 
-    def unlike(self, name: str, wanted: str, value: object) -> MalformedRow:
+    def unlike(self, name: str, expected: str, value: object) -> MalformedRow:
         shown = repr(value)
-        return MalformedRow(
-            self.line, f'"{name}" should be {wanted}, and is {shown if len(shown) <= 60 else f"{shown[:57]}..."}'
-        )
+        short = shown if len(shown) <= 60 else f"{shown[:57]}..."
+        return MalformedRow(self.line, f'"{name}" should be {expected}, and is {short}')
 
     def _field(self, name: str) -> Any:
         if name not in self.fields:
@@ -112,7 +110,7 @@ class ClaimRow:
 
 
 def read_rows(path: Path) -> Iterator[ClaimRow]:
-    """Yield the rows of a file. Raises `MalformedRow`, `OSError`, and `UnicodeDecodeError` if it is not in UTF-8."""
+    """Yield the rows of a JSON-lines, CSV or TSV file. Raises `MalformedRow`, `OSError`, `UnicodeDecodeError`."""
     with path.open(encoding="utf-8-sig", newline="") as file:
         opening = file.readline()
         file.seek(0)
@@ -137,7 +135,7 @@ def _json_lines(file: TextIO) -> Iterator[ClaimRow]:
 
 
 def _columns(rows: Any) -> Iterator[ClaimRow]:
-    """Yield the rows of a `csv.reader`, whose type has no public name, below its header."""
+    """Yield the rows below the header of a `csv.reader`, whose type has no public name."""
     try:
         names: list[str] = next(rows, [])
         for cells in rows:
@@ -153,12 +151,12 @@ def _plain(word: str) -> str:
     return " ".join(word.replace("_", " ").replace("-", " ").split()).casefold()
 
 
-CHUNK_WORDS = 120  # words of a passage: as many as of one that is ingested
-MOST_PASSAGES = 3  # passages offered for a claim
+CHUNK_WORDS = 120  # words of a passage, as in ingestion
+MOST_PASSAGES = 3  # passages of a claim
 
 
 def split_into_chunks(sentences: Sequence[str], largest: int = CHUNK_WORDS) -> list[range]:
-    """Return runs of neighbouring sentences, in order, each of at most `largest` words or of one long sentence."""
+    """Split sentences into runs of at most `largest` words, or of one longer sentence; return their index ranges."""
     runs: list[range] = []
     start = words = 0
     for place, sentence in enumerate(sentences):
@@ -171,12 +169,12 @@ def split_into_chunks(sentences: Sequence[str], largest: int = CHUNK_WORDS) -> l
 
 
 def join_sentences(sentences: Sequence[str], run: Sequence[int]) -> str:
-    """Return the text of a run of sentences, each on a line of its own: many sentences of a page are not prose."""
+    """Return the sentences at some indexes, one per line, because many sentences of a page are not prose."""
     return "\n".join(sentences[place] for place in run)
 
 
 def select_similar(claim: str, passages: Sequence[str], most: int = MOST_PASSAGES) -> tuple[str, ...]:
-    """Return the passages that hold most of the claim's content terms, in their own order; earlier ones at a tie."""
+    """Return the passages that share most content terms with the claim, in their order; earlier ones win ties."""
     terms = set(content_terms(claim))
     shared = [len(terms & set(content_terms(passage))) for passage in passages]
     best = sorted(range(len(passages)), key=lambda place: (-shared[place], place))[:most]
@@ -184,9 +182,9 @@ def select_similar(claim: str, passages: Sequence[str], most: int = MOST_PASSAGE
 
 
 def select_covering(sentences: Sequence[str], needed: Sequence[int], most: int = MOST_PASSAGES) -> tuple[str, ...]:
-    """Return the passages that hold the needed sentences with their neighbours.
+    """Return the passages that contain the needed sentences.
 
-    Where they lie in more than `most` passages, they alone are packed into as few as they fit in.
+    If these would be more than `most`, the needed sentences alone are packed into as few passages as possible.
     """
     around = [run for run in split_into_chunks(sentences) if any(place in run for place in needed)]
     if len(around) <= most:
@@ -207,11 +205,11 @@ _SPACES = re.compile(r"\s+")
 
 
 def detokenize(text: str) -> str:
-    """Return `text` with its brackets and quotes restored and without the spaces that cut marks and clitics off.
+    """Undo tokenization: restore brackets and quotes, and remove the spaces before marks and clitics.
 
-    Text that was never tokenized only has its white space joined. Lost capitals are not restored.
+    In text that was never tokenized, only white space changes. Lost capitals are not restored.
     """
-    restored = _BRACKET.sub(lambda found: _BRACKETS[found[1]], text)
+    restored = _BRACKET.sub(lambda match: _BRACKETS[match[1]], text)
     restored = _QUOTE.sub('"', restored)
     if restored.count('"') % 2 == 0:
         restored = _QUOTED.sub(r'"\1"', restored)

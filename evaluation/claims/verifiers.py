@@ -1,6 +1,6 @@
-"""Open verifiers by name and judge labelled claims with them, timed on one core.
+"""Open verifiers by name, and judge labelled claims with them, timed on one core.
 
-`majority`, `overlap` and `likeness` are baselines; `local` is the support check at the gate.
+`majority`, `overlap` and `likeness` are baselines; `local` is the support check of the gate.
 """
 
 import os
@@ -16,7 +16,7 @@ from evaluation import EvaluationError
 from evaluation.claims.labelled_claims import LabelledClaim
 from evaluation.workbench import open_checker
 from pipeline.gate import is_judged, is_quoted, is_sure
-from pipeline.support.support_check import SupportChecker
+from pipeline.types import Support
 from storage.indexes.embedding import MINILM, Embedder, open_embedder
 from storage.language.sentences import sentence_spans
 from storage.language.words import content_terms
@@ -25,28 +25,28 @@ from storage.types import Document, Evidence, Passage, Verdict
 
 @dataclass(frozen=True, slots=True)
 class ClaimJudgement:
-    """A verifier's judgement of a claim: how well it is supported, from 0 to 1, the verdict, and why."""
+    """A verifier's judgement of a claim."""
 
-    score: float
-    verdict: Verdict | None = None  # None from a verifier that only scores, and leaves it to a threshold to decide
+    score: float  # how well the claim is supported, from 0 to 1
+    verdict: Verdict | None = None  # None if the verifier only scores
     reasons: tuple[str, ...] = ()
-    sure: bool | None = None  # whether it leaves the gate unchanged; None from a verifier that is not at the gate
-    judged: bool = False  # whether a configured model judges it first
+    sure: bool | None = None  # whether the gate lets the claim pass; None if the verifier is not the gate's
+    judged: bool = False  # whether a configured model judges the claim first
     quoted: bool = False  # whether its passage is quoted instead, if a model is configured
 
 
 class Verifier(Protocol):
-    """Judge whether the passages together support the claim; it may repeat words of the questions `asked`."""
+    """Judges whether passages together support a claim, which may repeat words of the questions `asked`."""
 
     async def __call__(self, claim: str, evidence: Sequence[str], *, asked: Sequence[str] = ()) -> ClaimJudgement: ...
 
 
 OpenVerifier = Callable[[Sequence[LabelledClaim]], Verifier]
-"""Makes a verifier ready for the claims that it will be asked about; whatever it loads, it loads here."""
+"""Opens a verifier for the claims that it will judge, and loads all that it needs."""
 
 
 def open_majority(claims: Sequence[LabelledClaim]) -> Verifier:
-    """Give every claim the most frequent label."""
+    """Return a verifier that gives every claim the most frequent label."""
     counted = Counter(claim.label for claim in claims)
     most = max(Verdict, key=lambda verdict: counted[verdict])
 
@@ -58,7 +58,7 @@ def open_majority(claims: Sequence[LabelledClaim]) -> Verifier:
 
 
 def open_overlap(_: Sequence[LabelledClaim]) -> Verifier:
-    """Score the share of the claim's content terms that are in any of the passages."""
+    """Return a verifier that scores the share of the claim's content terms that are in any passage."""
 
     async def judge(claim: str, evidence: Sequence[str], *, asked: Sequence[str] = ()) -> ClaimJudgement:
         del asked
@@ -71,7 +71,7 @@ def open_overlap(_: Sequence[LabelledClaim]) -> Verifier:
 
 
 def open_likeness(_: Sequence[LabelledClaim]) -> Verifier:
-    """Score the cosine of the claim with the most alike sentence of the passages."""
+    """Return a verifier that scores the cosine of the claim and the most similar sentence of the passages."""
     return build_similarity_verifier(open_embedder(MINILM, {}))
 
 
@@ -90,21 +90,15 @@ def build_similarity_verifier(embedder: Embedder) -> Verifier:
 
 
 def open_local(_: Sequence[LabelledClaim]) -> Verifier:
-    """Use the check at the gate. It was trained on the sets that `train` read: test it on others."""
-    return build_local_verifier(open_checker())
-
-
-def build_local_verifier(check: SupportChecker) -> Verifier:
-    """Use a check; a claim that a passage contradicts is refuted."""
+    """Return the support check of the gate as a verifier. It is trained on public sets: test it on others."""
+    check = open_checker()
 
     async def judge(claim: str, evidence: Sequence[str], *, asked: Sequence[str] = ()) -> ClaimJudgement:
         support = await check(claim, build_evidence(evidence), asked=asked)
-        refuted = Verdict.REFUTES if support.contradicted else Verdict.NOT_ENOUGH_INFO
-        verdict, reasons = Verdict.SUPPORTS if support.holds else refuted, support.reasons
         return ClaimJudgement(
             support.score,
-            verdict,
-            reasons,
+            decide_verdict(support),
+            support.reasons,
             sure=is_sure(support),
             judged=is_judged(support),
             quoted=is_quoted(support),
@@ -113,8 +107,15 @@ def build_local_verifier(check: SupportChecker) -> Verifier:
     return judge
 
 
+def decide_verdict(support: Support) -> Verdict:
+    """Return the verdict of the local check; a claim that a passage contradicts is refuted."""
+    if support.holds:
+        return Verdict.SUPPORTS
+    return Verdict.REFUTES if support.contradicted else Verdict.NOT_ENOUGH_INFO
+
+
 def build_evidence(texts: Sequence[str], *, title: str = "") -> tuple[Evidence, ...]:
-    """Return texts as numbered passages without a corpus; reasons refer to the numbers."""
+    """Return texts as passages without a corpus, numbered from 1; reasons refer to the numbers."""
     page = Document("", "", title)
     passages = (Passage(str(number), "", "", "", text, number, "") for number, text in enumerate(texts, start=1))
     return tuple(Evidence(passage.text, passage, page, (0, len(passage.text))) for passage in passages)
@@ -143,16 +144,14 @@ class JudgedClaim:
 
 
 async def judge_claims(claims: Sequence[LabelledClaim], verifier: Verifier) -> tuple[JudgedClaim, ...]:
-    """Judge claims in order, on one core where the system can bind a process to one."""
+    """Judge claims in order, on one core if the system supports it; the first is judged twice, to warm up."""
     with pin_to_one_core():
-        for claim in claims[:1]:
-            await verifier(claim.claim, claim.evidence, asked=claim.asked)
-        return tuple([await _time_judgement(claim, verifier) for claim in claims])
+        return tuple([await _time_judgement(claim, verifier) for claim in (*claims[:1], *claims)])[1:]
 
 
 @contextmanager
 def pin_to_one_core() -> Iterator[None]:
-    """Bind the calling thread, and those it starts, to one core, if the system supports it."""
+    """Bind the calling thread and the threads that it starts to one core, if the system supports it."""
     if not hasattr(os, "sched_setaffinity"):
         yield
         return

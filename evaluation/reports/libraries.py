@@ -1,4 +1,4 @@
-"""Import the libraries of the evaluation extra, with a hint if one is missing."""
+"""Import the optional libraries of evaluation, with a hint if one is missing."""
 
 from importlib import import_module
 from typing import Any
@@ -7,7 +7,7 @@ from evaluation import EvaluationError
 
 
 def import_measures(name: str) -> Any:
-    """Return a module of scipy, sacrebleu or rapidfuzz. Raises `EvaluationError` if it is not installed."""
+    """Return a module of scipy or sacrebleu. Raises `EvaluationError` if it is not installed."""
     try:
         return import_module(name)
     except ImportError as error:

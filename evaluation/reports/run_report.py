@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +14,7 @@ from bot.cli.terminal_output import build_document
 from bot.views.text_formats import format_count
 from evaluation.dialogues.dialogue_types import RunManifest
 from evaluation.dialogues.run_folder import RunFolder, count_planned, describe_missing, replace_file
-from evaluation.reports.printing import render_table
+from evaluation.reports.printing import MISSING, format_figure, render_table
 from evaluation.reports.report_page import Plot, PlotPoint, render_page
 from evaluation.reports.run_figures import (
     ABSTENTION,
@@ -36,6 +37,7 @@ from evaluation.reports.run_figures import (
     Figure,
     Measure,
     MeasuredDialogue,
+    adjust_randomised,
     compare_arms,
     compare_runs,
     join_judgements,
@@ -45,21 +47,20 @@ from evaluation.reports.run_figures import (
     score_refinement,
     select,
 )
-from evaluation.reports.significance import SIGNIFICANT, adjust_for_many
+from evaluation.reports.significance import SIGNIFICANT
 
-UNMEASURED = "–"
 DEVIATIONS = Path(__file__).with_name("deviations.json")
-"""Rows of a table: where in which paper, how the paper measures it, and how this report does."""
+"""Rows of a table: the place in a paper, how the paper measures it, and how this report does."""
 
 
 def report(
     context: typer.Context,
     folder: Annotated[Path, typer.Argument(help="The folder of a run.")],
     against: Annotated[Path | None, typer.Option(help="The folder of an earlier run, to compare with.")] = None,
-    leaderboard: Annotated[Path | None, typer.Option(help="A file of results, which this run's are put into.")] = None,
+    leaderboard: Annotated[Path | None, typer.Option(help="A file of results, to which this run is added.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Write the report of a run again: report.md, and report.html, which needs nothing else."""
+    """Write the report of a run again: report.md, and report.html, which needs no other file."""
     with open_bare_command(context, as_json=as_json) as output:
         run, earlier = RunFolder(folder), RunFolder(against) if against else None
         page = write_report(run, earlier)
@@ -74,7 +75,10 @@ EPILOG = format_examples(
 
 
 def write_report(folder: RunFolder, against: RunFolder | None = None) -> Path:
-    """Write report.md and report.html into a run's folder; return the page. Raises `EvaluationError`, `OSError`."""
+    """Write report.md and report.html into a run's folder; return the path of the page.
+
+    Raises `EvaluationError`, `OSError`.
+    """
     manifest, dialogues = folder.read_manifest(), _read(folder)
     earlier = (against.read_manifest(), _read(against)) if against else None
     text = "\n\n".join(_write_sections(manifest, dialogues, earlier))
@@ -89,7 +93,7 @@ def _read(folder: RunFolder) -> tuple[MeasuredDialogue, ...]:
 
 
 def enter_run(path: Path, folder: RunFolder) -> None:
-    """Replace a run's rows in a leaderboard file; the text around them stays."""
+    """Replace a run's rows in a leaderboard file, and keep the text around them."""
     manifest, dialogues = folder.read_manifest(), _read(folder)
     text = path.read_text("utf-8") if path.exists() else LEADERBOARD
     before, _, after = text.partition(f"{_ROWS_BEGIN}\n")
@@ -103,7 +107,7 @@ _ROWS_BEGIN = "|---|---|---|---|---|---|---|---|---|---|---|"
 _ROWS_END = "\n<!-- rows end -->"
 LEADERBOARD = f"""# Leaderboard
 
-Rows are put here by `footnote evaluate report RUN --leaderboard docs/leaderboard.md`. *Stand-in* says which of the models are none: such a row shows that the way works, and says nothing of a model.
+`footnote evaluate report RUN --leaderboard docs/leaderboard.md` adds rows. *Stand-in* lists models that rules replaced: such a row shows that the procedure works, and measures no model.
 
 | run | corpora | dialogues | system | model | judge | stand-in | factual % | citation recall % | says nothing % | seconds a turn |
 {_ROWS_BEGIN}
@@ -127,7 +131,7 @@ def _list_standings(manifest: RunManifest, dialogues: Sequence[MeasuredDialogue]
 
 
 def build_figures(folder: RunFolder) -> list[dict[str, Any]]:
-    """Return all figures of a run as values, for programs."""
+    """Return all figures of a run as JSON values."""
     seed, dialogues = folder.read_manifest().seed, _read(folder)
     return [
         {
@@ -135,10 +139,7 @@ def build_figures(folder: RunFolder) -> list[dict[str, Any]]:
             "model": arm.model,
             "topics": kind,
             "measure": what.name,
-            "value": figure.interval.value,
-            "low": figure.interval.low,
-            "high": figure.interval.high,
-            "count": figure.interval.count,
+            **asdict(figure.interval),
             "deviation": figure.deviation,
         }
         for arm in list_arms(dialogues)
@@ -202,7 +203,12 @@ def _write_tables(
     yield _tabulate(dialogues, ORIGINS, seed)
     yield "## Claims a turn"
     yield "As WikiChat's table 13."
-    yield _tabulate(dialogues, (CLAIMS,), seed, across=True)
+    kinds = list_kinds(dialogues)
+    claims = (
+        (arm, *(_cell(measure(select(dialogues, arm, kind), CLAIMS, seed), CLAIMS) for kind in kinds))
+        for arm in list_arms(dialogues)
+    )
+    yield render_table(("system", *kinds), claims)
     if refined := [(arm, score) for arm in list_arms(dialogues) if (score := score_refinement(select(dialogues, arm)))]:
         yield "## Refinement"
         yield "As WikiChat's table 14: BLEU-4 of the reply, with the draft before its refinement as the reference."
@@ -232,36 +238,24 @@ def _tabulate(
     *,
     kinds: Iterable[str] = (),
     marks: Mapping[tuple[Arm, str], str] | None = None,
-    across: bool = False,
 ) -> str:
-    """Return a table of measures, a row for each kind of topic and arm; `across`: a column for each kind."""
-    chosen = tuple(kinds) or list_kinds(dialogues)
-    if across:
-        rows = (
-            (arm, *(_cell(measure(select(dialogues, arm, kind), measures[0], seed), measures[0]) for kind in chosen))
-            for arm in list_arms(dialogues)
-        )
-        return render_table(("system", *chosen), rows)
-    known = marks or {}
-    rows = (
-        (
-            kind,
-            arm,
-            *(
-                _cell(measure(select(dialogues, arm, kind), what, seed), what)
-                + (known.get((arm, what.name), "") if kind in {ALL, chosen[-1]} else "")
-                for what in measures
-            ),
-        )
-        for kind in chosen
-        for arm in list_arms(dialogues)
-    )
+    """Return a table with a column for each measure and a row for each kind of topic and arm.
+
+    `marks` are added to the cells of the last kind, which is `all` if there are several.
+    """
+    chosen, rows = tuple(kinds) or list_kinds(dialogues), list[tuple[object, ...]]()
+    for kind in chosen:
+        shown = marks or {} if kind == chosen[-1] else {}
+        for arm in list_arms(dialogues):
+            own = select(dialogues, arm, kind)
+            cells = (_cell(measure(own, what, seed), what) + shown.get((arm, what.name), "") for what in measures)
+            rows.append((kind, arm, *cells))
     return render_table(("topics", "system", *(what.title for what in measures)), rows)
 
 
 def _cell(figure: Figure | None, what: Measure) -> str:
     if figure is None:
-        return UNMEASURED
+        return MISSING
     interval = figure.interval
     if what in SCALES:
         return f"{interval.value:.1f} ± {figure.deviation:.1f}"
@@ -280,7 +274,7 @@ def _number(value: float, what: Measure) -> str:
 
 
 def _find_better(dialogues: Sequence[MeasuredDialogue], compared: Sequence[Comparison]) -> dict[tuple[Arm, str], str]:
-    """Mark the measures by which an arm is surely better than its baseline."""
+    """Return a mark for each measure by which an arm is significantly better than its baseline."""
     arms, marks = list_arms(dialogues), dict[tuple[Arm, str], str]()
     for arm in arms:
         baseline = next((other for other in arms if (other.system, other.model) == (ALONE, arm.model)), arms[0])
@@ -295,7 +289,7 @@ def _find_better(dialogues: Sequence[MeasuredDialogue], compared: Sequence[Compa
 
 
 def _write_variants(dialogues: Sequence[MeasuredDialogue], seed: int) -> Iterator[str]:
-    """Write a table for each system with several variants, as papers vary one setting."""
+    """Yield a table for each system with several variants, as in papers that vary one setting."""
     arms = list_arms(dialogues)
     for base in dict.fromkeys(arm.system.partition(":")[0] for arm in arms):
         variants = [arm for arm in arms if arm.system.partition(":")[0] == base]
@@ -307,7 +301,7 @@ def _write_variants(dialogues: Sequence[MeasuredDialogue], seed: int) -> Iterato
 
 
 def _write_probability(value: float | None) -> str:
-    return UNMEASURED if value is None else "< .001" if value < 0.001 else f"{value:.3f}"
+    return "< .001" if value is not None and value < 0.001 else format_figure(value)
 
 
 def _row_of_comparison(comparison: Comparison) -> tuple[object, ...]:
@@ -333,14 +327,11 @@ def _write_changes(
         "adjusted for how many measures there are. Seconds also depend on the load of the machine."
     )
     changes = list(compare_runs(before, dialogues, seed))
-    adjusted = iter(adjust_for_many([test.randomised for *_, test in changes if test.randomised is not None]))
-    rows = [
-        (
-            *(arm, what.title, _cell(old, what), _cell(new, what), test.topics),
-            _write_probability(None if test.randomised is None else next(adjusted)),
-        )
-        for arm, what, old, new, test in changes
-    ]
+    adjusted = adjust_randomised([test for *_, test in changes])
+    rows = (
+        (arm, what.title, _cell(old, what), _cell(new, what), test.topics, _write_probability(p))
+        for (arm, what, old, new, test), p in zip(changes, adjusted, strict=True)
+    )
     yield render_table(("system", "measure", "before", "now", "topics", "p"), rows)
 
 
@@ -363,35 +354,27 @@ def _list_facts(manifest: RunManifest) -> Iterator[tuple[str, str]]:
 def draw_plots(dialogues: Sequence[MeasuredDialogue], seed: int) -> tuple[Plot, ...]:
     """Return plots of factuality and of the seconds of a turn, with their intervals."""
     arms, kinds = list_arms(dialogues), list_kinds(dialogues)
-    points = [
-        PlotPoint(f"{arm} · {kind}", figure.interval.value, figure.interval.low, figure.interval.high)
-        for arm in arms
-        for kind in (kinds if len(arms) <= _FEW_ARMS else kinds[-1:])
-        if (figure := measure(select(dialogues, arm, kind), FACTUAL, seed))
-    ]
-    plots = [Plot("Claims that passages support, with 95% intervals", tuple(points), 1.0, _percent)]
-    times = [
-        PlotPoint(str(arm), figure.interval.value, figure.interval.low, figure.interval.high)
-        for arm in list_arms(dialogues)
-        if (figure := measure(select(dialogues, arm), COSTS[3], seed))
-    ]
+
+    def plot(name: str, own: Sequence[MeasuredDialogue], what: Measure) -> Iterator[PlotPoint]:
+        if figure := measure(own, what, seed):
+            yield PlotPoint(name, figure.interval.value, figure.interval.low, figure.interval.high)
+
+    shown = kinds if len(arms) <= _FEW_ARMS else kinds[-1:]
+    named = [(f"{arm} · {kind}", select(dialogues, arm, kind)) for arm in arms for kind in shown]
+    factual = tuple(point for name, own in named for point in plot(name, own, FACTUAL))
+    times = tuple(point for arm in arms for point in plot(str(arm), select(dialogues, arm), COSTS[3]))
     top = _round_up(max((point.high for point in times), default=0.0))
-    plots.append(Plot("Seconds a turn", tuple(times), top, _plain_seconds))
+    plots = (
+        Plot("Claims that passages support, with 95% intervals", factual, 1.0, "{:.0%}".format),
+        Plot("Seconds a turn", times, top, "{:.2g} s".format),
+    )
     return tuple(plot for plot in plots if plot.points)
 
 
-_FEW_ARMS = 6  # with more, a plot by kinds of topics is too long; the table has them
+_FEW_ARMS = 6  # with more, a plot by kinds of topics is too long; the tables show them
 
 
 def _round_up(value: float) -> float:
-    """Return the next number that an axis of four parts can end at: .4, .8, 2, 4, 8, 20 ..."""
+    """Return the next number at which an axis of four parts can end: .4, .8, 2, 4, 8, 20 ..."""
     size = 10 ** math.floor(math.log10(value)) if value > 0 else 1.0
     return next(step * size for step in (2, 4, 8, 20) if step * size >= value)
-
-
-def _percent(value: float) -> str:
-    return f"{100 * value:.0f}%"
-
-
-def _plain_seconds(value: float) -> str:
-    return f"{value:.2g} s"

@@ -1,11 +1,11 @@
-"""Compute intervals, paired tests and agreement between judges, mostly with scipy.
+"""Compute intervals, paired tests and the agreement between judges.
 
-Resampling draws dialogues, not turns or claims, because those of one dialogue are not independent.
+Resampling draws dialogues, because the turns and claims of one dialogue are not independent.
 """
 
 import warnings
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,33 +29,31 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class PairedTest:
-    """The mean lead of the first of two systems on common topics, and the two-sided p-values of both tests.
+    """The mean lead of the first of two systems on common topics, and two-sided p-values.
 
-    `t_test` is the test of the papers; `randomised` flips the signs of the differences and assumes no distribution.
-    None with fewer than two topics or equal differences.
+    There is no p-value with fewer than two topics or without any difference.
     """
 
     difference: float
     topics: int
-    t_test: float | None
-    randomised: float | None
+    t_test: float | None  # the test of the papers; also None if all differences are equal
+    randomised: float | None  # by flipping the signs of the differences, which assumes no distribution
 
 
 def estimate_share(
     parts: Sequence[float], wholes: Sequence[float], seed: int = 0, *, proportion: bool = False
 ) -> Interval | None:
-    """Estimate the sum of `parts` over the sum of `wholes`, a pair per dialogue; None if the wholes are 0.
+    """Estimate the sum of `parts` over the sum of `wholes`, one pair per dialogue; None if the wholes are 0.
 
-    A mean over turns is a share, too: the sum of the values through the number of turns. Of a `proportion`, whose parts
-    are some of their wholes, all or nothing has an interval as well: Wilson's, of so many trials as there are dialogues
-    (Brown, Cai, DasGupta 2001), because every resample of equal values is the same.
+    In a `proportion`, each part is a number of cases out of its whole. A proportion of 0 or 1 has Wilson's interval,
+    with the dialogues as trials (Brown, Cai, DasGupta 2001), because resamples of equal values do not vary.
     """
     above, below = np.asarray(parts, float), np.asarray(wholes, float)
     if not below.sum():
         return None
     value = float(above.sum() / below.sum())
-    kept = below > 0  # a sample of dialogues without a whole would have no share
-    above, below = above[kept], below[kept]
+    usable = below > 0  # a resample of dialogues without a whole would have no share
+    above, below = above[usable], below[usable]
     stats = import_measures("scipy.stats")
     if proportion and value in {0.0, 1.0}:
         bounds = stats.binomtest(int(value) * len(above), len(above)).proportion_ci(CONFIDENCE, method="wilson")
@@ -64,7 +62,7 @@ def estimate_share(
         return Interval(value, value, value, int(below.sum()))
     drawn = stats.bootstrap(
         (above, below),
-        lambda one, other, axis=-1: one.sum(axis) / other.sum(axis),
+        lambda part, whole, axis=-1: part.sum(axis) / whole.sum(axis),
         paired=True,
         vectorized=True,
         n_resamples=RESAMPLES,
@@ -76,7 +74,7 @@ def estimate_share(
 
 
 def compare_paired(first: Sequence[float], second: Sequence[float], seed: int = 0) -> PairedTest:
-    """Test whether two systems differ, by their values at the same topics. Raises `ValueError` for unequal lengths."""
+    """Test whether two systems differ, by their values on the same topics. Raises `ValueError` for unequal lengths."""
     differences = np.asarray(first, float) - np.asarray(second, float)
     if len(first) != len(second):
         raise ValueError("a paired test needs both values of each topic")
@@ -99,25 +97,20 @@ def compare_paired(first: Sequence[float], second: Sequence[float], seed: int = 
 
 
 def adjust_for_many(pvalues: Sequence[float]) -> tuple[float, ...]:
-    """Return p-values adjusted for the number of comparisons (Benjamini and Hochberg)."""
+    """Return p-values adjusted for the number of tests (Benjamini and Hochberg)."""
     if not pvalues:
         return ()
     return tuple(map(float, import_measures("scipy.stats").false_discovery_control(pvalues)))
 
 
 def cohens_kappa(pairs: Sequence[tuple[Hashable, Hashable]]) -> float | None:
-    """Return the agreement of two judges beyond chance; None if it is not defined.
+    """Return the agreement of two judges beyond chance; None if both give the same label to all, or without pairs.
 
-    Cohen, "A coefficient of agreement for nominal scales" (1960). Where both give one and the same label to all, chance
-    alone agrees, and kappa is not defined.
+    Cohen, "A coefficient of agreement for nominal scales" (1960).
     """
     if not pairs:
         return None
     first, second = Counter(label for label, _ in pairs), Counter(other for _, other in pairs)
     agreed = sum(label == other for label, other in pairs) / len(pairs)
-    chance = _chance(first, second, len(pairs))
+    chance = sum(times * second[label] for label, times in first.items()) / len(pairs) ** 2
     return None if chance >= 1 else (agreed - chance) / (1 - chance)
-
-
-def _chance(first: Mapping[Hashable, int], second: Mapping[Hashable, int], count: int) -> float:
-    return sum(times * second.get(label, 0) for label, times in first.items()) / count**2

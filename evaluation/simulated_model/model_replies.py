@@ -1,7 +1,7 @@
 """Write the simulated model's replies in the format that a prompt asks for, at the set length. Pure.
 
 Notes are verbatim sentences of passages, so that the local check accepts them. Sentences of a draft are notes with a
-few more words, so that each is judged. Its own claims have numbers that no passage has.
+few more words, so that each must be judged. The model's own claims have numbers that are in no passage.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from storage.language.sentences import sentence_spans
 
 
 def choose_length(kind: str, prompt: str, simulated: SimulatedModel) -> ReplyLength:
-    """Return the length of the reply to a prompt: the same each time, at least one token of at least one item."""
+    """Return the length of the reply to a prompt; it is the same each time."""
     mean = simulated.lengths.get(kind) or REPLY_LENGTHS[kind]
     if not simulated.spread:
         return mean
@@ -28,12 +28,12 @@ def choose_length(kind: str, prompt: str, simulated: SimulatedModel) -> ReplyLen
 
 
 def seed_random(kind: str, prompt: str, seed: int) -> Random:
-    """Return the random numbers of one prompt."""
+    """Return a generator of random numbers that depends only on the prompt."""
     return Random(hashlib.sha256(f"{seed}\0{kind}\0{prompt}".encode("utf-8", "replace")).digest())
 
 
 def detect_kind(asked: Mapping[str, Any]) -> str:
-    """Return the kind of reply that a request asks for: one of `REPLY_KINDS`."""
+    """Return the kind of reply that a request asks for, a name in `REPLY_KINDS`."""
     fields, instruction = get_schema(asked).get("properties", {}), asked["messages"][0]["content"]
     by_words = (kind for kind in REPLY_KINDS if re.search(kind.words, instruction, re.MULTILINE))
     by_schema = [kind for kind in REPLY_KINDS if kind.field and kind.field in fields]
@@ -41,7 +41,7 @@ def detect_kind(asked: Mapping[str, Any]) -> str:
 
 
 def get_schema(asked: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the JSON schema of the requested reply; empty without one."""
+    """Return the JSON schema of the requested reply; empty if text is requested."""
     form = asked.get("response_format") or {}
     schema: Mapping[str, Any] = form.get("json_schema", {}).get("schema", {})
     return schema
@@ -49,9 +49,10 @@ def get_schema(asked: Mapping[str, Any]) -> Mapping[str, Any]:
 
 _AT_MOST = re.compile(r"^\(At most (\d+)\.\)$", re.MULTILINE)
 _ASKED = re.compile(r"^User: (.*)$", re.MULTILINE)
-_NUMBERED = re.compile(r"^(\d+): (.*)$", re.MULTILINE)
-_CLAIM = re.compile(r"^Claim (\d+): (.*)$", re.MULTILINE)
-_NOTE = re.compile(r"^\[(\d+)\] (.*) \(from: .*\)$", re.MULTILINE)
+SENTENCE_LINE = re.compile(r"^(\d+): (.*)$", re.MULTILINE)
+"""A numbered sentence in a prompt; the next two are a claim, with or without a number, and a note."""
+CLAIM_LINE = re.compile(r"^Claim(?: (\d+))?: (.*)$", re.MULTILINE)
+NOTE_LINE = re.compile(r"^\[(\d+)\] (.*) \(from: .*\)$", re.MULTILINE)
 _DRAFTED = re.compile(r"^(.*\[\d+\].*)$", re.MULTILINE)
 NEEDED = 0.25  # how often the model calls its notes insufficient
 SCORES = (40, 90)  # for a bad and a good draft, equally often
@@ -65,9 +66,23 @@ _TAIL = ", and that is so"
 _FILLING = "as far as anybody who works here has ever said or written about it in so many words"
 
 
+def write_verdicts(rulings: Sequence[tuple[str, str, str]], reasoning: str = "So it is.") -> str:
+    """Write verdicts on claims in the format of a prompt, each from the claim's number, the verdict and its sentences.
+
+    A single claim without a number has a format of three lines.
+    """
+    if rulings and not rulings[0][0]:
+        _, verdict, sentences = rulings[0]
+        return f"Reasoning: {reasoning}\nSentences: {sentences or '-'}\nVerdict: {verdict}"
+    return "\n".join(
+        f"{claim}. {verdict} {f'[{sentences}] ' if sentences else ''}{reasoning}"
+        for claim, verdict, sentences in rulings
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class SimulatedReply:
-    """A text in parts with their numbers of tokens, one part per item, such as a claim."""
+    """A text in parts with their numbers of tokens; each part is an item, such as a claim."""
 
     stretches: tuple[tuple[str, int], ...]
 
@@ -76,7 +91,7 @@ class SimulatedReply:
         return "".join(text for text, _ in self.stretches)
 
     def pieces(self) -> Iterator[str]:
-        """Yield its tokens: of each stretch as many as it has, of about the same length."""
+        """Yield the tokens of the text; those of a stretch have about the same length."""
         for text, tokens in self.stretches:
             cuts = [round(len(text) * place / tokens) for place in range(tokens + 1)]
             yield from (text[start:end] for start, end in pairwise(cuts))
@@ -106,7 +121,7 @@ def _make_need(turn: str, length: ReplyLength, random: Random) -> Sequence[str]:
 
 def _make_bullets(turn: str, length: ReplyLength, random: Random) -> Sequence[str]:
     """Return a stretch for each passage."""
-    passages = [_NUMBERED.findall(passage) for passage in turn.split("\nFrom: ")]
+    passages = [SENTENCE_LINE.findall(passage) for passage in turn.split("\nFrom: ")]
     chosen = [
         _take_texts(length, [(text, number) for number, text in sentences], random)
         for sentences in passages
@@ -122,7 +137,7 @@ def _make_prose(turn: str, length: ReplyLength, _: Random) -> Sequence[str]:
 
 
 def _make_claims(turn: str, length: ReplyLength, random: Random) -> Sequence[str]:
-    """Return a line for each claim, filled up to its length with empty words."""
+    """Return a line for each claim, padded with filler words to its length."""
     about = _find_topic(turn)
     room, most = length.tokens * CHARACTERS_A_TOKEN, _AT_MOST.search(turn)
     items = int(most[1]) if most else length.items
@@ -135,9 +150,9 @@ def _make_claims(turn: str, length: ReplyLength, random: Random) -> Sequence[str
 
 
 def _make_verdict(turn: str, length: ReplyLength, random: Random) -> Sequence[str]:
-    numbers = [number for number, _ in _NUMBERED.findall(turn)]
+    numbers = [number for number, _ in SENTENCE_LINE.findall(turn)]
     if not numbers:
-        return ["Reasoning: Nothing is said of it.\nSentences: -\nVerdict: NOT ENOUGH INFO"]
+        return [write_verdicts([("", "NOT ENOUGH INFO", "")], "Nothing is said of it.")]
     number = random.choice(numbers)
     end = f"\nSentences: {number}\nVerdict: SUPPORTS"
     room = length.tokens * CHARACTERS_A_TOKEN - len(end)
@@ -146,9 +161,9 @@ def _make_verdict(turn: str, length: ReplyLength, random: Random) -> Sequence[st
 
 
 def _make_verdicts(turn: str, _: ReplyLength, random: Random) -> Sequence[str]:
-    """Return a line for each claim; it is supported by a sentence that it repeats, or else by any."""
-    numbered, lines = _NUMBERED.findall(turn), list[str]()
-    for claim, text in _CLAIM.findall(turn):
+    """Return a line for each claim, supported by a sentence that the claim repeats, or else by a random one."""
+    numbered, lines = SENTENCE_LINE.findall(turn), list[str]()
+    for claim, text in CLAIM_LINE.findall(turn):
         numbers = [number for number, sentence in numbered if sentence.strip("#. ") in text] or [
             other for other, _ in numbered
         ]
@@ -157,7 +172,7 @@ def _make_verdicts(turn: str, _: ReplyLength, random: Random) -> Sequence[str]:
 
 
 def _make_draft(turn: str, length: ReplyLength, random: Random) -> Sequence[str]:
-    notes = [(text, number) for number, text in _NOTE.findall(turn)]
+    notes = [(text, number) for number, text in NOTE_LINE.findall(turn)]
     chosen = _take_texts(length, notes, random)
     sentences = ((text[start:end], number) for text, number in chosen for start, end in sentence_spans(text))
     return [" ".join(f"{text.rstrip('.')}{_TAIL} [{number}]." for text, number in sentences) or "NOTHING"]
@@ -182,13 +197,13 @@ def _make_revision(turn: str, _: ReplyLength, __: Random) -> Sequence[str]:
 
 
 def _find_topic(turn: str) -> str:
-    """Return the words of substance that the user said last."""
+    """Return the content words of the user's last message."""
     questions = _ASKED.findall(turn)
     return " ".join(_SMALL.sub(" ", questions[-1] if questions else "").strip("?!. ").split())
 
 
 def _take_texts(length: ReplyLength, texts: Sequence[tuple[str, str]], random: Random) -> Sequence[tuple[str, str]]:
-    """Return consecutive texts from a random start, with a total length near the set one."""
+    """Return consecutive texts from a random start whose total length is near the set one."""
     room, taken, start = length.tokens * CHARACTERS_A_TOKEN, list[tuple[str, str]](), 0
     if len(texts) > 1 and sum(len(text) for text, _ in texts) > 2 * room:
         start = random.randrange(len(texts) // 2)
@@ -246,63 +261,39 @@ class ReplyKind:
     words: str  # a pattern that only the instruction of its prompts matches
     length: ReplyLength  # about that of current small models
     make: Callable[[str, ReplyLength, Random], Sequence[str]]
-    """Writes it from the last message of the prompt, in stretches."""
+    """Writes a reply to the last message of the prompt, in stretches."""
     field: str = ""  # a field that only its schema has, if it can be requested as JSON
     to_object: Callable[[str], dict[str, Any]] | None = None
-    """Returns the same reply as one JSON object that fits the schema."""
-    scripted: bool = False  # whether models that are scripted by stage have their own lines for it
+    """Returns the reply as a JSON object that fits the schema."""
 
 
 REPLY_KINDS: tuple[ReplyKind, ...] = (
     ReplyKind("need", r"whether the notes are enough", ReplyLength(15), _make_need, "search", _query_object),
+    ReplyKind("criticism", r"You criticise your", ReplyLength(40), _make_criticism, "supported", _criticism_object),
+    ReplyKind("query", r"^Search: yes or no", ReplyLength(15), _make_query, "search", _query_object),
     ReplyKind(
-        "criticism", r"You criticise your own draft", ReplyLength(40), _make_criticism, "supported", _criticism_object
-    ),
-    ReplyKind(
-        "query",
-        r"^Search: yes or no",
-        ReplyLength(15),
-        _make_query,
-        "search",
-        _query_object,
-        scripted=True,
-    ),
-    ReplyKind(
-        "summarise",
-        r"- statement \[numbers\]",
-        ReplyLength(40),
-        _make_bullets,
-        "bullets",
+        "summarise", r"- statement \[numbers\]", ReplyLength(40), _make_bullets, "bullets",
         lambda text: {"bullets": [_bullet_object(line) for line in _list_items(text)]},
-        scripted=True,
     ),
     ReplyKind(
-        "split",
-        r"- claim \| time",
-        ReplyLength(25, items=3),
-        _make_claims,
-        "claims",
+        "split", r"- claim \| time", ReplyLength(25, items=3), _make_claims, "claims",
         lambda text: {"claims": [_claim_object(line) for line in _list_items(text)]},
-        scripted=True,
     ),
-    ReplyKind(
-        "verify", r"^Verdict: SUPPORTS", ReplyLength(20), _make_verdict, "verdict", _verdict_object, scripted=True
-    ),
-    ReplyKind("verdicts", r"\b1\. SUPPORTS \[", ReplyLength(8), _make_verdicts, scripted=True),
-    ReplyKind(
-        "feedback", r"remark\. score/100", ReplyLength(60), _make_feedback, "relevant", _feedback_object, scripted=True
-    ),
-    ReplyKind("continuation", r"You continue a reply", ReplyLength(40), _make_draft, scripted=True),
-    ReplyKind("refine", r"You revise the draft", ReplyLength(120), _make_revision, scripted=True),
-    ReplyKind("draft", r"numbers of the notes", ReplyLength(120), _make_draft, scripted=True),
-    ReplyKind("generate", "", ReplyLength(125), _make_prose, scripted=True),
-)
-"""Every kind of reply; an instruction has the first kind whose words it matches, or else the last."""
+    ReplyKind("verify", r"^Verdict: SUPPORTS", ReplyLength(20), _make_verdict, "verdict", _verdict_object),
+    ReplyKind("verdicts", r"\b1\. SUPPORTS \[", ReplyLength(8), _make_verdicts),
+    ReplyKind("feedback", r"remark\. score/100", ReplyLength(60), _make_feedback, "relevant", _feedback_object),
+    ReplyKind("continuation", r"You continue a reply", ReplyLength(40), _make_draft),
+    ReplyKind("refine", r"You revise the draft", ReplyLength(120), _make_revision),
+    ReplyKind("draft", r"numbers of the notes", ReplyLength(120), _make_draft),
+    ReplyKind("generate", "", ReplyLength(125), _make_prose),
+)  # fmt: skip
+"""All kinds of replies; a prompt has the first kind whose words its instruction matches, or else the last."""
+_UNSCRIPTED = frozenset({"need", "criticism"})  # kinds for which models scripted by stage have no lines
 REPLY_LENGTHS: Mapping[str, ReplyLength] = {kind.name: kind.length for kind in REPLY_KINDS}
 _BY_NAME: Mapping[str, ReplyKind] = {kind.name: kind for kind in REPLY_KINDS}
 
 
 def reply_unscripted(messages: Sequence[ChatMessage]) -> str | None:
-    """Return the reply to a prompt for which models scripted by stage have no lines; None for any other."""
+    """Return the reply to a prompt for which models scripted by stage have no lines; None for other prompts."""
     request = {"messages": [{"role": message.role, "content": message.text} for message in messages]}
-    return None if _BY_NAME[detect_kind(request)].scripted else build_reply(request, SimulatedModel()).text
+    return build_reply(request, SimulatedModel()).text if detect_kind(request) in _UNSCRIPTED else None

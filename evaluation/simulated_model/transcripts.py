@@ -1,9 +1,8 @@
 """Replay conversations whose model replies were written by hand, and count the sentences by their labels.
 
-A transcript has the model's replies by stage, and an independent reader's label of each possible sentence. Replies are
-chosen by the sentences in a prompt, not by its wording: a bullet if its cited sentences are shown, a verdict if its
-claim is asked about. A transcript has no text of documents: a word, several words or a line of a prompt are identified
-by their fingerprint and copied from the prompt.
+A transcript has the model's replies by stage, and a reader's label of each possible sentence. Replies are chosen by the
+sentences in a prompt, not by its wording: a bullet if its cited sentences are in the prompt, a verdict if its claim is.
+A transcript contains no text of documents: words and lines are identified by fingerprints and copied from the prompt.
 """
 
 import asyncio
@@ -24,6 +23,7 @@ from bot.app import App
 from bot.types import TurnRequest, TurnResult
 from evaluation.answers.question_sets import Exam, has_all_strings, read_exam
 from evaluation.reports.printing import render_table
+from evaluation.simulated_model.model_replies import write_verdicts
 from evaluation.simulated_model.scripted_llm import ScriptedLLM, script_stages
 from evaluation.workbench import TERMINAL, open_corpus
 from ingest.types import DocumentSource, Listing
@@ -42,14 +42,15 @@ _DEFAULTS = {"generate": "Nothing", "split": "Nothing", "draft": "NOTHING", "ref
 
 
 def fingerprint(text: str) -> str:
-    """Return the fingerprint of a text, which ignores case, marks and white space."""
+    """Return a checksum of the words of a text; case, punctuation and white space are ignored."""
     return f"{zlib.crc32(' '.join(_WORD.findall(text.casefold())).encode()):08x}"
 
 
 def restore_reply(text: str, prompt: str, *, nearest: bool = False) -> str:
     """Return a stored reply with the words and line numbers that it copies from a prompt.
 
-    The number of a missing line is dropped, or is that of the line `nearest` in words, because notes can be reworded.
+    The number of a missing line is dropped. With `nearest`, it is replaced by that of the line with most words in
+    common, because notes can be reworded.
     """
     lines = _LINE.findall(prompt)
     numbers = {fingerprint(line): number for number, line in lines}
@@ -80,19 +81,18 @@ class TranscriptTurn:
 
     question: str
     answerable: bool
-    planted: str  # the wrong detail that the model had to add; empty for none
-    replies: Mapping[str, Sequence[str]]  # by stage, in their order; bullets and verdicts apart
+    planted: str  # the wrong detail that the model had to add; empty if none
+    replies: Mapping[str, Sequence[str]]  # by stage, in order; without bullets and verdicts
     bullets: Sequence[str] = ()
     rulings: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """The verdict of a claim and its decisive lines, by the claim's fingerprint."""
+    """The verdict of each claim and its decisive lines, by the claim's fingerprint."""
     labels: Mapping[str, str] = field(default_factory=dict)  # supported, unsupported or planted, by fingerprint
-    held_by: frozenset[str] = frozenset()  # the sentences with the right answer
-    answer: tuple[str, ...] = ()
-    """Strings that every right answer contains; empty if unknown."""
+    held_by: frozenset[str] = frozenset()  # fingerprints of the sentences with the right answer
+    answer: tuple[str, ...] = ()  # strings that every right answer contains; empty if unknown
 
 
 def read_transcripts(path: Path) -> tuple[tuple[str, tuple[TranscriptTurn, ...]], ...]:
-    """Return the conversations of a file, each with its system."""
+    """Return the conversations of a file as (system, turns)."""
     talks = json.loads(path.read_text(encoding="utf-8"))["conversations"]
     return tuple((talk["system"], tuple(map(_read_turn, talk["turns"]))) for talk in talks)
 
@@ -117,7 +117,7 @@ def build_transcript_model(turn: TranscriptTurn) -> ScriptedLLM:
 
 
 def build_replies(turn: TranscriptTurn) -> Mapping[str, Callable[[str], str]]:
-    """Return the replies of a turn by stage, from the last message of the prompt."""
+    """Return a function for each stage that replies to the last message of a prompt."""
     calls = Counter[str]()
 
     def say(stage: str, prompt: str) -> str:
@@ -135,13 +135,13 @@ def build_replies(turn: TranscriptTurn) -> Mapping[str, Callable[[str], str]]:
 
 
 MORE_COMING, CONTINUED = "\nMore notes are on their way", "\nNew notes:\n"
-"""Words that only the prompts of the first and second wave of a draft have."""
+"""Words that are only in the prompts of the first and of the second wave of a draft."""
 
 
 def _draft_in_waves(turn: TranscriptTurn, prompt: str) -> str:
-    """Return the sentences of the first draft whose notes are shown; nothing if a first wave lacks the main one.
+    """Return the sentences of the first draft whose notes are shown; in a second wave, only new notes count.
 
-    In a second wave only the new notes count.
+    A first wave says nothing if the notes of the first sentence are missing.
     """
     text, first = "".join(turn.replies.get("draft", ())[:1]), CONTINUED not in prompt
     shown = {fingerprint(line) for _, line in _LINE.findall(prompt.rpartition(CONTINUED)[2])}
@@ -161,15 +161,11 @@ def _say_bullets(turn: TranscriptTurn, prompt: str) -> str:
 
 def _say_verdicts(turn: TranscriptTurn, prompt: str) -> str:
     lines = _LINE.findall(prompt)
-    ruled = [(number, *_rule(turn, claim, lines, prompt)) for number, claim in _CLAIM.findall(prompt)]
-    if ruled and not ruled[0][0]:
-        _, verdict, cited = ruled[0]
-        return f"Reasoning: So it is.\nSentences: {cited or '-'}\nVerdict: {verdict}"
-    return "\n".join(f"{number}. {verdict} [{cited}] So it is." for number, verdict, cited in ruled).replace("[] ", "")
+    return write_verdicts([(number, *_rule(turn, claim, lines, prompt)) for number, claim in _CLAIM.findall(prompt)])
 
 
 def _rule(turn: TranscriptTurn, claim: str, lines: Sequence[tuple[str, str]], prompt: str) -> tuple[str, str]:
-    """Return the verdict on a claim and its decisive lines: as ruled, as labelled, or unknown."""
+    """Return the verdict on a claim and its decisive lines, from the rulings, else from the labels."""
     verdict, named = turn.rulings.get(fingerprint(claim), ("", ""))
     cited = ", ".join(re.findall(r"\[(\d+)\]", restore_reply(named, prompt)))
     if verdict and (cited or verdict != Verdict.SUPPORTS):
@@ -190,7 +186,7 @@ class TurnOutcome:
 
     turn: TranscriptTurn
     status: Status
-    said: tuple[tuple[str, str], ...]  # each sentence and its label; "quoted" or "unknown" without one
+    said: tuple[tuple[str, str], ...]  # each sentence and its label; if it has none, "quoted" or "unknown"
 
     @property
     def answered(self) -> bool:
@@ -201,7 +197,7 @@ class TurnOutcome:
 
     @property
     def right(self) -> bool:
-        """Return whether all sentences with the answer were said, or others with its strings and no fault."""
+        """Return whether all sentences with the answer were said, or its strings without any wrong sentence."""
         sentences, turn = [text for text, _ in self.said], self.turn
         has_held = bool(turn.held_by) and turn.held_by <= set(map(fingerprint, sentences))
         spelt = bool(turn.answer) and has_all_strings(turn.answer, " ".join(sentences))
@@ -220,7 +216,7 @@ def judge_turn(turn: TranscriptTurn, done: TurnResult) -> TurnOutcome:
 
 
 def count_outcomes(outcomes: Sequence[TurnOutcome]) -> dict[str, tuple[int, int]]:
-    """Return the count and the total of each measure; unlabelled sentences are only in the last."""
+    """Return the count and the total of each measure; unlabelled sentences are counted only by the last."""
     labels = [label for outcome in outcomes for _, label in outcome.said]
     known = [outcome for outcome in outcomes if outcome.turn.answerable]
     unknown = [outcome for outcome in outcomes if not outcome.turn.answerable]
@@ -238,18 +234,9 @@ def count_outcomes(outcomes: Sequence[TurnOutcome]) -> dict[str, tuple[int, int]
     }
 
 
-_WANTED = ("said sentences that are supported", "right main answers", "unanswerable and abstained")
-
-
-def count_faults(outcomes: Sequence[TurnOutcome]) -> dict[str, int]:
-    """Return the number of faults by measure; unlabelled sentences are not faults."""
-    measures = list(count_outcomes(outcomes).items())[:-1]
-    return {name: whole - part if name in _WANTED else part for name, (part, whole) in measures}
-
-
 @dataclass(frozen=True)
 class SelectedDocuments:
-    """The documents of a source with these keys; the others are not indexed."""
+    """A source that yields only the documents with these keys."""
 
     source: DocumentSource
     keys: frozenset[str]
@@ -266,7 +253,7 @@ class SelectedDocuments:
 
 
 def read_documents(path: Path) -> Exam:
-    """Return a file's corpus with only the needed documents. Raises `UnreadableSet`."""
+    """Return the exam of a file, with only the documents that it needs. Raises `UnreadableSet`."""
     exam = read_exam(path)
     keys = json.loads(path.read_text(encoding="utf-8")).get("documents")
     return replace(exam, source=SelectedDocuments(exam.source, frozenset(keys))) if keys else exam
@@ -291,9 +278,9 @@ async def _replay_talk(app: App, system: str, turns: Sequence[TranscriptTurn]) -
 
 
 def transcripts(
-    files: Annotated[list[Path] | None, typer.Argument(help="Files of transcripts; our own if none.")] = None,
+    files: Annotated[list[Path] | None, typer.Argument(help="Files of transcripts; default: our own.")] = None,
     listed: Annotated[bool, typer.Option("--list", help="List false, lost and unlabelled sentences.")] = False,
-    home: Annotated[Path | None, typer.Option(help="Keep the indexes here, one folder a file.")] = None,
+    home: Annotated[Path | None, typer.Option(help="Keep the indexes here, one folder for each file.")] = None,
 ) -> None:
     """Replay conversations whose model replies were written by hand, and count the sentences by their labels.
 

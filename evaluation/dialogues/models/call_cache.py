@@ -1,4 +1,4 @@
-"""Cache the replies of a model in files, so that a continued run does not repeat its calls."""
+"""Cache a model's replies in files, so that a continued run does not repeat calls."""
 
 import asyncio
 import hashlib
@@ -15,6 +15,11 @@ from pipeline.stages.concurrency import close_stream
 _DELIMITER = re.compile(r"^=== \w+ (begins|ends) ===$", re.MULTILINE)
 
 
+def drop_delimiters(text: str) -> str:
+    """Return a prompt without its delimiters, which are random: replies must not depend on them."""
+    return _DELIMITER.sub(r"=== \1 ===", text)
+
+
 @dataclass
 class CachingModel:
     """An `LLM` that passes only new calls to another one."""
@@ -22,8 +27,8 @@ class CachingModel:
     inner: LLM
     folder: Path
     _: KW_ONLY
-    asked: str  # all that a reply depends on except the prompt: the model's name, its settings, a seed
-    reused: int = field(default=0, init=False)
+    asked: str  # all that replies depend on except prompts: the model's name, its settings, a seed
+    reused: int = field(default=0, init=False)  # calls answered by the cache
 
     def structured(self, stage: str) -> bool:
         return self.inner.structured(stage)
@@ -52,8 +57,8 @@ class CachingModel:
                 yield piece
 
     def _locate(self, call: ModelCall) -> Path:
-        """Return the file of a call. Delimiters are random, so the key ignores them."""
-        messages = [(message.role, _DELIMITER.sub(r"=== \1 ===", message.text)) for message in call.messages]
+        """Return the file of a call, named by a digest of all that its reply depends on."""
+        messages = [(message.role, drop_delimiters(message.text)) for message in call.messages]
         whole = json.dumps([self.asked, call.stage, messages, call.schema, call.max_tokens], sort_keys=True)
         digest = hashlib.sha256(whole.encode("utf-8", "replace")).hexdigest()
         return self.folder / digest[:2] / f"{digest[2:32]}.json"

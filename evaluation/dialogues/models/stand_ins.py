@@ -1,7 +1,7 @@
 """Replace missing models by rules that reply to the same prompts in the requested format.
 
 Their replies measure no model. A run with them shows that everything works, its cost, and how systems treat false
-claims; its manifest names them.
+claims. Its manifest names them.
 """
 
 import re
@@ -12,10 +12,11 @@ from statistics import fmean
 
 from evaluation.answers.question_sets import ExamQuestion
 from evaluation.answers.system_comparison import ScriptedConversation, falsify, open_scripted_model
-from evaluation.claims.verifiers import build_evidence
+from evaluation.claims.verifiers import build_evidence, decide_verdict
 from evaluation.dialogues.dialogue_types import Topic
+from evaluation.dialogues.models.call_cache import drop_delimiters
 from evaluation.simulated_model.model_pace import SimulatedModel
-from evaluation.simulated_model.model_replies import build_reply
+from evaluation.simulated_model.model_replies import CLAIM_LINE, SENTENCE_LINE, build_reply, write_verdicts
 from evaluation.simulated_model.scripted_llm import WHOLE, ScriptedLLM
 from pipeline.kit import Supports
 from pipeline.llm.model import LLM, ModelCall
@@ -38,7 +39,7 @@ JUDGE_STAND_IN = (
 
 
 def open_stand_in(name: str, topic: Topic, user: str, seed: int) -> LLM:
-    """Return a stand-in by its name, for one turn of a conversation."""
+    """Return the stand-in of this name for one turn of a conversation."""
     return open_simulated(seed) if name == "simulated" else open_scripted(topic, user)
 
 
@@ -48,17 +49,11 @@ def open_scripted(topic: Topic, user: str) -> LLM:
     return replace(open_scripted_model(known), pieces=WHOLE)
 
 
-_DELIMITER = re.compile(r"^=== \w+ (begins|ends) ===$", re.MULTILINE)
-
-
 def open_simulated(seed: int) -> LLM:
     simulated = SimulatedModel(seed=seed)
 
     async def write(call: ModelCall) -> str:
-        # Delimiters are random, so replies must not depend on them.
-        messages = [
-            {"role": message.role, "content": _DELIMITER.sub(r"=== \1 ===", message.text)} for message in call.messages
-        ]
+        messages = [{"role": message.role, "content": drop_delimiters(message.text)} for message in call.messages]
         return build_reply({"messages": messages}, simulated).text
 
     return ScriptedLLM("simulated", write)
@@ -93,8 +88,6 @@ def open_scripted_user() -> LLM:
     return ScriptedLLM(SCRIPTED_USER, _write_user)
 
 
-_NUMBERED = re.compile(r"^(\d+): (.*)$", re.MULTILINE)
-_CLAIM = re.compile(r"^Claim: (.*)$", re.MULTILINE)
 _REPLY = re.compile(r"^Chatbot: (.*)\nWhich facts does", re.MULTILINE)
 _GRADED = re.compile(r"^=== \w+ begins ===\n(.*)\n=== \w+ ends ===\s*\Z", re.MULTILINE)
 _SCALE = re.compile(r"The criterion is (relevance|information|naturalness|freedom from repetition|time)")
@@ -103,7 +96,7 @@ _ANSWERED_SHARE = 0.6
 
 
 def open_rule_judge(supports: Supports) -> LLM:
-    """Return a judge of rules; `supports` is the local check."""
+    """Return a judge that follows rules; `supports` is the local check."""
 
     async def write(call: ModelCall) -> str:
         turn = call.messages[-1].text
@@ -134,17 +127,14 @@ def _split_claims(turn: str) -> str:
 
 
 async def _verify_claim(turn: str, supports: Supports) -> str:
-    numbered, claim = _NUMBERED.findall(turn), _CLAIM.search(turn)
+    numbered, claim = SENTENCE_LINE.findall(turn), CLAIM_LINE.search(turn)
     if not numbered or not claim:
-        return "Reasoning: There is nothing to judge by.\nSentences: -\nVerdict: NOT ENOUGH INFO"
-    support = await supports(claim[1], build_evidence([text for _, text in numbered]))
-    refuted = Verdict.REFUTES if support.contradicted else Verdict.NOT_ENOUGH_INFO
-    verdict = Verdict.SUPPORTS if support.holds else refuted
-    terms = set(content_terms(claim[1]))
-    nearest = max(numbered, key=lambda one: len(terms & set(content_terms(one[1]))))[0]
+        return write_verdicts([("", Verdict.NOT_ENOUGH_INFO, "")], "There is nothing to judge by.")
+    support = await supports(claim[2], build_evidence([text for _, text in numbered]))
+    terms, verdict = set(content_terms(claim[2])), decide_verdict(support)
+    nearest, _ = max(numbered, key=lambda sentence: len(terms & set(content_terms(sentence[1]))))
     reasons = " ".join("; ".join(support.reasons).split()) or "by the local check"
-    named = "-" if verdict is Verdict.NOT_ENOUGH_INFO else nearest
-    return f"Reasoning: {reasons}\nSentences: {named}\nVerdict: {verdict}"
+    return write_verdicts([("", verdict, "" if verdict is Verdict.NOT_ENOUGH_INFO else nearest)], reasons)
 
 
 def _find_question(turn: str) -> str:
@@ -154,7 +144,7 @@ def _find_question(turn: str) -> str:
 
 def _judge_answerable(turn: str) -> str:
     terms = set(content_terms(_find_question(turn)))
-    best = max((len(terms & set(content_terms(text))) for _, text in _NUMBERED.findall(turn)), default=0)
+    best = max((len(terms & set(content_terms(text))) for _, text in SENTENCE_LINE.findall(turn)), default=0)
     answered = bool(terms) and best >= _ANSWERED_SHARE * len(terms)
     return f"Reasoning: {best} of {len(terms)} words are in one sentence.\nAnswered: {'yes' if answered else 'no'}"
 
@@ -178,7 +168,7 @@ def _grade(instruction: str, turn: str) -> str:
 
 
 def _share_repeated(reply: str, turn: str) -> float:
-    """Return the share of a reply's sentences that repeat earlier replies or the reply itself."""
+    """Return the share of a reply's sentences that are in earlier replies, or earlier in the same reply."""
     before = _MARK.sub("", " ".join(text for speaker, text in _SPOKEN.findall(turn) if speaker == "Chatbot"))
     ends = [0, *(end for _, end in sentence_spans(reply))]
     sentences = [(reply[start:end].strip(), reply[:start]) for start, end in pairwise(ends)]

@@ -272,7 +272,7 @@ def test_undecodable_and_missing_files_and_unknown_forms_are_refused(tmp_path: P
         read_claims(path, "plain")
     with pytest.raises(UnreadableClaims, match="no file"):
         read_claims(tmp_path / "gone.jsonl")
-    with pytest.raises(UnreadableClaims, match="No form") as error:
+    with pytest.raises(UnreadableClaims, match="No format") as error:
         read_claims(path, "foem")
     assert "fm2" in error.value.hint
 

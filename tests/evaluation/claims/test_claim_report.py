@@ -135,7 +135,7 @@ def test_command_prints_a_document_or_tables(claims: Path) -> None:
 
 @pytest.mark.parametrize(
     ("options", "complaint"),
-    [(["--verifier", "oracle"], "No verifier is called"), (["--form", "poem"], "No form is called")],
+    [(["--verifier", "oracle"], "No verifier is called"), (["--form", "poem"], "No format is called")],
 )
 def test_unknown_verifier_and_form_are_refused(claims: Path, options: list[str], complaint: str) -> None:
     result = run(claims, *options)

@@ -36,5 +36,5 @@ async def test_judge_verdicts_are_read_and_unreadable_replies_are_undecided():
 
 
 async def test_judge_without_a_model_is_an_error():
-    with pytest.raises(EvaluationError, match="No model judges"):
+    with pytest.raises(EvaluationError, match="No model is configured as judge"):
         await ask_configured_judge(CLAIMS, Settings())

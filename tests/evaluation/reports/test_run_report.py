@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from evaluation.cli import app
 from evaluation.dialogues.dialogue_types import CitationCounts, Dialogue, JudgedClaim, JudgedTurn, Topic, TopicKind
 from evaluation.dialogues.run_folder import RunFolder
-from evaluation.reports.report_page import Plot, PlotPoint, draw_plot
+from evaluation.reports.report_page import Plot, PlotPoint, render_page
 from evaluation.reports.run_figures import (
     ABSTENTION,
     CITATIONS,
@@ -168,9 +168,10 @@ def test_report_command_refuses_a_folder_without_a_run(tmp_path: Path):
 
 
 def test_plot_has_its_values_as_text():
-    drawn = draw_plot(Plot("Seconds", (PlotPoint("a <system>", 1.0, 0.5, 3.0),), 2.0, lambda value: f"{value:g} s"))
+    plot = Plot("Seconds", (PlotPoint("a <system>", 1.0, 0.5, 3.0),), 2.0, lambda value: f"{value:g} s")
+    drawn = render_page("# A report", "Report", [plot])
     assert 'aria-label="a &lt;system&gt;: 1 s"' in drawn
-    assert 'x2="790.0"' in drawn  # what lies beyond the axis ends at it
+    assert '<line class="range" x1="445.0" x2="790.0"' in drawn  # an interval beyond the axis ends with it
 
 
 def test_report_compares_refined_replies_with_drafts(tmp_path: Path) -> None:

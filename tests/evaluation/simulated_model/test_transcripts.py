@@ -13,7 +13,6 @@ from evaluation.simulated_model.transcripts import (
     TranscriptTurn,
     TurnOutcome,
     build_replies,
-    count_faults,
     count_outcomes,
     fingerprint,
     read_documents,
@@ -89,6 +88,13 @@ def test_outcomes_are_counted_by_label() -> None:
         *((1, 2), (1, 3), (1, 3), (1, 3), (1, 3), (0, 0), (1, 3)),
     ]
     assert list(count_faults([right, wrong, silent]).values()) == [1, 1, 1, 1, 2, 0]
+
+
+def count_faults(outcomes: list[TurnOutcome]) -> dict[str, int]:
+    """Return the number of faults by measure; unlabelled sentences are not faults."""
+    wanted = ("said sentences that are supported", "right main answers", "unanswerable and abstained")
+    measures = list(count_outcomes(outcomes).items())[:-1]
+    return {name: whole - part if name in wanted else part for name, (part, whole) in measures}
 
 
 def test_another_sentence_with_the_answer_is_right() -> None:
