@@ -47,6 +47,19 @@ def test_other_spellings_are_found(sentence: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("outcome", "instead", "reason"),
+    [
+        (FindingOutcome.CHANGED, "", "it is not sure that a passage says “must” in this sense"),
+        (FindingOutcome.DISPUTED, "", "no passage mentions “must”"),
+        (FindingOutcome.CHANGED, "may", "says “must”; the passage says “may”"),
+        (FindingOutcome.DISPUTED, "may", "says “must”; the passage says “may”"),
+    ],
+)
+def test_reason_names_the_passage_wording_if_known(outcome: FindingOutcome, instead: str, reason: str) -> None:
+    assert RuleFinding(FindingKind.WORDING, "must", outcome, instead).reason == reason
+
+
+@pytest.mark.parametrize(
     ("sentence", "kind", "said"),
     [
         ("Its 77 shops sold 1,250 lamps.", FindingKind.NUMBER, "77"),

@@ -10,62 +10,13 @@ from pipeline.support.analysis.date_parser import find_dates, implies_date
 from pipeline.support.analysis.tokenizer import tokenize
 from pipeline.support.rules import FindingKind, FindingOutcome, check_rules
 
-ENGLISH = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-]
-GERMAN = [
-    "Januar",
-    "Februar",
-    "März",
-    "April",
-    "Mai",
-    "Juni",
-    "Juli",
-    "August",
-    "September",
-    "Oktober",
-    "November",
-    "Dezember",
-]
-SPANISH = [
-    "enero",
-    "febrero",
-    "marzo",
-    "abril",
-    "mayo",
-    "junio",
-    "julio",
-    "agosto",
-    "septiembre",
-    "octubre",
-    "noviembre",
-    "diciembre",
-]
-FRENCH = [
-    "janvier",
-    "février",
-    "mars",
-    "avril",
-    "mai",
-    "juin",
-    "juillet",
-    "août",
-    "septembre",
-    "octobre",
-    "novembre",
-    "décembre",
-]
+MONTHS = """
+January February March April May June July August September October November December
+Januar Februar März April Mai Juni Juli August September Oktober November Dezember
+enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre
+janvier février mars avril mai juin juillet août septembre octobre novembre décembre
+"""
+ENGLISH, GERMAN, SPANISH, FRENCH = (line.split() for line in MONTHS.strip().splitlines())
 CHINESE = "〇一二三四五六七八九"
 WRITINGS = [
     date.isoformat,

@@ -9,27 +9,12 @@ from pipeline.support.analysis.quantity_parser import Bound, Number, find_number
 from pipeline.support.analysis.tokenizer import tokenize
 from pipeline.support.rules import FindingKind, FindingOutcome, check_rules
 
-UNITS = [
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "thirteen",
-    "fourteen",
-    "fifteen",
-    "sixteen",
-]
-UNITS += ["seventeen", "eighteen", "nineteen"]
-TENS = ["", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
+LOW = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen"
+)
+HIGH = "twenty thirty forty fifty sixty seventy eighty ninety"
+UNITS, TENS = LOW.split(), ["", "", *HIGH.split()]
 
 
 def read(text: str, language: str = "en") -> tuple[Number, ...]:
@@ -246,9 +231,18 @@ def test_fraction_in_words_is_one_number(text: str, said: str, value: float) -> 
     assert [(number.said, number.values) for number in read(text)] == [(said, (pytest.approx(value),))]
 
 
-def test_unit_of_two_words_belongs_to_its_number() -> None:
-    (number,) = read("It is 5 square kilometres large.")
-    assert number.said == "5 square kilometres"
+@pytest.mark.parametrize(
+    ("text", "said", "values"),
+    [
+        ("It is 5 square kilometres large.", "5 square kilometres", (5,)),
+        ("It cost $2b again.", "$2b", (2e9,)),
+        ("It lost 3t again.", "3t", (3e12,)),
+        ("It has 5m again.", "5m", (5, 5e6)),
+    ],
+)
+def test_unit_or_scale_belongs_to_its_number(text: str, said: str, values: tuple[float, ...]) -> None:
+    (number,) = read(text)
+    assert (number.said, number.values) == (said, values)
 
 
 def test_number_also_given_without_unit_is_not_a_conversion() -> None:
