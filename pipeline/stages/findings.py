@@ -150,6 +150,11 @@ def _join_items(text: str) -> str:
 _MARK = re.compile(r"^\s*(?:[-•*✓]|\d{1,3}[.)])\s+")
 
 
+def quote_passages(hits: Iterable[Hit]) -> tuple[SourcedFinding, ...]:
+    """Return the sentences of passages as findings, the newer of rivals first."""
+    return order_rivals_by_date(quote_evidence(collect_sentences(hits)))
+
+
 def join_quotes(evidence: Sequence[Evidence]) -> SourcedFinding:
     """Return sentences as one finding, in the order of their passages."""
     bound = bind_subjects(evidence)

@@ -81,14 +81,12 @@ def seek_claim(claim: TimedClaim) -> SearchQuery:
 async def _verify_claim(context: TurnContext, claim: TimedClaim, kit: Kit) -> tuple[SourcedFinding, ...]:
     sentences = await retrieve_evidence(seek_claim(claim), kit)
     if not sentences:
-        kit.tell(ClaimChecked(record_undecided(claim.text, (), NO_EVIDENCE, "nothing")))
+        report_undecided(kit, claim.text, (), NO_EVIDENCE, "nothing")
         return ()
     try:
         checked = await request_verification(claim.text, sentences, context.talk, kit.ask, student=kit.limits.student)
     except PipelineError as error:
-        kit.tell(
-            ClaimChecked(record_undecided(claim.text, sentences, f"it could not be verified: {error}", "unverified"))
-        )
+        report_undecided(kit, claim.text, sentences, f"it could not be verified: {error}")
         raise
     kit.tell(ClaimChecked(record_claim(claim.text, sentences, checked)))
     if checked.verdict is not Verdict.SUPPORTS:
@@ -107,9 +105,10 @@ def record_claim(
     return CheckedClaim(Claim(claim, origin="model"), found.verdict, named, found.reasoning, others, because)
 
 
-def record_undecided(claim: str, sentences: Sequence[Evidence], why: str, kind: str) -> CheckedClaim:
-    """Record a claim by the model without a verdict, for lack of evidence or of a model."""
-    return record_claim(claim, sentences, Verification(Verdict.NOT_ENOUGH_INFO, reasoning=why), VerdictReason(kind))
+def report_undecided(kit: Kit, claim: str, sentences: Sequence[Evidence], why: str, kind: str = "unverified") -> None:
+    """Report a claim by the model without a verdict, for lack of evidence or of a model."""
+    undecided = Verification(Verdict.NOT_ENOUGH_INFO, reasoning=why)
+    kit.tell(ClaimChecked(record_claim(claim, sentences, undecided, VerdictReason(kind))))
 
 
 def split_passage_ids(sentences: Sequence[Evidence], found: Verification) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -195,7 +194,7 @@ class ClaimVerifier:
         for claim, task in zip(self.claims, self._begun, strict=True):
             if not task.done():
                 task.cancel()
-                self._kit.tell(ClaimChecked(record_undecided(claim.text, (), TOO_LATE, "unverified")))
+                report_undecided(self._kit, claim.text, (), TOO_LATE)
         for call in self._calls:
             call.cancel()
 
@@ -212,7 +211,7 @@ class ClaimVerifier:
     async def _verify_claim_once(self, claim: TimedClaim) -> tuple[SourcedFinding, ...]:
         case = await self._queue_claim(claim)
         if not case.sentences:
-            self._kit.tell(ClaimChecked(record_undecided(claim.text, (), NO_EVIDENCE, "nothing")))
+            report_undecided(self._kit, claim.text, (), NO_EVIDENCE, "nothing")
             return ()
         settled = await case.settled
         if isinstance(settled, PipelineError):
@@ -259,8 +258,7 @@ class ClaimVerifier:
             self._calls += [self._tasks.create_task(self._verify_together((case,))) for case in left]
         else:
             for case in left:
-                why = f"it could not be verified: {fault}"
-                self._kit.tell(ClaimChecked(record_undecided(case.claim, case.sentences, why, "unverified")))
+                report_undecided(self._kit, case.claim, case.sentences, f"it could not be verified: {fault}")
                 case.settled.set_result(fault)
         self._send_queued()
 

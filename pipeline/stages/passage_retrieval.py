@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 
 from pipeline.errors import ModelRefused, UnreadableReply
@@ -153,58 +153,56 @@ ROOM_FOR_NEAREST = 3  # passages read; of fewer, only those with the best senten
 Summarise = Callable[[SearchQuery, Sequence[Hit], Kit, Sequence[str]], Awaitable[tuple[SourcedFinding, ...]]]
 
 
+@dataclass
 class PassageReader:
     """Summarises the passages of one turn's query; if they say nothing, the best of those found for claims.
 
     A self-contained question is the query, unless the query is always `written`; if it finds nothing, one is written.
     """
 
-    def __init__(self, context: TurnContext, kit: Kit, summarise: Summarise, *, written: bool = False) -> None:
-        self._context = context
-        self._kit = kit
-        self._summarise = summarise
-        self._plain = None if written else find_plain_query(context, kit)
-        self._query: SearchQuery | None = None
-        self._read: tuple[Hit, ...] = ()
+    context: TurnContext
+    kit: Kit
+    summarise: Summarise
+    written: bool = False
+    _query: SearchQuery | None = field(default=None, init=False)
+    _read: tuple[Hit, ...] = field(default=(), init=False)
 
     async def look_up(self) -> tuple[SourcedFinding, ...] | None:
         """Return findings for the question; None if it asks for no fact. Raises `PipelineError`."""
-        if self._plain and (findings := await self._summarise_unread(self._plain, await self._find_plain(self._plain))):
+        plain = None if self.written else find_plain_query(self.context, self.kit)
+        if plain and (findings := await self._summarise_unread(plain, await self._find_plain(plain))):
             return findings
-        self._query = await choose_query(self._context, self._kit)  # 1
-        if self._query is None:
+        self._query = query = await choose_query(self.context, self.kit)  # 1
+        if query is None:
             return None
-        return await self._summarise_unread(
-            self._query, await retrieve_for_query(self._context, self._query, self._kit)
-        )
+        return await self._summarise_unread(query, await retrieve_for_query(self.context, query, self.kit))
 
     async def _find_plain(self, query: SearchQuery) -> tuple[Hit, ...]:
         """Return the passages to read if the question is the query: the nearest, and those with the best sentences.
 
         For a question with a time, passages are ranked by that.
         """
-        context, k = self._context, self._kit.limits.looked_up
+        context, k = self.context, self.kit.limits.looked_up
         if query.time is not None or len(context.nearest) <= k:
-            return await retrieve_for_query(context, query, self._kit)
-        ordered = await order_passages(context.talk, context.nearest, self._kit)
+            return await retrieve_for_query(context, query, self.kit)
+        ordered = await self.kit.run_in_thread(order_passages, context.talk, context.nearest)
         return _keep_nearest(ordered, context.nearest[:1] if k >= ROOM_FOR_NEAREST else (), k)
 
-    async def _summarise_unread(self, query: SearchQuery, hits: Sequence[Hit]) -> tuple[SourcedFinding, ...]:
+    async def _summarise_unread(
+        self, query: SearchQuery, hits: Iterable[Hit], most: int | None = None
+    ) -> tuple[SourcedFinding, ...]:
         self._query, known = query, {hit.passage.id for hit in self._read}
-        unread = tuple(hit for hit in hits if hit.passage.id not in known)
+        unread = tuple({hit.passage.id: hit for hit in hits if hit.passage.id not in known}.values())[:most]
         self._read += unread
-        return await self._summarise(query, unread, self._kit, self._context.asked) if unread else ()  # 2
+        return await self.summarise(query, unread, self.kit, self.context.asked) if unread else ()  # 2
 
     async def look_up_claims(self, claims: Iterable[SearchQuery]) -> tuple[SourcedFinding, ...]:
         """Return findings from the best unread passages found for claims. Raises `PipelineError`."""
         if self._query is None:
             return ()
-        rankings = await gather_all(_retrieve_relevant(claim, self._kit) for claim in claims)
-        known = {hit.passage.id for hit in self._read}
+        rankings = await gather_all(_retrieve_relevant(claim, self.kit) for claim in claims)
         hits = drop_copies((*self._read, *take_turns(rankings)), self._query.text)
-        by_id = {hit.passage.id: hit for hit in hits if hit.passage.id not in known}
-        unread = tuple(by_id.values())[: self._kit.limits.looked_up]
-        return await self._summarise(self._query, unread, self._kit, self._context.asked) if unread else ()
+        return await self._summarise_unread(self._query, hits, self.kit.limits.looked_up)
 
 
 async def _summarise_groups(

@@ -89,11 +89,9 @@ async def rank_quotes(talk: Conversation, hits: tuple[Hit, ...], passages: int, 
     best, *others = sorted(rankings, key=lambda one: one.chance, reverse=True)
     rest = [*best.ranked[1:], *(candidate for other in others for candidate in other.ranked)]
     ranked = (*best.ranked[:1], *sorted(rest, key=lambda one: one.score, reverse=True))
-    ranked = ranked if not question.varied else tuple(_doubt_other_pages(ranked))
+    whole = replace(best, ranked=tuple(_doubt_other_pages(ranked)) if question.varied else ranked)
     parts = split_question(question)
-    if len(parts) > 1:
-        return await _rank_parts(talk.question, parts, replace(best, ranked=ranked), passages, kit)
-    return replace(best, ranked=ranked)
+    return await _rank_parts(talk.question, parts, whole, passages, kit) if len(parts) > 1 else whole
 
 
 async def _rank_parts(
@@ -124,9 +122,11 @@ async def _rank_corpus(
         compared.update(places)
     if reading.trust and question.varied:
         scored = await _compare(question.query, reading, scored, range(len(scored)), kit)
-    ranked = _rank_kept(scored, question.varied, reading.language)
+    ranked: Sequence[ScoredCandidate] = sorted(scored, key=lambda one: one.score, reverse=True)
+    if question.varied:
+        ranked = _keep_varied(ranked, question.varied, reading.language) or ranked
     read = await _read(question.query, reading, ranked, kit) if reading.regime == "trusted" else {}
-    rated = await kit.run_in_thread(_rate_read, reading, hits, ranked, read)
+    rated = await kit.run_in_thread(lambda: rate_candidates(reading, hits, rerank_candidates(reading, ranked, read)))
     return RankedQuotes(reading, hits, rated, rated[0].chance if rated else 0.0)
 
 
@@ -145,27 +145,13 @@ def _score_corpus(
     return reading, score_candidates(reading, priced, estimate_cosines(priced))
 
 
-def _rate_read(
-    reading: ScoredQuestion, hits: Sequence[Hit], ranked: Sequence[ScoredCandidate], read: Mapping[int, float]
-) -> tuple[ScoredCandidate, ...]:
-    return rate_candidates(reading, hits, rerank_candidates(reading, ranked, read))
-
-
-async def order_passages(talk: Conversation, hits: tuple[Hit, ...], kit: Kit) -> tuple[Hit, ...]:
+def order_passages(talk: Conversation, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
     """Return hits by their best sentences according to words and the search alone: nothing is embedded or read."""
-    ordered: tuple[Hit, ...] = await kit.run_in_thread(_order_passages, talk, hits)
-    return ordered
-
-
-def _order_passages(talk: Conversation, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
     question, language = resolve_question(talk), _answer_language(talk.question, hits)
     reading = weigh_question(question.text, question.borrowed, language, hits, BORROWED)
     candidates = find_candidates([hit for hit in hits if _may_answer_in(hit, language)])
     scored = score_candidates(reading, candidates, estimate_cosines(candidates))
-    best = {
-        candidate.candidate.hit.passage.id: candidate.score
-        for candidate in sorted(scored, key=lambda candidate: candidate.score)
-    }
+    best = {one.candidate.hit.passage.id: one.score for one in sorted(scored, key=lambda one: one.score)}
     return tuple(sorted(hits, key=lambda hit: -best.get(hit.passage.id, -math.inf)))
 
 
@@ -243,11 +229,6 @@ async def _read(
             break
         read.update(zip(places, scores, strict=True))
     return read
-
-
-def _rank_kept(scored: Sequence[ScoredCandidate], varied: str, language: str) -> Sequence[ScoredCandidate]:
-    ranked = sorted(scored, key=lambda one: one.score, reverse=True)
-    return (_keep_varied(ranked, varied, language) if varied else ranked) or ranked
 
 
 def _keep_varied(ranked: Sequence[ScoredCandidate], varied: str, language: str) -> list[ScoredCandidate]:

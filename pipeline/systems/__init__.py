@@ -30,11 +30,11 @@ class SystemRegistry(Mapping[str, "SystemEntry"]):
         if module in _list_modules():
             entry: SystemEntry = import_module(f"{__name__}.{module}").ENTRY
             return entry
-        return _load_plugin(_list_plugins()[name])
+        return _load_plugin(_find_plugins(tuple(sys.path))[name])
 
     def __iter__(self) -> Iterator[str]:
         ours = (module.replace("_", "-") for module in _list_modules())
-        return iter(sorted({*ours, *_list_plugins()}))
+        return iter(sorted({*ours, *_find_plugins(tuple(sys.path))}))
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -68,10 +68,6 @@ def find_text_check(entry: "SystemEntry") -> "System":
 
 def _list_modules() -> set[str]:
     return {module.name for module in pkgutil.iter_modules(__path__)}
-
-
-def _list_plugins() -> Mapping[str, EntryPoint]:
-    return _find_plugins(tuple(sys.path))
 
 
 @cache

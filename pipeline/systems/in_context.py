@@ -12,12 +12,11 @@ from pipeline.kit import Kit, SystemEntry
 from pipeline.prompts.demo_ranking import choose_diverse
 from pipeline.prompts.demonstrations import write_as_triple, write_demo_triples
 from pipeline.stages.draft.answer_draft import say_draft
-from pipeline.stages.findings import SourcedFinding, collect_sentences, order_rivals_by_date, quote_evidence
+from pipeline.stages.findings import SourcedFinding, quote_passages
 from pipeline.stages.passage_retrieval import choose_query, retrieve_for_query
 from pipeline.stages.question_analysis import detect_small_talk, validate_question
 from pipeline.stages.turn_context import TurnContext, drop_copies, prepare_context
 from pipeline.types import Conversation, Status
-from storage.types import Hit
 
 CANDIDATES = 20  # examples among which diverse ones are chosen
 KNOWLEDGE = 1_000  # characters of knowledge by which examples are retrieved: an embedder reads little more
@@ -29,21 +28,16 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
     if detect_small_talk(talk.question.text):
         return Status.CHATTED
     context = await prepare_context(talk, kit)
-    await show_examples(context, read_knowledge(context.nearest), kit)
+    await show_examples(context, quote_passages(context.nearest), kit)
     query = await choose_query(context, kit)
     if query is None:
         return Status.CHATTED
     hits = await retrieve_for_query(context, query, kit)
-    findings = read_knowledge(drop_copies((*hits, *context.nearest), query.text)[: kit.limits.passages])
+    findings = quote_passages(drop_copies((*hits, *context.nearest), query.text)[: kit.limits.passages])
     if not findings:
         return Status.ABSTAINED
     await show_examples(context, findings, kit)
-    answered = await say_draft(context, findings, kit, refined=True)
-    return Status.ANSWERED if answered else Status.ABSTAINED
-
-
-def read_knowledge(hits: Sequence[Hit]) -> tuple[SourcedFinding, ...]:
-    return order_rivals_by_date(quote_evidence(collect_sentences(hits)))
+    return Status.ANSWERED if await say_draft(context, findings, kit, refined=True) else Status.ABSTAINED
 
 
 async def show_examples(context: TurnContext, knowledge: Sequence[SourcedFinding], kit: Kit) -> None:

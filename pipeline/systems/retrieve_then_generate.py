@@ -7,7 +7,7 @@ passes the gate against the passages that it cites.
 
 from pipeline.kit import Kit, SystemEntry
 from pipeline.stages.draft.answer_draft import say_draft
-from pipeline.stages.findings import collect_sentences, order_rivals_by_date, quote_evidence
+from pipeline.stages.findings import quote_passages
 from pipeline.stages.question_analysis import detect_small_talk, validate_question
 from pipeline.stages.turn_context import prepare_context
 from pipeline.types import Conversation, Status
@@ -19,11 +19,10 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
     if detect_small_talk(talk.question.text):
         return Status.CHATTED
     context = await prepare_context(talk, kit)
-    findings = order_rivals_by_date(quote_evidence(collect_sentences(context.nearest)))
+    findings = quote_passages(context.nearest)
     if not findings:
         return Status.ABSTAINED
-    answered = await say_draft(context, findings, kit, refined=True)
-    return Status.ANSWERED if answered else Status.ABSTAINED
+    return Status.ANSWERED if await say_draft(context, findings, kit, refined=True) else Status.ABSTAINED
 
 
 ENTRY = SystemEntry(

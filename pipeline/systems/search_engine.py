@@ -8,7 +8,7 @@ pass the gate against the pages that it cites.
 from pipeline.kit import Kit, SystemEntry
 from pipeline.stages.concurrency import gather_all
 from pipeline.stages.draft.answer_draft import say_draft
-from pipeline.stages.findings import collect_sentences, order_rivals_by_date, quote_evidence
+from pipeline.stages.findings import quote_passages
 from pipeline.stages.passage_retrieval import choose_query, retrieve_passages, split_query, take_turns
 from pipeline.stages.question_analysis import detect_small_talk, validate_question
 from pipeline.stages.turn_context import drop_copies, prepare_context, read_conversation
@@ -31,11 +31,10 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
         return Status.CHATTED
     # In the corpora, the hits for the question itself come last, in case the query misses its point.
     hits = drop_copies((*await search(query, kit), *context.nearest), query.text)[: kit.limits.passages]
-    findings = order_rivals_by_date(quote_evidence(collect_sentences(hits)))
+    findings = quote_passages(hits)
     if not findings:
         return Status.ABSTAINED
-    answered = await say_draft(context, findings, kit, refined=True)
-    return Status.ANSWERED if answered else Status.ABSTAINED
+    return Status.ANSWERED if await say_draft(context, findings, kit, refined=True) else Status.ABSTAINED
 
 
 async def search(query: SearchQuery, kit: Kit) -> tuple[Hit, ...]:

@@ -6,12 +6,11 @@ A policy decides when to look up more than the question itself: `never`, `always
 
 import json
 import math
-from collections.abc import Callable, Mapping
 from dataclasses import astuple, dataclass
 from functools import cache
 from importlib import resources
 
-from pipeline.kit import Limits, Policy
+from pipeline.kit import Limits
 from pipeline.stages.augmentation.entity_linker import describe_hit, find_entity_names
 from pipeline.stages.augmentation.working_memory import Act, WorkingMemory
 from pipeline.stages.question_analysis import resolve_question, split_question
@@ -27,7 +26,7 @@ def choose_act(memory: WorkingMemory, limits: Limits) -> Act:
     if memory.fault or not memory.wants_facts or (latest and latest.passed):
         return Act.SEND
     if latest is None:
-        return _POLICIES[limits.policy](memory, limits) or _draft_if_possible(memory)
+        return _choose_first_act(memory, limits)
     if len(memory.candidates) >= limits.rounds or memory.repeats:
         return Act.SEND
     if latest.sentences or latest.notes != memory.evidence:
@@ -35,36 +34,20 @@ def choose_act(memory: WorkingMemory, limits: Limits) -> Act:
     return Act.SEND if limits.policy == "never" or memory.consolidated else Act.ACQUIRE  # no note there helps
 
 
-def _draft_if_possible(memory: WorkingMemory) -> Act:
+def _choose_first_act(memory: WorkingMemory, limits: Limits) -> Act:
+    """Pick the act before the first draft, for which the policy may want more evidence."""
+    match limits.policy:
+        case "self-ask":
+            if memory.evidence and not memory.asked_itself:
+                return Act.SELF_ASK
+            wanted = memory.lacking or not memory.evidence
+        case "learned":
+            wanted = predict_gain(read_signs(memory.context, limits.looked_up)) >= EVEN_CHANCE
+        case policy:
+            wanted = policy == "always"
+    if wanted and not memory.consolidated:
+        return Act.ACQUIRE
     return Act.DRAFT if memory.evidence else Act.SEND
-
-
-def _acquire_never(_: WorkingMemory, __: Limits) -> Act | None:
-    return None
-
-
-def _acquire_always(memory: WorkingMemory, _: Limits) -> Act | None:
-    return None if memory.consolidated else Act.ACQUIRE
-
-
-def _acquire_if_lacking(memory: WorkingMemory, limits: Limits) -> Act | None:
-    if not memory.evidence:
-        return _acquire_always(memory, limits)
-    if not memory.asked_itself:
-        return Act.SELF_ASK
-    return _acquire_always(memory, limits) if memory.lacking else None
-
-
-def _acquire_as_learned(memory: WorkingMemory, limits: Limits) -> Act | None:
-    return _acquire_always(memory, limits) if is_worth_acquiring(read_signs(memory.context, limits.looked_up)) else None
-
-
-_POLICIES: Mapping[Policy, Callable[[WorkingMemory, Limits], Act | None]] = {
-    "never": _acquire_never,
-    "always": _acquire_always,
-    "self-ask": _acquire_if_lacking,
-    "learned": _acquire_as_learned,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +81,6 @@ def read_signs(context: TurnContext, read: int) -> PolicySigns:
         parts=float(len(split_question(question)) > 1),
         borrowed=float(bool(question.borrowed)),
     )
-
-
-def is_worth_acquiring(signs: PolicySigns) -> bool:
-    return predict_gain(signs) >= EVEN_CHANCE
 
 
 def predict_gain(signs: PolicySigns) -> float:

@@ -5,7 +5,7 @@ from enum import Enum
 
 from pipeline.errors import PipelineError
 from pipeline.replies.cited_sentences import MarkedSentence
-from pipeline.stages.findings import SourcedFinding, collect_sentences, order_rivals_by_date, quote_evidence
+from pipeline.stages.findings import SourcedFinding, quote_passages
 from pipeline.stages.turn_context import TurnContext
 from storage.types import SearchQuery
 
@@ -58,13 +58,10 @@ class WorkingMemory:
     @property
     def best(self) -> Candidate | None:
         """The last candidate with the highest utility among those that may pass the gate."""
-        open_ones = [
-            candidate for candidate in self.candidates if candidate.sentences and candidate.let_out is not False
-        ]
+        open_ones = [one for one in self.candidates if one.sentences and one.let_out is not False]
         return max(reversed(open_ones), key=lambda one: one.utility, default=None)
 
 
 def open_memory(context: TurnContext, passages: int) -> WorkingMemory:
     """Return a turn's first memory, with the nearest passages as evidence."""
-    nearest = collect_sentences(context.nearest[:passages])
-    return WorkingMemory(context, order_rivals_by_date(quote_evidence(nearest)))
+    return WorkingMemory(context, quote_passages(context.nearest[:passages]))

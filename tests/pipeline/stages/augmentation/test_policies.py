@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pipeline.errors import ModelUnavailable
 from pipeline.kit import Limits, Policy
 from pipeline.replies.cited_sentences import MarkedSentence
-from pipeline.stages.augmentation.policies import PolicySigns, choose_act, is_worth_acquiring, predict_gain, read_signs
+from pipeline.stages.augmentation.policies import EVEN_CHANCE, PolicySigns, choose_act, predict_gain, read_signs
 from pipeline.stages.augmentation.working_memory import Act, Candidate, WorkingMemory, open_memory
 from pipeline.stages.turn_context import TurnContext
 from storage.types import SearchQuery
@@ -81,5 +81,5 @@ def test_policy_signs_are_computed() -> None:
 def test_learned_policy_acquires_more_if_unread_passages_fit_better() -> None:
     clear = PolicySigns(covered=1, beyond=-1, nearer=-0.3, lead=0.9, unlinked=0, parts=0, borrowed=0)
     vague = PolicySigns(covered=0.3, beyond=0.3, nearer=0.2, lead=0.05, unlinked=1, parts=1, borrowed=1)
-    assert (is_worth_acquiring(clear), is_worth_acquiring(vague)) == (False, True)
+    assert predict_gain(clear) < EVEN_CHANCE <= predict_gain(vague)
     assert 0 <= predict_gain(clear) < predict_gain(vague) <= 1
