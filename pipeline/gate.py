@@ -327,10 +327,7 @@ class Gate:
         return self.exists is not None and not all([await self.exists(*document) for document in documents])
 
     def quote(self, evidence: Evidence) -> bool:
-        """Show a quotation of a passage found in this turn until there is an answer; return whether it is shown.
-
-        The quotation is not part of the answer. Anything but the passage's own words is rejected.
-        """
+        """Show an interim quotation, which is not part of the answer; return whether its passage has these words."""
         fault = _find_evidence_fault(evidence, self.found)
         if fault:
             log.warning("quotation rejected: %s", fault)

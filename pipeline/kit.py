@@ -19,10 +19,7 @@ class Ask(Protocol):
     """Calls the language model for one stage of a system."""
 
     async def __call__(self, template: str, form: ReplyFormat[T], *, stage: str, **facts: object) -> T:
-        """Render the template, call the model and parse the reply; call once more if it cannot be parsed.
-
-        Raises `UnreadableReply`, `ModelUnavailable` and `BudgetExceeded`.
-        """
+        """Call the model and parse its reply. Raises `UnreadableReply`, `ModelUnavailable` and `BudgetExceeded`."""
         ...
 
 

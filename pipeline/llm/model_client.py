@@ -218,10 +218,7 @@ class OpenAIModel:
         tally: CallTally,
         note_lost: Callable[[ModelReply], None] | None,
     ) -> ReplyParts:
-        """Send a request and yield its reply piece by piece, and finally the whole reply.
-
-        Raises `ServerRefusal`, `TransientError`, `QuirkDiscovered`, and the errors of `LLM`.
-        """
+        """Send a request once and yield its reply. Raises `ServerRefusal`, `TransientError`, `QuirkDiscovered`."""
         got = ReplyAccumulator(hold=request.hold, streamed=request.streamed)
         tally.send(self._clock())
         try:

@@ -205,10 +205,7 @@ class Transport:
 
     @asynccontextmanager
     async def post(self, arguments: Mapping[str, Any]) -> AsyncGenerator[ServerResponse]:
-        """Send a request; leaving the context closes its connection, or keeps it if all was read.
-
-        Raises `ServerRefusal` and `TransientError`.
-        """
+        """Send a request; the block reads the response. Raises `ServerRefusal` and `TransientError`."""
         body = json.dumps(arguments, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
         url = self._find_url(arguments["model"])
         with self._translate_errors():

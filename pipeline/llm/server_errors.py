@@ -50,10 +50,7 @@ def backoff_seconds(tried: int, random: Random) -> float:
 
 
 def parse_retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Return how many seconds a server asks to wait, by `retry-after-ms` or `Retry-After` (seconds, or a date).
-
-    Names of `headers` are in lower case; `now` has a time zone.
-    """
+    """Return the seconds that a server asks to wait, by its lower-case headers; `now` has a time zone."""
     milliseconds = _parse_number(headers.get("retry-after-ms", ""))
     if milliseconds is not None:
         return milliseconds / 1000

@@ -32,10 +32,7 @@ _MILLION = 1_000_000
 def price_usage(
     prices: Mapping[str, Price], models: tuple[str, ...], prompt: int, cached: int, completion: int
 ) -> float | None:
-    """Return the cost of a call in the price list's currency; None if none of the model's names has a price.
-
-    `prompt` includes the `cached` tokens, and `completion` those of the reasoning.
-    """
+    """Return a call's cost, or None without a price; `prompt` includes `cached`, `completion` the reasoning."""
     price = next((prices[name] for name in models if name in prices), None)
     if price is None:
         return None

@@ -132,10 +132,7 @@ def _load_words(kind: str) -> frozenset[str]:
 
 
 def find_triple(text: str) -> tuple[str, str, str] | None:
-    """Return subject, predicate and object of a sentence; None if it is not plain.
-
-    The predicate begins at the first auxiliary or everyday verb.
-    """
+    """Return subject, predicate (from the first verb) and object of a sentence; None if it is not plain."""
     tokens = parse_sentence(text, "en").text
     low, modals, being = tokens.low, _load_words("modals"), _load_words("being")
     verbs = modals | being | _load_words("verbs")

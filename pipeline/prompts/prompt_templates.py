@@ -47,10 +47,7 @@ def draw_delimiter(random: Random, text: str) -> str:
 
 
 def flatten_line(text: str) -> str:
-    """Return a text on one line, without the control tokens of chat templates.
-
-    On one line, no part of it can be mistaken for another line: a turn, a numbered sentence, a delimiter.
-    """
+    """Return a text on one line, so that no part of it looks like a prompt line, and without control tokens."""
     return _CONTROL_TOKENS.sub(lambda mark: f"{mark[0]} " if mark[0] != ">" else " >", " ".join(text.split()))
 
 
@@ -58,10 +55,7 @@ _DATED = lazy_compile(r"\{(year|date)(?:([+-]\d+))?\}")
 
 
 def load_examples(file: Path, day: date, answered_by: str = "reply") -> tuple[WorkedExample, ...]:
-    """Return the examples in a file, with dates relative to a day; empty if the file is missing.
-
-    `answered_by` is the field with the reply: two calls can share a file.
-    """
+    """Return the examples in a file, if it exists; `answered_by` is the field with the reply."""
     if not file.exists():
         return ()
     examples = []

@@ -56,10 +56,7 @@ def _without_last_passage(value: object) -> tuple[Any, ...]:
 
 
 def reference_facts(value: object) -> Any:
-    """Replace values that are recorded elsewhere by references, so that a fact is plain JSON.
-
-    A passage becomes its id, a sentence of a passage `id:start-end`, a conversation the number of its turns.
-    """
+    """Replace recorded values by references, as JSON: a passage by its id, a conversation by its length."""
     if isinstance(value, Hit):
         return value.passage.id
     if isinstance(value, Passage):
@@ -190,10 +187,7 @@ class Prompter:
 
     @contextmanager
     def _recorded(self, call: ModelCall, template: str, load: PromptLoad) -> Iterator[tuple[ModelCall, dict[str, Any]]]:
-        """Record a call with the outcome that the caller fills in, and its error or early end.
-
-        Yields the call to make, which also records its lost tries.
-        """
+        """Record a call with its outcome, which the block fills in, and its error; yield the call to make."""
         began, outcome, lost = time.perf_counter(), dict[str, Any](), list[ModelReply]()
         try:
             yield replace(call, note_lost=lost.append), outcome

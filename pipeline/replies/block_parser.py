@@ -40,10 +40,7 @@ class LineMarker:
 
 
 def parse_line_marker(line: str, last: int) -> LineMarker | None:
-    """Parse the marker at the start of `line`, a line's beginning without its indent; None if there is none.
-
-    `last` is the largest item number so far, 0 if none. Markers may follow one another (`> - text`).
-    """
+    """Parse one marker at the start of a line, if there is any; `last` is the largest item number so far, or 0."""
     if marker := _QUOTE_SIGN.match(line):
         return LineMarker("quote", marker.end())
     if marker := _HEADING_SIGN.match(line):

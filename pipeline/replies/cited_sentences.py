@@ -152,10 +152,7 @@ def format_draft(sentences: Sequence[MarkedSentence]) -> str:
 
 
 class SentenceSplitter:
-    """Splits one reply into sentences as it arrives, with the same result as `split_sentences`.
-
-    A sentence is certain some fifty characters after its end, or when the next line has begun.
-    """
+    """Splits a reply into sentences as it arrives; a sentence is yielded about fifty characters after its end."""
 
     def __init__(self, count: int) -> None:
         self._count = count

@@ -81,10 +81,7 @@ def is_nothing(text: str) -> bool:
 
 
 def split_items(text: str) -> tuple[str, ...]:
-    """Return the items of a list without their marks; empty if no line is marked. Continuation lines are joined.
-
-    A number is a mark only if it continues the count: "7. Juli" opens an item only after six others.
-    """
+    """Return the items of a list without their marks; empty without any. Numbers must count on: "7. Juli" is none."""
     found: list[str] = []
     numbered, open_item = 0, False
     for line in (_EMPHASIS.sub("", raw) for raw in text.splitlines()):

@@ -103,10 +103,7 @@ def _single_claim(text: str) -> tuple[str, ...]:
 
 
 def extract_statements(text: str) -> tuple[str, ...]:
-    """Return the sentences of a text that state something, in order, each once.
-
-    Raises `NotAClaim` if there is none, with the reason for the whole text or for its first sentence.
-    """
+    """Return the sentences of a text that state something, each once. Raises `NotAClaim` if there is none."""
     sentences = [text[start:end].strip() for start, end in sentence_spans(text)]
     stated = [sentence for sentence in sentences if not detect_small_talk(sentence) and _is_checkable(sentence)]
     if not stated:
@@ -218,10 +215,7 @@ async def request_verification(
 
 
 async def judge_by_model(talk: Conversation, hits: Sequence[Hit], kit: Kit) -> Judgement:
-    """Judge by the model, unless it accepts a claim that the rules know to be missing or contradicted.
-
-    Then the rules decide, over all passages: the model may have named the wrong sentences for a supported claim.
-    """
+    """Judge by the model, or by the rules if the model accepts a claim that they do not support."""
     claim, sentences = talk.question.text, collect_sentences(hits)
     verification = await request_verification(claim, sentences, talk, kit.ask, student=kit.limits.student)
     named = tuple(sentences[number - 1] for number in verification.sentences)

@@ -190,10 +190,10 @@ MOSTLY_SAME = 0.8  # the share of the shorter statement's words in the longer on
 
 
 def deduplicate_findings(findings: Iterable[SourcedFinding]) -> tuple[SourcedFinding, ...]:
-    """Return findings without those that repeat another of the same sentence, in whatever words.
+    """Return findings without repetitions about the same sentence, of which the longer one is kept.
 
-    The longer one is kept. Repetitions from different passages are kept, as both can be cited. A finding is dropped if
-    a quotation of its sentences negates it.
+    Repetitions from different passages are kept, as both can be cited. A finding is dropped if a quotation of its
+    sentences negates it.
     """
     kept, findings = list[SourcedFinding](), tuple(findings)
     quotations = [finding for finding in findings if finding.text == join_quotes(finding.evidence).text]

@@ -20,10 +20,7 @@ from storage.types import CheckedClaim, Claim, Evidence, SearchQuery, Verdict, V
 
 
 async def stream_claims(context: TurnContext, kit: Kit) -> AsyncIterator[TimedClaim]:
-    """Yield the claims that the model would answer with, up to the limit. Yields none if it declines.
-
-    Raises `ModelUnavailable` and `BudgetExceeded`.
-    """
+    """Yield the claims that the model would answer with, up to the limit; none if it declines."""
     left = kit.limits.claims
     requested = kit.limits.asked_claims
     if not left:
@@ -66,10 +63,7 @@ async def split_claims(context: TurnContext, reply: str, kit: Kit) -> tuple[Time
 
 
 async def verify_claims(context: TurnContext, claims: Sequence[TimedClaim], kit: Kit) -> tuple[SourcedFinding, ...]:
-    """Return the claims that passages support, with the supporting sentences; every verdict is reported.
-
-    Raises `SearchUnavailable`, and any other `PipelineError` if no claim could be verified.
-    """
+    """Return the claims that passages support, with their sentences. Raises only if no claim could be verified."""
     verified = await gather_successes(_verify_claim(context, claim, kit) for claim in claims)
     return tuple(finding for findings in verified for finding in findings)
 

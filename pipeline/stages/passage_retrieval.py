@@ -89,10 +89,7 @@ def find_plain_query(context: TurnContext, kit: Kit) -> SearchQuery | None:
 
 
 async def retrieve_passages(query: SearchQuery, k: int, kit: Kit) -> tuple[Hit, ...]:
-    """Return the `k` passages that fit a query and its time best. Raises `SearchUnavailable`.
-
-    The search's first hit is always among them, as it may give the year in other words or not at all.
-    """
+    """Return the `k` passages that best fit a query and its time, always including the search's first hit."""
     hits = drop_copies(await kit.search(query, k * OVERFETCH), query.text)
     return _keep_nearest(rank_by_time(hits, query), hits[:1], k)
 
@@ -141,10 +138,7 @@ async def summarise_passages(
 async def extract_bullets(
     query: SearchQuery, hits: Sequence[Hit], kit: Kit, asked: Sequence[str] = ()
 ) -> tuple[SourcedFinding, ...]:
-    """Summarise with a shorter prompt, in a call for each passage, or in one if calls would have to wait.
-
-    Raises `PipelineError`.
-    """
+    """Summarise with a shorter prompt, in a call for each passage, or in one if the model is busy."""
     groups = [hits] if kit.busy() else [(hit,) for hit in hits]
     return await _summarise_groups("bullets", query, groups, kit, asked)
 
@@ -155,10 +149,7 @@ Summarise = Callable[[SearchQuery, Sequence[Hit], Kit, Sequence[str]], Awaitable
 
 @dataclass
 class PassageReader:
-    """Summarises the passages of one turn's query; if they say nothing, the best of those found for claims.
-
-    A self-contained question is the query, unless the query is always `written`; if it finds nothing, one is written.
-    """
+    """Summarises the passages for one turn: for the question itself, for a written query, and for claims."""
 
     context: TurnContext
     kit: Kit
@@ -178,10 +169,7 @@ class PassageReader:
         return await self._summarise_unread(query, await retrieve_for_query(self.context, query, self.kit))
 
     async def _find_plain(self, query: SearchQuery) -> tuple[Hit, ...]:
-        """Return the passages to read if the question is the query: the nearest, and those with the best sentences.
-
-        For a question with a time, passages are ranked by that.
-        """
+        """Return the passages to read if the question is the query: the nearest, and those with the best sentences."""
         context, k = self.context, self.kit.limits.looked_up
         if query.time is not None or len(context.nearest) <= k:
             return await retrieve_for_query(context, query, self.kit)

@@ -37,11 +37,7 @@ _MENTION = lazy_compile(r"<[@!#][^>]*>|@\w+")
 
 
 def detect_small_talk(text: str) -> SmallTalk | None:
-    """Return the kind of small talk if a text is nothing else; None otherwise.
-
-    Thanks win over goodbyes, goodbyes over questions about the bot, and those over greetings: "hi, thanks, bye" is
-    answered as thanks.
-    """
+    """Return the kind of small talk if a text is nothing else; of several kinds, the first of `SmallTalk`."""
     plain = _plain_words(_MENTION.sub(" ", text))
     whole, kinds = _small_talk_patterns()
     if not whole.fullmatch(plain):
@@ -162,10 +158,7 @@ def _earlier_questions(talk: Conversation) -> list[Turn]:
 
 
 def _find_variation(text: str, rules: _FollowUpRules) -> str:
-    """Return the replacement in a follow-up without a verb or a pronoun: "in Bergen?" of "And in Bergen?".
-
-    Empty for other questions, and in languages whose verbs are not listed.
-    """
+    """Return the replacement in a follow-up without a verb or a pronoun: "in Bergen?" of "And in Bergen?", or ""."""
     opener = rules.openers.match(text := " ".join(text.split()))
     rest = text[opener.end() :].strip(" ,") if opener else text
     full = len(words(rest)) > MAX_ELLIPTIC or rules.verbs.search(rest) or rules.pronouns.search(rest)
@@ -243,11 +236,7 @@ def read_as_query(talk: Conversation) -> SearchQuery | None:
 
 
 def asks_for_fact(talk: Conversation) -> bool:
-    """Return whether the last message asks for a fact, or yes or no, and not for an explanation.
-
-    One sentence answers it, and more may follow; an explanation must begin with its main point. Unclear messages count
-    as asking for an explanation.
-    """
+    """Return whether the last message clearly asks for a fact, or yes or no, and not for an explanation."""
     text, earlier = " ".join(talk.question.text.split()), _earlier_questions(talk)
     rules = _follow_up_rules(_question_language([talk.question, *reversed(earlier)]))
     sentences = _drop_small_talk(text)
@@ -267,10 +256,7 @@ def _drop_small_talk(text: str) -> list[str]:
 
 
 def _asks_one_thing(text: str, rules: _FollowUpRules, *, at_once: bool) -> bool:
-    """Return whether a sentence is one question or request, and not about the bot.
-
-    Its opening decides; unless `at_once`, a question mark suffices.
-    """
+    """Return whether a sentence is one question or request, and not about the bot, by its opening or its "?"."""
     request = rules.requests.match(text)
     rest = text[request.end() :].strip(" ,") if request else text
     led = rules.prepositions.match(rest)

@@ -74,11 +74,7 @@ class RankedQuotes:
 
 
 async def rank_quotes(talk: Conversation, hits: tuple[Hit, ...], passages: int, kit: Kit) -> RankedQuotes:
-    """Rank the sentences of the first `passages` hits of each corpus in the question's language.
-
-    Each corpus is ranked by itself, so that others do not change its ranking; the one that is likeliest to answer comes
-    first. Long computations run in threads.
-    """
+    """Rank the sentences of the first `passages` hits of each corpus; the corpus likeliest to answer comes first."""
     question = resolve_question(talk)
     corpora: dict[str, list[Hit]] = {}
     for hit in hits:
@@ -164,10 +160,7 @@ def estimate_cosines(found: Sequence[Candidate]) -> list[float]:
 def list_comparable(
     question: ScoredQuestion, scored: Sequence[ScoredCandidate], compared: Collection[int]
 ) -> list[int]:
-    """Return the indexes of the candidates to compare next, best first; empty once the best are known.
-
-    Candidates that are not yet `compared` are scored by estimated cosines.
-    """
+    """Return the indexes of the candidates to compare next, best first; empty once the best are known."""
     places = sorted(range(len(scored)), key=lambda place: scored[place].score, reverse=True)
     left = [place for place in places if place not in compared]
     if not compared:
@@ -178,10 +171,7 @@ def list_comparable(
 
 
 def list_readable(question: ScoredQuestion, ranked: Sequence[ScoredCandidate], read: Mapping[int, float]) -> list[int]:
-    """Return the indexes of the best candidates in the passage to read next; empty if reading cannot change the best.
-
-    `read` holds the reader's scores so far, by index.
-    """
+    """Return the indexes of the best candidates in the next passage to read; empty if the best cannot change."""
     weight, best = load_weights(question.regime)["reader"], ranked[:RERANKED]
     line = max((best[place].score + weight * said for place, said in read.items()), default=-math.inf)
     unread = (
@@ -285,8 +275,5 @@ def _answer_language(turn: Turn, hits: Sequence[Hit]) -> str:
 
 
 def _may_answer_in(hit: Hit, language: str) -> bool:
-    """Return whether a page may answer in a language: similar words of other languages have other meanings.
-
-    Any page may answer English questions, as the language of short English pages is easily misdetected.
-    """
+    """Return whether a page may answer in a language; for English any page may, as short pages are misdetected."""
     return language in {"", "en"} or hit.document.language in {"", language}

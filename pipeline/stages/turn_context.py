@@ -52,8 +52,8 @@ def read_conversation(talk: Conversation, kit: Kit) -> TurnContext:
 async def prepare_context(talk: Conversation, kit: Kit) -> TurnContext:
     """Search once for the question, and find the languages of asker and library.
 
-    A question in one language finds little in another, so queries and claims are written in the library's language.
-    This search comes before all model calls: an outage costs nothing. Raises `SearchUnavailable`.
+    Queries and claims are written in the library's language. This search comes before all model calls, so that an
+    outage costs nothing.
     """
     context = read_conversation(talk, kit)
     hits = await kit.search(SearchQuery(context.search_query), WIDER * kit.limits.passages)

@@ -16,10 +16,7 @@ FARTHER = 5  # how many times more passages are searched for in one corpus than 
 
 
 async def answer(talk: Conversation, kit: Kit) -> Status:
-    """Quote the sentences that answer the conversation's last question.
-
-    Raises `QuestionTooLong`, `QuestionWithoutWords` and `SearchUnavailable`.
-    """
+    """Quote the sentences that answer the question. Raises `SearchUnavailable`, and errors of invalid questions."""
     validate_question(talk.question.text, kit.limits)
     if detect_small_talk(talk.question.text):
         return Status.CHATTED

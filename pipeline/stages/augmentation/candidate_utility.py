@@ -84,10 +84,7 @@ async def _criticise(memory: WorkingMemory, latest: Candidate, kit: Kit) -> Cand
 
 
 async def _ask_gate(memory: WorkingMemory, candidate: Candidate, kit: Kit) -> Candidate:
-    """Have the gate judge all sentences at once without showing them; its rulings hold when they are said.
-
-    A sentence that will be replaced by a quotation of its passage counts as passed.
-    """
+    """Have the gate judge all sentences at once without showing them; those to be quoted instead count as passed."""
     annotator = SentenceAnnotator(memory.context, candidate.notes)
     cited = [annotator.cite(sentence) for sentence in candidate.sentences]
     kit.end_draft()

@@ -31,10 +31,7 @@ class EvidenceChain:
 
 
 async def consolidate(memory: WorkingMemory, kit: Kit) -> WorkingMemory:
-    """Return the memory with chains of evidence for its query, which is written if it is missing.
-
-    Raises any `PipelineError`.
-    """
+    """Return the memory with evidence chains for its query, which is written if it is missing."""
     context = memory.context
     query = memory.lacking or await choose_query(context, kit)
     if query is None:

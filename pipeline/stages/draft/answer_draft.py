@@ -94,7 +94,7 @@ async def say_draft(
     """Draft a reply and say it; if its first sentence is withheld, draft once more without it.
 
     Return whether a sentence passed; if none did, the quotation `shown` meanwhile is said. The first sentence answers:
-    without it the rest often says the contrary. Raises as `stream_draft` does.
+    without it the rest often says the contrary.
     """
     draft = partial(stream_draft, context, findings, kit, refined=refined)
     outcome = await ReplySpeaker(context, findings, (), kit).say_drafts(draft)
@@ -121,10 +121,7 @@ async def say_refined(
     *,
     shown: Sequence[Evidence] = (),
 ) -> bool:
-    """Refine a draft and say the result, or the draft if there is none; if its beginning is withheld, draft once more.
-
-    A withheld sentence is replaced by the sentences of the draft that it refines. Raises as `stream_draft` does.
-    """
+    """Refine a draft and say the result or the draft; if the first sentence is withheld, draft once more."""
     redraft = partial(stream_draft, context, findings, kit)
     refined = stream_refinement(context, drafted, findings, kit)
     outcome = await _say_or_redraft(refined, ReplySpeaker(context, findings, drafted, kit), kit, redraft)

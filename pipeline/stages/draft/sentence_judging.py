@@ -113,10 +113,7 @@ class SentenceJudge:
         self._send_waiting()
 
     def _end_or_linger(self, took: float) -> None:
-        """Let waiting sentences start a call; if more will come, only after as many seconds as the last one took.
-
-        So more of them share a call, each of which repeats its instructions and passages.
-        """
+        """End a call; while more sentences may come, wait as long as it took, so that more share the next one."""
         if self._coming() is Coming.NEVER:
             self._calls -= 1
         else:
@@ -127,10 +124,7 @@ class SentenceJudge:
         self._send_waiting()
 
     async def _read_verdicts(self, cases: Sequence[_Case]) -> None:
-        """Settle cases as their verdicts arrive; close the reply once all are settled.
-
-        Only a verdict that withholds a sentence waits for its reason.
-        """
+        """Settle cases as their verdicts arrive; end the call after the last. Only refusals wait for a reason."""
         shown = {(piece.passage.id, piece.span) for case in cases for piece in case.evidence}
         whole = collect_sentences(piece for case in cases for piece in case.evidence)
         sentences = tuple(sentence for sentence in whole if (sentence.passage.id, sentence.span) in shown)
