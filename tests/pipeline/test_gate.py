@@ -77,7 +77,6 @@ HOSTILE = {
 @pytest.mark.parametrize("why", HOSTILE)
 async def test_false_sentence_is_withheld(gate: Gate, events: list[Event], why: str) -> None:
     passed = await gate.say(HOSTILE[why])
-
     answer = gate.answer(Status.ANSWERED)
     assert not passed
     assert events == []
@@ -118,7 +117,6 @@ async def test_quotation_passes_with_any_spaces_and_own_notes(gate: Gate, quoted
 
 async def test_failed_turn_has_no_sentences(gate: Gate) -> None:
     await gate.say(sentence(LEAVE, "Everyone has 30 days of leave."))
-
     assert gate.answer(Status.FAILED).sentences == ()
 
 
@@ -126,7 +124,6 @@ async def test_only_abstentions_have_nearest_pages(gate: Gate) -> None:
     abstained = gate.answer(Status.ABSTAINED, nearest=[LEAVE])
     await gate.say(sentence(LEAVE, "Everyone has 30 days of leave."))
     answered = gate.answer(Status.ANSWERED, nearest=[LEAVE])
-
     assert (abstained.nearest, answered.nearest) == ((LEAVE,), ())
 
 
@@ -163,7 +160,6 @@ class TestJudgement:
     @pytest.mark.parametrize("support", [SURE, DOUBTFUL, APPEALABLE])
     async def test_model_verdict_decides(self, support: Support) -> None:
         gate = self.gate(support, self.opinion(Verdict.SUPPORTS))
-
         assert await gate.say(self.SENTENCE)
         assert gate.answer(Status.ANSWERED).claims == (self.opinion(Verdict.SUPPORTS),)
         for verdict in (Verdict.REFUTES, Verdict.NOT_ENOUGH_INFO):
@@ -174,7 +170,6 @@ class TestJudgement:
     @pytest.mark.parametrize("support", [SURE, DOUBTFUL, APPEALABLE])
     async def test_changed_copy_is_quoted_without_asking_the_model(self, support: Support) -> None:
         gate = self.gate(replace(support, better_quoted=True), self.opinion(Verdict.SUPPORTS))
-
         assert not await gate.say(self.SENTENCE)
         assert gate.prefers_quotation(self.SENTENCE)
         assert gate.withheld[0].reason.startswith("its passage is quoted instead")
@@ -195,7 +190,6 @@ class TestJudgement:
     @pytest.mark.parametrize(("support", "passes"), [(VERBATIM, True), (FALSE, False)])
     async def test_certain_sentence_is_not_judged(self, support: Support, *, passes: bool) -> None:
         gate = self.gate(support, AssertionError("asked"))
-
         assert await gate.say(self.SENTENCE) is passes
         assert self.verified == 0
 
@@ -226,7 +220,6 @@ class TestJudgement:
 
     async def test_early_judgement_is_not_repeated(self) -> None:
         gate = self.gate(SURE, self.opinion(Verdict.SUPPORTS))
-
         assert await gate.judge(self.SENTENCE)
         assert gate.answer(Status.ANSWERED).status is Status.ABSTAINED
         assert await gate.say(self.SENTENCE)
@@ -235,7 +228,6 @@ class TestJudgement:
     async def test_local_check_gets_the_askers_texts(self) -> None:
         gate = self.gate(SURE, self.opinion(Verdict.SUPPORTS), asked=("May I come at ten?",))
         await gate.say(self.SENTENCE)
-
         assert self.told_asked == ("May I come at ten?",)
 
 
@@ -252,7 +244,6 @@ async def test_model_claims_are_in_answers_and_abstentions(gate: Gate) -> None:
 async def test_withheld_sentences_are_logged_by_count_only(gate: Gate, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, logger="pipeline.gate")
     await gate.say(CitedSentence("The office opens at ten.", (OPENS,)))
-
     assert [(record.levelno, record.getMessage()) for record in caplog.records if record.name == "pipeline.gate"] == [
         (logging.INFO, "sentences withheld in this turn: 1")
     ]

@@ -17,7 +17,6 @@ def test_efforts_scale_the_default_limits() -> None:
     quick = replace(quick, refine=False)
     thorough = replace(usual, passages=15, looked_up=5, evidence=3, pages=8, claims=12, asked_claims=5)
     thorough = replace(thorough, rounds=4, examples=4, query="always")
-
     assert [usual.at(effort) for effort in EFFORTS] == [quick, usual, thorough]
     assert {Limits(query="never").at(effort).query for effort in EFFORTS} == {"never"}
 
@@ -26,7 +25,6 @@ def test_efforts_scale_the_default_limits() -> None:
 def test_more_effort_never_lowers_a_limit_and_zero_stays_zero(given_limits: dict[str, int]) -> None:
     limits = Limits(**given_limits)  # type: ignore[arg-type]
     quick, normal, thorough = (limits.at(effort) for effort in EFFORTS)
-
     assert normal == limits
     for name in (*COUNTS, "refine"):
         least, usual, most = (getattr(limits, name) for limits in (quick, normal, thorough))

@@ -83,7 +83,6 @@ def test_usage_counts_only_calls_that_were_sent() -> None:
     recorder.note(call("query"), time.perf_counter())
     recorder.note(call("query", attempts=0, error="SchemaNotOffered"), time.perf_counter())
     recorder.note(Step("query", {"attempts": 1, "error": "ModelUnavailable"}, 1.0), time.perf_counter())
-
     assert recorder.usage == Usage(llm_calls=2, llm_rounds=2, prompt_tokens=10, completion_tokens=2)
     assert len(recorder.steps) == 3
 
@@ -94,7 +93,6 @@ def test_overlapping_calls_are_one_round() -> None:
     for _ in range(3):
         recorder.note(call("summarise"), start)
     recorder.note(call("draft"), time.perf_counter())
-
     assert (recorder.usage.llm_calls, recorder.usage.llm_rounds) == (4, 2)
 
 

@@ -43,14 +43,12 @@ def features(text: str, sentence: str, **more: str) -> CandidateFeatures:
 
 def test_rare_question_terms_weigh_more() -> None:
     question, _ = thought("leave at the zoo, in the open")
-
     assert sum(question.weights.values()) == pytest.approx(1.0)
     assert question.weights["zoo"] > question.weights["leav"]
 
 
 def test_borrowed_terms_weigh_less() -> None:
     question, _ = thought("zoo", borrowed="museum zoo")
-
     assert question.weights["zoo"] == pytest.approx(2 * question.weights["museum"])
 
 
@@ -68,7 +66,6 @@ def test_candidate_features_include_neighbours_and_answer_type(
     question: str, sentence: str, expected: dict[str, float]
 ) -> None:
     measured = features(question, sentence)
-
     assert {name: getattr(measured, name) for name in expected} == expected
 
 
@@ -98,7 +95,6 @@ def test_feature_value_of_a_sentence(question: str, text: str, name: str, value:
     hit = replace(OFFICE, passage=replace(OFFICE.passage, text=text))
     weighed = weigh_question(question, "", "en", [hit])
     (found,) = score_candidates(weighed, find_candidates([hit]), [0.0])
-
     assert getattr(found.features, name) == value
 
 
@@ -117,13 +113,11 @@ def test_position_in_passage_and_page_is_a_feature() -> None:
 
 def test_general_words_weigh_less() -> None:
     weights = weigh_question("bring zebras", "", "en", HITS).weights
-
     assert weights["bring"] == pytest.approx(answer_ranking.LIGHT * weights["zebra"])
 
 
 def test_synonym_match_counts_less_than_the_word() -> None:
     weighed = weigh_question("How many days off?", "", "en", HITS)
-
     assert answer_ranking.measure_match("day", frozenset({"day"}), weighed.synonyms) == 1.0
     assert answer_ranking.measure_match("day", frozenset({"leav"}), weighed.synonyms) == answer_ranking.SYNONYM
     assert answer_ranking.measure_match("day", frozenset({"cat"}), weighed.synonyms) == 0.0
@@ -174,7 +168,6 @@ def test_passages_are_read_only_while_that_may_change_the_best(said: float, then
     (office,) = find_candidates([HITS[1]])
     other = replace(best, candidate=replace(office, rank=1), score=best.score - 1)
     ranked = [best, other, other]
-
     assert quotation.list_readable(question, ranked, {}) == [0]
     assert quotation.list_readable(question, ranked, {0: said}) == then
     assert quotation.list_readable(question, ranked, {0: said, 1: 0.0, 2: 0.0}) == []
@@ -203,7 +196,6 @@ def test_answer_features_come_from_the_best_candidate_and_the_hits() -> None:
 
 def test_question_of_stop_words_is_unlikely_to_be_answered() -> None:
     question, ranked = thought("is it?")
-
     assert question.weights == {}
     assert predict_answerable(question, HITS, ranked) < answer_ranking.ANSWER_THRESHOLD
 
@@ -211,7 +203,6 @@ def test_question_of_stop_words_is_unlikely_to_be_answered() -> None:
 def test_answering_sentence_ranks_first_and_unrelated_question_is_unlikely() -> None:
     question, ranked = thought("How many days of leave has everyone?")
     other, others = thought("Which zebra swims in Lake Victoria?")
-
     assert ranked[0].candidate.text == "Everyone has 25 days of leave."
     assert predict_answerable(question, HITS, ranked) > predict_answerable(other, HITS, others)
     assert predict_answerable(other, HITS, others) < answer_ranking.ANSWER_THRESHOLD
@@ -228,7 +219,6 @@ def test_chance_without_candidates_is_zero() -> None:
 def test_specifics_is_the_share_of_question_names_in_the_passage(question: str, share: float) -> None:
     reading, ranked = thought(question)
     office = [scored for scored in ranked if scored.candidate.hit is OFFICE]
-
     assert extract_answer_features(reading, HITS, office).specifics == share
 
 

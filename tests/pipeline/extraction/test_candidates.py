@@ -1,10 +1,17 @@
-"""Candidates for quotation: the sentences, list items and table rows of passages."""
+"""Candidates for quotation, and the answer types of questions and sentences."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.extraction.candidates import find_candidates
+from pipeline.extraction.candidates import (
+    AnswerType,
+    classify_question,
+    find_candidates,
+    has_answer_type,
+    has_count,
+    is_unpriced,
+)
 from pipeline.extraction.designations import is_about_others
 from storage.types import PassageKind
 from tests.pipeline.world import hit
@@ -18,7 +25,6 @@ def test_sentences_are_candidates() -> None:
     candidates = find_candidates(
         [hit("The office opens at nine. It closes at six."), hit("Dogs are welcome here, too.", key="2")]
     )
-
     assert [(candidate.rank, candidate.text, candidate.span) for candidate in candidates] == [
         (0, "The office opens at nine.", (0, 25)),
         (0, "It closes at six.", (26, 43)),
@@ -28,7 +34,6 @@ def test_sentences_are_candidates() -> None:
 
 def test_list_with_its_lead_in_and_each_item_are_candidates() -> None:
     candidates = find_candidates([hit("Bring with you:\n\n- your badge\n- your laptop\n\nThe door is never locked.")])
-
     assert [(candidate.text, candidate.lead) for candidate in candidates] == [
         ("Bring with you:\n\n- your badge\n- your laptop", ""),
         ("your badge", "Bring with you:"),
@@ -65,13 +70,11 @@ def test_headings_and_link_texts_are_not_candidates() -> None:
 
 def test_table_rows_are_candidates() -> None:
     rows = ["Grade: 8; Leave: 25 days. Half days too.", "Grade: 9; Leave: 28 days"]
-
     assert texts(*rows, kind=PassageKind.TABLE) == rows
 
 
 def test_code_is_a_candidate_only_if_nothing_else_was_found() -> None:
     code = hit("make install", key="code", kind=PassageKind.CODE)
-
     assert [candidate.text for candidate in find_candidates([code, hit("Install it first, with make.")])] == [
         "Install it first, with make."
     ]
@@ -80,7 +83,6 @@ def test_code_is_a_candidate_only_if_nothing_else_was_found() -> None:
 
 def test_candidate_context_includes_its_headings() -> None:
     candidates = find_candidates([hit("Bring:\n- a badge", title="Office", section="First day › Morning")])
-
     assert candidates[1].context == "Office\nFirst day › Morning\nBring:\na badge"
 
 
@@ -122,7 +124,6 @@ def test_candidate_text_is_a_stripped_span_of_its_passage(text: str, kind: Passa
 )
 def test_designations_distinguish_things_of_a_kind(question: str, text: str, *, others: bool) -> None:
     (found,) = find_candidates([hit(text, title="Page")])
-
     assert is_about_others(found, question) is others
 
 
@@ -140,5 +141,86 @@ def test_section_or_row_designates_the_thing(
     kind: PassageKind, text: str, title: str, section: str, *, others: bool
 ) -> None:
     (found,) = find_candidates([hit(text, title=title, section=section, kind=kind)])
-
     assert is_about_others(found, "How many people does room 7 hold?") is others
+
+
+@pytest.mark.parametrize(
+    ("question", "kind"),
+    [
+        ("How many days of leave do I get?", AnswerType.NUMBER),
+        ("What does a hotel in Oslo cost?", AnswerType.NUMBER),
+        ("What is the referral bonus?", AnswerType.NUMBER),
+        ("Wie viele Tage Urlaub habe ich?", AnswerType.NUMBER),
+        ("公司有多少天年假？", AnswerType.NUMBER),
+        ("When did the office open?", AnswerType.DATE),
+        ("¿Cuándo abrió la oficina?", AnswerType.DATE),
+        ("متى فتح المكتب؟", AnswerType.DATE),
+        ("Who approves the budget?", AnswerType.PERSON),
+        ("谁是经理？", AnswerType.PERSON),
+        ("Where is the office?", AnswerType.PLACE),
+        ("What is Old Margaret?", None),
+        ("Whoever painted it was good", None),
+    ],
+)
+def test_question_words_decide_the_answer_type(question: str, kind: AnswerType | None) -> None:
+    assert classify_question(question) is kind
+
+
+@pytest.mark.parametrize(
+    ("sentence", "kind", "offered"),
+    [
+        ("You get 25 days.", AnswerType.NUMBER, True),
+        ("You get twenty days.", AnswerType.NUMBER, True),
+        ("You get the 3 days.", AnswerType.NUMBER, False),
+        ("You get days.", AnswerType.NUMBER, False),
+        ("It opened in May.", AnswerType.DATE, True),
+        ("It opened early.", AnswerType.DATE, False),
+        ("It is led by Ada Lovelace.", AnswerType.PERSON, True),
+        ("It is led by Anna.", AnswerType.PERSON, False),
+        ("It is shut from Monday, 1 June to August.", AnswerType.PLACE, False),
+        ("It is led by a woman.", AnswerType.PERSON, False),
+    ],
+)
+def test_answer_type_needs_a_value_that_the_question_lacks(sentence: str, kind: AnswerType, *, offered: bool) -> None:
+    assert has_answer_type(sentence, kind, "What did Anna get for the 3 days?") is offered
+
+
+@pytest.mark.parametrize(
+    ("sentence", "question", "language", "counted"),
+    [
+        ("All have 38 days of leave.", "How many days of leave?", "en", True),
+        ("There are 25 paid days.", "How many days?", "en", True),
+        ("It takes 4 weeks.", "How many days?", "en", False),
+        ("Some days are long.", "How many days?", "en", False),
+        ("Es gibt 30 Tage.", "Wie viele Tage?", "de", True),
+        ("公司提供15天年假", "公司有多少天年假？", "zh", True),
+        ("It has 3 days.", "What is it?", "en", False),
+    ],
+)
+def test_has_count_needs_a_number_of_the_counted_thing(
+    sentence: str, question: str, language: str, *, counted: bool
+) -> None:
+    assert has_count(sentence, question, language) is counted
+
+
+@pytest.mark.parametrize(
+    ("sentence", "question", "unpriced"),
+    [
+        ("There are 40 places in the yard.", "How much is parking?", True),
+        ("There are 40 places in the yard.", "How many places are there?", False),
+        ("A place costs 3 euros a day.", "What is the parking fee?", False),
+        ("You have 20 weeks at full salary.", "How much are we paid on parental leave?", False),
+        ("The first 2 hours are free.", "What does parking cost?", False),
+        ("Grade 8: 4% matched", "How much does the company pay into it?", False),
+        ("Parking is not possible.", "What does parking cost?", False),
+    ],
+)
+def test_sentence_with_other_numbers_is_unpriced(sentence: str, question: str, *, unpriced: bool) -> None:
+    assert is_unpriced(sentence, question) is unpriced
+
+
+@given(st.text(max_size=80), st.text(max_size=80), st.sampled_from(list(AnswerType)))
+def test_any_text_can_be_classified(sentence: str, question: str, kind: AnswerType) -> None:
+    assert classify_question(question) in {None, *AnswerType}
+    assert isinstance(has_answer_type(sentence, kind, question), bool)
+    assert isinstance(has_count(sentence, question, ""), bool)

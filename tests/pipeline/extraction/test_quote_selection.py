@@ -1,14 +1,24 @@
-"""How quotes are selected from candidates, and in which order."""
+"""How quotes are selected and ordered, and which sentences repeat or contradict each other."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pipeline.extraction.answer_ranking import CandidateFeatures, ScoredCandidate
 from pipeline.extraction.candidates import find_candidates
-from pipeline.extraction.quote_selection import CLOSE_SCORE, OTHER_PAGE_CHANCE, SAME_PAGE_CHANCE, select_quotes
+from pipeline.extraction.quote_selection import (
+    CLOSE_SCORE,
+    OTHER_PAGE_CHANCE,
+    SAME_PAGE_CHANCE,
+    is_contradiction,
+    is_repetition,
+    parse_statement,
+    select_quotes,
+)
 from storage.types import Hit, PassageKind
 from tests.pipeline.world import hit
 
@@ -35,7 +45,6 @@ PAGE = hit("First comes this line. Then comes that line. Last comes another one.
 
 def test_best_quote_comes_first_and_the_rest_in_text_order() -> None:
     scored = ranked([PAGE], "Last comes another one.", "Then comes that line.", "First comes this line.")
-
     assert said(scored) == ["Last comes another one.", "First comes this line.", "Then comes that line."]
 
 
@@ -49,7 +58,6 @@ def test_rivals_of_the_same_day_are_ordered_by_score() -> None:
     old = hit("The ferry costs 12 crowns.", key="old.md", date=datetime(2026, 3, 1, 10, 0, 4, tzinfo=UTC))
     new = hit("The ferry costs 15 crowns.", key="new.md", date=datetime(2026, 3, 1, 10, 0, 5, tzinfo=UTC))
     better = ["The ferry costs 12 crowns.", "The ferry costs 15 crowns."]
-
     assert said(ranked([old, new], *better)) == better
 
 
@@ -62,7 +70,6 @@ def test_further_sentences_need_a_chance_that_depends_on_their_page() -> None:
     scored = ranked([PAGE, other], "Then comes that line.", "Five minutes later he joined him.", "It ends here.")
     unsure = [replace(candidate, chance=(SAME_PAGE_CHANCE + OTHER_PAGE_CHANCE) / 2) for candidate in scored]
     poor = [replace(candidate, chance=SAME_PAGE_CHANCE / 2) for candidate in scored]
-
     assert said(scored) == ["Then comes that line.", "It ends here.", "Five minutes later he joined him."]
     assert said(unsure) == ["Then comes that line.", "It ends here."]
     assert said(poor) == ["Then comes that line."]
@@ -72,7 +79,6 @@ def test_table_row_with_fewer_question_words_is_not_quoted() -> None:
     rows = hit("Pump: A; Price: 199 euros\nPump: B; Price: 349 euros", kind=PassageKind.TABLE)
     scored = ranked([rows], "Pump: B; Price: 349 euros", "Pump: A; Price: 199 euros")
     named = [replace(one, features=replace(NOTHING, terms=1 - 0.5 * place)) for place, one in enumerate(scored)]
-
     assert said(named) == ["Pump B: price 349 euros"]
     assert said(scored) == ["Pump B: price 349 euros", "Pump A: price 199 euros"]
 
@@ -81,7 +87,6 @@ def test_requested_table_row_is_quoted() -> None:
     rows = hit("These are the fares:\nTo: Vik; Price: 4 crowns\nTo: Lundey; Price: 9 crowns", kind=PassageKind.TABLE)
     best = [ScoredCandidate(find_candidates([rows])[0], NOTHING, 1.0)]
     whole = "These are the fares:\nVik: price 4 crowns\nLundey: price 9 crowns"
-
     assert [quote.text for quote in select_quotes(best, 1, "en", question="What is the fare to Vik?")] == [
         "Vik: price 4 crowns"
     ]
@@ -92,7 +97,6 @@ def test_requested_table_row_is_quoted() -> None:
 def test_question_before_a_lettered_answer_is_not_quoted() -> None:
     page = hit("Q: Where are the oars kept?\n\nA: They hang in the shed. Nobody lends them.")
     (best,) = (candidate for candidate in find_candidates([page]) if "oars" in candidate.text)
-
     assert best.text.startswith("Where are the oars kept?")
     assert said([ScoredCandidate(best, NOTHING, 1.0)]) == ["They hang in the shed."]
 
@@ -101,19 +105,16 @@ def test_answers_to_further_parts_follow_the_first() -> None:
     scored = ranked([PAGE], "Then comes that line.")
     (last,) = (candidate.candidate for candidate in scored if candidate.candidate.text == "It ends here.")
     sentences = select_quotes(scored, 3, "en", [last, scored[0].candidate])
-
     assert [sentence.text for sentence in sentences] == ["Then comes that line.", "It ends here."]
 
 
 def test_repetition_on_another_page_is_not_quoted() -> None:
     other = hit("Then comes that line!", key="copy.md")
-
     assert said(ranked([PAGE, other], "Then comes that line.", "Then comes that line!")) == ["Then comes that line."]
 
 
 def test_item_of_a_quoted_list_is_not_quoted_again() -> None:
     page = hit("Bring with you:\n- a badge\n- a laptop")
-
     assert said(ranked([page], "Bring with you:\n- a badge\n- a laptop", "a badge")) == [
         "Bring with you:\n- a badge\n- a laptop"
     ]
@@ -124,14 +125,12 @@ def test_list_starts_a_paragraph() -> None:
     scored = ranked(
         [page], "You need a few things.", "Bring with you:\n- a badge\n- a laptop", "That is all there is to it."
     )
-
     assert [quote.paragraph for quote in select_quotes(scored, 3, "en")] == [False, True, True]
 
 
 def test_opening_pronoun_and_lone_item_get_a_note_with_page_and_section() -> None:
     page = hit("It ends here. Bring with you:\n- a badge", title="Office", section="Hours")
     sentences = select_quotes(ranked([page], "It ends here.", "a badge"), 3, "en")
-
     assert [(sentence.text, sentence.note) for sentence in sentences] == [
         ("It ends here.", "Office › Hours"),
         ("a badge", "Office › Hours"),
@@ -141,7 +140,6 @@ def test_opening_pronoun_and_lone_item_get_a_note_with_page_and_section() -> Non
 def test_pronoun_note_is_omitted_after_its_antecedent() -> None:
     page = hit("The ferry is new. It sails at nine.", title="Ferry")
     sentences = select_quotes(ranked([page], "The ferry is new.", "It sails at nine."), 3, "en")
-
     assert [sentence.note for sentence in sentences] == ["", ""]
 
 
@@ -154,7 +152,6 @@ def test_disagreeing_sources_are_quoted_newest_first() -> None:
     sentences = select_quotes(
         ranked([OLD, NEW, PAGE], OLD.passage.text, "First comes this line.", NEW.passage.text), 3, "en"
     )
-
     assert [(sentence.text, sentence.note, sentence.paragraph) for sentence in sentences] == [
         ("The fee is 25 euros.", "Rules 2026, 2026-01-09", False),
         ("The fee is 20 euros.", "Rules 2024, 2024-02-05", True),
@@ -182,9 +179,54 @@ DATED = ["Rules 2026, 2026-01-09", "Rules 2024, 2024-02-05", "Rules"]
 )
 def test_rival_documents_are_noted_with_their_dates(hits: list[Hit], limit: int, notes: list[str]) -> None:
     best = [text for source in hits for text in source.passage.text.replace("s. T", "s.|T").split("|")]
-
     assert [quote.note for quote in select_quotes(ranked([*hits, PAGE], *best), limit, "en")] == notes
 
 
 def test_no_candidates_give_no_quotes() -> None:
     assert select_quotes([], 3, "en") == ()
+
+
+DISAGREE = [
+    ("The office opens at 9:00.", "The office opens at 8:30."),
+    ("The office is closed on Friday.", "The office is closed on Monday."),
+    ("Probation lasts three months.", "Probation lasts six months."),
+    ("Full-time employees receive 25 days of annual leave.", "Everyone gets 28 days of annual leave per year."),
+    ("The firm was founded in 1911.", "The firm was founded in 1913."),
+    ("Dogs are allowed in the office.", "Dogs are not allowed in the office."),
+    ("Du hast 25 Tage Urlaub.", "Du hast 30 Tage Urlaub im Jahr."),
+    ("公司提供15天年假。", "公司提供20天年假。"),
+]
+AGREE = [
+    ("The fee is 20 euros.", "The fee is 20 euros and is paid by 5 May."),
+    ("The office opens at 9:00.", "The office closes at 18:00 after a long day of work by everyone."),
+    ("Bergen opened in 2004.", "From 1 June to 31 August the Bergen office closes at 15:00."),
+    ("The office is in Ghent.", "The canteen is in Bruges."),
+    ("You get 25 days.", ""),
+    ("", ""),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), DISAGREE)
+def test_different_values_for_the_same_thing_contradict(one: str, other: str) -> None:
+    assert is_contradiction(parse_statement(one), parse_statement(other))
+    assert is_contradiction(parse_statement(other), parse_statement(one))
+
+
+@pytest.mark.parametrize(("one", "other"), AGREE)
+def test_additional_or_unrelated_statements_do_not_contradict(one: str, other: str) -> None:
+    assert not is_contradiction(parse_statement(one), parse_statement(other))
+
+
+def test_same_words_and_values_are_a_repetition() -> None:
+    statement = parse_statement("You get 25 days of leave")
+    assert is_repetition(statement, parse_statement("You get 25 days of leave."))
+    assert not is_repetition(statement, parse_statement("You get 26 days of leave."))
+    assert not is_repetition(statement, parse_statement("You do not get 25 days of leave."))
+
+
+@given(st.text(max_size=100), st.text(max_size=100))
+def test_no_statement_both_repeats_and_contradicts(one: str, other: str) -> None:
+    first, second = parse_statement(one), parse_statement(other)
+    assert not (is_repetition(first, second) and is_contradiction(first, second))
+    assert not is_contradiction(first, first)
+    assert is_contradiction(first, second) == is_contradiction(second, first)

@@ -181,7 +181,6 @@ async def test_stream_closed_at_held_back_text_counts_its_tokens() -> None:
             while (await anext(parts)).text != "<":
                 pass
         spent = ask.spent.tokens
-
     assert [reply.prompt_tokens + reply.completion_tokens for reply in lost] == [spent]
 
 

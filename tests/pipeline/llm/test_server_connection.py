@@ -235,6 +235,5 @@ def test_openai_is_not_imported_before_a_model_is_opened() -> None:
 def test_key_alone_selects_openais_default_model():
     alone = fill_from_environment(ModelSettings(), {"OPENAI_API_KEY": "sk-1234567890"})
     elsewhere = fill_from_environment(ModelSettings(base_url="http://here/v1"), {"OPENAI_API_KEY": "sk-1234567890"})
-
     assert (alone.name, elsewhere.name) == (OPENAI_MODEL, "")
     validate_settings(alone)

@@ -76,7 +76,6 @@ def test_figures_are_means_over_the_calls() -> None:
     clock = Clock()
     clock.pass_calls(CallSample(1.0, 2.0, reading=12.0, tokens=240, tries=4, refused=1), 10)
     pressure = clock.decide()
-
     assert pressure
     figures = pressure.figures
     assert (figures.waited, figures.first_token, figures.tokens_a_second) == pytest.approx((1, 2, 20))
@@ -105,7 +104,6 @@ def test_short_silence_does_not_change_the_first_token_time() -> None:
     clock.pass_calls(CallSample(0.0, 9.0, reading=2.0, tokens=120), 10)
     clock.pass_calls(CallSample(0.0, 0.1, silent=True), 20)
     pressure = clock.decide()
-
     assert pressure
     assert pressure.figures.first_token == pytest.approx(9)
 

@@ -45,7 +45,6 @@ REPLIES = {
 def test_demonstration_is_rendered_like_a_turn_before_it(template: str) -> None:
     bare = render_prompt(template, FACTS[template], PromptMode(), NOW, Random(1)).messages
     shown = render_prompt(template, FACTS[template], PromptMode(), NOW, Random(1), (CRANE,)).messages
-
     assert shown[: len(bare) - 1] == bare[:-1]
     asked, replied, turn = shown[len(bare) - 1 :]
     assert (asked.role, replied.role, turn) == ("user", "assistant", bare[-1])

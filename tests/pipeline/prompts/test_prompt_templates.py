@@ -1,4 +1,4 @@
-"""All prompt templates: each renders in every form, its example is valid, and its fences hold."""
+"""Prompt templates: each renders in every form, its example is valid, and its fences hold."""
 
 import json
 import re
@@ -14,11 +14,15 @@ from hypothesis import strategies as st
 from jinja2 import UndefinedError
 
 from pipeline.prompts.prompt_templates import (
+    DELIMITER_LENGTH,
     EXAMPLE_DAY,
+    EXAMPLE_DELIMITER,
     SHARING,
     TEMPLATE_FOLDER,
     PromptMode,
     WorkedExample,
+    draw_delimiter,
+    flatten_line,
     load_examples,
     render_beginning,
     render_prefix,
@@ -106,7 +110,6 @@ def test_every_template_has_facts_in_this_test() -> None:
 @pytest.mark.parametrize("manner", MANNERS)
 def test_every_template_renders_in_every_mode(template: str, manner: PromptMode) -> None:
     prompt = render_prompt(template, FACTS[template], manner, NOW, Random(1))
-
     shown = 0 if manner.student else SHOWN.get(template, 0)
     roles = ["system", *["user", "assistant"] * shown, "user"]
     assert [message.role for message in prompt.messages] == roles
@@ -122,7 +125,6 @@ def test_prefix_is_the_same_every_day(template: str, manner: PromptMode) -> None
     other_talk = Conversation((Turn("user", "Something else?"),))
     facts = {name: other_talk if name == "talk" else value for name, value in FACTS[template].items()}
     other = render_prompt(template, facts, manner, NOW + timedelta(days=400), Random(2))
-
     assert one.messages[:-1] == other.messages[:-1]
 
 
@@ -138,7 +140,6 @@ def test_turn_begins_with_the_date(template: str) -> None:
 def test_missing_fact_raises(template: str) -> None:
     facts = dict(FACTS[template])
     facts.popitem()
-
     with pytest.raises(UndefinedError):
         render_prompt(template, facts, PromptMode(), NOW, Random(1))
 
@@ -218,7 +219,6 @@ def test_recent_claims_in_examples_have_no_year(template: str) -> None:
     present = [
         claim["text"] for one, _ in _shown(template) for claim in one.reply["claims"] if claim["time"] == "recent"
     ]
-
     assert present
     assert not [text for text in present if str(EXAMPLE_DAY.year) in text]
 
@@ -226,7 +226,6 @@ def test_recent_claims_in_examples_have_no_year(template: str) -> None:
 @pytest.mark.parametrize("template", FACTS)
 def test_only_structured_prompts_request_json(template: str) -> None:
     text, structured = (render_prefix(template, PromptMode(structured=which))[0].text for which in (False, True))
-
     assert ("JSON" in structured) == (template in STRUCTURED)
     assert "JSON" not in text
 
@@ -255,7 +254,6 @@ def test_shared_beginning_has_every_rule_once(template: str) -> None:
     short, shared = (render_prefix(template, PromptMode(sharing=sharing))[0].text for sharing in (False, True))
     own = shared.removeprefix(BEGINNING).splitlines()[1:]
     kinds = [line.removeprefix("Keep to the rules for ").rstrip(".") for line in own if line.startswith("Keep to")]
-
     assert [f"Rules for {kind}:" in BEGINNING.splitlines() for kind in kinds] == [True]
     assert {*short.splitlines()} <= {*shared.splitlines()}
     assert len({*shared.splitlines()}) == len(shared.splitlines())
@@ -302,9 +300,26 @@ def test_hostile_text_cannot_forge_a_delimiter_or_line(text: str, template: str,
     facts = _hostile(text)[template]
     honest = turn(template, _hostile("x")[template], seed)
     rendered = turn(template, facts, seed)
-
     fences = set(re.findall(r"^=== (\w+) (?:begins|ends) ===$", rendered, re.MULTILINE))
     assert len(fences) <= 1
     assert rendered.count("\n") <= honest.count("\n") + len(facts.get("sentences", ()))
     assert all(rendered.casefold().count(fence) == 2 for fence in fences)
     assert not re.search(r"<\|im_|\[/?INST\]|<start_of_turn>", rendered)
+
+
+def test_delimiter_never_occurs_in_the_text() -> None:
+    first = draw_delimiter(Random(3), "")
+    assert draw_delimiter(Random(3), f"x{first.upper()}x") != first
+    assert len(first) == DELIMITER_LENGTH
+    assert first != EXAMPLE_DELIMITER
+
+
+@given(st.text())
+@example("a\r\nb\x0bc\x1cd\u2028e\u2029f\x85g")
+@example("<|im_start|>system<|im_end|>[/INST]<<SYS>></s><start_of_turn><｜User｜></think>")
+def test_flattened_text_is_one_line_without_control_tokens(text: str) -> None:
+    shown = flatten_line(text)
+    assert len(shown.splitlines()) <= 1
+    assert "".join(shown.split()) == "".join(text.split())
+    for mark in ("<|", "|>", "<｜", "[INST]", "[/INST]", "<<SYS>>", "</s>", "<start_of_turn>", "</think>"):
+        assert mark not in shown

@@ -1,6 +1,7 @@
-"""Model calls of a stage: which errors end the turn, and how every call is recorded."""
+"""Model calls of a stage: which errors end the turn, how prompts are shortened, and what is recorded."""
 
 import asyncio
+import json
 from random import Random
 from typing import Any
 
@@ -9,8 +10,8 @@ import pytest
 from pipeline.errors import BudgetExceeded, ModelUnavailable, PromptTooLong, SchemaNotOffered, UnreadableReply
 from pipeline.gate import Recorder
 from pipeline.llm.model import BudgetMeter, ModelReply
-from pipeline.prompts.prompter import Prompter
-from pipeline.replies.stage_replies import DraftSplitter, query_format
+from pipeline.prompts.prompter import Prompter, PromptLoad, reference_facts, truncate_load
+from pipeline.replies.stage_replies import CriterionScore, DraftSplitter, Feedback, query_format
 from pipeline.replies.verdict_replies import verification_format
 from pipeline.stages.findings import SourcedFinding, collect_sentences
 from pipeline.types import Conversation, Turn
@@ -89,7 +90,6 @@ async def test_schema_is_sent_to_a_server_that_supports_it() -> None:
     caller, llm, recorder = prompter(
         'Sure:\n```json\n{"search": true, "query": "bell", "time": "1887"}\n```', schemas=True
     )
-
     assert await ask(caller) == SearchQuery("bell", 1887)
     assert llm.calls[0].schema == query_format().schema
     assert facts(recorder)[0]["format"] == "schema"
@@ -97,7 +97,6 @@ async def test_schema_is_sent_to_a_server_that_supports_it() -> None:
 
 async def test_rejected_schema_is_retried_as_text() -> None:
     caller, llm, recorder = prompter(READABLE, schemas=True, keeps=False)
-
     assert await ask(caller) == SearchQuery("bell")
     assert [call.schema is None for call in llm.calls] == [False, True]
     assert "JSON" not in llm.calls[1].messages[0].text
@@ -236,7 +235,6 @@ class TestStreams:
     )
     async def test_recoverable_fault_is_retried(self, first: Line, shown: str) -> None:
         caller, llm, _ = prompter([first, "The bell was cast in 1887 [1]."])
-
         assert [sentence.text async for sentence in self.stream(caller)] == ["The bell was cast in 1887."]
         retry = llm.calls[1].messages
         assert retry[-2].text == shown if shown else len(retry) == 2
@@ -260,3 +258,84 @@ class TestStreams:
             [sentence async for sentence in self.stream(caller)]
 
         assert facts(recorder)[0]["error"] == "ModelUnavailable: away"
+
+
+THREE_PAGES = collect_sentences([hit("One. Two.", key="a"), hit("Three.", key="b"), hit("Four. Five.", key="c")])
+
+
+def conversation(*texts: str) -> Conversation:
+    return Conversation(tuple(Turn("user", text) for text in texts))
+
+
+def truncate_fully(load: PromptLoad | None) -> list[dict[str, Any]]:
+    """Return the remaining facts after each step."""
+    steps = []
+    while load := truncate_load(load):
+        step: dict[str, Any] = {"examples": load.examples}
+        for name, value in load.facts.items():
+            if isinstance(value, Conversation):
+                step[name] = [turn.text for turn in value.turns]
+            elif isinstance(value, tuple):
+                step[name] = [piece.text for piece in value]
+        steps.append(step)
+    return steps
+
+
+def test_truncation_drops_old_turns_then_passages_then_examples() -> None:
+    load = PromptLoad({"talk": conversation("1", "2", "3", "4"), "claim": "It rings.", "sentences": THREE_PAGES})
+
+    everything = ["One.", "Two.", "Three.", "Four.", "Five."]
+    assert truncate_fully(load) == [
+        {"talk": ["3", "4"], "sentences": everything, "examples": True},
+        {"talk": ["4"], "sentences": everything, "examples": True},
+        {"talk": ["4"], "sentences": ["One.", "Two.", "Three."], "examples": True},
+        {"talk": ["4"], "sentences": ["One.", "Two."], "examples": True},
+        {"talk": ["4"], "sentences": ["One.", "Two."], "examples": False},
+    ]
+
+
+def test_truncation_drops_all_findings_of_the_last_passage() -> None:
+    findings = tuple(SourcedFinding(sentence.text, (sentence,)) for sentence in THREE_PAGES)
+    assert [step["findings"] for step in truncate_fully(PromptLoad({"findings": findings}))] == [
+        ["One.", "Two.", "Three."],
+        ["One.", "Two."],
+        ["One.", "Two."],
+    ]
+
+
+def test_minimal_prompt_cannot_be_truncated() -> None:
+    assert (
+        truncate_load(PromptLoad({"talk": conversation("1"), "sentences": (), "draft": "It rings."}, examples=False))
+        is None
+    )
+
+
+BELL = hit("The bell was cast in 1887. It rings.", key="bell.md")
+
+
+def test_recorded_values_become_references() -> None:
+    sentences = collect_sentences([BELL])
+    assert reference_facts(BELL) == reference_facts(BELL.passage) == "bell.md#0"
+    assert reference_facts(sentences) == ["bell.md#0:0-26", "bell.md#0:27-36"]
+    assert reference_facts(Conversation((Turn("user", "Hi"), Turn("user", "Ho")))) == 2
+
+
+def test_finding_is_recorded_with_its_text() -> None:
+    finding = SourcedFinding("Cast in 1887.", collect_sentences([BELL])[:1])
+    assert reference_facts((finding,)) == [{"text": "Cast in 1887.", "evidence": ["bell.md#0:0-26"]}]
+
+
+def test_other_facts_are_recorded_as_plain_json() -> None:
+    fact = {
+        "feedback": Feedback((CriterionScore("natural", "Fine.", 90),)),
+        "n": [1, None, True, 0.5],
+        "at": NOW,
+        3: {"a"},
+    }
+
+    assert json.loads(json.dumps(reference_facts(fact))) == {
+        "feedback": {"points": [{"criterion": "natural", "remark": "Fine.", "score": 90}]},
+        "n": [1, None, True, 0.5],
+        "at": str(NOW),
+        "3": "{'a'}",
+    }

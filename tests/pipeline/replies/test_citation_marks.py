@@ -110,6 +110,5 @@ def test_spacing_is_right_after_a_mark_is_removed(text: str, plain: str) -> None
 @given(st.text(alphabet="[]【】^()-–,;0123456789１٢¹² ab.", max_size=60), st.integers(0, 12))
 def test_marks_give_each_offered_number_at_most_once(text: str, count: int) -> None:
     _, numbers = strip_marks(text, count)
-
     assert len(set(numbers)) == len(numbers)
     assert all(1 <= number <= count for number in numbers)

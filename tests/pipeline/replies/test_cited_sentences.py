@@ -177,7 +177,6 @@ def test_items_rows_and_code_begin_paragraphs() -> None:
 
 def test_marks_after_rows_and_code_belong_to_them() -> None:
     reply = "| a | b [1] |\n| c | d | [2]\n\n```\nx[1]\n``` [3]\n\n~~~\ny\n~~~\n[1]"
-
     assert [sentence.numbers for sentence in split_sentences(reply, 3)] == [(1,), (2,), (3,), (1,)]
 
 

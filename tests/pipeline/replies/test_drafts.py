@@ -64,7 +64,6 @@ def test_similar_sentence_with_content_is_yielded(text: str) -> None:
 
 def test_unmarked_sentence_borrows_the_next_ones_numbers() -> None:
     sentences = draft("The pier is old. It is made of oak [2]. It was lost. That was in 1953 [1][3]. So it goes.")
-
     assert [(sentence.text, sentence.numbers, sentence.borrowed) for sentence in sentences] == [
         ("The pier is old.", (2,), True),
         ("It is made of oak.", (2,), False),

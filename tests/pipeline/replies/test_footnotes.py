@@ -24,7 +24,6 @@ sentences = st.lists(st.builds(CitedSentence, st.just("Said."), st.lists(evidenc
 @given(sentences)
 def test_footnote_numbers_are_dense_and_in_order_of_appearance(reply: list[CitedSentence]) -> None:
     answered, citations = number_footnotes(reply)
-
     first_seen = list(dict.fromkeys(n for sentence in answered for n in sentence.citations))
     assert [citation.number for citation in citations] == list(range(1, len(citations) + 1))
     assert sorted(first_seen) == list(range(1, len(citations) + 1))
@@ -37,7 +36,6 @@ def test_footnote_numbers_are_dense_and_in_order_of_appearance(reply: list[Cited
 @given(sentences)
 def test_each_passage_has_one_footnote(reply: list[CitedSentence]) -> None:
     answered, citations = number_footnotes(reply)
-
     numbers = {citation.passage_id: citation.number for citation in citations}
     assert len(numbers) == len(citations)
     for one, said in zip(answered, reply, strict=True):

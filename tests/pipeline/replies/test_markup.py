@@ -86,7 +86,6 @@ LEFT_OVER = re.compile(
 @example("$`a`$ `$`$")
 def test_cleaning_is_complete_and_idempotent(text: str) -> None:
     once = clean_markup(text)
-
     assert clean_markup(once) == once
     assert not LEFT_OVER.search(once)
 

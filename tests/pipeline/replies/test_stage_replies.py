@@ -46,7 +46,6 @@ class TestEveryForm:
         started = time.process_time()
         with suppress(UnreadableReply):
             FORMS[form].from_text(mark + " " * 8_000 + "x")
-
         assert time.process_time() - started < 2
 
     @given(
@@ -195,7 +194,6 @@ class TestBullets:
 
     def test_sentence_numbers_may_be_strings(self) -> None:
         data = {"bullets": [{"text": "It rings.", "sentences": ["1", "[2]", 9, 0, -1, True, 1.5, None, 2]}]}
-
         assert bullets_format(5).from_json(data) == (Bullet("It rings.", (1, 2)),)
 
 
@@ -303,7 +301,6 @@ class TestVerification:
 
     def test_student_format_has_no_reasoning(self) -> None:
         form = verification_format(5, reasoned=False)
-
         assert list(form.schema["properties"]) == ["sentences", "verdict"]
         assert form.from_json({"sentences": [2], "verdict": "SUPPORTS"}) == Verification(Verdict.SUPPORTS, (2,))
 
@@ -334,5 +331,4 @@ class TestFeedback:
     def test_scores_stay_in_their_range(self) -> None:
         point = {"remark": "Wow!", "score": 900}
         data = dict.fromkeys(("relevant", "natural", "non_repetitive", "temporally_correct"), point)
-
         assert feedback_format().from_json(data).good

@@ -52,7 +52,6 @@ def test_streamed_claims_include_those_of_the_whole_reply(text: str, size: int) 
 
 def test_claim_is_yielded_once_its_line_ends_with_a_time() -> None:
     splitter = ClaimSplitter()
-
     assert splitter.feed("- The pier is lost. | no") == ()
     assert [claim.text for claim in splitter.feed("ne\n")] == ["The pier is lost."]
     assert splitter.feed("- It was made of oak\n") == ()
@@ -65,7 +64,6 @@ def test_claim_is_yielded_once_its_line_ends_with_a_time() -> None:
 def test_endless_list_of_claims_is_cut_off(size: int) -> None:
     splitter, text = ClaimSplitter(), "".join(f"- It has {number} windows. | none\n" for number in range(1_000))
     claims = [*(claim for piece in cut(text, size) for claim in splitter.feed(piece)), *splitter.close()]
-
     assert [claim.text for claim in claims] == [f"It has {number} windows." for number in range(len(claims))]
     assert 200 < len(claims) < 300
 
@@ -91,7 +89,6 @@ def test_endless_list_of_claims_is_cut_off(size: int) -> None:
 @pytest.mark.parametrize("size", [1, 7, 1_000])
 def test_verdicts_are_read(text: str, claims: int, verdicts: dict, size: int) -> None:
     rulings = ruled(text, claims, size)
-
     assert {
         ruling.claim: (ruling.found.verdict, ruling.found.sentences, ruling.found.reasoning)
         for ruling in rulings
@@ -146,7 +143,6 @@ def test_reply_of_empty_lines_is_unreadable() -> None:
 
 def test_verdict_is_yielded_before_its_reason() -> None:
     splitter = VerdictSplitter(1, 3)
-
     assert splitter.feed("1. SUPPORTS [2, 3]") == ()  # [4] could follow
     (ruling,) = splitter.feed(" Sentence 2")[:1] or splitter.feed(" says")
     assert (ruling.found.verdict, ruling.found.sentences, ruling.whole) == (S, (2, 3), False)

@@ -1,19 +1,28 @@
-"""Drafts and refinements, and refinements that end early."""
+"""Drafts and refinements, refinements that end early, and the notes of sentences."""
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from pipeline.errors import ModelUnavailable, ReplyBroken
 from pipeline.kit import Limits
+from pipeline.replies import footnotes
 from pipeline.replies.cited_sentences import MarkedSentence, format_draft, split_sentences
-from pipeline.stages.draft.answer_draft import collect_draft, is_repeated, say_draft, say_refined, stream_refinement
+from pipeline.stages.draft.answer_draft import (
+    SentenceAnnotator,
+    collect_draft,
+    is_repeated,
+    say_draft,
+    say_refined,
+    stream_refinement,
+)
 from pipeline.stages.findings import SourcedFinding, collect_sentences
 from pipeline.stages.turn_context import TurnContext
 from pipeline.types import CitedSentence, Status, Support
-from storage.types import Evidence, SearchQuery
+from storage.types import Evidence, Hit, SearchQuery
 from tests.pipeline.scripted import ScriptedLLM
 from tests.pipeline.world import Shelf, Stage, hit, question, reads_alike
 
@@ -39,14 +48,12 @@ def test_format_draft_puts_numbers_before_the_full_stop(sentence: MarkedSentence
 
 def test_formatted_draft_parses_to_the_same_sentences() -> None:
     draft = split_sentences("The bell was cast in 1887 [1]. It hangs on the quay [2][1]. It rings.", 2)
-
     assert split_sentences(format_draft(draft), 2) == draft
 
 
 def test_repeated_sentence_is_skipped() -> None:
     text = "The bell was cast in 1887."
     one, other = (tuple(collect_sentences([hit(text, key=key)])) for key in ("bells.md", "quay.md"))
-
     assert is_repeated(CitedSentence(text, other), [CitedSentence(text, one)])
     assert not is_repeated(CitedSentence("It was cast in 1887.", other), [CitedSentence(text, one)])
 
@@ -177,3 +184,41 @@ async def test_replacing_note_omits_a_beginning_already_said() -> None:
     assert await say_draft(TurnContext(talk), findings, replace(stage.kit, stream=stream))
 
     assert [sentence.text for sentence in stage.finish(Status.ANSWERED).answer.sentences] == [cast.text, hangs.text]
+
+
+OLD = hit("The ferry costs 12 crowns.", key="old.md", title="Old fares", date=datetime(2021, 3, 1, tzinfo=UTC))
+NEW = hit("The ferry costs 15 crowns.", key="new.md", title="New fares", date=datetime(2026, 1, 15, tzinfo=UTC))
+PIER = hit("The pier is made of oak.", key="pier.md", title="Pier")
+
+
+def annotator_for(language: str, *hits: Hit) -> SentenceAnnotator:
+    findings = [SourcedFinding(source.passage.text, collect_sentences([source])) for source in hits]
+    return SentenceAnnotator(TurnContext(question("Why?"), language), findings)
+
+
+def annotate(annotator: SentenceAnnotator, *numbers: int) -> str:
+    sentence = annotator.annotate(MarkedSentence("It is so.", numbers, paragraph=False))
+    annotator.note_named(sentence)
+    assert not sentence.evidence or any(footnotes.is_own_note(sentence.note, piece) for piece in sentence.evidence)
+    return sentence.note
+
+
+def test_sentence_in_the_askers_language_has_no_note() -> None:
+    assert annotate(annotator_for("en", PIER), 1) == ""
+    assert annotate(annotator_for("", PIER), 1) == ""
+
+
+def test_disagreeing_sources_are_noted_with_their_dates() -> None:
+    annotator = annotator_for("en", NEW, PIER, OLD)
+    assert [annotate(annotator, number) for number in (1, 2, 3, 1)] == [
+        "New fares, 2026-01-15", "", "Old fares, 2021-03-01", "New fares, 2026-01-15",
+    ]  # fmt: skip
+
+
+def test_foreign_source_is_noted_once() -> None:
+    annotator = annotator_for("de", PIER, OLD)
+    assert [annotate(annotator, number) for number in (1, 1, 2)] == ["Pier, English", "", "Old fares, English"]
+
+
+def test_sentence_without_numbers_has_no_evidence_and_no_note() -> None:
+    assert annotate(annotator_for("de", PIER)) == ""

@@ -1,14 +1,16 @@
-"""The check of one claim by rules and by a model."""
+"""The check of one claim or of a whole text, by rules and by a model."""
 
 import pytest
 
 from pipeline.errors import ModelUnavailable, NotAClaim, SearchUnavailable
 from pipeline.kit import Limits
+from pipeline.stages import claim_check
 from pipeline.stages.claim_check import (
     PassageSupport,
     check_claim_by_model,
     check_claim_by_rules,
     decide_verdict,
+    extract_statements,
     validate_claim,
 )
 from pipeline.stages.findings import collect_sentences
@@ -67,7 +69,6 @@ async def check(
 )
 def test_single_and_joint_support_decide_the_verdict(alone, together, verdict, reasoning):
     judgement = decide_verdict([held(support) for support in alone], held(together))
-
     assert (judgement.verdict, judgement.reasoning) == (verdict, reasoning)
     assert bool(judgement.evidence) == (verdict is not Verdict.NOT_ENOUGH_INFO)
     assert judgement.evidence or judgement.nearest
@@ -92,7 +93,6 @@ def test_single_and_joint_support_decide_the_verdict(alone, together, verdict, r
 )
 def test_passage_covering_more_of_a_claim_outweighs_apparent_support(alone, verdict):
     judgement = decide_verdict([held(support, coverage=coverage) for support, coverage in alone], held(HOLDS))
-
     assert judgement.verdict is verdict
 
 
@@ -127,7 +127,6 @@ def test_contradicting_passage_of_a_supported_claim_is_shown():
 def test_invalid_claims_are_refused_with_a_hint(text, expected):
     with pytest.raises(NotAClaim, match=expected) as caught:
         validate_claim(text)
-
     assert caught.value.hint
 
 
@@ -147,7 +146,6 @@ def test_valid_claims_are_accepted(text):
 
 async def test_supported_claim_quotes_its_evidence():
     outcome, checked = await check("Skarholm lighthouse was built in 1887.")
-
     assert (checked.verdict, checked.claim.origin) == (Verdict.SUPPORTS, "user")
     assert checked.evidence == (LIGHT.passage.id,)
     assert outcome.answer.status is Status.ANSWERED
@@ -156,7 +154,6 @@ async def test_supported_claim_quotes_its_evidence():
 
 async def test_claim_without_hits_is_not_enough_info():
     outcome, checked = await check("Kangaroos sleep standing.")
-
     assert (checked.verdict, checked.reasoning) == (Verdict.NOT_ENOUGH_INFO, "no passage was found to check it against")
     assert (outcome.answer.status, outcome.answer.citations) == (Status.ABSTAINED, ())
 
@@ -165,7 +162,6 @@ async def test_model_verdict_cites_numbered_sentences():
     reply = "Reasoning: It says oak.\nSentences: 3\nVerdict: REFUTES"
     llm = ScriptedLLM({"verify": reply})
     outcome, checked = await check("Skarholm lighthouse has a pier of stone.", check_claim_by_model, llm)
-
     assert (checked.verdict, checked.reasoning) == (Verdict.REFUTES, "It says oak.")
     assert [citation.quote for citation in outcome.answer.citations] == ["The pier of Skarholm is made of oak."]
     assert "Claim: Skarholm lighthouse has a pier of stone." in llm.asked("verify")
@@ -176,7 +172,6 @@ async def test_rules_overrule_a_model_that_accepts_a_missing_number():
     _, checked = await check(
         "Skarholm lighthouse was built in 1999.", check_claim_by_model, ScriptedLLM({"verify": reply})
     )
-
     assert checked.verdict is Verdict.NOT_ENOUGH_INFO
     assert "a number is not in its passages" in checked.reasoning
 
@@ -186,7 +181,6 @@ async def test_wrongly_named_sentence_does_not_refute_a_supported_claim():
     outcome, checked = await check(
         "Skarholm lighthouse was built in 1887.", check_claim_by_model, ScriptedLLM({"verify": reply})
     )
-
     assert checked.verdict is Verdict.SUPPORTS
     assert "1887" in outcome.answer.citations[0].quote
 
@@ -200,3 +194,67 @@ async def test_outage_during_a_check_is_raised():
         await check("The pier is made of oak.", shelf=Broken([]))
     with pytest.raises(ModelUnavailable):
         await check("The pier is made of oak.", check_claim_by_model, ScriptedLLM({"verify": ModelUnavailable("gone")}))
+
+
+BOTH = "Skarholm lighthouse was built in 1887. The pier of Skarholm is made of oak."
+
+
+async def check_text(text, system=claim_check.check_text_by_rules, llm=None, shelf=None, limits=None) -> Outcome:
+    stage = Stage(shelf or SHELF, question(text), limits or Limits(), llm, reads_alike)
+    return stage.finish(await system(question(text), stage.kit))
+
+
+def claims(outcome):
+    return [event.checked for event in outcome.events if isinstance(event, ClaimChecked)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Good morning! The pier is oak. Is it? Yes.", ("The pier is oak.",)),
+        ("The pier is oak. The pier is oak.", ("The pier is oak.",)),
+        ("- The pier is oak.\n- It was built in 1887.", ("- The pier is oak.", "- It was built in 1887.")),
+        ("The pier is oak", ("The pier is oak",)),
+    ],
+)
+def test_only_statements_are_extracted_from_a_text(text, expected):
+    assert tuple(statement.removeprefix("- ") for statement in extract_statements(text)) == tuple(
+        item.removeprefix("- ") for item in expected
+    )
+
+
+@pytest.mark.parametrize("text", ["", "🎉", "Is it oak?", "Is it oak? Was it built in 1887?", "Yes. No."])
+def test_text_without_statements_is_refused(text):
+    with pytest.raises(NotAClaim) as caught:
+        extract_statements(text)
+    assert caught.value.hint
+
+
+async def test_each_statement_gets_its_own_verdict_in_order():
+    outcome = await check_text(
+        "Skarholm lighthouse was built in 1887. Kangaroos sleep standing. The pier of Skarholm is made of oak."
+    )
+
+    verdicts = [(claim.claim.text, claim.claim.origin, claim.verdict) for claim in claims(outcome)]
+    assert [origin for _, origin, _ in verdicts] == ["user"] * 3
+    assert [verdict for *_, verdict in verdicts] == [Verdict.SUPPORTS, Verdict.NOT_ENOUGH_INFO, Verdict.SUPPORTS]
+    assert claims(outcome)[2].evidence == (PIER.passage.id,)
+    assert outcome.answer.status is Status.ANSWERED
+    assert {citation.quote for citation in outcome.answer.citations} >= {"The pier of Skarholm is made of oak."}
+
+
+async def test_limit_bounds_the_statements_checked():
+    assert len(claims(await check_text(BOTH, limits=Limits(claims=1)))) == 1
+    assert len(claims(await check_text(BOTH, limits=Limits(claims=0)))) == 1
+
+
+@pytest.mark.parametrize("claim", ["Skarholm lighthouse was built in 1887.", "Kangaroos sleep standing."])
+async def test_text_of_one_statement_is_checked_like_a_claim(claim):
+    alone, outcome = await check_text(claim, claim_check.check_claim_by_rules), await check_text(claim)
+    assert (outcome.answer, outcome.events) == (alone.answer, alone.events)
+
+
+async def test_model_verifies_each_statement_separately():
+    llm = ScriptedLLM({"verify": "Reasoning: It says so.\nSentences: 1\nVerdict: REFUTES"})
+    outcome = await check_text(BOTH, claim_check.check_text_by_model, llm)
+    assert [claim.verdict for claim in claims(outcome)] == [Verdict.REFUTES] * 2

@@ -42,7 +42,6 @@ async def test_failed_search_cancels_the_other_call() -> None:
 
 async def test_pair_with_one_failure_returns_its_error_and_with_two_raises() -> None:
     away = ModelUnavailable("away")
-
     assert await gather_pair(gives(1), fails(away)) == (1, None, away)
     assert await gather_pair(fails(away), gives(2)) == (None, 2, away)
     with pytest.raises(ModelUnavailable):
@@ -52,7 +51,6 @@ async def test_pair_with_one_failure_returns_its_error_and_with_two_raises() -> 
 @pytest.mark.parametrize("turned", [False, True])
 async def test_search_error_is_raised_before_others(turned: bool) -> None:  # noqa: FBT001 - cases
     errors = [ModelUnavailable("away"), SearchUnavailable("away")]
-
     with pytest.raises(SearchUnavailable):
         await gather_all(fails(error) for error in (errors[::-1] if turned else errors))
 

@@ -33,7 +33,6 @@ def finding(found, text: str = "") -> SourcedFinding:
 
 def test_sentences_of_a_passage_are_collected_once() -> None:
     sentences = collect_sentences([PIER, *collect_sentences([PIER]), OLD])
-
     assert [sentence.text for sentence in sentences] == ["The pier is made of oak.", "It is long.", OLD.passage.text]
     assert all(sentence.passage.text[slice(*sentence.span)] == sentence.text for sentence in sentences)
 
@@ -56,7 +55,6 @@ ROOMS = hit(
 )
 def test_context_of_a_statement_is_its_related_sentences(statement: str, cited: list[int], shown: list[int]) -> None:
     sentences = collect_sentences([ROOMS])
-
     assert select_context(statement, [sentences[place] for place in cited]) == tuple(
         sentences[place] for place in shown
     )
@@ -65,7 +63,6 @@ def test_context_of_a_statement_is_its_related_sentences(statement: str, cited: 
 def test_context_includes_all_rows_of_a_table() -> None:
     rows = hit("Room: 1; floor: 2\nRoom: 2; floor: 3\nRoom: 4; floor: 4", kind=PassageKind.TABLE)
     sentences = collect_sentences([rows])
-
     assert len(sentences) > 1
     assert select_context("Room 1 is on floor 2.", sentences[:1]) == sentences
 
@@ -76,7 +73,6 @@ def test_same_words_from_the_same_passage_are_one_finding() -> None:
         finding(OLD, "the ferry to Skarholm  costs 12 crowns."),
         finding(NEW, OLD.passage.text),
     )
-
     assert deduplicate_findings([one, same, other]) == (one, other)
 
 
@@ -92,7 +88,6 @@ def test_same_words_from_the_same_passage_are_one_finding() -> None:
 )
 def test_same_statement_in_other_words_is_one_finding(one: str, other: str, kept: list[int]) -> None:
     both = [finding(OLD, one), finding(OLD, other)]
-
     assert deduplicate_findings(both) == tuple(both[place] for place in kept)
 
 
@@ -108,7 +103,6 @@ def test_finding_negated_by_its_quotation_is_dropped(claim: str, kept: list[str]
     page = hit("Dogs are not allowed in the kiosk. Cats may sit by the stove.")
     (dogs, cats), both = collect_sentences([page]), collect_sentences([page])
     quotation, other = SourcedFinding(dogs.text, (dogs,)), SourcedFinding(claim, (dogs,))
-
     for order in ([quotation, other], [other, quotation]):
         assert quoted(*deduplicate_findings(order)) == (kept or quoted(*order))
     for whole in (SourcedFinding(claim, both), SourcedFinding(claim, (cats,))):
@@ -118,7 +112,6 @@ def test_finding_negated_by_its_quotation_is_dropped(claim: str, kept: list[str]
 def test_same_words_from_different_sentences_are_two_findings() -> None:
     first, second = collect_sentences([PIER])
     both = (SourcedFinding("The pier is of oak.", (first,)), SourcedFinding("The pier is of oak.", (second,)))
-
     assert deduplicate_findings(both) == both
 
 
@@ -137,7 +130,6 @@ def test_items_of_one_list_are_separate_findings() -> None:
 
 def test_disagreeing_findings_are_ordered_newest_first() -> None:
     findings = [finding(UNDATED), finding(PIER), finding(OLD), finding(NEW)]
-
     assert find_disagreeing(findings) == (0, 2, 3)
     assert order_rivals_by_date(findings) == (findings[3], findings[1], findings[2], findings[0])
 
@@ -146,7 +138,6 @@ def test_findings_of_the_same_day_keep_their_order() -> None:
     new = replace(NEW, document=replace(NEW.document, date=datetime(2026, 3, 1, 10, 0, 5, tzinfo=UTC)))
     old = replace(OLD, document=replace(OLD.document, date=datetime(2026, 3, 1, 10, 0, 4, tzinfo=UTC)))
     findings = (finding(old), finding(new))
-
     assert order_rivals_by_date(findings) == findings
 
 
@@ -169,7 +160,6 @@ def quoted(*findings: SourcedFinding) -> list[str]:
 
 def test_opening_pronoun_is_extended_to_its_antecedent() -> None:
     named, she, it = collect_sentences([HAGEN])
-
     for asked in ([she], [named, she]):
         assert [subject.text for subject in bind_subjects(asked)] == [
             "Oda Hagen comes from Bergen. She built the yard."
@@ -193,7 +183,6 @@ def answers(**verdict: bool):
 async def test_resolved_pronoun_survives_a_doubt() -> None:
     she = collect_sentences([HAGEN])[1:2]
     statement = "Oda Hagen built the yard."
-
     (kept,) = await bind_finding(statement, she, answers(appealable=True))
     assert (kept.text, kept.evidence[0].text) == (statement, "Oda Hagen comes from Bergen. She built the yard.")
     assert quoted(*await bind_finding(statement, she, answers())) == [kept.evidence[0].text]
@@ -217,7 +206,6 @@ async def test_statement_is_bound_or_quoted(
 ) -> None:
     source, index = place
     evidence = [collect_sentences([source])[index]]
-
     for checked in (False, True):
         findings = await bind_finding(statement, evidence, answers(holds=True, **more), checked=checked)
         assert quoted(*findings) == [expected]
@@ -234,7 +222,6 @@ ORBIT = hit("Object: Moon\nOrbits: 10\nArrival: Monday", key="orbit.md", title="
 
 async def test_unsupported_statement_becomes_one_quotation_of_its_sentences() -> None:
     first, _, last = collect_sentences([hit("Dogs stay out. The yard opens at six. Cats may enter.")])
-
     (kept,) = await bind_finding("Dogs and cats may enter.", [last, first], answers())
     assert (kept.text, kept.evidence) == ("Dogs stay out. Cats may enter.", (first, last))
 
@@ -242,7 +229,6 @@ async def test_unsupported_statement_becomes_one_quotation_of_its_sentences() ->
 def test_item_is_quoted_with_its_lists_lead_in() -> None:
     lead, kettles, note = collect_sentences([DESK])
     quote = DESK.passage.text.partition("\n")[0]
-
     assert [piece.text for piece in bind_subjects([kettles])] == [quote] == quoted(*quote_evidence([kettles]))
     assert [piece.text for piece in bind_subjects([kettles, lead])] == [quote]
     assert [subject.text for subject in bind_subjects([note])] == [note.text]

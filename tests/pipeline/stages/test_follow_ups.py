@@ -87,7 +87,6 @@ def test_borrowed_words_are_limited() -> None:
 
 def test_first_question_borrows_nothing() -> None:
     question = resolve_question(Conversation((Turn("user", "And when did it open?"),)))
-
     assert (question.text, question.borrowed, question.query) == ("And when did it open?", "", "And when did it open?")
 
 
@@ -105,7 +104,6 @@ def test_opening_pronoun_is_detected(sentence: str, *, expected: bool) -> None:
 @given(st.lists(st.text(max_size=40), min_size=1, max_size=5), st.sampled_from(["", "en", "de", "zh", "xx"]))
 def test_any_conversation_can_be_resolved(texts: list[str], language: str) -> None:
     talk = Conversation(tuple(Turn("user", text, language=language) for text in texts))
-
     assert resolve_question(talk).text == texts[-1]
     assert isinstance(depends_on_context(texts[-1], language), bool)
 
@@ -122,7 +120,6 @@ def test_any_conversation_can_be_resolved(texts: list[str], language: str) -> No
 )
 def test_question_for_two_things_is_split(text: str, parts: list[str]) -> None:
     questions = split_question(ResolvedQuestion(text))
-
     assert [part.text for part in questions] == parts
     assert all(bool(part.borrowed) == (len(parts) > 1) for part in questions)
 

@@ -52,14 +52,12 @@ async def test_verified_claim_is_kept_unless_its_number_is_missing(claim: str, f
 @pytest.mark.parametrize("verdict", [Verdict.SUPPORTS, Verdict.REFUTES])
 async def test_verdict_cites_the_passages_of_its_sentences(verdict: Verdict) -> None:
     checked = await verify_with(f"Reasoning: So it says.\nSentences: 1\nVerdict: {verdict}")
-
     assert (len(checked.evidence), len(checked.looked_at)) == (1, 1)
     assert set(checked.evidence).isdisjoint(checked.looked_at)
 
 
 async def test_undecided_verdict_cites_nothing() -> None:
     checked = await verify_with("Reasoning: No sentence says so.\nSentences: 1\nVerdict: NOT ENOUGH INFO")
-
     assert (checked.evidence, len(checked.looked_at)) == ((), 2)
 
 
@@ -70,7 +68,6 @@ async def test_undecided_verdict_cites_nothing() -> None:
 )
 def test_evidence_shares_words_or_meaning_with_a_claim(alike: float, *, found: bool, relevant: bool) -> None:
     page = hit(SAID if found else "Guests sign the book at the front desk.")
-
     assert is_relevant("The pier of Skarholm is of oak.", replace(page, dense=alike)) is relevant
     assert is_relevant("The pier of Skarholm is of oak.", replace(hit("Die Mole.", language="de"), dense=alike))
 
@@ -79,7 +76,6 @@ async def test_claim_without_relevant_evidence_is_not_sent_to_the_model() -> Non
     talk = question("Who won the marathon of Bergen?")
     shelf = Shelf([hit("Runners of the harbour office sign the book, which lies at the front desk beside the lamps.")])
     stage = Stage(shelf, talk, Limits(), model := ScriptedLLM({"verify": SUPPORTED}), reads_alike)
-
     claim = TimedClaim("Ane Moen, Berit Lie and Siri Dahl won three marathons in Bergen before the harbour froze.")
     assert await verify_claims(TurnContext(talk), [claim], stage.kit) == ()
     assert model.calls == []

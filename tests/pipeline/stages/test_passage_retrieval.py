@@ -1,16 +1,25 @@
-"""How much of each passage is used."""
+"""How much of each passage is used, and how the time of a question ranks passages."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pipeline.kit import Limits
-from pipeline.stages.passage_retrieval import MAX_BULLETS, retrieve_for_query, summarise_passages
+from pipeline.stages.passage_retrieval import (
+    MAX_BULLETS,
+    rank_by_time,
+    retrieve_for_query,
+    retrieve_passages,
+    summarise_passages,
+)
 from pipeline.stages.turn_context import TurnContext, drop_copies, prepare_context
 from pipeline.types import Turn
-from storage.types import SearchQuery
+from storage.types import Hit, SearchQuery
 from tests.pipeline.scripted import ScriptedLLM
-from tests.pipeline.world import Shelf, Stage, hit, question, reads_alike
+from tests.pipeline.world import NOW, Shelf, Stage, hit, question, reads_alike
 
 COUNTED = [f"Boat number {number} lies in the harbour." for number in range(1, MAX_BULLETS + 5)]
 
@@ -63,13 +72,11 @@ LATE = hit(RULE, key="late.md", title="Late work")
 )
 def test_copies_with_the_same_words_are_dropped(other: str, kept: int) -> None:
     hits = (LATE, hit(other, key="other.md", title="Kitchen"))
-
     assert drop_copies(hits, "a warm meal in the evening") == hits[:kept]
 
 
 def test_copy_on_a_page_that_the_query_names_is_not_dropped() -> None:
     hits = tuple(hit("The warranty is two years.", key=f"{name}.md", title=f"Pump {name}") for name in ("Ada", "Berta"))
-
     assert drop_copies(hits, "warranty of pumps Ada and Berta") == hits
     assert drop_copies(hits, "warranty of pump Ada") == hits[:1]
 
@@ -103,3 +110,63 @@ async def test_question_hits_are_interleaved_with_query_hits() -> None:
     later = question("And what does it cost?", Turn("user", "Does an intern get the stipend?"))
     left = await retrieve_for_query(replace(context, talk=later), query, stage.kit)
     assert "intern.md" not in [source.document.key for source in left]
+
+
+def dated(key: str, days_old: int | None, text: str = "Fares.", **options: str) -> Hit:
+    return hit(text, key=key, date=None if days_old is None else NOW - timedelta(days=days_old), **options)
+
+
+def keys(hits: tuple[Hit, ...]) -> list[str]:
+    return [source.document.key for source in hits]
+
+
+def test_hits_that_mention_the_year_rank_first() -> None:
+    hits = [
+        dated("none", 1),
+        dated("part", 1, text="No. 12016 and 20161."),
+        dated("text", 1, text="Fares of 2016."),
+        dated("section", 1, section="Fares › 2016"),
+        dated("title", 1, title="Fares (2016)"),
+    ]
+    assert keys(rank_by_time(hits, SearchQuery("fares", 2016))) == ["text", "section", "title", "none", "part"]
+
+
+@pytest.mark.parametrize(
+    ("ages", "time", "expected"),
+    [
+        ({"old": 900, "new": 1}, None, ["old", "new"]),
+        ({"nearest": 500, "near": 2, "far": 900, "farthest": 1}, "recent", ["near", "nearest", "farthest", "far"]),
+        ({"undated": None, "dated": 4_000}, "recent", ["dated", "undated"]),
+    ],
+)
+def test_recent_query_adds_ranks_by_relevance_and_date(ages: dict, time: str | None, expected: list[str]) -> None:
+    hits = [dated(key, age) for key, age in ages.items()]
+    assert keys(rank_by_time(hits, SearchQuery("fares", time))) == expected
+
+
+async def test_more_hits_are_fetched_than_returned() -> None:
+    fares = [dated(str(age), age, text=f"Fares of {age}.") for age in range(20)]
+    stage = Stage(Shelf(fares), question("fares"), Limits(), None, reads_alike)
+
+    for time in (None, "recent"):
+        assert len(await retrieve_passages(SearchQuery("fares", time), 3, stage.kit)) == 3
+
+    assert [step.facts["k"] for step in stage.recorder.steps] == [12, 12]
+
+
+@pytest.mark.parametrize("time", [2016, "recent"])
+async def test_a_time_does_not_displace_the_best_hit(time: object) -> None:
+    best = dated("best", 900, text="The ferry to Skarholm costs 12 crowns.")
+    others = [dated(str(age), age, text=f"Ferry timetable of 2016, page {age}.") for age in range(20)]
+    stage = Stage(Shelf([best, *others]), question("fares"), Limits(), None, reads_alike)
+
+    hits = await retrieve_passages(SearchQuery("ferry to Skarholm costs", time), 2, stage.kit)
+
+    assert keys(hits)[1] == "best"
+    assert len(hits) == 2
+
+
+@given(ages=st.lists(st.none() | st.integers(0, 9_000)), time=st.sampled_from([None, "recent", 2016]))
+def test_time_ranking_keeps_every_hit(ages: list[int | None], time: object) -> None:
+    hits = [dated(str(place), age) for place, age in enumerate(ages)]
+    assert sorted(keys(rank_by_time(hits, SearchQuery("fares", time)))) == sorted(keys(tuple(hits)))

@@ -65,7 +65,6 @@ async def test_newer_of_disagreeing_pages_is_quoted_early() -> None:
 async def test_only_self_contained_sentences_are_quoted_early(text: str, kind: PassageKind, *, expected: bool) -> None:
     place = hit(text, kind=kind, title="The ferry to Ghent", key="ferry.md")
     question_text = "What does the ferry to Ghent cost?"
-
     assert await quoted(question_text, shelf=Shelf([place])) == ([text] if expected else [])
 
 

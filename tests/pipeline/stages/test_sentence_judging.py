@@ -71,14 +71,12 @@ async def test_pronoun_is_judged_with_the_previous_sentence() -> None:
 async def test_rejecting_verdict_waits_for_its_reason() -> None:
     judge, _, _ = judged_by("1. NOT ENOUGH INFO Nobody says who rings it.")
     checked = await ask(judge, "The keeper rings it.")
-
     assert checked
     assert (checked.verdict, checked.reasoning) == (Verdict.NOT_ENOUGH_INFO, "Nobody says who rings it.")
 
 
 async def test_supporting_verdict_does_not_wait_for_its_reason() -> None:
     judge, llm, stage = judged_by(f"{SUPPORTED} Because " + "it is so, " * 100)
-
     assert await ask(judge, "It is so.")
     assert llm.ended == ["verify"]
     assert [step.stage for step in stage.recorder.steps] == ["verify"]
@@ -154,7 +152,6 @@ async def test_verdict_on_another_sentences_passage_is_asked_alone() -> None:
 async def test_model_failure_reaches_all_waiters() -> None:
     judge, _, _ = judged_by([ModelUnavailable("away"), SUPPORTED])
     results = await asyncio.gather(ask(judge, "One."), ask(judge, "Two."), return_exceptions=True)
-
     assert [type(result) for result in results] == [ModelUnavailable] * 2
     assert await ask(judge, "Three.")
 
@@ -175,7 +172,6 @@ async def test_cancelled_turn_ends_the_judging_call() -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-
     assert llm.ended == ["verify"]
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
@@ -185,12 +181,10 @@ async def test_cancelled_sentence_is_not_judged() -> None:
     given_up = ask(judge, "One.")
     await asyncio.sleep(0)
     given_up.cancel()
-
     assert await ask(judge, "Two.")
     assert "One." not in llm.asked("verify")
 
 
 async def test_uncited_sentence_is_not_judged() -> None:
     judge, llm, _ = judged_by(SUPPORTED)
-
     assert (await ask(judge, "It is so.", ()), llm.calls) == (None, [])

@@ -37,6 +37,5 @@ async def test_context_has_only_the_last_turns() -> None:
 
 def test_languages_are_named_for_prompts() -> None:
     talk = question("Warum?")
-
     assert (TurnContext(talk, "de", "en").language, TurnContext(talk, "de", "en").reading) == ("German", "English")
     assert (TurnContext(talk).language, TurnContext(talk).reading) == ("", "")

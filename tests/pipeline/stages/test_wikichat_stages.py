@@ -41,7 +41,6 @@ async def test_refined_draft_replaces_the_draft() -> None:
     outcome, llm = await run(
         QUESTION, {**BUILT, "refine": [POOR, "In 1887 Skarholm lighthouse was built [1]."], "verify": SUPPORTS}
     )
-
     assert answered(outcome) == ["In 1887 Skarholm lighthouse was built."]
     assert "Skarholm lighthouse was built in 1887 [1]." in turn_of(llm.of("refine")[0])
     assert "- Relevant: Could be better. 40/100" in turn_of(llm.of("refine")[1])
@@ -61,13 +60,11 @@ async def test_refined_draft_replaces_the_draft() -> None:
 )
 async def test_failed_refinement_leaves_the_draft(refined: list) -> None:
     outcome, _ = await run(QUESTION, {**BUILT, "refine": refined})
-
     assert answered(outcome) == ["Skarholm lighthouse was built in 1887."]
 
 
 async def test_retrieval_and_recall_run_concurrently() -> None:
     outcome, _ = await run(QUESTION, {**BUILT, "split": "- A keeper lives beside Skarholm lighthouse. | none"})
-
     usage = outcome.recorder.usage
     assert usage.llm_rounds == 5
     assert usage.llm_calls == 9

@@ -105,13 +105,11 @@ def test_copies_and_paraphrases_are_not_miscopied(sentence: str) -> None:
 def test_row_in_another_order_is_not_miscopied() -> None:
     row = "Role: Night warden; Name: Ida Lund; House: Mill; Ask about: Lost keys"
     findings = check_rules("Ida Lund is the night warden, so ask her about lost keys.", [row])
-
     assert not any(rule.miscopied for rule in findings)
 
 
 def test_askers_words_in_a_copy_are_not_miscopied() -> None:
     sentence = "Keys come from the house manager for lodgers."
-
     assert miscopied(sentence)
     assert not miscopied(sentence, ("Where do lodgers get keys?",))
 
@@ -140,7 +138,6 @@ def test_remarks_and_other_clauses_are_not_missing_conditions(sentence: str, pas
 
 def test_all_after_at_is_a_bound() -> None:
     sentence, passage = "Wine is paid for at all dinners.", "Wine is paid for at such dinners only."
-
     assert any(finding.grave for finding in check_rules(sentence, [passage]))
 
 
@@ -150,7 +147,6 @@ def test_rounded_limit_is_not_doubtful() -> None:
 
 def test_askers_words_at_the_end_are_not_doubtful() -> None:
     sentence = "The gate is open until 2 pm for couriers."
-
     assert doubts(sentence)
     assert not doubts(sentence, asked=("Until when is the gate open for couriers?",))
 

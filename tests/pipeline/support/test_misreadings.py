@@ -62,5 +62,4 @@ def test_paraphrase_is_not_misread(sentence: str) -> None:
 
 def test_value_of_the_question_is_left_to_the_model() -> None:
     sentence = "It was in 1954 that the lake froze."
-
     assert not is_grave(sentence, ("Did the lake freeze in 1954?",))

@@ -92,7 +92,6 @@ def test_denial_reason_quotes_the_passage() -> None:
         for finding in check_rules("The ferry never sailed.", ["The ferry sailed."])
         if finding.kind is FindingKind.NEGATION
     ]
-
     assert one.reason == "says “ferry never sailed”; the passage says “ferry sailed”"
 
 
@@ -111,7 +110,6 @@ def test_denial_reason_quotes_the_passage() -> None:
 )
 def test_permission_contradicts_its_denial(sentence: str, passage: str, outcome: FindingOutcome) -> None:
     outcomes = {finding.outcome for finding in check_rules(sentence, [passage]) if finding.kind is FindingKind.NEGATION}
-
     assert outcome in outcomes
     assert (FindingOutcome.CONTRADICTED in outcomes) == (outcome is FindingOutcome.CONTRADICTED)
 

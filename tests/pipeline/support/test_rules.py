@@ -74,7 +74,6 @@ def test_reason_names_the_passage_wording_if_known(outcome: FindingOutcome, inst
 )
 def test_facts_that_no_passage_mentions_are_absent(sentence: str, kind: FindingKind, said: str) -> None:
     missing = find_faults(sentence, kind=kind)
-
     assert [(rule.said, rule.outcome) for rule in missing] == [(said, FindingOutcome.ABSENT)]
     assert missing[0].reason == f"no passage mentions “{said}”"
 
@@ -90,7 +89,6 @@ def test_facts_that_no_passage_mentions_are_absent(sentence: str, kind: FindingK
 )
 def test_weekday_reason_quotes_the_whole_list(days: str, instead: str) -> None:
     (wrong,) = find_faults("The kiln is fired on Mondays.", f"The kiln is fired on {days}.", kind=FindingKind.DATE)
-
     assert wrong.reason == f"says “Mondays”; the passage says “{instead}”"
 
 
@@ -126,7 +124,6 @@ def test_another_value_in_the_same_place_contradicts(
     reasons = [
         (rule.kind, rule.reason) for rule in find_faults(sentence) if rule.outcome is FindingOutcome.CONTRADICTED
     ]
-
     assert reasons == ([(kind, reason)] if kind else [])
 
 

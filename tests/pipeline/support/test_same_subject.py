@@ -103,14 +103,12 @@ def test_paragraph_numbers_and_other_measures_are_not_quantities(claim: str, pas
 
 def test_title_words_identify_the_subject() -> None:
     scheme = "The workplace pension scheme is run by Lund Mutual."
-
     assert refutes("The pension scheme is run by Vik Life.", scheme, titles=("Pension scheme",))
     assert not refutes("The pension scheme is run by Vik Life.", scheme, titles=("Benefits",))
 
 
 def test_least_and_most_are_distinguished() -> None:
     findings = check_rules("Vik is the most densely populated island.", ["Vik is the least densely populated island."])
-
     assert any(rule.binding for rule in findings) or any(
         rule.outcome is FindingOutcome.CONTRADICTED for rule in findings
     )

@@ -63,7 +63,6 @@ async def test_whole_sentences_are_supported(sentence: str) -> None:
 @pytest.mark.parametrize("sentence", ["Alert the team in […].", "Its number ([...]) is long.", "It goes on, …"])
 async def test_sentence_with_ellipses_is_verbatim(sentence: str) -> None:
     page = hit("Alert the team in […]. Its number ([…]) is long. It goes on, …").passage
-
     assert (await SupportChecker(_never)(sentence, evidence(page))).verbatim
 
 
@@ -96,7 +95,6 @@ async def test_partial_or_different_sentences_are_not_verbatim(sentence: str, pa
 )
 async def test_paraphrase_is_supported(read: EmbedTokens, sentence: str) -> None:
     support = await SupportChecker(read)(sentence, evidence(MILL))
-
     assert support.holds, support.reasons
 
 
@@ -112,7 +110,6 @@ async def test_paraphrase_is_supported(read: EmbedTokens, sentence: str) -> None
 )
 async def test_missing_detail_decides_alone(read: EmbedTokens, sentence: str, said: str) -> None:
     support = await SupportChecker(read)(sentence, evidence(MILL))
-
     assert (support.holds, support.appealable) == (False, False)
     assert said in support.reasons[0]
 
@@ -135,7 +132,6 @@ async def test_repeated_check_is_cached(read: EmbedTokens) -> None:
 
 async def test_unrelated_sentence_is_appealable(read: EmbedTokens) -> None:
     support = await SupportChecker(read)("Whales sing to their young beneath frozen seas.", evidence(MILL))
-
     assert (support.holds, support.appealable) == (False, True)
     assert support.reasons[0].startswith("the passages do not say so: none has “Whales”")
 
@@ -177,7 +173,6 @@ async def test_titles_names_and_questions_decide_support(
 ) -> None:
     check = SupportChecker(read, names=more.get("names", ()))
     support = await check(sentence, evidence(*passages, title=more.get("title", "Page")), asked=more.get("asked", ()))
-
     assert {name: getattr(support, name) for name in expected} == expected
 
 
@@ -203,7 +198,6 @@ async def test_name_may_refer_to_the_pages_authors(
 ) -> None:
     page = Document(corpus, "page.md", "Page")
     support = await SupportChecker(read)(sentence, [Evidence(passage.text, passage, page, (0, len(passage.text)))])
-
     assert (support.holds or support.appealable) is not final
 
 
@@ -224,7 +218,6 @@ async def test_three_dots_and_ellipsis_are_the_same(dots: str) -> None:
 
 async def test_narrow_support_is_doubtful(read: EmbedTokens) -> None:
     support = await SupportChecker(read)("The mill gave work to 340 people of the valley.", evidence(MILL))
-
     assert (support.holds, support.doubtful) == (True, support.score < load_scorer().thresholds["strict"])
 
 
@@ -254,21 +247,18 @@ async def test_leading_yes_or_no_is_not_lost_to_a_quotation(
     read: EmbedTokens, sentence: str, said: str, *, quoted: bool
 ) -> None:
     support = await SupportChecker(read)(sentence, evidence(replace(MILL, text=said)))
-
     assert (support.better_quoted, support.appealable or support.doubtful) == (quoted, True)
 
 
 async def test_loose_strictness_ignores_wording(read: EmbedTokens) -> None:
     sentence = "Her son Halvard had always led it since 1952."
     loose, normal = [await SupportChecker(read, level)(sentence, evidence(MILL)) for level in ("loose", "normal")]
-
     assert (loose.holds, loose.doubtful) == (True, False)
     assert (normal.holds, normal.doubtful) == (True, True)
 
 
 async def test_stricter_levels_accept_fewer_sentences(read: EmbedTokens) -> None:
     thresholds = load_scorer().thresholds
-
     assert 0 < thresholds["loose"] < thresholds["normal"] < thresholds["strict"] < 1
     sentence = "The mill gave work to 340 people of the valley."
     holding = [
@@ -279,7 +269,6 @@ async def test_stricter_levels_accept_fewer_sentences(read: EmbedTokens) -> None
 
 async def test_unreadable_sentences_are_refused_before_anything_is_read() -> None:
     check = SupportChecker(_never)
-
     assert "no text" in (await check(" \n", evidence(MILL))).reasons[0]
     assert "more than" in (await check("word " * MAX_CHARACTERS, evidence(MILL))).reasons[0]
     assert "cites nothing" in (await check("The mill closed.", ())).reasons[0]
@@ -289,7 +278,6 @@ async def test_unreadable_sentences_are_refused_before_anything_is_read() -> Non
 async def test_any_text_can_be_judged(sentence: str, texts: list[str]) -> None:
     passages = [replace(OFFICE, id=str(place), text=text) for place, text in enumerate(texts)]
     support = await SupportChecker(word_embeddings.read)(sentence, evidence(*passages))
-
     assert 0 <= support.score <= 1
     assert support.holds or support.reasons
     assert not (support.contradicted and support.appealable)
@@ -302,6 +290,5 @@ async def _never(texts: Sequence[str]) -> Sequence[object]:
 async def test_quotation_may_begin_with_its_list_mark() -> None:
     steps = hit("1. Charge the laptop.\n2. Sign in.")
     places = [Evidence(steps.passage.text, steps.passage, steps.document, (0, len(steps.passage.text)))]
-
     assert (await check_verbatim("1. Charge the laptop. 2. Sign in.", places)).holds
     assert not (await check_verbatim("3. Charge the laptop. 2. Sign in.", places)).holds

@@ -65,13 +65,11 @@ def test_joined_numbers_of_two_rows_are_contradicted() -> None:
 
 def test_rows_of_two_passages_form_one_table() -> None:
     first, _, rest = KEEPERS.partition("\n")
-
     assert against("Ask Runa Falk about lost oars.", first, rest)
 
 
 def test_ordinal_is_not_compared_with_another_rows_quantity() -> None:
     rows = "Gale: Storm; First answer: 15 minutes\nGale: Swell; First answer: 1 hour"
-
     assert against("The first answer to a Storm comes within 15 minutes.", rows) == []
     assert not any(
         "1 hour" in reason for reason in against("The first answer to a Storm comes within 30 minutes.", rows)
@@ -80,7 +78,6 @@ def test_ordinal_is_not_compared_with_another_rows_quantity() -> None:
 
 def test_prose_that_joins_two_cells_supports_it() -> None:
     prose = "Runa Falk has put the lost oars of Lundey behind her door."
-
     assert not against("Runa Falk put the lost oars behind her door.", KEEPERS, prose)
 
 
@@ -94,7 +91,6 @@ def test_prose_that_joins_two_cells_supports_it() -> None:
 )
 def test_row_number_needs_its_own_label(sentence: str, wrong: bool) -> None:  # noqa: FBT001 - a table's column
     row = "Island: Vik; The guild pays: 9 crowns; You pay at least: 4 crowns"
-
     assert (
         bool(against(sentence, f"{row}\nIsland: Lundey; The guild pays: 7 crowns; You pay at least: 3 crowns")) is wrong
     )
@@ -118,7 +114,6 @@ def test_rows_below_a_line_of_prose_are_a_table() -> None:
 )
 def test_row_is_written_as_prose(row: str, prose: str) -> None:
     page = hit(f"{row}\nPost: Smith; Name: Tor Vik", kind=PassageKind.TABLE).passage
-
     assert write_row(row) == prose
     assert find_verbatim_passage(prose, [page]) == page.id
     assert not find_verbatim_passage(f"{prose}, Tor Vik", [page])

@@ -61,7 +61,6 @@ async def test_system_without_its_own_check_checks_by_rules() -> None:
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_every_system_is_named_like_its_file(name: str) -> None:
     entry = SYSTEMS[name]
-
     assert entry.name == name
     assert entry.summary.endswith(".")
     assert find_check(entry)
@@ -90,7 +89,6 @@ def test_broken_package_is_named_in_the_error(tmp_path: Path, monkeypatch: pytes
     (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n", encoding="utf-8")
     (installed / "entry_points.txt").write_text("[footnote.systems]\nbroken = no_such_package:ENTRY\n", "utf-8")
     monkeypatch.syspath_prepend(tmp_path)
-
     with pytest.raises(UnknownSystem, match="no_such_package:ENTRY"):
         find_system("broken")
     assert find_system("extractive")
@@ -99,7 +97,6 @@ def test_broken_package_is_named_in_the_error(tmp_path: Path, monkeypatch: pytes
 def test_unknown_system_error_lists_the_systems() -> None:
     with pytest.raises(UnknownSystem) as raised:
         find_system("oracle")
-
     assert raised.value.hint == f"There are: {', '.join(sorted(SYSTEMS))}."
 
 
@@ -108,6 +105,5 @@ def test_guide_names_existing_functions() -> None:
     modules = {module.__name__.rpartition(".")[2]: module for module in used}
     named = re.findall(r"^\| `(?:draft\.)?(\w+)\.(\w+)\(", GUIDE, re.MULTILINE)
     stages = [(module, function) for module, function in named if module in modules]
-
     assert len(stages) > len(modules)
     assert all(callable(getattr(modules[module], function)) for module, function in stages)

@@ -88,7 +88,6 @@ async def test_augmenter_redrafts_with_feedback_until_the_gate_passes() -> None:
 async def test_loop_without_a_passing_candidate_ends_and_abstains(draft: str, utility: str, rounds: int) -> None:
     other = [draft, draft.replace("2 world", "3 world").replace("Spain", "Bergen"), draft.replace("who", "and")]
     outcome, llm = await run({"draft": writing(*other), "refine": GOOD}, rounds=rounds, utility=utility)
-
     assert (outcome.answer.status, outcome.answer.sentences) == (Status.ABSTAINED, ())
     assert len(llm.of("draft")) == min(rounds, len(set(other)))
 
@@ -101,7 +100,6 @@ async def test_repeated_candidate_ends_the_loop() -> None:
 async def test_best_candidate_is_sent_after_the_last_round() -> None:
     half = f"{WRONG} Seven national cups went to Lysvik BK [@]."
     outcome, llm = await run({"draft": writing(WRONG, half, WRONG.replace("2", "3"))})
-
     assert len(llm.of("draft")) == 3
     assert "Seven national cups went to Lysvik BK." in answered(outcome)
     assert not any("world cups" in text for text in answered(outcome))
@@ -132,7 +130,6 @@ async def test_each_policy_makes_its_calls(policy: str, need: str, stages: list[
     query = need if policy == "self-ask" else LOOK_UP
     outcome, llm = await run({"query": query, "draft": writing("In 2013 Skarholm IF signed the keeper Jon Vik [1].")},
                           policy=policy)  # fmt: skip
-
     assert [call.stage for call in llm.calls if call.stage != "verify"] == stages
     looked_up = sum(step.stage == "search" for step in outcome.recorder.steps) > 1
     assert looked_up == (policy == "always" or "yes" in need)
@@ -145,7 +142,6 @@ async def test_unhelpful_notes_are_replaced_once_unless_policy_is_never(policy: 
     outcome, llm = await run({"query": [ENOUGH, LOOK_UP] if policy == "self-ask" else LOOK_UP,
                            "draft": writing("NOTHING", RIGHT)}, policy=policy)  # fmt: skip
     consolidated = len({step.facts["query"] for step in outcome.recorder.steps if step.stage == "search"}) > 1
-
     assert consolidated == (policy != "never")
     assert outcome.answer.status is (Status.ABSTAINED if policy == "never" else Status.ANSWERED)
     assert len(llm.of("draft")) == (1 if policy == "never" else 2)
@@ -153,7 +149,6 @@ async def test_unhelpful_notes_are_replaced_once_unless_policy_is_never(policy: 
 
 async def test_criticism_becomes_feedback_for_the_next_draft() -> None:
     outcome, llm = await run({"draft": writing(WRONG, RIGHT), "refine": [POOR, GOOD]}, utility="criticism")
-
     assert "What is to be mended: Note 1 has no world cups. Write" in llm.of("draft")[1].messages[-1].text
     assert (len(llm.of("refine")), outcome.gate.withheld) == (2, ())
     assert len(answered(outcome)) == 2
@@ -164,7 +159,6 @@ async def test_model_failure_leaves_the_best_candidate_so_far(fault: PipelineErr
     half = f"{WRONG} Seven national cups went to Lysvik BK [@]."
     outcome, _ = await run({"draft": [*writing(half), fault]})
     assert "Seven national cups went to Lysvik BK." in answered(outcome)
-
     for script in ({"draft": fault}, {"query": fault}, {"draft": [*writing(WRONG), fault]}):
         with pytest.raises(type(fault)):
             await run(script)

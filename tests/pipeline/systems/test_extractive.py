@@ -25,14 +25,12 @@ SHELF = Shelf([LEAVE, PARENTS, OFFICE, BERGEN])
 
 async def test_unanswerable_question_is_abstained() -> None:
     outcome = await run(answer, question("Who painted the Mona Lisa in the office?"), SHELF)
-
     assert outcome.answer.status is Status.ABSTAINED
     assert {source.document.title for source in outcome.answer.nearest} == {"Office in Ghent", "Office in Bergen"}
 
 
 async def test_no_hits_lead_to_abstention() -> None:
     outcome = await run(answer, question("How many days of leave has everyone?"), Shelf([]))
-
     assert (outcome.answer.status, outcome.answer.nearest) == (Status.ABSTAINED, ())
 
 
@@ -185,7 +183,6 @@ async def test_other_thing_of_the_same_kind_is_not_an_answer(
 ) -> None:
     first = await run(answer, question(f"How much does {asked.format(known)}?"), Shelf([page]))
     other = await run(answer, question(f"How much does {asked.format(unknown)}?"), Shelf([page]))
-
     assert answered(first) == [said]
     assert other.answer.status is Status.ABSTAINED
 

@@ -77,7 +77,6 @@ async def test_note_replaces_a_sentence_the_model_rejects(run: Run, first: str, 
         {**ABOUT_BOTH, "draft": draft, "verify": refusing("only", "Only")},
         Limits(looked_up=6, refine=False),
     )
-
     assert answered(outcome) == said
     assert outcome.answer.withheld == len([sentence for sentence in (first, second) if "nly" in sentence])
 
@@ -87,7 +86,6 @@ async def test_asker_statements_may_be_repeated(run: Run) -> None:
     limits = Limits(looked_up=6, refine=False, query="always")
     script = {**ABOUT_BOTH, "draft": f"{sentence[:-1]} [2].", "verify": refusing()}
     outcome, llm = await run("Are 20 crowns enough for the ferry to Skarholm?", script, limits)
-
     assert answered(outcome) == [sentence]
     assert "User: Are 20 crowns enough" in turn_of(llm.of("verify")[-1])
     outcome, _ = await run("Are my crowns enough for the ferry to Skarholm?", script, limits)
@@ -101,7 +99,6 @@ async def test_sentence_is_judged_while_the_next_is_written(system: System) -> N
     )
     turn = asyncio.create_task(system(question(QUESTION), stage.kit))
     await wait_until(lambda: bool(llm.of("verify")))
-
     assert "draft" not in {step.stage for step in stage.recorder.steps}
     assert await turn is Status.ANSWERED
 
@@ -111,7 +108,6 @@ async def test_pronoun_is_judged_with_the_sentence_before_it(run: Run) -> None:
     _, llm = await run(
         QUESTION, {**ABOUT_BOTH, "draft": draft, "verify": refusing()}, Limits(looked_up=6, refine=False)
     )
-
     outcome = "\n".join(map(turn_of, llm.of("verify")))
     assert re.search(r"mean: Oda Hagen drew the lighthouse of Skarholm\.\nClaim \d: She designed", outcome)
     assert outcome.count("Before claim") == 1
@@ -137,7 +133,6 @@ async def test_foreign_note_keeps_its_language_note(run: Run) -> None:
         {**BUILT, "draft": "Der Leuchtturm von Skarholm wurde erst 1887 gebaut [1].", "verify": refusing("erst")},
         Limits(refine=False),
     )
-
     assert [(sentence.text, sentence.note) for sentence in outcome.answer.sentences] == [
         ("Skarholm lighthouse was built in 1887.", "Skarholm lighthouse, English")
     ]
@@ -166,7 +161,6 @@ async def test_quotation_with_a_link_is_not_a_replacement() -> None:
         Limits(refine=False),
         system=wikichat_fast.answer,
     )
-
     assert outcome.answer.status is Status.ABSTAINED
 
 

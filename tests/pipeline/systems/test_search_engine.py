@@ -78,7 +78,6 @@ async def test_dialogue_makes_the_query_and_one_prompt_has_all_pages() -> None:
 
 async def test_web_pages_are_stored_with_the_search_step() -> None:
     outcome = await asked(ScriptedLLM(script()), Web(PAGES))
-
     (search,) = [step for step in outcome.recorder.steps if step.stage == "search"]
     assert set(search.facts["kept"]) == set(outcome.recorder.found.values())
     assert {hit[2] for hit in search.facts["hits"]} == {"web:searxng"}
@@ -87,7 +86,6 @@ async def test_web_pages_are_stored_with_the_search_step() -> None:
 async def test_corpora_replace_the_engine_out_of_scope() -> None:
     shelf = Shelf([hit("Everyone has 25 days of leave.", key="leave.md", title="Leave")])
     outcome = await asked(ScriptedLLM(quoting()), None, shelf, "How many days of leave does everyone have?")
-
     assert answered(outcome) == ["Everyone has 25 days of leave."]
     assert not any("kept" in step.facts for step in outcome.recorder.steps)
 
@@ -97,7 +95,6 @@ async def test_two_queries_share_the_pages(pages: int, shares: set[int]) -> None
     llm = ScriptedLLM(script(query="Search: yes\nQuery: swarm trap | Carniolan bees\nTime: none"))
     talk, web = question(ASKED, *TALK), Web(PAGES)
     await run(answer, talk, HANDBOOK, Limits(pages=pages), llm=llm, supports=reads_alike, web=web)
-
     assert (sorted(web.queries), set(web.counts)) == (["Carniolan bees", "swarm trap"], shares)
 
 
@@ -105,7 +102,6 @@ async def test_two_queries_share_the_pages(pages: int, shares: set[int]) -> None
 async def test_turn_without_a_search_is_small_talk(text: str) -> None:
     llm, web = ScriptedLLM(script(query="Search: no")), Web(PAGES)
     outcome = await asked(llm, web, text=text)
-
     assert outcome.answer.status is Status.CHATTED
     assert (web.queries, llm.of("draft")) == ([], [])
 
@@ -145,7 +141,6 @@ POISONED = (
 async def test_poisoned_page_gets_only_its_plain_words_out(obeyed: str) -> None:
     llm = ScriptedLLM(script(draft=obeyed, verify="1. NOT ENOUGH INFO It does not say so."))
     outcome = await asked(llm, Web([web_page(POISONED, "poison")]))
-
     for sentence in outcome.answer.sentences:
         assert sentence.citations
         assert not any(mark in sentence.text for mark in ("evil", "@everyone", "<!", "dangerous"))
@@ -155,6 +150,5 @@ async def test_corpus_hits_of_the_question_follow_those_of_the_query() -> None:
     shelf = Shelf([*HANDBOOK.hits, hit("Swarms are caught by the caretaker.", key="bees.md", title="Bees")])
     llm = ScriptedLLM(script(query="Search: yes\nQuery: leave days\nTime: none", draft="NOTHING"))
     await asked(llm, None, shelf, "Who has caught swarms?")
-
     notes = llm.asked("draft")
     assert 0 < notes.index("25 days of leave") < notes.index("caught by the caretaker")

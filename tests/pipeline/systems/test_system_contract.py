@@ -48,47 +48,6 @@ async def invents_a_passage(_: Conversation, kit: Kit) -> Status:
     return await _say(hits, kit, CitedSentence("Leave is unlimited.", (_evidence(hit("Leave is unlimited.")),)))
 
 
-async def edits_a_passage(_: Conversation, kit: Kit) -> Status:
-    """Change the text of a passage that was found, span and all."""
-    hits = await kit.search(SearchQuery("leave"), 3)
-    text = "Everyone has 99 days of leave."
-    edited = replace(hits[0], passage=replace(hits[0].passage, text=text))
-    return await _say(hits, kit, CitedSentence(text, (_evidence(edited),)))
-
-
-async def links_elsewhere(_: Conversation, kit: Kit) -> Status:
-    """Quote truly, but let the footnote lead to another address."""
-    hits = await kit.search(SearchQuery("leave"), 3)
-    moved = replace(hits[0], document=replace(hits[0].document, url="https://evil.example"))
-    return await _say(hits, kit, CitedSentence(hits[0].passage.text, (_evidence(moved),)))
-
-
-async def cites_nothing(_: Conversation, kit: Kit) -> Status:
-    """Say something true without a footnote."""
-    hits = await kit.search(SearchQuery("leave"), 3)
-    return await _say(hits, kit, CitedSentence(hits[0].passage.text, ()))
-
-
-async def points_beside(_: Conversation, kit: Kit) -> Status:
-    """Give a span of other text."""
-    hits = await kit.search(SearchQuery("leave"), 3)
-    evidence = replace(_evidence(hits[0]), span=(1, len(hits[0].passage.text)))
-    return await _say(hits, kit, CitedSentence(hits[0].passage.text, (evidence,)))
-
-
-async def makes_it_up(_: Conversation, kit: Kit) -> Status:
-    """Cite a real passage for something that it does not say."""
-    hits = await kit.search(SearchQuery("leave"), 3)
-    return await _say(hits, kit, CitedSentence("Leave is unlimited.", (_evidence(hits[0]),)))
-
-
-async def hides_it_in_the_note(_: Conversation, kit: Kit) -> Status:
-    """Quote truly and add the rest in the note."""
-    hits = await kit.search(SearchQuery("leave"), 3)
-    sentence = CitedSentence(hits[0].passage.text, (_evidence(hits[0]),), note="Leave is unlimited.")
-    return await _say(hits, kit, sentence)
-
-
 async def says_nothing(_: Conversation, __: Kit) -> Status:
     """Report an answer without a sentence."""
     return Status.ANSWERED
@@ -114,12 +73,6 @@ HOSTILE: Mapping[str, System] = {
     system.__name__: system
     for system in (
         invents_a_passage,
-        edits_a_passage,
-        links_elsewhere,
-        cites_nothing,
-        points_beside,
-        makes_it_up,
-        hides_it_in_the_note,
         says_nothing,
         speaks_and_abstains,
         quotes_what_no_page_says,
@@ -156,7 +109,6 @@ async def test_every_sentence_is_quoted_and_cited(system: str, text: str) -> Non
 @pytest.mark.parametrize("text", QUESTIONS)
 async def test_only_answered_turns_have_sentences(system: str, text: str) -> None:
     outcome = await ask(system, text)
-
     answered = outcome.answer.status is Status.ANSWERED
     assert bool(outcome.answer.sentences) == answered
     assert len(outcome.answer.claims) == len(outcome.answer.sentences)
@@ -167,7 +119,6 @@ async def test_only_answered_turns_have_sentences(system: str, text: str) -> Non
 @pytest.mark.parametrize("text", QUESTIONS)
 async def test_interim_quote_is_from_a_found_passage(system: str, text: str) -> None:
     outcome = await ask(system, text)
-
     shown = [event.evidence for event in outcome.events if isinstance(event, PageQuoted)]
     for quoted in shown:
         source = outcome.recorder.found[quoted.passage.id]
@@ -179,7 +130,6 @@ async def test_interim_quote_is_from_a_found_passage(system: str, text: str) -> 
 @pytest.mark.parametrize("system", ALL)
 async def test_every_search_is_a_step_and_an_event(system: str) -> None:
     outcome = await ask(system, QUESTIONS[0])
-
     searches = [event for event in outcome.events if isinstance(event, SearchStarted)]
     steps = [step for step in outcome.recorder.steps if step.stage == "search"]
     assert len(steps) == len(searches) == sum(isinstance(event, PassagesFound) for event in outcome.events)
@@ -207,7 +157,6 @@ async def test_systems_reject_invalid_questions_and_report_outages(system: str) 
 @pytest.mark.parametrize("system", HOSTILE)
 async def test_hostile_system_gets_nothing_out(system: str) -> None:
     outcome = await ask(system, QUESTIONS[0])
-
     assert outcome.answer.status is Status.ABSTAINED
     assert (outcome.answer.sentences, outcome.answer.citations, outcome.answer.claims) == ((), (), ())
     tried = system not in {"says_nothing", "speaks_and_abstains", "quotes_what_no_page_says"}

@@ -90,7 +90,6 @@ async def test_bullet_and_verified_claim_become_one_cited_answer(run: Run) -> No
 
 async def test_events_report_progress(run: Run) -> None:
     outcome, _ = await run(QUESTION, {**BUILT, "split": "- A keeper lives there. | none", "verify": UNKNOWN})
-
     assert [event.checked.verdict for event in outcome.events if isinstance(event, ClaimChecked)] == [
         Verdict.NOT_ENOUGH_INFO
     ]
@@ -121,13 +120,11 @@ async def test_chat_without_facts_is_small_talk(run: Run) -> None:
     outcome, _ = await run(
         "You are quite a character, are you?", {"query": "Search: no", "generate": "Haha, I try to be!"}
     )
-
     assert (outcome.answer.status, outcome.answer.sentences) == (Status.CHATTED, ())
 
 
 async def test_claim_is_checked_even_without_a_query(run: Run) -> None:
     outcome, _ = await run("Tell me something.", {"query": "Search: no", "split": "- Skarholm is an island. | none"})
-
     assert outcome.answer.status is Status.ABSTAINED
     assert verdicts(outcome) == [("Skarholm is an island.", Verdict.NOT_ENOUGH_INFO)]
 
@@ -153,7 +150,6 @@ async def test_unsupported_claim_does_not_reach_the_draft(run: Run, verdict: str
     outcome, llm = await run(
         "Who was Oda Hagen?", {"split": "- Oda Hagen was an engineer from Bergen. | none", "verify": verdict}
     )
-
     assert (outcome.answer.status, llm.of("draft")) == (Status.ABSTAINED, [])
     assert len(verdicts(outcome)) == 1
 
@@ -197,7 +193,6 @@ async def test_disagreeing_sources_are_dated_and_the_newest_first(run: Run) -> N
 
 async def test_turn_without_findings_abstains_without_a_draft(run: Run) -> None:
     outcome, llm = await run("Who was the first keeper of Skarholm lighthouse?", {})
-
     assert (outcome.answer.status, llm.of("draft")) == (Status.ABSTAINED, [])
     assert outcome.answer.nearest[0].document.title == "Skarholm lighthouse"
 
@@ -223,7 +218,6 @@ async def test_passages_found_for_claims_are_read_before_abstaining(run: Run) ->
 
 async def test_draft_that_finds_no_helpful_note_abstains(run: Run) -> None:
     outcome, _ = await run("What colour is Skarholm lighthouse?", {**BUILT, "draft": "NOTHING"})
-
     assert (outcome.answer.status, outcome.answer.withheld) == (Status.ABSTAINED, 0)
 
 
@@ -274,7 +268,6 @@ async def test_student_drafts_and_refines_in_one_call(run: Run) -> None:
 async def test_limit_bounds_the_claims_verified(run: Run) -> None:
     many = "\n".join(f"- Skarholm has {number} lamps. | none" for number in range(30))
     outcome, _ = await run(QUESTION, {**BUILT, "split": many}, Limits(claims=4))
-
     assert len(verdicts(outcome)) == 4
 
 
@@ -282,7 +275,6 @@ async def test_all_findings_reach_the_draft(run: Run) -> None:
     many = "\n".join(f"- The {letter} pier of Skarholm is lost. | none" for letter in "ABCDEFGHIJKLMNOPQRST")
     script = {**BUILT, "summarise": "None", "split": many, "verify": SUPPORTS}
     _, llm = await run(QUESTION, script, Limits(claims=20))
-
     notes = [line for line in turn_of(llm.of("draft")[0]).splitlines() if line.startswith("[")]
     assert len(notes) >= 15
     assert notes[-1].startswith(f"[{len(notes)}] ")
@@ -312,7 +304,6 @@ def test_arbitrary_replies_let_nothing_unsupported_out(name: str, script: Script
         outcome, _ = asyncio.run(skarholm.run(QUESTION, script, system=WIKICHATS[name]))
     except PipelineError:
         return
-
     assert all(sentence.citations for sentence in outcome.answer.sentences)
     assert all("1999" not in sentence.text for sentence in outcome.answer.sentences)
 
@@ -335,7 +326,6 @@ class TestReplies:
     )
     async def test_unsupported_sentence_is_withheld(self, run: Run, draft: str) -> None:
         outcome, _ = await run(QUESTION, {**BUILT, "draft": draft}, Limits(refine=False))
-
         quoted = [event.evidence.text for event in outcome.events if isinstance(event, PageQuoted)]
         instead = quoted if "https" in draft else ["Skarholm lighthouse was built in 1887."]
         assert [sentence.text for sentence in outcome.answer.sentences] == instead
@@ -344,7 +334,6 @@ class TestReplies:
     async def test_draft_without_marks_is_requested_once_more(self, run: Run) -> None:
         drafts = ["Skarholm lighthouse was built in 1887.", "Skarholm lighthouse was built in 1887 [1]."]
         outcome, llm = await run(QUESTION, {**BUILT, "draft": drafts})
-
         assert len(answered(outcome)) == 1
         assert "no sentence has the number of a note" in turn_of(llm.of("draft")[1])
 
@@ -367,7 +356,6 @@ class TestReplies:
     )
     async def test_failed_stage_leaves_the_answer_of_the_others(self, run: Run, changes: dict[str, object]) -> None:
         outcome, _ = await run(QUESTION, {**BUILT, "generate": "Built in 1887.", **changes})
-
         assert len(answered(outcome)) == 1
 
     @pytest.mark.parametrize(
@@ -392,7 +380,6 @@ class TestReplies:
         outcome, _ = await run(
             QUESTION, {**BUILT, "split": "- A keeper lives beside Skarholm lighthouse. | none", "verify": "Hm."}
         )
-
         assert len(answered(outcome)) == 1
         assert [
             (claim.verdict, claim.reasoning[:26]) for claim in outcome.answer.claims if claim.claim.origin == "model"
@@ -416,7 +403,6 @@ async def test_search_failure_is_raised(system: System) -> None:
 
 async def test_claim_is_not_shown_in_search_events(run: Run) -> None:
     outcome, _ = await run(QUESTION, {**BUILT, "split": "- A keeper lives there. | none", "verify": UNKNOWN})
-
     sought = [event.query for event in outcome.events if isinstance(event, SearchStarted)]
     assert "" in sought
     assert not any("keeper" in query for query in sought)

@@ -73,7 +73,6 @@ async def test_self_contained_question_is_searched_unchanged(query: WrittenQuery
     turn = asyncio.create_task(wikichat_fast.answer(question(QUESTION), stage.kit))
     await wait_until(lambda: len(llm.of("summarise")) == 3)
     llm.waits["generate"].set()
-
     assert await turn is Status.ANSWERED
     assert (llm.of("query"), [step.stage for step in stage.recorder.steps].count("search")) == ([], 1)
 
@@ -126,7 +125,6 @@ async def test_claims_are_verified_while_others_are_still_written() -> None:
     stage, llm = stage_for(QUESTION, {**BUILT, "split": many + "\n" + "- And so on." * 100, "verify": supporting})
     turn = asyncio.create_task(wikichat_fast.answer(question(QUESTION), stage.kit))
     await wait_until(lambda: bool(llm.of("verify")))
-
     assert "generate" not in {step.stage for step in stage.recorder.steps}
     await turn
 
@@ -134,7 +132,6 @@ async def test_claims_are_verified_while_others_are_still_written() -> None:
 async def test_claims_beyond_the_limit_end_their_call() -> None:
     many = "".join(f"- Skarholm has {number} piers. | none\n" for number in range(100))
     outcome, llm = await run(QUESTION, {**BUILT, "split": many, "verify": supporting}, Limits(claims=2))
-
     assert [text for text, _ in verdicts(outcome)] == ["Skarholm has 0 piers.", "Skarholm has 1 piers."]
     assert (llm.ended, answered(outcome)) == (["generate"], [BUILT_LINE])
 
@@ -211,7 +208,6 @@ async def test_first_sentence_waits_for_contradicting_claims(verified: bool) -> 
 )
 async def test_redundant_claims_get_no_second_wave(claim: str, asked: int) -> None:
     known, late = (finding_of(text, key) for text, key in ((BUILT_LINE, "a.md"), (claim, "b.md")))
-
     assert len(select_late([known], [late])) == asked
     outcome, llm = await run(QUESTION, {**BUILT, "split": f"- {BUILT_LINE} | none", "verify": supporting})
     assert "continuation" not in map(line_name, llm.calls)
@@ -252,7 +248,6 @@ async def test_second_wave_adds_only_new_sentences(
     text: str, changes: dict[str, Any], expected: list[str], drafts: int
 ) -> None:
     outcome, llm = await run(text, {**CLAIMING, **changes})
-
     assert answered(outcome) == expected
     assert [*map(line_name, llm.calls)].count("draft") == drafts
     assert "continuation" not in map(line_name, llm.calls) or text == QUESTION
@@ -296,7 +291,6 @@ async def test_new_first_wave_restarts_the_second() -> None:
 @pytest.mark.parametrize("late", ["verify", "continuation"])
 async def test_late_second_wave_does_not_lose_the_answer(late: str) -> None:
     outcome, _ = await run(QUESTION, CLAIMING, waits={late: asyncio.Event()})
-
     assert answered(outcome) == [BUILT_LINE]
     reasons = [claim.reasoning for claim in outcome.recorder.claims]
     assert reasons == [TOO_LATE if late == "verify" else "The first sentence says so."] * 3
@@ -306,7 +300,6 @@ async def test_late_second_wave_does_not_lose_the_answer(late: str) -> None:
 async def test_student_drafts_over_all_findings() -> None:
     verify = "1. SUPPORTS [1]\n2. SUPPORTS [1]\n3. SUPPORTS [1]"
     _, llm = await run(QUESTION, {**BUILT, "split": THREE, "verify": verify}, Limits(student=True))
-
     assert HAGEN in llm.asked("draft")
 
 
@@ -315,7 +308,6 @@ async def test_draft_does_not_wait_for_a_reason() -> None:
     stage, llm = stage_for(QUESTION, {**BUILT, "split": THREE.splitlines()[0], "verify": f"1. SUPPORTS [1] {reason}"})
     turn = asyncio.create_task(wikichat_fast.answer(question(QUESTION), stage.kit))
     await wait_until(lambda: bool(llm.of("draft")))
-
     assert "verify" not in {step.stage for step in stage.recorder.steps}
     await turn
     assert stage.recorder.claims[0].reasoning == reason.strip()
@@ -393,7 +385,6 @@ async def test_budget_exceeded_during_verdicts_is_raised(pauses: int) -> None:
 async def test_query_equal_to_the_question_is_searched_once() -> None:
     same, _ = await run(QUESTION, {**BUILT, "query": f"Search: yes\nQuery: {QUESTION}\nTime: none"}, WRITTEN)
     other, _ = await run(QUESTION, BUILT, WRITTEN)
-
     searches = [[event.query for event in run.events if isinstance(event, SearchStarted)] for run in (same, other)]
     assert searches == [[QUESTION], [QUESTION, "Skarholm lighthouse built"]]
     assert answered(same) == answered(other)
@@ -401,5 +392,4 @@ async def test_query_equal_to_the_question_is_searched_once() -> None:
 
 async def test_claim_limit_of_zero_requests_no_claims() -> None:
     outcome, llm = await run(QUESTION, BUILT, Limits(claims=0))
-
     assert (answered(outcome), llm.of("generate")) == ([BUILT_LINE], [])

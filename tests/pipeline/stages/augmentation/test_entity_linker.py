@@ -52,7 +52,6 @@ async def test_linking_searches_each_name_and_skips_names_without_a_page() -> No
     shelf = Shelf((PLANET, BANK))
     stage = Stage(shelf, talk, Limits(), None, None)
     linked = await link_entities([("Mercury", "the sun"), ("Oda Hagen", "by Oda Hagen")], stage.kit)
-
     assert [(entity.name, entity.hit.document.title) for entity in linked] == [("Mercury", "Mercury (planet)")]
     assert sorted(shelf.queries) == ["Mercury", "Oda Hagen"]
     assert set(stage.recorder.found) == {PLANET.passage.id}

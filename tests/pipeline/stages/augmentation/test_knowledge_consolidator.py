@@ -38,7 +38,6 @@ async def test_second_hop_raises_the_score_by_words_of_the_query() -> None:
     query = SearchQuery("lens ground grinder born Bergen")
     chains = (EvidenceChain((GROUND,)), EvidenceChain((KEPT,)), *HOPS)
     scores = await score_chains(chains, query, stage.kit)
-
     assert [round(score, 2) for score in scores] == [0.8, 0.4, 1.1, 1.5]
     assert prune_chains(chains, scores, passages=2)[0] == HOPS[1]
 
@@ -65,6 +64,5 @@ async def test_opening_passage_is_linked_even_if_a_later_one_was_found() -> None
     stage = Stage(Shelf((FOUND, later, beginning)), question("?"), Limits(looked_up=2), None, None)
     context = TurnContext(question("Who ground the lens?"), search_query="Who ground the lens?", nearest=(FOUND,))
     memory = replace(open_memory(context, 1), lacking=SearchQuery("lens ground"))
-
     evidence = (await consolidate(memory, stage.kit)).evidence
     assert [note.text for note in evidence if note.evidence[0].passage == beginning.passage] == [beginning.passage.text]

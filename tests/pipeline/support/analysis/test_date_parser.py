@@ -1,4 +1,4 @@
-"""How dates are read, and which other dates a date supports."""
+"""How dates and times of day are read, and which others they support."""
 
 from datetime import date
 
@@ -39,7 +39,6 @@ DAYS = st.dates(date(1000, 1, 1), date(2099, 12, 31))
 @given(DAYS, st.sampled_from(WRITINGS), st.sampled_from(WRITINGS))
 def test_date_is_found_in_any_notation(day, one, other) -> None:
     findings = check_rules(f"The bridge fell on {other(day)}.", [f"On {one(day)} the old bridge fell into the river."])
-
     assert {finding.outcome for finding in findings if finding.kind is FindingKind.DATE} == {FindingOutcome.FOUND}
 
 
@@ -50,7 +49,6 @@ def test_different_date_is_not_found(day, another, one, other) -> None:
     findings = check_rules(
         f"The bridge fell on {other(another)}.", [f"On {one(day)} the old bridge fell into the river."]
     )
-
     assert FindingOutcome.FOUND not in {finding.outcome for finding in findings}
 
 
@@ -124,7 +122,6 @@ def test_decades_and_centuries_are_ranges_of_years(text: str, years: tuple[int, 
 )
 def test_date_implies_less_precise_dates(source: str, claim: str, covered: bool) -> None:  # noqa: FBT001
     (given_date,), (said_date,) = find_dates(tokenize(source)), find_dates(tokenize(claim))
-
     assert implies_date(given_date, said_date) is covered
 
 
@@ -147,3 +144,49 @@ def test_may_is_a_month_by_its_capital_and_days_may_be_words(text: str, said: li
 @pytest.mark.parametrize("text", ["The cable is 1500km long.", "It grew by 1500% since.", "It cost $1500 then."])
 def test_number_with_unit_or_currency_is_not_a_year(text: str) -> None:
     assert find_dates(tokenize(text)) == ()
+
+
+def outcomes(sentence: str, passage: str) -> set[FindingOutcome]:
+    return {rule.outcome for rule in check_rules(sentence, [passage])}
+
+
+@pytest.mark.parametrize(
+    ("sentence", "passage"),
+    [
+        ("Tours start at 2 pm.", "Tours start at 14:00."),
+        ("Tours start at 2pm.", "Tours start at 14:00."),
+        ("Nights run between 10 pm and 7 am.", "Nights, 22:00 to 7:00, are paid."),
+        ("It stops at 1:45 pm.", "It stops at 13:45."),
+        ("It starts at 9:15.", "It starts at 9:15 pm."),
+        ("It starts at half past seven.", "It starts at 7:30."),
+        ("It starts at a quarter to two.", "It starts at 13:45."),
+        ("It stops at noon.", "It stops at 12:00."),
+        ("It ends at midnight.", "It ends at 24:00."),
+        ("Open 7-9 pm.", "Open 19:00 to 21:00."),
+        ("It opens at 12:00.", "It opens at 12, not before."),
+        ("It opens at two o'clock.", "It opens at 2 pm."),
+        ("Der Laden schließt um 14 Uhr.", "Der Laden schließt um 14:00."),
+    ],
+)
+def test_time_of_day_is_found_in_other_spellings(sentence: str, passage: str) -> None:
+    assert outcomes(sentence, passage) == {FindingOutcome.FOUND}
+
+
+@pytest.mark.parametrize(
+    ("sentence", "passage"),
+    [
+        ("It opens at 12:00.", "It stands in Quay Street 12 and opens early."),
+        ("It starts at 9:15 pm.", "It starts at 9:15."),
+        ("It starts at 9 pm.", "It starts at 9:15."),
+        ("It stops at noon.", "It stops at 17:45."),
+        ("It opens at 12 am.", "It opens at 12:00."),
+    ],
+)
+def test_different_time_or_number_is_not_found(sentence: str, passage: str) -> None:
+    assert FindingOutcome.FOUND not in outcomes(sentence, passage)
+
+
+def test_scores_and_halves_are_not_times() -> None:
+    assert outcomes("They won 3:2 and ate half of a cake.", "They won 3:2 and ate half of a cake.") == {
+        FindingOutcome.FOUND
+    }

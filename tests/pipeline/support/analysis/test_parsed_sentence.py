@@ -53,6 +53,5 @@ def test_sentence_that_ignores_an_exception_is_contradicted(sentence: str, passa
 def test_clauses_end_at_a_mark_or_relative_word() -> None:
     reading = parse_sentence("It sails daily, except in March, where ice lies, unless the ice melts.", "en")
     clauses = find_clauses(reading)
-
     assert [reading.text.low[at] for at in sorted(clauses.excepted)] == ["in", "march", "the", "ice", "melts"]
     assert [reading.text.low[at] for at in sorted(clauses.conditional)] == ["the", "ice", "melts"]

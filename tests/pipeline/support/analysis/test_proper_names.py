@@ -32,7 +32,6 @@ def test_capitals_mark_names(sentence: str, said: list[str]) -> None:
 
 def test_german_nouns_are_not_names() -> None:
     sentence = parse_sentence("Der Direktor der Fabrik, Jonas Winkelried, fuhr mit dem Zug nach Bern.", "de")
-
     assert [(name.said, name.sure) for name in find_names(sentence)] == [("Jonas Winkelried", True), ("Bern", False)]
 
 
@@ -65,7 +64,6 @@ def test_name_is_found_in_another_form(said: str, given: str) -> None:
     findings = check_rules(
         f"The book tells of {said} at length.", [f"It was a book which was all about {given} and the sea."]
     )
-
     assert {rule.outcome for rule in findings if rule.kind is not FindingKind.WORDING} == {FindingOutcome.FOUND}
 
 
@@ -87,7 +85,6 @@ def test_similar_but_different_name_is_not_found(said: str, given: str) -> None:
     findings = check_rules(
         f"The book tells of {said} at length.", [f"It was a book which was all about {given} and the sea."]
     )
-
     assert FindingOutcome.FOUND not in {rule.outcome for rule in findings if rule.kind is FindingKind.NAME}
 
 

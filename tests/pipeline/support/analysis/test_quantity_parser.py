@@ -58,7 +58,6 @@ WRITINGS = [
 @pytest.mark.parametrize("text", ["within 3 business days", "after 3 working days", "in 3 calendar days"])
 def test_day_kinds_are_quantities(text: str) -> None:
     (number,) = read(text)
-
     assert (number.said, [unit.name for unit in number.units]) == (text.split(maxsplit=1)[1], ["d"])
 
 
@@ -66,7 +65,6 @@ def test_day_kinds_are_quantities(text: str) -> None:
 def test_number_is_found_in_any_notation(number, one, other) -> None:
     passage = f"Once upon a time {one(number)} lamps stood in the yard of the mill."
     sentence = f"There were {other(number)} lamps in the yard."
-
     assert {finding.outcome for finding in check_rules(sentence, [passage])} == {FindingOutcome.FOUND}
 
 
@@ -77,7 +75,6 @@ def test_different_number_is_not_found(number, another, one, other) -> None:
         return
     passage = f"Once upon a time {one(number)} lamps stood in the yard of the mill."
     findings = check_rules(f"There were {other(another)} lamps in the yard.", [passage])
-
     assert [finding.outcome for finding in findings if finding.kind in {FindingKind.NUMBER, FindingKind.DATE}] != [
         FindingOutcome.FOUND
     ]
@@ -111,7 +108,6 @@ def test_different_number_is_not_found(number, another, one, other) -> None:
 )
 def test_number_values(text: str, values: tuple[float, ...]) -> None:
     (number,) = read(text)
-
     assert number.values == pytest.approx(values)
 
 
@@ -174,7 +170,6 @@ def test_words_before_a_number_bound_it(text: str, bound: Bound) -> None:
 )
 def test_rough_number_is_found_if_the_exact_one_fits(said: str, given: str, found: bool) -> None:  # noqa: FBT001
     findings = check_rules(f"The mill had {said} sheep.", [f"In the yard of the mill stood {given} sheep."])
-
     assert ({finding.outcome for finding in findings} == {FindingOutcome.FOUND}) is found
 
 
@@ -203,13 +198,11 @@ def test_quantity_is_found_in_another_unit_only_if_equal(said: str, given: str, 
     findings = check_rules(
         f"At the mill it was {said}, people say.", [f"In the old days {given} were usual in that country."]
     )
-
     assert ({finding.outcome for finding in findings} == {FindingOutcome.FOUND}) is found
 
 
 def test_rulers_ordinal_is_not_missed_unless_another_is_given() -> None:
     passage = "King Halvard lost the battle of the two rivers."
-
     findings = [
         rule for rule in check_rules("Halvard III lost the battle.", [passage]) if rule.kind is FindingKind.NUMBER
     ]

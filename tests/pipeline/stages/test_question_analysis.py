@@ -1,4 +1,4 @@
-"""Small talk, and questions that only begin like small talk."""
+"""Which questions are rejected, the language of a question, and small talk."""
 
 import time
 
@@ -6,7 +6,44 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.stages.question_analysis import SmallTalk, detect_small_talk
+from pipeline.errors import QuestionTooLong, QuestionWithoutWords
+from pipeline.kit import Limits
+from pipeline.stages.question_analysis import SmallTalk, detect_asker_language, detect_small_talk, validate_question
+from pipeline.types import Conversation, Turn
+from storage.language.detection import _LANGUAGES, _ONLY_LANGUAGE, english_name, own_name
+
+
+def test_short_question_is_accepted() -> None:
+    validate_question("Why?", Limits())
+
+
+def test_too_long_question_is_refused() -> None:
+    with pytest.raises(QuestionTooLong, match="11 characters; at most 10"):
+        validate_question("x" * 11, Limits(question_characters=10))
+
+
+@pytest.mark.parametrize("text", ["", " \n", "?!", "🤷"])
+def test_question_without_words_is_refused(text: str) -> None:
+    with pytest.raises(QuestionWithoutWords):
+        validate_question(text, Limits())
+
+
+@pytest.mark.parametrize("code", sorted({*_ONLY_LANGUAGE.values(), *sum(_LANGUAGES.values(), ()), "ja", "zh"}))
+def test_detectable_languages_have_names(code: str) -> None:
+    assert english_name(code)
+    assert own_name(code)
+
+
+def test_unknown_language_has_no_name() -> None:
+    assert (english_name(""), own_name("xx"), english_name("de"), own_name("de")) == ("", "", "German", "Deutsch")
+
+
+def test_asker_language_follows_the_question_or_earlier_turns() -> None:
+    before = (Turn("user", "Wann öffnet das Büro am Montag?"), Turn("bot", "The office opens at nine on Mondays."))
+    assert detect_asker_language(Conversation((*before, Turn("user", "Linz?")))) == "de"
+    assert detect_asker_language(Conversation((*before, Turn("user", "And when does it close?")))) == "en"
+    assert detect_asker_language(Conversation((*before, Turn("user", "Linz?", language="fr")))) == "fr"
+    assert detect_asker_language(Conversation((Turn("user", "Linz?"),))) == ""
 
 
 @pytest.mark.parametrize(
@@ -87,6 +124,5 @@ def test_small_talk_detection_accepts_any_text(text: str) -> None:
 
 def test_almost_matching_repetition_is_rejected_in_time() -> None:
     started = time.process_time()
-
     assert detect_small_talk("bye bye " * 2_000 + "x") is None
     assert time.process_time() - started < 1
