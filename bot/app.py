@@ -94,10 +94,9 @@ class App:
     @property
     def model(self) -> str | None:
         """The names of the configured models; None if there are none."""
-        model = self.settings.model
-        return (model.names or None) if model.configured else None
+        return (self.settings.model.names or None) if self.llm else None
 
     @property
     def system(self) -> str:
         """The system that answers unless a request names another."""
-        return self.settings.system or (DEFAULT_SYSTEM if self.settings.model.configured else DEFAULT_WITHOUT_MODEL)
+        return self.settings.system or (DEFAULT_SYSTEM if self.llm else DEFAULT_WITHOUT_MODEL)

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from structlog.contextvars import bound_contextvars
 
 from bot.access import find_forgotten_documents, list_corpora, select_scope, select_visible
-from bot.answering.turn_kit import Outcome, TurnPlan, TurnTools, build_tools, describe_bug, run_system
+from bot.answering.turn_kit import Outcome, PreparedTurn, TurnTools, build_tools, describe_bug, run_system
 from bot.answering.turn_record import (
     build_closing_entries,
     build_interruption,
@@ -77,25 +77,25 @@ class _Task:
 
 
 async def _take_turn(app: App, request: TurnRequest, tell: Callable[[Event], None], task: _Task) -> TurnResult:
-    """Plan a turn, record its opening, run its system, and record its end."""
+    """Prepare a turn, record its opening, run its system, and record its end."""
     app = app.snapshot()
-    plan = await _plan_turn(app, request, task.name)
-    with bound_contextvars(turn=plan.id, **({"ticket": request.ticket} if request.ticket else {})):
-        await app.audit.append(plan.opening)
-        started, tools = time.monotonic(), build_tools(app, plan, task.supports, tell)
+    turn = await _prepare_turn(app, request, task.name)
+    with bound_contextvars(turn=turn.id, **({"ticket": request.ticket} if request.ticket else {})):
+        await app.audit.append(turn.opening)
+        started, tools = time.monotonic(), build_tools(app, turn, task.supports, tell)
         outcome = Outcome(Status.CANCELLED)
         try:
-            outcome = await run_system(app, plan, tools, task.choose(plan.system))
+            outcome = await run_system(app, turn, tools, task.choose(turn.system))
         except Exception as error:
             outcome = Outcome(Status.FAILED, describe_bug(error))
             raise
         finally:
-            closing = _close_turn(app, plan, tools, outcome, task.render, time.monotonic() - started)
+            closing = _close_turn(app, turn, tools, outcome, task.render, time.monotonic() - started)
             result = await _finish_uncancelled(closing)
     return result
 
 
-async def _plan_turn(app: App, request: TurnRequest, task: TaskKind) -> TurnPlan:
+async def _prepare_turn(app: App, request: TurnRequest, task: TaskKind) -> PreparedTurn:
     """Decide everything about a turn. Raises `UnknownCorpus`, `UnknownSystem` and `StorageError`."""
     settings, turn_id = app.settings, request.id or secrets.token_hex(6)
     system = find_system(request.system or app.system, app.systems)
@@ -117,34 +117,34 @@ async def _plan_turn(app: App, request: TurnRequest, task: TaskKind) -> TurnPlan
     ran = {"task": task, "system": system.name, "tone": tone, "model": app.model, **_list_versions(app), **chosen}
     refreshed = {corpus.name: corpus.refreshed for corpus in corpora if corpus.name in scope}
     opening = LogEntry(turn_id, EntryKind.TURN_OPENED, build_opening(request, talk, refreshed, ran))
-    return TurnPlan(turn_id, task, request, talk, system, scope, tone, effort, limits, opening)
+    return PreparedTurn(turn_id, task, request, talk, system, scope, tone, effort, limits, opening)
 
 
 async def _close_turn(
     app: App,
-    plan: TurnPlan,
+    turn: PreparedTurn,
     tools: TurnTools,
     outcome: Outcome,
     render: Callable[[Answer, Turn], str],
     seconds: float,
 ) -> TurnResult:
     """Record the end of a turn, and return its result."""
-    gate, recorder, question, failure = tools.gate, tools.recorder, plan.talk.question, outcome.failure
+    gate, recorder, question, failure = tools.gate, tools.recorder, turn.talk.question, outcome.failure
     answer = gate.answer(outcome.status, nearest=recorder.nearest(MAX_NEAREST_PAGES), claims=recorder.claims)
     usage = recorder.usage
     text = render_failure(outcome.status, failure, question.language) if failure else render(answer, question)
     result = TurnResult(
-        plan.id,
+        turn.id,
         answer,
         outcome.introduction or text,
-        PINNED if outcome.pinned else plan.system.name,
+        PINNED if outcome.pinned else turn.system.name,
         app.model if usage.llm_calls else None,
         usage,
         seconds,
         failure,
-        _list_documents(plan.talk.earlier),
+        _list_documents(turn.talk.earlier),
         pinned=outcome.pinned,
-        effort=plan.effort,
+        effort=turn.effort,
     )
     await app.audit.append(*build_closing_entries(result, recorder.steps, gate.withheld, gate.spoken))
     return result

@@ -65,7 +65,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class TurnPlan:
+class PreparedTurn:
     """Everything that is decided about a turn before it runs."""
 
     id: str
@@ -100,29 +100,29 @@ class Outcome:
     introduction: str = ""  # the bot's introduction of itself, if the question asked for one
 
 
-def build_tools(app: App, plan: TurnPlan, supports: Supports, tell: Callable[[Event], None]) -> TurnTools:
+def build_tools(app: App, turn: PreparedTurn, supports: Supports, tell: Callable[[Event], None]) -> TurnTools:
     """Build the tools of a turn, whose time starts now. `supports` is its local check; `tell` receives its events."""
-    deadline = time.monotonic() + plan.limits.seconds
-    recorder = Recorder(build_search(app, plan.scope), report=tell, web=build_web_search(app, plan.scope))
-    seen = Conversation(plan.talk.turns[-plan.limits.turns :])
-    random = Random(plan.request.seed or plan.id)  # noqa: S311 - sampling, not secrets
+    deadline = time.monotonic() + turn.limits.seconds
+    recorder = Recorder(build_search(app, turn.scope), report=tell, web=build_web_search(app, turn.scope))
+    seen = Conversation(turn.talk.turns[-turn.limits.turns :])
+    random = Random(turn.request.seed or turn.id)  # noqa: S311 - sampling, not secrets
     find_forgotten = partial(find_forgotten_documents, app.manifest)
-    demos = TurnDemos(partial(load_demos, app.examples, plan.scope, find_forgotten), app.passages.compare)
-    model = _build_model_calls(app, plan, seen, demos, recorder, random, deadline)
+    demos = TurnDemos(partial(load_demos, app.examples, turn.scope, find_forgotten), app.passages.compare)
+    model = _build_model_calls(app, turn, seen, demos, recorder, random, deadline)
     gate = Gate(
         found=recorder.found,
         supports=supports,
         exists=build_existence_check(app.manifest),
         tell=tell,
         verify=model.verify,
-        asked=tuple(turn.text for turn in seen.turns),
+        asked=tuple(shown.text for shown in seen.turns),
     )
     kit = Kit(
         ask=model.ask,
         stream=model.stream,
         busy=model.busy,
         search=recorder.search,
-        corpora=sum(not is_web_corpus(name) for name in plan.scope),
+        corpora=sum(not is_web_corpus(name) for name in turn.scope),
         engine=recorder.engine,
         compare=app.passages.compare,
         demos=demos,
@@ -134,16 +134,16 @@ def build_tools(app: App, plan: TurnPlan, supports: Supports, tell: Callable[[Ev
         end_draft=gate.end_draft,
         quote=gate.quote,
         tell=recorder.tell,
-        limits=plan.limits,
-        now=_get_time(app, plan),
+        limits=turn.limits,
+        now=_get_time(app, turn),
         random=random,
         run_in_thread=app.passages.threads.think.run,
     )
     return TurnTools(kit, gate, recorder, deadline)
 
 
-def _get_time(app: App, plan: TurnPlan) -> datetime:
-    return plan.talk.question.at or datetime.now(app.settings.zone)
+def _get_time(app: App, turn: PreparedTurn) -> datetime:
+    return turn.talk.question.at or datetime.now(app.settings.zone)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ class _ModelCalls:
 
 def _build_model_calls(
     app: App,
-    plan: TurnPlan,
+    turn: PreparedTurn,
     seen: Conversation,
     demos: TurnDemos,
     recorder: Recorder,
@@ -174,32 +174,32 @@ def _build_model_calls(
         app.llm,
         BudgetMeter(app.settings.limits.budget, deadline=deadline),
         note=recorder.note,
-        now=_get_time(app, plan),
+        now=_get_time(app, turn),
         random=random,
-        student=plan.limits.student,
-        tone=plan.tone,
+        student=turn.limits.student,
+        tone=turn.tone,
         demos=lambda: demos.shown,
         sharing=app.settings.model.plain().shares_beginning,
     )
-    verify = SentenceJudge(prompter.stream, seen, student=plan.limits.student)
+    verify = SentenceJudge(prompter.stream, seen, student=turn.limits.student)
     return _ModelCalls(prompter.ask, prompter.stream, verify, app.llm.busy)
 
 
-async def run_system(app: App, plan: TurnPlan, tools: TurnTools, system: System) -> Outcome:
+async def run_system(app: App, turn: PreparedTurn, tools: TurnTools, system: System) -> Outcome:
     """Show the answer that is pinned to the question, or else run the system. Raises errors that are bugs."""
-    limit, talk, pinned = plan.limits.seconds, plan.talk, None
+    limit, talk, pinned = turn.limits.seconds, turn.talk, None
     try:
         with contain_panics():
             async with asyncio.timeout(limit):
-                if plan.task == "ask" and (examples := await app.examples.answers()):
-                    pinned = await say_pinned(examples, talk, plan.scope, app.manifest, tools.kit, tools.recorder)
+                if turn.task == "ask" and (examples := await app.examples.answers()):
+                    pinned = await say_pinned(examples, talk, turn.scope, app.manifest, tools.kit, tools.recorder)
                 if pinned:
                     return Outcome(Status.ANSWERED, pinned=pinned)
                 status = await system(talk, tools.kit)
                 if status is not Status.CHATTED:
                     return Outcome(status)
-                mention, zone = plan.request.asker.kind == "channel", app.settings.zone
-                text = await introduce(talk.question, plan.scope, app.manifest, tools.recorder, zone, mention=mention)
+                mention, zone = turn.request.asker.kind == "channel", app.settings.zone
+                text = await introduce(talk.question, turn.scope, app.manifest, tools.recorder, zone, mention=mention)
                 return Outcome(status, introduction=text)
     except EXPECTED_ERRORS as error:
         late = time.monotonic() >= tools.deadline

@@ -235,6 +235,11 @@ def sqlite_engine(
     elif not file.exists():
         hint = "`footnote ingest folder PATH --corpus NAME` creates one."
         raise HomeUnusable(f"There is no database in {file.parent} yet.", hint=hint)
+    if not read_only:
+        with suppress(OSError):  # SQLite reports it
+            make_private_file(file)
+            for log in (file.with_name(f"{file.name}{end}") for end in ("-wal", "-shm")):
+                close_to_others(log)
     engine = create_engine(
         URL.create("sqlite", database=str(file)),
         creator=lambda: _connect_sqlite(file, read_only=read_only, immutable=immutable, busy_seconds=busy_seconds),
@@ -248,11 +253,6 @@ def sqlite_engine(
 
 def _connect_sqlite(file: Path, *, read_only: bool, immutable: bool, busy_seconds: float) -> sqlite3.Connection:
     mode = "ro" if read_only else "rwc"
-    if not read_only:
-        with suppress(OSError):  # SQLite reports it
-            make_private_file(file)
-            for log in (file.with_name(f"{file.name}{end}") for end in ("-wal", "-shm")):
-                close_to_others(log)
     connection = sqlite3.connect(
         f"{file.absolute().as_uri()}?mode={mode}{'&immutable=1' if immutable else ''}",
         uri=True,

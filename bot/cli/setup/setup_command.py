@@ -24,7 +24,8 @@ from bot.cli.setup.setup_tries import apply_model, make_tries
 from bot.cli.terminal_output import EXIT_INTERRUPTED, CommandError, Output
 from bot.settings.platform_registry import platform_of, reader_id
 from bot.settings.settings_reader import adopt_variables, load_settings, locate_variables, read_variables
-from bot.settings.tables.settings_tables import FILE_NAME, Settings, load_time_zone
+from bot.settings.tables.field_types import load_time_zone
+from bot.settings.tables.settings_tables import FILE_NAME, Settings
 from bot.views.error_messages import explain_failure, explain_nothing_ingested
 from bot.views.sanitize import sanitize_line
 from pipeline.types import Status

@@ -3,8 +3,11 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, tzinfo
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, get_args
+from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
 
@@ -105,3 +108,14 @@ def _refuse_empty(value: object) -> object:
 
 
 FullPath = Annotated[Path, BeforeValidator(_refuse_empty), AfterValidator(_make_absolute)]
+
+
+@cache
+def load_time_zone(name: str) -> tzinfo:
+    """Return a time zone by its name, such as `Europe/Berlin`. Raises `ValueError` for an unknown name."""
+    if name == "UTC":
+        return UTC
+    try:
+        return ZoneInfo(name)
+    except (LookupError, ValueError, OSError) as error:
+        raise ValueError(f'{name!r} is not a time zone; write one like "Europe/Berlin" or "UTC"') from error

@@ -3,11 +3,9 @@
 Each key does something; the starter file that `footnote init` writes explains each in a line.
 """
 
-from datetime import UTC, time, tzinfo
-from functools import cache
+from datetime import time, tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
-from zoneinfo import ZoneInfo
 
 from pydantic import (
     AfterValidator,
@@ -32,6 +30,7 @@ from bot.settings.tables.field_types import (
     SettingsTable,
     Tone,
     WebAddress,
+    load_time_zone,
     require,
 )
 from bot.settings.tables.model_values import EvaluationSettings, ModelValues
@@ -301,17 +300,6 @@ class RankingSettings(SettingsTable):
 
     own_first: float = Field(default=2.5, ge=0, le=10)
     """How far the team's own passages rank above works of reference; 0 ranks all equally."""
-
-
-@cache
-def load_time_zone(name: str) -> tzinfo:
-    """Return a time zone by its name, such as `Europe/Berlin`. Raises `ValueError` for an unknown name."""
-    if name == "UTC":
-        return UTC
-    try:
-        return ZoneInfo(name)
-    except (LookupError, ValueError, OSError) as error:
-        raise ValueError(f'{name!r} is not a time zone; write one like "Europe/Berlin" or "UTC"') from error
 
 
 class OwnSettings(SettingsTable):

@@ -16,8 +16,8 @@ from bot.settings.errors import SettingsError
 from bot.settings.settings_errors import list_keys
 from bot.settings.settings_lines import find_line
 from bot.settings.settings_reader import SettingsFile, list_old_keys, load_settings
-from bot.settings.tables.field_types import SettingsTable
-from bot.settings.tables.settings_tables import Settings, load_time_zone
+from bot.settings.tables.field_types import SettingsTable, load_time_zone
+from bot.settings.tables.settings_tables import Settings
 from bot.settings.tables.source_settings import FolderSettings, WikipediaSettings
 from storage.indexes.chroma_connection import ChromaServer
 
