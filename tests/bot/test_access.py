@@ -46,7 +46,7 @@ LISTED = {"listed_server": True}
     (DISCORD | {"kind": "dm", "workspace": "", "user": "U9"}, set()),
     (SLACK | {"workspace": "G1", "channel": "C1"}, set()),
 ])  # fmt: skip
-def test_place_reads_exactly_its_corpora(asker: dict[str, object], expected: set[str]) -> None:
+def test_asker_reads_exactly_the_corpora_of_the_place(asker: dict[str, object], expected: set[str]) -> None:
     assert set(select_readable(CORPORA, Asker(**asker))) == expected
 
 

@@ -179,7 +179,7 @@ async def test_cancelled_turn_is_recorded(app):
 
 
 @pytest.mark.parametrize(("system", "fault"), [("breaking", LookupError), ("panicking", Panic)])
-async def test_bug_is_recorded_in_one_line_and_raised(app, system, fault):
+async def test_unexpected_error_is_recorded_in_one_line_and_raised(app, system, fault):
     with pytest.raises(fault):
         await answer(app, asking(system=system), lambda _: None)
 

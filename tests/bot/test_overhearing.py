@@ -30,7 +30,7 @@ IN_THREAD = replace(PLAIN, within=True)
     (IN_THREAD, {"joined": True, "follows": True, "every": True}, Audience.ANYBODYS),
     (replace(IN_THREAD, to_others=True), {"joined": True, "follows": True}, Audience.THEIRS),
 ])  # fmt: skip
-async def test_only_needed_facts_are_looked_up(
+async def test_audience_of_a_message_needs_only_necessary_lookups(
     remark: IncomingMessage, known: dict[str, bool], expected: Audience
 ) -> None:
     facts = {"joined": False, "follows": False, "every": False, **known}

@@ -101,8 +101,7 @@ async def harbour(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
         await asyncio.wait_for(serving, 60)
 
 
-async def test_each_channel_reads_what_the_guide_says_and_a_new_name_moves_nothing(harbour: Harbour) -> None:
-    """What is changed holds from the next question on."""
+async def test_channels_read_the_corpora_of_the_guide_also_after_renaming(harbour: Harbour) -> None:
     assert {name: await harbour.find_answered(name) for name in TABLE} == TABLE
 
     channels = harbour.fake.state.channels

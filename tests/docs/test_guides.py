@@ -26,7 +26,7 @@ def list_anchors(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_link_leads_somewhere(page):
+def test_every_link_has_a_target(page):
     for link in find_links(page):
         path, _, anchor = link.partition("#")
         target = (page.parent / path).resolve() if path else page
@@ -34,12 +34,12 @@ def test_every_link_leads_somewhere(page):
         assert not anchor or anchor in list_anchors(target), link
 
 
-def test_the_index_names_every_guide():
+def test_index_names_every_guide():
     guides = {one.name for one in (ROOT / "docs").glob("*.md")} - {"README.md"}
     assert guides <= set(find_links(ROOT / "docs" / "README.md"))
 
 
-def test_the_guide_of_commands_names_each():
+def test_commands_guide_names_every_command():
     commands = typer.main.get_command(app)
     named = set(re.findall(r"`footnote ([a-z]+)", (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")))
     assert set(commands.list_commands(typer.Context(commands))) <= named

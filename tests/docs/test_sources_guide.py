@@ -10,8 +10,7 @@ from bot.settings.tables.source_registry import SOURCE_ENTRIES
 GUIDE = Path(__file__).parents[2] / "docs" / "sources.md"
 
 
-def test_every_kind_of_source_has_an_example_that_is_right():
-    """Each is taken by the settings as it stands."""
+def test_every_type_of_source_has_a_valid_example():
     examples = re.findall(r"```toml\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
 
     corpora = [CorpusSettings(**corpus) for text in examples for corpus in tomllib.loads(text).get("corpus", ())]
@@ -19,8 +18,7 @@ def test_every_kind_of_source_has_an_example_that_is_right():
     assert {corpus.source.type for corpus in corpora} == set(SOURCE_ENTRIES)
 
 
-def test_the_guide_names_every_key():
-    """So that nothing can be set that is not told."""
+def test_sources_guide_names_every_key():
     text = GUIDE.read_text(encoding="utf-8")
     untold = {
         f"{kind}.{key}"

@@ -24,7 +24,7 @@ def _body(page: Path) -> str:
     return page.read_text(encoding="utf-8").split("---\n", 2)[2]
 
 
-def test_the_handbook_has_twenty_to_thirty_pages() -> None:
+def test_handbook_has_twenty_to_thirty_pages() -> None:
     assert 20 <= len(PAGES) <= 30
 
 

@@ -38,7 +38,7 @@ def run(config: Path, *arguments: str) -> Result:
     return CliRunner().invoke(app, ["answers", *arguments], obj=CliState(config=config), prog_name="footnote")
 
 
-def test_a_corrected_answer_is_pinned_listed_and_dropped(config: Path, tmp_path: Path) -> None:
+def test_corrected_answer_is_pinned_listed_and_dropped(config: Path, tmp_path: Path) -> None:
     text = tmp_path / "better.txt"
     text.write_text("It closes at six [1].", encoding="utf-8")
     assert "No answer is pinned yet." in run(config, "list").stdout

@@ -26,7 +26,7 @@ def told_answer() -> Any:
     return [reply[name] for name in ("status", "text", "citations")]
 
 
-def test_restored_home_answers_alike_and_has_no_secret(
+def test_restored_home_gives_the_same_answers_and_has_no_secret(
     handbook: Path, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copy_home(handbook, here / ".footnote")
@@ -71,7 +71,7 @@ def test_invalid_path_is_reported_before_work_starts(
 
 @pytest.mark.parametrize("command", ["backup", "restore"])
 @pytest.mark.usefixtures("here")
-def test_a_database_on_a_server_is_left_to_its_own_tools(monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+def test_postgresql_database_is_neither_backed_up_nor_restored(monkeypatch: pytest.MonkeyPatch, command: str) -> None:
     monkeypatch.setenv("FOOTNOTE_DATABASE", "postgresql://user:hidden@example.com/footnote")
     result = run(command, "a.tar")
     assert result.exit_code == 1

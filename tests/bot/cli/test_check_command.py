@@ -28,7 +28,7 @@ def home(handbook: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     ("Ebbline was praised by the king of Norway.", "NOT ENOUGH INFO", ""),
     ("Der Zuschuss zum Deutschlandticket beträgt 50 Euro im Monat.", "REFUTES", "beträgt 30 Euro im Monat"),
 ])  # fmt: skip
-def test_without_a_model_the_local_check_judges(
+def test_local_check_gives_the_verdict_without_a_model(
     claim: str, verdict: str, quote: str, home: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FOOTNOTE_HOME", home)
@@ -43,7 +43,7 @@ def test_without_a_model_the_local_check_judges(
 
 
 @pytest.mark.parametrize("claim", ["", "Is it?", "It is. It was."])
-def test_invalid_claim_gives_one_plain_line(claim: str, home: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_claim_is_reported_in_one_line(claim: str, home: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FOOTNOTE_HOME", home)
     result = run("check", claim, "--json")
 

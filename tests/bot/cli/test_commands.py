@@ -59,7 +59,7 @@ def test_version_is_printed() -> None:
     ["ingest", "folder", "docs", "--corpus", "docs", "--site", "hugo"],
     ["ingest", "folder", "docs", "--corpus", "docs", "--url-base", "https://docs.example.com", "--site", "word"],
 ])  # fmt: skip
-def test_wrong_usage_exits_with_2_and_nothing_on_stdout(arguments: list[str]) -> None:
+def test_usage_error_exits_with_2_and_prints_only_to_stderr(arguments: list[str]) -> None:
     result = run(*arguments)
 
     assert (result.exit_code, result.stdout) == (2, "")
@@ -90,7 +90,7 @@ def test_dash_reads_the_question_from_stdin() -> None:
     assert services.asked[0].text == "When does it open?"
 
 
-def test_internal_error_is_one_line_and_with_debug_a_traceback() -> None:
+def test_internal_error_shows_a_traceback_only_with_debug() -> None:
     services = FakeServices(answer=ZeroDivisionError("on purpose"))
     plain, debugged = run("ask", "Why?", services=services), run("ask", "Why?", "--debug", services=services)
 

@@ -31,7 +31,7 @@ def _modules(here: Path, *commands: Sequence[str]) -> set[str]:
     return set(done.stderr.splitlines()[-1].split())
 
 
-def test_small_commands_load_no_heavy_modules(here: Path) -> None:
+def test_init_and_version_load_no_heavy_modules(here: Path) -> None:
     assert not _modules(here, ["--version"], ["init"]) & {*HEAVY}
 
 
@@ -42,14 +42,14 @@ def test_help_imports_no_settings_and_no_command(here: Path) -> None:
     assert not _modules(here, ["--help"]) & {*HEAVY, *settings, *commands}
 
 
-def test_record_readers_load_only_the_database(here: Path) -> None:
+def test_commands_that_read_the_record_load_no_indexes(here: Path) -> None:
     with open_empty_database(here / ".footnote"):
         pass
 
     assert not _modules(here, ["corpora"], ["audit", "list"], ["ingest", "status"]) & {*HEAVY}
 
 
-def test_asking_without_a_model_loads_no_client(here: Path) -> None:
+def test_extractive_answer_does_not_load_the_model_client(here: Path) -> None:
     (here / "docs").mkdir()
     (here / "docs" / "quay.md").write_text("# Quay\n\nThe quay opens at seven.\n", encoding="utf-8")
     (here / "footnote.toml").write_text('system = "extractive"\n[model]\nname = "m"\napi_key = "k"\n', encoding="utf-8")

@@ -37,7 +37,7 @@ def listed(config: Path) -> list[dict[str, Any]]:
     return found
 
 
-def test_an_answer_is_made_an_example_pinned_and_dropped(config: Path) -> None:
+def test_answer_becomes_an_example_is_pinned_and_dropped(config: Path) -> None:
     assert "No answer is an example yet." in run(config, "list").stdout
     assert "t1 is an example now." in run(config, "add", "t1").stdout
     assert "t1 was an example already." in run(config, "add", "t1").stdout

@@ -17,7 +17,7 @@ from bot.settings.tables.settings_tables import Settings
 from tests.bot.fake_services import FakeServices
 
 
-def test_repeated_ctrl_c_waits_for_the_cleanup() -> None:
+def test_second_ctrl_c_does_not_interrupt_the_cleanup() -> None:
     done: list[str] = []
 
     async def work() -> None:
@@ -38,7 +38,7 @@ def test_repeated_ctrl_c_waits_for_the_cleanup() -> None:
         assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_uninterrupted_work_returns_and_the_loop_is_reusable() -> None:
+def test_event_loop_works_again_after_an_interrupt() -> None:
     async def stopped() -> None:
         signal.raise_signal(signal.SIGINT)
         await asyncio.Event().wait()

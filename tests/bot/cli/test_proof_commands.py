@@ -37,7 +37,7 @@ def read_json(result: Result) -> Any:
     return json.loads(result.stdout)
 
 
-def test_verify_counts_entries_and_shows_the_signed_part(run: Run) -> None:
+def test_verify_counts_all_and_signed_entries(run: Run) -> None:
     before, _, after = run("audit", "verify"), run("audit", "checkpoint"), run("audit", "verify", "--json")
 
     assert (before.exit_code, after.exit_code) == (0, 0), before.output
@@ -48,7 +48,7 @@ def test_verify_counts_entries_and_shows_the_signed_part(run: Run) -> None:
     assert (printed["entries"], printed["covered"], printed["checkpoints"], printed["findings"]) == (9, 9, 1, [])
 
 
-def test_changed_record_fails_against_its_checkpoint(run: Run, here: Path) -> None:
+def test_verify_finds_deleted_entries_by_a_stored_checkpoint(run: Run, here: Path) -> None:
     (here / "kept.txt").write_text(run("audit", "checkpoint").stdout, encoding="utf-8")
     with closing(sqlite3.connect(here / ".footnote" / "footnote.db")) as connection, connection:
         connection.execute("DROP TRIGGER entries_keep_delete")
@@ -72,14 +72,14 @@ def change(here: Path, *statements: str) -> None:
             connection.execute(statement)
 
 
-def test_empty_record_shows_its_faults(run: Run, here: Path) -> None:
+def test_verify_reports_a_record_emptied_by_hand(run: Run, here: Path) -> None:
     change(here, "DELETE FROM entries")
     result = run("audit", "verify")
 
     assert (result.exit_code, "entries 1 to 8 are missing" in result.stdout) == (1, True)
 
 
-def test_single_missing_entry_is_named(run: Run, here: Path) -> None:
+def test_verify_names_a_single_missing_entry(run: Run, here: Path) -> None:
     change(here, "DELETE FROM entries WHERE seq = 4")
     assert "record: entry 4 is missing" in run("audit", "verify").stdout
 
@@ -94,7 +94,9 @@ def test_single_missing_entry_is_named(run: Run, here: Path) -> None:
     ("at = 'yesterday' WHERE seq = 3", "its moment cannot be read"),
     ("at = 'yesterday' WHERE seq = 1", "its moment cannot be read"),
 ])  # fmt: skip
-def test_unreadable_entry_is_reported_and_hides_no_other(run: Run, here: Path, changed: str, expected: str) -> None:
+def test_unreadable_entry_is_shown_as_damaged_with_all_others(
+    run: Run, here: Path, changed: str, expected: str
+) -> None:
     change(here, f"UPDATE entries SET {changed}")
     shown, again, exported = run("audit", "show", "abc"), run("audit", "reindex"), run("audit", "export")
 
@@ -104,7 +106,7 @@ def test_unreadable_entry_is_reported_and_hides_no_other(run: Run, here: Path, c
     assert [json.loads(line)["answer_id"] for line in exported.stdout.splitlines()] == ["abd", "abc"]
 
 
-def test_missing_key_is_created_by_the_hint(run: Run, here: Path) -> None:
+def test_hint_about_a_missing_key_works(run: Run, here: Path) -> None:
     (here / "footnote-record.key").unlink()
     result = run("audit", "checkpoint")
 
@@ -112,7 +114,7 @@ def test_missing_key_is_created_by_the_hint(run: Run, here: Path) -> None:
     assert [run("audit", "key", "--new").exit_code, run("audit", "checkpoint").exit_code] == [0, 0]
 
 
-def test_restored_backup_is_recorded(run: Run, here: Path) -> None:
+def test_recorded_restore_explains_a_checkpoint_of_lost_entries(run: Run, here: Path) -> None:
     run("audit", "checkpoint")
     shutil.copytree(here / ".footnote", here / "backup")
     with open_database("", home=here / ".footnote") as database:
@@ -135,13 +137,13 @@ def test_replaced_key_keeps_old_signatures_valid(run: Run, here: Path) -> None:
     assert run("audit", "verify", "--against", "kept.txt").exit_code == 0
 
 
-def test_a_receipt_is_one_document(run: Run) -> None:
+def test_receipt_is_printed_for_one_answer(run: Run) -> None:
     assert read_json(run("audit", "receipt", "abc"))["answer"] == "abc"
     assert "Several answers begin" in run("audit", "receipt", "ab").stderr
 
 
 @pytest.mark.parametrize("alone", [["--words", "hall"], ["--format", "csv"], ["--json"]])
-def test_an_export_with_proofs_is_of_the_whole_record(run: Run, alone: list[str]) -> None:
+def test_export_with_proofs_refuses_filters(run: Run, alone: list[str]) -> None:
     refused = run("audit", "export", "--proofs", *alone)
     lines = [json.loads(line) for line in run("audit", "export", "--proofs").stdout.splitlines()]
 
@@ -159,7 +161,7 @@ def test_an_export_with_proofs_is_of_the_whole_record(run: Run, alone: list[str]
     (["verify", "--against", "footnote.toml"], "is not a checkpoint"),
     (["verify", "--key", "x", "--against", "none.txt"], "The key or checkpoint cannot be used"),
 ])  # fmt: skip
-def test_impossible_requests_are_reported(run: Run, here: Path, arguments: list[str], expected: str) -> None:
+def test_missing_keys_and_checkpoints_are_reported(run: Run, here: Path, arguments: list[str], expected: str) -> None:
     (here / "footnote-record.key").unlink()
     result = run("audit", *arguments)
 
@@ -180,7 +182,7 @@ def test_erase_previews_and_erases_with_yes(run: Run) -> None:
     assert "nothing to erase" in run("erase", "--older-than", "1d").stdout
 
 
-def test_messages_are_counted_before_they_go(run: Run, here: Path) -> None:
+def test_erase_counts_the_messages_to_be_removed(run: Run, here: Path) -> None:
     async def ask() -> None:
         with open_database("", home=here / ".footnote") as database:
             queue = Queue(database)
@@ -203,5 +205,5 @@ WRONG = [[], ["--person", "U1"], ["--older-than", "1y"], ["--person", "a:b/c", "
 
 
 @pytest.mark.parametrize("arguments", WRONG)
-def test_erasure_needs_one_valid_target(run: Run, arguments: list[str]) -> None:
+def test_erase_requires_exactly_one_valid_target(run: Run, arguments: list[str]) -> None:
     assert run("erase", *arguments).exit_code == 2

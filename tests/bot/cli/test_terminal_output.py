@@ -25,11 +25,11 @@ def test_progress_shows_rate_and_time_left(
 @pytest.mark.parametrize(
     ("seconds", "expected"), [(0.4, "0 s"), (59, "59 s"), (61, "1 min"), (3570, "1 h 0 min"), (4800, "1 h 20 min")]
 )
-def test_durations_are_spelled_as_people_do(seconds: float, expected: str) -> None:
+def test_durations_are_formatted_in_minutes_and_hours(seconds: float, expected: str) -> None:
     assert format_duration(seconds) == expected
 
 
-def test_progress_without_a_terminal_is_a_line_every_few_seconds() -> None:
+def test_progress_to_a_pipe_is_printed_every_few_seconds() -> None:
     now = iter([0.0, 1.0, 6.0, 6.0, 7.0, 11.0, 11.0])
     err = Console(file=io.StringIO(), force_terminal=False)
     with show_progress(err, label="docs", unit="documents", clock=lambda: next(now)) as report:
@@ -43,7 +43,7 @@ def test_progress_without_a_terminal_is_a_line_every_few_seconds() -> None:
     ]
 
 
-def test_in_a_terminal_there_is_a_bar() -> None:
+def test_progress_in_a_terminal_has_a_bar() -> None:
     err = Console(file=io.StringIO(), force_terminal=True, width=100, _environ={})
     with show_progress(err, label="docs", unit="documents") as report:
         report(20, 20, "40 passages")

@@ -89,7 +89,7 @@ def test_quotation_shows_its_page_and_date() -> None:
     )
 
 
-def test_user_claim_s_verdict_is_not_shown_as_progress() -> None:
+def test_verdict_on_the_user_s_claim_is_not_shown_as_progress() -> None:
     assert "confirmed" not in watched(checked(Verdict.SUPPORTS, origin="user"))
 
 
@@ -119,7 +119,7 @@ SENTENCES = st.lists(
 
 
 @given(SENTENCES, st.integers(20, 130))
-def test_streamed_answer_looks_like_the_whole(sentences: list[AnsweredSentence], width: int) -> None:
+def test_streamed_answer_equals_the_answer_printed_at_once(sentences: list[AnsweredSentence], width: int) -> None:
     flowing, whole = console(width), console(width)
     flow = StreamedAnswer(flowing)
     for each in sentences:
@@ -132,7 +132,7 @@ def test_streamed_answer_looks_like_the_whole(sentences: list[AnsweredSentence],
     assert [line.rstrip() for line in flowing.file.getvalue().splitlines()] == lines
 
 
-def test_controls_in_streamed_sentences_are_removed() -> None:
+def test_control_characters_of_streamed_sentences_are_removed() -> None:
     flow = StreamedAnswer(out := console())
     flow.say(sentence("\x1b[2JOne.\x07", note="\x1b[1mPage"))
     flow.close()

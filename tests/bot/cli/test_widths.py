@@ -87,7 +87,7 @@ def test_lines_fit_and_addresses_stay_whole(arguments: Sequence[str]) -> None:
 
 
 @pytest.mark.parametrize("width", [40, 60, 80])
-def test_a_table_keeps_its_columns_until_they_do_not_fit(width: int) -> None:
+def test_table_that_is_too_wide_lists_its_rows_as_records(width: int) -> None:
     table = build_table("Corpus", "Documents", "Passages", "Last refresh", "Readers", numbers=(1, 2))
     table.add_row("handbook", "27", "1,150", "2026-11-23 07:32", "the terminal only")
     shown = io.StringIO()
@@ -101,7 +101,7 @@ def test_a_table_keeps_its_columns_until_they_do_not_fit(width: int) -> None:
 
 
 @given(st.text(alphabet="港の開く、🚢 the quay\n", max_size=200), st.integers(10, 60))
-def test_text_is_laid_out_whole_and_fits(text: str, width: int) -> None:
+def test_wrapped_text_is_complete_and_fits_the_width(text: str, width: int) -> None:
     shown = io.StringIO()
     Console(file=shown, width=width, color_system=None).print(Group(Hanging(Text("1. "), Text(text))), crop=False)
 
@@ -109,7 +109,7 @@ def test_text_is_laid_out_whole_and_fits(text: str, width: int) -> None:
     assert "".join(shown.getvalue().split()) == "".join(f"1.{text}".split())
 
 
-def test_long_lists_are_grouped_with_a_hint() -> None:
+def test_long_lists_are_shortened_with_a_hint() -> None:
     shown = io.StringIO()
     files = [(f"team{number % 3}/{number}.md", "") for number in range(500)]
     away = [DocumentRef("handbook", f"{number}.md", "Old", "") for number in range(500)]
@@ -132,7 +132,7 @@ def test_unsupported_characters_are_replaced(encoding: str) -> None:
     assert b"Corpus" in stream.buffer.getvalue()
 
 
-def test_without_a_terminal_nothing_is_wrapped_or_coloured() -> None:
+def test_output_to_a_pipe_is_neither_wrapped_nor_coloured() -> None:
     assert open_output(as_json=False, debug=False).out.width == UNWRAPPED
     assert open_output(as_json=False, debug=False).out.color_system is None
 
@@ -145,7 +145,7 @@ def test_windows_is_refused_with_a_hint() -> None:
     assert find_platform_fault("linux") is find_platform_fault("darwin") is None
 
 
-def test_dumb_terminal_is_measured_and_plain() -> None:
+def test_dumb_terminal_gets_its_width_and_no_colours() -> None:
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 40, 0, 0))
     with os.fdopen(theirs, "w", encoding="utf-8") as stream, os.fdopen(ours, "rb"):

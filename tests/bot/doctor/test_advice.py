@@ -141,11 +141,11 @@ def test_each_rule_advises_by_its_figures(
     ((way("text"), way("json", kinds=STRUCTURED)), "json"),
     ((way("text", readable=28), way("json", kinds=STRUCTURED, schema=0)), "text"),
 ])  # fmt: skip
-def test_best_variant_is_offered_right_and_strict(measured: tuple[VariantFigures, ...], best: str) -> None:
+def test_best_variant_is_the_most_readable_right_and_strict(measured: tuple[VariantFigures, ...], best: str) -> None:
     assert facts(*measured).best.way == best
 
 
-def test_only_kinds_requested_by_schema_mention_it() -> None:
+def test_advice_on_drafts_does_not_mention_schemas() -> None:
     drafts = advice.advise_streamed_text(only("answer", readable=12))
     assert drafts
     assert "by a schema" not in drafts.why

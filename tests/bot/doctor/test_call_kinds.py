@@ -48,7 +48,7 @@ def test_no_case_is_an_example_of_the_prompts(file: str) -> None:
 
 @pytest.mark.parametrize("kind", CALL_KINDS, ids=lambda kind: kind.name)
 @pytest.mark.parametrize("student", [False, True])
-def test_the_expected_reply_is_read_and_right(kind: CallKind, *, student: bool) -> None:
+def test_expected_reply_is_parsed_and_graded_right(kind: CallKind, *, student: bool) -> None:
     for case in cases(kind):
         reader = kind.reader(case, PromptMode(student=student))
         if isinstance(reader, ReplyFormat):
@@ -62,7 +62,7 @@ def test_the_expected_reply_is_read_and_right(kind: CallKind, *, student: bool) 
 
 
 @pytest.mark.parametrize("name", ["summarise", "verify"])
-def test_expected_numbers_are_of_given_sentences(name: str) -> None:
+def test_expected_sentence_numbers_exist(name: str) -> None:
     for case in cases(BY_KIND[name]):
         numbers, expected = range(1, len(case.facts["sentences"]) + 1), case.expected
         named = [*expected.get("must", expected.get("sentences", ())), *expected["may"]]
@@ -72,7 +72,7 @@ def test_expected_numbers_are_of_given_sentences(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["draft", "refine"])
-def test_expected_notes_are_given(name: str) -> None:
+def test_expected_note_numbers_exist(name: str) -> None:
     for case in cases(BY_KIND[name]):
         count = len(case.facts["findings"]) if name == "draft" else 3
         assert set(case.expected["must"]) | set(case.expected["may"]) <= set(range(1, count + 1)), case.name
@@ -87,18 +87,18 @@ def test_expected_notes_are_given(name: str) -> None:
     ("draft", [{"must", "may", "has", "avoid"}]),
     ("refine", [{"must", "may", "has", "avoid"}]),
 ])  # fmt: skip
-def test_every_case_expects_what_its_judge_reads(file: str, keys: list[set[str]]) -> None:
+def test_cases_have_the_keys_that_their_grading_needs(file: str, keys: list[set[str]]) -> None:
     assert all(case.expected is None or set(case.expected) in keys for case in read_cases(file, NOW.date()))
 
 
-def test_dates_follow_the_day() -> None:
+def test_cases_have_dates_relative_to_the_given_day() -> None:
     for kind in CALL_KINDS:
         assert not [
             case.name for case in read_cases(kind.file, NOW.date()) if "{year" in str(case) or "{date" in str(case)
         ]
 
 
-def test_each_system_has_its_kinds() -> None:
+def test_kinds_of_calls_depend_on_system_student_and_stages() -> None:
     seven, fast, web = (
         list_call_kinds(student=False, system=name) for name in ("wikichat", "wikichat-fast", "search-engine")
     )

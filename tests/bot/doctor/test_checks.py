@@ -189,7 +189,7 @@ CASES: list[tuple[HealthCheck, dict[str, Any], dict[str, Any], list[tuple[str, s
 
 
 @pytest.mark.parametrize(("check", "settings", "inspected", "expected"), CASES)
-def test_check_reports_each_state(
+def test_check_reports_each_state_with_level_and_hint(
     check: HealthCheck, settings: dict[str, Any], inspected: dict[str, Any], expected: list[tuple[str, str]]
 ) -> None:
     results = run_check(check, inspect(settings=settings, **inspected))
@@ -312,7 +312,7 @@ async def _endless(inspection: Inspection) -> Sequence[CheckResult]:
     return ()
 
 
-def test_failing_and_endless_checks_are_findings() -> None:
+def test_failing_and_endless_checks_become_results() -> None:
     checks = (_broken, _endless, settings_checks.check_platforms)
     results = asyncio.run(run_checks(checks, inspect(), seconds=0.05))
 

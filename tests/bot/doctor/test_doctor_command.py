@@ -28,7 +28,7 @@ def run(*arguments: str, llm: GoldLLM | None = None, settings: str = MODEL) -> R
     (SEVEN, ("query", "summarise", "generate", "split", "verify", "draft", "feedback", "refine")),
     (MODEL, ("query", "bullets", "claims", "verify", "verdicts", "answer")),
 ])  # fmt: skip
-def test_a_report_is_a_table_and_what_follows(settings: str, kinds: tuple[str, ...]) -> None:
+def test_model_report_has_tables_for_each_kind_of_call(settings: str, kinds: tuple[str, ...]) -> None:
     result = run("--model", "--limit", "2", settings=settings)
 
     assert result.exit_code == 0
@@ -41,7 +41,7 @@ def test_a_report_is_a_table_and_what_follows(settings: str, kinds: tuple[str, .
     assert "doctor: started" in result.stderr
 
 
-def test_a_report_as_json_holds_all_figures() -> None:
+def test_model_report_as_json_has_all_figures() -> None:
     document = json.loads(run("--model", "--stage", "verify", "--json").stdout)
     (way,) = document["ways"]
     verify = way["kinds"]["verify"]
@@ -55,7 +55,7 @@ def test_a_report_as_json_holds_all_figures() -> None:
     assert set(verify["seconds"]) == {"median", "p95"}
 
 
-def test_advice_ends_in_the_lines_to_write() -> None:
+def test_advice_is_followed_by_lines_for_the_settings() -> None:
     result = run("--model", "--stage", "verify", llm=GoldLLM(_agreeing), settings=SEVEN)
 
     assert "verdicts are right; of 40 claims without support" in result.stdout
@@ -70,14 +70,16 @@ def test_advice_ends_in_the_lines_to_write() -> None:
     (MODEL, ["--compare"], 2, "add --model"),
     (MODEL, ["--stage", "verify"], 2, "add --model"),
 ])  # fmt: skip
-def test_impossible_examination_is_explained(settings: str, arguments: list[str], status: int, message: str) -> None:
+def test_examination_without_model_or_calls_is_refused(
+    settings: str, arguments: list[str], status: int, message: str
+) -> None:
     result = run(*arguments, settings=settings)
 
     assert (result.exit_code, result.stdout) == (status, "")
     assert message in " ".join(result.stderr.replace("│", " ").split())
 
 
-def test_silent_model_gives_one_line() -> None:
+def test_model_without_replies_is_reported_in_one_line() -> None:
     gone = ModelUnavailable("the model server does not accept the key (401)", hint="check api_key of the model")
     result = run("--model", llm=GoldLLM(lambda *_: gone))
     document = json.loads(run("--model", "--json", llm=GoldLLM(lambda *_: gone)).stdout)
@@ -90,7 +92,7 @@ def test_silent_model_gives_one_line() -> None:
 
 
 @pytest.mark.parametrize("first", [0, 20])
-def test_ctrl_c_prints_what_was_measured_so_far(first: int) -> None:
+def test_ctrl_c_prints_the_measurements_so_far(first: int) -> None:
     result = run("--model", "--stage", "split", "--json", llm=GoldLLM(stopped_after=first), settings=SEVEN)
 
     assert result.exit_code == 130
@@ -105,7 +107,7 @@ def test_ctrl_c_prints_what_was_measured_so_far(first: int) -> None:
 FREE_PORT = "[http]\nport = 0\n"
 
 
-def test_without_model_every_finding_is_a_line() -> None:
+def test_each_check_prints_a_line() -> None:
     result = run(settings=FREE_PORT)
     lines = result.stdout.splitlines()
 
@@ -133,7 +135,7 @@ def test_failed_check_exits_with_1() -> None:
     ("timezon = 'UTC'", False, "fail", "footnote.toml, line 1: there is no setting `timezon`."),
     ("timezone = ", False, "fail", "footnote.toml is not valid TOML"),
 ])  # fmt: skip
-def test_findings_as_json(settings: str, *, healthy: bool, level: str, message: str) -> None:
+def test_results_as_json_have_level_text_and_hint(settings: str, *, healthy: bool, level: str, message: str) -> None:
     result = run("--json", settings=settings)
     document = json.loads(result.stdout)
 
@@ -144,7 +146,7 @@ def test_findings_as_json(settings: str, *, healthy: bool, level: str, message: 
 
 
 @pytest.mark.parametrize("broken", ["timezon = 'UTC'", "timezone = ", "[slack]\nmod = 'http'"])
-def test_invalid_file_hides_neither_swapped_tokens_nor_exposed_secrets(
+def test_swapped_tokens_and_exposed_secrets_are_found_with_an_invalid_file(
     broken: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SLACK_BOT_TOKEN", "xapp-1-A1-2-hush")

@@ -44,7 +44,7 @@ def figures(results: ExamResults, way: int = 0) -> dict[str, Figures]:
 @pytest.mark.parametrize("schemas", [False, True])
 @pytest.mark.parametrize("student", [False, True])
 @pytest.mark.parametrize("system", ["wikichat", ""])
-async def test_a_perfect_model_needs_no_advice(*, schemas: bool, student: bool, system: str) -> None:
+async def test_perfect_model_gets_full_marks_and_no_advice(*, schemas: bool, student: bool, system: str) -> None:
     llm = GoldLLM(schemas=schemas)
     model = ModelValues(name="gold", base_url="http://127.0.0.1:1", student=student)
     results = await examine(llm, settings=Settings(model=model, system=system))
@@ -88,7 +88,7 @@ async def test_second_try_is_counted() -> None:
         assert (each.cases, each.first, each.readable, each.right, each.calls) == (30, 0, 30, 30, 60)
 
 
-async def test_unsupported_format_is_reported() -> None:
+async def test_model_that_ignores_the_format_is_advised_a_comparison() -> None:
     results = await examine(GoldLLM(lambda *_: "I would rather talk about the weather."), stages=("query", "verify"))
     each = figures(results)["verify"]
 
@@ -97,7 +97,7 @@ async def test_unsupported_format_is_reported() -> None:
     assert any("--compare" in advice.why for advice in report_on(results).advice)
 
 
-async def test_model_that_supports_everything_is_detected() -> None:
+async def test_model_that_confirms_every_claim_is_advised_a_stronger_judge() -> None:
     def speak(kind: Any, case: Any, call: ModelCall) -> str:
         if kind.name != "verify":
             return perfect(kind, case, call)
@@ -117,7 +117,7 @@ async def test_model_that_supports_everything_is_detected() -> None:
     assert report_on(results).lines == ("[model]", 'stages = { verify = { name = "NAME OF A STRONGER MODEL" } }')
 
 
-async def test_model_without_replies_is_stopped_soon() -> None:
+async def test_examination_stops_soon_if_no_call_gets_a_reply() -> None:
     gone = ModelUnavailable("the server does not accept the key", hint="check api_key")
     llm = GoldLLM(lambda *_: gone)
     results = await examine(llm)
@@ -244,7 +244,7 @@ async def test_examination_works_over_http(profile: StrictProfile, schema: int) 
     ({"name": "no-such-model"}, "does not know the model 'no-such-model'"),
     ({"base_url": "http://127.0.0.1:9/v1", "retries": 0}, "cannot be reached"),
 ])  # fmt: skip
-async def test_doctor_reports_settings_errors_in_one_line(changes: dict[str, Any], message: str) -> None:
+async def test_wrong_key_name_or_address_is_reported_in_one_line(changes: dict[str, Any], message: str) -> None:
     async with serve(http, OPENAI) as server:
         results = await _over_http(server.url, OPENAI, **changes)
 

@@ -104,7 +104,7 @@ def test_feedback_is_graded_by_the_faults_of_the_draft() -> None:
     assert grade(kind, "it repeats itself", harsh) == Grade()
 
 
-def test_a_refinement_adds_nothing() -> None:
+def test_refinement_is_wrong_if_it_adds_something() -> None:
     kind, name = "refine", "it repeats itself"
 
     assert grade(kind, name, split_sentences("It is made of sourdough [2].", 2)) == Grade("", 1, 1)
@@ -112,12 +112,12 @@ def test_a_refinement_adds_nothing() -> None:
     assert grade(kind, name, ()).wrong == "it is empty"
 
 
-def test_free_text_is_one_paragraph() -> None:
+def test_free_text_is_right_if_it_is_one_paragraph() -> None:
     assert not grade("generate", "a plain fact", "About 78 degrees.\n").wrong
     assert grade("generate", "a plain fact", "First.\n\nSecond.").wrong
 
 
-def test_terms_and_numbers_match_in_any_spelling() -> None:
+def test_terms_match_in_any_case_and_numbers_in_any_grouping() -> None:
     assert find_missing_terms("The AURE is long", ["aure", "mondo|long", "sea|lake"]) == ["sea|lake"]
     assert find_foreign_numbers("4.500 Liter um 5:30", "4,500 litres at 5:30") == []
     assert find_foreign_numbers("45 and 4.2", "4,500 and 42") == ["45"]

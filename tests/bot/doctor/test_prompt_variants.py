@@ -39,7 +39,7 @@ OUTCOMES = [
 ]  # fmt: skip
 
 
-def test_figures_equal_hand_counts() -> None:
+def test_figures_equal_the_counts_by_hand() -> None:
     assert compute_figures(OUTCOMES) == Figures(
         cases=4,
         first=2,
@@ -90,7 +90,7 @@ def test_hidden_thoughts_and_shortened_prompts_are_detected(
 
 
 @given(st.lists(st.floats(0, 100), min_size=1), st.floats(0.01, 1))
-def test_percentile_covers_its_share(values: list[float], share: float) -> None:
+def test_percentile_is_the_least_value_that_covers_the_share(values: list[float], share: float) -> None:
     computed = compute_percentile(values, share)
 
     assert sum(value <= computed for value in values) >= share * len(values) - 1e-9

@@ -48,7 +48,7 @@ def test_missing_secret_of_a_source_fails(environment: dict[str, str]) -> None:
     assert hint
 
 
-def test_openable_sources_are_listed() -> None:
+def test_sources_that_can_be_opened_are_listed() -> None:
     Path("docs").mkdir()
     results = examine({"DOCS_TOKEN": SECRET}, docs={"type": "folder", "path": "docs"}, code=GIT)
 

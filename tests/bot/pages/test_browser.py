@@ -53,7 +53,7 @@ async def ask(page: Any) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-async def test_axe_finds_nothing_serious_in_any_view(tmp_path: Path, scheme: str) -> None:
+async def test_axe_finds_no_serious_problem_on_any_page(tmp_path: Path, scheme: str) -> None:
     bundle = pytest.importorskip("axe_playwright_python", reason="pip install axe-playwright-python brings axe-core")
     axe = (Path(bundle.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
     faults = list[str]()
@@ -81,7 +81,7 @@ async def test_axe_finds_nothing_serious_in_any_view(tmp_path: Path, scheme: str
     assert not faults
 
 
-async def test_no_view_is_wider_than_a_phone(tmp_path: Path) -> None:
+async def test_no_page_is_wider_than_a_phone(tmp_path: Path) -> None:
     async with served(tmp_path) as address, browsing(address, viewport={"width": 360, "height": 740}) as page:
         await ask(page)
         for view in ("", *VIEWS):

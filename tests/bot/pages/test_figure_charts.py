@@ -13,7 +13,7 @@ BEGIN = datetime(2026, 10, 1, tzinfo=UTC)
 
 
 @given(st.lists(st.tuples(COUNT, COUNT, COUNT, st.floats(0, 1e6)), max_size=9))
-def test_every_point_of_any_figures_is_inside(measured: list[tuple[int, int, int, float]]) -> None:
+def test_every_point_is_inside_the_chart(measured: list[tuple[int, int, int, float]]) -> None:
     rows = [
         Figures(BEGIN + timedelta(day), BEGIN, turns=turns, claims=claims, supported=min(claims, some), seconds=seconds)
         for day, (turns, claims, some, seconds) in enumerate(measured)

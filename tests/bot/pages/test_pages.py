@@ -166,7 +166,7 @@ async def test_hostile_text_stays_text_in_lists_and_forms(made: tuple[Records, A
     ("/documents", "plain words"), ("/corpora", "No refresh has run yet"), ("/unanswered", "asked 1 time"),
     ("/figures", "Supported statements"),
 ])  # fmt: skip
-async def test_each_view_needs_no_script_and_is_not_cached(app: Starlette, path: str, expected: str) -> None:
+async def test_pages_have_no_script_and_are_not_cached(app: Starlette, path: str, expected: str) -> None:
     async with browser(app) as client:
         page = await client.get(path, params={"since": "2026-10-01", "until": "2026-10-31"})
 
@@ -180,7 +180,7 @@ async def test_each_view_needs_no_script_and_is_not_cached(app: Starlette, path:
 
 @pytest.mark.parametrize("path", LISTS)
 @pytest.mark.parametrize("day", ["0001-01-01", "9999-12-31", "2026-10-05"])
-async def test_any_day_is_accepted(app: Starlette, path: str, day: str) -> None:
+async def test_pages_accept_any_day(app: Starlette, path: str, day: str) -> None:
     async with browser(app) as client:
         for asked in ({"since": day}, {"until": day}, {"since": day, "until": "2026-10-05", "step": "day"}):
             page = await client.get(path, params=asked)
@@ -307,7 +307,7 @@ async def test_unanswered_page_shows_the_reason(made: tuple[Records, Any], outco
     assert page.text.endswith("</html>")
 
 
-async def test_unknown_visitor_sees_nothing(made: tuple[Records, Any]) -> None:
+async def test_visitor_without_sign_in_sees_nothing(made: tuple[Records, Any]) -> None:
     app = made_app(*made, tokens=TOKENS)
     before = await made[0].search.count(RecordFilter())
     async with browser(app) as client:
@@ -339,7 +339,7 @@ async def test_changing_routes_require_our_form_and_the_role(made: tuple[Records
     assert refused == ["/answers/plain/rating", "/answers/plain/example", "/documents/forget"]
 
 
-async def test_foreign_form_is_refused(made: tuple[Records, Any]) -> None:
+async def test_form_token_of_another_visitor_is_refused(made: tuple[Records, Any]) -> None:
     app = made_app(*made, tokens=TOKENS)
     async with signed_in(app, READER) as other, signed_in(app, ADMIN) as client:
         stolen = {"form_token": await form_token(other), "what": "up"}
@@ -429,7 +429,7 @@ async def test_foreign_host_name_is_refused(app: Starlette, host: str, status: i
         assert (await client.get("/", headers={"host": host})).status_code == status
 
 
-async def test_forwarded_request_is_not_local(app: Starlette) -> None:
+async def test_forwarded_request_is_refused_without_sign_in(app: Starlette) -> None:
     async with browser(app) as client:
         assert (await client.get("/answers", headers={"x-forwarded-for": "198.51.100.7"})).status_code == 403
 

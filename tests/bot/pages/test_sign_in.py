@@ -18,7 +18,7 @@ TOKENED = PagesSettings(tokens=f"anna reader {SECRET}\n\nbob admin {SECRET}2")
     "anna reader short", f"anna king {SECRET}", f"anna {SECRET}", f"a reader {SECRET}\na reader {SECRET}2",
     f"a reader {SECRET}\nb reader {SECRET}", f"a reader {SECRET} more",
 ])  # fmt: skip
-def test_tokens_that_are_none_are_refused_and_not_shown(lines: str) -> None:
+def test_invalid_tokens_are_refused_without_showing_them(lines: str) -> None:
     with pytest.raises(ValidationError) as caught:
         PagesSettings(tokens=lines)
     assert SECRET not in str(caught.value)
@@ -30,11 +30,11 @@ def test_tokens_that_are_none_are_refused_and_not_shown(lines: str) -> None:
     ({"host": "0.0.0.0", "tokens": f"a reader {SECRET}"}, True), ({"proxy_header": "X-Email"}, False),
     ({"host": "0.0.0.0", "proxy_header": "X-Email", "proxies": ["10.0.0.7"]}, True),
 ])  # fmt: skip
-def test_remote_visitor_must_sign_in(given: dict[str, object], open_: bool) -> None:  # noqa: FBT001
+def test_pages_beyond_this_machine_require_tokens_or_a_proxy(given: dict[str, object], open_: bool) -> None:  # noqa: FBT001
     assert (not PagesSettings.model_validate(given).fault) is open_
 
 
-def test_session_expires_and_keeps_its_own_token() -> None:
+def test_session_identifies_its_visitor_until_it_expires() -> None:
     now = [0.0]
     sessions = Sessions(clock=lambda: now[0])
     token = TOKENED.match_token(f" {SECRET}2 ")
@@ -47,7 +47,7 @@ def test_session_expires_and_keeps_its_own_token() -> None:
 
 
 @given(st.text())
-def test_other_texts_are_no_token_form_token_or_host(text: str) -> None:
+def test_arbitrary_text_is_no_token_form_token_or_host(text: str) -> None:
     assert TOKENED.match_token(text) is None
     assert not Sessions().is_form_token(Visitor("anna", "reader", "cookie"), text)
     is_host_known(PagesSettings(), text)

@@ -41,11 +41,11 @@ def test_channel_has_its_own_tone_or_the_default(written: str, read: object) -> 
 
 
 @pytest.mark.parametrize(("written", "read"), [("''", None), ("[]", ())])
-def test_unset_corpora_mean_all_and_an_empty_list_none(written: str, read: object) -> None:
+def test_unset_corpora_mean_all_and_an_empty_list_means_none(written: str, read: object) -> None:
     assert _channel(f"corpora = {written}").corpora == read
 
 
-def test_the_starter_s_channel_can_be_uncommented() -> None:
+def test_channel_in_the_starter_file_can_be_uncommented() -> None:
     lines = write_starter(Path("footnote.toml")).read_text(encoding="utf-8").splitlines()
     start = lines.index("# [[channel]]")
     table = "\n".join(line.removeprefix("# ") for line in lines[start:])
@@ -54,7 +54,7 @@ def test_the_starter_s_channel_can_be_uncommented() -> None:
     assert load_settings().channel == (ChannelValues(id="slack:TEAM/CHANNEL"),)
 
 
-def test_channels_can_come_from_the_environment_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_channels_can_be_set_by_a_variable_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FOOTNOTE_CORPUS", '[{"name": "docs"}]')
     monkeypatch.setenv("FOOTNOTE_CHANNEL", '[{"id": "discord:G1/C1", "corpora": ["docs"], "ask": ["discord:G1/U1"]}]')
     monkeypatch.setenv("FOOTNOTE_DESK__AT_ONCE", "3")

@@ -108,7 +108,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("text", "expected"), CASES)
-def test_invalid_settings_give_one_line_without_secrets(text: str, expected: str) -> None:
+def test_invalid_settings_are_reported_in_one_line_without_secrets(text: str, expected: str) -> None:
     Path("footnote.toml").write_text(text, encoding="utf-8")
     with pytest.raises(SettingsError) as caught:
         load_settings()

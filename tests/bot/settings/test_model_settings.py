@@ -31,7 +31,7 @@ def test_defaults_equal_those_of_the_pipeline() -> None:
     assert not ModelValues().configured
 
 
-def test_everything_about_a_model_can_be_set() -> None:
+def test_model_settings_are_read_from_the_file() -> None:
     settings = _load(f"""
         [model]
         name = "m"
@@ -61,7 +61,7 @@ def test_everything_about_a_model_can_be_set() -> None:
     ({"OPENAI_BASE_URL": "http://localhost:1/v1", "OPENAI_MODEL": "m"}, True),
     ({"FOOTNOTE_MODEL__API_KEY": KEY, "FOOTNOTE_MODEL__NAME": "m"}, True),
 ])  # fmt: skip
-def test_a_model_is_configured_by_a_key_or_an_address(
+def test_model_is_configured_by_a_key_or_an_address(
     variables: dict[str, str], *, configured: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in variables.items():
@@ -70,7 +70,7 @@ def test_a_model_is_configured_by_a_key_or_an_address(
     assert load_settings().model.configured is configured
 
 
-def test_our_variables_win_over_the_file_and_the_file_over_the_client_s(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_own_variables_override_the_file_and_the_file_overrides_openai_s(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_MODEL", "theirs")
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("OPENAI_BASE_URL", "http://theirs:1/v1")
@@ -81,7 +81,7 @@ def test_our_variables_win_over_the_file_and_the_file_over_the_client_s(monkeypa
     assert model.api_key.get_secret_value() == KEY
 
 
-def test_azure_has_variables_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_azure_settings_come_from_azure_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", OTHER)
     monkeypatch.setenv("AZURE_OPENAI_API_KEY", KEY)
     monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", "https://ours.openai.azure.com")
@@ -128,7 +128,7 @@ def test_key_is_hidden_and_not_in_the_digest(monkeypatch: pytest.MonkeyPatch) ->
     assert digest_settings(load_settings()) not in digests
 
 
-def test_the_starter_file_names_every_stage() -> None:
+def test_starter_file_names_every_stage() -> None:
     text = write_starter(Path("starter.toml")).read_text(encoding="utf-8")
 
     assert f"# The stages: {', '.join(STAGES)}." in text

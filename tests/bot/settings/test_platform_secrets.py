@@ -22,7 +22,7 @@ def load_secret(platform: str, key: str) -> str:
 
 
 @for_each_secret
-def test_secret_comes_from_the_usual_variable_unless_ours_is_set(
+def test_own_variable_overrides_the_usual_variable_of_a_secret(
     platform: str, key: str, variable: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert list_configured_platforms(load_settings()) == frozenset()

@@ -33,14 +33,14 @@ def test_invalid_engine_is_refused_without_showing_the_key(given: dict[str, Any]
     assert KEY not in str(raised.value)
 
 
-def test_it_is_off_until_configured() -> None:
+def test_search_engine_is_off_until_configured() -> None:
     settings = Settings()
     assert settings.search_engine.corpus == ""
     assert settings.visible_to == {}
     assert open_web_search(settings.search_engine) is None
 
 
-def test_channel_may_name_only_a_configured_web_corpus() -> None:
+def test_channel_may_name_a_web_corpus_only_if_it_is_configured() -> None:
     channel = [{"id": "slack:T1/C1", "corpora": ["web:searxng"]}]
     engine = {"type": "searxng", "url": SEARX, "visible_to": ["slack:T1/C1"]}
     settings = Settings.model_validate({"search_engine": engine, "channel": channel})

@@ -53,20 +53,20 @@ def test_defaults_are_valid(table: type[SettingsTable]) -> None:
         assert (repr(valid.value), type(valid.value)) == (repr(default), type(default)), name
 
 
-def test_the_starter_file_equals_the_defaults(here: Path) -> None:
+def test_starter_file_equals_the_defaults(here: Path) -> None:
     write_starter(here / "footnote.toml")
 
     assert load_settings() == Settings()
 
 
-def test_the_starter_file_explains_every_key() -> None:
+def test_starter_file_has_every_key() -> None:
     text = write_starter(Path("footnote.toml")).read_text(encoding="utf-8")
     for key in list_keys():
         name = key.rsplit(".", maxsplit=1)[-1]
         assert f"{name} =" in text or f"[{name}]" in text, key
 
 
-def test_the_starters_corpus_can_be_uncommented() -> None:
+def test_corpus_in_the_starter_file_can_be_uncommented() -> None:
     lines = write_starter(Path("footnote.toml")).read_text(encoding="utf-8").splitlines()
     start = lines.index("# [[corpus]]")
     table = lines[start : lines.index("", start)]
@@ -78,7 +78,7 @@ def test_the_starters_corpus_can_be_uncommented() -> None:
     assert corpus.source.include == ("**/*",)
 
 
-def test_the_starter_s_dump_can_take_the_folder_s_place() -> None:
+def test_dump_in_the_starter_file_can_be_used() -> None:
     text = write_starter(Path("footnote.toml")).read_text(encoding="utf-8")
     source = next(line for line in text.splitlines() if 'type = "wikipedia"' in line).lstrip("# ")
     _file(f"[[corpus]]\nname = 'wikipedia'\n{source}\n", "etc/footnote.toml")
@@ -96,7 +96,7 @@ def test_starter_never_overwrites_a_file() -> None:
     assert Path("footnote.toml").read_text(encoding="utf-8") == "timezone = 'UTC'"
 
 
-def test_variables_win_over_the_file_and_the_file_over_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variables_override_the_file_and_the_file_overrides_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
     _file("[limits]\nseconds = 5\npassages = 7\n")
     monkeypatch.setenv("FOOTNOTE_LIMITS__SECONDS", "9.5")
     limits = load_settings().limits
@@ -165,7 +165,7 @@ def test_settings_are_frozen() -> None:
     ("FOOTNOTE_LIMITS__SECONDS", "x", 'FOOTNOTE_LIMITS__SECONDS: limits.seconds must be a valid number, not "x".'),
     ("FOOTNOTE_CORPUS", "[{", "FOOTNOTE_CORPUS is not valid JSON."),
 ])  # fmt: skip
-def test_a_wrong_variable_is_named(name: str, value: str, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_names_the_wrong_variable(name: str, value: str, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, value)
     with pytest.raises(SettingsError) as caught:
         load_settings()
@@ -174,7 +174,7 @@ def test_a_wrong_variable_is_named(name: str, value: str, expected: str, monkeyp
 
 
 @pytest.mark.parametrize("name", ["FOOTNOTE_DEBUG", "FOOTNOTE_CONFIG", "FOOTNOTE_SERVICE_HOST", "FOOTNOTE_PORT_80_TCP"])
-def test_variables_that_are_no_settings_are_left_alone(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variables_of_the_command_line_and_kubernetes_are_ignored(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, "x")
 
     assert load_settings() == Settings()
@@ -201,13 +201,13 @@ def test_reload_refuses_a_deleted_or_emptied_file(text: str | None, fault: str) 
             asked.read()
 
 
-def test_a_file_that_is_not_utf8_is_an_error() -> None:
+def test_settings_file_that_is_not_utf8_is_an_error() -> None:
     Path("footnote.toml").write_bytes(b"# caf\xe9\n")
     with pytest.raises(SettingsError, match="not UTF-8"):
         load_settings()
 
 
-def test_a_file_may_begin_with_a_byte_order_mark() -> None:
+def test_settings_file_may_begin_with_a_byte_order_mark() -> None:
     Path("footnote.toml").write_bytes(b"\xef\xbb\xbftimezone = 'UTC'\n")
 
     assert load_settings() == Settings()
@@ -244,7 +244,7 @@ VALUES = st.sampled_from(["{}", "[\n  {},\n]", '"""\n[[x]]\na = {}\n"""', "{{ k 
 
 
 @given(st.lists(st.tuples(st.sampled_from(["[{}]", "[[{}]]", "[[{}]]\n[{}.sub]"]), KEYS, KEYS, VALUES), max_size=8))
-def test_every_key_is_found_in_its_line(tables: list[tuple[str, str, str, str]]) -> None:
+def test_find_line_finds_every_key(tables: list[tuple[str, str, str, str]]) -> None:
     text, places, counts = "", {}, dict[str, int]()
     for place, (header, table, key, value) in enumerate(tables):
         name = f"{table[0]}{header.count('[')}{table[1:]}" if table[0] in "'\"" else f"{table}{header.count('[')}"

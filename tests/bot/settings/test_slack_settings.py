@@ -14,7 +14,7 @@ BOT, APP, SIGNING = "xoxb-hush-1", "xapp-hush-2", "hush-3"
 NAMES = {"SLACK_BOT_TOKEN": BOT, "SLACK_APP_TOKEN": APP, "SLACK_SIGNING_SECRET": SIGNING}
 
 
-def test_the_database_s_password_is_no_part_of_a_digest() -> None:
+def test_database_password_does_not_change_the_digest_of_settings() -> None:
     plain, secret = Settings(), Settings(database="postgresql://user:hush@host/db")
 
     assert digest_settings(plain) == digest_settings(secret)
@@ -47,7 +47,7 @@ def test_token_in_place_of_a_file_name_is_not_shown(monkeypatch: pytest.MonkeyPa
     assert BOT not in f"{caught.value} {caught.value.hint}"
 
 
-def test_an_address_ends_in_a_slash() -> None:
+def test_api_address_of_slack_gets_a_slash_at_its_end() -> None:
     Path("footnote.toml").write_text("[slack]\napi_url = 'http://127.0.0.1:9/api'\n", encoding="utf-8")
 
     assert load_settings().slack.api_url == "http://127.0.0.1:9/api/"

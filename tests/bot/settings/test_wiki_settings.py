@@ -44,7 +44,7 @@ def test_invalid_settings_are_rejected(values, expected):
     assert "s3cr3t" not in str(caught.value)
 
 
-def test_wiki_authenticates_by_a_variable(tmp_path):
+def test_mediawiki_password_comes_from_a_variable(tmp_path):
     wiki = mediawiki.Wiki(user="Ada@bot", password="s3")
     wiki.edit("Holidays", "Thirty days.")
     with serve(wiki.answer) as server:
@@ -61,7 +61,7 @@ def test_wiki_authenticates_by_a_variable(tmp_path):
 
 
 @pytest.mark.parametrize("cloud", [False, True])
-def test_confluence_authenticates_by_its_edition(tmp_path, cloud):
+def test_confluence_cloud_and_data_center_get_their_credentials(tmp_path, cloud):
     services = confluence.Confluence(cloud=cloud)
     services.write("1", "Holidays", "<p>Thirty days.</p>")
     with serve(services.answer) as server:
@@ -75,7 +75,7 @@ def test_confluence_authenticates_by_its_edition(tmp_path, cloud):
     assert services.rejected == []
 
 
-def test_an_export_is_opened(tmp_path):
+def test_confluence_export_is_opened(tmp_path):
     path = packed(tmp_path / "e.zip", xml(space(), page(10, "Home", "<p>Hi there.</p>")))
 
     source = open_source(make_settings(type="confluence_export", path=str(path)), SourceContext(tmp_path, {}))

@@ -83,7 +83,7 @@ def run(
     return chosen, terminal
 
 
-def test_folder_is_counted_named_and_asked_for_again_if_refused() -> None:
+def test_refused_folders_names_and_addresses_are_asked_again() -> None:
     folder = ["", "missing", "empty", "handbook", "bad name", "", "ftp://x", "https://x.example/", "handbook", ""]
     chosen, terminal = run(*folder, "4", *NO_MODEL)
 
@@ -100,7 +100,7 @@ def test_folder_is_counted_named_and_asked_for_again_if_refused() -> None:
     assert (chosen.platforms, chosen.visible_to, chosen.model) == ((), {}, None)
 
 
-def test_tokens_are_recognised_tried_and_asked_again() -> None:
+def test_misplaced_and_refused_tokens_are_asked_again() -> None:
     tokens = ["", APP, "xoxb-wrong", "", BOT, BOT, "0123456789abcdef" * 2, APP]
     chosen, terminal = run(*FOLDER, "1", *tokens, "1", *NO_MODEL)
 
@@ -138,7 +138,7 @@ def test_readers_are_given_by_channel_names_or_ids(typed: list[str], readers: tu
     (FakeLocations(SERVERS[:1], after=2), ["", ""], ("301",)),
     (FakeLocations((), after=1), ["later"], ()),
 ])  # fmt: skip
-def test_own_servers_are_chosen(places: FakeLocations, typed: list[str], servers: tuple[str, ...]) -> None:
+def test_user_chooses_the_own_servers(places: FakeLocations, typed: list[str], servers: tuple[str, ...]) -> None:
     chosen, _ = run(*FOLDER, "3", DISCORD, *typed, "1", *NO_MODEL, places=places)
 
     changes = {"message_content": True} | ({"servers": servers} if servers else {})
@@ -153,7 +153,9 @@ TOKEN = {"discord": {"token": DISCORD}}
     (FakeLocations(SERVERS[:1]), {"workspaces": ("999",)}, "The bot is not in a server of Discord with the id 999."),
     (FakeLocations(), {}, "Missing answer: which server of Discord is your own."),
 ])  # fmt: skip
-def test_unknown_workspace_lists_those_of_the_bot(places: FakeLocations, given: dict[str, Any], message: str) -> None:
+def test_error_about_an_unknown_workspace_lists_those_of_the_bot(
+    places: FakeLocations, given: dict[str, Any], message: str
+) -> None:
     with pytest.raises(CommandError) as caught:
         run(settings=TOKEN, defaults=True, documents=(Path("handbook"),), places=places, **given)
 
@@ -162,7 +164,7 @@ def test_unknown_workspace_lists_those_of_the_bot(places: FakeLocations, given: 
     assert ("Elsewhere (302)" in caught.value.hint) == (len(places.workspaces) > 1)
 
 
-def test_left_servers_are_asked_for_again() -> None:
+def test_configured_server_that_the_bot_left_is_asked_again() -> None:
     settings = {"discord": {"token": DISCORD, "servers": ["999"]}}
     chosen, _ = run(*FOLDER, "", "", "2", "1", *NO_MODEL, settings=settings)
 
@@ -185,11 +187,11 @@ def test_options_are_numbered_from_one() -> None:
     ("9", []),
     (",", []),
 ])  # fmt: skip
-def test_choices_are_taken_by_numbers_and_names(answer: str, places: list[int]) -> None:
+def test_options_are_chosen_by_numbers_or_names(answer: str, places: list[int]) -> None:
     assert find_choices(answer, ["Slack", "Discord", "My own, of old", "Street"]) == places
 
 
-def test_a_model_is_tried_and_asked_for_again() -> None:
+def test_refused_model_is_asked_again() -> None:
     answers = [
         "3",
         "localhost",
@@ -230,7 +232,7 @@ def test_deselected_settings_stay_with_a_note() -> None:
     assert "The current model stays until you remove [model]" in terminal.screen
 
 
-def test_without_questions_options_and_defaults_are_taken() -> None:
+def test_options_and_defaults_are_used_without_questions() -> None:
     slack = {"slack": THERE["slack"]}
     documents = (Path("handbook"),)
     chosen, _ = run(settings=slack, defaults=True, documents=documents, visible_to=("slack:T1/C1",), model="none")

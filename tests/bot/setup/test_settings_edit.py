@@ -44,7 +44,7 @@ KEYS: list[tuple[str | int, ...]] = [
 
 
 @given(st.sampled_from([OWN, "", "\n", "# Only this."]), st.lists(st.tuples(st.sampled_from(KEYS), VALUES), max_size=4))
-def test_a_value_is_set_and_the_rest_stays(text: str, changes: list[tuple[tuple[str | int, ...], Any]]) -> None:
+def test_set_value_changes_only_its_key(text: str, changes: list[tuple[tuple[str | int, ...], Any]]) -> None:
     expected = tomllib.loads(text)
     for key, value in changes:
         if "corpus" in key and not expected.get("corpus"):
@@ -61,18 +61,18 @@ def test_a_value_is_set_and_the_rest_stays(text: str, changes: list[tuple[tuple[
 
 
 @given(VALUES)
-def test_values_are_written_as_toml(value: Any) -> None:
+def test_format_toml_writes_valid_toml(value: Any) -> None:
     assert tomllib.loads(f"x = {format_toml(value)}") == {"x": value}
 
 
-def test_the_starter_file_is_changed_in_its_place() -> None:
+def test_set_value_changes_one_line_of_the_starter_file() -> None:
     changed = set_value(STARTER, ("schedule", "nightly"), "03:00")
     differing = [(old, new) for old, new in zip(STARTER.splitlines(), changed.splitlines(), strict=True) if old != new]
 
     assert differing == [('nightly = ""', 'nightly = "03:00"')]
 
 
-def test_an_entry_is_added_at_the_end() -> None:
+def test_add_entry_appends_a_table() -> None:
     text = add_entry(OWN, "corpus", {"name": "travel", "visible_to": ["*"]}, "Documents.")
 
     assert tomllib.loads(text)["corpus"][2] == {"name": "travel", "visible_to": ["*"]}
@@ -80,7 +80,7 @@ def test_an_entry_is_added_at_the_end() -> None:
 
 
 @pytest.mark.parametrize("text", ["limits = { seconds = 3 }\n", "[limits.seconds]\n"])
-def test_unchangeable_text_is_reported(text: str) -> None:
+def test_set_value_refuses_inline_tables_with_a_hint(text: str) -> None:
     with pytest.raises(SettingsError, match=r"limits\.seconds cannot be changed") as caught:
         set_value(text, ("limits", "seconds"), 5)
 

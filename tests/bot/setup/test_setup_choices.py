@@ -15,7 +15,7 @@ SECRETS = st.text(string.ascii_letters + string.digits + " #$'\"=.-_/+", min_siz
 
 
 @given(st.dictionaries(st.sampled_from(["SLACK_BOT_TOKEN", "DISCORD_TOKEN", "OPENAI_API_KEY"]), SECRETS), SECRETS)
-def test_variables_are_read_as_they_were_written(variables: dict[str, str], changed: str) -> None:
+def test_written_variables_can_be_read_back(variables: dict[str, str], changed: str) -> None:
     path = Path("footnote.env")
     path.write_text(edit_variables("# Ours.\nOTHER=1\n", variables), encoding="utf-8")
     path.write_text(edit_variables(path.read_text(encoding="utf-8"), {"DISCORD_TOKEN": changed}), encoding="utf-8")
@@ -24,7 +24,7 @@ def test_variables_are_read_as_they_were_written(variables: dict[str, str], chan
     assert path.read_text(encoding="utf-8").startswith("# Ours.\n")
 
 
-def test_the_environment_wins_over_the_file() -> None:
+def test_environment_overrides_the_file_of_variables() -> None:
     Path("footnote.env").write_text("export A=1\nB=2\nC=3\nD=\n", encoding="utf-8")
     environment = {"A": "own", "B": ""}
     adopt_variables(Path("footnote.env"), environment)
@@ -34,7 +34,7 @@ def test_the_environment_wins_over_the_file() -> None:
 
 
 @given(st.lists(st.text(string.ascii_letters + ":/-.", min_size=1, max_size=60)), st.integers(20, 120))
-def test_paragraphs_fit_the_terminal_and_break_no_word(words: list[str], width: int) -> None:
+def test_paragraphs_fit_the_width_and_break_no_word(words: list[str], width: int) -> None:
     lines = wrap_paragraph(" ".join(words), width, indent=2, hang=3).splitlines()
 
     assert " ".join(lines).split() == words
@@ -49,11 +49,11 @@ def test_paragraphs_fit_the_terminal_and_break_no_word(words: list[str], width: 
     ("/", [], "documents"),
     ("x" * 90, [], "x" * 50),
 ])  # fmt: skip
-def test_a_corpus_is_named_by_its_folder(folder: str, taken: list[str], name: str) -> None:
+def test_corpus_is_named_after_its_folder(folder: str, taken: list[str], name: str) -> None:
     assert name_corpus(Path(folder), taken) == name
 
 
-def test_files_are_counted_by_kind_and_by_why_not() -> None:
+def test_files_are_counted_by_kind_and_skipped_ones_by_reason() -> None:
     counted = count_files(
         [("a.md", ""), ("b.MD", ""), ("NOTES", ""), ("c.png", "pictures are not read"), ("d.pdf", "")]
     )
@@ -63,6 +63,6 @@ def test_files_are_counted_by_kind_and_by_why_not() -> None:
 
 
 @pytest.mark.parametrize(("kinds", "last"), [(7, "1 .7"), (8, "2 of other kinds")])
-def test_other_kinds_are_summarised_if_several(kinds: int, last: str) -> None:
+def test_rare_kinds_of_files_are_summed_up(kinds: int, last: str) -> None:
     counted = count_files([(f"a.{number}", "") for number in range(1, kinds + 1)])
     assert counted.describe().endswith(f", 1 .6, {last}.")

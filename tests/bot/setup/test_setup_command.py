@@ -65,14 +65,14 @@ def test_setup_ends_with_an_answer() -> None:
 
 
 @pytest.mark.parametrize("at", range(7))
-def test_stopping_changes_nothing(at: int) -> None:
+def test_ctrl_c_at_any_question_changes_nothing(at: int) -> None:
     result, terminal = run([*ALL[:at], STOP])
 
     assert (result.exit_code, terminal.lines[-1]) == (130, "Nothing was written.")
     assert list_files() == ["handbook"]
 
 
-def test_declining_changes_nothing() -> None:
+def test_declined_changes_are_not_written() -> None:
     result, terminal = run([*ALL[:6], "n"])
 
     assert (result.exit_code, list_files()) == (0, ["handbook"])
@@ -133,7 +133,7 @@ def test_secrets_are_stored_in_a_private_file_that_every_command_reads() -> None
     assert "WARN  Settings: footnote.env, which holds secrets, can be opened by other users" in doctor.stdout
 
 
-def test_options_suffice_without_a_terminal() -> None:
+def test_options_replace_questions_and_missing_ones_are_reported() -> None:
     missing, _ = run([], "--platform", "slack", "--yes")
     lines = missing.stderr.splitlines()
     result, _ = run([], "--documents", "handbook", "--platform", "none", "--question", "When?", "--yes")

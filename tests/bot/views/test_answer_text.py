@@ -44,7 +44,7 @@ def test_withheld_statements_are_counted(language: str) -> None:
 
 
 @pytest.mark.parametrize("error", [BudgetExceeded, ModelRefused, ModelUnavailable, UnreadableReply])
-def test_model_failures_are_reported_in_the_askers_language(error: type[BudgetExceeded]) -> None:
+def test_model_failures_are_reported_in_the_language_of_the_asker(error: type[BudgetExceeded]) -> None:
     assert find_apology(error.kind, "de") == TABLE["de"][error.kind]
     assert find_apology(error.kind, "tlh") == TABLE["en"][error.kind]
     assert find_apology("question_too_long", "de") == ""

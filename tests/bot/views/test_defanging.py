@@ -25,7 +25,7 @@ LINKS = {"mrkdwn": slack.format_link, "markdown": slack.format_markdown_link, "d
 @example(pieces=["[a]", "(https://evil.com)"])
 @example(pieces=["“www\\.”"])
 @example(pieces=["#\\_it_ &\\#64;ann /\\/evil"])
-def test_no_piece_of_text_mentions_or_links(way: str, pieces: list[str]) -> None:
+def test_pieces_of_defanged_text_contain_no_mention_or_link(way: str, pieces: list[str]) -> None:
     escape, _, read = WAYS[way]
     payload = "".join(map(escape, pieces))
 
@@ -43,7 +43,7 @@ def test_defanged_text_reads_the_same(way: str, text: str) -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("token", TOKENS)
-def test_known_attacks_read_the_same(way: str, token: str) -> None:
+def test_defanged_attacks_read_the_same(way: str, token: str) -> None:
     escape, words, _ = WAYS[way]
     assert words(escape(token)) == token
     assert not pings(escape(token)) + links(escape(token))
@@ -55,7 +55,7 @@ def test_unescaped_attacks_are_detected() -> None:
 
 
 @pytest.mark.parametrize("text", ["Plain words, and more.\nA second line: 3.14 at 10:30, 50% - fine; “so” (or so)!"])
-def test_plain_text_is_changed_only_at_its_ends(text: str) -> None:
+def test_defanging_changes_plain_text_only_at_its_ends(text: str) -> None:
     assert defang_text(text) == text
     assert defang_text("It ends.") == f"It ends.{WORD_JOINER}"
 
@@ -82,7 +82,7 @@ def test_link_leads_only_to_its_host(way: str, title: str, rest: str) -> None:
 @pytest.mark.parametrize(
     "url", ["javascript:alert(1)", "ftp://a.com", "//evil.com", "slack://open", "https://a@b.com", ""]
 )
-def test_other_addresses_are_shown_as_text(way: str, url: str) -> None:
+def test_addresses_off_the_web_are_shown_as_text(way: str, url: str) -> None:
     made = LINKS[way]("The page", url)
     assert own_links(made) == []
     assert not pings(made) + links(made)
@@ -101,5 +101,5 @@ def test_other_addresses_are_shown_as_text(way: str, url: str) -> None:
     ("https://example.com:99999/", ""),
     ("mailto:a@b.com", ""),
 ])  # fmt: skip
-def test_addresses_are_ascii_or_empty(url: str, made: str) -> None:
+def test_sanitized_addresses_are_ascii_or_empty(url: str, made: str) -> None:
     assert sanitize_url(url) == made

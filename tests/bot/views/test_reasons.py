@@ -38,7 +38,7 @@ def test_every_reason_has_a_sentence_in_every_language(language: str) -> None:
     (Verdict.NOT_ENOUGH_INFO, "The documents do not say so. Nearest to it: “The quay opens at seven.”",
      "The documents do not say so."),
 ])  # fmt: skip
-def test_models_verdict_is_explained_by_its_evidence(
+def test_verdict_of_a_model_is_explained_by_its_evidence(
     verdict: Verdict, cited: str, uncited: str, because: tuple[VerdictReason, ...]
 ) -> None:
     settled = verdict is not Verdict.NOT_ENOUGH_INFO
@@ -49,7 +49,7 @@ def test_models_verdict_is_explained_by_its_evidence(
     assert render_reason(checked, "en") == uncited
 
 
-def test_local_reasons_have_no_scores() -> None:
+def test_reasons_of_the_local_check_have_no_scores() -> None:
     five = RuleFinding(FindingKind.NUMBER, "five", FindingOutcome.CONTRADICTED, "four")
     missed = decide_support(SentenceAnalysis({}, (five, five), "It has four."), 0.9, 0.5, sure=0.8)
     doubted = decide_support(SentenceAnalysis({}, (), "It has four."), 0.17, 0.52, sure=0.8)

@@ -58,7 +58,7 @@ def test_posts_are_within_limits_and_harmless(way: str, view: View) -> None:
 @given(view=views)
 @example(View(7, nearest=(ShownSource(1, "", "", None, "http://evil.com:80/a?b=c#d" * 60),)))
 @example(View(7, nearest=(ShownSource(1, "Its title", "", None, "http://evil.com:80/a?b=c#d" * 60),)))
-def test_posts_read_like_the_view(way: str, view: View) -> None:
+def test_posted_text_reads_like_the_view(way: str, view: View) -> None:
     limits, escape, link, _, words = WAYS[way]
     texts = [rendered(part, escape, link, "") for page in paginate_view(view, limits) for part in page.parts]
     runs = [run for block in build_blocks(view, DAY.tzinfo) for run in chain(*block.groups)]

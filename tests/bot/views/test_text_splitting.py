@@ -9,7 +9,7 @@ from tests.platforms.hostile_text import texts
 
 
 @given(text=texts | st.text(max_size=200), most=st.integers(1, 30))
-def test_pieces_join_to_the_text(text: str, most: int) -> None:
+def test_pieces_fit_and_join_to_the_text(text: str, most: int) -> None:
     cut = list(split_text(text, lambda piece: len(piece) <= most))
 
     assert "".join(cut) == text

@@ -33,7 +33,7 @@ def test_story_is_built_from_invalid_entries(entries: list[tuple[EntryKind, dict
     assert (story is None) is not any(kind is EntryKind.TURN_OPENED for kind, _ in entries)
 
 
-def test_story_has_the_text_of_found_passages() -> None:
+def test_story_has_titles_and_texts_of_found_passages() -> None:
     entries = [*logged()]
     hits = {"stage": "search", "query": "quay", "hits": [["p1", 1.25, "handbook", "a"], ["p2", 0.5, "handbook", "b"]]}
     entries[1] = LogEntry("abc123", EntryKind.STEP, hits, 2, AT)

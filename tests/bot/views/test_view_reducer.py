@@ -110,7 +110,7 @@ def test_cards_without_verdict_are_removed() -> None:
     assert view.claims == (ClaimCard(1, "refuted"),)
 
 
-def test_users_claim_has_no_card() -> None:
+def test_claim_of_the_user_has_no_card() -> None:
     assert shown_after(ClaimChecked(claim(Verdict.SUPPORTS, "user"))).claims == ()
 
 
@@ -211,7 +211,7 @@ def test_fact_check_shows_verdict_reason_and_passages() -> None:
     assert ButtonAction.EVIDENCE in actions(view)
 
 
-def test_models_remark_is_cleaned_and_marked_in_the_evidence() -> None:
+def test_remark_of_a_model_is_cleaned_and_marked_in_the_evidence() -> None:
     remark = "Sentence 1 says so [1]. **Ask** <@U1> or @channel, see [here](https://evil.example). " + "More. " * 200
     because = (VerdictReason("absent", ("the moon",)),)
     claims = [

@@ -41,7 +41,7 @@ def test_every_key_has_an_effect_mark() -> None:
     ({"search_engine": {"visible_to": ["*"], "seconds": 3}}, ["search_engine.visible_to"], ["search_engine.seconds"]),
     ({"home": "/elsewhere"}, [], ["home"]),
 ])  # fmt: skip
-def test_some_keys_take_effect_at_once_and_others_wait(
+def test_changed_keys_take_effect_at_once_or_wait_by_their_mark(
     changed: dict[str, Any], keys: list[str], waiting: list[str]
 ) -> None:
     running = Settings.model_validate({"corpus": [CORPUS]})
@@ -55,14 +55,14 @@ def test_some_keys_take_effect_at_once_and_others_wait(
     assert not any(change.effect.live for change in left)
 
 
-def test_the_order_of_corpora_is_a_change_too() -> None:
+def test_changed_order_of_corpora_is_listed() -> None:
     one, other = ({"corpus": [{"name": name} for name in names]} for names in ("ab", "ba"))
     assert [c.key for c in list_changes(Settings.model_validate(one), Settings.model_validate(other))] == [
         "corpus (order)"
     ]
 
 
-def test_scope_is_all_that_decides_who_may_read_what() -> None:
+def test_scope_lists_the_values_that_decide_access() -> None:
     values = {"corpus": [CORPUS], "channel": [{"id": "slack:T1/C1", "corpora": ["handbook"]}]}
     scope = list_scope(Settings.model_validate(values))
     assert scope.items() >= {"slack.guests": False}.items()

@@ -64,7 +64,7 @@ class FakeServer:
         return [tuple(entry.body[key] for key in ("key", "was", "now")) for entry in await self.audit.turn(SCOPE_ID)]
 
 
-async def test_a_name_is_the_channel_that_is_called_so(database: Database) -> None:
+async def test_channel_names_are_replaced_by_ids_once_the_platform_is_connected(database: Database) -> None:
     settings = named(
         "slack:#HR", "slack:#hr", "slack:T9/#hr", "slack:T1/C9", schedule={"admin_channel": "slack:#eng"},
         channel=[{"id": "slack:T1/#eng", "corpora": ["salaries"]}],
@@ -79,7 +79,7 @@ async def test_a_name_is_the_channel_that_is_called_so(database: Database) -> No
     assert server.live.current.schedule.admin_channel == server.live.current.channel[0].id == "slack:T1/C2"
 
 
-async def test_name_keeps_its_first_channel(database: Database) -> None:
+async def test_name_keeps_its_first_channel_until_the_settings_drop_the_name(database: Database) -> None:
     server = FakeServer(database, named("slack:#hr"), HR)
     await server.open()
     server.channels = [NamedChannel(HR.id, "people"), NamedChannel("slack:T1/C7", "hr")]
@@ -118,7 +118,7 @@ async def test_name_keeps_its_first_channel(database: Database) -> None:
         (named("*", pages={"enabled": True, "host": "0.0.0.0"}), (), "[pages] would show the record"),
     ],
 )  # fmt: skip
-async def test_wrong_settings_are_refused_and_the_old_go_on(
+async def test_invalid_settings_are_refused_and_the_current_ones_stay(
     database: Database, written: Settings, channels: tuple[NamedChannel, ...], fault: str
 ) -> None:
     server = FakeServer(database, named("slack:T1/C9"), *channels)
@@ -141,7 +141,7 @@ async def test_all_errors_of_a_file_are_reported(database: Database) -> None:
     assert (await reload.reload()).faults == ("line 1: it is wrong.", "line 2: so is this.")
 
 
-async def test_unknown_name_gives_no_access_and_an_unknown_channel_is_refused(
+async def test_unknown_reader_name_gives_no_access_and_unknown_channel_table_is_refused(
     database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
     server = FakeServer(database, named("slack:#hr"), ENG)
@@ -170,7 +170,7 @@ async def test_unreachable_platform_keeps_known_names_and_refuses_new_ones(
 
 
 @pytest.mark.parametrize("token", ["", "xoxb-1-2-abc"])
-async def test_before_a_platform_is_there_a_table_by_name_is_refused_and_a_reader_waits(
+async def test_names_of_an_unconnected_platform_give_no_access_yet(
     database: Database, token: str
 ) -> None:
     slack = {"bot_token": token, "app_token": token.replace("xoxb", "xapp")}
