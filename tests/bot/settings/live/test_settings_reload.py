@@ -170,9 +170,7 @@ async def test_unreachable_platform_keeps_known_names_and_refuses_new_ones(
 
 
 @pytest.mark.parametrize("token", ["", "xoxb-1-2-abc"])
-async def test_names_of_an_unconnected_platform_give_no_access_yet(
-    database: Database, token: str
-) -> None:
+async def test_names_of_an_unconnected_platform_give_no_access_yet(database: Database, token: str) -> None:
     slack = {"bot_token": token, "app_token": token.replace("xoxb", "xapp")}
     server = FakeServer(database, named("*", slack=slack))
     await server.reloading.begin()
