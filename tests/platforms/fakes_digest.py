@@ -17,7 +17,7 @@ _NOT_FAKES = {"workspace.py", "running.py"}
 
 def compute_digest() -> str:
     """Return the digest of the fakes' source, and of their tests."""
-    shared = [_HERE / f"{name}.py" for name in ("clock", "fake_server", "markup", "reading")]
+    shared = [_HERE / f"{name}.py" for name in ("clock", "fake_server", "markup", "reading", "shapes")]
     own = (path for name in ("slack", "discord", "mattermost") for path in (_HERE / name).rglob("*.py"))
     tests = {"test_fake_server.py", "test_fake_blocks.py"}
     fakes = [path for path in own if path.name in tests or not path.name.startswith("test_")]

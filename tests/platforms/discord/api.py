@@ -69,9 +69,7 @@ def _body(request: web.Request, call: Call, text: str) -> None:
     if not call.route.bodied or not text:
         return
     if request.headers.get("Content-Type") != "application/json":
-        raise invalid_at(
-            "", "CONTENT_TYPE_INVALID", 'Expected "Content-Type" header to be one of {"application/json"}.'
-        )
+        raise invalid_at("", "the content type must be application/json")
     try:
         json.loads(text)
     except ValueError:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.platforms.discord.refusing import invalid
-from tests.platforms.discord.shapes import Check
+from tests.platforms.shapes import Check
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,6 @@ class Route:
 
 def check(body: Any, shape: Check) -> Any:
     """Return a body that is as it should be. Raises `Refusal`."""
-    if wrongs := list(shape({} if body is None else body, ())):
-        raise invalid(wrongs)
+    if objections := list(shape({} if body is None else body, "")):
+        raise invalid(objections)
     return {} if body is None else body

@@ -6,32 +6,34 @@ from typing import Any
 
 from tests.platforms.discord import limits
 from tests.platforms.discord.components import texts
-from tests.platforms.discord.refusing import Wrong
-from tests.platforms.discord.shapes import Path, boolean, choice, fields, several, snowflake
 from tests.platforms.discord.state import EPHEMERAL, MENTION_EVERYONE, SUPPRESS_EMBEDS, V2, Message, State, permissions
+from tests.platforms.shapes import BOOL, choice, fields, several, wrong
 
 _USER, _ROLE, _ALL = re.compile(r"<@!?(\d+)>"), re.compile(r"<@&(\d+)>"), re.compile(r"@(?:everyone|here)")
 _URL = re.compile(r"(?<!<)https?://[^\s<>\])]+")
+
+
+def snowflake(value: Any, where: str) -> Iterator[str]:
+    if isinstance(value, bool) or not str(value).isdecimal():
+        yield wrong(where, "must be a snowflake")
+
+
 _FIELDS = fields(
     {},
     {
         "parse": several(choice("roles", "users", "everyone"), 3),
         "users": several(snowflake, limits.MENTIONS),
         "roles": several(snowflake, limits.MENTIONS),
-        "replied_user": boolean,
+        "replied_user": BOOL,
     },
 )
 
 
-def allowed_mentions(value: Any, path: Path) -> Iterator[Wrong]:
-    yield from _FIELDS(value, path)
+def allowed_mentions(value: Any, where: str) -> Iterator[str]:
+    yield from _FIELDS(value, where)
     for name in ("users", "roles"):
         if isinstance(value, dict) and value.get(name) and name in value.get("parse", ()):
-            yield Wrong(
-                path,
-                "MESSAGE_ALLOWED_MENTIONS_PARSE_EXCLUSIVE",
-                f'parse:["{name}"] and {name}: [ids...] are mutually exclusive.',
-            )
+            yield wrong(where, f"parse and {name} are mutually exclusive")
 
 
 def ping(state: State, message: Message, allowed: Mapping[str, Any] | None) -> None:

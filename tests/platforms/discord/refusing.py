@@ -1,48 +1,28 @@
-"""How Discord refuses: an HTTP status, a code of its own, a sentence, and for bodies a tree of problems."""
+"""Discord's refusals: an HTTP status, a code of its own, a sentence, and for bodies the objections."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
-
-@dataclass(frozen=True)
-class Wrong:
-    """One thing that is wrong with a body."""
-
-    path: tuple[str, ...]
-    code: str
-    message: str
+from tests.platforms.shapes import wrong
 
 
 class Refusal(Exception):
     """An error response. `str()` is its message."""
 
-    def __init__(self, status: int, code: int, message: str, wrongs: Iterable[Wrong] = ()) -> None:
+    def __init__(self, status: int, code: int, message: str, objections: Iterable[str] = ()) -> None:
         super().__init__(message)
-        self.status, self.code, self.wrongs = status, code, tuple(wrongs)
+        self.status, self.code, self.objections = status, code, list(objections)
 
     def body(self) -> dict[str, Any]:
-        body: dict[str, Any] = {"message": str(self), "code": self.code}
-        return body | ({"errors": _tree(self.wrongs)} if self.wrongs else {})
+        return {"message": str(self), "code": self.code, "errors": self.objections}
 
 
-def _tree(wrongs: Iterable[Wrong]) -> dict[str, Any]:
-    tree: dict[str, Any] = {}
-    for wrong in wrongs:
-        at = tree
-        for name in wrong.path:
-            at = at.setdefault(name, {})
-        at.setdefault("_errors", []).append({"code": wrong.code, "message": wrong.message})
-    return tree
+def invalid(objections: Iterable[str]) -> Refusal:
+    return Refusal(400, 50035, "Invalid Form Body", objections)
 
 
-def invalid(wrongs: Iterable[Wrong]) -> Refusal:
-    return Refusal(400, 50035, "Invalid Form Body", wrongs)
-
-
-def invalid_at(path: str, code: str, message: str) -> Refusal:
-    """Return the refusal of a body for one problem; the path's names are separated by dots."""
-    return invalid([Wrong(tuple(filter(None, path.split("."))), code, message)])
+def invalid_at(path: str, what: str) -> Refusal:
+    return invalid([wrong(f"/{path}", what)])
 
 
 _KNOWN = {

@@ -9,11 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Literal
 
+from tests.platforms.shapes import BOOL, Check, choice, fields, kind, several, shape, string, typed, units, url, wrong
 from tests.platforms.slack import limits
-from tests.platforms.slack.shapes import Check, choice, fields, kind, several, shape, string, typed, units, url, wrong
 
 Surface = Literal["message", "modal", "home"]
-BOOL = kind(bool)
 
 
 def plain(most: int, least: int = 1) -> Check:
@@ -39,7 +38,7 @@ _BUTTON = shape(
 )
 _FEEDBACK = fields({"text": plain(75), "value": string(2_000)}, _LABELLED)
 _FEEDBACK_BUTTONS = shape("feedback_buttons", {"positive_button": _FEEDBACK, "negative_button": _FEEDBACK}, _ACTION_ID)
-_LENGTH = kind(int, least=0, most=3_000)
+_LENGTH = kind(int, most=3_000)
 _TEXT_INPUT = shape(
     "plain_text_input",
     {},
@@ -64,15 +63,15 @@ _INLINE = typed(
         "user": shape("user", {"user_id": string()}, _MARKS),
     }
 )
-_INLINES = {"elements": several(_INLINE, least=0)}
+_INLINES = {"elements": several(_INLINE)}
 _RICH_TEXT_PARTS = {name: shape(name, _INLINES) for name in ("rich_text_section", "rich_text_quote")}
-RICH_TEXT = shape("rich_text", {"elements": several(typed(_RICH_TEXT_PARTS))}, _ID)
+RICH_TEXT = shape("rich_text", {"elements": several(typed(_RICH_TEXT_PARTS), least=1)}, _ID)
 
 _SIMPLE: Mapping[str, Check] = {
     "header": shape("header", {"text": plain(150)}, _ID),
     "divider": shape("divider", {}, _ID),
-    "actions": shape("actions", {"elements": several(typed({"button": _BUTTON}), 25)}, _ID),
-    "context": shape("context", {"elements": several(text(3_000), 10)}, _ID),
+    "actions": shape("actions", {"elements": several(typed({"button": _BUTTON}), 25, 1)}, _ID),
+    "context": shape("context", {"elements": several(text(3_000), 10, 1)}, _ID),
     "section": shape(
         "section", {"text": text(3_000)}, {"accessory": typed({"button": _BUTTON}), "expand": BOOL, **_ID}
     ),
@@ -87,12 +86,12 @@ _STATUS = choice("pending", "in_progress", "complete", "error")
 _IN_MESSAGES: Mapping[str, Check] = {
     "markdown": shape("markdown", {"text": string(limits.MARKDOWN)}, _ID),
     "context_actions": shape(
-        "context_actions", {"elements": several(typed({"feedback_buttons": _FEEDBACK_BUTTONS}), 5)}, _ID
+        "context_actions", {"elements": several(typed({"feedback_buttons": _FEEDBACK_BUTTONS}), 5, 1)}, _ID
     ),
     "task_card": shape(
         "task_card",
         {"task_id": string(), "title": string()},
-        {"details": RICH_TEXT, "output": RICH_TEXT, "sources": several(URL_SOURCE, least=0), "status": _STATUS, **_ID},
+        {"details": RICH_TEXT, "output": RICH_TEXT, "sources": several(URL_SOURCE), "status": _STATUS, **_ID},
     ),
 }
 KINDS: Mapping[Surface, Check] = MappingProxyType(

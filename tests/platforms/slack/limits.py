@@ -70,7 +70,6 @@ RESPONSES, RESPONSE_SECONDS = 5, 30 * 60
 ACK_SECONDS = 3
 RETRY_AFTER = (0, 60, 300)
 """How long after an attempt failed the next one is made."""
-SOCKETS = 10
 TICKET_SECONDS = 30
 """[K] How long a websocket's address may be used."""
 PAGE = 1_000

@@ -4,10 +4,10 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from tests.platforms.shapes import units
 from tests.platforms.slack import limits
 from tests.platforms.slack.blocks import Surface, objections, too_long
 from tests.platforms.slack.calls import Call, Refusal, need
-from tests.platforms.slack.shapes import units
 from tests.platforms.slack.state import BOT, Channel, State
 
 READ = {"public": "channels:read", "private": "groups:read", "dm": "im:read", "mpim": "mpim:read"}

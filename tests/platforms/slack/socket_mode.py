@@ -74,10 +74,6 @@ class Sockets:
         await socket.prepare(request)
         link = Link(self.made, socket)
         self.made += 1
-        if len(self._open()) >= limits.SOCKETS:
-            await socket.send_json({"type": "disconnect", "reason": "too_many_websockets"})
-            await socket.close()
-            return socket
         with suppress(ConnectionError):
             await socket.send_json(self._hello())
         self.links.append(link)

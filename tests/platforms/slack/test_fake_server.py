@@ -15,7 +15,7 @@ from tests.platforms.clock import ManualClock
 from tests.platforms.fake_server import BROKEN, LIMITED, LOST, RESET, Fault, refused
 from tests.platforms.slack import limits
 from tests.platforms.slack.server import FakeSlack, serve
-from tests.platforms.slack.state import APP_TOKEN, BOT, BOT_TOKEN, OTHER_BOT, SECRETS, TEAM
+from tests.platforms.slack.state import APP_TOKEN, BOT, BOT_TOKEN, OTHER_BOT, TEAM
 
 pytestmark = pytest.mark.fakes
 TO = {"recipient_team_id": TEAM, "recipient_user_id": "U1"}
@@ -85,12 +85,9 @@ async def test_tokens_and_scopes_are_checked(slack: FakeSlack, web: AsyncWebClie
         ({"thread_ts": "1.1"}, "thread_not_found"),
         ({"colour": "red"}, "invalid_arguments"),
         ({"markdown_text": "x"}, "markdown_text_conflict"),
-        ({"text": None, "markdown_text": "x" * 12_001}, "msg_too_long"),
         ({"blocks": "nonsense"}, "invalid_blocks_format"),
         ({"blocks": [{"type": "wave"}]}, "invalid_blocks"),
-        ({"blocks": [{"type": "markdown", "text": "x" * 6_001}] * 2}, "msg_blocks_too_long"),
         ({"blocks": [section("x" * 2_900)] * 5}, "msg_blocks_too_long"),
-        ({"blocks": [section("x")] * 51}, "invalid_blocks"),
         ({"metadata": {"event_type": "a"}}, "invalid_metadata_format"),
         ({"metadata": {"event_type": "a", "event_payload": "b"}}, "invalid_metadata_schema"),
         ({"metadata": {"event_type": "a", "event_payload": {"b": "c" * 8_000}}}, "metadata_too_large"),
@@ -148,22 +145,12 @@ async def test_only_own_messages_are_changed(slack: FakeSlack, web: AsyncWebClie
     assert await error(web.chat_update(channel="C1", ts=ours, text="y")) == "is_inactive"
 
 
-async def test_unknown_threads_and_cursors_are_refused(slack: FakeSlack, web: AsyncWebClient) -> None:
-    root = await slack.people.say("0")
-    assert await error(web.conversations_replies(channel="C1", ts=root, cursor="x")) == "invalid_cursor"
-    assert await error(web.conversations_replies(channel="C1", ts="1.1")) == "thread_not_found"
-    assert (await web.conversations_info(channel="C5"))["channel"]["is_ext_shared"] is True
-
-
 @pytest.mark.parametrize(
     ("shown", "expected"),
     [
         (view(), "no fewer than 1 items"),
-        (view(*[{"type": "divider"}] * 101), "no more than 100 items"),
         (view({"type": "markdown", "text": "x"}), "unsupported type: markdown"),
         (view(section("x"), title={"type": "plain_text", "text": "x" * 25}), "must be less than 25 characters"),
-        (view(section("x"), private_metadata="x" * 3_001), "must be less than 3001 characters"),
-        (view(section("x"), colour="red"), "invalid additional property: colour"),
     ],
 )
 async def test_invalid_view_is_refused(
@@ -192,7 +179,6 @@ MARKDOWN = [{"type": "markdown_text", "text": "x"}]
         ({"recipient_user_id": "UX"}, "team_not_found"),
         ({"thread_ts": "1.1"}, "thread_not_found"),
         ({"chunks": task(status="done")}, "invalid_chunks"),
-        ({"chunks": task(title="x" * 257)}, "invalid_chunks"),
         ({"chunks": [{"type": "blocks", "blocks": [{"type": "wave"}]}]}, "invalid_chunks"),
         ({"chunks": [{"type": "markdown_text", "text": "x" * 10_601}]}, "msg_too_long"),
         ({"chunks": MARKDOWN, "markdown_text": "y"}, "cannot_provide_both_markdown_text_and_chunks"),
@@ -305,12 +291,6 @@ async def test_pings_links_and_previews_are_read(slack: FakeSlack, web: AsyncWeb
     assert [message.unfurls for message in slack.state.ours()] == [False, True, False]
 
 
-async def test_no_token_is_logged(slack: FakeSlack, web: AsyncWebClient) -> None:
-    await web.api_call("auth.test", params={"token": BOT_TOKEN})
-    assert not any(secret in repr(slack.received) for secret in SECRETS)
-    assert (await web.auth_test())["user_id"] == BOT
-
-
 # Events.
 
 
@@ -362,19 +342,3 @@ async def test_unacknowledged_events_are_repeated_three_times(slack: FakeSlack) 
     assert len({event for _, _, event in heard}) == 1
     assert "/ask failed" in slack.seen("C1", by="U1")
     assert "/ask failed" not in slack.seen("C1", by="U2")
-
-
-async def test_socket_address_connects_once_and_ten_sockets_at_most(slack: FakeSlack) -> None:
-    web = client(slack, APP_TOKEN)
-    async with aiohttp.ClientSession() as session:
-        sockets = list[aiohttp.ClientWebSocketResponse]()
-        for _ in range(limits.SOCKETS):
-            url = (await web.apps_connections_open(app_token=APP_TOKEN))["url"]
-            sockets.append(await session.ws_connect(url))
-            assert (await sockets[-1].receive_json())["type"] == "hello"
-        with pytest.raises(aiohttp.WSServerHandshakeError):
-            await session.ws_connect(url)
-        url = (await web.apps_connections_open(app_token=APP_TOKEN))["url"]
-        frame = await (await session.ws_connect(url)).receive_json()
-
-    assert frame == {"type": "disconnect", "reason": "too_many_websockets"}

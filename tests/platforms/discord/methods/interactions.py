@@ -8,7 +8,6 @@ from tests.platforms.discord.bodies import EDIT as EDIT_BODY
 from tests.platforms.discord.calls import NOTHING, Answer, Call, Route, check
 from tests.platforms.discord.methods.messages import fill, rewrite
 from tests.platforms.discord.refusing import invalid, invalid_at, refusal
-from tests.platforms.discord.shapes import anything, choice, fields
 from tests.platforms.discord.state import (
     APP,
     BOT,
@@ -20,6 +19,7 @@ from tests.platforms.discord.state import (
     Interaction,
     Message,
 )
+from tests.platforms.shapes import anything, choice, fields
 
 COMMAND, COMPONENT, SUBMIT = 2, 3, 5
 REPLY, LATER, LATER_EDIT, MODAL = 4, 5, 6, 9
@@ -47,13 +47,13 @@ def _fits(found: Interaction, kind: int) -> None:
     fitting = {COMMAND: {REPLY, LATER, MODAL}, COMPONENT: {REPLY, LATER, LATER_EDIT, MODAL}}
     fitting[SUBMIT] = {REPLY, LATER} | ({LATER_EDIT} if found.message else set())
     if kind not in fitting[found.kind]:
-        raise invalid_at("type", "INTERACTION_CALLBACK_TYPE_INVALID", "This type does not answer such an interaction.")
+        raise invalid_at("type", "does not answer such an interaction")
 
 
 def _done(discord: Any, found: Interaction, kind: int, data: dict[str, Any]) -> None:
     if kind == MODAL:
-        if wrongs := list(components.modal(data)):
-            raise invalid(wrongs)
+        if objections := list(components.modal(data)):
+            raise invalid(objections)
         found.modal = data
         discord.modals[found.user] = found
         discord.showed_modal(data)
@@ -81,7 +81,7 @@ def _new(discord: Any, found: Interaction) -> Message:
 
 
 def _replied(discord: Any, found: Interaction, data: Any) -> None:
-    body = checked(data, CREATE, new=is_new(data), where=("data",))
+    body = checked(data, CREATE, new=is_new(data), where="/data")
     not_empty(body.get("content"), body.get("components"))
     found.original = _written(discord, found, body).id
 

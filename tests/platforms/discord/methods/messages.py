@@ -50,11 +50,9 @@ def _refer(discord: Any, channel: Channel, message: Message, reference: Any) -> 
     if found is None or found.channel != channel.id or found.only:
         if not reference.get("fail_if_not_exists", True):
             return
-        raise invalid_at("message_reference", "REPLIES_UNKNOWN_MESSAGE", "Unknown message")
+        raise invalid_at("message_reference", "unknown message")
     if found.kind not in {0, 19, 20, 23}:
-        raise invalid_at(
-            "message_reference", "REPLIES_CANNOT_REPLY_TO_SYSTEM_MESSAGE", "Cannot reply to a system message"
-        )
+        raise invalid_at("message_reference", "cannot reply to a system message")
     message.reference = {"message_id": found.id, "channel_id": channel.id}
     message.reference |= {"guild_id": channel.guild} if channel.guild else {}
     message.kind = 19
@@ -74,11 +72,7 @@ def rewrite(discord: Any, message: Message, given: Any) -> Message:
     new = is_new(given, message.flags)
     body = checked(given, EDIT, new=new)
     if new and not message.flags & V2 and message.content and "content" not in body:
-        raise invalid_at(
-            "content",
-            "MESSAGE_CANNOT_USE_LEGACY_FIELDS_WITH_COMPONENTS_V2",
-            "The 'content' of the message must be taken away",
-        )
+        raise invalid_at("content", "cannot be used with IS_COMPONENTS_V2")
     after = {name: body.get(name, getattr(message, name)) for name in ("content", "components")}
     not_empty(*after.values())
     fill(message, body)
@@ -112,7 +106,7 @@ def several(discord: Any, call: Call) -> Answer:
     channel = visible(discord, call["channel"])
     most = call.query.get("limit", "50")
     if not most.isdecimal() or not 1 <= int(most) <= limits.PAGE:
-        raise invalid_at("limit", "NUMBER_TYPE_MAX", f"int value should be between 1 and {limits.PAGE}.")
+        raise invalid_at("limit", f"must be between 1 and {limits.PAGE}")
     if not readable(discord, channel):
         return Answer([])
     found = [one for one in discord.state.here(channel.id) if not one.only]

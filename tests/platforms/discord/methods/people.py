@@ -4,9 +4,10 @@ from typing import Any
 
 from tests.platforms.discord.calls import Answer, Call, Route, check
 from tests.platforms.discord.jsons import channel_json, guild_json, member_json, role_json, user_json
+from tests.platforms.discord.mentions import snowflake
 from tests.platforms.discord.refusing import refusal
-from tests.platforms.discord.shapes import fields, snowflake
 from tests.platforms.discord.state import APP, BOT, Guild
+from tests.platforms.shapes import fields
 
 _DM = fields({"recipient_id": snowflake})
 

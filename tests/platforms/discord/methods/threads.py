@@ -7,7 +7,6 @@ from tests.platforms.discord.access import allowed, message_in, visible
 from tests.platforms.discord.calls import Answer, Call, Route, check
 from tests.platforms.discord.jsons import channel_json
 from tests.platforms.discord.refusing import refusal
-from tests.platforms.discord.shapes import boolean, choice, fields, integer, nullable, string
 from tests.platforms.discord.state import (
     BOT,
     MANAGE_THREADS,
@@ -17,11 +16,12 @@ from tests.platforms.discord.state import (
     Channel,
     permissions,
 )
+from tests.platforms.shapes import BOOL, choice, fields, kind, nullable, words
 
-_NAME = string(limits.THREAD_NAME, 1)
-_LIFE = {"auto_archive_duration": nullable(choice(60, 1440, 4320, 10080)), "rate_limit_per_user": nullable(integer())}
+_NAME = words(limits.THREAD_NAME)
+_LIFE = {"auto_archive_duration": nullable(choice(60, 1440, 4320, 10080)), "rate_limit_per_user": nullable(kind(int))}
 _FROM = fields({"name": _NAME}, _LIFE)
-_CHANGE = fields({}, {**_LIFE, "name": _NAME, "archived": boolean, "locked": boolean, "invitable": boolean})
+_CHANGE = fields({}, {**_LIFE, "name": _NAME, "archived": BOOL, "locked": BOOL, "invitable": BOOL})
 
 
 def get(discord: Any, call: Call) -> Answer:

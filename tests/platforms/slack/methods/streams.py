@@ -4,12 +4,12 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
+from tests.platforms.shapes import choice, fields, several, string, typed, units
 from tests.platforms.slack import limits
 from tests.platforms.slack.blocks import URL_SOURCE, objections, too_long
 from tests.platforms.slack.calls import Call, Refusal, method
 from tests.platforms.slack.events import message_json
 from tests.platforms.slack.posting import blocks_of, metadata, thread_of, visible, writable
-from tests.platforms.slack.shapes import choice, fields, several, string, typed, units
 from tests.platforms.slack.state import BOT, Message, Stream
 
 _TASK = string(limits.TASK_FIELD, 0)

@@ -3,11 +3,11 @@
 import json
 from typing import Any
 
+from tests.platforms.shapes import Check, choice, fields, string
 from tests.platforms.slack import limits
 from tests.platforms.slack.blocks import BOOL, objections, plain
 from tests.platforms.slack.calls import Call, Refusal, method
 from tests.platforms.slack.events import view_json
-from tests.platforms.slack.shapes import Check, choice, fields, string
 from tests.platforms.slack.state import View
 
 _ANY: Check = lambda *_: iter(())  # noqa: E731

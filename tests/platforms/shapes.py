@@ -1,13 +1,13 @@
-"""Checks of JSON that are combined from small ones; each yields the objections that Slack would have.
+"""Checks of JSON that are combined from small ones; each yields the objections that a platform would have.
 
-Lengths are counted as UTF-16 does, which is never less than Slack's count. Objections are worded as Slack words them.
+Lengths are counted as UTF-16 does, which is never less than a platform's count. Unknown fields are refused.
 """
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 Check = Callable[[Any, str], Iterator[str]]
-"""Receives a value and its path, and yields objections."""
+"""Receives a value and its path, and yields objections, in Slack's words."""
 
 
 def units(text: str) -> int:
@@ -30,6 +30,15 @@ def string(most: int = 10**9, least: int = 1) -> Check:
     return check
 
 
+def words(most: int) -> Check:
+    """Return a check of a text that is not blank."""
+
+    def check(value: Any, where: str) -> Iterator[str]:
+        yield from string(most)(value.strip() and value if isinstance(value, str) else value, where)
+
+    return check
+
+
 def url(most: int = 3_000) -> Check:
     def check(value: Any, where: str) -> Iterator[str]:
         found = list(string(most)(value, where))
@@ -48,18 +57,28 @@ def choice(*values: Any) -> Check:
     return check
 
 
-def kind(of: type, *, least: float | None = None, most: float | None = None) -> Check:
+def kind(of: type, least: float = 0, most: float = 2**31 - 1) -> Check:
     def check(value: Any, where: str) -> Iterator[str]:
-        number = of in {int, float}
-        if not isinstance(value, (int, float) if of is float else of) or (number and isinstance(value, bool)):
+        if not isinstance(value, of) or (of is int and isinstance(value, bool)):
             yield wrong(where, f"must be a {of.__name__}")
-        elif (least is not None and value < least) or (most is not None and value > most):
+        elif of is int and not least <= value <= most:
             yield wrong(where, f"must be between {least} and {most}")
 
     return check
 
 
-def several(each: Check, most: int = 10**9, least: int = 1) -> Check:
+BOOL = kind(bool)
+
+
+def anything(_: Any, __: str) -> Iterator[str]:
+    yield from ()
+
+
+def nullable(check: Check) -> Check:
+    return lambda value, where: iter(()) if value is None else check(value, where)
+
+
+def several(each: Check, most: int = 10**9, least: int = 0) -> Check:
     def check(value: Any, where: str) -> Iterator[str]:
         if not isinstance(value, list):
             yield wrong(where, "must be an array")
@@ -75,7 +94,7 @@ def several(each: Check, most: int = 10**9, least: int = 1) -> Check:
 
 
 def fields(required: Mapping[str, Check], optional: Mapping[str, Check] | None = None) -> Check:
-    """Return what checks an object's fields: no other may be there."""
+    """Return a check of an object's fields."""
     known = {**required, **(optional or {})}
 
     def check(value: Any, where: str) -> Iterator[str]:
@@ -94,10 +113,10 @@ def fields(required: Mapping[str, Check], optional: Mapping[str, Check] | None =
     return check
 
 
-def typed(kinds: Mapping[str, Check]) -> Check:
+def typed(kinds: Mapping[Any, Check]) -> Check:
     def check(value: Any, where: str) -> Iterator[str]:
         name = value.get("type") if isinstance(value, dict) else None
-        if not isinstance(name, str):
+        if not isinstance(name, str | int):
             yield wrong(where, "missing required field: type")
         elif name not in kinds:
             yield wrong(f"{where}/type", f"unsupported type: {name}")
@@ -107,5 +126,5 @@ def typed(kinds: Mapping[str, Check]) -> Check:
     return check
 
 
-def shape(name: str, required: Mapping[str, Check], optional: Mapping[str, Check] | None = None) -> Check:
+def shape(name: Any, required: Mapping[str, Check], optional: Mapping[str, Check] | None = None) -> Check:
     return fields({"type": choice(name), **required}, optional)
