@@ -20,39 +20,17 @@ def plain(most: int, least: int = 1) -> Check:
 
 
 def text(most: int, least: int = 1) -> Check:
-    mrkdwn = shape("mrkdwn", {"text": string(most, least)}, {"verbatim": BOOL})
+    mrkdwn = shape("mrkdwn", {"text": string(most, least)})
     return typed({"plain_text": plain(most, least), "mrkdwn": mrkdwn})
 
 
 _ID, _ACTION_ID = {"block_id": string(255)}, {"action_id": string(255)}
-_STYLE = choice("primary", "danger")
-_CONFIRM = fields(
-    {"title": plain(100), "text": text(300), "confirm": plain(30), "deny": plain(30)},
-    {"style": _STYLE},
-)
-_LABELLED = {"accessibility_label": string(75)}
-_BUTTON = shape(
-    "button",
-    {"text": plain(75)},
-    {**_ACTION_ID, **_LABELLED, "url": url(), "value": string(2_000), "style": _STYLE, "confirm": _CONFIRM},
-)
-_FEEDBACK = fields({"text": plain(75), "value": string(2_000)}, _LABELLED)
+_CONFIRM = fields({"title": plain(100), "text": text(300), "confirm": plain(30), "deny": plain(30)})
+_BUTTON = shape("button", {"text": plain(75)}, {**_ACTION_ID, "value": string(2_000), "confirm": _CONFIRM})
+_FEEDBACK = fields({"text": plain(75), "value": string(2_000)})
 _FEEDBACK_BUTTONS = shape("feedback_buttons", {"positive_button": _FEEDBACK, "negative_button": _FEEDBACK}, _ACTION_ID)
 _LENGTH = kind(int, most=3_000)
-_TEXT_INPUT = shape(
-    "plain_text_input",
-    {},
-    {
-        **_ACTION_ID,
-        "placeholder": plain(150),
-        "focus_on_load": BOOL,
-        "initial_value": string(3_000, 0),
-        "multiline": BOOL,
-        "min_length": _LENGTH,
-        "max_length": _LENGTH,
-    },
-)
-URL_SOURCE = shape("url", {"url": url(), "text": string()})
+_TEXT_INPUT = shape("plain_text_input", {}, {**_ACTION_ID, "multiline": BOOL, "max_length": _LENGTH})
 
 # Rich text pings and links only by elements of their own.
 _MARKS = {"style": fields({}, dict.fromkeys(("bold", "italic", "strike", "code", "underline"), BOOL))}
@@ -72,26 +50,23 @@ _SIMPLE: Mapping[str, Check] = {
     "divider": shape("divider", {}, _ID),
     "actions": shape("actions", {"elements": several(typed({"button": _BUTTON}), 25, 1)}, _ID),
     "context": shape("context", {"elements": several(text(3_000), 10, 1)}, _ID),
-    "section": shape(
-        "section", {"text": text(3_000)}, {"accessory": typed({"button": _BUTTON}), "expand": BOOL, **_ID}
-    ),
+    "section": shape("section", {"text": text(3_000)}, _ID),
     "rich_text": RICH_TEXT,
     "input": shape(
         "input",
         {"label": plain(2_000), "element": typed({"plain_text_input": _TEXT_INPUT})},
-        {"hint": plain(2_000), "optional": BOOL, "dispatch_action": BOOL, **_ID},
+        {"optional": BOOL, **_ID},
     ),
 }
 _STATUS = choice("pending", "in_progress", "complete", "error")
 _IN_MESSAGES: Mapping[str, Check] = {
-    "markdown": shape("markdown", {"text": string(limits.MARKDOWN)}, _ID),
     "context_actions": shape(
         "context_actions", {"elements": several(typed({"feedback_buttons": _FEEDBACK_BUTTONS}), 5, 1)}, _ID
     ),
     "task_card": shape(
         "task_card",
         {"task_id": string(), "title": string()},
-        {"details": RICH_TEXT, "output": RICH_TEXT, "sources": several(URL_SOURCE), "status": _STATUS, **_ID},
+        {"details": RICH_TEXT, "status": _STATUS, **_ID},
     ),
 }
 KINDS: Mapping[Surface, Check] = MappingProxyType(
@@ -131,6 +106,5 @@ def texts(value: Any) -> Iterator[str]:
 
 def too_long(blocks: Sequence[Mapping[str, Any]]) -> str:
     """Return the error for blocks that are each valid, but too long together; empty if they are not."""
-    markdown = sum(units(block["text"]) for block in blocks if block["type"] == "markdown")
     weight = sum(map(units, texts(blocks))) + limits.BLOCK_SIZE * len(blocks)
-    return "msg_blocks_too_long" if markdown > limits.MARKDOWN or weight > limits.BLOCKS_SIZE else ""
+    return "msg_blocks_too_long" if weight > limits.BLOCKS_SIZE else ""

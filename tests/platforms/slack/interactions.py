@@ -78,7 +78,7 @@ def elements(value: Any, block_id: str = "") -> Iterator[tuple[str, dict[str, An
     elif isinstance(value, dict):
         if "action_id" in value:
             yield block_id, value
-        for name in ("elements", "element", "accessory", "blocks"):
+        for name in ("elements", "element", "blocks"):
             if name in value:
                 yield from elements(value[name], block_id)
 

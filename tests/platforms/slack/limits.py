@@ -44,7 +44,7 @@ TEXT = 40_000
 UPDATED_TEXT = 4_000
 """Of `text` in chat.update, by its documentation of msg_too_long."""
 MARKDOWN = 12_000
-"""Of `markdown_text`, of a streamed chunk, and of all markdown blocks of a message together."""
+"""Of a streamed chunk of text."""
 BLOCKS_SIZE, BLOCK_SIZE = 13_422, 125
 """[M] What all blocks of a message may weigh: their text, and each block's container. Undocumented: "12,000 text
 characters with a buffer for block containers", and 13,297 characters of Markdown were taken but 13,172 beside a divider

@@ -123,7 +123,7 @@ class People:
         found: dict[str, dict[str, Any]] = {}
         for block_id, element in made.elements(view.body["blocks"]):
             if element["type"] == "plain_text_input":
-                value = values.pop(element["action_id"], element.get("initial_value"))
+                value = values.pop(element["action_id"], None)
                 found.setdefault(block_id, {})[element["action_id"]] = {"type": element["type"], "value": value}
         assert not values, f"the view has no {values}"
         return found

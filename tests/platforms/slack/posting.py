@@ -19,7 +19,6 @@ class Content:
     """A message's content."""
 
     text: str
-    markdown: str
     blocks: list[dict[str, Any]] | None
     metadata: dict[str, Any] | None
 
@@ -79,17 +78,14 @@ def unbegun(state: State, channel: str, thread: str) -> bool:
 
 def content(call: Call, *, most: int = limits.TEXT, weighed: bool = True) -> Content:
     """Return a call's content, checked. Raises `Refusal`."""
-    text, markdown = call.get("text") or "", call.get("markdown_text") or ""
-    blocks = blocks_of(call)
-    if markdown and (text or blocks):
-        raise Refusal("markdown_text_conflict")
-    if units(text) > most or units(markdown) > limits.MARKDOWN:
+    text, blocks = call.get("text") or "", blocks_of(call)
+    if units(text) > most:
         raise Refusal("msg_too_long")
     if blocks and weighed and (error := too_long(blocks)):
         raise Refusal(error)
-    if not (text.strip() or markdown.strip() or blocks):
+    if not (text.strip() or blocks):
         raise Refusal("no_text")
-    return Content(text, markdown, blocks, metadata(call))
+    return Content(text, blocks, metadata(call))
 
 
 def blocks_of(call: Call, name: str = "blocks") -> list[dict[str, Any]] | None:

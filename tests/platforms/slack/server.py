@@ -131,7 +131,7 @@ class FakeSlack(FakeServer):
         if self.state.thread(*key)[1:]:
             stone = copy.deepcopy(message)
             stone.text, stone.blocks, stone.user = "This message was deleted.", [], "USLACKBOT"
-            stone.stream, stone.metadata, stone.markdown, stone.subtype = None, None, "", "tombstone"
+            stone.stream, stone.metadata, stone.subtype = None, None, "tombstone"
             event = changed_event(stone, message, self.state)
             event["message"]["subtype"] = "tombstone"
             self.state.messages[key] = stone

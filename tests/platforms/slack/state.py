@@ -67,8 +67,6 @@ class Stream:
     """The live part of a message."""
 
     began: float
-    mode: str = ""
-    """markdown_text or chunks: what it began with."""
     state: Literal["streaming", "complete", "expired", "stopped_by_user"] = "streaming"
     parts: list[tuple[str, Any]] = field(default_factory=list)
     """In order: ("text", Markdown), ("task", its id), ("blocks", blocks)."""
@@ -83,8 +81,6 @@ class Message:
     text: str = ""
     thread: str = ""
     """The root's ts; empty for messages of the channel itself."""
-    markdown: str = ""
-    """The markdown_text."""
     blocks: list[dict[str, Any]] = field(default_factory=list)
     metadata: dict[str, Any] | None = None
     only: str = ""

@@ -84,7 +84,7 @@ async def test_tokens_and_scopes_are_checked(slack: FakeSlack, web: AsyncWebClie
         ({"text": "x" * 40_001}, "msg_too_long"),
         ({"thread_ts": "1.1"}, "thread_not_found"),
         ({"colour": "red"}, "invalid_arguments"),
-        ({"markdown_text": "x"}, "markdown_text_conflict"),
+        ({"markdown_text": "x"}, "invalid_arguments"),
         ({"blocks": "nonsense"}, "invalid_blocks_format"),
         ({"blocks": [{"type": "wave"}]}, "invalid_blocks"),
         ({"blocks": [section("x" * 2_900)] * 5}, "msg_blocks_too_long"),
@@ -149,7 +149,7 @@ async def test_only_own_messages_are_changed(slack: FakeSlack, web: AsyncWebClie
     ("shown", "expected"),
     [
         (view(), "no fewer than 1 items"),
-        (view({"type": "markdown", "text": "x"}), "unsupported type: markdown"),
+        (view({"type": "task_card"}), "unsupported type: task_card"),
         (view(section("x"), title={"type": "plain_text", "text": "x" * 25}), "must be less than 25 characters"),
     ],
 )
@@ -167,7 +167,8 @@ def task(**changes: Any) -> list[dict[str, Any]]:
     return [{"type": "task_update", "id": "1", "title": "x", "status": "complete", **changes}]
 
 
-MARKDOWN = [{"type": "markdown_text", "text": "x"}]
+def chunks(text: str) -> list[dict[str, Any]]:
+    return [{"type": "markdown_text", "text": text}]
 
 
 @pytest.mark.parametrize(
@@ -180,45 +181,42 @@ MARKDOWN = [{"type": "markdown_text", "text": "x"}]
         ({"thread_ts": "1.1"}, "thread_not_found"),
         ({"chunks": task(status="done")}, "invalid_chunks"),
         ({"chunks": [{"type": "blocks", "blocks": [{"type": "wave"}]}]}, "invalid_chunks"),
-        ({"chunks": [{"type": "markdown_text", "text": "x" * 10_601}]}, "msg_too_long"),
-        ({"chunks": MARKDOWN, "markdown_text": "y"}, "cannot_provide_both_markdown_text_and_chunks"),
-        ({"task_display_mode": "grid"}, "invalid_arguments"),
+        ({"chunks": chunks("x" * 10_601)}, "msg_too_long"),
+        ({"markdown_text": "y"}, "invalid_arguments"),
     ],
 )
 async def test_invalid_stream_is_refused(
     slack: FakeSlack, web: AsyncWebClient, arguments: dict[str, Any], expected: str
 ) -> None:
     asked = await slack.people.say("When?")
-    given = {"channel": "C1", "thread_ts": asked, **TO} | arguments
+    given = {"channel": "C1", "thread_ts": asked, "chunks": chunks("x"), **TO} | arguments
     given = {name: value for name, value in given.items() if value is not None}
     assert await error(web.api_call("chat.startStream", json=given)) == expected
     assert slack.people.answers(asked) == []
 
 
 async def test_streams_end_by_timeout_by_their_asker_and_by_length(slack: FakeSlack, web: AsyncWebClient) -> None:
-    """After five minutes, by the asker, or when they grow too long. They take one mode only."""
+    """After five minutes, by the asker, or when they grow too long."""
     asked = await slack.people.say("When?")
 
     async def begin() -> dict[str, Any]:
-        stream = await web.chat_startStream(channel="C1", thread_ts=asked, markdown_text="x", **TO)
+        stream = await web.chat_startStream(channel="C1", thread_ts=asked, chunks=chunks("x"), **TO)
         return {"channel": "C1", "ts": stream["ts"]}
 
     expired = await begin()
     assert await error(web.chat_update(text="x", **expired)) == "streaming_state_conflict"
     await slack.clock.advance(300)
-    assert await error(web.chat_appendStream(markdown_text="y", **expired)) == "message_not_in_streaming_state"
+    assert await error(web.chat_appendStream(chunks=chunks("y"), **expired)) == "message_not_in_streaming_state"
     assert await error(web.chat_stopStream(**expired)) == "message_not_in_streaming_state"
     await web.chat_update(text="whole", **expired)
     stopped = await begin()
     await slack.people.stop("C1", asked)
-    assert await error(web.chat_appendStream(markdown_text="y", **stopped)) == "stopped_by_user"
+    assert await error(web.chat_appendStream(chunks=chunks("y"), **stopped)) == "stopped_by_user"
     event = slack.courier.unacked[-1].payload["event"]
     assert (event["type"], event["streaming_message_ts"]) == ("agent_session_stopped", [stopped["ts"]])
     long = await begin()
-    await web.chat_appendStream(markdown_text="y" * 10_000, **long)
-    assert await error(web.chat_appendStream(markdown_text="é" * 400, **long)) == "msg_too_long"
-    assert await error(web.chat_appendStream(chunks=MARKDOWN, **long)) == "streaming_mode_mismatch"
-    assert await error(web.chat_appendStream(**long)) == "markdown_text_or_chunks_required"
+    await web.chat_appendStream(chunks=chunks("y" * 10_000), **long)
+    assert await error(web.chat_appendStream(chunks=chunks("é" * 400), **long)) == "msg_too_long"
 
 
 # Limits in time, and failures that tests ask for.
@@ -226,7 +224,7 @@ async def test_streams_end_by_timeout_by_their_asker_and_by_length(slack: FakeSl
 
 async def test_method_is_limited_to_its_calls_per_minute(slack: FakeSlack, web: AsyncWebClient) -> None:
     asked = await slack.people.dm("When?")
-    stream = {"channel": "DU1", "thread_ts": asked, "markdown_text": "x"}
+    stream = {"channel": "DU1", "thread_ts": asked, "chunks": chunks("x")}
     for _ in range(limits.TIER_2):
         await web.chat_startStream(**stream)
     response = await refusal(web.chat_startStream(**stream))
@@ -282,8 +280,8 @@ async def test_pings_links_and_previews_are_read(slack: FakeSlack, web: AsyncWeb
     await web.chat_postMessage(channel="C1", text="<!here>", unfurl_links=False, unfurl_media=False)
     blocks = [{"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": rich}]}]
     await web.chat_postMessage(channel="C1", text="…", blocks=blocks)
-    stream = await web.chat_startStream(channel="DU1", thread_ts=asked, markdown_text="<@")
-    await web.chat_appendStream(channel="DU1", ts=stream["ts"], markdown_text="U3>")
+    stream = await web.chat_startStream(channel="DU1", thread_ts=asked, chunks=chunks("<@"))
+    await web.chat_appendStream(channel="DU1", ts=stream["ts"], chunks=chunks("U3>"))
     await web.assistant_threads_setStatus(channel_id="DU1", thread_ts=asked, status="asks <@U4>")
 
     assert {"<!here>", "<@U2>", "<@U3>", "<@U4>"} <= set(slack.pings)

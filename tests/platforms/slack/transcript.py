@@ -74,7 +74,6 @@ _PRESSED = {"actions", "context_actions"}
 def said(message: Message, state: State) -> list[str]:
     lines = list(_streamed(message, state)) if message.stream else []
     lines += [line for block in message.blocks for line in _block(block, state)]
-    lines += _markdown(message.markdown)
     if not lines and message.text:
         lines += _mrkdwn(message.text, state).split("\n")
     return lines
@@ -111,11 +110,9 @@ def _streamed(message: Message, state: State) -> Iterator[str]:
 
 def _task(task: dict[str, Any], state: State) -> Iterator[str]:
     yield f"{_SIGNS[task.get('status', 'pending')]} {_plain(task['title'])}"
-    for name in ("details", "output"):
-        value = task.get(name)
-        lines = _rich(value, state) if isinstance(value, dict) else _markdown(value or "")
-        yield from (f"  {line}" for line in lines)
-    yield from (f"  {one['text']} <{one['url']}>" for one in task.get("sources", ()))
+    details = task.get("details")
+    lines = _rich(details, state) if isinstance(details, dict) else _markdown(details or "")
+    yield from (f"  {line}" for line in lines)
 
 
 def _block(block: dict[str, Any], state: State) -> Iterator[str]:
@@ -124,8 +121,6 @@ def _block(block: dict[str, Any], state: State) -> Iterator[str]:
 
 def _section(block: dict[str, Any], state: State) -> Iterator[str]:
     yield from _text(block["text"], state).split("\n")
-    if "accessory" in block:
-        yield _pressable(block["accessory"])
 
 
 def _context(block: dict[str, Any], state: State) -> Iterator[str]:
@@ -144,8 +139,7 @@ def _pressable(element: dict[str, Any]) -> str:
     if element["type"] == "feedback_buttons":
         names = (element[name]["text"]["text"] for name in ("positive_button", "negative_button"))
         return " ".join(f"[{name}]" for name in names)
-    where = f" <{element['url']}>" if "url" in element else ""
-    return f"[{element['text']['text']}{where}]"
+    return f"[{element['text']['text']}]"
 
 
 def _rich(value: dict[str, Any], state: State) -> list[str]:
@@ -204,7 +198,6 @@ _SHOWN: Mapping[str, Callable[[dict[str, Any], State], Iterable[str]]] = Mapping
         "context": _context,
         "actions": lambda block, _: [" ".join(map(_pressable, block["elements"]))],
         "context_actions": lambda block, _: [" ".join(map(_pressable, block["elements"]))],
-        "markdown": lambda block, _: _markdown(block["text"]),
         "divider": lambda *_: [_RULE],
         "rich_text": _rich,
         "task_card": _task,
@@ -244,14 +237,13 @@ class Piece:
 
 def of_message(message: Message) -> list[Piece]:
     found = [("mrkdwn", message.text)] if not message.stream else []
-    found += [("markdown", message.markdown), *_of(message.blocks)]
+    found += _of(message.blocks)
     if stream := message.stream:
         texts = [part for kind, part in stream.parts if kind == "text"]
         # Also whole: a token may be split over two appended pieces.
         found += [("markdown", text) for text in (*texts, "".join(texts))]
         for task in stream.tasks.values():
-            found += [("markdown", task.get(name, "")) for name in ("title", "details", "output")]
-            found += _of(task.get("sources", []))
+            found += [("markdown", task.get(name, "")) for name in ("title", "details")]
         for kind, part in stream.parts:
             found += _of(part) if kind == "blocks" else []
     return [Piece(dialect, text, message.ts) for dialect, text in found if text]  # type: ignore[arg-type]
@@ -274,7 +266,7 @@ def _of_object(value: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if kind == "user":
         yield "ping", f"<@{value['user_id']}>"
     if isinstance(text, str):
-        known = {"mrkdwn": "mrkdwn", "markdown": "markdown", "text": "rich", "link": "rich"}
+        known = {"mrkdwn": "mrkdwn", "text": "rich", "link": "rich"}
         yield known.get(str(kind), "plain"), text
     for name, dialect in {"url": "link", "title": "plain"}.items():
         if isinstance(value.get(name), str):

@@ -40,13 +40,9 @@ def _place(slack: Any, call: Call) -> tuple[str, str]:
     return channel.id, thread
 
 
-_LOOKS = "icon_emoji icon_url username"
 METHODS = {
     "assistant.threads.setStatus": method(
-        _status,
-        "channel_id thread_ts status",
-        f"loading_messages {_LOOKS}",
-        scopes="chat:write assistant:write",
+        _status, "channel_id thread_ts status", "loading_messages", scopes="chat:write assistant:write"
     ),
     "assistant.threads.setSuggestedPrompts": method(
         _prompts, "channel_id prompts", "thread_ts title", scopes="assistant:write"

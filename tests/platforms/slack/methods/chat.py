@@ -15,7 +15,7 @@ def _post(slack: Any, call: Call) -> dict[str, Any]:
     channel = writable(state, call, call["channel"])
     thread = thread_of(state, channel.id, call.get("thread_ts"))
     said = content(call)
-    message = Message(state.ts(), channel.id, BOT, said.text, thread, said.markdown, said.blocks or [], said.metadata)
+    message = Message(state.ts(), channel.id, BOT, said.text, thread, said.blocks or [], said.metadata)
     message.unfurls = call.flag("unfurl_links", default=True) or call.flag("unfurl_media", default=True)
     slack.wrote(state.add(message))
     return {"channel": channel.id, "ts": message.ts, "message": message_json(message, state)}
@@ -28,7 +28,7 @@ def _whisper(slack: Any, call: Call) -> dict[str, Any]:
         raise Refusal("user_not_in_channel")
     thread = thread_of(state, channel.id, call.get("thread_ts"))
     said = content(call)
-    message = Message(state.ts(), channel.id, BOT, said.text, thread, said.markdown, said.blocks or [])
+    message = Message(state.ts(), channel.id, BOT, said.text, thread, said.blocks or [])
     message.only, message.unshown = call["user"], unbegun(state, channel.id, thread)
     slack.showed(state.add(message))
     return {"message_ts": message.ts}
@@ -43,10 +43,8 @@ def _update(slack: Any, call: Call) -> dict[str, Any]:
         raise Refusal("streaming_state_conflict")
     said = content(call, most=limits.UPDATED_TEXT)
     before = copy.deepcopy(message)
-    if said.blocks is not None or said.text or said.markdown:
-        message.stream = None
-    message.blocks = said.blocks if said.blocks is not None else ([] if said.text or said.markdown else message.blocks)
-    message.text, message.markdown = said.text or ("" if said.markdown else message.text), said.markdown
+    message.stream = None
+    message.text, message.blocks = said.text or message.text, said.blocks or []
     message.metadata = message.metadata if said.metadata is None else (said.metadata or None)
     message.edited = message.edited if said.blocks else state.ts()
     slack.changed(message, before)
@@ -69,23 +67,10 @@ def _ours(slack: Any, call: Call, error: str) -> Message:
     return found
 
 
-_LOOKS = "username icon_emoji icon_url link_names parse"
+_POST = "text blocks thread_ts metadata unfurl_links unfurl_media"
 METHODS = {
-    "chat.postMessage": method(
-        _post,
-        "channel",
-        f"text blocks thread_ts markdown_text metadata mrkdwn unfurl_links unfurl_media "
-        f"unfurl_app_links as_user {_LOOKS}",
-        scopes="chat:write",
-    ),
-    "chat.postEphemeral": method(
-        _whisper, "channel user", f"text blocks thread_ts markdown_text as_user {_LOOKS}", scopes="chat:write"
-    ),
-    "chat.update": method(
-        _update,
-        "channel ts",
-        "text blocks markdown_text metadata link_names parse as_user",
-        scopes="chat:write",
-    ),
-    "chat.delete": method(_delete, "channel ts", "as_user", scopes="chat:write"),
+    "chat.postMessage": method(_post, "channel", _POST, scopes="chat:write"),
+    "chat.postEphemeral": method(_whisper, "channel user", "text blocks thread_ts", scopes="chat:write"),
+    "chat.update": method(_update, "channel ts", "text blocks metadata", scopes="chat:write"),
+    "chat.delete": method(_delete, "channel ts", scopes="chat:write"),
 }

@@ -14,10 +14,7 @@ from tests.platforms.slack.state import BOT, Channel, Message, State
 def _info(slack: Any, call: Call) -> dict[str, Any]:
     channel = visible(slack.state, call["channel"])
     need(call.token, {READ[channel.kind]})
-    body = channel_json(channel)
-    if call.flag("include_num_members"):
-        body["num_members"] = len(channel.members)
-    return {"channel": body}
+    return {"channel": channel_json(channel)}
 
 
 def _listed(slack: Any, call: Call) -> dict[str, Any]:
@@ -25,9 +22,7 @@ def _listed(slack: Any, call: Call) -> dict[str, Any]:
 
 
 def _of_user(slack: Any, call: Call) -> dict[str, Any]:
-    user = call.get("user") or BOT
-    found = [channel for channel in slack.state.channels.values() if user in channel.members and BOT in channel.members]
-    return _channels(slack, call, found)
+    return _channels(slack, call, [channel for channel in slack.state.channels.values() if BOT in channel.members])
 
 
 def _channels(slack: Any, call: Call, channels: Sequence[Channel]) -> dict[str, Any]:
@@ -104,9 +99,9 @@ def _following(cursor: str) -> dict[str, Any]:
 _PAGES = "cursor limit"
 _SPAN = f"{_PAGES} oldest latest inclusive include_all_metadata"
 METHODS = {
-    "conversations.info": method(_info, "channel", "include_locale include_num_members"),
-    "conversations.list": method(_listed, "", f"types exclude_archived team_id {_PAGES}"),
+    "conversations.info": method(_info, "channel", ""),
+    "conversations.list": method(_listed, "", f"types exclude_archived {_PAGES}"),
     "conversations.replies": method(_replies, "channel ts", _SPAN),
     "conversations.history": method(_history, "channel", _SPAN),
-    "users.conversations": method(_of_user, "", f"user types exclude_archived team_id {_PAGES}"),
+    "users.conversations": method(_of_user, "", f"types exclude_archived {_PAGES}"),
 }

@@ -5,22 +5,17 @@ from typing import Any
 
 from tests.platforms.shapes import Check, choice, fields, string
 from tests.platforms.slack import limits
-from tests.platforms.slack.blocks import BOOL, objections, plain
+from tests.platforms.slack.blocks import objections, plain
 from tests.platforms.slack.calls import Call, Refusal, method
 from tests.platforms.slack.events import view_json
 from tests.platforms.slack.state import View
 
 _ANY: Check = lambda *_: iter(())  # noqa: E731
-_KNOWN = {
-    "private_metadata": string(3_000, 0),
-    "callback_id": string(255, 0),
-    "clear_on_close": BOOL,
-    "notify_on_close": BOOL,
-}
+_KNOWN = {"private_metadata": string(3_000, 0), "callback_id": string(255, 0)}
 _SHAPES = {
     "modal": fields(
         {"type": choice("modal"), "title": plain(24), "blocks": _ANY},
-        {**_KNOWN, "close": plain(24), "submit": plain(24), "submit_disabled": BOOL},
+        {**_KNOWN, "close": plain(24), "submit": plain(24)},
     ),
     "home": fields({"type": choice("home"), "blocks": _ANY}, _KNOWN),
 }
@@ -52,8 +47,6 @@ def _update(slack: Any, call: Call) -> dict[str, Any]:
     view = next((one for one in slack.state.views.values() if one.id == call["view_id"]), None)
     if view is None:
         raise Refusal("not_found")
-    if call.get("hash") not in {None, view.hash}:
-        raise Refusal("hash_conflict")
     slack.replace(view, body)
     return {"view": view_json(view)}
 
@@ -69,7 +62,7 @@ def _publish(slack: Any, call: Call) -> dict[str, Any]:
 
 
 METHODS = {
-    "views.open": method(_open, "view", "trigger_id interactivity_pointer"),
-    "views.update": method(_update, "view view_id", "hash"),
-    "views.publish": method(_publish, "user_id view", "hash"),
+    "views.open": method(_open, "view", "trigger_id"),
+    "views.update": method(_update, "view view_id"),
+    "views.publish": method(_publish, "user_id view"),
 }
