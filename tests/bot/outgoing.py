@@ -1,9 +1,9 @@
-"""Show views on a platform as the desk does: retry failures, and in doubt ask the platform for its posts."""
+"""Shows views on a platform as the desk does: retries failures, and in doubt asks the platform for its posts."""
 
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from bot.desk.platform_port import Platform, PlatformUnavailable
+from bot.desk.platform_port import PlatformUnavailable
 from bot.types import PostedMessages, Question
 from bot.views.turn_view import View
 from tests.platforms.clock import ManualClock
@@ -11,38 +11,41 @@ from tests.platforms.clock import ManualClock
 T = TypeVar("T")
 
 TRIES = 9
+NOTHING = PostedMessages()
 
 
-async def show(
-    platform: Platform, clock: ManualClock, question: Question, view: View, posted: PostedMessages
-) -> PostedMessages:
-    for _ in range(TRIES):
-        try:
-            posted = await platform.show(question, view, posted)
-            if not posted.begun:
-                return posted
-        except PlatformUnavailable as error:
-            if error.seconds is None and platform.ways(question).reads_back:
-                posted = await find_posts(platform, clock, question) or posted
-            await clock.advance(error.seconds or 1)
-    raise AssertionError("it never came to be shown")
+class Adapter:
+    """A platform at a fake server, and the clock of both."""
 
+    platform: Any
+    clock: ManualClock
 
-async def find_posts(platform: Platform, clock: ManualClock, question: Question) -> PostedMessages:
-    return await call_until_answered(lambda: platform.find(question), clock)
+    async def show(self, question: Question, view: View, posted: PostedMessages = NOTHING) -> PostedMessages:
+        for _ in range(TRIES):
+            try:
+                posted = await self.platform.show(question, view, posted)
+                if not posted.begun:
+                    return posted
+            except PlatformUnavailable as error:
+                if error.seconds is None and self.platform.ways(question).reads_back:
+                    posted = await self.find_posts(question) or posted
+                await self.clock.advance(error.seconds or 1)
+        raise AssertionError("the view was not shown")
 
+    async def find_posts(self, question: Question) -> PostedMessages:
+        return await self._retry(lambda: self.platform.find(question))
 
-async def call_until_answered(call: Callable[[], Awaitable[T]], clock: ManualClock) -> T:
-    for _ in range(TRIES):
-        try:
-            return await call()
-        except PlatformUnavailable as error:
-            await clock.advance(error.seconds or 1)
-    raise AssertionError("it never came to be known")
+    async def _retry(self, call: Callable[[], Awaitable[T]]) -> T:
+        for _ in range(TRIES):
+            try:
+                return await call()
+            except PlatformUnavailable as error:
+                await self.clock.advance(error.seconds or 1)
+        raise AssertionError("the platform did not answer")
 
-
-async def show_all(platform: Platform, clock: ManualClock, question: Question, *views: View) -> PostedMessages:
-    posted = PostedMessages()
-    for view in views:
-        posted = await show(platform, clock, question, view, posted)
-    return posted
+    async def show_all(self, question: Question, *views: View) -> PostedMessages:
+        """Show one view after the other."""
+        posted = NOTHING
+        for view in views:
+            posted = await self.show(question, view, posted)
+        return posted

@@ -18,7 +18,7 @@ from bot.platforms.discord.platform import DiscordPlatform
 from bot.platforms.shared.api_client import ApiClient
 from bot.types import Place, PostedMessages, Question
 from bot.views.turn_view import View
-from tests.bot import outgoing
+from tests.bot.outgoing import Adapter
 from tests.platforms.clock import ManualClock
 from tests.platforms.discord import interacting
 from tests.platforms.discord.components import nested
@@ -26,12 +26,11 @@ from tests.platforms.discord.server import FakeDiscord, serve
 from tests.platforms.discord.state import APP, BOT, BOT_TOKEN, GUILD, Message
 from tests.platforms.discord.transcript import words
 
-NOTHING = PostedMessages()
 US = DiscordBotIdentity(APP, BOT)
 
 
 @dataclass
-class DiscordAdapter:
+class DiscordAdapter(Adapter):
     """The platform, the server, and the clock of both."""
 
     discord: FakeDiscord
@@ -55,22 +54,10 @@ class DiscordAdapter:
         question = make_question(channel, "", at=self.clock.now(), handle=handle.text, only_asker=private)
         return replace(question, key=f"discord:interaction/{made.id}")
 
-    async def show(self, question: Question, view: View, posted: PostedMessages = NOTHING) -> PostedMessages:
-        """Show a view as the desk does."""
-        return await outgoing.show(self.platform, self.clock, question, view, posted)
-
     def restart(self) -> None:
         """Replace the platform by a new one, as after a restart of the process."""
         self.deliveries = Deliveries(self.call, self.clock.now)
         self.platform = _platform(self.call, self.clock, self.deliveries)
-
-    async def find_posts(self, question: Question) -> PostedMessages:
-        """Find our posts, retrying while the platform is unreachable."""
-        return await outgoing.find_posts(self.platform, self.clock, question)
-
-    async def show_all(self, question: Question, *views: View) -> PostedMessages:
-        """Show one view after the other."""
-        return await outgoing.show_all(self.platform, self.clock, question, *views)
 
     def check_shown(self, question: Question, view: View, posted: PostedMessages) -> None:
         """Check that our messages show the complete view, once, with marks, and nothing else."""

@@ -12,14 +12,12 @@ from bot.platforms.shared.rate_limit import Lanes
 from bot.platforms.slack.client import POST, SlackApiClient, open_api
 from bot.platforms.slack.messages import render_messages
 from bot.platforms.slack.platform import ProgressSigns, SlackPlatform
-from bot.types import Place, PostedMessages, Question
+from bot.types import Place, Question
 from bot.views.turn_view import View
-from tests.bot import outgoing
+from tests.bot.outgoing import Adapter
 from tests.platforms.clock import ManualClock
 from tests.platforms.slack.server import FakeSlack, serve
 from tests.platforms.slack.state import BOT_TOKEN
-
-NOTHING = PostedMessages()
 
 
 async def stays(asker: Asker) -> Asker:
@@ -28,7 +26,7 @@ async def stays(asker: Asker) -> Asker:
 
 
 @dataclass
-class SlackAdapter:
+class SlackAdapter(Adapter):
     """The platform, the server, and the clock of both."""
 
     slack: FakeSlack
@@ -45,18 +43,6 @@ class SlackAdapter:
         """Ask a question in a channel now, and return it."""
         ts = await self.slack.people.say(text, channel=channel, thread=thread)
         return make_question(channel, ts, thread=thread, at=self.clock.now(), **more)
-
-    async def show(self, question: Question, view: View, posted: PostedMessages = NOTHING) -> PostedMessages:
-        """Show a view as the desk does."""
-        return await outgoing.show(self.platform, self.clock, question, view, posted)
-
-    async def find_posts(self, question: Question) -> PostedMessages:
-        """Find our posts, retrying while the platform is unreachable."""
-        return await outgoing.find_posts(self.platform, self.clock, question)
-
-    async def show_all(self, question: Question, *views: View) -> PostedMessages:
-        """Show one view after the other."""
-        return await outgoing.show_all(self.platform, self.clock, question, *views)
 
     def check_shown(self, question: Question, view: View) -> None:
         """Check that the answer's messages show the complete view, once, and with marks."""

@@ -42,31 +42,16 @@ async def test_answer_streams_and_ends_complete(adapter: SlackAdapter) -> None:
     assert adapter.slack.refused == []
 
 
-@pytest.mark.parametrize("place", range(1, APPENDS + 1))
-async def test_a_stream_that_expires_at_any_append(adapter: SlackAdapter, place: int) -> None:
+@pytest.mark.parametrize("stopped", [True, False])
+@pytest.mark.parametrize("place", range(1, len(WAY) + 1))
+async def test_stream_that_ends_early_is_completed_by_an_update(
+    adapter: SlackAdapter, place: int, *, stopped: bool
+) -> None:
     question = await adapter.ask()
     posted = await adapter.show_all(question, *WAY[:place])
-    await adapter.clock.advance(301)
+    await (adapter.slack.people.stop("C1", question.message) if stopped else adapter.clock.advance(301))
     for view in (*WAY[place:], FINAL):
         assert await adapter.show(question, view, posted) == posted
-    adapter.check_shown(question, FINAL)
-
-
-async def test_a_stream_that_expires_before_it_is_stopped(adapter: SlackAdapter) -> None:
-    question = await adapter.ask()
-    posted = await adapter.show_all(question, *WAY)
-    await adapter.clock.advance(301)
-    await adapter.show(question, FINAL, posted)
-    adapter.check_shown(question, FINAL)
-
-
-@pytest.mark.parametrize("place", range(1, APPENDS + 1))
-async def test_a_stream_that_its_reader_stops(adapter: SlackAdapter, place: int) -> None:
-    question = await adapter.ask()
-    posted = await adapter.show_all(question, *WAY[:place])
-    await adapter.slack.people.stop("C1", question.message)
-    for view in (*WAY[place:], FINAL):
-        posted = await adapter.show(question, view, posted)
     adapter.check_shown(question, FINAL)
 
 
@@ -381,17 +366,12 @@ async def test_earlier_messages_of_a_thread_are_read_over_all_pages(adapter: Sla
     assert await adapter.platform.heard(question, 0) == ()
 
 
-async def test_command_has_no_earlier_conversation(adapter: SlackAdapter) -> None:
+async def test_command_and_root_message_have_no_earlier_messages(adapter: SlackAdapter) -> None:
     question = await adapter.ask()
     await adapter.slack.people.say("Lunch?", user="U2")
+    command = replace(question, place=replace(question.place, thread=""), message="")
 
-    assert (
-        await adapter.platform.heard(replace(question, place=replace(question.place, thread=""), message=""), 50) == ()
-    )
-
-
-async def test_thread_of_a_root_message_is_not_read(adapter: SlackAdapter) -> None:
-    assert await adapter.platform.heard(await adapter.ask(), 50) == ()
+    assert [await adapter.platform.heard(asked, 50) for asked in (command, question)] == [(), ()]
     assert adapter.slack.calls("conversations.replies") == []
 
 

@@ -19,9 +19,6 @@ THREAD_NAME = 100
 FOLLOW_UPS = 5
 """How many follow-ups an interaction has where the app is installed for its user alone."""
 INVALID, INVALID_SECONDS = 10_000, 600
-IDENTIFIES = 1_000
-EVENTS_SENT, EVENTS_SECONDS = 120, 60
-"""How much a client may send over a gateway connection."""
 GLOBAL, GLOBAL_SECONDS = 50, 1.0
 COMMANDS = {1: 100, 2: 15, 3: 15}
 """How many global commands of each type: by slash, on users, on messages."""
