@@ -125,7 +125,7 @@ class Recorder:
         return partial(self._record, self.web, kept=True) if self.web else None
 
     async def add(self, text: str, hits: Sequence[Hit]) -> None:
-        """Record hits that were not searched for as if a search for the text had found them."""
+        """Record these hits as if a search for the text had found them."""
 
         async def fetch(_query: SearchQuery, _k: int) -> tuple[Hit, ...]:
             return tuple(hits)
@@ -133,7 +133,7 @@ class Recorder:
         await self._record(fetch, SearchQuery(text), len(hits))
 
     async def _record(self, search: Search, query: SearchQuery, k: int, *, kept: bool = False) -> tuple[Hit, ...]:
-        """Search and note it; with the passages if they are `kept` nowhere else."""
+        """Search, and record the search; with its passages if they are `kept` nowhere else."""
         self.report(SearchStarted("" if query.unchecked else query.text))
         began = time.perf_counter()
         try:
@@ -322,7 +322,7 @@ class Gate:
         return local if is_sure(support) else reasons or "its passages do not support it"
 
     async def _cites_removed(self, evidence: Sequence[Evidence]) -> bool:
-        """Return whether a cited document was removed meanwhile; an updated one may be cited as it was found."""
+        """Return whether a cited document has been removed; an updated one may be cited in its old version."""
         documents = dict.fromkeys((part.document.corpus, part.document.key) for part in evidence)
         return self.exists is not None and not all([await self.exists(*document) for document in documents])
 

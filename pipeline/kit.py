@@ -118,7 +118,7 @@ class Limits:
     utility: Utility = "kf1"  # the measure by which a candidate is good enough
     examples: int = 3  # how many worked examples `in-context` shows before a call
     example_relevance: float = 0.7
-    """The weight of likeness to the question in their choice; the rest weighs each one's distance from the previous."""
+    """The weight of similarity to the question when examples are chosen; the rest is the weight of diversity."""
     example_notes: Literal["text", "triples"] = "text"  # how examples show their notes
     student: bool = False
     """Whether the model is distilled: no examples, no reasoning first, drafting and refining in one call."""

@@ -153,7 +153,7 @@ def select_quotes(
 def _find_rivals(best: Candidate, others: Sequence[Candidate], language: str) -> list[Candidate]:
     """Return the best candidate of each other document that contradicts the best one.
 
-    All are quoted, whatever the limit: half of a disagreement would pass for the truth.
+    All are quoted, whatever the limit, because one side alone would look like the truth.
     """
     statement = parse_statement(best.text, language)
     rivals: dict[tuple[str, str], Candidate] = {}

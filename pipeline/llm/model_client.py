@@ -45,7 +45,7 @@ class CallTally:
     tokens: int = 0
     passed_on: bool = False  # whether a piece was passed on, after which the call cannot be retried
     sent: float | None = None  # when the last try was sent
-    waiting: float = 0.0  # since when the server is awaited
+    waiting: float = 0.0  # when the wait for the server began
     first: float | None = None  # seconds that the last try waited for the first piece
     reading: float = 0.0  # seconds that it waited for later pieces
     reply: int = 0  # tokens of its reply

@@ -10,8 +10,8 @@ from itertools import permutations
 
 from storage.language.scripts import is_unspaced
 
-_OPENING_CHARACTERS = 60  # a sentence is about the notes themselves if they are named within these
-_GAP = "[^.;:]{0,40}?"  # between the notes, the word that denies and the verb
+_OPENING_CHARACTERS = 60  # a sentence is about the notes if it names them within these
+_GAP = "[^.;:]{0,40}?"  # between the notes, the negation and the verb
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ class LineMarker:
 
     kind: _MarkerKind
     length: int
-    number: int = 0  # which item it is, if it counts
+    number: int = 0  # of a numbered item
     bold: bool = False
 
 
@@ -90,7 +90,7 @@ class TableSentences:
         return ["; ".join(named)]
 
     def end(self) -> list[str]:
-        """Return the row that is still held back at the table's end: of a table without rows, its head."""
+        """Return the row still held back at the table's end: the header of a table without rows."""
         left = self._held
         self._columns = []
         self._held = []
@@ -99,7 +99,7 @@ class TableSentences:
 
 @dataclass(frozen=True, slots=True)
 class ProseText:
-    """The next piece of running text; white space at its ends counts."""
+    """The next piece of running text; white space at its ends is part of it."""
 
     text: str
 
@@ -138,11 +138,11 @@ class BlockParser:
 
     def __init__(self) -> None:
         self._rest = ""
-        self._fresh = True  # whether the rest begins a line
+        self._fresh = True  # whether the unread text begins a line
         self._open = False  # whether running text came since the last end
         self._heading = False
         self._length = 0
-        self._last = ""  # how long the line before was, and its last character
+        self._last = ""  # the length and the last character of the previous line
         self._quoted = self._was_quoted = False
         self._item = 0  # the largest number of an item under this heading
         self._fence = ""

@@ -24,7 +24,7 @@ _MARK = lazy_compile(
     rf"\\?[\[【［〔]{{1,2}}\s?(?:(?:{_SOURCE_WORD})\s?[:：.#]?\s?)?(?P<numbers>{_MARK_ITEM}(?:{_MARK_SEPARATOR}{_MARK_ITEM}){{0,40}})"
     r"(?:\s?[,:]\s?(?:pp?\.|page|§)\s?[\d–-]{1,9})?(?:\s?[†‡][^\[\]【】［］\n]{0,99})?\s?\\?[\]】］〕]{1,2}"
     r"(?:\((?:https?:|www\.|[#/])[^()\s]{0,500}\))?"
-    # What names no number of ours: a place in a message, a footnote with a name.
+    # Marks that name none of our numbers: a place in a message, a named footnote.
     r"|【\d{1,4}:\d{1,4}[†‡][^】\n]{0,99}】|\[\^[\w-]{1,30}\]"
     r"|(?:(?<=[.!?…,;:)\]\"'”’»。！？، ])|(?<=[^\W\d_]{4}))"
     r"(?<!metre)(?<!meter)(?<!etres)(?<!eters)(?<!feet)(?<!inch)(?<!mile)"

@@ -31,7 +31,7 @@ from storage.types import Evidence
 
 _SENTENCE_END = lazy_compile("[.!?…。！？｡।॥۔؟։።፧፨។៕༎᠃෴‼⁇⁈⁉．;\u037e]|(?<=[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]) ")
 _LOOKAHEAD = 48  # characters needed after a full stop to judge it: marks that follow it, and the next word
-_SCAN_STRIDE = 16  # characters after it within which other stops are judged with it
+_SCAN_STRIDE = 16  # characters after a full stop within which others are judged together with it
 _MAX_SENTENCE = 1_000  # longer sentences are cut at a space
 _BRACKET_PAIRS = ("()", "[]", "（）", "「」", "『』", "《》", "“”", "„“", "«»")
 _MAX_ENCLOSED = 300  # characters within which brackets, quotation marks or backticks may close
@@ -42,7 +42,7 @@ class SentenceCutter:
     def __init__(self, count: int) -> None:
         self._count = count
         self._text = ""
-        self._judged = 0  # how much of the text has no sentence end
+        self._judged = 0  # the length of the text known to have no sentence end
 
     @property
     def begun(self) -> str:

@@ -19,8 +19,8 @@ class ReplyFormat(Generic[T]):
 
     schema: Mapping[str, Any] | None
     """A strict JSON schema (an object at its top); None for replies that are plain text anyway."""
-    from_json: Callable[[Any], T]  # reads what fits the schema
-    from_text: Callable[[str], T]  # reads the text format that the template requests without a schema
+    from_json: Callable[[Any], T]  # parses JSON that fits the schema
+    from_text: Callable[[str], T]  # parses the text that the template requests without a schema
 
 
 class ReplySplitter(Protocol[T_co]):

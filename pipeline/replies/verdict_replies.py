@@ -146,8 +146,8 @@ _QUESTIONED = lazy_compile(r"\W*?[?/]")
 @dataclass(frozen=True, slots=True)
 class ClaimRuling:
     claim: int  # its number, from 1
-    found: Verification  # without its reasoning until that is whole
-    whole: bool  # whether its reasoning has ended: each claim gets a ruling before that, and one then
+    found: Verification  # without its reasoning until that is complete
+    whole: bool  # whether its reasoning is complete: each claim gets one ruling before that, and one after
 
 
 class VerdictSplitter:

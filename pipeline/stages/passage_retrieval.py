@@ -36,8 +36,8 @@ def rank_by_time(hits: Sequence[Hit], query: SearchQuery) -> tuple[Hit, ...]:
 LEAST_SHARED, LEAST_ALIKE = 0.25, 0.35
 """The floor of relevance: the share of a claim's words that a passage has, or their cosine.
 
-Over the example handbook none of 164 passages that decide a claim is below both; of those found for claims about other
-things 82% are.
+In the example handbook, none of the 164 passages that decide a claim is below both. Of the passages found for other
+claims, 82% are below both.
 """
 
 
@@ -143,7 +143,7 @@ async def extract_bullets(
     return await _summarise_groups("bullets", query, groups, kit, asked)
 
 
-ROOM_FOR_NEAREST = 3  # passages read; of fewer, only those with the best sentences
+ROOM_FOR_NEAREST = 3  # if fewer passages are read, the nearest need not be among them
 Summarise = Callable[[SearchQuery, Sequence[Hit], Kit, Sequence[str]], Awaitable[tuple[SourcedFinding, ...]]]
 
 

@@ -46,9 +46,9 @@ from storage.types import Evidence, Hit, PassageKind
 
 MOST_CORPORA = 3  # how many corpora are quoted from, those of the nearest passages
 READABLE_CHANCE = 0.3
-"""The least chance of its best candidate for a corpus to be read: with less, reading never led to an answer."""
+"""A corpus is read only if its best candidate has this chance: below it, reading never led to an answer."""
 SAID_UNREAD = -8.0  # the reader's score assumed for unread candidates: nine in ten real scores are higher
-COMPARABLE_CHANCE = 0.02  # the same, by estimated cosines, for its candidates to be compared
+COMPARABLE_CHANCE = 0.02  # the same for comparing its candidates, by estimated cosines
 FIRST_COMPARED = 8  # how many of them are compared first, to decide whether the others must be
 THEN_COMPARED = 4  # how many of the others are compared at a time
 CERTAIN_RANKS = 3  # how many of the best candidates must be known for certain

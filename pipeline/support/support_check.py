@@ -1,7 +1,7 @@
 """Check whether passages support a sentence, in milliseconds and without a model server.
 
-A sentence that a passage has word for word, or almost, is supported. Any other must pass two judges. The rules look for
-each of its numbers, dates, units and names in the passages, and for negations. Nothing overrules what they miss, unless
+A sentence that a passage has word for word, or almost, is supported. Two judges must accept any other. The rules look
+for each of its numbers, dates, units and names in the passages, and for negations. What they miss decides, unless
 the question has it. The scorer weighs how well words and meaning of the rest are covered. A sentence that fails only
 there may be judged by a model, if there is one.
 """
@@ -62,7 +62,7 @@ def _skip_mark(text: str, span: Span) -> int:
 
 
 Strictness = Literal["loose", "normal", "strict"]
-"""How sure the scorer must be. Each level's price is printed by `make train`; `loose` doubts no wording."""
+"""How sure the scorer must be; `make train` prints what each level rejects. `loose` ignores wording."""
 
 _FAR, _HALF_SAID = 0.35, 0.5  # the cosine of a word with the passages' nearest; a share of a sentence's words
 MIN_CONTENT_WORDS = 2  # words with a meaning of their own that a sentence must have: "None of it is true." has one

@@ -51,7 +51,7 @@ async def _answered(
         looked_up = await capture_outcome(reader.look_up())  # 1, 2
         summarised = () if isinstance(looked_up, PipelineError) else looked_up or ()
         known = merge_findings(summarised, verifier.kept)
-        # An explanation begins with its main point, which may be missing yet; a student learnt drafts over everything.
+        # The main point of an explanation comes first, and may still be missing. A student was trained on all findings.
         if not known or kit.limits.student or not asks_for_fact(talk):
             await verified
     if known and not verified.done():

@@ -36,7 +36,7 @@ from pipeline.stages.model_claims import ClaimVerifier
 from pipeline.stages.turn_context import TurnContext
 from storage.types import Evidence
 
-LEAST_PATIENCE = 1.0  # least seconds to wait for a second wave after the first; at most as long as the first took
+LEAST_PATIENCE = 1.0  # the least seconds to wait for the second wave; the most are those that the first took
 _Continued = tuple[tuple[MarkedSentence, ...], tuple[SourcedFinding, ...]]  # a second wave, and what it cites
 MAX_CONTINUED = 2  # sentences of a second wave: more of them would be a second answer
 

@@ -140,7 +140,7 @@ class SentenceJudge:
                 named = tuple(sentences[number - 1] for number in verification.sentences)
                 if supported and not set(passage_ids(named)) <= set(passage_ids(case.evidence)):
                     continue  # the verdict rests on another sentence's passages: this one is judged alone
-                # A sentence shown for another one may decide it, too: then its own of that passage count.
+                # If the verdict rests on a sentence shown for another case, our own sentences of its passage count.
                 numbered, passages = list(enumerate(case.evidence, start=1)), passage_ids(named)
                 own = tuple(place for place, one in numbered if one in named)
                 own = own or tuple(place for place, one in numbered if one.passage.id in passages)

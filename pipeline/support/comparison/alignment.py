@@ -31,7 +31,7 @@ _COPULAS = frozenset({"is", "was", "are", "were"})
 _PLACED = frozenset({
     "born", "died", "killed", "buried", "located", "situated", "based", "founded", "held", "lies", "published",
 })  # fmt: skip
-"""Participles of events and states that have one place for each subject."""
+"""Participles of events and states that happen in one place for each subject."""
 
 
 @dataclass(frozen=True, slots=True)
