@@ -10,10 +10,11 @@ from ingest.refresh.batch_reader import BatchReader
 from ingest.refresh.corpus_refresh import refresh_corpus
 from ingest.refresh.document_plan import KeySet, find_missing
 from ingest.sources.folder import FolderSource
-from ingest.types import Block, ChangedDocument, Listing, Page, RefreshRefused, Section
+from ingest.types import Block, ChangedDocument, Page, RefreshRefused, Section
 from storage.errors import StorageError
 from storage.home.home_folder import holds_passages
 from tests.fakes import PageSource, WordEmbedder
+from tests.ingest.sourced import Scripted
 from tests.storage.stores import Contents, contents, opened
 from tests.thorough import EXAMPLES
 
@@ -248,34 +249,18 @@ def failing(error):
     return load
 
 
-class Loads:
-    """A source of documents by key, each with a function that loads it."""
-
-    reference = False
-
-    def __init__(self, loads):
-        self.loads = loads
-
-    def expected(self):
-        """Count them."""
-        return len(self.loads)
-
-    def documents(self, _known, _since=""):
-        """List them in order."""
-        return Listing(iter([ChangedDocument(key, key, 1, load) for key, load in self.loads.items()]))
+def loading(**loads):
+    """Make a source of documents, each with a function that loads it."""
+    return Scripted([ChangedDocument(f"{key}.md", key, 1, load) for key, load in loads.items()])
 
 
 async def test_error_in_one_document_is_reported_and_the_others_are_read(tmp_path):
     fine = Page("Fine", (Section((), (Block("The vault opens at ten."),)),))
     uncut = Page("Odd", (Section((), (Block(OddText("Lunch is served at noon.")),)),))
-    loads = {
-        "a.md": failing(RecursionError("too deep")),
-        "b.md": failing(ValueError("x" * 500)),
-        "c.md": lambda: uncut,
-        "d.md": lambda: fine,
-    }
+    too_deep, too_long = failing(RecursionError("too deep")), failing(ValueError("x" * 500))
+    source = loading(a=too_deep, b=too_long, c=lambda: uncut, d=lambda: fine)
     with opened(tmp_path) as store:
-        report = await refresh_corpus(Loads(loads), "handbook", store, progress=lambda _: None)
+        report = await refresh_corpus(source, "handbook", store, progress=lambda _: None)
 
         reasons = dict(report.failures)
         assert (report.added, list(reasons)) == (1, ["a.md", "b.md", "c.md"])
@@ -289,7 +274,7 @@ async def test_error_in_one_document_is_reported_and_the_others_are_read(tmp_pat
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
 def test_process_wide_errors_end_the_run(error):
     with pytest.raises(error):
-        BatchReader(Loads({"a.md": failing(error())}).documents({}), {}).batch()
+        BatchReader(loading(a=failing(error())).documents({}), {}).batch()
 
 
 async def test_unstorable_text_and_dates_are_repaired(tmp_path):

@@ -7,23 +7,7 @@ import pytest
 from ingest.refresh.document_refresh import forget_documents, refresh_document
 from ingest.types import DeletedDocument, SingleReadUnsupported
 from tests.ingest.sourced import Scripted, found, pages
-from tests.ingest.waiting import PATIENCE, WaitingEmbedder, begun, run, texts
-from tests.storage.stores import opened
-
-
-@pytest.fixture
-def embedder():
-    """Return an embedder that waits, and that is released at the end."""
-    it = WaitingEmbedder()
-    yield it
-    it.go_on.set()
-
-
-@pytest.fixture
-def store(tmp_path, embedder):
-    """Return an empty store."""
-    with opened(tmp_path, embedder) as it:
-        yield it
+from tests.ingest.waiting import PATIENCE, begun, run, texts
 
 
 async def test_document_is_forgotten_at_once_during_a_batch_that_changes_it(store, embedder):

@@ -11,22 +11,9 @@ from ingest.refresh.corpus_refresh import refresh_corpus
 from ingest.types import DeletedDocument, RefreshRefused, SourceUnavailable, Unreadable
 from storage.types import RunState
 from tests.ingest.sourced import DOWN, Scripted, found, pages
-from tests.ingest.waiting import until
-from tests.storage.stores import listed_passages, opened
+from tests.ingest.waiting import run, texts, until
 
 FIFTY = [f"{number:02}" for number in range(50)]
-
-
-@pytest.fixture
-def store(tmp_path):
-    """Return an empty store."""
-    with opened(tmp_path) as it:
-        yield it
-
-
-async def run(store, source, **options):
-    """Refresh the corpus of these tests."""
-    return await refresh_corpus(source, "c", store, progress=lambda _: None, **options)
 
 
 async def keys(store):
@@ -75,7 +62,7 @@ async def test_activity_before_the_listing_is_reported_and_recorded(store):
     source.heard = threading.Event()
 
     async def noted():
-        return any(one.doing == "downloads it, 1 of 2 GB" for one in await store.runs.recent(1))
+        return any(run.doing == "downloads it, 1 of 2 GB" for run in await store.runs.recent(1))
 
     async def looked():
         await until(noted)
@@ -105,14 +92,11 @@ async def test_failing_source_keeps_read_documents_and_removes_nothing(store):
     with pytest.raises(SourceUnavailable):
         await run(store, Scripted([*pages("c"), DOWN, *pages("d")], marked="m2"))
 
-    told = await last(store)
+    failed = await last(store)
     assert await keys(store) == {"a", "b", "c"}
     assert (await store.manifest.checkpoint("c")).mark == "m1"
-    assert (told.state, told.added, told.fault) == (
-        RunState.FAILED,
-        1,
-        "The wiki does not answer. Look whether it runs.",
-    )
+    assert (failed.state, failed.added) == (RunState.FAILED, 1)
+    assert failed.fault == "The wiki does not answer. Look whether it runs."
 
 
 async def test_unexpected_error_is_recorded_by_its_type_only(store):
@@ -184,7 +168,7 @@ async def test_duplicate_key_is_read_once_and_reported(store):
 
     assert [report.failures for report in reports] == [(("a", batch_reader.DUPLICATE_REASON),)] * 2
     assert (reports[1].changed, reports[1].unchanged) == (0, 2)
-    assert [passage.text for passage in await listed_passages(store.manifest, "c", "a")] == ["The first."]
+    assert await texts(store, "a") == ["The first."]
 
 
 async def test_equal_fingerprints_under_two_keys_are_two_documents(store):
@@ -206,7 +190,7 @@ async def test_last_of_several_changes_of_a_document_wins(store):
     await run(store, Scripted(events, whole=False))
 
     assert await keys(store) == {"a", "b"}
-    assert [passage.text for passage in await listed_passages(store.manifest, "c", "a")] == ["Second edit."]
+    assert await texts(store, "a") == ["Second edit."]
 
 
 async def test_reverted_change_restores_the_known_version(store):
@@ -214,7 +198,7 @@ async def test_reverted_change_restores_the_known_version(store):
 
     await run(store, Scripted([found("a", "A slip."), *pages("a")], whole=False))
 
-    assert [passage.text for passage in await listed_passages(store.manifest, "c", "a")] == ["Page a says a."]
+    assert await texts(store, "a") == ["Page a says a."]
 
 
 async def test_failed_documents_are_retried_although_unchanged(store):

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from datetime import UTC, date, datetime, time, timedelta
 from itertools import pairwise
 from zoneinfo import ZoneInfo
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.refresh.night_schedule import CLOCK_LEAP, next_night, night_after, night_by, run_nightly
+from tests.ingest.waiting import until_true
 
 BERLIN, LORD_HOWE, APIA = ZoneInfo("Europe/Berlin"), ZoneInfo("Australia/Lord_Howe"), ZoneInfo("Pacific/Apia")
 MISSED = datetime.now(UTC) - timedelta(days=3)
@@ -141,16 +143,12 @@ class _Work:
             raise self._error
 
 
-async def _during(work: _Work, since: datetime, meanwhile: Callable[[], Awaitable[object]]) -> None:
+async def _during(work: _Work, since: datetime, *waits: Callable[[], Awaitable[object]]) -> None:
     at = (datetime.now(UTC) - timedelta(hours=1)).time().replace(second=0, microsecond=0)
-    async with run_nightly(work, at=lambda: at, zone=UTC, since=since, put_back=work.put_back, pulse=0.001):
-        await meanwhile()
-
-
-async def _until(true: Callable[[], bool]) -> None:
-    async with asyncio.timeout(60):
-        while not true():  # noqa: ASYNC110 - the scheduler tells nobody what it saw
-            await asyncio.sleep(0.001)
+    nightly = run_nightly(work, at=lambda: at, zone=UTC, since=since, put_back=work.put_back, pulse=0.001)
+    async with asyncio.timeout(60), nightly:
+        for wait in waits:
+            await wait()
 
 
 async def _pulses() -> None:
@@ -159,92 +157,71 @@ async def _pulses() -> None:
         await asyncio.sleep(0.001)
 
 
-def test_several_missed_nights_are_run_once() -> None:
+async def test_several_missed_nights_are_run_once() -> None:
     work = _Work()
-
-    async def run() -> None:
-        async def meanwhile() -> None:
-            await work.begun.wait()
-            await _pulses()
-
-        await asyncio.wait_for(_during(work, MISSED, meanwhile), 60)
-
-    asyncio.run(run())
+    await _during(work, MISSED, work.begun.wait, _pulses)
 
     assert work.count == 1
 
 
-def test_no_night_runs_before_it_is_due() -> None:
+async def test_no_night_runs_before_it_is_due() -> None:
     work = _Work()
-    asyncio.run(_during(work, datetime.now(UTC), _pulses))
+    await _during(work, datetime.now(UTC), _pulses)
 
     assert work.count == 0
 
 
-def test_each_night_gets_its_due_time_and_follows_the_clock() -> None:
+def _nightly_at_three(work: _Work, clock: _Clock) -> AbstractAsyncContextManager[None]:
+    since = _utc(2026, 3, 1, 3)
+    return run_nightly(
+        work, at=lambda: time(3), zone=UTC, since=since, put_back=work.put_back, clock=clock, pulse=0.001
+    )
+
+
+async def test_each_night_gets_its_due_time_and_follows_the_clock() -> None:
     """A machine may wake up much later; no night runs before the clock reaches it."""
     clock, work = _Clock(_utc(2026, 3, 1, 12)), _Work()
-
-    async def run() -> None:
-        since = _utc(2026, 3, 1, 3)
-        again = {"put_back": work.put_back, "clock": clock, "pulse": 0.001}
-        async with run_nightly(work, at=lambda: time(3), zone=UTC, since=since, **again):
-            clock.now = _utc(2026, 3, 2, 2, 59)
-            await _pulses()
-            for count, moment in enumerate((_utc(2026, 3, 2, 3), _utc(2026, 3, 3, 9), _utc(2026, 3, 7, 4))):
-                assert work.count == count
-                clock.now = moment
-                await _until(lambda enough=count + 1: work.count == enough)
-            await _pulses()
-
-    asyncio.run(run())
+    async with _nightly_at_three(work, clock):
+        clock.now = _utc(2026, 3, 2, 2, 59)
+        await _pulses()
+        for count, moment in enumerate((_utc(2026, 3, 2, 3), _utc(2026, 3, 3, 9), _utc(2026, 3, 7, 4))):
+            assert work.count == count
+            clock.now = moment
+            await until_true(lambda enough=count + 1: work.count == enough)
+        await _pulses()
 
     assert work.due == [_utc(2026, 3, 2, 3), _utc(2026, 3, 3, 3), _utc(2026, 3, 7, 3)]
     assert work.backs == 0
 
 
-def test_clock_that_jumps_ahead_and_back_skips_no_night() -> None:
+async def test_clock_that_jumps_ahead_and_back_skips_no_night() -> None:
     """Nights that ran too early are reported and run again; small steps are ignored."""
     clock, work = _Clock(_utc(2026, 3, 1, 12)), _Work()
-
-    async def run() -> None:
-        since = _utc(2026, 3, 1, 3)
-        again = {"put_back": work.put_back, "clock": clock, "pulse": 0.001}
-        async with run_nightly(work, at=lambda: time(3), zone=UTC, since=since, **again):
-            clock.now = _utc(2026, 3, 4, 15)
-            await _until(lambda: work.count == 1)
-            clock.now = _utc(2026, 3, 1, 12, 5)
-            await _until(lambda: work.backs == 1)
-            clock.now = _utc(2026, 3, 2, 3, 0)
-            await _until(lambda: work.count == 2)
-            clock.now -= CLOCK_LEAP / 2
-            await _pulses()
-
-    asyncio.run(run())
+    async with _nightly_at_three(work, clock):
+        clock.now = _utc(2026, 3, 4, 15)
+        await until_true(lambda: work.count == 1)
+        clock.now = _utc(2026, 3, 1, 12, 5)
+        await until_true(lambda: work.backs == 1)
+        clock.now = _utc(2026, 3, 2, 3, 0)
+        await until_true(lambda: work.count == 2)
+        clock.now -= CLOCK_LEAP / 2
+        await _pulses()
 
     assert (work.due, work.backs) == ([_utc(2026, 3, 4, 3), _utc(2026, 3, 2, 3)], 1)
 
 
-def test_failing_work_is_logged_and_the_schedule_continues(caplog: pytest.LogCaptureFixture) -> None:
+async def test_failing_work_is_logged_and_the_schedule_continues(caplog: pytest.LogCaptureFixture) -> None:
     work = _Work(ValueError("broken"))
-
-    async def run() -> None:
-        async def meanwhile() -> None:
-            await work.begun.wait()
-            await _pulses()
-
-        await asyncio.wait_for(_during(work, MISSED, meanwhile), 60)
-
     with caplog.at_level(logging.ERROR):
-        asyncio.run(run())
+        await _during(work, MISSED, work.begun.wait, _pulses)
 
     schedule_log = [record for record in caplog.records if record.name == "ingest.refresh.night_schedule"]
     assert len(schedule_log) == 1
     assert "the next one is not affected" in caplog.text
 
 
-def test_running_work_is_cancelled_and_awaited_at_the_end() -> None:
+async def test_running_work_is_cancelled_and_awaited_at_the_end() -> None:
     work = _Work(endless=True)
-    asyncio.run(asyncio.wait_for(_during(work, MISSED, work.begun.wait), 60))
+    await _during(work, MISSED, work.begun.wait)
 
     assert (work.count, work.cancelled) == (1, True)

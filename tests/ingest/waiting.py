@@ -26,11 +26,24 @@ class WaitingEmbedder(WordEmbedder):
         return super().embed(texts, polite=polite)
 
 
-async def until(there):
-    """Wait until a condition holds."""
+async def until(condition):
+    """Wait until an asynchronous condition holds."""
     async with asyncio.timeout(PATIENCE):
-        while not await there():  # noqa: ASYNC110 - it is in the database, which sends no events
+        while not await condition():  # noqa: ASYNC110 - it is in the database, which sends no events
             await asyncio.sleep(0.01)
+
+
+async def until_true(condition):
+    """Wait until a condition holds that only polling shows."""
+    async with asyncio.timeout(PATIENCE):
+        while not condition():  # noqa: ASYNC110 - nothing announces it
+            await asyncio.sleep(0.001)
+
+
+async def count_changes(store, source, corpus="wiki"):
+    """Refresh; return the numbers of added, changed, unchanged, removed and unreadable documents."""
+    report = await refresh_corpus(source, corpus, store, progress=lambda _: None)
+    return (report.added, report.changed, report.unchanged, report.removed, report.failed)
 
 
 async def run(store, source, **options):
