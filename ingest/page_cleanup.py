@@ -57,8 +57,12 @@ def to_utc(moment: datetime | None) -> datetime | None:
 
 def describe_error(error: Exception) -> str:
     """Describe an unexpected error of a document in one line of at most 200 characters."""
-    reason = " ".join(clean_text(f"cannot be read: {type(error).__name__}: {error}").split()).rstrip(": ")
-    return reason if len(reason) <= _LONGEST_REASON else reason[: _LONGEST_REASON - 1] + "…"
+    return shorten_message(f"cannot be read: {type(error).__name__}: {error}")
+
+
+def shorten_message(message: str) -> str:
+    line = " ".join(clean_text(message).split()).rstrip(":. ")
+    return line if len(line) <= _LONGEST_REASON else line[: _LONGEST_REASON - 1] + "…"
 
 
 def _clean_section(section: Section) -> Section:

@@ -184,7 +184,10 @@ class Engine(Protocol):
 
 
 class DocumentSource(Protocol):
-    """A source of documents. Its methods block, and are called in one thread."""
+    """A source of documents. Its methods block, and are called in one thread.
+
+    If it has a method `pack_for(corpus)`, it can pack the documents that it lists, in its own processes.
+    """
 
     @property
     def reference(self) -> bool:
@@ -222,14 +225,6 @@ class LiveSource(DocumentSource, Protocol):
 
     def stop(self) -> None:
         """Interrupt a blocking call, from another thread: it may raise `SourceUnavailable`."""
-        ...
-
-
-class PackingSource(DocumentSource, Protocol):
-    """A source that can pack documents in its own processes while it reads them."""
-
-    def pack_for(self, corpus: str) -> None:
-        """Pack the documents that are listed from now on for this corpus."""
         ...
 
 

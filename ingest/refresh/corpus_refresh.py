@@ -17,7 +17,6 @@ from ingest.page_cleanup import isolate_errors
 from ingest.readers.file_formats import READER_VERSION
 from ingest.refresh.batch_reader import BatchReader, DocumentBatch, SourceReader, read_source
 from ingest.refresh.document_plan import (
-    StoredDocument,
     compare_packed,
     count_changes,
     count_left_out,
@@ -47,7 +46,7 @@ from ingest.types import (
 )
 from ingest.wikitext.wikitext_parser import WIKITEXT_VERSION
 from storage.clock import Clock, utc_now
-from storage.database.document_versions import DocumentChange
+from storage.database.document_versions import DocumentChange, StoredVersion
 from storage.passages import PassageStore
 from storage.types import Checkpoint, DenseMode, Lease
 
@@ -237,8 +236,7 @@ async def _plan_batch(run: _RunState, batch: DocumentBatch, reader: SourceReader
     if not batch.read:
         return [], []
     stored = await run.store.manifest.stored(run.corpus, [listed.key for listed, _ in batch.read])
-    known = {key: StoredDocument(of.document, of.passages, of.number) for key, of in stored.items()}
-    return await reader.run(_plan_documents, run.corpus, batch, known)
+    return await reader.run(_plan_documents, run.corpus, batch, stored)
 
 
 async def _compare_packed(run: _RunState, batch: DocumentBatch, reader: SourceReader) -> tuple[int, int]:
@@ -249,13 +247,12 @@ async def _compare_packed(run: _RunState, batch: DocumentBatch, reader: SourceRe
     return await reader.run(compare_packed, batch.packed, await run.store.manifest.stored(run.corpus, changed))
 
 
-def _plan_documents(corpus: str, batch: DocumentBatch, stored: Mapping[str, StoredDocument]) -> _BatchPlan:
+def _plan_documents(corpus: str, batch: DocumentBatch, stored: Mapping[str, StoredVersion]) -> _BatchPlan:
     changes: list[DocumentChange] = []
     failures: list[tuple[str, str]] = []
     for listed, page in batch.read:
-        existing = stored.get(listed.key, StoredDocument(None, ()))
         try:
-            changes.append(isolate_errors(partial(plan_document, corpus, listed, page, existing)))
+            changes.append(isolate_errors(partial(plan_document, corpus, listed, page, stored.get(listed.key))))
         except UnreadableDocument as error:
             failures.append((listed.key, str(error)))
     return changes, failures

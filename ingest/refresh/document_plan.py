@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, MutableSet, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ingest.chunking import split_page
 from ingest.sources.default_ignore import IGNORED_BY_SETTING, IGNORED_KINDS
@@ -10,7 +10,7 @@ from ingest.types import ChangedDocument, LeftOut, Page, RefreshReport
 from storage.database.bodies import pack_passages, unpack_passages
 from storage.database.document_versions import DocumentChange, PackedDocument, StoredVersion
 from storage.indexes.lexical import passage_terms
-from storage.types import Document, Passage
+from storage.types import Document
 
 FEW_REMOVALS = 20  # so many documents are always removed without confirmation
 _MOST_DIGITS = 9  # of a key that is stored as a bit; more would take hundreds of megabytes
@@ -23,23 +23,14 @@ def count_left_out(source: object) -> tuple[tuple[str, int], ...]:
     return tuple(Counter(skipped.reason for skipped in left_out if skipped.reason in kinds).most_common())
 
 
-@dataclass(frozen=True, slots=True)
-class StoredDocument:
-    """The stored version of a document, with its passages in order; without `document` if the document is new."""
-
-    document: Document | None
-    passages: tuple[Passage, ...]
-    number: int = 0
-
-
-def plan_document(corpus: str, listed: ChangedDocument, page: Page, stored: StoredDocument) -> DocumentChange:
-    """Plan the change of a document that was read again.
+def plan_document(corpus: str, listed: ChangedDocument, page: Page, stored: StoredVersion | None) -> DocumentChange:
+    """Plan the change of a document that was read again, or of a new one.
 
     A passage that the dense index holds unchanged, title included, is not embedded again.
     """
     new = split_page(corpus, listed.key, page)
     document = build_document(corpus, listed, page)
-    known = {passage.id: passage.hash for passage in stored.passages}
+    known = {passage.id: passage.hash for passage in stored.passages} if stored else {}
     ids = {passage.id for passage in new}
     return DocumentChange(
         corpus=corpus,
@@ -47,8 +38,8 @@ def plan_document(corpus: str, listed: ChangedDocument, page: Page, stored: Stor
         document=document,
         passages=new,
         add=tuple(passage for passage in new if known.get(passage.id) != passage.hash),
-        drop=tuple(passage.id for passage in stored.passages if passage.id not in ids),
-        over=stored.number,
+        drop=tuple(passage for passage in known if passage not in ids),
+        over=stored.number if stored else 0,
     )
 
 

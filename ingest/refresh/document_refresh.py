@@ -7,7 +7,7 @@ from functools import partial
 
 from ingest.page_cleanup import isolate_errors
 from ingest.refresh.batch_reader import BatchReader, DocumentBatch, SourceReader, read_source
-from ingest.refresh.document_plan import StoredDocument, count_changes, plan_document
+from ingest.refresh.document_plan import count_changes, plan_document
 from ingest.refresh.refresh_run import LEASE_SECONDS, hold_lease
 from ingest.types import (
     ChangedDocument,
@@ -135,10 +135,7 @@ async def _apply_document(
 ) -> DocumentChange:
     for _ in range(WRITE_ATTEMPTS):
         stored = (await store.manifest.stored(corpus, [listed.key])).get(listed.key)
-        existing = (
-            StoredDocument(stored.document, stored.passages, stored.number) if stored else StoredDocument(None, ())
-        )
-        change = await reader.run(isolate_errors, partial(plan_document, corpus, listed, page, existing))
+        change = await reader.run(isolate_errors, partial(plan_document, corpus, listed, page, stored))
         if not await store.apply([change]):
             return change
     hint = "Run the command again once the refresh has ended."

@@ -37,17 +37,17 @@ def compute_block(row: dict[str, bytes], *, work: bytes, code: str) -> dict[str,
         if (mine := hash_code()) != code:
             where = f"a worker on {os.uname().nodename} runs {mine}, this process {code}"
             fault = f"Footnote's version on the cluster differs: {where} (Python / our code)."
-            return {"said": "fault", "held": pickle.dumps((fault, _SAME_HINT))}
+            return {"kind": "fault", "content": pickle.dumps((fault, _SAME_HINT))}
         called, item = pickle.loads(work), pickle.loads(row["block"])  # noqa: S301 - our parent wrote them
     except ImportError as error:
-        return {"said": "fault", "held": pickle.dumps((_MISSING.format(error), _SAME_HINT))}
+        return {"kind": "fault", "content": pickle.dumps((_MISSING.format(error), _SAME_HINT))}
     try:
-        return {"said": "result", "held": pickle.dumps(called(item))}
+        return {"kind": "result", "content": pickle.dumps(called(item))}
     except Exception as error:  # noqa: BLE001 - it is raised again where the results are read
         try:
-            return {"said": "error", "held": pickle.dumps(error)}
+            return {"kind": "error", "content": pickle.dumps(error)}
         except Exception:  # noqa: BLE001 - pickling may raise anything
-            return {"said": "error", "held": pickle.dumps(RuntimeError(repr(error)))}
+            return {"kind": "error", "content": pickle.dumps(RuntimeError(repr(error)))}
 
 
 def connect(address: str, folder: str) -> float:
@@ -88,8 +88,8 @@ def compute_window(work: bytes, code: str, window: list[bytes]) -> Iterator[_Ans
     # Concurrent windows share the cores: each block takes one.
     done = blocks.map(partial(compute_block, work=work, code=code), num_cpus=1, max_retries=RETRIES)
     for row in done.iter_rows():
-        held = row["held"]
-        yield row["said"], pickle.loads(held) if row["said"] == "fault" else held  # noqa: S301 - our code wrote it
+        content = row["content"]
+        yield row["kind"], pickle.loads(content) if row["kind"] == "fault" else content  # noqa: S301 - our code wrote it
 
 
 def serve_windows(pipe: Connection, address: str, folder: str, code: str) -> None:
@@ -126,9 +126,9 @@ def _send_answers(pipe: Connection, windows: "queue.SimpleQueue[Any]") -> None:
         while True:
             number, count, answers = windows.get()
             for _ in range(count):
-                said, held = answers.get()
-                pipe.send((number, said, held))
-                if said == "fault":
+                kind, content = answers.get()
+                pipe.send((number, kind, content))
+                if kind == "fault":
                     break
 
 

@@ -109,8 +109,8 @@ class RayEngine:
             yield from ready
             return
         while not self._arrived[number]:
-            owner, said, held = self._receive()
-            self._arrived[owner].append((said, held))
+            owner, kind, content = self._receive()
+            self._arrived[owner].append((kind, content))
         sent.popleft()
         yield _unpack(*self._arrived[number].popleft())
 
@@ -188,11 +188,11 @@ def build_environment(environment: Mapping[str, str], address: str) -> dict[str,
     return minimal_environment(environment) | ray_variables | {"RAY_USAGE_STATS_ENABLED": "0"}
 
 
-def _unpack(said: str, held: Any) -> Any:
+def _unpack(kind: str, content: Any) -> Any:
     """Return a result, or raise the error sent instead."""
-    if said == "result":
-        return pickle.loads(held)  # noqa: S301 - our own code made it
-    if said == "error":
-        raise pickle.loads(held)  # noqa: S301 - the same
-    message, hint = held
+    if kind == "result":
+        return pickle.loads(content)  # noqa: S301 - our own code made it
+    if kind == "error":
+        raise pickle.loads(content)  # noqa: S301 - the same
+    message, hint = content
     raise EngineUnavailable(message, hint=hint)

@@ -19,7 +19,7 @@ from itertools import chain, groupby, islice
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
-from ingest import page_cleanup
+from ingest.page_cleanup import shorten_message
 from ingest.readers import file_formats, value_parsers
 from ingest.sandbox import Sandbox
 from ingest.sources.filters import DocumentTraits, SelectionRules, build_filter
@@ -118,7 +118,6 @@ def _metadata_values(fields: Mapping[str, Any], names: Sequence[str]) -> list[st
 
 
 _SECRET = lazy_compile(r"key|token|secret|password|credential|auth", re.IGNORECASE)
-_LONGEST_MESSAGE = 200
 _INSTALL = "Install it into Footnote's environment with pip (see docs/sources.md), and check its name."
 
 
@@ -219,8 +218,7 @@ class LlamaIndexSource:
         named = (str(value) for name, value in self._reader.options.items() if _SECRET.search(name))
         for secret in filter(None, (*self._reader.secrets, *named)):
             message = message.replace(secret, "…")
-        line = " ".join(page_cleanup.clean_text(message).split()).rstrip(":. ")
-        return line if len(line) <= _LONGEST_MESSAGE else line[: _LONGEST_MESSAGE - 1] + "…"
+        return shorten_message(message)
 
 
 def _load_lazily(reader: Any, load: Mapping[str, Any]) -> Iterator[Any]:

@@ -59,12 +59,12 @@ def download_file(
     """Download a file. `rest` waits after a failed try, given the server's wait and the failures, or raises to stop."""
 
     def once() -> None:
-        before = _size(request.part)
+        before = measure_file(request.part)
         try:
             _fetch(request, ask, progress)
             _check(request)
         except RetryableWebError as error:
-            error.progressed = _size(request.part) - before >= _PROGRESS_BYTES
+            error.progressed = measure_file(request.part) - before >= _PROGRESS_BYTES
             raise
 
     try:
@@ -82,7 +82,7 @@ def download_file(
 
 
 def _fetch(request: DownloadRequest, ask: OpenUrl, progress: ReportProgress) -> None:
-    have = _size(request.part)
+    have = measure_file(request.part)
     if request.size is not None and have == request.size:
         return
     if request.size is not None and have > request.size:
@@ -100,7 +100,7 @@ def _fetch(request: DownloadRequest, ask: OpenUrl, progress: ReportProgress) -> 
                 file.write(block)
                 progress(file.tell(), total)
             os.fsync(file.fileno())
-    if total is not None and (now := _size(request.part)) != total:
+    if total is not None and (now := measure_file(request.part)) != total:
         if now > total:
             _discard_part(request)
         raise RetryableWebError("closed the connection early" if now < total else "sends more than it announced")
@@ -154,7 +154,7 @@ def _check(request: DownloadRequest) -> None:
         raise RetryableWebError(f"sends a file that does not match its {name.upper()} checksum")
 
 
-def _size(path: Path) -> int:
+def measure_file(path: Path) -> int:
     try:
         return path.stat().st_size
     except FileNotFoundError:

@@ -3,7 +3,6 @@
 Every source reads the web through `WebClient`. A failure is a `SourceUnavailable` with one line.
 """
 
-import json
 import ssl
 import threading
 import time
@@ -148,18 +147,6 @@ class WebClient:
     def slow_down(self, gap: float) -> None:
         """Pause for at least `gap` seconds between two requests from now on."""
         self._policy = replace(self._policy, gap=max(gap, self._policy.gap))
-
-    def json(self, url: str, params: QueryParams | None = None) -> Any:
-        """Get JSON. Raises as `get` does, and `SourceUnavailable` for other statuses and other content."""
-        reply = self.get(url, params, "application/json")
-        if reply.status != httpx.codes.OK:
-            raise SourceUnavailable(f"{format_url(url)} answers HTTP {reply.status}.", hint="Check the address.")
-        try:
-            return json.loads(reply.content)
-        except (ValueError, RecursionError) as error:
-            kind = reply.headers.get("content-type", "").partition(";")[0] or "other content"
-            hint = "Check the address; it may return a login page."
-            raise SourceUnavailable(f"{format_url(url)} answers with {kind} instead of JSON.", hint=hint) from error
 
     def size(self, url: str) -> int | None:
         """Return the size of a file in bytes; None if unknown, or if there is no such file. Raises as `get` does."""

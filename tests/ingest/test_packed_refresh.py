@@ -1,7 +1,5 @@
 """Packed corpora, which are not embedded, have the same passages as embedded ones."""
 
-import bz2
-
 import pytest
 
 from ingest.refresh.corpus_refresh import refresh_corpus
@@ -9,7 +7,7 @@ from ingest.sources.dumps.wikipedia_dump import WikipediaDump
 from storage.errors import StorageError
 from storage.types import DenseMode
 from tests.fakes import PageSource
-from tests.ingest.sources.dumps import END, HEADER, dump, page
+from tests.ingest.sources.dumps import dump, pack_streams, page
 from tests.storage.stores import opened
 
 ARTICLES = [
@@ -28,12 +26,8 @@ def written(folder, pages, *, index, size=20):
         path.write_bytes(dump(*pages))
         return path
     path = folder / "wiki-multistream.xml.bz2"
-    streams = [pages[at : at + size] for at in range(0, len(pages), size)]
-    content, lines = bz2.compress(HEADER.encode()), ""
-    for stream in streams:
-        lines += "".join(f"{len(content)}:{one.split('<id>')[1].split('<')[0]}:x\n" for one in stream)
-        content += bz2.compress("".join(stream).encode())
-    path.write_bytes(content + bz2.compress(END.encode()))
+    content, lines, _ = pack_streams(*(pages[at : at + size] for at in range(0, len(pages), size)))
+    path.write_bytes(content)
     path.with_name("wiki-multistream-index.txt").write_text(lines)
     return path
 

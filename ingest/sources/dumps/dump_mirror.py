@@ -21,6 +21,7 @@ from typing import Any, Protocol
 from ingest.sources.dumps.dump_file import refuse_single
 from ingest.sources.dumps.wikipedia_dump import WikipediaDump
 from ingest.types import EMPTY, Engine, ListedItem, Listing, SourceUnavailable, Unreadable, describe_os_error
+from ingest.web.download import measure_file
 from ingest.web.web_client import WebClient
 from ingest.wikitext.wikitext_parser import WIKITEXT_VERSION
 from storage.language.lazy_pattern import lazy_compile
@@ -272,9 +273,9 @@ class DumpMirror:
             hint = "Check the permissions of the home."
             raise SourceUnavailable(f"{self._folder} cannot be created: {reason}.", hint=hint) from error
         # A file gets its final name only once it is complete and verified.
-        sizes = {file: _size(self._folder / file.name) for file in edition.files}
+        sizes = {file: measure_file(self._folder / file.name) for file in edition.files}
         missing = [file for file, size in sizes.items() if not size or (file.size is not None and size != file.size)]
-        partial_bytes = sum(_size(self._folder / f"{file.name}.part") for file in missing)
+        partial_bytes = sum(measure_file(self._folder / f"{file.name}.part") for file in missing)
         packed = sum(file.size or 0 for file in edition.dumps)
         needed = sum(file.size or 0 for file in missing) - partial_bytes + growth * packed
         if (free := self._free(self._folder)) < needed:
@@ -348,10 +349,6 @@ def _note_damaged(items: Iterator[ListedItem], names: set[str], damaged: list[st
         if isinstance(item, Unreadable) and item.key in names:
             damaged.append(item.key)
         yield item
-
-
-def _size(path: Path) -> int:
-    return path.stat().st_size if path.exists() else 0
 
 
 def _gigabytes(size: int) -> str:

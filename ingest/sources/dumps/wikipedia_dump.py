@@ -96,9 +96,6 @@ class WikipediaDump:
         self._surveyed: _Survey | None = None
         self._articles: int | None = None
 
-    def site(self) -> WikiSite:
-        return XmlExport(read_blocks(self._paths[0])).site
-
     def expected(self) -> int:
         """Count the articles. Blocks for the first pass over the dump. Raises `DumpError`."""
         if self._articles is None:
@@ -151,7 +148,7 @@ class WikipediaDump:
                 yield from (list_unchanged(key, known[key]) for key in known if key not in seen)
 
     def _survey(self) -> _Survey:
-        site = self.site()
+        site = XmlExport(read_blocks(self._paths[0])).site
         streams = DumpSurvey(self._survey_file_path)
         try:
             with streams.translating_errors(), WorkerPool(self._count_workers()) as pool:
@@ -167,8 +164,7 @@ class WikipediaDump:
         self, path: Path, site: WikiSite, streams: DumpSurvey, pool: WorkerPool
     ) -> tuple[_SurveyedFile, int, bool]:
         """Survey a file; return it, its number of articles, and whether it is undamaged."""
-        index = _find_index(path)
-        if index:
+        if index := find_index(path) if detect_compression(path) == "bz2" else None:
             return self._survey_streams(path, index, site, streams, pool)
         return self._survey_pages(path, site, streams, pool)
 
@@ -220,7 +216,8 @@ class WikipediaDump:
         failures: list[ArticleItem] = []
         work = self._split_work(survey, known, failures, pool)
         if self._engine is not None:
-            yield from self._engine.map(methodcaller("read"), map(_carry, work))
+            carried = (part.carry() if isinstance(part, StreamRange) else part for part in work)
+            yield from self._engine.map(methodcaller("read"), carried)
         else:
             yield from pool.map(methodcaller("read"), work)
         yield ReadStretch("", failures)
@@ -264,12 +261,6 @@ def _list_item(
     if isinstance(item, ReadArticle):
         return list_article(item, site)
     return list_unchanged(item.key, known[item.key]) if isinstance(item, KnownArticle) else item
-
-
-def _carry(
-    work: StreamRange | ArticleBatch | list[ReadStretch],
-) -> StreamRange | ArticleBatch | list[ReadStretch]:
-    return work.carry() if isinstance(work, StreamRange) else work
 
 
 def _survey_stream(work: tuple[StreamRange, bytes]) -> SurveyedStream:
@@ -343,7 +334,3 @@ def _list_unchanged_parts(streams: DumpSurvey, path: Path, digest: bytes) -> lis
 def _digest_file(path: Path) -> bytes:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "blake2b").digest()
-
-
-def _find_index(path: Path) -> Path | None:
-    return find_index(path) if detect_compression(path) == "bz2" else None

@@ -57,17 +57,13 @@ class SiteSource:
 
     def expected(self) -> int:
         """Read the sitemaps and count their pages. Blocks. Raises `SourceUnavailable`."""
-        with self._web:
-            self._listed_site = self._list_site()
+        self._listed_site = self._list_site()
         return len(self._listed_site[0].pages)
 
     def documents(self, known: Mapping[str, str] = EMPTY, since: str = "") -> Listing:
         """List every selected page; also all known pages if a sitemap is unreadable. Blocks."""
         del since  # a sitemap lists all pages
-        if self._listed_site is None:
-            self.expected()
-        listed, self._listed_site = self._listed_site, None
-        assert listed is not None  # noqa: S101 - set by expected()
+        listed, self._listed_site = self._listed_site or self._list_site(), None
         return Listing(self._list_items(*listed, known))
 
     def one(self, address: str, known: Mapping[str, str]) -> ListedItem | None:
@@ -99,9 +95,10 @@ class SiteSource:
         return next(chain(fetcher.items(key, SitemapEntry(url)), fetcher.last()), None)
 
     def _list_site(self) -> tuple[SitePages, PageFetcher]:
-        robots = fetch_robots(self._web, self._origin)
         chosen = self._build_filter()
-        site = list_pages(self._web, self._scope.url, robots, lambda entry: chosen(entry) and robots.allows(entry.url))
+        with self._web as web:
+            robots = fetch_robots(web, self._origin)
+            site = list_pages(web, self._scope.url, robots, lambda entry: chosen(entry) and robots.allows(entry.url))
         return site, PageFetcher(self._web, self._sandbox, self._origin, robots.allows, frozenset(site.pages))
 
     def _build_filter(self) -> Callable[[SitemapEntry], bool]:

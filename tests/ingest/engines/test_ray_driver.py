@@ -18,16 +18,16 @@ OURS = hash_code()
 
 def compute(work, number=1, code=OURS):
     answer = compute_block({"block": pickle.dumps(number)}, work=work, code=code)
-    return answer["said"], pickle.loads(answer["held"])
+    return answer["kind"], pickle.loads(answer["content"])
 
 
 def test_worker_returns_a_result_or_an_error():
     assert compute(pickle.dumps(jobs.double)) == ("result", 2)
-    said, error = compute(pickle.dumps(jobs.fail))
-    assert said == "error"
+    kind, error = compute(pickle.dumps(jobs.fail))
+    assert kind == "error"
     assert isinstance(error, LookupError)
-    said, error = compute(pickle.dumps(jobs.fail), 2)
-    assert said == "error"
+    kind, error = compute(pickle.dumps(jobs.fail), 2)
+    assert kind == "error"
     assert "Unpicklable" in str(error)
 
 
@@ -39,9 +39,9 @@ def test_worker_returns_a_result_or_an_error():
     ],
 )
 def test_worker_of_another_version_is_reported(work, code, message):
-    said, (fault, hint) = compute(work, code=code)
+    kind, (fault, hint) = compute(work, code=code)
 
-    assert said == "fault"
+    assert kind == "fault"
     assert re.search(message, fault)
     assert "every machine" in hint
 

@@ -11,6 +11,7 @@ Data Center, where deletions shift the rest, and by cursor on Cloud.
 import base64
 import json
 import re
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -62,6 +63,7 @@ class Confluence:
     before: Callable[[str], None] = lambda _: None
     now: datetime = datetime(2026, 11, 2, tzinfo=UTC)
     _cursors: dict[str, tuple[dict[str, str], int]] = field(default_factory=dict)
+    _versions: Counter[str] = field(default_factory=Counter)
 
     @property
     def context(self) -> str:
@@ -70,11 +72,9 @@ class Confluence:
     def write(self, number: str, title: str, body: str, **more: Any) -> Content:
         """Create a page, or a new version; other fields stay."""
         self.now += timedelta(minutes=5)
-        page = self.contents.get(number)
-        if page is None:
-            page = self.contents[number] = Content(number, title, body)
-        else:
-            page.version += 1
+        page = self.contents.setdefault(number, Content(number, title, body))
+        self._versions[number] += 1  # a deleted id does not return to version 1
+        page.version = self._versions[number]
         page.title, page.body, page.when = title, body, self.now
         for name, value in more.items():
             setattr(page, name, value)

@@ -1,5 +1,7 @@
 """Small dumps as MediaWiki exports them."""
 
+import bz2
+
 HEADER = (
     '<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.10/" version="0.10" xml:lang="en">\n<siteinfo>'
     "<sitename>Wikipedia</sitename><dbname>enwiki</dbname><base>https://en.wikipedia.org/wiki/Main_Page</base>"
@@ -19,6 +21,16 @@ def page(number, title, text, *, ns=0, revision=None, redirect=None, saved="2016
         "<contributor><id>7</id></contributor>"
         f'<model>wikitext</model><text xml:space="preserve">{text}</text></revision>\n</page>\n'
     )
+
+
+def pack_streams(*streams):
+    """Pack a multistream dump; return its content, its index, and where its streams start."""
+    content, lines, starts = bz2.compress(HEADER.encode()), "", []
+    for stream in streams:
+        starts.append(len(content))
+        lines += "".join(f"{len(content)}:{page.split('<id>')[1].split('<')[0]}:x\n" for page in stream)
+        content += bz2.compress("".join(stream).encode())
+    return content + bz2.compress(END.encode()), lines, starts
 
 
 def dump(*pages, header=HEADER, end=END):

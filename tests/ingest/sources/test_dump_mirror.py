@@ -12,7 +12,7 @@ from ingest.types import SingleReadUnsupported, SourceUnavailable
 from ingest.web.web_client import RequestPolicy, WebClient, build_user_agent
 from tests.ingest.servers.dump_mirror import FakeMirror, as_ever, half, no_ranges, resets, says, wrong
 from tests.ingest.servers.web import serve
-from tests.ingest.sources.dumps import END, HEADER, dump, page
+from tests.ingest.sources.dumps import dump, pack_streams, page
 
 WIKI = "simplewiki"
 PLAIN = "pages-articles-multistream.xml.bz2"
@@ -23,9 +23,8 @@ FILLER = Random(1).randbytes(3_000).hex(" ", 3)  # hardly compressible, so that 
 
 def packed(*pages):
     """Return a dump as the mirror has it: the file and its index."""
-    before, body, after = (bz2.compress(part.encode()) for part in (HEADER, "".join(pages), END))
-    lines = "".join(f"{len(before)}:{number}:x\n" for number in range(len(pages)))
-    return {PLAIN: before + body + after, INDEX: bz2.compress(lines.encode())}
+    content, lines, _ = pack_streams(pages)
+    return {PLAIN: content, INDEX: bz2.compress(lines.encode())}
 
 
 def about(word):

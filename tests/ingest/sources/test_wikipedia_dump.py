@@ -8,7 +8,7 @@ from ingest.sources.dumps.dump_file import DumpError
 from ingest.sources.dumps.wikipedia_dump import WikipediaDump
 from ingest.types import ChangedDocument, Unreadable, UnreadableDocument
 from tests.ingest.engines.pickling import PicklingEngine
-from tests.ingest.sources.dumps import END, HEADER, dump, page
+from tests.ingest.sources.dumps import HEADER, dump, pack_streams, page
 
 PAGES = (
     page(1, "Ada", "'''Ada''' was a [[mathematician]]."),
@@ -96,13 +96,10 @@ def test_abandoned_listing_leaves_no_processes(tmp_path):
 
 def multistream(tmp_path, *, index=True):
     """Write a multistream dump of two streams of articles, and its index."""
-    parts = [HEADER, PAGES[0] + PAGES[1], PAGES[2] + PAGES[3] + PAGES[4], END]
-    packed = [bz2.compress(part.encode()) for part in parts]
+    content, lines, _ = pack_streams(PAGES[:2], PAGES[2:])
     path = tmp_path / "enwiki-x-pages-articles-multistream.xml.bz2"
-    path.write_bytes(b"".join(packed))
-    first, second = len(packed[0]), len(packed[0]) + len(packed[1])
+    path.write_bytes(content)
     if index:
-        lines = f"{first}:1:Ada\n{first}:2:Countess\n{second}:3:Talk:Ada\n{second}:4:Bob\n{second}:5:Robert\n"
         path.with_name("enwiki-x-pages-articles-multistream-index.txt").write_text(lines)
     return path
 
@@ -175,14 +172,12 @@ def test_truncated_dump_keeps_known_articles_and_aliases(tmp_path, first, cut, k
 
 def test_damaged_stream_keeps_targets_of_its_redirects(tmp_path):
     path = tmp_path / "enwiki-multistream.xml.bz2"
-    parts = [bz2.compress(part.encode()) for part in (HEADER, PAGES[0], PAGES[1] + PAGES[3], END)]
-    first, second = len(parts[0]), len(parts[0]) + len(parts[1])
-    path.write_bytes(b"".join(parts))
-    index = f"{first}:1:Ada\n{second}:2:Countess\n{second}:4:Bob\n"
-    path.with_name("enwiki-multistream-index.txt").write_text(index)
+    whole, lines, starts = pack_streams(PAGES[:1], [PAGES[1], PAGES[3]])
+    path.write_bytes(whole)
+    path.with_name("enwiki-multistream-index.txt").write_text(lines)
     known = {item.key: item.fingerprint for item in WikipediaDump(path).documents()}
-    content = bytearray(path.read_bytes())
-    content[second + 30] ^= 0xFF
+    content = bytearray(whole)
+    content[starts[1] + 30] ^= 0xFF
     path.write_bytes(content)
     items = list(WikipediaDump(path).documents(known))
 
@@ -228,12 +223,11 @@ def test_invalid_dump_is_reported_immediately(tmp_path):
 def test_several_files_form_one_dump(tmp_path, indexed):
     paths = []
     for number, pages in enumerate((PAGES[:1], PAGES[1:4], PAGES[4:]), 1):
-        before, body, after = (bz2.compress(part.encode()) for part in (HEADER, "".join(pages), END))
+        content, lines, _ = pack_streams(pages)
         name = f"enwiki-20260101-pages-articles-multistream{number}.xml-p{number}p{number}.bz2"
         paths.append(tmp_path / name)
-        paths[-1].write_bytes(before + body + after)
+        paths[-1].write_bytes(content)
         if indexed:
-            lines = "".join(f"{len(before)}:{line}\n" for line in (f"{number}:x",))
             index = name.replace("multistream", "multistream-index").replace(".xml", ".txt")
             (tmp_path / index).write_bytes(bz2.compress(lines.encode()))
     source = WikipediaDump(*paths)
@@ -258,9 +252,7 @@ def test_only_changed_streams_are_read(tmp_path):
     path, survey_path = multistream(tmp_path), tmp_path / "survey"
     known = {item.key: item.fingerprint for item in WikipediaDump(path, survey=survey_path).documents()}
     more = page(6, "The Countess", "#REDIRECT [[Ada]]", redirect="Ada")
-    last = bz2.compress((PAGES[2] + PAGES[3] + PAGES[4] + more).encode())
-    begins = len(bz2.compress(HEADER.encode())) + len(bz2.compress((PAGES[0] + PAGES[1]).encode()))
-    path.write_bytes(path.read_bytes()[:begins] + last + bz2.compress(END.encode()))
+    path.write_bytes(pack_streams(PAGES[:2], [*PAGES[2:], more])[0])
     items = {item.key: item for item in WikipediaDump(path, survey=survey_path).documents(known)}
 
     assert items["1"].load().aliases == ("Countess", "The Countess")

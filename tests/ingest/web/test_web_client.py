@@ -167,16 +167,6 @@ def test_bomb_is_not_unpacked_beyond_the_limit():
         tracemalloc.stop()
 
 
-def test_content_other_than_json_is_reported_in_one_line():
-    answers = {"/j?a=b+c": Answer(200, b'{"x": 1}'), "/h": Answer(200, b"<html>", {"Content-Type": "text/html"})}
-    with serve(of_paths({**answers, "/deep": Answer(200, b"[" * 200_000)})) as server:
-        line = web(Time(), gap=0.0)
-        assert line.json(server.url + "/j", {"a": "b c"}) == {"x": 1}
-        assert "answers with text/html instead of JSON" in refused(lambda: line.json(server.url + "/h"))
-        assert "instead of JSON" in refused(lambda: line.json(server.url + "/deep"))
-        assert "answers HTTP 404" in refused(lambda: line.json(server.url + "/none"))
-
-
 def test_very_slow_server_is_abandoned():
     """Its pauses are short, but the average is too slow."""
     time = Time()
