@@ -85,7 +85,7 @@ async def test_false_sentence_is_withheld(gate: Gate, events: list[Event], why: 
     assert gate.withheld[0].reason
 
 
-async def test_a_supported_sentence_passes(gate: Gate, events: list[Event]) -> None:
+async def test_supported_sentence_passes(gate: Gate, events: list[Event]) -> None:
     passed = await gate.say(sentence(OFFICE, "It closes at six.", note="Office › Hours"))
 
     answer = gate.answer(Status.ANSWERED)
@@ -234,9 +234,7 @@ class TestJudgement:
 async def test_model_claims_are_in_answers_and_abstentions(gate: Gate) -> None:
     claim = CheckedClaim(Claim("The office opens at ten.", "model"), Verdict.REFUTES, ("office.md#0",), "No.")
     await gate.say(sentence(OFFICE, "The office opens at nine."))
-
     answered, abstained = (gate.answer(status, claims=[claim]) for status in (Status.ANSWERED, Status.ABSTAINED))
-
     assert [claim.verdict for claim in answered.claims] == [Verdict.REFUTES, Verdict.SUPPORTS]
     assert (abstained.claims, abstained.sentences) == ((claim,), ())
 

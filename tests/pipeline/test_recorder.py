@@ -36,18 +36,14 @@ async def test_every_search_becomes_a_step() -> None:
 
 async def test_passages_of_all_searches_are_remembered() -> None:
     recorder = Recorder(Shelf([LEAVE, SICK]).search, report=lambda _: None)
-
     await recorder.search(SearchQuery("sick note"), 1)
     await recorder.search(SearchQuery("30 days"), 1)
-
     assert set(recorder.found) == {"sick.md#0", "leave.md#0"}
 
 
 async def test_nearest_has_one_passage_per_page() -> None:
     recorder = Recorder(Shelf([LEAVE, MORE, SICK]).search, report=lambda _: None)
-
     await recorder.search(SearchQuery("leave booked calendar"), 5)
-
     assert [source.passage.id for source in recorder.nearest(2)] == ["leave.md#1", "sick.md#0"]
 
 
@@ -71,10 +67,8 @@ def call(stage: str, **facts: object) -> Step:
 async def test_steps_are_in_order_of_their_start() -> None:
     recorder = Recorder(Shelf([LEAVE]).search, report=lambda _: None)
     began = time.perf_counter()
-
     await recorder.search(SearchQuery("leave"), 1)
     recorder.note(call("generate"), began)
-
     assert [step.stage for step in recorder.steps] == ["generate", "search"]
 
 
@@ -100,10 +94,8 @@ async def test_events_are_passed_on_and_their_claims_stored() -> None:
     events: list[Event] = []
     recorder = Recorder(Shelf([]).search, report=events.append)
     checked = CheckedClaim(Claim("It rings.", "model"), Verdict.REFUTES)
-
     recorder.tell(DraftStarted(1))
     recorder.tell(ClaimChecked(checked))
-
     assert recorder.claims == (checked,)
     assert events == [DraftStarted(1), ClaimChecked(checked)]
 
@@ -111,8 +103,6 @@ async def test_events_are_passed_on_and_their_claims_stored() -> None:
 async def test_unchecked_claim_is_not_shown() -> None:
     events: list[Event] = []
     recorder = Recorder(Shelf([hit("The office opens at nine.")]).search, report=events.append)
-
     await recorder.search(SearchQuery("The office opens at ten.", unchecked=True), 3)
-
     assert not any("ten" in repr(event) for event in events)
     assert recorder.steps[0].facts["query"] == "The office opens at ten."

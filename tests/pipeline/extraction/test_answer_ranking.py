@@ -102,7 +102,6 @@ def test_position_in_passage_and_page_is_a_feature() -> None:
     second = replace(LEAVE, passage=replace(LEAVE.passage, id="leave.md#1", position=1))
     weighed = weigh_question("leave", "", "en", HITS)
     scored = score_candidates(weighed, find_candidates([LEAVE, second]), [0.0] * 4)
-
     assert [(candidate.features.opening, candidate.features.first) for candidate in scored] == [
         (1, 1),
         (0.5, 1),
@@ -139,9 +138,7 @@ def test_trust_in_cosines_depends_on_the_language() -> None:
 
 def test_unread_candidates_get_the_lowest_reader_score() -> None:
     question, ranked = thought("How many days of leave has everyone?")
-
     read = rerank_candidates(question, ranked, {0: -3.0, 1: 2.0})
-
     assert sorted(scored.features.reader for scored in read) == [-3.0, -3.0, 2.0]
     assert rerank_candidates(question, ranked, {}) == tuple(ranked)
 
@@ -176,9 +173,7 @@ def test_passages_are_read_only_while_that_may_change_the_best(said: float, then
 def test_setting_a_cosine_later_gives_the_same_score_as_scoring_with_it() -> None:
     question, candidates = weigh_question("Which leave?", "", "en", HITS), find_candidates(HITS)
     scored = score_candidates(question, candidates, quotation.estimate_cosines(candidates))
-
     compared = quotation.set_cosines(question, scored, {1: 0.7})
-
     assert compared == [scored[0], score_candidates(question, candidates, [0.7] * 3)[1], scored[2]]
 
 
@@ -186,10 +181,8 @@ def test_answer_features_come_from_the_best_candidate_and_the_hits() -> None:
     question, ranked = thought("What does leave cost?")
     low, high = answer_ranking.TOPIC_DEPTH
     best = replace(ranked[0], features=replace(ranked[0].features, reader=3.0))
-
     few = extract_answer_features(question, HITS, [best])
     many = extract_answer_features(question, [LEAVE] * answer_ranking.FEW_HITS, [best])
-
     assert (few.reader, few.measured) == (3.0, -1.0)
     assert (few.tenth_cosine, many.tenth_cosine) == ((low + high) / 2, high)
 

@@ -167,7 +167,6 @@ def test_examples_parse_to_the_same_in_both_formats(template: str) -> None:
     )
     file, key = ("refine", "feedback") if template == "feedback" else (template, "reply")
     facts = [example_.facts for example_ in load_examples(TEMPLATE_FOLDER / f"{file}.json", EXAMPLE_DAY, key)]
-
     for text, as_json, known in zip(in_text, in_json, facts, strict=True):
         form = _form(template, known)
         read = form.from_text(text.text)

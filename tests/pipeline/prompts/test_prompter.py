@@ -109,7 +109,6 @@ async def test_call_refused_by_the_budget_is_recorded_but_not_counted(deadline: 
     recorder = Recorder(Shelf([]).search, report=lambda _: None)
     llm, spent = ScriptedLLM({"stage": BudgetExceeded("used up")}), BudgetMeter(deadline=deadline)
     caller = Prompter(llm, spent, note=recorder.note, now=NOW, random=Random(1))
-
     with pytest.raises(BudgetExceeded):
         await ask(caller)
     with pytest.raises(BudgetExceeded):
@@ -136,27 +135,21 @@ async def test_unreadable_reply_is_retried_with_its_fault() -> None:
 @pytest.mark.parametrize("schemas", [False, True])
 async def test_second_unreadable_reply_raises(reply: str, schemas: bool) -> None:  # noqa: FBT001 - cases
     caller, llm, _ = prompter(reply, schemas=schemas)
-
     with pytest.raises(UnreadableReply, match=r"“stage” could not be read, twice"):
         await ask(caller)
-
     assert len(llm.calls) == 2
     assert len(llm.calls[1].messages[-2].text) < 10_000
 
 
 async def test_cut_reply_is_retried_with_a_request_for_brevity() -> None:
     caller, llm, _ = prompter([ModelReply("Well", "tiny-1", finish="length"), READABLE])
-
     await ask(caller)
-
     assert "be briefer" in llm.calls[1].messages[-1].text
 
 
 async def test_too_long_prompt_loses_its_oldest_turns() -> None:
     caller, llm, recorder = prompter([PromptTooLong("no"), READABLE])
-
     await ask(caller)
-
     assert "question 0" not in llm.calls[1].messages[-1].text
     assert "question 1" not in llm.calls[1].messages[-1].text
     assert "User: question 2\nUser: question 3\nUser: question 4" in llm.calls[1].messages[-1].text
@@ -165,10 +158,8 @@ async def test_too_long_prompt_loses_its_oldest_turns() -> None:
 
 async def test_prompt_that_cannot_be_truncated_raises() -> None:
     caller, llm, _ = prompter(PromptTooLong("no"))
-
     with pytest.raises(PromptTooLong):
         await ask(caller)
-
     assert len(llm.calls) == 5
 
 
@@ -177,10 +168,8 @@ async def test_prompt_that_cannot_be_truncated_raises() -> None:
 )
 async def test_other_errors_are_raised_and_recorded(error: Exception) -> None:
     caller, _, recorder = prompter(error)
-
     with pytest.raises(type(error)):
         await ask(caller)
-
     assert facts(recorder)[0]["error"].startswith(f"{type(error).__name__}: ")
 
 
@@ -189,10 +178,8 @@ async def test_cancelled_call_is_recorded() -> None:
     task = asyncio.create_task(ask(caller))
     await asyncio.sleep(0)
     task.cancel()
-
     with pytest.raises(asyncio.CancelledError):
         await task
-
     assert facts(recorder)[0]["error"] == "CancelledError"
 
 
@@ -223,9 +210,7 @@ class TestStreams:
 
     async def test_stream_yields_values_as_they_become_certain(self) -> None:
         caller, _, recorder = prompter("The bell was cast in 1887 [1]. It rings.")
-
         sentences = [(sentence.text, sentence.numbers) async for sentence in self.stream(caller)]
-
         assert sentences == [("The bell was cast in 1887.", (1,)), ("It rings.", ())]
         assert facts(recorder)[0]["reply"] == "The bell was cast in 1887 [1]. It rings."
         assert recorder.usage.prompt_tokens == 100
@@ -243,9 +228,7 @@ class TestStreams:
         caller, llm, recorder = prompter("The bell was cast in 1887 [1]. " * 50)
         stream = self.stream(caller)
         await anext(stream)
-
         await stream.aclose()
-
         assert llm.ended == ["stage"]
         assert "error" not in facts(recorder)[0]
         assert facts(recorder)[0]["finish"] == "stopped"
@@ -253,10 +236,8 @@ class TestStreams:
 
     async def test_error_during_a_stream_is_raised(self) -> None:
         caller, _, recorder = prompter(ModelUnavailable("away"))
-
         with pytest.raises(ModelUnavailable):
             [sentence async for sentence in self.stream(caller)]
-
         assert facts(recorder)[0]["error"] == "ModelUnavailable: away"
 
 
@@ -283,7 +264,6 @@ def truncate_fully(load: PromptLoad | None) -> list[dict[str, Any]]:
 
 def test_truncation_drops_old_turns_then_passages_then_examples() -> None:
     load = PromptLoad({"talk": conversation("1", "2", "3", "4"), "claim": "It rings.", "sentences": THREE_PAGES})
-
     everything = ["One.", "Two.", "Three.", "Four.", "Five."]
     assert truncate_fully(load) == [
         {"talk": ["3", "4"], "sentences": everything, "examples": True},

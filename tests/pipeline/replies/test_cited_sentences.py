@@ -135,9 +135,7 @@ def test_mark_within_the_grammar_is_rewritten(reply: str, expected: Said) -> Non
 @pytest.mark.parametrize(("reply", "expected"), MAIMED)
 def test_sentence_that_lost_a_part_has_no_evidence(reply: str, expected: list[str]) -> None:
     offered = [collect_sentences([hit("It is.")])] * 3
-
     sentences = split_sentences(reply, 3)
-
     assert [sentence.text for sentence in sentences if sentence.maimed] == expected
     assert all(bool(cite_sentence(sentence, offered).evidence) is not sentence.maimed for sentence in sentences)
 
@@ -190,9 +188,7 @@ def test_cited_sentence_gets_the_evidence_of_its_numbers() -> None:
         Evidence(found.passage.text[slice(*span)], found.passage, found.document, span)
         for found, span in [(one, (0, 13)), (one, (14, 28)), (two, (0, 13))]
     )
-
     cited = cite_sentence(MarkedSentence("It is.", (2, 1, 9), paragraph=True), [[first, second], [other, first]])
-
     assert cited.text == "It is."
     assert cited.evidence == (other, first, second)
     assert cited.paragraph
@@ -243,9 +239,7 @@ def test_one_character_at_a_time_is_the_whole_reply(reply: str) -> None:
 
 def test_sentence_is_yielded_before_the_reply_ends() -> None:
     splitter = SentenceSplitter(3)
-
     sentences = splitter.feed("It opened in May [1]. It was painted green by the town, and later red by a guest, ")
-
     assert sentences == (MarkedSentence("It opened in May.", (1,), paragraph=False),)
 
 
@@ -268,9 +262,7 @@ AROUND = st.sampled_from([
 @given(st.lists(st.tuples(WORDS, AROUND), max_size=40))
 def test_splitting_keeps_every_word_in_order(parts: list[tuple[str, str]]) -> None:
     reply = "".join(word + around for word, around in parts)
-
     left = " ".join(sentence.text for sentence in split_sentences(reply, 3))
-
     assert re.findall(r"[^\W\d_]+", left) == [word for word, _ in parts]
 
 
@@ -279,7 +271,5 @@ def test_splitting_keeps_every_word_in_order(parts: list[tuple[str, str]]) -> No
 )
 def test_ten_thousand_repeated_signs_parse_in_time(sign: str) -> None:
     began = time.process_time()
-
     split_sentences((sign * 10_000)[:10_000], 3)
-
     assert time.process_time() - began < 2

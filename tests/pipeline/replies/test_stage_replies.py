@@ -35,7 +35,7 @@ class TestEveryForm:
     """Rules of all stages."""
 
     @given(text=st.text(alphabet=st.sampled_from("SEARCHsearch:yesno-*[]1234,. |\n{}\"'NOT ENOUGH INFOUPRTSverdic/")))
-    def test_no_text_crashes_a_reader(self, text: str) -> None:
+    def test_no_text_crashes_a_parser(self, text: str) -> None:
         for form in FORMS.values():
             with suppress(UnreadableReply):
                 form.from_text(text)
@@ -60,7 +60,7 @@ class TestEveryForm:
             ),
         )
     )  # fmt: skip
-    def test_no_json_crashes_a_reader(self, found: object) -> None:
+    def test_no_json_crashes_a_parser(self, found: object) -> None:
         for form in FORMS.values():
             with suppress(UnreadableReply):
                 form.from_json(found)
@@ -136,7 +136,7 @@ class TestQuery:
             ("Search: no\nQuery: -\nTime: none", None),
         ],
     )
-    def test_it_is_read(self, text: str, expected: SearchQuery | None) -> None:
+    def test_query_is_parsed(self, text: str, expected: SearchQuery | None) -> None:
         assert query_format().from_text(text) == expected
 
     @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ class TestBullets:
             ("“None”", []),
         ],
     )
-    def test_they_are_read(self, text: str, expected: list[Bullet]) -> None:
+    def test_bullets_are_parsed(self, text: str, expected: list[Bullet]) -> None:
         """Marks and numbers are taken off, and never a word or a number of the statement."""
         assert bullets_format(5).from_text(text) == tuple(expected)
 
@@ -219,7 +219,7 @@ class TestClaims:
             ("- Nothing", []),
         ],
     )  # fmt: skip
-    def test_they_are_read(self, text: str, expected: list[TimedClaim]) -> None:
+    def test_claims_are_parsed(self, text: str, expected: list[TimedClaim]) -> None:
         assert claims_format().from_text(text) == tuple(expected)
 
     @pytest.mark.parametrize("text", ["", "I would say that it rings.", "There are two claims in it:"])
@@ -247,7 +247,7 @@ class TestVerification:
             ("Sentences: 9\nVerdict: REFUTES", Verification(Verdict.REFUTES)),
         ],
     )  # fmt: skip
-    def test_it_is_read(self, text: str, expected: Verification) -> None:
+    def test_verification_is_parsed(self, text: str, expected: Verification) -> None:
         assert verification_format(5, reasoned=True).from_text(text) == expected
 
     @pytest.mark.parametrize(
@@ -310,7 +310,7 @@ class TestFeedback:
 
     TEXT = "Relevant: On topic. 90/100\nNatural: Stiff, 3/100 words too many. 60 / 100\nNon-Repetitive: Fine. 100/100\n"
 
-    def test_it_is_read(self) -> None:
+    def test_feedback_is_parsed(self) -> None:
         """The last score of a line counts, whatever the case of the label."""
         feedback = feedback_format().from_text(f"**Feedback**\n{self.TEXT}* Temporally correct: Yes. 100 out of 100")
 

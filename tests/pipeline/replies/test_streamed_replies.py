@@ -87,7 +87,7 @@ def test_endless_list_of_claims_is_cut_off(size: int) -> None:
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("size", [1, 7, 1_000])
-def test_verdicts_are_read(text: str, claims: int, verdicts: dict, size: int) -> None:
+def test_verdicts_are_parsed(text: str, claims: int, verdicts: dict, size: int) -> None:
     rulings = ruled(text, claims, size)
     assert {
         ruling.claim: (ruling.found.verdict, ruling.found.sentences, ruling.found.reasoning)
@@ -159,7 +159,6 @@ def test_verdicts_do_not_depend_on_piece_boundaries(text: str, claims: int, size
         with pytest.raises(UnreadableReply):
             ruled(text, claims, 10_000)
         return
-
     assert sorted(map(_told, rulings)) == sorted(map(_told, ruled(text, claims, 10_000)))
     for number in {ruling.claim for ruling in rulings}:
         assert [ruling.whole for ruling in rulings if ruling.claim == number] == [False, True]

@@ -123,9 +123,7 @@ async def test_interim_quote_stays_if_all_sentences_are_withheld(
     talk, bell = question("When was the bell cast?"), hit("The bell was cast in 1887.")
     stage = Stage(Shelf([bell]), talk, Limits(), None, reads_alike)
     await stage.kit.search(SearchQuery("bell"), 1)
-
     passed = await say_refined(TurnContext(talk), drafted, (), stage.kit, shown=collect_sentences([bell]))
-
     assert passed == bool(said)
     answer = stage.finish(Status.ANSWERED if passed else Status.ABSTAINED).answer
     assert [sentence.text for sentence in answer.sentences] == said

@@ -99,9 +99,7 @@ def test_passage_covering_more_of_a_claim_outweighs_apparent_support(alone, verd
 def test_contradicting_passage_of_a_supported_claim_is_shown():
     prices = hit("Tickets are sold at the pier. A ticket costs 38 euros.", key="prices.md", title="Prices")
     other = Support(0.2, holds=False, reasons=("says “45 euros”; the passage says “38 euros”",), contradicted=True)
-
     judgement = decide_verdict([held(HOLDS), PassageSupport(other, collect_sentences([prices]))], held(HOLDS))
-
     assert "a passage of “Prices” differs: says “45 euros”" in judgement.reasoning
     assert [piece.text for piece in judgement.evidence][-1] == "A ticket costs 38 euros."
     assert judgement.evidence[0].document.title == "Skarholm light"
@@ -234,7 +232,6 @@ async def test_each_statement_gets_its_own_verdict_in_order():
     outcome = await check_text(
         "Skarholm lighthouse was built in 1887. Kangaroos sleep standing. The pier of Skarholm is made of oak."
     )
-
     verdicts = [(claim.claim.text, claim.claim.origin, claim.verdict) for claim in claims(outcome)]
     assert [origin for _, origin, _ in verdicts] == ["user"] * 3
     assert [verdict for *_, verdict in verdicts] == [Verdict.SUPPORTS, Verdict.NOT_ENOUGH_INFO, Verdict.SUPPORTS]

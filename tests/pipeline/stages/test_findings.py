@@ -124,7 +124,6 @@ def test_items_of_one_list_are_separate_findings() -> None:
         SourcedFinding("Messages that we keep as DMs: 18 months retention.", (lead, first)),
         SourcedFinding("Messages that we keep in private channels: 18 months retention.", (lead, second)),
     )
-
     assert deduplicate_findings(both) == both
 
 

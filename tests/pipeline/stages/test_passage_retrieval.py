@@ -29,9 +29,7 @@ async def test_statements_from_one_passage_are_limited() -> None:
     stage = Stage(
         Shelf([]), question("Which boats lie there?"), Limits(), ScriptedLLM({"summarise": bullets}), reads_alike
     )
-
     findings = await summarise_passages(SearchQuery("boats in the harbour"), [hit(" ".join(COUNTED))], stage.kit)
-
     assert [finding.text for finding in findings] == COUNTED[:MAX_BULLETS]
 
 
@@ -86,9 +84,7 @@ async def test_next_hits_replace_dropped_copies() -> None:
     others = [hit(f"A warm meal costs {number} crowns.", key=f"fare{number}.md") for number in (4, 5)]
     talk = question("Who gets a warm meal?")
     stage = Stage(Shelf([*copies, *others]), talk, Limits(), None, reads_alike)
-
     hits = await retrieve_for_query(TurnContext(talk), SearchQuery("warm meal eight noon"), stage.kit)
-
     assert {source.document.key for source in hits} == {"0.md", "fare4.md", "fare5.md"}
 
 
@@ -147,21 +143,17 @@ def test_recent_query_adds_ranks_by_relevance_and_date(ages: dict, time: str | N
 async def test_more_hits_are_fetched_than_returned() -> None:
     fares = [dated(str(age), age, text=f"Fares of {age}.") for age in range(20)]
     stage = Stage(Shelf(fares), question("fares"), Limits(), None, reads_alike)
-
     for time in (None, "recent"):
         assert len(await retrieve_passages(SearchQuery("fares", time), 3, stage.kit)) == 3
-
     assert [step.facts["k"] for step in stage.recorder.steps] == [12, 12]
 
 
 @pytest.mark.parametrize("time", [2016, "recent"])
-async def test_a_time_does_not_displace_the_best_hit(time: object) -> None:
+async def test_time_of_a_query_does_not_displace_the_best_hit(time: object) -> None:
     best = dated("best", 900, text="The ferry to Skarholm costs 12 crowns.")
     others = [dated(str(age), age, text=f"Ferry timetable of 2016, page {age}.") for age in range(20)]
     stage = Stage(Shelf([best, *others]), question("fares"), Limits(), None, reads_alike)
-
     hits = await retrieve_passages(SearchQuery("ferry to Skarholm costs", time), 2, stage.kit)
-
     assert keys(hits)[1] == "best"
     assert len(hits) == 2
 

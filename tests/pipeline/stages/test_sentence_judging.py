@@ -45,9 +45,7 @@ def turn(call: ModelCall) -> str:
 
 async def test_the_judge_sees_question_passages_and_sentence() -> None:
     judge, llm, _ = judged_by("1. SUPPORTS [2]")
-
     checked = await ask(judge, "Rung from the quay.")
-
     assert checked
     assert (checked.verdict, checked.evidence, checked.claim.origin) == (Verdict.SUPPORTS, ("bell.md#0",), "retrieved")
     for part in ("User: May I ring the bell at ten?", "1: The bell was cast in 1887.", "Claim 1: Rung from the quay."):
@@ -57,11 +55,9 @@ async def test_the_judge_sees_question_passages_and_sentence() -> None:
 async def test_pronoun_is_judged_with_the_previous_sentence() -> None:
     judge, llm, _ = judged_by(all_supported)
     first, second = "The bell was cast in 1887.", "It hangs on the quay."
-
     later = asyncio.create_task(judge(second, BELL, coming=lambda: Coming.NEVER, before=first, place=1))
     sooner = asyncio.create_task(judge(first, BELL, coming=lambda: Coming.NEVER, before="Yes.", place=0))
     await asyncio.gather(later, sooner)
-
     prompt = llm.asked("verify")
     assert f"Claim 1: {first}\nBefore claim 2" in prompt
     assert f"mean: {first}\nClaim 2: {second}" in prompt
@@ -119,19 +115,16 @@ async def test_sentences_that_come_at_once_share_a_call() -> None:
         await asyncio.sleep(0)
     checking[0] = Coming.LATER
     await asyncio.gather(*tasks)
-
     assert len(llm.calls) == 1
 
 
 async def test_judge_sees_only_related_sentences() -> None:
     page = collect_sentences([hit("Bells ring at ten. Dogs may come. The pier closes. Fog lifts.", key="x.md")])
     judge, llm, _ = judged_by("1. SUPPORTS [2]\n2. SUPPORTS [2]")
-
     judgements = [
         ask(judge, "It rings ten times.", page[:1], lambda: Coming.NEVER),
         ask(judge, "The pier shuts.", page[2:3], lambda: Coming.NEVER),
     ]
-
     assert [claim and claim.evidence for claim in await asyncio.gather(*judgements)] == [("x.md#0",)] * 2
     assert "1: Bells ring at ten.\n2: Dogs may come.\n3: The pier closes.\n===" in llm.asked("verify")
 

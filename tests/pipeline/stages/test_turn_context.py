@@ -29,9 +29,7 @@ def test_library_language_is_that_of_most_hits(spoken: str, found: list[str], ex
 async def test_context_has_only_the_last_turns() -> None:
     talk = question("Where does it stand?", *(Turn("user", f"turn {number}") for number in range(9)))
     stage = Stage(Shelf([]), talk, Limits(turns=3), ScriptedLLM({}), reads_alike)
-
     scene = await prepare_context(talk, stage.kit)
-
     assert [turn.text for turn in scene.talk.turns] == ["turn 7", "turn 8", "Where does it stand?"]
 
 

@@ -136,7 +136,7 @@ def test_remarks_and_other_clauses_are_not_missing_conditions(sentence: str, pas
     assert not any(finding.grave for finding in check_rules(sentence, [passage]))
 
 
-def test_all_after_at_is_a_bound() -> None:
+def test_all_dinners_is_more_than_such_dinners() -> None:
     sentence, passage = "Wine is paid for at all dinners.", "Wine is paid for at such dinners only."
     assert any(finding.grave for finding in check_rules(sentence, [passage]))
 

@@ -254,7 +254,6 @@ def test_rules_check_a_sentence_within_milliseconds() -> None:
         start = time.process_time()
         check_rules(sentence, passages)
         taken.append(time.process_time() - start)
-
     assert min(taken) < 0.005
 
 
@@ -269,9 +268,7 @@ def test_value_of_another_clause_is_contradicted(sentence: str) -> None:
 @pytest.mark.parametrize("rate", ["a week", "per week", "every hour"])
 def test_rate_for_another_period_is_contradicted(rate: str) -> None:
     passage = "The allowance on business trips is 45 euros a day."
-
     (one,) = find_faults(f"The allowance on business trips is 45 euros {rate}.", passage)
-
     assert (one.kind, one.outcome, one.instead) == (FindingKind.UNIT, FindingOutcome.CONTRADICTED, "45 euros a day")
 
 

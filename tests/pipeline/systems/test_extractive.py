@@ -37,27 +37,21 @@ async def test_no_hits_lead_to_abstention() -> None:
 async def test_follow_up_is_searched_with_its_context() -> None:
     shelf = Shelf([LEAVE, PARENTS, OFFICE])
     first = Turn("user", "How long is parental leave?")
-
     outcome = await run(answer, question("What about part-timers?", first), shelf)
-
     assert shelf.queries == ["What about part-timers? long parental leave"]
     assert "Part-timers get parental leave, too." in answered(outcome)
 
 
 async def test_pronoun_may_refer_to_the_cited_page() -> None:
     earlier = (Turn("user", "Where do you sit?"), Turn("bot", "In Ghent.", titles=("Office in Ghent",)))
-
     outcome = await run(answer, question("And when did it open?", *earlier), SHELF)
-
     assert answered(outcome)[0] == "The office in Ghent opened in May 2019."
 
 
 async def test_disagreeing_sources_are_both_shown() -> None:
     old = hit("The meal allowance is 38 euros.", key="o", title="Rules 2024", date=datetime(2024, 2, 1, tzinfo=UTC))
     new = hit("The meal allowance is 45 euros.", key="n", title="Rules 2026", date=datetime(2026, 2, 1, tzinfo=UTC))
-
     outcome = await run(answer, question("How many euros is the meal allowance?"), Shelf([old, new, LEAVE]))
-
     assert [(sentence.text, sentence.note) for sentence in outcome.answer.sentences] == [
         ("The meal allowance is 45 euros.", "Rules 2026, 2026-02-01"),
         ("The meal allowance is 38 euros.", "Rules 2024, 2024-02-01"),
@@ -96,25 +90,19 @@ async def test_second_corpus_does_not_change_chances_in_the_first(text: str) -> 
 
 async def test_misdetected_question_language_is_ignored() -> None:
     talk = Conversation((Turn("user", "How many days of leave has everyone?", language="fr"),))
-
     outcome = await run(answer, talk, SHELF)
-
     assert answered(outcome)[0] == "Everyone has 25 days of leave."
 
 
 async def test_limit_bounds_the_sentences_quoted() -> None:
     page = hit(" ".join(f"Rule {number} of leave is to ask early about leave." for number in range(9)), title="Leave")
-
     outcome = await run(answer, question("What are the rules of leave?"), Shelf([page]), Limits(sentences=2))
-
     assert len(answered(outcome)) <= 2
 
 
 async def test_limit_bounds_the_passages_searched() -> None:
     hits = [hit(f"Leave rule {number} is fine.", key=f"{number}.md") for number in range(40)]
-
     outcome = await run(answer, question("What is leave rule 7?"), Shelf(hits), Limits(passages=4))
-
     assert outcome.recorder.steps[0].facts["k"] == 20
     assert len(outcome.recorder.found) == 20
 
@@ -124,9 +112,7 @@ async def test_pages_in_another_language_are_not_quoted() -> None:
     german = hit("Im Urlaub ist das Lager zu.", key="lager.md", title="Lager")
     german = replace(german, document=replace(german.document, language="de"))
     talk = Conversation((Turn("user", "Wie viele Tage Urlaub haben wir?", language="de"),))
-
     outcome = await run(answer, talk, Shelf([english, german]))
-
     assert [step.stage for step in outcome.recorder.steps] == ["search"]
     assert "ladder" not in " ".join(sentence.text for sentence in outcome.answer.sentences)
 
@@ -148,10 +134,8 @@ DOGS = hit("Dogs are welcome in Bergen.", key="dogs.md", title="Dogs")
 )
 async def test_follow_up_with_its_own_word_changes_the_topic(texts: list[str], expected: Hit) -> None:
     earlier = [Turn("user", text) for text in ["What is the meal allowance on business trips?", *texts[:-1]]]
-
     talk = question(texts[-1], *earlier)
     quotes = await consider(talk, Stage(Shelf([MEALS, HOTELS, DOGS]), talk, Limits(), None, check_verbatim).kit)
-
     assert [quote.text for quote in quotes.select(3)] == [expected.passage.text]
 
 
@@ -212,7 +196,5 @@ STEPS = "1. Charge the laptop.\n2. Sign in to the laptop.\n3. Read a page.\n4. R
 
 async def test_how_to_question_gets_every_step() -> None:
     page = hit(STEPS, title="Laptops", section="How to set up a laptop")
-
     outcome = await run(answer, question("How do I set up a laptop?"), Shelf([page, LEAVE]))
-
     assert answered(outcome) == [STEPS]

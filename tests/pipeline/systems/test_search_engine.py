@@ -66,7 +66,6 @@ async def asked(llm: ScriptedLLM, web: Shelf | None, shelf: Shelf = HANDBOOK, te
 async def test_dialogue_makes_the_query_and_one_prompt_has_all_pages() -> None:
     llm, web, handbook = ScriptedLLM(script()), Web(PAGES), Shelf(HANDBOOK.hits)
     outcome = await asked(llm, web, handbook)
-
     assert [call.stage for call in llm.calls[:2]] == ["query", "draft"]
     assert all(turn.text in llm.asked("query") for turn in TALK)
     assert (web.queries, web.counts) == (["Carniolan bees swarming"], (5,))

@@ -175,9 +175,7 @@ EARLIER = (
 @pytest.mark.parametrize(("system", "web"), [*((name, None) for name in SYSTEMS), ("search-engine", SHELF)])
 async def test_every_system_sees_the_same_last_turns(system: str, web: Shelf | None) -> None:
     talk, llm = question("And after how many days?", *EARLIER), ScriptedLLM(quoting())
-
     outcome = await run(SYSTEMS[system].answer, talk, SHELF, llm=llm, web=web)
-
     searched = [step.facts["query"] for step in outcome.recorder.steps if step.stage == "search"]
     assert web or searched[0] == resolve_question(talk).query
     assert "Sick leave of more than three days needs a doctor's note." in answered(outcome)

@@ -258,7 +258,6 @@ async def test_student_drafts_and_refines_in_one_call(run: Run) -> None:
         {**BUILT, "split": "- A keeper lives beside it. | none", "verify": "Sentences: -\nVerdict: NOT ENOUGH INFO"},
         Limits(student=True),
     )
-
     assert answered(outcome) == ["Skarholm lighthouse was built in 1887."]
     assert [len(call.messages) for call in llm.calls] == [2] * len(llm.calls)
     assert "Reasoning" not in llm.of("verify")[0].messages[0].text
@@ -427,11 +426,9 @@ async def test_cancelled_turn_ends_the_draft_call(system: System) -> None:
     stage, llm = set_up_turn(QUESTION, BUILT, Limits(refine=False), system=system, waits={"draft": asyncio.Event()})
     turn = asyncio.create_task(system(question(QUESTION), stage.kit))
     await wait_until(lambda: bool(llm.of("draft")))
-
     turn.cancel()
     with pytest.raises(asyncio.CancelledError):
         await turn
-
     assert llm.ended == ["draft"]
     assert stage.recorder.steps[-1].facts["error"] == "CancelledError"
 

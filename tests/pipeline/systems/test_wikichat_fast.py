@@ -140,7 +140,6 @@ async def test_waiting_claims_are_verified_in_one_call() -> None:
     script = CLAIMING
     alone, single = await run(QUESTION, script)
     together, shared = await run(QUESTION, script, is_busy=True)
-
     assert (len(single.of("verify")), len(shared.of("verify"))) == (1, 1)
     assert len(shared.of("summarise")) == 1 < len(single.of("summarise"))
     assert verdicts(alone) == verdicts(together)
@@ -357,11 +356,9 @@ async def test_cancelled_turn_ends_verification() -> None:
     stage, llm = stage_for(QUESTION, {**BUILT, "split": THREE}, waits={"verify": asyncio.Event()})
     turn = asyncio.create_task(wikichat_fast.answer(question(QUESTION), stage.kit))
     await wait_until(lambda: len(llm.of("verify")) == 1)
-
     turn.cancel()
     with pytest.raises(asyncio.CancelledError):
         await turn
-
     assert "verify" in llm.ended
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
