@@ -1,7 +1,6 @@
 """Handle buttons, pages of evidence and comments in Discord."""
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, tzinfo
 from typing import Any, Literal
@@ -34,15 +33,13 @@ from bot.platforms.discord.messages import (
     render_confirmation,
     render_page,
 )
-from bot.platforms.shared.button_actions import ButtonActions
+from bot.platforms.shared.button_actions import ButtonActions, explain_refusal
 from bot.platforms.shared.payload_text import JsonObject
 from bot.views.catalog import translate
 from bot.views.message_layout import MessagePage, MessagePart, PartKind, paginate_evidence
 from bot.views.turn_view import ButtonAction, EvidenceView
 from bot.views.view_reducer import build_confirmation, build_example_button
 from storage.errors import StorageError
-
-log = logging.getLogger(__name__)
 
 COMMENT, PAGE = f"{PREFIX}comment", f"{PREFIX}page"
 LABEL, INPUT, PARAGRAPH = 18, 4, 2
@@ -130,9 +127,9 @@ class DiscordActions:
         ticket, opinion, text = sent
         await self._replies.defer(invocation, private=True)
         by = await self.by(invocation)
-        await self._reply_with(
-            invocation, self._actions.feedback(ticket, by, opinion, text, language=invocation.locale)
-        )
+        language = invocation.locale
+        words = await explain_refusal(self._actions.feedback(ticket, by, opinion, text, language=language), language)
+        await self._replies.change(invocation, build_sentence(words))
         return True
 
     async def sources(self, invocation: DiscordInvocation) -> None:
@@ -177,16 +174,10 @@ class DiscordActions:
         async def find_name() -> str:
             return invocation.shown_name
 
-        not_yours = translate("discord_not_yours", invocation.locale)
-        try:
-            return await self._buttons.perform(
-                action, ticket, by, invocation.locale, find_name=find_name, not_yours=not_yours
-            )
-        except ActionDenied as denied:
-            return denied.words
-        except StorageError as error:
-            log.error("button action failed", extra={"cause": str(error)})  # noqa: TRY400 - the cause is one line
-            return translate("acting_unavailable", invocation.locale)
+        language = invocation.locale
+        not_yours = translate("discord_not_yours", language)
+        action_done = self._buttons.perform(action, ticket, by, language, find_name=find_name, not_yours=not_yours)
+        return await explain_refusal(action_done, language)
 
     async def _confirm(self, invocation: DiscordInvocation, doubt: DoubtPrompt, ticket: int) -> None:
         """Handle the reply to a confirmation: ask a person about an answer, or retract it."""
@@ -254,14 +245,3 @@ class DiscordActions:
         offered = action is ButtonAction.UP and await self._buttons.offers_example(ticket, by)
         offer = build_buttons([[build_example_button(ticket, invocation.locale)]]) if offered else []
         await self._replies.add(invocation, words, *offer)
-
-    async def _reply_with(self, invocation: DiscordInvocation, action: Awaitable[str]) -> None:
-        await self._replies.change(invocation, build_sentence(await _words_of(action)))
-
-
-async def _words_of(action: Awaitable[str]) -> str:
-    """Return an action's sentence for the user, or that of its refusal."""
-    try:
-        return await action
-    except ActionDenied as denied:
-        return denied.words

@@ -11,7 +11,7 @@ from starlette.routing import BaseRoute, Route
 from bot.access import Asker
 from bot.app import App
 from bot.desk.answer_actions import AnswerActions, load_evidence_or_denial
-from bot.desk.authorized_turn import ActionDenied, decode_without_handle
+from bot.desk.authorized_turn import decode_without_handle
 from bot.desk.channel_command import ChannelCommand
 from bot.desk.desk import Desk
 from bot.desk.platform_port import PlatformError
@@ -30,12 +30,11 @@ from bot.platforms.mattermost.events import (
 from bot.platforms.mattermost.messages import Callback, read_emoji, read_mark
 from bot.platforms.mattermost.platform import DirectMessages
 from bot.platforms.shared.api_client import ApiClient, call_or_log
-from bot.platforms.shared.button_actions import ButtonActions
+from bot.platforms.shared.button_actions import ButtonActions, explain_refusal
 from bot.platforms.shared.payload_text import Json, read_object
 from bot.types import Place
 from bot.views.catalog import translate
 from bot.views.turn_view import ButtonAction, EvidenceView, View
-from storage.errors import StorageError
 from storage.language.lazy_pattern import lazy_compile
 
 log = logging.getLogger(__name__)
@@ -82,16 +81,11 @@ class MattermostActions:
     async def press(self, action: ButtonAction, ticket: int, user: str, channel: ChannelInfo) -> str:
         """Perform an action and return the sentence for the user; empty if they see the effect anyway."""
         language = (await self._directory.person(user)).locale or "en"
-        try:
-            by = await self._directory.actor(user, channel, await self._find_place(ticket))
-            if refusal := render_exclusion(by.exclusion, language):
-                return refusal
-            return await self._perform(action, ticket, by, language)
-        except ActionDenied as denied:
-            return denied.words
-        except StorageError as error:
-            log.error("button action failed", extra={"cause": str(error)})  # noqa: TRY400 - the cause is one line
-            return translate("acting_unavailable", language)
+        return await explain_refusal(self._press(action, ticket, user, channel, language), language)
+
+    async def _press(self, action: ButtonAction, ticket: int, user: str, channel: ChannelInfo, language: str) -> str:
+        by = await self._directory.actor(user, channel, await self._find_place(ticket))
+        return render_exclusion(by.exclusion, language) or await self._perform(action, ticket, by, language)
 
     async def run(self, command: Command, rest: str, written: PostWritten, channel: ChannelInfo) -> None:
         """Execute a command, and reply to its user alone."""

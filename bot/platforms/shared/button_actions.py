@@ -1,5 +1,6 @@
 """Perform the actions of an answer's buttons, in the same way on every platform."""
 
+import logging
 from collections.abc import Awaitable, Callable
 from typing import Literal
 
@@ -7,7 +8,11 @@ from bot.access import Asker
 from bot.desk.answer_actions import AnswerActions
 from bot.desk.authorized_turn import ActionDenied
 from bot.desk.desk import Desk
+from bot.views.catalog import translate
 from bot.views.turn_view import ButtonAction
+from storage.errors import StorageError
+
+log = logging.getLogger(__name__)
 
 
 class ButtonActions:
@@ -54,3 +59,14 @@ class ButtonActions:
             return await self._actions.offers_example(ticket, by)
         except ActionDenied:
             return False
+
+
+async def explain_refusal(action: Awaitable[str], language: str) -> str:
+    """Return an action's sentence for its user, or one that explains why it was refused or failed."""
+    try:
+        return await action
+    except ActionDenied as denied:
+        return denied.words
+    except StorageError as error:
+        log.error("button action failed", extra={"cause": str(error)})  # noqa: TRY400 - the cause is one line
+        return translate("acting_unavailable", language)

@@ -13,13 +13,12 @@ from bot.access import Asker
 from bot.answering.introduction import Introduction, load_introduction, render_introduction
 from bot.app import App
 from bot.desk.answer_actions import MAX_COMMENT, AnswerActions, load_evidence_or_denial
-from bot.desk.authorized_turn import ActionDenied
 from bot.desk.channel_command import ChannelCommand
 from bot.desk.channel_settings import find_searchable_corpora
 from bot.desk.desk import Desk
 from bot.desk.platform_port import PlatformError
 from bot.platforms.shared.api_client import call_or_log
-from bot.platforms.shared.button_actions import ButtonActions
+from bot.platforms.shared.button_actions import ButtonActions, explain_refusal
 from bot.platforms.shared.payload_text import Json, JsonObject, read_object, replace_pieces
 from bot.platforms.slack import events
 from bot.platforms.slack.client import OPEN_VIEW, PUBLISH_HOME, SUGGEST_PROMPTS, UPDATE_VIEW, SlackApiClient
@@ -188,14 +187,7 @@ class SlackActions:
         if button is None:
             return
         by, language = await self._identify(press.user, press.channel)
-        try:
-            words = await self._perform(button[0], button[1], press, by, language)
-        except ActionDenied as denied:
-            words = denied.words
-        except StorageError as error:
-            log.error("button action failed", extra={"cause": str(error)})  # noqa: TRY400 - the cause is one line
-            words = translate("acting_unavailable", language)
-        if words:
+        if words := await explain_refusal(self._perform(button[0], button[1], press, by, language), language):
             rated_up = button[0] is ButtonAction.UP
             await self._tell(press, words, await self._build_offer(button[1], by, language) if rated_up else [])
 
@@ -208,10 +200,7 @@ class SlackActions:
             return None
         ticket, opinion, text = comment
         by, language = await self._identify(str(read_object(body, "user").get("id", "")), channel)
-        try:
-            words = await self._actions.feedback(ticket, by, opinion, text, language=language)
-        except ActionDenied as denied:
-            words = denied.words
+        words = await explain_refusal(self._actions.feedback(ticket, by, opinion, text, language=language), language)
         return build_notice_modal(translate("comment", language), words, language)
 
     async def _identify(self, user: str, channel: str) -> tuple[Asker, str]:

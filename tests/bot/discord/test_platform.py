@@ -152,32 +152,25 @@ async def test_repeated_nonce_returns_the_first_post(adapter: DiscordAdapter) ->
     adapter.check_shown(question, FINAL, posted)
 
 
-async def test_long_wait_is_raised_with_its_seconds(adapter: DiscordAdapter) -> None:
+LATER = replace(LIMITED, retry_after=90.0)
+
+
+@pytest.mark.parametrize(
+    ("faults", "view", "seconds", "posts"),
+    [([LATER], FINAL, 90.0, 0), ([LOST_500, LATER], FINAL, None, 1), ([Fault(), LATER], LONG, None, 1)],
+    ids=["limited", "limited after a lost post", "limited after the first page"],
+)
+async def test_long_wait_is_certain_only_if_nothing_was_posted(
+    adapter: DiscordAdapter, faults: list[Fault], view: View, seconds: float | None, posts: int
+) -> None:
     question = await adapter.ask()
-    adapter.discord.faults["create_message"] = [replace(LIMITED, retry_after=90.0)]
+    adapter.discord.faults["create_message"] = faults
     with pytest.raises(PlatformUnavailable) as error:
-        await adapter.platform.show(question, FINAL, PostedMessages())
-    assert error.value.seconds == 90.0
-    assert adapter.discord.posts == 0
-    adapter.check_shown(question, FINAL, await adapter.show(question, FINAL))
-
-
-async def test_limit_after_an_error_is_in_doubt(adapter: DiscordAdapter) -> None:
-    question = await adapter.ask()
-    adapter.discord.faults["create_message"] = [LOST_500, replace(LIMITED, retry_after=90.0)]
-    with pytest.raises(PlatformUnavailable) as error:
-        await adapter.platform.show(question, FINAL, PostedMessages())
-    assert error.value.seconds is None
-    assert len((await adapter.platform.find(question)).messages) == 1
-
-
-async def test_partly_posted_answer_is_in_doubt(adapter: DiscordAdapter) -> None:
-    question = await adapter.ask()
-    adapter.discord.faults["create_message"] = [Fault(), replace(LIMITED, retry_after=90.0)]
-    with pytest.raises(PlatformUnavailable) as error:
-        await adapter.platform.show(question, LONG, PostedMessages())
-    assert error.value.seconds is None
-    adapter.check_shown(question, LONG, await adapter.show(question, LONG, await adapter.platform.find(question)))
+        await adapter.platform.show(question, view, PostedMessages())
+    assert error.value.seconds == seconds
+    found = await adapter.platform.find(question)
+    assert len(found.messages) == adapter.discord.posts == posts
+    adapter.check_shown(question, view, await adapter.show(question, view, found))
 
 
 async def test_deleted_answer_is_not_posted_again(adapter: DiscordAdapter) -> None:
@@ -269,22 +262,17 @@ async def test_answer_in_an_archived_foreign_thread_is_posted_again(adapter: Dis
     adapter.check_shown(question, LONG, posted)
 
 
-async def test_locked_thread_raises_cannot_post(adapter: DiscordAdapter) -> None:
+@pytest.mark.parametrize("change", ["locked", "deleted"])
+async def test_closed_thread_raises_cannot_post(adapter: DiscordAdapter, change: str) -> None:
     thread = await adapter.discord.people.thread("Opening hours")
     question = await adapter.ask(thread=thread)
-    await adapter.discord.people.archive(thread, lock=True)
-    with pytest.raises(CannotPost):
-        await adapter.platform.show(question, FINAL, PostedMessages())
-
-
-async def test_deleted_thread_raises_cannot_post(adapter: DiscordAdapter) -> None:
-    thread = await adapter.discord.people.thread("Opening hours")
-    question = await adapter.ask(thread=thread)
-    await adapter.discord.people.remove_channel(thread)
+    people = adapter.discord.people
+    await (people.archive(thread, lock=True) if change == "locked" else people.remove_channel(thread))
     with pytest.raises(CannotPost):
         await adapter.platform.show(question, FINAL, PostedMessages())
     assert await adapter.platform.find(question) == PostedMessages()
-    await adapter.platform.remove(question, PostedMessages(("5",)))
+    if change == "deleted":
+        await adapter.platform.remove(question, PostedMessages(("5",)))
 
 
 async def test_removal_tolerates_missing_messages(adapter: DiscordAdapter) -> None:

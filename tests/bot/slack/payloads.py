@@ -22,7 +22,7 @@ def walk(value: Any) -> Iterator[dict[str, Any]]:
 
 def texts(blocks: Any) -> list[str]:
     """Return all strings that are shown, except addresses of links."""
-    shown = ("text", "title", "details", "output")
+    shown = ("text", "title", "details")
     return [one[name] for one in walk(blocks) for name in shown if isinstance(one.get(name), str)]
 
 

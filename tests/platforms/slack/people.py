@@ -148,17 +148,10 @@ class People:
 
     async def uninstall(self) -> None:
         """Remove the app from the workspace: its tokens end, and it gets an event."""
-        self._end_tokens("account_inactive")
+        for token in self._slack.state.tokens.values():
+            token.error = "account_inactive" if token.kind == "bot" else ""
         self._slack.send_event({"type": "tokens_revoked", "tokens": {"oauth": [], "bot": [BOT]}})
         self._slack.send_event({"type": "app_uninstalled"})
-
-    async def revoke(self) -> None:
-        self._end_tokens("token_revoked")
-        self._slack.send_event({"type": "tokens_revoked", "tokens": {"oauth": [], "bot": [BOT]}})
-
-    def _end_tokens(self, error: str) -> None:
-        for token in self._slack.state.tokens.values():
-            token.error = error if token.kind == "bot" else token.error
 
     async def rename(self, channel: str, name: str) -> None:
         place = self._slack.state.channels[channel]
@@ -167,13 +160,6 @@ class People:
         kind = "channel_rename" if place.kind == "public" else "group_rename"
         named = {"id": channel, "name": name, "created": 1_600_000_000}
         self._slack.send_event({"type": kind, "channel": named, "event_ts": self._slack.state.ts()})
-
-    async def archive(self, channel: str, *, user: str = "U9", undo: bool = False) -> None:
-        place = self._slack.state.channels[channel]
-        place.archived = not undo
-        kind = f"{'channel' if place.kind == 'public' else 'group'}_{'un' if undo else ''}archive"
-        self._slack.send_event({"type": kind, "channel": channel, "user": user, "event_ts": self._slack.state.ts()})
-        self._slack.notify()
 
     async def share(self, channel: str, *, undo: bool = False) -> None:
         """Share a channel with another organisation, or stop sharing it."""

@@ -69,7 +69,7 @@ async def test_tokens_and_scopes_are_checked(slack: FakeSlack, web: AsyncWebClie
     response = await refusal(web.chat_postMessage(channel="C1", text="Hello"))
     assert (response["error"], response["needed"]) == ("missing_scope", "chat:write")
     assert "users:read" in response["provided"]
-    await slack.people.revoke()
+    slack.state.tokens[BOT_TOKEN].error = "token_revoked"
     assert await error(web.auth_test()) == "token_revoked"
 
 
@@ -141,7 +141,7 @@ async def test_only_own_messages_are_changed(slack: FakeSlack, web: AsyncWebClie
     assert await error(web.chat_update(channel="C1", ts=ours, text="x")) == "edit_window_closed"
     await web.chat_update(channel="C1", ts=ours, text="x")
     assert "Footnote: x (edited)" in slack.seen("C1", by="U2")
-    await slack.people.archive("C1")
+    slack.state.channels["C1"].archived = True
     assert await error(web.chat_update(channel="C1", ts=ours, text="y")) == "is_inactive"
 
 
